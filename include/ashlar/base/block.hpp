@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A run of raw bytes: pointer and size. Owns nothing.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+struct block {
+  void* data = nullptr;
+  std::size_t size = 0;  ///< bytes
+
+  [[nodiscard]] explicit operator bool() const noexcept { return data != nullptr; }
+  [[nodiscard]] friend bool operator==(const block&, const block&) noexcept = default;
+
+  /// Returns: whether `p` points to one of the block's bytes.
+  [[nodiscard]] bool contains(const void* p) const noexcept {
+    return address_of(p) - address_of(data) < size;  // unsigned: an address below wraps past the size
+  }
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Version, checking level and ABI name: the only switches a user of the library sets.
+#pragma once
+
+#define ASHLAR_VERSION_MAJOR 0
+#define ASHLAR_VERSION_MINOR 1
+#define ASHLAR_VERSION_PATCH 0
+
+// How much misuse is looked for: 0 fast, 1 checked, 2 hardened. Set it for a whole program, for example by
+// -DASHLAR_CHECKING=1. Translation units of different levels do not link where they share an ashlar type.
+#if !defined(ASHLAR_CHECKING)
+#if defined(NDEBUG)
+#define ASHLAR_CHECKING 0
+#else
+#define ASHLAR_CHECKING 1
+#endif
+#endif
+
+#if ASHLAR_CHECKING == 0
+#define ASHLAR_ABI v0_1_fast
+#elif ASHLAR_CHECKING == 1
+#define ASHLAR_ABI v0_1_checked
+#elif ASHLAR_CHECKING == 2
+#define ASHLAR_ABI v0_1_hardened
+#else
+#error "ASHLAR_CHECKING is 0 (fast), 1 (checked) or 2 (hardened)"
+#endif
+
+// Where exceptions are off, nothing is thrown and so nothing is caught: memory that has run out ends in the
+// out-of-memory handler.
+#if defined(__cpp_exceptions)
+#define ASHLAR_HAS_EXCEPTIONS 1
+#define ASHLAR_THROW(exception) throw exception
+#define ASHLAR_TRY try
+#define ASHLAR_CATCH_ALL catch (...)
+#else
+#define ASHLAR_HAS_EXCEPTIONS 0
+#define ASHLAR_THROW(exception) static_cast<void>(0)
+#define ASHLAR_TRY if constexpr (true)
+#define ASHLAR_CATCH_ALL else
+#endif
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// How much misuse is looked for. Each level includes the ones before it.
+enum class checking {
+  fast,     ///< Arguments and overflow only; these checks cannot be removed.
+  checked,  ///< Also preconditions, allocated bits and owners on every free.
+  hardened  ///< Also encoded links and poison.
+};
+
+/// The level that this translation unit was compiled at.
+inline constexpr checking checking_level = static_cast<checking>(ASHLAR_CHECKING);
+
+}  // namespace ashlar::inline ASHLAR_ABI

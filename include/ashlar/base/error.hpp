@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The two ways things go wrong: misuse is reported to a handler and ends the process; no memory is thrown.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <new>
+#include <string_view>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/panic.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// What a caller did wrong.
+enum class fault {
+  precondition,   ///< A documented `Expects` did not hold.
+  double_free,    ///< The block is free already.
+  invalid_free,   ///< The pointer was never handed out by this resource.
+  misaligned_free,  ///< The pointer points into a block, not at its start.
+  wrong_pool,     ///< The block belongs to another pool.
+  size_mismatch,  ///< The size or alignment differs from the one allocated with.
+  corrupt_link,   ///< A free block was written to.
+  leak            ///< Blocks were live when their resource ended.
+};
+
+[[nodiscard]] constexpr std::string_view name_of(fault kind) noexcept {
+  switch (kind) {
+    case fault::precondition: return "precondition";
+    case fault::double_free: return "double_free";
+    case fault::invalid_free: return "invalid_free";
+    case fault::misaligned_free: return "misaligned_free";
+    case fault::wrong_pool: return "wrong_pool";
+    case fault::size_mismatch: return "size_mismatch";
+    case fault::corrupt_link: return "corrupt_link";
+    case fault::leak: return "leak";
+  }
+  return "fault";
+}
+
+/// One detected misuse. Fields that mean nothing for the kind are zero.
+struct violation {
+  fault kind = fault::precondition;
+  const char* what = "";           ///< What the caller did, in a few words.
+  const void* pointer = nullptr;   ///< The block concerned.
+  const void* resource = nullptr;  ///< The resource that noticed.
+  std::size_t size = 0;            ///< Size in bytes, where one was given.
+  std::size_t expected = 0;
+  std::size_t got = 0;
+};
+
+/// Called on misuse. If it returns, the process aborts.
+using violation_handler = void (*)(const violation&) noexcept;
+
+/// Called when memory has run out and exceptions are off. If it returns, the process aborts.
+using out_of_memory_handler = void (*)(std::size_t bytes, std::size_t alignment) noexcept;
+
+/// Effects: writes one line: `ashlar: <kind>: <what>` followed by the fields that are set.
+inline void print_violation(const violation& v) noexcept {
+  panic_line line;
+  line.text("ashlar: ").text(name_of(v.kind)).text(": ").text(v.what);
+  if (v.pointer != nullptr) line.text(", pointer ").address(v.pointer);
+  if (v.resource != nullptr) line.text(", resource ").address(v.resource);
+  if (v.size != 0) line.text(", size ").number(v.size);
+  if (v.expected != v.got) line.text(", expected ").number(v.expected).text(", got ").number(v.got);
+  write_error_line(line.view());
+}
+
+inline void print_out_of_memory(std::size_t bytes, std::size_t alignment) noexcept {
+  panic_line line;
+  line.text("ashlar: out of memory: ").number(bytes).text(" bytes at alignment ").number(alignment);
+  write_error_line(line.view());
+}
+
+namespace detail {
+// Relaxed suffices: a handler is a plain function, nothing else is published with it.
+inline std::atomic<violation_handler> on_violation{&print_violation};
+inline std::atomic<out_of_memory_handler> on_out_of_memory{&print_out_of_memory};
+}  // namespace detail
+
+/// Effects: replaces the handler of misuse; null restores the default.
+/// Returns: the handler that was set before. Thread safety: any thread, at any time.
+inline violation_handler set_violation_handler(violation_handler handler) noexcept {
+  return detail::on_violation.exchange(handler != nullptr ? handler : &print_violation, std::memory_order_relaxed);
+}
+
+/// Effects: replaces the handler called where exceptions are off and memory has run out; null restores the default.
+/// Returns: the handler that was set before. Thread safety: any thread, at any time.
+inline out_of_memory_handler set_out_of_memory_handler(out_of_memory_handler handler) noexcept {
+  return detail::on_out_of_memory.exchange(handler != nullptr ? handler : &print_out_of_memory,
+                                           std::memory_order_relaxed);
+}
+
+/// Effects: calls the violation handler, then aborts.
+[[noreturn]] ASHLAR_COLD inline void report(const violation& v) noexcept {
+  detail::on_violation.load(std::memory_order_relaxed)(v);
+  std::abort();
+}
+
+/// Effects: throws `std::bad_alloc`; without exceptions calls the out-of-memory handler, then aborts.
+[[noreturn]] ASHLAR_COLD inline void throw_bad_alloc(std::size_t bytes, std::size_t alignment) {
+  ASHLAR_THROW(std::bad_alloc());
+  detail::on_out_of_memory.load(std::memory_order_relaxed)(bytes, alignment);
+  std::abort();
+}
+
+/// Effects: throws `std::bad_array_new_length`; without exceptions calls the out-of-memory handler, then aborts.
+[[noreturn]] ASHLAR_COLD inline void throw_bad_array_new_length() {
+  ASHLAR_THROW(std::bad_array_new_length());
+  detail::on_out_of_memory.load(std::memory_order_relaxed)(static_cast<std::size_t>(-1), 1);
+  std::abort();
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the compiler is told about hot paths, cold paths and empty members.
+#pragma once
+
+#if defined(__GNUC__) || defined(__clang__)
+#define ASHLAR_LIKELY(condition) __builtin_expect(static_cast<bool>(condition), 1)
+#define ASHLAR_UNLIKELY(condition) __builtin_expect(static_cast<bool>(condition), 0)
+#define ASHLAR_COLD __attribute__((cold, noinline))
+#define ASHLAR_INLINE inline __attribute__((always_inline))
+#define ASHLAR_NOINLINE __attribute__((noinline))
+#else
+#define ASHLAR_LIKELY(condition) (condition)
+#define ASHLAR_UNLIKELY(condition) (condition)
+#define ASHLAR_COLD __declspec(noinline)
+#define ASHLAR_INLINE __forceinline
+#define ASHLAR_NOINLINE __declspec(noinline)
+#endif
+
+#if defined(_MSC_VER)
+#define ASHLAR_NO_UNIQUE_ADDRESS [[msvc::no_unique_address]]
+#else
+#define ASHLAR_NO_UNIQUE_ADDRESS [[no_unique_address]]
+#endif
+
+// Keeps two adjacent words in scalar registers. GCC's vectoriser otherwise merges a pair of word stores into one vector
+// store, and the scalar loads that follow wait for a failed store-to-load forwarding (twice the time of a pool's pair).
+#if defined(__GNUC__) && !defined(__clang__)
+#define ASHLAR_KEEP_SCALAR(word) __asm__("" : "+r"(word))
+#else
+#define ASHLAR_KEEP_SCALAR(word) static_cast<void>(word)
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Lock policies: which lock guards a shared resource is a type, never a macro.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <thread>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// What the standard calls BasicLockable; `std::mutex` models it.
+template <class Lock>
+concept basic_lockable = requires(Lock& lock) {
+  lock.lock();
+  lock.unlock();
+};
+
+/// No lock: the caller keeps to one thread.
+struct null_lock {
+  void lock() noexcept {}
+  void unlock() noexcept {}
+  [[nodiscard]] bool try_lock() noexcept { return true; }
+};
+
+/// Spins on a read, then yields, so that a preempted holder can run on a machine with few cores.
+class spin_lock {
+public:
+  ASHLAR_INLINE void lock() noexcept {
+    if (ASHLAR_UNLIKELY(!try_lock())) wait();
+  }
+
+  [[nodiscard]] ASHLAR_INLINE bool try_lock() noexcept {
+    return !held_.exchange(true, std::memory_order_acquire);  // pairs with the release in unlock()
+  }
+
+  ASHLAR_INLINE void unlock() noexcept { held_.store(false, std::memory_order_release); }
+
+private:
+  static constexpr int spins_before_yield = 64;
+
+  ASHLAR_COLD void wait() noexcept {
+    do {
+      for (int spin = 0; held_.load(std::memory_order_relaxed); ++spin)
+        if (spin >= spins_before_yield) std::this_thread::yield();
+    } while (!try_lock());
+  }
+
+  std::atomic<bool> held_ = false;
+};
+
+/// Holds a lock for a scope.
+template <basic_lockable Lock>
+class lock_scope {
+public:
+  ASHLAR_INLINE explicit lock_scope(Lock& lock) : lock_(lock) { lock_.lock(); }
+  ASHLAR_INLINE ~lock_scope() { lock_.unlock(); }
+  lock_scope(const lock_scope&) = delete;
+  lock_scope& operator=(const lock_scope&) = delete;
+
+private:
+  Lock& lock_;
+};
+
+static_assert(basic_lockable<null_lock> && basic_lockable<spin_lock>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

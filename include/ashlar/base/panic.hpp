@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The last words of a process: one line on the error stream, composed without allocating, then abort.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#else
+#include <cstdio>
+#endif
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// A line of bounded length, built in place. Text past the end is cut, never written outside.
+class panic_line {
+public:
+  panic_line& text(std::string_view words) noexcept {
+    for (const char c : words)
+      put(c);
+    return *this;
+  }
+
+  panic_line& number(std::uint64_t value) noexcept { return digits(value, 10); }
+
+  panic_line& address(const void* p) noexcept {
+    return text("0x").digits(reinterpret_cast<std::uintptr_t>(p), 16);
+  }
+
+  [[nodiscard]] std::string_view view() const noexcept { return {data_, size_}; }
+
+private:
+  static constexpr std::size_t capacity = 512;
+
+  void put(char c) noexcept {
+    if (size_ < capacity) data_[size_++] = c;
+  }
+
+  panic_line& digits(std::uint64_t value, std::uint64_t radix) noexcept {
+    char reversed[20];  // 2^64 - 1 has twenty decimal digits
+    std::size_t count = 0;
+    do {
+      reversed[count++] = "0123456789abcdef"[value % radix];
+      value /= radix;
+    } while (value != 0);
+    while (count != 0)
+      put(reversed[--count]);
+    return *this;
+  }
+
+  char data_[capacity] = {};
+  std::size_t size_ = 0;
+};
+
+/// Effects: writes the words and a newline to the error stream. Allocates nothing; a failed write is ignored, since
+/// there is nobody left to tell.
+inline void write_error_line(std::string_view words) noexcept {
+  panic_line line;
+  const std::string_view whole = line.text(words).text("\n").view();
+#if defined(__unix__) || defined(__APPLE__)
+  [[maybe_unused]] const auto written = ::write(2, whole.data(), whole.size());
+#else
+  std::fwrite(whole.data(), 1, whole.size(), stderr);
+#endif
+}
+
+/// Effects: writes the words as one line to the error stream and aborts.
+[[noreturn]] ASHLAR_COLD inline void panic(std::string_view words) noexcept {
+  write_error_line(words);
+  std::abort();
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI

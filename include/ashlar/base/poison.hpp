@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Marks that tell AddressSanitizer and Valgrind which bytes of a resource's memory a program may touch.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ASHLAR_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASHLAR_ASAN 1
+#endif
+#endif
+
+#if defined(ASHLAR_ASAN)
+#include <sanitizer/asan_interface.h>
+#elif __has_include(<valgrind/memcheck.h>) && !defined(NDEBUG)
+#include <valgrind/memcheck.h>
+#define ASHLAR_VALGRIND 1
+#endif
+
+namespace ashlar::inline ASHLAR_ABI {
+
+#if defined(ASHLAR_ASAN)
+inline constexpr bool marks_memory = true;
+#elif defined(ASHLAR_VALGRIND)
+inline constexpr bool marks_memory = true;
+#else
+/// Whether this build tells a tool which bytes are live. Where false, the marks cost nothing.
+inline constexpr bool marks_memory = false;
+#endif
+
+/// Effects: says that `bytes` at `p` are free; the tool reports a program that touches them.
+ASHLAR_INLINE void mark_free([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(ASHLAR_ASAN)
+  __asan_poison_memory_region(p, bytes);
+#elif defined(ASHLAR_VALGRIND)
+  VALGRIND_MAKE_MEM_NOACCESS(p, bytes);
+#endif
+}
+
+/// Effects: says that `bytes` at `p` are handed out, with undefined contents.
+ASHLAR_INLINE void mark_live([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(ASHLAR_ASAN)
+  __asan_unpoison_memory_region(p, bytes);
+#elif defined(ASHLAR_VALGRIND)
+  VALGRIND_MAKE_MEM_UNDEFINED(p, bytes);
+#endif
+}
+
+/// Effects: says that the resource itself is about to read or write `bytes` at `p` of free memory.
+ASHLAR_INLINE void mark_readable([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(ASHLAR_ASAN)
+  __asan_unpoison_memory_region(p, bytes);
+#elif defined(ASHLAR_VALGRIND)
+  VALGRIND_MAKE_MEM_DEFINED(p, bytes);
+#endif
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The one concept everything composes by, its refinements, and the reference that shares a resource.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Hands out and takes back blocks. `std::pmr::memory_resource` models it unchanged.
+///   allocate(bytes, alignment)       a block, never null; throws `std::bad_alloc`
+///   deallocate(p, bytes, alignment)  takes it back, with the same size and alignment
+///   a == b                           a block of one may be given back to the other
+template <class R>
+concept resource = requires(R& r, const R& a, void* p, std::size_t n) {
+  { r.allocate(n, n) } -> std::same_as<void*>;
+  r.deallocate(p, n, n);
+  { a == a } -> std::convertible_to<bool>;
+};
+
+/// Also answers with null where memory has run out.
+template <class R>
+concept try_resource = resource<R> && requires(R& r, std::size_t n) {
+  { r.try_allocate(n, n) } noexcept -> std::same_as<void*>;
+};
+
+/// Also knows whether it handed out an address.
+template <class R>
+concept owning_resource = resource<R> && requires(const R& r, const void* p) {
+  { r.owns(p) } noexcept -> std::same_as<bool>;
+};
+
+/// Also takes everything back at once.
+template <class R>
+concept releasable_resource = resource<R> && requires(R& r) {
+  { r.release() } noexcept;
+};
+
+/// Also finds the size of a block by itself.
+template <class R>
+concept self_describing_resource = resource<R> && requires(R& r, void* p) {
+  { r.deallocate(p) } noexcept;
+};
+
+/// Also grows or shrinks a block where it stands, or says no.
+template <class R>
+concept expanding_resource = resource<R> && requires(R& r, void* p, std::size_t n) {
+  { r.try_expand(p, n, n, n) } noexcept -> std::same_as<bool>;
+};
+
+/// Also makes fresh memory resident ahead of its first touch, where that is cheaper than one page fault after another.
+template <class R>
+concept prefaulting_resource = resource<R> && requires(R& r, void* p, std::size_t n) {
+  { r.prefault(p, n) } noexcept;
+};
+
+/// Returns: a block, or null where `r` has no memory left, whether `r` says so by null or by an exception.
+template <resource R>
+[[nodiscard]] void* try_allocate_from(R& r, std::size_t bytes, std::size_t alignment) noexcept {
+  if constexpr (try_resource<R>) {
+    return r.try_allocate(bytes, alignment);
+  } else {
+    ASHLAR_TRY { return r.allocate(bytes, alignment); }
+    ASHLAR_CATCH_ALL { return nullptr; }
+  }
+}
+
+/// A resource that refers to another: one pointer wide, copyable, shares what it refers to.
+/// Has exactly the refinements of `R`. Lifetime: the referred-to resource outlives every copy.
+template <resource R>
+class resource_ref {
+public:
+  // Implicit, so that a resource can be passed where a reference to one is stored.
+  resource_ref(R& r) noexcept : resource_(std::addressof(r)) {}
+
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    return resource_->allocate(bytes, alignment);
+  }
+
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    resource_->deallocate(p, bytes, alignment);
+  }
+
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
+    requires try_resource<R>
+  {
+    return resource_->try_allocate(bytes, alignment);
+  }
+
+  [[nodiscard]] bool owns(const void* p) const noexcept
+    requires owning_resource<R>
+  {
+    return resource_->owns(p);
+  }
+
+  void release() noexcept
+    requires releasable_resource<R>
+  {
+    resource_->release();
+  }
+
+  void deallocate(void* p) noexcept
+    requires self_describing_resource<R>
+  {
+    resource_->deallocate(p);
+  }
+
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
+    requires expanding_resource<R>
+  {
+    return resource_->try_expand(p, bytes, new_bytes, alignment);
+  }
+
+  void prefault(void* p, std::size_t bytes) noexcept
+    requires prefaulting_resource<R>
+  {
+    resource_->prefault(p, bytes);
+  }
+
+  [[nodiscard]] R& get() const noexcept { return *resource_; }
+
+  [[nodiscard]] friend bool operator==(const resource_ref& a, const resource_ref& b) noexcept {
+    return a.resource_ == b.resource_ || *a.resource_ == *b.resource_;
+  }
+
+private:
+  R* resource_;
+};
+
+template <class R>
+resource_ref(R&) -> resource_ref<R>;
+
+}  // namespace ashlar::inline ASHLAR_ABI
