@@ -6,7 +6,7 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// Holds a `T` that outlives every object with static storage duration. Declare it `constinit`.
+/// Holds a `T` whose destructor never runs.
 template <class T>
 union immortal {
   constexpr immortal() noexcept : value() {}
@@ -16,5 +16,9 @@ union immortal {
 
   T value;
 };
+
+/// One `T` for the process, constant-initialised, usable before `main` and after it.
+template <class T>
+constinit inline immortal<T> immortal_instance;
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -22,47 +22,38 @@ namespace ashlar::inline ASHLAR_ABI {
 template <std::size_t CellBytes, std::size_t CellAlignment, basic_lockable Lock>
 class process_pool {
 public:
-  using pool_type = fixed_block_pool<CellBytes, CellAlignment>;
-
   [[nodiscard]] static ASHLAR_INLINE void* allocate() {
-    process_pool& self = instance();
-    const lock_scope held(self.lock_);
-    return self.pool_.allocate();
+    locked_pool& shared = instance();
+    const lock_scope held(shared.lock);
+    return shared.pool.allocate();
   }
 
   static ASHLAR_INLINE void deallocate(void* cell) noexcept {
-    process_pool& self = instance();
-    const lock_scope held(self.lock_);
-    self.pool_.deallocate(cell);
+    locked_pool& shared = instance();
+    const lock_scope held(shared.lock);
+    shared.pool.deallocate(cell);
   }
 
   /// Effects: calls `f(pool)` while the lock is held. Returns: what `f` returns.
   template <class F>
   static decltype(auto) with_pool(F f) {
-    process_pool& self = instance();
-    const lock_scope held(self.lock_);
-    return f(self.pool_);
+    locked_pool& shared = instance();
+    const lock_scope held(shared.lock);
+    return f(shared.pool);
   }
 
 private:
-  friend union immortal<process_pool>;
-  constexpr process_pool() = default;
+  struct locked_pool {
+    fixed_block_pool<CellBytes, CellAlignment> pool = {};
+    ASHLAR_NO_UNIQUE_ADDRESS Lock lock = {};
+  };
 
-  [[nodiscard]] static ASHLAR_INLINE process_pool& instance() noexcept {
-    process_pool* self = &instance_.value;
+  [[nodiscard]] static ASHLAR_INLINE locked_pool& instance() noexcept {
+    locked_pool* self = &immortal_instance<locked_pool>.value;
     ASHLAR_IN_REGISTER(self);
     return *self;
   }
-
-  pool_type pool_;
-  ASHLAR_NO_UNIQUE_ADDRESS Lock lock_;
-
-  static immortal<process_pool> instance_;
 };
-
-template <std::size_t CellBytes, std::size_t CellAlignment, basic_lockable Lock>
-constinit inline immortal<process_pool<CellBytes, CellAlignment, Lock>>
-    process_pool<CellBytes, CellAlignment, Lock>::instance_;
 
 /// Single objects come from the process's pool for their size and alignment, at no overhead; arrays, and objects above
 /// 64 KiB, from operator new. Works unchanged in every standard container.

@@ -119,8 +119,9 @@ public:
     settle();
     reserved_ = 0;
     const std::size_t before = set_.slabs();
-    set_.for_each_empty([this](slab& each) { give_back(&each); });
-    set_.sort_usable();
+    while (set_.empty_slabs() != 0)
+      give_back(set_.empty_slab());
+    set_.sort();
     return (before - set_.slabs()) * slab_bytes();
   }
 
@@ -236,7 +237,7 @@ private:
   }
 
   ASHLAR_INLINE void return_cell(void* cell) noexcept {
-    if (slab* const empty = set_.give(geometry(), cell); ASHLAR_UNLIKELY(empty != nullptr)) slab_emptied(empty);
+    if (ASHLAR_UNLIKELY(set_.give(geometry(), cell))) slab_emptied();
   }
 
   void empty_front() noexcept {
@@ -253,10 +254,11 @@ private:
   }
 
   // Keeps spare slabs in proportion to those in use, so that a program at a slab's boundary does not thrash.
-  ASHLAR_COLD void slab_emptied(slab* empty) noexcept {
+  ASHLAR_COLD void slab_emptied() noexcept {
     const std::size_t in_use = set_.slabs() - set_.empty_slabs();
-    if (set_.empty_slabs() <= limits_.spare_slabs + in_use / 8) return;
-    if (set_.capacity() - empty->capacity >= reserved_) give_back(empty);
+    const std::size_t spare = limits_.spare_slabs + in_use / 8;
+    while (set_.empty_slabs() > spare && set_.capacity() - set_.empty_slab()->capacity >= reserved_)
+      give_back(set_.empty_slab());
   }
 
   void give_back(slab* empty) noexcept {

@@ -32,11 +32,12 @@ struct block_pool_options {
   return std::min(bytes & (0 - bytes), alignof(std::max_align_t));
 }
 
-/// Returns: a slab size for cells of `cell_bytes`: 64 KiB, or room for 32 cells up to 1 MiB, or for 8 cells beyond.
+/// Returns: a slab size for cells of `cell_bytes`. 256 KiB is where the system calls of growing and shrinking stop
+/// mattering (bench/fresh_memory) and nodes of a tree still spread over the cache sets (bench/node_containers). Cells
+/// below a pointer have smaller slabs, whose bitmap a small pool can afford; large ones have room for 8 at least.
 [[nodiscard]] constexpr std::size_t default_slab_bytes(std::size_t cell_bytes) noexcept {
-  constexpr std::size_t smallest = 64 * 1024;
-  constexpr std::size_t largest = 1024 * 1024;
-  return std::max({smallest, std::min(std::bit_ceil(32 * cell_bytes), largest), std::bit_ceil(8 * cell_bytes)});
+  if (cell_bytes < sizeof(void*)) return 64 * 1024;
+  return std::max(std::size_t{256} * 1024, std::bit_ceil(8 * cell_bytes));
 }
 
 /// Returns: the layout that the options ask for, with defaults filled in.
