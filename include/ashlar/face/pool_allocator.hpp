@@ -12,6 +12,7 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/face/immortal.hpp>
+#include <ashlar/fwd.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
@@ -68,7 +69,7 @@ private:
 ///
 /// Thread safety: with `null_lock` (the default) all containers of one (size, alignment) must be used by one thread at
 /// a time; with any other lock, any thread. `Lock` is default-constructible at compile time, as `std::mutex` is.
-template <class T, basic_lockable Lock = null_lock>
+template <class T, basic_lockable Lock>
 class pool_allocator {
 public:
   using value_type = T;
@@ -95,10 +96,8 @@ public:
 
   /// Expects: `p` came from `allocate(n)` with the same `n`.
   ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept {
-    if (ASHLAR_LIKELY(is_pooled(n)))
-      pool<T>::deallocate(p);
-    else
-      new_delete_resource().deallocate(p, n * sizeof(T), alignof(T));
+    if (ASHLAR_LIKELY(is_pooled(n))) pool<T>::deallocate(p);
+    else new_delete_resource().deallocate(p, n * sizeof(T), alignof(T));
   }
 
   [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }

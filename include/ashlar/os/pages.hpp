@@ -8,6 +8,7 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/fwd.hpp>
 #include <ashlar/os/calls.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::os {
@@ -15,7 +16,7 @@ namespace ashlar::inline ASHLAR_ABI::os {
 /// All sizes are in bytes and multiples of `page_bytes()`; all alignments are powers of two.
 /// Nothing here throws; failure is null or false, and leaves everything as it was. `errno` is preserved.
 /// Thread safety: any thread.
-template <class Calls = system_calls>
+template <class Calls>
 class basic_pages {
 public:
   [[nodiscard]] static std::size_t page_bytes() noexcept { return Calls::page_bytes(); }
@@ -113,7 +114,5 @@ private:
     if (bytes != 0) static_cast<void>(Calls::unmap(p, bytes));
   }
 };
-
-using pages = basic_pages<>;
 
 }  // namespace ashlar::inline ASHLAR_ABI::os

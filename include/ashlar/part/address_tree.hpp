@@ -28,8 +28,7 @@ public:
   /// Expects: `member` is in no tree.
   void insert(T* member) noexcept {
     T** place = &root_;
-    while (*place != nullptr && priority(*place) >= priority(member))
-      place = child_towards(*place, member);
+    while (*place != nullptr && priority(*place) >= priority(member)) place = child_towards(*place, member);
     T* const below = *place;
     *place = member;
     split(below, member, &member->left, &member->right);
@@ -38,8 +37,7 @@ public:
   /// Expects: `member` is in this tree.
   void erase(T* member) noexcept {
     T** place = &root_;
-    while (*place != member)
-      place = child_towards(*place, member);
+    while (*place != member) place = child_towards(*place, member);
     *place = join(member->left, member->right);
     member->left = member->right = nullptr;
   }

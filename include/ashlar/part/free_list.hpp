@@ -48,8 +48,7 @@ public:
   /// Returns: the number of cells. Complexity: O(n).
   [[nodiscard]] std::size_t size() const noexcept {
     std::size_t cells = 0;
-    for (free_list rest = *this; !rest.empty(); ++cells)
-      static_cast<void>(rest.pop());
+    for (free_list rest = *this; !rest.empty(); ++cells) static_cast<void>(rest.pop());
     return cells;
   }
 

@@ -41,8 +41,7 @@ struct alignas(64) slab : list_node<slab>, tree_node<slab> {
     made->cells = cells;
     made->capacity = made->free = capacity;
     made->hint = 0;
-    for (std::size_t word = 0; word < made->words(); ++word)
-      made->bits()[word] = made->cells_in_word(word);
+    for (std::size_t word = 0; word < made->words(); ++word) made->bits()[word] = made->cells_in_word(word);
     return made;
   }
 
@@ -52,7 +51,9 @@ struct alignas(64) slab : list_node<slab>, tree_node<slab> {
     return from_here >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << from_here) - 1;
   }
 
-  [[nodiscard]] bool is_free(std::uint32_t cell) const noexcept { return ((bits()[cell / 64] >> (cell % 64)) & 1) != 0; }
+  [[nodiscard]] bool is_free(std::uint32_t cell) const noexcept {
+    return ((bits()[cell / 64] >> (cell % 64)) & 1) != 0;
+  }
 
   /// Effects: frees a cell. Expects: it is not free.
   ASHLAR_INLINE void set_free(std::uint32_t cell) noexcept {
@@ -69,8 +70,7 @@ struct alignas(64) slab : list_node<slab>, tree_node<slab> {
     std::uint64_t mask;
   };
   [[nodiscard]] taken take_word(std::size_t most) noexcept {
-    while (bits()[hint] == 0)
-      ++hint;
+    while (bits()[hint] == 0) ++hint;
     const std::uint64_t mask = lowest_bits(bits()[hint], most);
     bits()[hint] &= ~mask;
     free -= static_cast<std::uint32_t>(std::popcount(mask));
@@ -92,8 +92,7 @@ private:
   [[nodiscard]] static std::uint64_t lowest_bits(std::uint64_t mask, std::size_t most) noexcept {
     if (most >= 64) return mask;
     std::uint64_t rest = mask;
-    for (; most != 0 && rest != 0; --most)
-      rest &= rest - 1;
+    for (; most != 0 && rest != 0; --most) rest &= rest - 1;
     return mask & ~rest;
   }
 };

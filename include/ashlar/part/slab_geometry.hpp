@@ -41,12 +41,11 @@ public:
       : cell_bytes_(static_cast<std::uint32_t>(shape.cell_bytes)),
         slab_bytes_(static_cast<std::uint32_t>(shape.slab_bytes)),
         step_(static_cast<std::uint32_t>(std::max(line_bytes, shape.cell_alignment))),
-        cell_alignment_(static_cast<std::uint32_t>(shape.cell_alignment)),
-        inverse_(cell_bytes_) {
+        cell_alignment_(static_cast<std::uint32_t>(shape.cell_alignment)), inverse_(cell_bytes_) {
     const std::size_t bits = (shape.slab_bytes - shape.header_bytes) / shape.cell_bytes;
     words_ = static_cast<std::uint32_t>(ceil_div(bits, 64));
-    cells_offset_ = static_cast<std::uint32_t>(
-        align_up(shape.header_bytes + words_ * sizeof(std::uint64_t), shape.cell_alignment));
+    cells_offset_ =
+        static_cast<std::uint32_t>(align_up(shape.header_bytes + words_ * sizeof(std::uint64_t), shape.cell_alignment));
     colour_mask_ = static_cast<std::uint32_t>(colours(shape.slab_bytes / 128 / step_) - 1);
   }
 

@@ -108,8 +108,7 @@ public:
   /// Throws: as `allocate`; what was gained so far is kept.
   void reserve(std::size_t cells) {
     if (cells > limits_.max_cells) throw_bad_alloc(cells, geometry().cell_alignment());
-    while (set_.capacity() < cells)
-      add_slab(upstream_.allocate(slab_bytes(), slab_bytes()));
+    while (set_.capacity() < cells) add_slab(upstream_.allocate(slab_bytes(), slab_bytes()));
     reserved_ = std::max(reserved_, cells);
   }
 
@@ -119,8 +118,7 @@ public:
     settle();
     reserved_ = 0;
     const std::size_t before = set_.slabs();
-    while (set_.empty_slabs() != 0)
-      give_back(set_.empty_slab());
+    while (set_.empty_slabs() != 0) give_back(set_.empty_slab());
     set_.sort();
     return (before - set_.slabs()) * slab_bytes();
   }
@@ -241,16 +239,14 @@ private:
   }
 
   void empty_front() noexcept {
-    while (!front_.empty())
-      return_cell(front_.pop());
+    while (!front_.empty()) return_cell(front_.pop());
     room_ = granted_ = 0;
   }
 
   // Puts every free cell into its bitmap.
   void settle() noexcept {
     empty_front();
-    for (; word_.mask != 0; word_.mask &= word_.mask - 1)
-      return_cell(word_.base + cell_offset(lowest(word_.mask)));
+    for (; word_.mask != 0; word_.mask &= word_.mask - 1) return_cell(word_.base + cell_offset(lowest(word_.mask)));
   }
 
   // Keeps spare slabs in proportion to those in use, so that a program at a slab's boundary does not thrash.
@@ -289,8 +285,7 @@ private:
     const std::uint32_t index = slab_set::index_in(geometry(), home, cell);
     if (home->cells + cell_offset(index) != cell)
       report_free(fault::misaligned_free, "freed a pointer into the middle of a cell", cell);
-    if (home->is_free(index) || is_in_word(cell))
-      report_free(fault::double_free, "freed a cell that is free", cell);
+    if (home->is_free(index) || is_in_word(cell)) report_free(fault::double_free, "freed a cell that is free", cell);
   }
 
   [[nodiscard]] bool is_in_word(const void* cell) const noexcept {

@@ -12,6 +12,7 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/resource/basic_block_pool.hpp>
@@ -26,11 +27,6 @@ struct block_pool_options {
   std::size_t max_cells = max_size;
   std::size_t spare_slabs = 1;
 };
-
-/// Returns: the alignment that any object of `bytes` bytes may need.
-[[nodiscard]] constexpr std::size_t natural_alignment(std::size_t bytes) noexcept {
-  return std::min(bytes & (0 - bytes), alignof(std::max_align_t));
-}
 
 /// Returns: a slab size for cells of `cell_bytes`. 256 KiB is where the system calls of growing and shrinking stop
 /// mattering (bench/fresh_memory) and nodes of a tree still spread over the cache sets (bench/node_containers). Cells
@@ -52,10 +48,8 @@ struct block_pool_options {
   const std::size_t slab_bytes = options.slab_bytes != 0 ? options.slab_bytes : default_slab_bytes(cell_bytes);
   ASHLAR_REQUIRE(is_power_of_two(slab_bytes) && slab_bytes <= std::size_t{1} << 31, "slab_bytes is not a power of two");
   ASHLAR_REQUIRE(slab_bytes > sizeof(slab) && slab_bytes >= cell_bytes, "slab_bytes has no room for a cell");
-  const slab_geometry geometry({.cell_bytes = cell_bytes,
-                                .cell_alignment = alignment,
-                                .slab_bytes = slab_bytes,
-                                .header_bytes = sizeof(slab)});
+  const slab_geometry geometry(
+      {.cell_bytes = cell_bytes, .cell_alignment = alignment, .slab_bytes = slab_bytes, .header_bytes = sizeof(slab)});
   ASHLAR_REQUIRE(geometry.least_capacity() != 0, "slab_bytes has no room for a cell");
   return geometry;
 }
@@ -75,7 +69,7 @@ private:
 ///     ashlar::block_pool pool({.cell_bytes = 24});
 ///     void* cell = pool.allocate();
 ///     pool.deallocate(cell);
-template <resource Upstream = page_resource>
+template <resource Upstream>
 class block_pool : public basic_block_pool<dynamic_geometry, Upstream> {
   using base = basic_block_pool<dynamic_geometry, Upstream>;
 

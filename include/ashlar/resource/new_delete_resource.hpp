@@ -35,10 +35,8 @@ public:
 
   /// Expects: `p` was allocated with the same `bytes` and `alignment`.
   void deallocate(void* p, std::size_t /*bytes*/, std::size_t alignment) noexcept {
-    if (alignment <= default_alignment)
-      ::operator delete(p);
-    else
-      ::operator delete(p, std::align_val_t{alignment});
+    if (alignment <= default_alignment) ::operator delete(p);
+    else ::operator delete(p, std::align_val_t{alignment});
   }
 
   [[nodiscard]] friend bool operator==(const new_delete_resource&, const new_delete_resource&) noexcept = default;

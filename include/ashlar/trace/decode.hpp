@@ -22,7 +22,7 @@ class record_decoder {
 public:
   record_decoder(std::span<const std::byte> payload, std::uint64_t first_time) noexcept : time_(first_time) {
     byte_cursor whole(payload);
-    for (auto& column : columns_) column = byte_cursor(whole.bytes(whole.varint()));
+    for (auto& column : columns_) column = byte_cursor(whole.bytes(whole.word()));
     framed_ = whole.ok() && whole.at_end();
   }
 

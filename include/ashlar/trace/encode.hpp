@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Records of one stream to the payload of an events chunk: five columns, small differences, no allocation.
 //
-//     payload = { varint bytes, column }*      columns: codes, times, addresses, sizes, extras
+//     payload = { u32 bytes, column }*      columns: codes, times, addresses, sizes, extras
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
 #include <ashlar/trace/format.hpp>
 #include <ashlar/trace/record.hpp>
 #include <ashlar/trace/varint.hpp>
@@ -26,89 +26,113 @@ inline constexpr std::uint8_t is_backward = 0x80;    ///< addresses: how many re
 inline constexpr std::size_t column_count = 5;
 
 /// Turns up to `max_chunk_records` records at a time into a payload. Reusable; keeps nothing from chunk to chunk.
+/// One pass for each column: so each loop is short, and its position stays in a register.
 class record_encoder {
 public:
-  /// Returns: the room that `n` records need at most, in the scratch space and in the payload alike.
-  [[nodiscard]] static constexpr std::size_t bound(std::size_t n) noexcept { return n * record_bound + column_count * 4; }
+  /// Returns: the room that the payload of `n` records may need.
+  [[nodiscard]] static constexpr std::size_t bound(std::size_t n) noexcept {
+    return n * record_bound + column_count * sizeof(std::uint32_t) + max_varint_bytes;
+  }
 
   /// Effects: writes the payload to `out`. Times are made to never go back.
-  /// Returns: its size. Expects: `bound(records.size())` bytes in `scratch` and in `out`.
-  std::size_t encode(std::span<const record> records, std::uint64_t first_time, std::byte* scratch, std::byte* out) noexcept {
-    reset(records.size(), first_time, scratch);
-    for (std::size_t i = 0; i < records.size(); ++i) put(records, i);
-    std::byte* to = out;
-    std::byte* column = scratch;
-    for (std::size_t c = 0; c < column_count; column += widths[c] * records.size(), ++c) {
-      const auto bytes = static_cast<std::size_t>(end_[c] - column);
-      to = put_varint(to, bytes);
-      std::memcpy(to, column, bytes);
-      to += bytes;
-    }
+  /// Returns: its size. Expects: `bound(records.size())` bytes at `out`.
+  std::size_t encode(std::span<const record> records, std::uint64_t first_time, std::byte* out) noexcept {
+    std::byte* to = column(out, [&](std::byte* p) { return put_codes(records, p); });
+    to = column(to, [&](std::byte* p) { return put_times(records, first_time, p); });
+    std::byte* const codes = out + sizeof(std::uint32_t);
+    to = column(to, [&](std::byte* p) { return put_addresses(records, codes, p); });
+    to = column(to, [&](std::byte* p) { return put_sizes(records, p); });
+    to = column(to, [&](std::byte* p) { return put_extras(records, p); });
     return static_cast<std::size_t>(to - out);
   }
 
   /// Returns: the time of the last record as it was written.
-  [[nodiscard]] std::uint64_t last_time() const noexcept { return time_; }
+  [[nodiscard]] std::uint64_t last_time() const noexcept { return last_time_; }
 
 private:
-  enum : std::size_t { codes, times, addresses, sizes, extras };
-
-  static constexpr std::array<std::size_t, column_count> widths{1, max_varint_bytes, max_varint_bytes + 1,
-                                                                max_varint_bytes, 6};
-  static constexpr std::size_t record_bound = 1 + max_varint_bytes + max_varint_bytes + 1 + max_varint_bytes + 6;
+  static constexpr std::size_t record_bound = 1 + max_varint_bytes + (1 + max_varint_bytes) + max_varint_bytes + 6;
   static constexpr std::size_t table_bits = 12;
 
-  void reset(std::size_t n, std::uint64_t first_time, std::byte* scratch) noexcept {
-    for (std::size_t c = 0; c < column_count; scratch += widths[c] * n, ++c) end_[c] = scratch;
-    time_ = first_time;
-    literal_ = 0;
-    seen_.fill(0);
+  template <class Put>
+  static std::byte* column(std::byte* to, Put&& put) noexcept {
+    std::byte* const begin = to + sizeof(std::uint32_t);
+    std::byte* const end = put(begin);
+    put_word(to, static_cast<std::uint32_t>(end - begin));
+    return end;
   }
 
-  void put(std::span<const record> records, std::size_t i) noexcept {
-    const record& r = records[i];
-    auto code = static_cast<std::uint8_t>(r.code);
-    put_time(r.time);
-    if (has_address(r.code) && put_address(records, i)) code |= is_backward;
-    if (r.size != 0) code |= has_size, end_[sizes] = put_varint(end_[sizes], r.size);
-    if (r.alignment_code != 0) code |= has_alignment, *end_[extras]++ = static_cast<std::byte>(r.alignment_code);
-    if (r.stack != 0) code |= has_stack, end_[extras] = put_varint(end_[extras], r.stack);
-    *end_[codes]++ = static_cast<std::byte>(code);
+  static std::byte* put_codes(std::span<const record> records, std::byte* to) noexcept {
+    for (const record& r : records) {
+      const unsigned flags = (r.size != 0 ? has_size : 0U) | (r.alignment_code != 0 ? has_alignment : 0U) |
+                             (r.stack != 0 ? has_stack : 0U);
+      *to++ = static_cast<std::byte>(static_cast<unsigned>(r.code) | flags);
+    }
+    return to;
   }
 
-  void put_time(std::uint64_t time) noexcept {
-    const std::uint64_t step = time > time_ ? time - time_ : 0;
-    end_[times] = put_varint(end_[times], step);
-    time_ += step;
+  std::byte* put_times(std::span<const record> records, std::uint64_t first_time, std::byte* to) noexcept {
+    std::uint64_t time = first_time;
+    for (const record& r : records) {
+      const std::uint64_t step = r.time > time ? r.time - time : 0;
+      to = put_varint(to, step);
+      time += step;
+    }
+    last_time_ = time;
+    return to;
   }
 
   /// An address seen a short while ago is told by how many records ago, a new one by its distance from the last new
-  /// one: in units of 16 bytes plus one, or 0 and then the distance in bytes. Returns: whether it was seen.
-  bool put_address(std::span<const record> records, std::size_t i) noexcept {
-    const std::uint64_t address = records[i].address;
-    std::uint16_t& slot = seen_[(address * 0x9E3779B97F4A7C15) >> (64 - table_bits)];
-    const std::size_t last = slot;  // one more than the index of a record, 0 = none
-    slot = static_cast<std::uint16_t>(i + 1);
-    const bool seen = last != 0 && records[last - 1].address == address;
-    end_[addresses] = seen ? put_varint(end_[addresses], i - last) : put_literal(address);
-    return seen;
+  /// one: in units of 16 bytes plus one, or 0 and then the distance in bytes. Flags the first kind in `codes`.
+  std::byte* put_addresses(std::span<const record> records, std::byte* codes, std::byte* to) noexcept {
+    seen_.fill(0);
+    std::uint64_t literal = 0;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      if (!has_address(records[i].code)) continue;
+      const std::uint64_t address = records[i].address;
+      const std::uint64_t difference = address - literal;
+      const std::size_t last = look_up(address, i);
+      const bool seen = last != i && records[last].address == address;
+      const bool uneven = difference % 16 != 0;
+      const std::uint64_t back = i - last - 1;
+      const std::uint64_t ahead = sixteenth(difference);
+      codes[i] |= static_cast<std::byte>(seen ? is_backward : 0);
+      if (ASHLAR_UNLIKELY(static_cast<int>(uneven) & static_cast<int>(!seen)))
+        to = put_varint(put_varint(to, 0), zigzag(difference));
+      else
+        to = put_varint(to, seen ? back : ahead);
+      literal = seen ? literal : address;
+    }
+    return to;
   }
 
-  std::byte* put_literal(std::uint64_t address) noexcept {
-    const std::uint64_t difference = address - literal_;
-    literal_ = address;
-    if (difference % 16 == 0) return put_varint(end_[addresses], zigzag(sixteenth(difference)) + 1);
-    return put_varint(put_varint(end_[addresses], 0), zigzag(difference));
+  static std::byte* put_sizes(std::span<const record> records, std::byte* to) noexcept {
+    for (const record& r : records)
+      if (r.size != 0) to = put_varint(to, r.size);
+    return to;
+  }
+
+  static std::byte* put_extras(std::span<const record> records, std::byte* to) noexcept {
+    for (const record& r : records) {
+      if (r.alignment_code != 0) *to++ = static_cast<std::byte>(r.alignment_code);
+      if (r.stack != 0) to = put_varint(to, r.stack);
+    }
+    return to;
+  }
+
+  /// Effects: record `i` is now the last known to have an address like this. Returns: the one before it, or `i`.
+  std::size_t look_up(std::uint64_t address, std::size_t i) noexcept {
+    std::uint16_t& slot = seen_[static_cast<std::size_t>((address * 0x9E3779B97F4A7C15) >> (64 - table_bits))];
+    const std::size_t last = slot == 0 ? i : slot - std::size_t{1};
+    slot = static_cast<std::uint16_t>(i + 1);
+    return last;
   }
 
   static std::uint64_t sixteenth(std::uint64_t difference) noexcept {
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(difference) / 16);
+    return zigzag(static_cast<std::uint64_t>(static_cast<std::int64_t>(difference) / 16)) + 1;
   }
 
-  std::array<std::byte*, column_count> end_{};
-  std::uint64_t time_ = 0;
-  std::uint64_t literal_ = 0;
-  std::array<std::uint16_t, std::size_t{1} << table_bits> seen_{};
+  std::uint64_t last_time_ = 0;
+  std::array<std::uint16_t, std::size_t{1} << table_bits> seen_{};  // one more than a record's index; 0 = none
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI::trace

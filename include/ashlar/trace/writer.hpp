@@ -90,10 +90,9 @@ public:
   bool flush() {
     if (error_ || closed_) return false;
     if (records_.empty()) return true;
-    scratch_.resize(record_encoder::bound(records_.size()));
-    payload_.resize(scratch_.size());
+    payload_.resize(record_encoder::bound(records_.size()));
     const std::uint64_t first = records_.front().time;
-    payload_.resize(encoder_.encode(records_, first, scratch_.data(), payload_.data()));
+    payload_.resize(encoder_.encode(records_, first, payload_.data()));
     const chunk_header header{.stream = chunk_thread_,
                               .sequence = chunks_++,
                               .count = static_cast<std::uint32_t>(records_.size()),
@@ -159,7 +158,7 @@ private:
   std::size_t capacity_;
   std::vector<record> records_;
   record_encoder encoder_;
-  std::vector<std::byte> scratch_, payload_, chunk_;
+  std::vector<std::byte> payload_, chunk_;
   std::optional<trace_error> error_;
   std::uint64_t bytes_ = 0;
   std::uint64_t last_time_ = 0;
