@@ -71,8 +71,10 @@ public:
     if (ASHLAR_LIKELY(room_ != 0)) {
       --room_;
       front_.push(cell);
+    } else if (ASHLAR_LIKELY(front_.empty())) {
+      return_cell(cell);
     } else {
-      deallocate_cold(cell);
+      deallocate_overflowing(cell);
     }
   }
 
@@ -107,7 +109,9 @@ public:
   /// Effects: makes `cells` live cells possible without asking the upstream, until `shrink_to_fit`.
   /// Throws: as `allocate`; what was gained so far is kept.
   void reserve(std::size_t cells) {
-    if (cells > limits_.max_cells) throw_bad_alloc(cells, geometry().cell_alignment());
+    std::size_t bytes = 0;
+    const bool fits_memory = checked_mul(cells, cell_bytes(), bytes) && bytes <= max_block_bytes;
+    if (!fits_memory || cells > limits_.max_cells) throw_bad_alloc(bytes, geometry().cell_alignment());
     while (set_.capacity() < cells) add_slab(upstream_.allocate(slab_bytes(), slab_bytes()));
     reserved_ = std::max(reserved_, cells);
   }
@@ -115,9 +119,9 @@ public:
   /// Effects: gives all empty slabs back and orders the free cells by address: the lowest are handed out first.
   /// Returns: bytes given back. Complexity: O(slabs + cells in front).
   std::size_t shrink_to_fit() noexcept {
-    settle();
+    const std::size_t before = set_.slabs();  // settling may give some back already
     reserved_ = 0;
-    const std::size_t before = set_.slabs();
+    settle();
     while (set_.empty_slabs() != 0) give_back(set_.empty_slab());
     set_.sort();
     return (before - set_.slabs()) * slab_bytes();
@@ -229,8 +233,9 @@ private:
     mark_free(cells, cell_offset(count));
   }
 
-  ASHLAR_NOINLINE void deallocate_cold(void* cell) noexcept {
-    if (ASHLAR_UNLIKELY(!front_.empty())) empty_front();
+  // A bulk free begins: the front is full.
+  ASHLAR_COLD void deallocate_overflowing(void* cell) noexcept {
+    empty_front();
     return_cell(cell);
   }
 
