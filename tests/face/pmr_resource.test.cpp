@@ -129,6 +129,14 @@ TEST(pmr_resource, failure_is_bad_alloc) {
 #endif
 }
 
+TEST(pmr_resource, a_copy_refers_to_the_same_resource_and_not_to_its_original) {
+  counting_resource<> memory;
+  pmr_resource<resource_ref<counting_resource<>>> counted(memory);
+  pmr_resource<resource_ref<std::pmr::memory_resource>> original(static_cast<std::pmr::memory_resource&>(counted));
+  const auto copy(original);
+  EXPECT_EQ(&copy.resource().get(), &counted);
+}
+
 TEST(pmr_resource, costs_a_virtual_table_pointer) {
   EXPECT_EQ(sizeof(pmr_resource<ashlar::new_delete_resource>), sizeof(std::pmr::memory_resource));
   EXPECT_EQ(sizeof(pmr_resource<resource_ref<counting_resource<>>>), 2 * sizeof(void*));

@@ -74,7 +74,9 @@ public:
     cells_.pop_back();
     slab* const home = slab_set::slab_around(geometry_, cell);
     taken_.at(home).erase(cell);
-    EXPECT_EQ(set_.give(geometry_, cell), taken_.at(home).empty());
+    ashlar::slab* const turned = set_.give(geometry_, cell);
+    const bool is_empty = turned != nullptr && set_.refile(turned);
+    EXPECT_EQ(is_empty, taken_.at(home).empty());
   }
 
   void expect_same() const {

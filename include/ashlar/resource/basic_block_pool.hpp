@@ -240,7 +240,16 @@ private:
   }
 
   ASHLAR_INLINE void return_cell(void* cell) noexcept {
-    if (ASHLAR_UNLIKELY(set_.give(geometry(), cell))) slab_emptied();
+    if (slab* const turned = set_.give(geometry(), cell); ASHLAR_UNLIKELY(turned != nullptr)) refile(turned);
+  }
+
+  // Keeps spare slabs in proportion to those in use, so that a program at a slab's boundary does not thrash.
+  ASHLAR_COLD void refile(slab* turned) noexcept {
+    if (!set_.refile(turned)) return;
+    const std::size_t in_use = set_.slabs() - set_.empty_slabs();
+    const std::size_t spare = limits_.spare_slabs + in_use / 8;
+    while (set_.empty_slabs() > spare && set_.capacity() - set_.empty_slab()->capacity >= reserved_)
+      give_back(set_.empty_slab());
   }
 
   void empty_front() noexcept {
@@ -252,14 +261,6 @@ private:
   void settle() noexcept {
     empty_front();
     for (; word_.mask != 0; word_.mask &= word_.mask - 1) return_cell(word_.base + cell_offset(lowest(word_.mask)));
-  }
-
-  // Keeps spare slabs in proportion to those in use, so that a program at a slab's boundary does not thrash.
-  ASHLAR_COLD void slab_emptied() noexcept {
-    const std::size_t in_use = set_.slabs() - set_.empty_slabs();
-    const std::size_t spare = limits_.spare_slabs + in_use / 8;
-    while (set_.empty_slabs() > spare && set_.capacity() - set_.empty_slab()->capacity >= reserved_)
-      give_back(set_.empty_slab());
   }
 
   void give_back(slab* empty) noexcept {
