@@ -177,6 +177,11 @@ TEST(try_allocate_from, asks_by_the_call_that_answers_null) {
 }
 
 #if defined(__cpp_exceptions)
+TEST(allocate_or_throw, never_returns_null) {
+  refined<tries> says_null;
+  EXPECT_THROW(static_cast<void>(ashlar::allocate_or_throw(says_null, 1, 1)), std::bad_alloc);
+}
+
 TEST(try_allocate_from, takes_any_exception_for_a_no) {
   EXPECT_EQ(ashlar::try_allocate_from(*std::pmr::null_memory_resource(), 1, 1), nullptr);
   struct : refined<0> {

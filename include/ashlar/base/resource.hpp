@@ -70,6 +70,14 @@ template <resource R>
   }
 }
 
+/// Returns: a block of `r`, never null. Throws: `std::bad_alloc` where `r.try_allocate` says null.
+template <try_resource R>
+[[nodiscard]] ASHLAR_INLINE void* allocate_or_throw(R& r, std::size_t bytes, std::size_t alignment) {
+  void* const p = r.try_allocate(bytes, alignment);
+  if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
+  return p;
+}
+
 /// A resource that refers to another: one pointer wide, copyable, shares what it refers to.
 /// Has exactly the refinements of `R`. Lifetime: the referred-to resource outlives every copy.
 template <resource R>

@@ -9,9 +9,7 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 
@@ -38,9 +36,7 @@ public:
 
   /// Throws: `std::bad_alloc` where the rest of the buffer is too small. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    void* const p = try_allocate(bytes, alignment);
-    if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
-    return p;
+    return allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: a block, or null. A block of 0 bytes takes one, so that its address is its own.

@@ -6,7 +6,6 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/fwd.hpp>
@@ -54,9 +53,7 @@ class basic_page_resource {
 public:
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    void* const p = try_allocate(bytes, alignment);
-    if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
-    return p;
+    return allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: zeroed pages, or null. Expects: `alignment` is a power of two.
