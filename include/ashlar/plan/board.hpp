@@ -116,7 +116,7 @@ private:
   [[nodiscard]] bool fail(std::uint32_t t) noexcept;
 
   // Wider slack lets almost every offset through, so the sums are not worth their time there.
-  static constexpr units widest_slack = 48;
+  static constexpr units widest_slack = 32;
 
   board_shape shape_;
   units capacity_;
@@ -249,12 +249,13 @@ inline bool board::fail(std::uint32_t t) noexcept {
 }
 
 inline bool board::infer() {
-  while (!touched_.empty()) {
-    const std::uint32_t t = touched_.back();
-    touched_.pop_back();
+  // First come, first served: what many figures touch is looked at once they all have moved.
+  for (std::size_t k = 0; k < touched_.size(); ++k) {
+    const std::uint32_t t = touched_[k];
     is_touched_[t] = false;
     if (!infer(t)) return fail(t);
   }
+  touched_.clear();
   return true;
 }
 
@@ -264,7 +265,9 @@ inline bool board::infer(std::uint32_t t) {
   if (sections_[t].live == 0) return true;
   const units waste = slack(t);
   if (waste < 0) return false;
-  if (sections_[t].live == 1 || !shape_.pinned.empty(t)) return true;
+  if (!shape_.pinned.empty(t)) return true;
+  const member& highest = shape_.members.begin(t)[sections_[t].live - 1];
+  if (floors_[highest.item] <= sections_[t].low + waste) return true;  // mere waste can hold up each of them
   if (waste <= widest_slack && capacity_ < reachable::limit) return raise_by_sums(t);
   return raise_by_slack(t, waste);
 }

@@ -2,6 +2,7 @@
 // How long the exact search may go on: so many nodes (the same on every machine), until a moment, until told to stop.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -30,6 +31,17 @@ public:
   bool exhausted() noexcept {
     look();
     return over_ || spent_ >= nodes_;
+  }
+
+  /// Returns: a part of what is left, with at most `nodes` nodes.
+  [[nodiscard]] budget slice(std::uint64_t nodes) const noexcept {
+    return budget(std::min(nodes, nodes_ - std::min(spent_, nodes_)), until_, stop_);
+  }
+
+  /// Effects: counts what a slice has spent.
+  void charge(const budget& slice) noexcept {
+    spent_ += slice.spent_;
+    if (slice.over_) over_ = true;
   }
 
   [[nodiscard]] std::uint64_t spent() const noexcept { return spent_; }

@@ -20,26 +20,25 @@ public:
   static constexpr units limit = 4096;
 
   /// Expects: `capacity < limit`, `low + slack <= capacity`.
-  reachable(units capacity, units low, units slack) noexcept
-      : first_(word_of(low)), words_(word_of(capacity) + 1) {
-    std::fill(bits_.begin() + static_cast<std::ptrdiff_t>(first_), bits_.begin() + static_cast<std::ptrdiff_t>(words_),
+  reachable(units capacity, units low, units slack) noexcept : words_(word_of(capacity) + 1) {
+    std::fill(bits_.begin() + static_cast<std::ptrdiff_t>(word_of(low)), bits_.begin() + static_cast<std::ptrdiff_t>(words_),
               0);
     for (units p = low; p <= low + slack; ++p) bits_[word_of(p)] |= std::uint64_t{1} << (p & 63);
   }
 
+  /// Expects: `floor >= low`.
   /// Effects: lets every stack that ends at `floor` or above be followed by a figure of the given height. If figures
   /// are added in the order of their floors, no order of stacking is missed: two neighbours in a stack can always be
   /// swapped into it.
   void stack(units floor, units height) noexcept {
-    const std::size_t from = std::max(word_of(floor), first_);
+    const std::size_t from = word_of(floor);
     const auto skip = static_cast<std::size_t>(height >> 6);
-    const auto shift = static_cast<unsigned>(height & 63);
     if (from + skip >= words_) return;
-    for (std::size_t w = words_; w-- > from + skip;) {
-      std::uint64_t sum = at(w - skip, from, floor) << shift;
-      if (shift != 0 && w - skip > from) sum |= at(w - skip - 1, from, floor) >> (64 - shift);
-      bits_[w] |= sum;
-    }
+    const std::uint64_t kept = bits_[from];
+    bits_[from] &= ~std::uint64_t{0} << (floor & 63);
+    const std::uint64_t above = bits_[from];
+    add_shifted(from, skip, static_cast<unsigned>(height & 63));
+    bits_[from] = skip == 0 ? kept | (above << (height & 63)) : kept;
   }
 
   /// Returns: the least reachable offset not below `from`, or `far`.
@@ -57,14 +56,19 @@ public:
 private:
   [[nodiscard]] static std::size_t word_of(units p) noexcept { return static_cast<std::size_t>(p >> 6); }
 
-  [[nodiscard]] std::uint64_t at(std::size_t w, std::size_t from, units floor) const noexcept {
-    return w == from ? bits_[w] & (word_of(floor) == w ? ~std::uint64_t{0} << (floor & 63) : ~std::uint64_t{0})
-                     : bits_[w];
+  /// From the top down, so that every word is read before it changes; the lowest word is left to the caller.
+  void add_shifted(std::size_t from, std::size_t skip, unsigned shift) noexcept {
+    const std::size_t lowest = from + std::max<std::size_t>(skip, 1);
+    for (std::size_t w = words_; w-- > lowest;) {
+      std::uint64_t sum = bits_[w - skip] << shift;
+      // Two shifts, since one by 64 is undefined.
+      if (w - skip > from) sum |= (bits_[w - skip - 1] >> 1) >> (63 - shift);
+      bits_[w] |= sum;
+    }
   }
 
-  std::size_t first_;
   std::size_t words_;
-  std::array<std::uint64_t, static_cast<std::size_t>(limit) / 64 + 1> bits_;  // only [first_, words_) has a value
+  std::array<std::uint64_t, static_cast<std::size_t>(limit) / 64 + 1> bits_;  // only those from the word of `low` on have a value
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI::plan::valley
