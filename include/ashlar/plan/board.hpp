@@ -108,7 +108,7 @@ private:
   [[nodiscard]] bool raise(std::uint32_t f, units to);
   void touch(std::uint32_t t);
   [[nodiscard]] bool infer();
-  [[nodiscard]] bool infer(std::uint32_t t);
+  [[nodiscard]] bool infer(std::uint32_t t, bool raising);
   void sort_by_floor(std::uint32_t t) noexcept;
   [[nodiscard]] units summarize(std::uint32_t t);
   [[nodiscard]] bool raise_by_sums(std::uint32_t t);
@@ -249,17 +249,19 @@ inline bool board::fail(std::uint32_t t) noexcept {
 }
 
 inline bool board::infer() {
-  // First come, first served: what many figures touch is looked at once they all have moved.
+  // First come, first served: what many figures touch is looked at once they all have moved. Where sizes are tiny
+  // against the capacity, floors can creep up on each other byte by byte; they need not be followed to the end.
+  const std::size_t patience = 2 * touched_.size() + 32;
   for (std::size_t k = 0; k < touched_.size(); ++k) {
     const std::uint32_t t = touched_[k];
     is_touched_[t] = false;
-    if (!infer(t)) return fail(t);
+    if (!infer(t, k < patience)) return fail(t);
   }
   touched_.clear();
   return true;
 }
 
-inline bool board::infer(std::uint32_t t) {
+inline bool board::infer(std::uint32_t t, bool raising) {
   sort_by_floor(t);
   if (summarize(t) > capacity_) return false;
   if (sections_[t].live == 0) return true;
@@ -269,7 +271,7 @@ inline bool board::infer(std::uint32_t t) {
   const member& highest = shape_.members.begin(t)[sections_[t].live - 1];
   if (floors_[highest.item] <= sections_[t].low + waste) return true;  // mere waste can hold up each of them
   if (waste <= widest_slack && capacity_ < reachable::limit) return raise_by_sums(t);
-  return raise_by_slack(t, waste);
+  return !raising || raise_by_slack(t, waste);
 }
 
 /// The members of a section are kept in the order of their floors; placed ones come last. Mostly sorted already.
