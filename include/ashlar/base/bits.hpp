@@ -61,6 +61,13 @@ inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::num
   return static_cast<std::byte*>(p) + ((0 - address_of(p)) & (alignment - 1));
 }
 
+/// Returns: the alignment that any object of `bytes` bytes may need: the largest power of two that divides `bytes`, at
+/// most that of `std::max_align_t`.
+[[nodiscard]] constexpr std::size_t natural_alignment(std::size_t bytes) noexcept {
+  const std::size_t divisor = bytes & (0 - bytes);
+  return divisor < alignof(std::max_align_t) ? divisor : alignof(std::max_align_t);
+}
+
 /// Whether `n` bytes at `alignment` is a request that any resource may serve.
 [[nodiscard]] constexpr bool is_valid_request(std::size_t bytes, std::size_t alignment) noexcept {
   return is_power_of_two(alignment) && bytes <= max_block_bytes && alignment <= max_block_bytes - bytes;

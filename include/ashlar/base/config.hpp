@@ -40,6 +40,13 @@
 #define ASHLAR_CATCH_ALL else
 #endif
 
+// Without RTTI no object's type is known at run time: the cast says null.
+#if defined(__cpp_rtti)
+#define ASHLAR_DYNAMIC_CAST(type, pointer) dynamic_cast<type>(pointer)
+#else
+#define ASHLAR_DYNAMIC_CAST(type, pointer) (static_cast<void>(pointer), static_cast<type>(nullptr))
+#endif
+
 namespace ashlar::inline ASHLAR_ABI {
 
 /// How much misuse is looked for. Each level includes the ones before it.

@@ -15,14 +15,14 @@ namespace ashlar::inline ASHLAR_ABI {
 
 /// What a caller did wrong.
 enum class fault {
-  precondition,   ///< A documented `Expects` did not hold.
-  double_free,    ///< The block is free already.
-  invalid_free,   ///< The pointer was never handed out by this resource.
+  precondition,     ///< A documented `Expects` did not hold.
+  double_free,      ///< The block is free already.
+  invalid_free,     ///< The pointer was never handed out by this resource.
   misaligned_free,  ///< The pointer points into a block, not at its start.
-  wrong_pool,     ///< The block belongs to another pool.
-  size_mismatch,  ///< The size or alignment differs from the one allocated with.
-  corrupt_link,   ///< A free block was written to.
-  leak            ///< Blocks were live when their resource ended.
+  wrong_pool,       ///< The block belongs to another pool.
+  size_mismatch,    ///< The size or alignment differs from the one allocated with.
+  corrupt_link,     ///< A free block was written to.
+  leak              ///< Blocks were live when their resource ended.
 };
 
 [[nodiscard]] constexpr std::string_view name_of(fault kind) noexcept {

@@ -15,14 +15,14 @@ namespace ashlar::inline ASHLAR_ABI::detail {
 }  // namespace ashlar::inline ASHLAR_ABI::detail
 
 // A precondition that no level removes: where going on would corrupt memory that is not the caller's.
-#define ASHLAR_REQUIRE(condition, what)                                         \
-  do {                                                                          \
+#define ASHLAR_REQUIRE(condition, what)                                             \
+  do {                                                                              \
     if (ASHLAR_UNLIKELY(!(condition))) ::ashlar::detail::precondition_failed(what); \
   } while (false)
 
 // A precondition checked from level `checked` on.
-#define ASHLAR_EXPECTS(condition, what)                                                              \
-  do {                                                                                               \
+#define ASHLAR_EXPECTS(condition, what)                                                                     \
+  do {                                                                                                      \
     if constexpr (::ashlar::checking_level >= ::ashlar::checking::checked) ASHLAR_REQUIRE(condition, what); \
   } while (false)
 

@@ -27,9 +27,9 @@ struct fixed_growth {
 /// A share of what is held, between two bounds: steps grow with the program, and the memory that may lie unused stays
 /// below `held / divisor + smallest`. The upper bound keeps growth from running away.
 struct proportional_growth {
-  std::size_t smallest = 4 * 1024;          ///< bytes
-  std::size_t largest = 2 * 1024 * 1024;    ///< bytes
-  std::size_t divisor = 8;                  ///< the step is `held / divisor`
+  std::size_t smallest = 4 * 1024;        ///< bytes
+  std::size_t largest = 2 * 1024 * 1024;  ///< bytes
+  std::size_t divisor = 8;                ///< the step is `held / divisor`
 
   [[nodiscard]] constexpr std::size_t next(std::size_t held) const noexcept {
     return std::clamp(held / divisor, smallest, largest);

@@ -29,3 +29,11 @@
 #else
 #define ASHLAR_KEEP_SCALAR(word) static_cast<void>(word)
 #endif
+
+// Makes the compiler keep an object's address in a register instead of naming the object in each instruction. A list
+// head that is stored and reloaded by absolute address costs about 1 ns more a pair on current cores.
+#if defined(__GNUC__) || defined(__clang__)
+#define ASHLAR_IN_REGISTER(pointer) __asm__("" : "+r"(pointer))
+#else
+#define ASHLAR_IN_REGISTER(pointer) static_cast<void>(pointer)
+#endif

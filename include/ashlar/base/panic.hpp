@@ -22,16 +22,13 @@ namespace ashlar::inline ASHLAR_ABI {
 class panic_line {
 public:
   panic_line& text(std::string_view words) noexcept {
-    for (const char c : words)
-      put(c);
+    for (const char c : words) put(c);
     return *this;
   }
 
   panic_line& number(std::uint64_t value) noexcept { return digits(value, 10); }
 
-  panic_line& address(const void* p) noexcept {
-    return text("0x").digits(reinterpret_cast<std::uintptr_t>(p), 16);
-  }
+  panic_line& address(const void* p) noexcept { return text("0x").digits(reinterpret_cast<std::uintptr_t>(p), 16); }
 
   [[nodiscard]] std::string_view view() const noexcept { return {data_, size_}; }
 
@@ -49,8 +46,7 @@ private:
       reversed[count++] = "0123456789abcdef"[value % radix];
       value /= radix;
     } while (value != 0);
-    while (count != 0)
-      put(reversed[--count]);
+    while (count != 0) put(reversed[--count]);
     return *this;
   }
 

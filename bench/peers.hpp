@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The peers table: every rival by name, as a malloc library to preload or as a standard allocator to compile in.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <memory_resource>
+#include <string_view>
+
+#include <ashlar/face/pool_allocator.hpp>
+
+#if ASHLAR_BENCH_HAS_BOOST
+#include <boost/pool/pool_alloc.hpp>
+#include <boost/pool/singleton_pool.hpp>
+#endif
+
+namespace bench {
+
+// A malloc that replaces glibc's: the first of `files` that is installed is preloaded. Files are in order of
+// preference.
+struct malloc_library {
+  std::string_view peer;
+  const char* files[3];
+};
+
+inline constexpr malloc_library malloc_libraries[] = {
+    {"mimalloc", {"libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so"}},
+    {"jemalloc", {"libjemalloc.so.2", "libjemalloc.so"}},
+    {"tcmalloc", {"libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc_minimal.so"}},
+};
+
+inline const malloc_library* find_malloc_library(std::string_view peer) noexcept {
+  for (const malloc_library& library : malloc_libraries)
+    if (library.peer == peer) return &library;
+  return nullptr;
+}
+
+// A peer is a type with
+//   allocator<T>      the standard allocator under test
+//   make<T>()         one of them
+//   give_back()       hands memory back to the system after the container's death, where the allocator has a call for
+//   it
+struct standard_peer {
+  template <class T>
+  using allocator = std::allocator<T>;
+  template <class T>
+  allocator<T> make() noexcept {
+    return {};
+  }
+  void give_back() noexcept {}
+};
+
+struct ashlar_peer {
+  template <class T>
+  using allocator = ashlar::pool_allocator<T>;
+  template <class T>
+  allocator<T> make() noexcept {
+    return {};
+  }
+  void give_back() noexcept {}
+};
+
+template <class Resource>
+class pmr_peer {
+public:
+  template <class T>
+  using allocator = std::pmr::polymorphic_allocator<T>;
+  template <class T>
+  allocator<T> make() noexcept {
+    return &resource_;
+  }
+  void give_back() { resource_.release(); }
+
+private:
+  Resource resource_;
+};
+
+using pmr_pool_peer = pmr_peer<std::pmr::unsynchronized_pool_resource>;
+using pmr_monotonic_peer = pmr_peer<std::pmr::monotonic_buffer_resource>;
+
+#if ASHLAR_BENCH_HAS_BOOST
+template <class Mutex>
+class boost_peer {
+public:
+  template <class T>
+  using allocator = boost::fast_pool_allocator<T, boost::default_user_allocator_new_delete, Mutex>;
+  template <class T>
+  allocator<T> make() noexcept {
+    return {};
+  }
+  // The node types are the standard library's secret: 24 bytes for a list, 32 or 40 for a set.
+  void give_back() { purge<24>(), purge<32>(), purge<40>(); }
+
+private:
+  template <std::size_t NodeBytes>
+  void purge() {
+    boost::singleton_pool<boost::fast_pool_allocator_tag, NodeBytes, boost::default_user_allocator_new_delete, Mutex,
+                          32, 0>::purge_memory();
+  }
+};
+
+using boost_mutex_peer = boost_peer<boost::details::pool::default_mutex>;
+using boost_null_mutex_peer = boost_peer<boost::details::pool::null_mutex>;
+#endif
+
+}  // namespace bench

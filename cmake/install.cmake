@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Installs the headers and a CMake package that refuses other minor versions while the library is before 1.0.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(ashlar_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/ashlar")
+
+install(TARGETS ashlar EXPORT ashlar_targets FILE_SET HEADERS)
+install(EXPORT ashlar_targets NAMESPACE ashlar:: DESTINATION "${ashlar_package_dir}")
+
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/ashlar-config-version.cmake"
+  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES "${PROJECT_BINARY_DIR}/ashlar-config-version.cmake" cmake/ashlar-config.cmake
+  DESTINATION "${ashlar_package_dir}")
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

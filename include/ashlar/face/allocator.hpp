@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A std allocator over any resource, to which it refers.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// One pointer wide; equal to another iff their resources are equal. Every trait is explicit:
+///
+/// | trait | value | because |
+/// |---|---|---|
+/// | is_always_equal | false | two resources may differ |
+/// | propagate_on_container_move_assignment | true | a move keeps its elements and takes their resource along: O(1) |
+/// | propagate_on_container_swap | true | a swap of unequal allocators would be undefined otherwise |
+/// | propagate_on_container_copy_assignment | false | a container stays where it was put |
+/// | select_on_container_copy_construction | the same resource | a copy lives beside its original |
+///
+/// Lifetime: the resource outlives every container. Thread safety: the resource's.
+template <class T, resource R>
+class allocator {
+public:
+  using value_type = T;
+  using is_always_equal = std::false_type;
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
+  using propagate_on_container_copy_assignment = std::false_type;
+
+  template <class U>
+  struct rebind {
+    using other = allocator<U, R>;
+  };
+
+  // Implicit, so that a resource can be passed to a container's constructor.
+  allocator(R& r) noexcept : resource_(std::addressof(r)) {}
+  template <class U>
+  allocator(const allocator<U, R>& other) noexcept : resource_(&other.resource()) {}
+
+  /// Returns: memory for `n` objects. Throws: `std::bad_array_new_length` where `n * sizeof(T)` overflows; else as the
+  /// resource.
+  [[nodiscard]] ASHLAR_INLINE T* allocate(std::size_t n) {
+    if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
+    return static_cast<T*>(resource_->allocate(n * sizeof(T), alignof(T)));
+  }
+
+  /// Expects: `p` came from `allocate(n)` of an equal allocator.
+  ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept { resource_->deallocate(p, n * sizeof(T), alignof(T)); }
+
+  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
+  [[nodiscard]] allocator select_on_container_copy_construction() const noexcept { return *this; }
+  [[nodiscard]] R& resource() const noexcept { return *resource_; }
+
+  template <class U>
+  [[nodiscard]] friend bool operator==(const allocator& a, const allocator<U, R>& b) noexcept {
+    return &a.resource() == &b.resource() || a.resource() == b.resource();
+  }
+
+private:
+  R* resource_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

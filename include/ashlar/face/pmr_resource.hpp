@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Any resource as a std::pmr::memory_resource: the one virtual bridge.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <memory_resource>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Owns `R`; with `resource_ref<R>` it refers to one. The other way round nothing is needed: a
+/// `std::pmr::memory_resource` is a resource, and `resource_ref` makes it an upstream.
+/// Two bridges are equal iff they are of one type and their resources are equal; without RTTI iff they are the same.
+/// Thread safety: that of `R`.
+template <resource R>
+class pmr_resource final : public std::pmr::memory_resource {
+public:
+  pmr_resource() = default;
+  template <class... Args>
+    requires std::constructible_from<R, Args...>
+  explicit(sizeof...(Args) == 1) pmr_resource(Args&&... args) : resource_(std::forward<Args>(args)...) {}
+
+  [[nodiscard]] R& resource() noexcept { return resource_; }
+  [[nodiscard]] const R& resource() const noexcept { return resource_; }
+
+private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override { return resource_.allocate(bytes, alignment); }
+
+  void do_deallocate(void* p, std::size_t bytes, std::size_t alignment) override {
+    resource_.deallocate(p, bytes, alignment);
+  }
+
+  [[nodiscard]] bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    if (this == &other) return true;
+    const auto* const same = ASHLAR_DYNAMIC_CAST(const pmr_resource*, &other);
+    return same != nullptr && same->resource_ == resource_;
+  }
+
+  ASHLAR_NO_UNIQUE_ADDRESS R resource_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

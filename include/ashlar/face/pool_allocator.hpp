@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A stateless std allocator whose single objects come from a pool shared by the whole process.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/face/immortal.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// The pool that all allocators of one cell size, alignment and lock share. It is never destroyed, so containers with
+/// static storage duration may use it before `main` and after it.
+template <std::size_t CellBytes, std::size_t CellAlignment, basic_lockable Lock>
+class process_pool {
+public:
+  [[nodiscard]] static ASHLAR_INLINE void* allocate() {
+    locked_pool& shared = instance();
+    const lock_scope held(shared.lock);
+    return shared.pool.allocate();
+  }
+
+  static ASHLAR_INLINE void deallocate(void* cell) noexcept {
+    locked_pool& shared = instance();
+    const lock_scope held(shared.lock);
+    shared.pool.deallocate(cell);
+  }
+
+  /// Effects: calls `f(pool)` while the lock is held. Returns: what `f` returns.
+  template <class F>
+  static decltype(auto) with_pool(F f) {
+    locked_pool& shared = instance();
+    const lock_scope held(shared.lock);
+    return f(shared.pool);
+  }
+
+private:
+  struct locked_pool {
+    fixed_block_pool<CellBytes, CellAlignment> pool = {};
+    ASHLAR_NO_UNIQUE_ADDRESS Lock lock = {};
+  };
+
+  [[nodiscard]] static ASHLAR_INLINE locked_pool& instance() noexcept {
+    locked_pool* self = &immortal_instance<locked_pool>.value;
+    ASHLAR_IN_REGISTER(self);
+    return *self;
+  }
+};
+
+/// Single objects come from the process's pool for their size and alignment, at no overhead; arrays, and objects above
+/// 64 KiB, from operator new. Works unchanged in every standard container.
+///
+///     std::list<int, ashlar::pool_allocator<int>> numbers;
+///
+/// | trait | value | because |
+/// |---|---|---|
+/// | is_always_equal | true | one pool serves all |
+/// | propagate_on_container_copy_assignment, _move_assignment, _swap | false | nothing to carry over |
+/// | select_on_container_copy_construction | a copy | the same pool |
+///
+/// Thread safety: with `null_lock` (the default) all containers of one (size, alignment) must be used by one thread at
+/// a time; with any other lock, any thread. `Lock` is default-constructible at compile time, as `std::mutex` is.
+template <class T, basic_lockable Lock>
+class pool_allocator {
+public:
+  using value_type = T;
+  using is_always_equal = std::true_type;
+  using propagate_on_container_copy_assignment = std::false_type;
+  using propagate_on_container_move_assignment = std::false_type;
+  using propagate_on_container_swap = std::false_type;
+
+  template <class U>
+  struct rebind {
+    using other = pool_allocator<U, Lock>;
+  };
+
+  pool_allocator() = default;
+  template <class U>
+  pool_allocator(const pool_allocator<U, Lock>&) noexcept {}
+
+  /// Returns: memory for `n` objects. Throws: `std::bad_alloc`; `std::bad_array_new_length` where `n * sizeof(T)`
+  /// overflows.
+  [[nodiscard]] ASHLAR_INLINE T* allocate(std::size_t n) {
+    if (ASHLAR_LIKELY(is_pooled(n))) return static_cast<T*>(pool<T>::allocate());
+    return static_cast<T*>(allocate_array(n));
+  }
+
+  /// Expects: `p` came from `allocate(n)` with the same `n`.
+  ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept {
+    if (ASHLAR_LIKELY(is_pooled(n))) pool<T>::deallocate(p);
+    else new_delete_resource().deallocate(p, n * sizeof(T), alignof(T));
+  }
+
+  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
+
+  /// Effects: calls `f(pool)` with the process's pool of this element type, under its lock: to `reserve`, to read
+  /// `live`, to `shrink_to_fit`. Containers allocate nodes, not elements: rebind to the node type to reach theirs.
+  template <class F>
+  static decltype(auto) with_pool(F f) {
+    return pool<T>::with_pool(f);
+  }
+
+  [[nodiscard]] friend bool operator==(const pool_allocator&, const pool_allocator&) noexcept { return true; }
+
+private:
+  static constexpr std::size_t largest_cell = 64 * 1024;
+
+  // A template, so that the allocator can be named before `T` is complete.
+  template <class U>
+  using pool = process_pool<sizeof(U), alignof(U), Lock>;
+
+  [[nodiscard]] static ASHLAR_INLINE constexpr bool is_pooled(std::size_t n) noexcept {
+    return n == 1 && sizeof(T) <= largest_cell;
+  }
+
+  [[nodiscard]] static ASHLAR_COLD void* allocate_array(std::size_t n) {
+    if (n > max_size()) throw_bad_array_new_length();
+    return new_delete_resource().allocate(n * sizeof(T), alignof(T));
+  }
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The system calls that pages are made of, as a policy: tests put failing ones in their place.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+
+#if !defined(__unix__) && !defined(__APPLE__)
+#error "ashlar/os: this system has no mmap; use new_delete_resource or buffer_resource as upstream"
+#endif
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace ashlar::inline ASHLAR_ABI::os {
+
+/// Each call says whether it succeeded. Contents of fresh memory are zero.
+struct system_calls {
+  [[nodiscard]] static std::size_t page_bytes() noexcept {
+    static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    return bytes;
+  }
+
+  /// Returns: new address space, readable and writable or not accessible at all, or null.
+  [[nodiscard]] static void* map(std::size_t bytes, bool accessible) noexcept {
+    const int protection = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
+    void* const p = ::mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | no_reserve, -1, 0);
+    return p != MAP_FAILED ? p : nullptr;
+  }
+
+  [[nodiscard]] static bool unmap(void* p, std::size_t bytes) noexcept { return ::munmap(p, bytes) == 0; }
+
+  [[nodiscard]] static bool protect(void* p, std::size_t bytes, bool accessible) noexcept {
+    return ::mprotect(p, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+  }
+
+  /// Effects: drops the contents and gives the memory back; the address space stays.
+  [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept {
+    return ::madvise(p, bytes, MADV_DONTNEED) == 0;
+  }
+
+  /// Effects: makes the range resident now, in one call. Linux 5.14 and later; elsewhere refused.
+  [[nodiscard]] static bool populate([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(__linux__)
+    constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, missing in older system headers
+    return ::madvise(p, bytes, populate_write) == 0;
+#else
+    return false;
+#endif
+  }
+
+  /// Effects: asks for transparent huge pages. Linux only; elsewhere refused.
+  [[nodiscard]] static bool advise_huge([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(MADV_HUGEPAGE)
+    return ::madvise(p, bytes, MADV_HUGEPAGE) == 0;
+#else
+    return false;
+#endif
+  }
+
+private:
+#if defined(MAP_NORESERVE)
+  static constexpr int no_reserve = MAP_NORESERVE;
+#else
+  static constexpr int no_reserve = 0;
+#endif
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::os

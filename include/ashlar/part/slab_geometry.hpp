@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where things lie in a slab: header, bitmap, cells, and the colour that shifts them.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// What a slab's layout is computed from.
+struct slab_shape {
+  std::size_t cell_bytes = 0;
+  std::size_t cell_alignment = 1;
+  std::size_t slab_bytes = 0;
+  std::size_t header_bytes = 0;
+};
+
+/// The layout of every slab of one pool. A slab is aligned to its own size:
+///
+///   slab                 + colour * step       + cells
+///   | unused colour gap  | header | bitmap     | cell 0 | cell 1 | ...        | rest |
+///
+/// The colour is a function of the slab's address, so finding header and cell needs no load. Without it the headers,
+/// and equal cells, of all slabs would fall into the same cache sets (Bonwick, "The Slab Allocator", 1994, section 4).
+/// Invariant: `capacity(colour) >= 1`; gaps take at most 1/128 of a slab.
+class slab_geometry {
+public:
+  static constexpr std::size_t line_bytes = 64;
+  static constexpr std::size_t max_colours = 16;
+
+  constexpr slab_geometry() = default;
+
+  /// Expects: sizes positive, alignments powers of two, `slab_bytes` a power of two with room for one cell.
+  constexpr explicit slab_geometry(const slab_shape& shape) noexcept
+      : cell_bytes_(static_cast<std::uint32_t>(shape.cell_bytes)),
+        slab_bytes_(static_cast<std::uint32_t>(shape.slab_bytes)),
+        step_(static_cast<std::uint32_t>(std::max(line_bytes, shape.cell_alignment))),
+        cell_alignment_(static_cast<std::uint32_t>(shape.cell_alignment)), inverse_(cell_bytes_) {
+    const std::size_t bits = (shape.slab_bytes - shape.header_bytes) / shape.cell_bytes;
+    words_ = static_cast<std::uint32_t>(ceil_div(bits, 64));
+    cells_offset_ =
+        static_cast<std::uint32_t>(align_up(shape.header_bytes + words_ * sizeof(std::uint64_t), shape.cell_alignment));
+    colour_mask_ = static_cast<std::uint32_t>(colours(shape.slab_bytes / 128 / step_) - 1);
+  }
+
+  [[nodiscard]] constexpr std::size_t cell_bytes() const noexcept { return cell_bytes_; }
+  [[nodiscard]] constexpr std::size_t cell_alignment() const noexcept { return cell_alignment_; }
+  [[nodiscard]] constexpr std::size_t slab_bytes() const noexcept { return slab_bytes_; }
+  /// Returns: the number of 64-bit words in a slab's bitmap.
+  [[nodiscard]] constexpr std::size_t words() const noexcept { return words_; }
+
+  /// Returns: the start of the slab around a cell or header.
+  [[nodiscard]] ASHLAR_INLINE std::byte* slab_of(void* p) const noexcept { return align_down(p, slab_bytes_); }
+
+  /// Returns: the header of the slab at `slab`.
+  [[nodiscard]] ASHLAR_INLINE std::byte* header_of(std::byte* slab) const noexcept {
+    return slab + gap(address_of(slab));
+  }
+
+  /// Returns: the first cell behind a header.
+  [[nodiscard]] ASHLAR_INLINE std::byte* cells_of(void* header) const noexcept {
+    return static_cast<std::byte*>(header) + cells_offset_;
+  }
+
+  /// Returns: which cell of its slab starts `offset` bytes behind the first. Expects: one does.
+  [[nodiscard]] ASHLAR_INLINE std::uint32_t index_of(std::size_t offset) const noexcept {
+    return inverse_.divide(static_cast<std::uint32_t>(offset));
+  }
+
+  /// Returns: the number of cells that fit in the slab at `slab`.
+  [[nodiscard]] std::uint32_t capacity(const std::byte* slab) const noexcept {
+    return capacity_behind(gap(address_of(slab)));
+  }
+
+  /// Returns: the number of cells that fit whatever the colour.
+  [[nodiscard]] constexpr std::uint32_t least_capacity() const noexcept {
+    return capacity_behind(std::size_t{colour_mask_} * step_);
+  }
+
+private:
+  [[nodiscard]] static constexpr std::size_t colours(std::size_t wanted) noexcept {
+    return std::bit_floor(std::clamp(wanted, std::size_t{1}, max_colours));
+  }
+
+  [[nodiscard]] ASHLAR_INLINE constexpr std::size_t gap(std::uintptr_t slab) const noexcept {
+    return ((slab / slab_bytes_) & colour_mask_) * step_;
+  }
+
+  [[nodiscard]] constexpr std::uint32_t capacity_behind(std::size_t gap) const noexcept {
+    const std::size_t taken = gap + cells_offset_;
+    return taken >= slab_bytes_ ? 0 : static_cast<std::uint32_t>((slab_bytes_ - taken) / cell_bytes_);
+  }
+
+  std::uint32_t cell_bytes_ = 0;
+  std::uint32_t slab_bytes_ = 0;
+  std::uint32_t step_ = 0;
+  std::uint32_t cell_alignment_ = 0;
+  std::uint32_t words_ = 0;
+  std::uint32_t cells_offset_ = 0;
+  std::uint32_t colour_mask_ = 0;
+  reciprocal inverse_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

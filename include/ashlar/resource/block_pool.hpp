@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A pool of equal cells whose size is chosen at run time.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/part/slab.hpp>
+#include <ashlar/part/slab_geometry.hpp>
+#include <ashlar/resource/basic_block_pool.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+struct block_pool_options {
+  std::size_t cell_bytes = 0;      ///< from 1 up; cells have exactly this size, rounded up to their alignment
+  std::size_t cell_alignment = 0;  ///< a power of two; 0: the largest that divides `cell_bytes`, at most max_align_t's
+  std::size_t slab_bytes = 0;      ///< a power of two with room for a cell; 0: chosen from the cell
+  std::size_t max_cells = max_size;
+  std::size_t spare_slabs = 1;
+};
+
+/// Returns: a slab size for cells of `cell_bytes`. 256 KiB is where the system calls of growing and shrinking stop
+/// mattering (bench/fresh_memory) and nodes of a tree still spread over the cache sets (bench/node_containers). Cells
+/// below a pointer have smaller slabs, whose bitmap a small pool can afford; large ones have room for 8 at least.
+[[nodiscard]] constexpr std::size_t default_slab_bytes(std::size_t cell_bytes) noexcept {
+  if (cell_bytes < sizeof(void*)) return 64 * 1024;
+  return std::max(std::size_t{256} * 1024, std::bit_ceil(8 * cell_bytes));
+}
+
+/// Returns: the layout that the options ask for, with defaults filled in.
+/// Expects: as each option says. These are checked at every level, since a wrong layout corrupts memory.
+[[nodiscard]] constexpr slab_geometry make_slab_geometry(const block_pool_options& options) noexcept {
+  constexpr std::size_t largest_cell = std::size_t{1} << 27;
+  ASHLAR_REQUIRE(options.cell_bytes != 0 && options.cell_bytes <= largest_cell, "cell_bytes is not in 1..2^27");
+  const std::size_t alignment =
+      options.cell_alignment != 0 ? options.cell_alignment : natural_alignment(options.cell_bytes);
+  ASHLAR_REQUIRE(is_power_of_two(alignment) && alignment <= largest_cell, "cell_alignment is not a power of two");
+  const std::size_t cell_bytes = align_up(options.cell_bytes, alignment);
+  const std::size_t slab_bytes = options.slab_bytes != 0 ? options.slab_bytes : default_slab_bytes(cell_bytes);
+  ASHLAR_REQUIRE(is_power_of_two(slab_bytes) && slab_bytes <= std::size_t{1} << 31, "slab_bytes is not a power of two");
+  ASHLAR_REQUIRE(slab_bytes > sizeof(slab) && slab_bytes >= cell_bytes, "slab_bytes has no room for a cell");
+  const slab_geometry geometry(
+      {.cell_bytes = cell_bytes, .cell_alignment = alignment, .slab_bytes = slab_bytes, .header_bytes = sizeof(slab)});
+  ASHLAR_REQUIRE(geometry.least_capacity() != 0, "slab_bytes has no room for a cell");
+  return geometry;
+}
+
+/// A slab layout known at run time.
+class dynamic_geometry {
+public:
+  explicit constexpr dynamic_geometry(const slab_geometry& geometry) noexcept : geometry_(geometry) {}
+  [[nodiscard]] ASHLAR_INLINE constexpr const slab_geometry& get() const noexcept { return geometry_; }
+
+private:
+  slab_geometry geometry_;
+};
+
+/// Equal cells in slabs aligned to their own size, 0 bytes of overhead a cell. See `basic_block_pool`.
+///
+///     ashlar::block_pool pool({.cell_bytes = 24});
+///     void* cell = pool.allocate();
+///     pool.deallocate(cell);
+template <resource Upstream>
+class block_pool : public basic_block_pool<dynamic_geometry, Upstream> {
+  using base = basic_block_pool<dynamic_geometry, Upstream>;
+
+public:
+  explicit block_pool(const block_pool_options& options, Upstream upstream = {})
+      : base(dynamic_geometry(make_slab_geometry(options)),
+             {.max_cells = options.max_cells, .spare_slabs = options.spare_slabs}, std::move(upstream)) {}
+};
+
+static_assert(try_resource<block_pool<>> && owning_resource<block_pool<>> && releasable_resource<block_pool<>>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The resource that stands on the program's operator new and operator delete.
+#pragma once
+
+#include <cstddef>
+#include <new>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Stateless: all instances are equal. A block of 0 bytes is a block of its own.
+/// Thread safety and complexity: those of operator new.
+class new_delete_resource {
+public:
+  /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    void* const p = try_allocate(bytes, alignment);
+    if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
+    return p;
+  }
+
+  /// Returns: a block, or null. Expects: `alignment` is a power of two.
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if (!is_valid_request(bytes, alignment)) return nullptr;
+    if (alignment <= default_alignment) return ::operator new(bytes, std::nothrow);
+    return ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
+  }
+
+  /// Expects: `p` was allocated with the same `bytes` and `alignment`.
+  void deallocate(void* p, std::size_t /*bytes*/, std::size_t alignment) noexcept {
+    if (alignment <= default_alignment) ::operator delete(p);
+    else ::operator delete(p, std::align_val_t{alignment});
+  }
+
+  [[nodiscard]] friend bool operator==(const new_delete_resource&, const new_delete_resource&) noexcept = default;
+
+private:
+  static constexpr std::size_t default_alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+};
+
+static_assert(try_resource<new_delete_resource>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The resource that never has memory: the end of a chain that must not spill.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Stateless: all instances are equal. Thread safety: any thread.
+class null_resource {
+public:
+  /// Throws: `std::bad_alloc`, always.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) { throw_bad_alloc(bytes, alignment); }
+
+  /// Returns: null, always.
+  [[nodiscard]] void* try_allocate(std::size_t /*bytes*/, std::size_t /*alignment*/) noexcept { return nullptr; }
+
+  /// Expects: never called, since nothing was allocated.
+  void deallocate(void* p, std::size_t bytes, std::size_t /*alignment*/) noexcept {
+    if constexpr (checking_level >= checking::checked)
+      report({.kind = fault::invalid_free, .what = "freed to null_resource", .pointer = p, .size = bytes});
+  }
+
+  [[nodiscard]] bool owns(const void* /*p*/) const noexcept { return false; }
+
+  [[nodiscard]] friend bool operator==(const null_resource&, const null_resource&) noexcept = default;
+};
+
+static_assert(try_resource<null_resource> && owning_resource<null_resource>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Times each call of a replay, in ticks, allocations and frees apart.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/study/histogram.hpp>
+#include <ashlar/study/tick_clock.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::study {
+
+/// Takes the clock's own ticks off every sample, so that a call cheaper than the clock can tell counts as 0.
+class latency_timer {
+public:
+  explicit latency_timer(std::uint64_t overhead) noexcept : overhead_(overhead) {}
+
+  template <class F>
+  ASHLAR_INLINE decltype(auto) allocation(F&& f) {
+    const std::uint64_t start = tick_clock::now();
+    decltype(auto) block = std::forward<F>(f)();
+    record(allocations_, tick_clock::now() - start);
+    return block;
+  }
+
+  template <class F>
+  ASHLAR_INLINE void deallocation(F&& f) {
+    const std::uint64_t start = tick_clock::now();
+    std::forward<F>(f)();
+    record(deallocations_, tick_clock::now() - start);
+  }
+
+  [[nodiscard]] const fine_histogram& allocations() const noexcept { return allocations_; }
+  [[nodiscard]] const fine_histogram& deallocations() const noexcept { return deallocations_; }
+
+private:
+  ASHLAR_INLINE void record(fine_histogram& histogram, std::uint64_t ticks) noexcept {
+    histogram.record(ticks > overhead_ ? ticks - overhead_ : 0);
+  }
+
+  std::uint64_t overhead_;
+  fine_histogram allocations_;
+  fine_histogram deallocations_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::study

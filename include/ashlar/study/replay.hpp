@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The replay loop: carries out the operations of a compiled trace against any allocator.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <thread>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/study/replay_op.hpp>
+#include <ashlar/study/touch.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::study {
+
+/// What a replay needs of an allocator. Each lane has its own object; those of one replay may share what they stand on.
+/// `allocate` and `reallocate` return null when there is no memory; frees tell what was asked for.
+/// `A::touches` is false where blocks may overlap and so must not be written to.
+template <class A>
+concept replay_allocator = requires(A& a, void* p, replay_request r) {
+  { a.allocate(r) } -> std::same_as<void*>;
+  { a.reallocate(p, r, r) } -> std::same_as<void*>;  // block, what it was, what it shall be
+  { a.deallocate(p, r) } -> std::same_as<void>;
+  { A::touches } -> std::convertible_to<bool>;
+};
+
+/// Where the replay keeps a block. The lane that fills it publishes `block`; the lane that empties it waits for that.
+struct replay_slot {
+  std::atomic<void*> block{nullptr};
+  replay_request request;
+};
+
+/// What a lane met.
+struct replay_tally {
+  std::uint64_t failed = 0;   ///< Requests that the allocator could not serve.
+  std::uint64_t damaged = 0;  ///< Blocks whose contents changed, or zeroed ones that were not zero.
+};
+
+/// Times nothing, and costs nothing.
+struct no_timer {
+  template <class F>
+  ASHLAR_INLINE decltype(auto) allocation(F&& f) const {
+    return f();
+  }
+  template <class F>
+  ASHLAR_INLINE void deallocation(F&& f) const {
+    f();
+  }
+};
+
+/// One lane's view of a replay. Thread safety: different lanes run at once on the same slots.
+template <replay_allocator Allocator, class Timer = no_timer>
+class replay_lane {
+public:
+  replay_lane(Allocator& allocator, std::span<replay_slot> slots, Timer& timer) noexcept
+      : allocator_(&allocator), slots_(slots), timer_(&timer) {}
+
+  void run(std::span<const replay_op> operations) {
+    for (const replay_op& op : operations) step(op);
+  }
+
+  [[nodiscard]] const replay_tally& tally() const noexcept { return tally_; }
+
+private:
+  ASHLAR_INLINE void step(const replay_op& op) {
+    switch (op.request.kind()) {
+      case replay_kind::allocate:
+      case replay_kind::allocate_zeroed: return allocate(op);
+      case replay_kind::reallocate: return reallocate(op);
+      case replay_kind::deallocate: return deallocate(op.slot);
+    }
+  }
+
+  ASHLAR_INLINE void allocate(const replay_op& op) {
+    const replay_request request = op.request;
+    void* block = timer_->allocation([&] { return allocator_->allocate(request); });
+    if (ASHLAR_LIKELY(block != nullptr)) touch_new(block, op);
+    fill(op, block);
+  }
+
+  ASHLAR_INLINE void touch_new(void* block, const replay_op& op) {
+    if constexpr (Allocator::touches) {
+      const auto size = static_cast<std::size_t>(op.request.size());
+      if (op.request.kind() == replay_kind::allocate) touch::write(block, size, 0, stamp(op.slot));
+      else if (!touch::read_zeroed(block, size, stamp(op.slot))) ++tally_.damaged;
+    }
+  }
+
+  ASHLAR_INLINE void deallocate(std::uint32_t index) {
+    replay_slot& slot = slots_[index];
+    void* block = await(slot);
+    slot.block.store(nullptr, std::memory_order_relaxed);  // filled again only after the window's barrier
+    if (ASHLAR_UNLIKELY(block == nowhere())) return;
+    check(block, slot.request, index);
+    timer_->deallocation([&] { allocator_->deallocate(block, slot.request); });
+  }
+
+  void reallocate(const replay_op& op) {
+    replay_slot& slot = slots_[op.old_slot];
+    void* old = await(slot);
+    if (old == nowhere()) return allocate({op.slot, 0, grown(op.request)});
+    check(old, slot.request, op.old_slot);
+    slot.block.store(nullptr, std::memory_order_relaxed);
+    void* block = timer_->allocation([&] { return allocator_->reallocate(old, slot.request, op.request); });
+    if (block != nullptr) touch_moved(block, op, slot.request.size());
+    else if (op.request.size() != 0) timer_->deallocation([&] { allocator_->deallocate(old, slot.request); });
+    fill(op, block);
+  }
+
+  void touch_moved(void* block, const replay_op& op, std::uint64_t old_size) {
+    if constexpr (Allocator::touches) {
+      const auto size = static_cast<std::size_t>(op.request.size());
+      const auto kept = static_cast<std::size_t>(old_size < size ? old_size : size);
+      if (!touch::read_first(block, kept, stamp(op.old_slot))) ++tally_.damaged;
+      touch::write(block, size, kept, stamp(op.slot));
+    }
+  }
+
+  ASHLAR_INLINE void check(const void* block, replay_request request, std::uint32_t index) {
+    if constexpr (Allocator::touches)
+      if (ASHLAR_UNLIKELY(!touch::read_first(block, static_cast<std::size_t>(request.size()), stamp(index))))
+        ++tally_.damaged;
+  }
+
+  ASHLAR_INLINE void fill(const replay_op& op, void* block) {
+    if (ASHLAR_UNLIKELY(block == nullptr)) {
+      if (op.request.size() != 0) ++tally_.failed;
+      block = nowhere();
+    }
+    replay_slot& slot = slots_[op.slot];
+    slot.request = op.request;
+    slot.block.store(block, std::memory_order_release);  // pairs with the load in await
+  }
+
+  ASHLAR_INLINE void* await(const replay_slot& slot) {
+    void* block = slot.block.load(std::memory_order_acquire);
+    return ASHLAR_LIKELY(block != nullptr) ? block : await_other_lane(slot);
+  }
+
+  ASHLAR_COLD static void* await_other_lane(const replay_slot& slot) {
+    for (;;) {
+      for (int spins = 0; spins < 128; ++spins)
+        if (void* block = slot.block.load(std::memory_order_acquire)) return block;
+      std::this_thread::yield();  // the other lane may need this very processor
+    }
+  }
+
+  [[nodiscard]] static std::uint64_t stamp(std::uint32_t slot) noexcept { return 0x6173686C61720000u ^ slot; }
+  [[nodiscard]] static replay_request grown(replay_request r) noexcept {
+    return replay_request(replay_kind::allocate, r.size(), r.alignment());
+  }
+
+  // Where a request that failed is kept: its slot is full, but there is nothing to free.
+  [[nodiscard]] static void* nowhere() noexcept {
+    static char place;
+    return &place;
+  }
+
+  Allocator* allocator_;
+  std::span<replay_slot> slots_;
+  Timer* timer_;
+  replay_tally tally_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::study

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Turns the events of a trace into windows of operations that threads can replay without looking anything up.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/study/lane_table.hpp>
+#include <ashlar/study/replay_op.hpp>
+#include <ashlar/study/slot_table.hpp>
+#include <ashlar/trace/event.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::study {
+
+/// What became of the events of a trace.
+struct replay_counts {
+  std::uint64_t operations = 0;  ///< Compiled, and so replayed.
+  std::uint64_t windows = 0;
+  std::uint32_t slots = 0;
+  std::uint32_t lanes = 0;
+  std::uint64_t never_freed = 0;      ///< Objects live at the end: they stay so, as in the program.
+  std::uint64_t failed = 0;           ///< Calls that returned null: skipped.
+  std::uint64_t unknown_objects = 0;  ///< Frees of what was allocated before the recording: skipped.
+  std::uint64_t impossible = 0;       ///< Objects born twice, sizes no address space holds: skipped.
+};
+
+/// The operations of one window: those of lane 0 in order, then those of lane 1, ...
+struct replay_window {
+  std::span<const replay_op> operations;
+  std::span<const std::uint32_t> lane_counts;
+};
+
+/// Cuts a trace into windows. Within a window a slot is filled at most once and emptied at most once, each lane keeps the
+/// order of its threads, and so the only thing a lane ever waits for is that a slot it empties has been filled: by an
+/// operation earlier in the trace, hence never in a circle.
+///
+/// `Sink` is called as `sink(const replay_window&)` for each.
+/// Complexity: O(1) amortised an event; memory O(live objects + window).
+template <class Sink>
+class window_compiler {
+public:
+  static constexpr std::size_t default_window = std::size_t{64} << 10;
+
+  explicit window_compiler(Sink sink, std::size_t window = default_window) : sink_(std::move(sink)), window_(window) {}
+
+  void add(const trace::event& e) {
+    switch (e.op) {
+      case trace::operation::malloc_:
+      case trace::operation::aligned_alloc_:
+      case trace::operation::new_:
+      case trace::operation::new_array_: return allocate(e, replay_kind::allocate);
+      case trace::operation::calloc_: return allocate(e, replay_kind::allocate_zeroed);
+      case trace::operation::realloc_: return reallocate(e);
+      case trace::operation::free_:
+      case trace::operation::delete_:
+      case trace::operation::delete_array_: return deallocate(e.thread, e.object);
+      case trace::operation::mark: return;
+      case trace::operation::thread_end: return threads_.end(e.thread);
+    }
+  }
+
+  /// Effects: hands out the last window. Returns: what became of the trace.
+  replay_counts finish() {
+    end_window();
+    counts_.slots = slots_.count();
+    counts_.lanes = threads_.count();
+    counts_.never_freed = slots_.live();
+    return counts_;
+  }
+
+private:
+  [[nodiscard]] static bool possible(const trace::event& e) noexcept {
+    return e.size < replay_request::size_limit && e.alignment < replay_request::alignment_limit &&
+           (e.alignment == 0 || std::has_single_bit(e.alignment));
+  }
+
+  void allocate(const trace::event& e, replay_kind kind) {
+    if (e.object == 0) return void(++counts_.failed);
+    const std::uint32_t slot = possible(e) ? slots_.take(e.object) : slot_table::none;
+    if (slot == slot_table::none) return void(++counts_.impossible);
+    push(e.thread, {slot, 0, replay_request(kind, e.size, e.alignment)});
+  }
+
+  void reallocate(const trace::event& e) {
+    // With nothing to move it is an allocation by another name.
+    if (slots_.find(e.old_object) == slot_table::none) {
+      if (e.old_object != 0) ++counts_.unknown_objects;
+      return allocate(e, replay_kind::allocate);
+    }
+    if (e.object == 0) return void(++counts_.failed);
+    const std::uint32_t slot = possible(e) ? slots_.take(e.object) : slot_table::none;
+    if (slot == slot_table::none) return void(++counts_.impossible);
+    const std::uint32_t old_slot = slots_.give_back(e.old_object);
+    push(e.thread, {slot, old_slot, replay_request(replay_kind::reallocate, e.size, 0)});
+  }
+
+  void deallocate(std::uint32_t thread, std::uint64_t object) {
+    const std::uint32_t slot = slots_.give_back(object);
+    if (slot == slot_table::none) return void(++counts_.unknown_objects);
+    push(thread, {slot, 0, replay_request(replay_kind::deallocate, 0, 0)});
+  }
+
+  void push(std::uint32_t thread, replay_op op) {
+    const std::uint32_t lane = threads_.lane_of(thread);
+    if (lane >= lane_counts_.size()) lane_counts_.resize(lane + 1, 0);
+    ++lane_counts_[lane];
+    operations_.push_back(op);
+    lane_of_.push_back(lane);
+    ++counts_.operations;
+    if (operations_.size() == window_) end_window();
+  }
+
+  void end_window() {
+    if (operations_.empty()) return;
+    sort_by_lane();
+    sink_(replay_window{sorted_, lane_counts_});
+    operations_.clear();
+    lane_of_.clear();
+    lane_counts_.assign(lane_counts_.size(), 0);
+    slots_.end_window();
+    ++counts_.windows;
+  }
+
+  // A counting sort: within a lane the order stays that of the trace.
+  void sort_by_lane() {
+    next_.resize(lane_counts_.size());
+    std::exclusive_scan(lane_counts_.begin(), lane_counts_.end(), next_.begin(), std::uint32_t{0});
+    sorted_.resize(operations_.size());
+    for (std::size_t i = 0; i < operations_.size(); ++i) sorted_[next_[lane_of_[i]]++] = operations_[i];
+  }
+
+  Sink sink_;
+  std::size_t window_;
+  slot_table slots_;
+  lane_table threads_;
+  std::vector<replay_op> operations_;  // in the order of the trace
+  std::vector<std::uint32_t> lane_of_;
+  std::vector<replay_op> sorted_;
+  std::vector<std::uint32_t> lane_counts_;
+  std::vector<std::uint32_t> next_;
+  replay_counts counts_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::study

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How a chunk's payload is compressed: a policy. The library has none but "not at all"; a program brings its own.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::trace {
+
+/// What a file says about a chunk: which codec packed it. Numbers from 128 on are free for private use.
+enum class codec_id : std::uint8_t { raw = 0, zstd = 1 };
+
+/// `bound(n)` is the room that packing `n` bytes may need; `pack` returns the bytes used, 0 if it failed.
+template <class C>
+concept packer = requires(C c, std::span<const std::byte> from, std::span<std::byte> to, std::size_t n) {
+  { C::id } -> std::convertible_to<codec_id>;
+  { C::bound(n) } noexcept -> std::same_as<std::size_t>;
+  { c.pack(from, to) } noexcept -> std::same_as<std::size_t>;
+};
+
+/// `unpack` returns whether the input was sound and gave exactly `to.size()` bytes.
+template <class C>
+concept codec = packer<C> && std::default_initializable<C> &&
+                requires(C c, std::span<const std::byte> from, std::span<std::byte> to) {
+                  { c.unpack(from, to) } noexcept -> std::same_as<bool>;
+                };
+
+/// Stores as it is.
+struct raw_codec {
+  static constexpr codec_id id = codec_id::raw;
+
+  [[nodiscard]] static constexpr std::size_t bound(std::size_t n) noexcept { return n; }
+
+  [[nodiscard]] std::size_t pack(std::span<const std::byte> from, std::span<std::byte> to) noexcept {
+    if (to.size() < from.size()) return 0;
+    std::copy(from.begin(), from.end(), to.begin());
+    return from.size();
+  }
+
+  [[nodiscard]] bool unpack(std::span<const std::byte> from, std::span<std::byte> to) noexcept {
+    return from.size() == to.size() && pack(from, to) == from.size();
+  }
+};
+
+static_assert(codec<raw_codec>);
+
+}  // namespace ashlar::inline ASHLAR_ABI::trace

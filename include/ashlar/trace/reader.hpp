@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Reads a trace file as one sequence of events, in memory that grows with the live objects and not with the file.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/trace/chunk_loader.hpp>
+#include <ashlar/trace/codec.hpp>
+#include <ashlar/trace/decode.hpp>
+#include <ashlar/trace/error.hpp>
+#include <ashlar/trace/event.hpp>
+#include <ashlar/trace/index.hpp>
+#include <ashlar/trace/merge.hpp>
+#include <ashlar/trace/options.hpp>
+#include <ashlar/trace/record.hpp>
+#include <ashlar/trace/resolver.hpp>
+#include <ashlar/trace/source.hpp>
+#include <ashlar/trace/table_chunks.hpp>
+#include <ashlar/trace/tables.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::trace {
+
+/// A trace, read from front to back once:
+///
+///     trace::reader<> r("t.trace");
+///     while (auto e = r.next()) use(*e);
+///     if (r.error()) complain(r.error()->offset, r.error()->message);
+///
+/// Headers are checked, and the tables read, by the constructor; payloads when their turn comes. So the error must be
+/// looked at after the last event too. Nothing throws but running out of memory.
+/// Memory: the live objects, the distinct stacks, 80 bytes a chunk, and one unpacked chunk for each stream that
+/// is under way at the same time.
+template <codec... Codecs>
+class reader {
+public:
+  explicit reader(const std::string& path, const reader_options& options = {}) : reader(byte_source(path), options) {}
+
+  /// Reads from memory, which must outlive the reader.
+  explicit reader(std::span<const std::byte> image, const reader_options& options = {})
+      : reader(byte_source(image), options) {}
+
+  // The streams refer to the index.
+  reader(const reader&) = delete;
+  reader& operator=(const reader&) = delete;
+
+  /// Returns: the next event, or none at the end of the trace or at its damage.
+  [[nodiscard]] std::optional<event> next() {
+    while (!stopped_) {
+      record_stream* s = merge_.next([this](const record_stream& w) { return !resolver_.contradicts(w.head()); });
+      if (s == nullptr) break;
+      if (!s->loaded()) load(*s);
+      else if (auto e = step(*s)) return e;
+    }
+    return std::nullopt;
+  }
+
+  /// What stopped the reading, if it was not the end. With `accept_prefix` damage is no error, see `info().damage`.
+  [[nodiscard]] const std::optional<trace_error>& error() const noexcept { return error_; }
+  [[nodiscard]] const trace_info& info() const noexcept { return info_; }
+  [[nodiscard]] const stack_table& stacks() const noexcept { return stacks_; }
+  [[nodiscard]] const std::vector<mapped_module>& modules() const noexcept { return modules_; }
+  [[nodiscard]] const reader_counts& counts() const noexcept { return resolver_.counts(); }
+
+private:
+  reader(byte_source source, const reader_options& options)
+      : options_(options), source_(std::move(source)), index_(source_), merge_(index_.chunks(chunk_kind::events)),
+        ns_per_tick_(index_.ns_per_tick()), skew_ticks_(to_ticks(options.skew_ns)) {
+    describe();
+    if (index_.error()) stop(*index_.error());
+    if (!error_) read_tables();
+    stopped_ = error_.has_value();
+  }
+
+  void describe() {
+    const file_header& h = index_.header();
+    info_ = {.command_line = index_.command_line(), .process = h.process, .start_unix_ns = h.start_unix_ns,
+             .page_bytes = h.page_bytes, .pointer_bytes = h.pointer_bytes, .stack_depth = h.stack_depth,
+             .file_bytes = source_.bytes(), .chunks = index_.chunks().size(), .records = index_.records(),
+             .dropped = 0, .complete = false, .damage = {}};
+  }
+
+  /// A file whose very header is unsound has no valid prefix.
+  void stop(trace_error why) {
+    stopped_ = true;
+    const bool accepted = options_.accept_prefix && index_.has_header();
+    if (!accepted) error_ = std::move(why);
+    else if (!info_.damage) info_.damage = std::move(why);
+  }
+
+  void read_tables() {
+    for (const chunk_entry& entry : index_.chunks()) {
+      if (entry.header.kind == chunk_kind::events) continue;
+      const char* why = loader_.load(source_, entry);
+      if (why == nullptr && !read_table(entry.header)) why = "a table is malformed";
+      if (why != nullptr) return stop({entry.offset, why});
+    }
+  }
+
+  [[nodiscard]] bool read_table(const chunk_header& h) {
+    if (h.kind == chunk_kind::stacks) return get_stacks(loader_.payload(), h.count, stacks_);
+    if (h.kind == chunk_kind::modules) return get_modules(loader_.payload(), h.count, modules_);
+    byte_cursor end(loader_.payload());
+    info_.complete = true;
+    info_.dropped = end.varint();
+    return end.ok() && end.at_end();
+  }
+
+  void load(record_stream& s) {
+    const chunk_entry& entry = s.chunks.front();
+    const char* why = loader_.load(source_, entry);
+    if (why == nullptr && !decode_records(loader_.payload(), entry.header, s.records)) why = "a chunk is malformed";
+    s.at = 0;
+    s.chunks = s.chunks.subspan(1);
+    if (why != nullptr) stop({entry.offset, why});
+  }
+
+  [[nodiscard]] std::optional<event> step(record_stream& s) {
+    const record& r = s.head();
+    const bool contradicts = resolver_.contradicts(r);
+    if (contradicts && !s.insists) return merge_.put_off(skew_ticks_), std::nullopt;
+    s.insists = false;
+    if (contradicts && is_acquisition(r.code)) return resolver_.release_lost(r.address, advance(r.time));
+    ++s.at;
+    auto e = resolver_.apply(r, advance(r.time), s.state);
+    if (s.done()) s.records = {};
+    return e;
+  }
+
+  /// Returns: the time of an event made at `ticks`, never before the one before.
+  std::uint64_t advance(std::uint64_t ticks) noexcept { return now_ns_ = std::max(now_ns_, to_ns(ticks)); }
+
+  [[nodiscard]] std::uint64_t to_ns(std::uint64_t ticks) const noexcept {
+    return index_.header().clock == clock_kind::nanoseconds ? ticks : scale(ticks, ns_per_tick_);
+  }
+
+  [[nodiscard]] std::uint64_t to_ticks(std::uint64_t ns) const noexcept {
+    return index_.header().clock == clock_kind::nanoseconds ? ns : scale(ns, 1 / ns_per_tick_);
+  }
+
+  [[nodiscard]] static std::uint64_t scale(std::uint64_t n, double factor) noexcept {
+    const double scaled = static_cast<double>(n) * factor;
+    return scaled < 0x1p63 ? static_cast<std::uint64_t>(scaled) : std::uint64_t{1} << 63;
+  }
+
+  reader_options options_;
+  byte_source source_;
+  chunk_index index_;
+  chunk_loader<Codecs...> loader_;
+  stream_merge merge_;
+  resolver resolver_;
+  double ns_per_tick_;
+  std::uint64_t skew_ticks_;
+  std::uint64_t now_ns_ = 0;
+  bool stopped_ = true;
+  std::optional<trace_error> error_;
+  trace_info info_;
+  stack_table stacks_;
+  std::vector<mapped_module> modules_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::trace

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where a trace is read from: a file of any length, or bytes in memory.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <ios>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::trace {
+
+/// Random access to bytes at 64-bit offsets.
+class byte_source {
+public:
+  explicit byte_source(std::span<const std::byte> image) noexcept : image_(image), bytes_(image.size()) {}
+
+  explicit byte_source(const std::string& path) : refusal_(refuse(path)) {
+    if (refusal_ != nullptr) return;
+    file_.rdbuf()->pubsetbuf(nullptr, 0);  // every read asks for exactly what it needs
+    file_.open(path, std::ios::binary);
+    if (file_) bytes_ = static_cast<std::uint64_t>(file_.seekg(0, std::ios::end).tellg());
+    if (!file_) refusal_ = "cannot be opened for reading";
+  }
+
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+  /// Returns: why there is nothing to read, or null.
+  [[nodiscard]] const char* refusal() const noexcept { return refusal_; }
+
+  /// Returns: whether all of `to` could be filled from `offset` on.
+  [[nodiscard]] bool read(std::uint64_t offset, std::span<std::byte> to) {
+    if (offset > bytes_ || to.size() > bytes_ - offset) return false;
+    if (!file_.is_open()) {
+      const auto from = image_.subspan(static_cast<std::size_t>(offset), to.size());
+      std::copy(from.begin(), from.end(), to.begin());
+      return true;
+    }
+    file_.clear();
+    file_.seekg(static_cast<std::streamoff>(offset));
+    file_.read(reinterpret_cast<char*>(to.data()), static_cast<std::streamsize>(to.size()));
+    return static_cast<bool>(file_);
+  }
+
+private:
+  [[nodiscard]] static const char* refuse(const std::string& path) {
+    std::error_code error;
+    const auto status = std::filesystem::status(path, error);
+    if (!std::filesystem::exists(status)) return "no such file";
+    if (std::filesystem::is_directory(status)) return "is a directory";
+    return std::filesystem::is_regular_file(status) ? nullptr : "is not a regular file";
+  }
+
+  std::span<const std::byte> image_;
+  std::ifstream file_;
+  std::uint64_t bytes_ = 0;
+  const char* refusal_ = nullptr;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::trace

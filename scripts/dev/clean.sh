@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Removes what the other verbs made.
+source scripts/dev/common.sh
+
+rm -rf build ashlar-report.html
+say "removed build/ and ashlar-report.html"

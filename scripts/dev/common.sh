@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# What the verbs share: progress, missing packages, configuring and building. Sourced, with the repository as the
+# current directory.
+set -euo pipefail
+
+# shellcheck disable=SC2034 # used by the verbs
+compile_packages=(clang-19 g++ cmake ninja-build ccache)
+# shellcheck disable=SC2034
+command_packages=(libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev libdw-dev libunwind-dev)
+# shellcheck disable=SC2034
+rival_packages=(libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4)
+# shellcheck disable=SC2034
+bench_packages=(libbenchmark-dev libboost-dev libmimalloc-dev libjemalloc-dev libgoogle-perftools-dev)
+# shellcheck disable=SC2034
+lint_packages=(clang-format-19 clang-tidy-19 shellcheck python3)
+
+say() { printf '\n==> %s\n' "$*"; }
+
+fail() {
+  printf 'dev: %s\n' "$*" >&2
+  exit 1
+}
+
+installed() { [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]; }
+
+# Effects: makes sure that the named Debian packages are there, or says exactly what is missing and ends the verb.
+# ASHLAR_ASSUME_PACKAGES=1 is for other systems that have them.
+need() {
+  [[ ${ASHLAR_ASSUME_PACKAGES:-0} != 1 ]] || return 0
+  command -v dpkg-query >/dev/null || fail "this is not Debian, so nothing was installed. Needed, by their names in" \
+    "Debian 12: $*. If you have all of these, say so: ASHLAR_ASSUME_PACKAGES=1 ./dev …"
+  local package missing=()
+  for package in "$@"; do
+    installed "$package" || missing+=("$package")
+  done
+  ((${#missing[@]} == 0)) || install_packages "${missing[@]}"
+}
+
+install_packages() {
+  local root=()
+  if ((EUID != 0)); then
+    root=(sudo -n)
+    sudo -n true 2>/dev/null || fail "packages are missing; run: sudo apt-get install -y --no-install-recommends $*"
+  fi
+  say "installing $*"
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive bash -c '
+    apt-cache show --no-all-versions "$@" >/dev/null 2>&1 || apt-get update -qq || exit
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null' bash "$@" ||
+    fail "could not install: $*. Is this Debian 12 (bookworm) or newer, with its package mirror in reach?"
+}
+
+# configure <preset>: quiet unless it fails.
+configure() {
+  mkdir -p build
+  local log="build/$1.configure.log"
+  cmake --preset "$1" >"$log" 2>&1 || {
+    cat "$log"
+    return 1
+  }
+}
+
+# build <preset> <target>…: shows its progress on a terminal, elsewhere only what went wrong; goes on after an error, to
+# show them all.
+build() {
+  local preset=$1 options=(-k 0 --quiet)
+  shift
+  [[ ! -t 1 ]] || options=(-k 0)
+  cmake --build "build/$preset" -j "$(nproc)" --target "$@" -- "${options[@]}"
+}

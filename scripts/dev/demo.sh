@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# The loop, closed once: record a real program, replay it against every allocator here, and say which one wins.
+source scripts/dev/common.sh
+
+folder=build/demo
+trace=$folder/demo.trace
+report="ashlar-report.html"
+ashlar=build/release/bin/ashlar
+
+# A program that allocates as real ones do: sqlite3 builds an indexed table of 200,000 rows, and asks about it.
+write_sql() {
+  cat >"$1" <<'SQL'
+.output build/demo/sqlite3.out
+PRAGMA journal_mode = OFF;
+CREATE TABLE orders(id INTEGER PRIMARY KEY, customer TEXT, city TEXT, cents INTEGER, note TEXT);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
+INSERT INTO orders
+  SELECT i, 'customer-' || (i * 7919 % 20011), 'city-' || (i * 31 % 997), i * 104729 % 1000003,
+         substr('a note of some length, different for each order', 1, 5 + i * 13 % 43)
+  FROM n;
+CREATE INDEX by_customer ON orders(customer);
+CREATE INDEX by_city ON orders(city, cents);
+SELECT city, count(*), sum(cents), group_concat(id) FROM orders GROUP BY city ORDER BY sum(cents) DESC;
+SELECT customer, max(cents), upper(note) FROM orders GROUP BY customer HAVING count(*) > 9;
+SELECT a.id, b.id, a.note || b.note FROM orders a JOIN orders b ON a.customer = b.customer AND a.id < b.id LIMIT 50000;
+UPDATE orders SET note = replace(note, 'note', 'remark') WHERE id % 3 = 0;
+DELETE FROM orders WHERE id % 7 = 0;
+SELECT count(DISTINCT note), avg(length(note)) FROM orders;
+SQL
+}
+
+[[ ${1:-} != -- ]] || shift
+program=("$@")
+packages=("${compile_packages[@]}" "${command_packages[@]}" "${rival_packages[@]}")
+((${#program[@]})) || packages+=(sqlite3)
+need "${packages[@]}"
+
+say "building the ashlar command (Release)"
+configure release
+build release cli/all
+
+rm -rf "$folder" && mkdir -p "$folder"
+if ((${#program[@]} == 0)); then
+  write_sql "$folder/demo.sql"
+  program=(sqlite3 :memory: ".read $folder/demo.sql")
+fi
+say "recording: ${program[*]}"
+"$ashlar" record -o "$trace" -- "${program[@]}"
+
+say "replaying against every allocator on this machine"
+"$ashlar" replay "$trace" --all --html "$report"
+say "the report, one file: $PWD/$report"

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Adds up the results of a test run: JUnit files written by ctest, and a list of build steps.
+
+Prints what failed, then one closing line. Exits non-zero if anything failed or nothing was run.
+"""
+import sys
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+
+def results_of_steps(path):
+    """Yields (name, outcome) for each line `passed|failed <name>`."""
+    for line in path.read_text().splitlines():
+        outcome, name = line.split(" ", 1)
+        yield name, outcome
+
+
+def outcome_of(case):
+    """A test that chose not to run is skipped; one that could not is failed."""
+    skipped = case.find("skipped")
+    chose = case.get("status") == "disabled" or (skipped is not None and skipped.get("message").startswith("SKIP_"))
+    return "skipped" if chose else "passed" if case.get("status") == "run" else "failed"
+
+
+def results_of_tests(path):
+    """Yields (name, outcome) for each test of one configuration; a file without tests is one failure."""
+    cases = list(xml.parse(path).getroot().iter("testcase"))
+    if not cases:
+        yield f"{path.stem}: no tests were run", "failed"
+    for case in cases:
+        yield f"{path.stem}: {case.get('name')}", outcome_of(case)
+
+
+def main():
+    folder = Path(sys.argv[1])
+    results = []
+    if (folder / "steps").exists():
+        results += results_of_steps(folder / "steps")
+    for path in sorted(folder.glob("*.xml")):
+        results += results_of_tests(path)
+    count = {outcome: sum(o == outcome for _, o in results) for outcome in ("passed", "failed", "skipped")}
+    for name, outcome in results:
+        if outcome == "failed":
+            print(f"failed: {name}")
+    skipped = f", {count['skipped']} skipped" if count["skipped"] else ""
+    print(f"{count['passed']} passed, {count['failed']} failed{skipped}")
+    return 0 if count["passed"] and not count["failed"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

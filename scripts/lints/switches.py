@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Policy is a type: behaviour hangs on no macro, except in the few files whose purpose that is."""
+import re
+
+RULE = "no #if outside base/config, base/hints, base/panic, base/poison and os/"
+
+ALLOWED = tuple(f"include/ashlar/{place}" for place in (
+    "base/config.hpp", "base/hints.hpp", "base/panic.hpp", "base/poison.hpp", "os/"))
+CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
+
+
+def check(tree):
+    for file in tree.library:
+        if file.path.startswith(ALLOWED):
+            continue
+        for number, line in enumerate(file.lines, 1):
+            if CONDITION.match(line):
+                yield file.problem(number, f"a switch: {line.strip()}")
+
+
+PLANTED = [
+    {"include/ashlar/resource/a.hpp": "#pragma once\n#ifdef __cpp_exceptions\n#endif\n"},
+    {"include/ashlar/base/a.hpp": "#if __has_include(<thread>)\n#endif\n"},
+]
+CLEAN = [{"include/ashlar/base/hints.hpp": "#if 1\n#endif\n", "include/ashlar/os/a.hpp": "#if 1\n#endif\n"}]

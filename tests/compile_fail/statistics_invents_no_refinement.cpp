@@ -1,0 +1,17 @@
+// error: owns
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An adaptor has a refinement only where its upstream has it: operator new does not know what it owns.
+#include <ashlar/adaptor/statistics.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/resource/null_resource.hpp>
+
+#ifdef ASHLAR_CONTROL
+using upstream = ashlar::null_resource;
+#else
+using upstream = ashlar::new_delete_resource;
+#endif
+
+int main() {
+  const ashlar::statistics<upstream> counted;
+  return counted.owns(&counted) ? 1 : 0;
+}

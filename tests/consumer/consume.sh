@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# usage: consume.sh <way> <ashlar's folder> <folder to work in> <compiler>
+# Uses the library as another project would, in one way: see the functions.
+set -euo pipefail
+way=$1 ashlar=$2 work=$3 compiler=$4
+here=$ashlar/tests/consumer
+
+# configure <how the project finds ashlar> <option>…: without a network, as everywhere.
+configure() {
+  local how=$1
+  shift
+  cmake -G Ninja -S "$here/project" -B "$work/build" "-DCMAKE_CXX_COMPILER=$compiler" "-DFIND_ASHLAR=$how" \
+    -DFETCHCONTENT_FULLY_DISCONNECTED=ON "$@"
+}
+
+build_and_run() {
+  cmake --build "$work/build"
+  "$work/build/program"
+}
+
+install_ashlar() {
+  cmake -G Ninja -S "$ashlar" -B "$work/ashlar" "-DCMAKE_CXX_COMPILER=$compiler" -DASHLAR_BUILD_CLI=OFF \
+    -DASHLAR_BUILD_TESTS=OFF -DASHLAR_BUILD_BENCH=OFF -DASHLAR_BUILD_EXAMPLES=OFF
+  cmake --install "$work/ashlar" --prefix "$work/prefix"
+}
+
+copied_headers() {
+  cp -r "$ashlar/include" "$work/include"
+  "$compiler" -std=c++20 -I"$work/include" "$here/project/main.cpp" -o "$work/program"
+  "$work/program"
+}
+
+# The example in the README is what it says it is.
+readme() {
+  awk '/^```/ { inside = ($0 == "```cpp"); next } inside' "$ashlar/README.md" >"$work/readme.cpp"
+  "$compiler" -std=c++20 -I"$ashlar/include" "$work/readme.cpp" -o "$work/program"
+  "$work/program"
+}
+
+find_package() {
+  install_ashlar
+  configure find_package "-DCMAKE_PREFIX_PATH=$work/prefix" -DASHLAR_WANTED=0.1
+  build_and_run
+}
+
+add_subdirectory() {
+  configure add_subdirectory "-DASHLAR_FOLDER=$ashlar"
+  build_and_run
+  # Nothing of ashlar's own development may reach a project that only uses it.
+  if cmake --build "$work/build" --target help | grep -E 'gtest|test_base|ashlar_warnings'; then
+    echo "the library brought its own tests along"
+    return 1
+  fi
+}
+
+fetch_content() {
+  configure fetch_content "-DASHLAR_FOLDER=$ashlar"
+  build_and_run
+}
+
+wrong_version() {
+  install_ashlar
+  local version
+  for version in 0.2 0.0.9 1.0; do
+    if configure find_package "-DCMAKE_PREFIX_PATH=$work/prefix" "-DASHLAR_WANTED=$version" >"$work/log" 2>&1; then
+      echo "version $version was asked for, and the installed one was accepted"
+      return 1
+    fi
+    tr -s ' \n' ' ' <"$work/log" | grep -q "compatible with requested version \"$version\"" || {
+      cat "$work/log"
+      return 1
+    }
+  done
+}
+
+rm -rf "$work"
+mkdir -p "$work"
+"$way"
