@@ -99,7 +99,7 @@ struct box_part {
     const std::uint64_t pass = i / 3;
     const std::uint64_t texels = std::uint64_t{1} << (8 + random.below(14));
     const std::uint64_t life = random.below(100) < 3 ? passes - pass : 1 + random.below(6);
-    const std::uint64_t size = texels * (4 << random.below(3));
+    const std::uint64_t size = texels * (std::uint64_t{4} << random.below(3));
     p.buffers.push_back(buffer::half_open(i, (size + 255) / 256 * 256, pass, std::min(pass + life, passes + 6), 256));
   }
   return p;
