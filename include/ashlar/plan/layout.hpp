@@ -15,8 +15,8 @@ namespace ashlar::inline ASHLAR_ABI::plan {
 enum class status {
   optimal,     ///< No layout is lower.
   feasible,    ///< Valid, within the capacity if one was given; a lower one may exist.
-  infeasible,  ///< No layout fits the capacity or the pools. The offsets are the best found without it.
-  unknown,     ///< The budget ended before a fit was found or excluded. The offsets are the best found.
+  infeasible,  ///< No layout fits the capacity or the pools. Offsets are the best without the capacity, if any.
+  unknown,     ///< The budget ended before a fit was found or excluded. Offsets as for `infeasible`.
   rejected     ///< The problem is malformed (see `check`). There are no offsets.
 };
 
@@ -59,7 +59,8 @@ struct statistics {
   std::uint32_t windows = 0;         ///< Bottleneck windows tried on large problems.
 };
 
-/// A plan. `offsets[i]` belongs to `problem::buffers[i]`.
+/// A plan. `offsets[i]` belongs to `problem::buffers[i]`. There are no offsets if the problem is rejected, if pins
+/// collide, or if nothing was found to fit the pools.
 struct layout {
   std::vector<std::uint64_t> offsets;
   std::vector<std::uint32_t> pools;    ///< The pool of each buffer; empty if the problem has no pools.

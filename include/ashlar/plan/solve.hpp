@@ -143,7 +143,9 @@ private:
   }
 
   void finish() {
-    if (result_.proof == proof::pins && result_.status == status::infeasible) return;  // nothing valid to show
+    // Colliding pins, or pools that nothing was found to fit: there is nothing valid to show.
+    if (result_.proof == proof::pins && result_.status == status::infeasible) return;
+    if (!problem_.pools.empty() && result_.status != status::feasible) return;
     result_.offsets.resize(problem_.buffers.size());
     if (!problem_.pools.empty()) result_.pools.resize(problem_.buffers.size());
     for (position i = 0; i < problem_.buffers.size(); ++i) {
