@@ -31,8 +31,7 @@ public:
   void add(std::string_view group, std::string_view variant, const contender& c,
            std::initializer_list<std::string_view> arguments) {
     json_array list;
-    for (const std::string_view argument : arguments)
-      list.add(std::string("\"").append(argument).append("\""));
+    for (const std::string_view argument : arguments) list.add(std::string("\"").append(argument).append("\""));
     cells_.add(json_object()
                    .text("group", group)
                    .text("variant", variant)

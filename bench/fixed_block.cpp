@@ -76,8 +76,7 @@ std::vector<order> orders_of(std::string_view pattern) {
   std::vector<order> orders(16, straight);
   std::mt19937 random(42);
   if (pattern == "random")
-    for (order& o : orders)
-      std::shuffle(o.begin(), o.end(), random);
+    for (order& o : orders) std::shuffle(o.begin(), o.end(), random);
   return orders;
 }
 
@@ -85,10 +84,8 @@ template <class Pool>
 double window_ns(Pool& pool, blocks& held, const std::vector<order>& orders, bool pairs) {
   const double start = clock_ms(CLOCK_THREAD_CPUTIME_ID);
   for (std::size_t round = 0; round < rounds_per_window; ++round) {
-    if (pairs)
-      run_pairs(pool);
-    else
-      run_batch(pool, held, orders[round % orders.size()]);
+    if (pairs) run_pairs(pool);
+    else run_batch(pool, held, orders[round % orders.size()]);
   }
   return (clock_ms(CLOCK_THREAD_CPUTIME_ID) - start) * 1e6 / static_cast<double>(batch * rounds_per_window);
 }
@@ -101,8 +98,7 @@ std::vector<double> measure(std::string_view pattern, std::size_t windows) {
   const auto held = std::make_unique<blocks>();
   escape(pool.get());
   std::vector<double> costs(warm_up_windows + windows);
-  for (double& cost : costs)
-    cost = window_ns(*pool, *held, orders, pattern == "pair");
+  for (double& cost : costs) cost = window_ns(*pool, *held, orders, pattern == "pair");
   costs.erase(costs.begin(), costs.begin() + warm_up_windows);
   std::sort(costs.begin(), costs.end());
   return costs;
@@ -142,8 +138,7 @@ int print_cells() {
   cell_list cells;
   for (const std::string_view size : sizes)
     for (const std::string_view pattern : patterns)
-      for (const row& r : rows)
-        cells.add(size, pattern, r.who, {size, pattern, r.who.name});
+      for (const row& r : rows) cells.add(size, pattern, r.who, {size, pattern, r.who.name});
   std::puts(cells.str().c_str());
   return 0;
 }
@@ -166,8 +161,7 @@ void print_costs(const row& r, std::string_view size, std::string_view pattern, 
 
 [[noreturn]] void usage_error() {
   std::string names;
-  for (const row& r : rows)
-    names.append(" ").append(r.who.name);
+  for (const row& r : rows) names.append(" ").append(r.who.name);
   fail(exit_usage,
        "usage: fixed_block <16|24|64|256> <pair|lifo|fifo|random> <peer> [--windows N] | --cells\npeers:" + names);
 }

@@ -55,8 +55,7 @@ void advise(char* memory, std::size_t bytes, int advice) {
 }
 
 void touch(char* memory, std::size_t bytes) {
-  for (std::size_t offset = 0; offset < bytes; offset += page_bytes)
-    *static_cast<volatile char*>(memory + offset) = 1;
+  for (std::size_t offset = 0; offset < bytes; offset += page_bytes) *static_cast<volatile char*>(memory + offset) = 1;
 }
 
 // Returns: memory aligned to a huge page. The reservation around it is left as it is: the process ends soon.
@@ -96,10 +95,8 @@ void print_costs(const way& w, std::string_view host, std::size_t pages, const u
 }
 
 void measure(const way& w, std::string_view host, std::size_t bytes) {
-  if (host == "backed")
-    borrow_from_host(bytes + bytes / 4, wants_huge_pages(w) ? MADV_HUGEPAGE : MADV_NORMAL);
-  else
-    ::sleep(4);
+  if (host == "backed") borrow_from_host(bytes + bytes / 4, wants_huge_pages(w) ? MADV_HUGEPAGE : MADV_NORMAL);
+  else ::sleep(4);
   char* const place = map_aligned(bytes);
   const usage start = usage::now();
   acquire(place, bytes, w);
@@ -111,16 +108,14 @@ void measure(const way& w, std::string_view host, std::size_t bytes) {
 int print_cells() {
   cell_list cells;
   for (const char* host : {"backed", "unbacked"})
-    for (const way& w : ways)
-      cells.add(host, "", w.who, {host, w.who.name});
+    for (const way& w : ways) cells.add(host, "", w.who, {host, w.who.name});
   std::puts(cells.str().c_str());
   return 0;
 }
 
 [[noreturn]] void usage_error() {
   std::string names;
-  for (const way& w : ways)
-    names.append(" ").append(w.who.name);
+  for (const way& w : ways) names.append(" ").append(w.who.name);
   fail(exit_usage, "usage: fresh_memory <backed|unbacked> <way> [--mib N] | --cells\nways:" + names);
 }
 

@@ -21,8 +21,7 @@ inline void borrow_from_host(std::size_t bytes, int advice = MADV_NORMAL) noexce
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) ::_exit(1);
   ::madvise(memory, bytes, advice);
-  for (std::size_t offset = 0; offset < bytes; offset += 4096)
-    static_cast<volatile char*>(memory)[offset] = 1;
+  for (std::size_t offset = 0; offset < bytes; offset += 4096) static_cast<volatile char*>(memory)[offset] = 1;
   ::_exit(0);
 }
 

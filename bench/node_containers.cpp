@@ -41,8 +41,7 @@ public:
 
   usage total() const noexcept {
     usage sum;
-    for (std::size_t i = 0; i < size_; ++i)
-      sum = sum + phases_[i].used;
+    for (std::size_t i = 0; i < size_; ++i) sum = sum + phases_[i].used;
     return sum;
   }
 
@@ -84,10 +83,8 @@ struct outcome {
 template <class Container>
 void append(Container& values, int first, int count) {
   for (int value = first; value != first + count; ++value) {
-    if constexpr (requires { values.push_back(value); })
-      values.push_back(value);
-    else
-      values.insert(value);
+    if constexpr (requires { values.push_back(value); }) values.push_back(value);
+    else values.insert(value);
   }
 }
 
@@ -111,8 +108,7 @@ std::uint64_t erase_every(Container& values, int stride) {
 template <class Container>
 std::uint64_t sum_of(const Container& values) {
   std::uint64_t sum = 0;
-  for (const int value : values)
-    sum += static_cast<unsigned>(value);
+  for (const int value : values) sum += static_cast<unsigned>(value);
   return sum;
 }
 
@@ -178,6 +174,9 @@ constexpr row rows[] = {
 #endif
     row_of<pmr_pool_peer>("pmr_pool", "pmr unsynchronized pool"),
     row_of<pmr_monotonic_peer>("pmr_monotonic", "pmr monotonic (never frees)", false),
+    row_of<ashlar_plain_peer>("ashlar_plain", "ashlar::block_pool, plain pages", false),
+    row_of<ashlar_populated_peer>("ashlar_populated", "ashlar::block_pool, populated pages", false),
+    row_of<ashlar_huge_peer>("ashlar_huge", "ashlar::block_pool, huge pages", false),
     row_of<ashlar_peer>("ashlar", "ashlar::pool_allocator"),
 };
 
@@ -190,8 +189,7 @@ const row* find_row(std::string_view name) {
 int print_cells() {
   cell_list cells;
   for (const char* container : {"list", "set"})
-    for (const row& r : rows)
-      cells.add(container, "", r.who, {container, r.who.name});
+    for (const row& r : rows) cells.add(container, "", r.who, {container, r.who.name});
   std::puts(cells.str().c_str());
   return 0;
 }
@@ -223,8 +221,7 @@ void print_outcome(const char* container, const row& r, int count, const std::st
 
 [[noreturn]] void usage_error() {
   std::string names;
-  for (const row& r : rows)
-    names.append(" ").append(r.who.name);
+  for (const row& r : rows) names.append(" ").append(r.who.name);
   fail(exit_usage, "usage: node_containers <list|set> <peer> [--count N] | --cells\npeers:" + names);
 }
 

@@ -7,7 +7,10 @@
 #include <memory_resource>
 #include <string_view>
 
+#include <ashlar/face/allocator.hpp>
 #include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 #if ASHLAR_BENCH_HAS_BOOST
 #include <boost/pool/pool_alloc.hpp>
@@ -59,6 +62,43 @@ struct ashlar_peer {
   }
   void give_back() noexcept {}
 };
+
+// The same pool over each way to get fresh memory: which one should be the default?
+template <class Fresh, std::size_t SlabBytes = 0>
+class ashlar_fresh_peer {
+  using pool = ashlar::block_pool<ashlar::basic_page_resource<Fresh>>;
+
+  // The node types are the standard library's secret: 24 bytes for a list, 40 for a set.
+  struct node_pools {
+    [[nodiscard]] pool& of(std::size_t bytes) noexcept { return bytes <= 24 ? list_nodes : set_nodes; }
+    [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+      return of(bytes).allocate(bytes, alignment);
+    }
+    void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+      of(bytes).deallocate(p, bytes, alignment);
+    }
+    [[nodiscard]] bool operator==(const node_pools& other) const noexcept { return this == &other; }
+
+    pool list_nodes{ashlar::block_pool_options{.cell_bytes = 24, .slab_bytes = SlabBytes}};
+    pool set_nodes{ashlar::block_pool_options{.cell_bytes = 40, .slab_bytes = SlabBytes}};
+  };
+
+public:
+  template <class T>
+  using allocator = ashlar::allocator<T, node_pools>;
+  template <class T>
+  allocator<T> make() noexcept {
+    return pools_;
+  }
+  void give_back() noexcept {}
+
+private:
+  node_pools pools_;
+};
+
+using ashlar_plain_peer = ashlar_fresh_peer<ashlar::fresh_plain>;
+using ashlar_populated_peer = ashlar_fresh_peer<ashlar::fresh_populated>;
+using ashlar_huge_peer = ashlar_fresh_peer<ashlar::fresh_huge, ashlar::fresh_huge::huge_bytes>;
 
 template <class Resource>
 class pmr_peer {

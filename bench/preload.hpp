@@ -61,8 +61,7 @@ inline std::vector<std::filesystem::path> library_directories() {
     rest = end == std::string::npos ? "" : rest.substr(end + 1);
   }
   directories.push_back(libc_file().parent_path());
-  for (const char* usual : {"/usr/lib64", "/usr/lib", "/usr/local/lib"})
-    directories.emplace_back(usual);
+  for (const char* usual : {"/usr/lib64", "/usr/lib", "/usr/local/lib"}) directories.emplace_back(usual);
   return directories;
 }
 

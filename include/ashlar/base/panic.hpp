@@ -21,6 +21,8 @@ namespace ashlar::inline ASHLAR_ABI {
 /// A line of bounded length, built in place. Text past the end is cut, never written outside.
 class panic_line {
 public:
+  static constexpr std::size_t capacity = 512;  ///< characters
+
   panic_line& text(std::string_view words) noexcept {
     for (const char c : words) put(c);
     return *this;
@@ -33,8 +35,6 @@ public:
   [[nodiscard]] std::string_view view() const noexcept { return {data_, size_}; }
 
 private:
-  static constexpr std::size_t capacity = 512;
-
   void put(char c) noexcept {
     if (size_ < capacity) data_[size_++] = c;
   }
@@ -58,7 +58,7 @@ private:
 /// there is nobody left to tell.
 inline void write_error_line(std::string_view words) noexcept {
   panic_line line;
-  const std::string_view whole = line.text(words).text("\n").view();
+  const std::string_view whole = line.text(words.substr(0, panic_line::capacity - 1)).text("\n").view();
 #if defined(__unix__) || defined(__APPLE__)
   [[maybe_unused]] const auto written = ::write(2, whole.data(), whole.size());
 #else

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <memory_resource>
+#include <type_traits>
 #include <utility>
 
 #include <ashlar/base/config.hpp>
@@ -22,7 +23,7 @@ class pmr_resource final : public std::pmr::memory_resource {
 public:
   pmr_resource() = default;
   template <class... Args>
-    requires std::constructible_from<R, Args...>
+    requires(std::constructible_from<R, Args...> && !(std::same_as<std::remove_cvref_t<Args>, pmr_resource> && ...))
   explicit(sizeof...(Args) == 1) pmr_resource(Args&&... args) : resource_(std::forward<Args>(args)...) {}
 
   [[nodiscard]] R& resource() noexcept { return resource_; }

@@ -14,8 +14,8 @@
 namespace ashlar::inline ASHLAR_ABI::os {
 
 /// All sizes are in bytes and multiples of `page_bytes()`; all alignments are powers of two.
-/// Nothing here throws; failure is null or false, and leaves everything as it was. `errno` is preserved.
-/// Thread safety: any thread.
+/// Nothing here throws; failure is null or false. A system call that fails half-way can cost address space, never
+/// memory. `errno` is preserved. Thread safety: any thread.
 template <class Calls>
 class basic_pages {
 public:

@@ -58,13 +58,22 @@ public:
     return {from->cells + std::size_t{got.word} * 64 * geometry.cell_bytes(), got.mask};
   }
 
-  /// Effects: takes a cell back. Returns: whether its slab is empty now. Expects: the cell is taken.
-  ASHLAR_INLINE bool give(const slab_geometry& geometry, void* cell) noexcept {
+  /// Effects: takes a cell back. Returns: its slab where that has changed its list by it, so that `refile` must follow
+  /// before anything else; else null. Expects: the cell is taken.
+  [[nodiscard]] ASHLAR_INLINE slab* give(const slab_geometry& geometry, void* cell) noexcept {
     slab* const home = slab_around(geometry, cell);
     home->set_free(index_in(geometry, home, cell));
     --taken_;
-    if (ASHLAR_LIKELY(home->free != 1 && home->free != home->capacity)) return false;
-    return became_partial_or_empty(home);
+    return ASHLAR_LIKELY(home->free != 1 && home->free != home->capacity) ? nullptr : home;
+  }
+
+  /// Effects: puts a slab whose cell was given back where it belongs now. Returns: whether it is empty.
+  bool refile(slab* home) noexcept {
+    const bool empty = home->free == home->capacity;
+    if (home->free != 1) partial_.erase(home);
+    (empty ? empty_ : partial_).push_back(home);
+    empty_slabs_ += empty ? 1 : 0;
+    return empty;
   }
 
   /// Returns: the header of the slab around a cell, computed from its address alone.
@@ -129,14 +138,6 @@ private:
     for (const slab* each = members.front(); each != nullptr; each = each->next)
       good += each->free != 0 && (each->free == each->capacity) == empty ? 1 : 0;
     return good;
-  }
-
-  ASHLAR_COLD bool became_partial_or_empty(slab* home) noexcept {
-    const bool empty = home->free == home->capacity;
-    if (home->free != 1) partial_.erase(home);
-    (empty ? empty_ : partial_).push_back(home);
-    empty_slabs_ += empty ? 1 : 0;
-    return empty;
   }
 
   ASHLAR_COLD void break_empty() noexcept {

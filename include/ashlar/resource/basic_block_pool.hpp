@@ -71,8 +71,10 @@ public:
     if (ASHLAR_LIKELY(room_ != 0)) {
       --room_;
       front_.push(cell);
+    } else if (ASHLAR_LIKELY(front_.empty())) {
+      return_cell(cell);
     } else {
-      deallocate_cold(cell);
+      deallocate_overflowing(cell);
     }
   }
 
@@ -107,7 +109,9 @@ public:
   /// Effects: makes `cells` live cells possible without asking the upstream, until `shrink_to_fit`.
   /// Throws: as `allocate`; what was gained so far is kept.
   void reserve(std::size_t cells) {
-    if (cells > limits_.max_cells) throw_bad_alloc(cells, geometry().cell_alignment());
+    std::size_t bytes = 0;
+    const bool fits_memory = checked_mul(cells, cell_bytes(), bytes) && bytes <= max_block_bytes;
+    if (!fits_memory || cells > limits_.max_cells) throw_bad_alloc(bytes, geometry().cell_alignment());
     while (set_.capacity() < cells) add_slab(upstream_.allocate(slab_bytes(), slab_bytes()));
     reserved_ = std::max(reserved_, cells);
   }
@@ -115,9 +119,9 @@ public:
   /// Effects: gives all empty slabs back and orders the free cells by address: the lowest are handed out first.
   /// Returns: bytes given back. Complexity: O(slabs + cells in front).
   std::size_t shrink_to_fit() noexcept {
-    settle();
+    const std::size_t before = set_.slabs();  // settling may give some back already
     reserved_ = 0;
-    const std::size_t before = set_.slabs();
+    settle();
     while (set_.empty_slabs() != 0) give_back(set_.empty_slab());
     set_.sort();
     return (before - set_.slabs()) * slab_bytes();
@@ -229,13 +233,23 @@ private:
     mark_free(cells, cell_offset(count));
   }
 
-  ASHLAR_NOINLINE void deallocate_cold(void* cell) noexcept {
-    if (ASHLAR_UNLIKELY(!front_.empty())) empty_front();
+  // A bulk free begins: the front is full.
+  ASHLAR_COLD void deallocate_overflowing(void* cell) noexcept {
+    empty_front();
     return_cell(cell);
   }
 
   ASHLAR_INLINE void return_cell(void* cell) noexcept {
-    if (ASHLAR_UNLIKELY(set_.give(geometry(), cell))) slab_emptied();
+    if (slab* const turned = set_.give(geometry(), cell); ASHLAR_UNLIKELY(turned != nullptr)) refile(turned);
+  }
+
+  // Keeps spare slabs in proportion to those in use, so that a program at a slab's boundary does not thrash.
+  ASHLAR_COLD void refile(slab* turned) noexcept {
+    if (!set_.refile(turned)) return;
+    const std::size_t in_use = set_.slabs() - set_.empty_slabs();
+    const std::size_t spare = limits_.spare_slabs + in_use / 8;
+    while (set_.empty_slabs() > spare && set_.capacity() - set_.empty_slab()->capacity >= reserved_)
+      give_back(set_.empty_slab());
   }
 
   void empty_front() noexcept {
@@ -247,14 +261,6 @@ private:
   void settle() noexcept {
     empty_front();
     for (; word_.mask != 0; word_.mask &= word_.mask - 1) return_cell(word_.base + cell_offset(lowest(word_.mask)));
-  }
-
-  // Keeps spare slabs in proportion to those in use, so that a program at a slab's boundary does not thrash.
-  ASHLAR_COLD void slab_emptied() noexcept {
-    const std::size_t in_use = set_.slabs() - set_.empty_slabs();
-    const std::size_t spare = limits_.spare_slabs + in_use / 8;
-    while (set_.empty_slabs() > spare && set_.capacity() - set_.empty_slab()->capacity >= reserved_)
-      give_back(set_.empty_slab());
   }
 
   void give_back(slab* empty) noexcept {

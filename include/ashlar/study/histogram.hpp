@@ -57,8 +57,8 @@ public:
     max_ = std::max(max_, other.max_);
   }
 
-  /// Returns: the smallest bucket's upper bound (the maximum at most) with at least `q * count()` values up to it; 0 when
-  /// nothing was counted. Complexity: O(buckets).
+  /// Returns: the smallest bucket's upper bound (the maximum at most) with at least `q * count()` values up to it; 0
+  /// when nothing was counted. Complexity: O(buckets).
   [[nodiscard]] std::uint64_t quantile(double q) const noexcept {
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < buckets; ++i) {

@@ -12,8 +12,8 @@
 
 namespace ashlar::inline ASHLAR_ABI::study {
 
-/// `lanes` threads, the caller being lane 0: a team of one starts none and waits for nobody. Allocates while it is being
-/// built and never again.
+/// `lanes` threads, the caller being lane 0: a team of one starts none and waits for nobody. Allocates while it is
+/// being built and never again.
 ///
 /// Thread safety: `run` from one thread.
 class lane_team {

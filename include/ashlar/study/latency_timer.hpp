@@ -13,23 +13,24 @@
 namespace ashlar::inline ASHLAR_ABI::study {
 
 /// Takes the clock's own ticks off every sample, so that a call cheaper than the clock can tell counts as 0.
+template <tick_clock Clock>
 class latency_timer {
 public:
   explicit latency_timer(std::uint64_t overhead) noexcept : overhead_(overhead) {}
 
   template <class F>
   ASHLAR_INLINE decltype(auto) allocation(F&& f) {
-    const std::uint64_t start = tick_clock::now();
+    const std::uint64_t start = Clock::now();
     decltype(auto) block = std::forward<F>(f)();
-    record(allocations_, tick_clock::now() - start);
+    record(allocations_, Clock::now() - start);
     return block;
   }
 
   template <class F>
   ASHLAR_INLINE void deallocation(F&& f) {
-    const std::uint64_t start = tick_clock::now();
+    const std::uint64_t start = Clock::now();
     std::forward<F>(f)();
-    record(deallocations_, tick_clock::now() - start);
+    record(deallocations_, Clock::now() - start);
   }
 
   [[nodiscard]] const fine_histogram& allocations() const noexcept { return allocations_; }

@@ -22,8 +22,8 @@ public:
   static constexpr std::uint64_t alignment_limit = std::uint64_t{1} << 48;
 
   constexpr replay_request() = default;
-  /// `alignment` 0 is the default of the allocator. Expects: `size < size_limit`, `alignment < alignment_limit` and 0 or
-  /// a power of two.
+  /// `alignment` 0 is the default of the allocator. Expects: `size < size_limit`, `alignment < alignment_limit` and 0
+  /// or a power of two.
   constexpr replay_request(replay_kind kind, std::uint64_t size, std::uint64_t alignment) noexcept
       : word_(size | std::uint64_t(alignment == 0 ? 0 : std::countr_zero(alignment)) << 52 |
               std::uint64_t(static_cast<std::uint8_t>(kind)) << 58) {}

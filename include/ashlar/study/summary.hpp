@@ -70,7 +70,7 @@ struct thread_summary {
 /// What was allocated by one call stack.
 struct site_summary {
   amount allocated;
-  amount live;           ///< At the end of the trace.
+  amount live;             ///< At the end of the trace.
   double lifetime_ns = 0;  ///< Summed over the objects that were freed.
 };
 
@@ -82,12 +82,12 @@ struct trace_summary {
   amount live;       ///< At the end: never freed.
   amount peak;       ///< When most bytes were live.
   std::uint64_t peak_ns = 0;
-  std::uint64_t failed = 0;   ///< Allocating calls that returned null.
-  std::uint64_t frees = 0;    ///< Of objects that the trace knows.
-  std::uint64_t unknown = 0;  ///< Frees of objects that it does not.
+  std::uint64_t failed = 0;        ///< Allocating calls that returned null.
+  std::uint64_t frees = 0;         ///< Of objects that the trace knows.
+  std::uint64_t unknown = 0;       ///< Frees of objects that it does not.
   std::uint64_t cross_thread = 0;  ///< Frees by a thread that did not allocate the object.
   size_table sizes;
-  coarse_histogram lifetimes_ns;
+  fine_histogram lifetimes_ns;
   coarse_histogram lifetimes_bytes;  ///< Bytes allocated by anybody between an object's birth and its death.
   timeline live_bytes;
   std::map<std::uint32_t, thread_summary> threads;

@@ -11,8 +11,9 @@
 
 namespace ashlar::inline ASHLAR_ABI::study {
 
-/// A new block is written: one byte in every cache line of the first 4 KiB, then one byte in every page up to 64 MiB, and
-/// the last byte of those that are no longer. A zeroed block is read in the same places instead. Freeing reads the first word.
+/// A new block is written: one byte in every cache line of the first 4 KiB, then one byte in every page up to 64 MiB,
+/// and the last byte of those that are no longer. A zeroed block is read in the same places instead. Freeing reads the
+/// first word.
 ///
 /// The first word is a stamp: whoever finds another one at the end of a block's life knows that the block was shared.
 class touch {
@@ -38,7 +39,8 @@ public:
     return seen == 0;
   }
 
-  /// Returns: whether the block is as it was left. Blocks of less than 8 bytes carry no stamp: their first byte is read.
+  /// Returns: whether the block is as it was left. Blocks of less than 8 bytes carry no stamp: their first byte is
+  /// read.
   [[nodiscard]] static bool read_first(const void* block, std::size_t size, std::uint64_t stamp) noexcept {
     if (size >= sizeof(std::uint64_t)) return *static_cast<const volatile std::uint64_t*>(block) == stamp;
     if (size != 0) static_cast<void>(*static_cast<const volatile unsigned char*>(block));

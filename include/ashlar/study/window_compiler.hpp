@@ -36,9 +36,9 @@ struct replay_window {
   std::span<const std::uint32_t> lane_counts;
 };
 
-/// Cuts a trace into windows. Within a window a slot is filled at most once and emptied at most once, each lane keeps the
-/// order of its threads, and so the only thing a lane ever waits for is that a slot it empties has been filled: by an
-/// operation earlier in the trace, hence never in a circle.
+/// Cuts a trace into windows. Within a window a slot is filled at most once and emptied at most once, each lane keeps
+/// the order of its threads, and so the only thing a lane ever waits for is that a slot it empties has been filled: by
+/// an operation earlier in the trace, hence never in a circle.
 ///
 /// `Sink` is called as `sink(const replay_window&)` for each.
 /// Complexity: O(1) amortised an event; memory O(live objects + window).

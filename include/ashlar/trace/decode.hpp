@@ -31,7 +31,8 @@ public:
     const std::uint8_t code = codes().byte();
     record r{.code = static_cast<opcode>(code & 0x0f)};
     if (!framed_ || r.code >= opcode::count || !step_time(r)) return false;
-    if (has_address(r.code) ? !find_address(r, (code & is_backward) != 0, done) : (code & is_backward) != 0) return false;
+    if (has_address(r.code) ? !find_address(r, (code & is_backward) != 0, done) : (code & is_backward) != 0)
+      return false;
     if ((code & has_size) != 0 && (r.size = sizes().varint()) == 0) return false;
     if ((code & has_alignment) != 0 && !get_alignment(r)) return false;
     if ((code & has_stack) != 0 && !get_stack(r)) return false;
@@ -106,9 +107,12 @@ private:
   if (header.count > max_chunk_records || header.count > payload.size()) return false;
   records.reserve(header.count);
   detail::record_decoder decoder(payload, header.first_time);
-  for (std::uint32_t i = 0; i < header.count; ++i)
+  std::uint32_t events = 0;
+  for (std::uint32_t i = 0; i < header.count; ++i) {
     if (!decoder.next(records)) return false;
-  return decoder.finished(header.last_time);
+    events += is_event(records.back().code) ? 1U : 0U;
+  }
+  return events == header.events && decoder.finished(header.last_time);
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI::trace

@@ -46,6 +46,9 @@ public:
     return static_cast<std::size_t>(to - out);
   }
 
+  /// Returns: how many of the records were events.
+  [[nodiscard]] std::uint32_t events() const noexcept { return events_; }
+
   /// Returns: the time of the last record as it was written.
   [[nodiscard]] std::uint64_t last_time() const noexcept { return last_time_; }
 
@@ -61,11 +64,13 @@ private:
     return end;
   }
 
-  static std::byte* put_codes(std::span<const record> records, std::byte* to) noexcept {
+  std::byte* put_codes(std::span<const record> records, std::byte* to) noexcept {
+    events_ = 0;
     for (const record& r : records) {
       const unsigned flags = (r.size != 0 ? has_size : 0U) | (r.alignment_code != 0 ? has_alignment : 0U) |
                              (r.stack != 0 ? has_stack : 0U);
       *to++ = static_cast<std::byte>(static_cast<unsigned>(r.code) | flags);
+      events_ += is_event(r.code) ? 1U : 0U;
     }
     return to;
   }
@@ -98,8 +103,7 @@ private:
       codes[i] |= static_cast<std::byte>(seen ? is_backward : 0);
       if (ASHLAR_UNLIKELY(static_cast<int>(uneven) & static_cast<int>(!seen)))
         to = put_varint(put_varint(to, 0), zigzag(difference));
-      else
-        to = put_varint(to, seen ? back : ahead);
+      else to = put_varint(to, seen ? back : ahead);
       literal = seen ? literal : address;
     }
     return to;
@@ -132,6 +136,7 @@ private:
   }
 
   std::uint64_t last_time_ = 0;
+  std::uint32_t events_ = 0;
   std::array<std::uint16_t, std::size_t{1} << table_bits> seen_{};  // one more than a record's index; 0 = none
 };
 

@@ -10,10 +10,10 @@
 namespace ashlar::inline ASHLAR_ABI::trace {
 
 struct trace_error {
-  std::uint64_t offset = 0; ///< The byte of the file at which the damage shows; 0 if the file cannot be opened.
-  std::string message;      ///< One line, no full stop, without the file's name.
+  std::uint64_t offset = 0;  ///< The byte of the file at which the damage shows; 0 if the file cannot be opened.
+  std::string message;       ///< One line, no full stop, without the file's name.
 
   friend bool operator==(const trace_error&, const trace_error&) = default;
 };
 
-} // namespace ashlar::inline ASHLAR_ABI::trace
+}  // namespace ashlar::inline ASHLAR_ABI::trace

@@ -30,14 +30,14 @@ inline constexpr std::size_t operation_count = 11;
 
 /// One event. Events come in an order in which every object is allocated before it is released.
 struct event {
-  std::uint64_t time_ns = 0;               ///< Since the start of the trace; never less than the event before.
-  std::uint32_t thread = 0;                ///< Dense: 0 is the first thread seen.
-  operation op = operation::malloc_;       ///<
-  std::uint64_t size = 0;                  ///< Bytes asked for; of a release 0 unless it was sized; of a mark its number.
-  std::uint64_t alignment = 0;             ///< 0 = the default one.
-  std::uint64_t object = 0;                ///< 1, 2, 3 … as allocated, never reused; 0 = the call failed, or freed an unknown.
-  std::uint64_t old_object = 0;            ///< realloc_ only: the object passed in. If `object` is 0 it is still alive.
-  std::uint32_t stack = 0;                 ///< Call-stack id, 0 = none recorded.
+  std::uint64_t time_ns = 0;          ///< Since the start of the trace; never less than the event before.
+  std::uint32_t thread = 0;           ///< Dense: 0 is the first thread seen.
+  operation op = operation::malloc_;  ///<
+  std::uint64_t size = 0;             ///< Bytes asked for; of a release 0 unless it was sized; of a mark its number.
+  std::uint64_t alignment = 0;        ///< 0 = the default one.
+  std::uint64_t object = 0;      ///< 1, 2, 3 … as allocated, never reused; 0 = the call failed, or freed an unknown.
+  std::uint64_t old_object = 0;  ///< realloc_ only: the object passed in. If `object` is 0 it is still alive.
+  std::uint32_t stack = 0;       ///< Call-stack id, 0 = none recorded.
 
   friend constexpr bool operator==(const event&, const event&) = default;
 };
@@ -52,11 +52,11 @@ struct event {
 
 /// Returns: the operation as a C++ programmer spells it.
 [[nodiscard]] constexpr std::string_view name(operation op) noexcept {
-  constexpr std::string_view names[operation_count] = {"malloc", "calloc", "realloc", "aligned_alloc",
-                                                       "new",    "new[]",  "free",    "delete",
-                                                       "delete[]", "mark", "thread_end"};
+  constexpr std::string_view names[operation_count] = {"malloc",   "calloc", "realloc",   "aligned_alloc",
+                                                       "new",      "new[]",  "free",      "delete",
+                                                       "delete[]", "mark",   "thread_end"};
   const auto i = static_cast<std::size_t>(op);
   return i < operation_count ? names[i] : std::string_view("unknown");
 }
 
-} // namespace ashlar::inline ASHLAR_ABI::trace
+}  // namespace ashlar::inline ASHLAR_ABI::trace

@@ -20,12 +20,12 @@ namespace ashlar::inline ASHLAR_ABI::trace {
 inline constexpr std::array<std::uint8_t, 8> file_magic{0x89, 'A', 'S', 'H', 'L', 'R', '\r', '\n'};
 inline constexpr std::uint32_t format_version = 1;
 inline constexpr std::uint32_t endian_mark = 0x01020304;
-inline constexpr std::size_t file_header_bytes = 64;   ///< Before the command line and the checksum.
+inline constexpr std::size_t file_header_bytes = 64;  ///< Before the command line and the checksum.
 inline constexpr std::uint32_t max_text_bytes = 1 << 20;
 
 inline constexpr std::uint32_t chunk_magic = 0x4b4e4843;  ///< "CHNK"
 inline constexpr std::size_t chunk_header_bytes = 80;
-inline constexpr std::uint32_t max_raw_bytes = 4 << 20;   ///< Of a chunk that is read; bounds the reader's memory.
+inline constexpr std::uint32_t max_raw_bytes = 4 << 20;  ///< Of a chunk that is read; bounds the reader's memory.
 inline constexpr std::uint32_t max_chunk_records = 65535;
 
 /// What a chunk holds. Chunks of unknown kinds from `first_skippable` on are passed over, others are refused.
@@ -41,7 +41,7 @@ struct file_header {
   std::uint64_t start_ns = 0;       ///< Monotonic clock at time 0, for the chunks' `sync_ns`.
   std::uint64_t start_unix_ns = 0;  ///< Wall clock at time 0.
   std::uint32_t stack_depth = 0;
-  std::uint32_t text_bytes = 0;     ///< The command line that follows, each argument with a final 0 byte.
+  std::uint32_t text_bytes = 0;  ///< The command line that follows, each argument with a final 0 byte.
 };
 
 /// Expects: `file_header_bytes` at `to`. The caller appends the text and the checksum of everything before it.
@@ -88,16 +88,17 @@ constexpr void put_header(std::byte* to, const file_header& h) noexcept {
 struct chunk_header {
   chunk_kind kind = chunk_kind::events;
   codec_id codec = codec_id::raw;
-  std::uint32_t stream = 0;        ///< Of events: whose, and the thread the first record belongs to.
-  std::uint32_t sequence = 0;      ///< 0, 1, 2 … within the kind and stream.
-  std::uint32_t count = 0;         ///< Records, stacks or modules.
+  std::uint32_t stream = 0;    ///< Of events: whose, and the thread the first record belongs to.
+  std::uint32_t sequence = 0;  ///< 0, 1, 2 … within the kind and stream.
+  std::uint32_t count = 0;     ///< Records, stacks or modules.
   std::uint32_t raw_bytes = 0;
   std::uint32_t stored_bytes = 0;
-  std::uint64_t first_time = 0;    ///< Ticks since the start of the trace.
+  std::uint32_t events = 0;      ///< How many of the records are events of their own.
+  std::uint64_t first_time = 0;  ///< Ticks since the start of the trace.
   std::uint64_t last_time = 0;
-  std::uint64_t sync_ticks = 0;    ///< Both clocks when the chunk was written: the last chunk calibrates them all.
+  std::uint64_t sync_ticks = 0;  ///< Both clocks when the chunk was written: the last chunk calibrates them all.
   std::uint64_t sync_ns = 0;
-  std::uint64_t payload_sum = 0;   ///< Checksum of the payload as stored.
+  std::uint64_t payload_sum = 0;  ///< Checksum of the payload as stored.
 };
 
 constexpr void put_header(std::byte* to, const chunk_header& h) noexcept {
@@ -106,7 +107,7 @@ constexpr void put_header(std::byte* to, const chunk_header& h) noexcept {
   to = put_word(to, static_cast<std::uint8_t>(h.kind));
   to = put_word(to, static_cast<std::uint8_t>(h.codec));
   to = put_word(to, std::uint16_t{0});
-  for (const auto word : {h.stream, h.sequence, h.count, h.raw_bytes, h.stored_bytes, std::uint32_t{0}})
+  for (const auto word : {h.stream, h.sequence, h.count, h.raw_bytes, h.stored_bytes, h.events})
     to = put_word(to, word);
   for (const auto word : {h.first_time, h.last_time, h.sync_ticks, h.sync_ns, h.payload_sum}) to = put_word(to, word);
   put_word(to, checksum({start, chunk_header_bytes - 8}));
@@ -117,9 +118,18 @@ constexpr void put_header(std::byte* to, const chunk_header& h) noexcept {
   const auto word = [from](std::size_t at) { return get_word<std::uint32_t>(from + at); };
   const auto wide = [from](std::size_t at) { return get_word<std::uint64_t>(from + at); };
   if (word(0) != chunk_magic || wide(72) != checksum({from, chunk_header_bytes - 8})) return false;
-  h = {.kind = static_cast<chunk_kind>(from[4]), .codec = static_cast<codec_id>(from[5]), .stream = word(8),
-       .sequence = word(12), .count = word(16), .raw_bytes = word(20), .stored_bytes = word(24),
-       .first_time = wide(32), .last_time = wide(40), .sync_ticks = wide(48), .sync_ns = wide(56),
+  h = {.kind = static_cast<chunk_kind>(from[4]),
+       .codec = static_cast<codec_id>(from[5]),
+       .stream = word(8),
+       .sequence = word(12),
+       .count = word(16),
+       .raw_bytes = word(20),
+       .stored_bytes = word(24),
+       .events = word(28),
+       .first_time = wide(32),
+       .last_time = wide(40),
+       .sync_ticks = wide(48),
+       .sync_ns = wide(56),
        .payload_sum = wide(64)};
   return h.first_time <= h.last_time;
 }

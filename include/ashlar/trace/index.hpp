@@ -35,7 +35,8 @@ public:
     std::uint64_t offset = read_file_header(source);
     while (!error_ && offset < source.bytes()) offset = read_chunk_header(source, offset);
     std::sort(chunks_.begin(), chunks_.end(), [](const chunk_entry& a, const chunk_entry& b) {
-      return std::tuple(a.header.kind, a.header.stream, a.offset) < std::tuple(b.header.kind, b.header.stream, b.offset);
+      return std::tuple(a.header.kind, a.header.stream, a.offset) <
+             std::tuple(b.header.kind, b.header.stream, b.offset);
     });
   }
 
@@ -43,7 +44,7 @@ public:
   [[nodiscard]] bool has_header() const noexcept { return has_header_; }
   [[nodiscard]] const file_header& header() const noexcept { return header_; }
   [[nodiscard]] const std::vector<std::string>& command_line() const noexcept { return command_line_; }
-  [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
+  [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
 
   /// Nanoseconds per tick, from the first and the last moment at which both clocks were read.
   [[nodiscard]] double ns_per_tick() const noexcept {
@@ -80,7 +81,7 @@ private:
     if (const char* why = refuse_file_header(bytes.data())) return refuse(0, why);
     header_ = get_file_header(bytes.data());
     bytes.resize(file_header_bytes + header_.text_bytes + 8);
-    if (!source.read(0, bytes)) return refuse(source.bytes(), "the file header is cut off");
+    if (!source.read(0, bytes)) return refuse(0, "the file header is cut off");
     const std::size_t summed = bytes.size() - 8;
     if (get_word<std::uint64_t>(&bytes[summed]) != checksum({bytes.data(), summed}))
       return refuse(0, "the file header is damaged");
@@ -114,6 +115,7 @@ private:
 
   const char* refuse_chunk(const chunk_header& h) {
     if (h.kind < chunk_kind::events || h.kind > chunk_kind::end) return "a chunk of a kind this ashlar does not read";
+    if (h.events > h.count) return "a chunk header is damaged";
     if (h.raw_bytes > max_raw_bytes || h.stored_bytes > 2 * max_raw_bytes) return "a chunk is too large";
     progress& last = progress_[{h.kind, h.stream}];
     if (h.sequence != last.sequence) return "a chunk is missing before this one";
@@ -124,7 +126,7 @@ private:
 
   void keep(const chunk_entry& entry) {
     chunks_.push_back(entry);
-    if (entry.header.kind == chunk_kind::events) records_ += entry.header.count;
+    if (entry.header.kind == chunk_kind::events) events_ += entry.header.events;
     if (entry.header.sync_ticks <= sync_ticks_) return;
     sync_ticks_ = entry.header.sync_ticks;
     sync_ns_ = entry.header.sync_ns;
@@ -136,7 +138,7 @@ private:
   std::map<std::pair<chunk_kind, std::uint32_t>, progress> progress_;
   std::optional<trace_error> error_;
   bool has_header_ = false;
-  std::uint64_t records_ = 0;
+  std::uint64_t events_ = 0;
   std::uint64_t sync_ticks_ = 0;
   std::uint64_t sync_ns_ = 0;
 };

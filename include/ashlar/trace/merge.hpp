@@ -20,9 +20,9 @@ namespace ashlar::inline ASHLAR_ABI::trace {
 struct record_stream {
   std::span<const chunk_entry> chunks = {};  ///< Not loaded yet.
   std::vector<record> records = {};          ///< The chunk in memory.
-  std::size_t at = 0;                   ///< The next record in it.
-  std::uint64_t deadline = 0;           ///< While it waits: when it stops waiting.
-  bool insists = false;                 ///< It has waited long enough.
+  std::size_t at = 0;                        ///< The next record in it.
+  std::uint64_t deadline = 0;                ///< While it waits: when it stops waiting.
+  bool insists = false;                      ///< It has waited long enough.
   stream_state state = {};
 
   [[nodiscard]] bool loaded() const noexcept { return at < records.size(); }
@@ -70,7 +70,9 @@ public:
 private:
   static constexpr std::size_t none = ~std::size_t{0};
 
-  [[nodiscard]] std::pair<std::uint64_t, std::size_t> key(std::size_t i) const noexcept { return {streams_[i].time(), i}; }
+  [[nodiscard]] std::pair<std::uint64_t, std::size_t> key(std::size_t i) const noexcept {
+    return {streams_[i].time(), i};
+  }
 
   [[nodiscard]] bool is_first(std::size_t i) const noexcept {
     return !streams_[i].done() && (heap_.empty() || key(i) < heap_.front());

@@ -18,10 +18,10 @@ struct reader_options {
 
 /// What did not add up, but is no damage.
 struct reader_counts {
-  std::uint64_t events = 0;            ///< Handed out so far.
-  std::uint64_t live = 0;              ///< Objects alive now.
-  std::uint64_t lost_releases = 0;     ///< An address was handed out again although its release was never seen; the reader
-                                       ///< made up the missing `free_` event just before.
+  std::uint64_t events = 0;         ///< Handed out so far.
+  std::uint64_t live = 0;           ///< Objects alive now.
+  std::uint64_t lost_releases = 0;  ///< An address was handed out again although its release was never seen; the reader
+                                    ///< made up the missing `free_` event just before.
   std::uint64_t unknown_releases = 0;  ///< Frees of objects allocated before, or past, the recording: `object` 0.
 };
 

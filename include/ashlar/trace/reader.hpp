@@ -81,10 +81,18 @@ private:
 
   void describe() {
     const file_header& h = index_.header();
-    info_ = {.command_line = index_.command_line(), .process = h.process, .start_unix_ns = h.start_unix_ns,
-             .page_bytes = h.page_bytes, .pointer_bytes = h.pointer_bytes, .stack_depth = h.stack_depth,
-             .file_bytes = source_.bytes(), .chunks = index_.chunks().size(), .records = index_.records(),
-             .dropped = 0, .complete = false, .damage = {}};
+    info_ = {.command_line = index_.command_line(),
+             .process = h.process,
+             .start_unix_ns = h.start_unix_ns,
+             .page_bytes = h.page_bytes,
+             .pointer_bytes = h.pointer_bytes,
+             .stack_depth = h.stack_depth,
+             .file_bytes = source_.bytes(),
+             .chunks = index_.chunks().size(),
+             .events = index_.events(),
+             .dropped = 0,
+             .complete = false,
+             .damage = {}};
   }
 
   /// A file whose very header is unsound has no valid prefix.

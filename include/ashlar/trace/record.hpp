@@ -23,12 +23,12 @@ enum class opcode : std::uint8_t {
 /// Stamped before the call that releases, after the call that allocates: merged by time, an address is never
 /// handed out again before its release.
 struct record {
-  std::uint64_t time = 0;            ///< Clock ticks; in a file, since the trace's start.
-  std::uint64_t address = 0;         ///< The block allocated or released; 0 = the call failed, or an unknown block.
-  std::uint64_t size = 0;            ///< As in `event`.
-  std::uint32_t stack = 0;           ///< Call-stack id, or the thread of a thread_switch.
-  opcode code = opcode::count;       ///<
-  std::uint8_t alignment_code = 0;   ///< 0 = default, else log2 of the alignment + 1.
+  std::uint64_t time = 0;           ///< Clock ticks; in a file, since the trace's start.
+  std::uint64_t address = 0;        ///< The block allocated or released; 0 = the call failed, or an unknown block.
+  std::uint64_t size = 0;           ///< As in `event`.
+  std::uint32_t stack = 0;          ///< Call-stack id, or the thread of a thread_switch.
+  opcode code = opcode::count;      ///<
+  std::uint8_t alignment_code = 0;  ///< 0 = default, else log2 of the alignment + 1.
   std::uint16_t reserved = 0;
 
   friend constexpr bool operator==(const record&, const record&) = default;

@@ -16,9 +16,9 @@ namespace ashlar::inline ASHLAR_ABI::trace {
 
 /// What a stream carries from one of its records to the next.
 struct stream_state {
-  std::uint32_t thread = 0;        ///< As the file numbers it.
-  std::uint64_t old_address = 0;   ///< Of the realloc that has begun.
-  live_object old = {};            ///<
+  std::uint32_t thread = 0;       ///< As the file numbers it.
+  std::uint64_t old_address = 0;  ///< Of the realloc that has begun.
+  live_object old = {};           ///<
 };
 
 class resolver {

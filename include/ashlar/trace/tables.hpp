@@ -18,17 +18,17 @@ namespace ashlar::inline ASHLAR_ABI::trace {
 /// The recorded program and the state of its file.
 struct trace_info {
   std::vector<std::string> command_line;
-  std::uint32_t process = 0;           ///< The recorded process's id.
-  std::uint64_t start_unix_ns = 0;     ///< Wall clock at time 0 of the trace.
-  std::uint32_t page_bytes = 0;        ///< The recording machine's.
-  std::uint32_t pointer_bytes = 0;     ///< 4 or 8.
-  std::uint32_t stack_depth = 0;       ///< Frames asked for per event; 0 = stacks were not recorded.
-  std::uint64_t file_bytes = 0;        ///<
-  std::uint64_t chunks = 0;            ///< Sound ones.
-  std::uint64_t records = 0;           ///< In the file; never less than the number of events.
-  std::uint64_t dropped = 0;           ///< Events the recorder had to let go, as far as it could still say so.
-  bool complete = false;               ///< The program ended in order; false: killed, still running, or cut off.
-  std::optional<trace_error> damage;   ///< Where the valid prefix ends, if damage was accepted.
+  std::uint32_t process = 0;          ///< The recorded process's id.
+  std::uint64_t start_unix_ns = 0;    ///< Wall clock at time 0 of the trace.
+  std::uint32_t page_bytes = 0;       ///< The recording machine's.
+  std::uint32_t pointer_bytes = 0;    ///< 4 or 8.
+  std::uint32_t stack_depth = 0;      ///< Frames asked for per event; 0 = stacks were not recorded.
+  std::uint64_t file_bytes = 0;       ///<
+  std::uint64_t chunks = 0;           ///< Sound ones.
+  std::uint64_t events = 0;           ///< In the file, from its headers alone; `next` may add lost releases.
+  std::uint64_t dropped = 0;          ///< Events the recorder had to let go, as far as it could still say so.
+  bool complete = false;              ///< The program ended in order; false: killed, still running, or cut off.
+  std::optional<trace_error> damage;  ///< Where the valid prefix ends, if damage was accepted.
 };
 
 /// A file mapped into the recorded program; `address - bias` is an address in the ELF file, as addr2line wants it.

@@ -24,8 +24,7 @@ constexpr std::byte* put_word(std::byte* to, Word value) noexcept {
     std::memcpy(to, &value, sizeof value);
     return to + sizeof value;
   }
-  for (std::size_t i = 0; i < sizeof(Word); ++i)
-    *to++ = static_cast<std::byte>(value >> (8 * i));
+  for (std::size_t i = 0; i < sizeof(Word); ++i) *to++ = static_cast<std::byte>(value >> (8 * i));
   return to;
 }
 
@@ -37,16 +36,14 @@ template <std::unsigned_integral Word>
     return word;
   }
   std::uint64_t value = 0;
-  for (std::size_t i = 0; i < sizeof(Word); ++i)
-    value |= std::to_integer<std::uint64_t>(from[i]) << (8 * i);
+  for (std::size_t i = 0; i < sizeof(Word); ++i) value |= std::to_integer<std::uint64_t>(from[i]) << (8 * i);
   return static_cast<Word>(value);
 }
 
 namespace detail {
 
 constexpr std::byte* put_long_varint(std::byte* to, std::uint64_t value) noexcept {
-  for (; value >= 0x80; value >>= 7)
-    *to++ = static_cast<std::byte>(value | 0x80);
+  for (; value >= 0x80; value >>= 7) *to++ = static_cast<std::byte>(value | 0x80);
   *to++ = static_cast<std::byte>(value);
   return to;
 }

@@ -63,7 +63,10 @@ public:
     if (e.thread != thread_) put({.stack = thread_ = e.thread, .code = opcode::thread_switch});
     if (e.op == operation::realloc_ && e.old_object != 0)
       put({.address = token(e.old_object), .code = opcode::realloc_begin});
-    put({.address = token(e.object), .size = e.size, .stack = e.stack, .code = code_of(e.op),
+    put({.address = token(e.object),
+         .size = e.size,
+         .stack = e.stack,
+         .code = code_of(e.op),
          .alignment_code = alignment_code_of(e.alignment)});
     return true;
   }
@@ -96,6 +99,7 @@ public:
     const chunk_header header{.stream = chunk_thread_,
                               .sequence = chunks_++,
                               .count = static_cast<std::uint32_t>(records_.size()),
+                              .events = encoder_.events(),
                               .first_time = first,
                               .last_time = encoder_.last_time()};
     records_.clear();
@@ -145,8 +149,10 @@ private:
     for (const std::string& argument : options.command_line) text.append(argument).push_back('\0');
     if (text.size() > max_text_bytes) text.clear();
     std::vector<std::byte> bytes(file_header_bytes + text.size() + 8);
-    put_header(bytes.data(), file_header{.process = options.process, .page_bytes = options.page_bytes,
-                                         .start_unix_ns = options.start_unix_ns, .stack_depth = options.stack_depth,
+    put_header(bytes.data(), file_header{.process = options.process,
+                                         .page_bytes = options.page_bytes,
+                                         .start_unix_ns = options.start_unix_ns,
+                                         .stack_depth = options.stack_depth,
                                          .text_bytes = static_cast<std::uint32_t>(text.size())});
     for (std::size_t i = 0; i < text.size(); ++i) bytes[file_header_bytes + i] = static_cast<std::byte>(text[i]);
     put_word(&bytes[bytes.size() - 8], checksum({bytes.data(), bytes.size() - 8}));

@@ -6,7 +6,6 @@
 
 int main() {
   std::list<int, ashlar::pool_allocator<int>> numbers;
-  for (int i = 0; i < 1000; ++i)
-    numbers.push_back(i);
+  for (int i = 0; i < 1000; ++i) numbers.push_back(i);
   return numbers.back() == 999 ? 0 : 1;
 }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The page around the plots: one file that needs nothing else, in light and dark.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace ashlar::cli {
+
+/// A number that stands for itself.
+struct fact_tile {
+  std::string name;
+  std::string value;
+  std::string detail;
+};
+
+[[nodiscard]] std::string html_page(const std::string& title, const std::string& body);
+[[nodiscard]] std::string html_tiles(const std::vector<fact_tile>& tiles);
+/// Returns: a plot with its title and a line on how to read it. `content` is HTML, the others are text.
+[[nodiscard]] std::string html_figure(const std::string& title, const std::string& caption, const std::string& content);
+/// Returns: a table; the first `text_columns` columns hold text, the rest numbers. `row_styles` are classes, one a row.
+[[nodiscard]] std::string html_table(const std::vector<std::string>& titles,
+                                     const std::vector<std::vector<std::string>>& rows, std::size_t text_columns,
+                                     const std::vector<std::string>& row_styles = {});
+
+}  // namespace ashlar::cli

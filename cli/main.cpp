@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The `ashlar` command: finds the verb and lets it run. Each verb has a file of its own and registers itself.
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ashlar/base/config.hpp>
+
+#include "verb.hpp"
+
+namespace {
+
+using ashlar::cli::verb;
+
+std::vector<verb> all_verbs() {
+  std::vector<verb> verbs;
+  for (auto* v = ashlar::cli::verb_registration::first(); v != nullptr; v = v->next()) verbs.push_back(v->value());
+  std::sort(verbs.begin(), verbs.end(), [](const verb& a, const verb& b) { return a.name < b.name; });
+  return verbs;
+}
+
+int print_help(std::FILE* out) {
+  std::fputs("usage: ashlar VERB [OPTION]... [ARGUMENT]...\n\n"
+             "Records what a program allocates, and says which allocator it should use.\n\n",
+             out);
+  for (const verb& v : all_verbs())
+    std::fprintf(out, "  %-10.*s %.*s\n", static_cast<int>(v.name.size()), v.name.data(),
+                 static_cast<int>(v.help.size()), v.help.data());
+  std::fputs("\n'ashlar VERB --help' says more; 'ashlar --version' prints the version.\n", out);
+  return out == stdout ? ashlar::cli::exit_ok : ashlar::cli::exit_usage;
+}
+
+int print_version() {
+  std::printf("ashlar %d.%d.%d\n", ASHLAR_VERSION_MAJOR, ASHLAR_VERSION_MINOR, ASHLAR_VERSION_PATCH);
+  return ashlar::cli::exit_ok;
+}
+
+int unknown(const std::string& word) {
+  std::fprintf(stderr, "ashlar: there is no verb '%s'; 'ashlar --help' lists them\n", word.c_str());
+  return ashlar::cli::exit_usage;
+}
+
+int run(const verb& v, int argc, char** argv) {
+  std::string name = "ashlar " + std::string(v.name);
+  argv[1] = name.data();
+  try {
+    return v.run(argc - 1, argv + 1);
+  } catch (const std::exception& error) {
+    return ashlar::cli::complain(v.name, error.what());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return print_help(stderr);
+  const std::string word = argv[1];
+  if (word == "--help" || word == "-h" || word == "help") return print_help(stdout);
+  if (word == "--version") return print_version();
+  for (const verb& v : all_verbs())
+    if (v.name == word) return run(v, argc, argv);
+  return unknown(word);
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Payloads into the trace file: the one way by which everything the recorder writes gets there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <ashlar/trace/format.hpp>
+#include <ashlar/trace/record.hpp>
+
+#include "thread_log.hpp"
+#include "trace_file.hpp"
+
+namespace ashlar::recorder {
+
+/// The file of this process.
+extern constinit trace_file file;
+
+/// Effects: packs and appends a chunk; fills in its clocks. Returns: false if recording is over.
+bool write_chunk(trace::chunk_header header, std::span<const std::byte> payload) noexcept;
+
+/// Effects: encodes, packs and appends the log's unwritten records. Expects: `log.lock` is held.
+/// Returns: how many records there were and could not be written.
+[[nodiscard]] std::uint64_t write_records(thread_log& log) noexcept;
+
+}  // namespace ashlar::recorder

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// malloc and its family: each does what the program asked for, and notes it.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <unistd.h>
+
+#include <ashlar/base/bits.hpp>
+
+#include "interpose.hpp"
+
+namespace ashlar::recorder {
+
+namespace {
+
+using trace::operation;
+
+/// Moves a block out of the bootstrap arena, which cannot grow.
+void* leave_bootstrap(void* old, std::size_t bytes) noexcept {
+  void* const fresh = real.malloc(bytes);
+  if (fresh != nullptr) std::memcpy(fresh, old, std::min(bytes, bootstrap_size(old)));
+  note_allocation(operation::realloc_, fresh, bytes);
+  return fresh;
+}
+
+/// The old block is released when the call begins, the new one is got when it has ended: two records, in this order.
+/// A realloc to nothing that returns null has freed the old block.
+void* reallocate(void* old, std::size_t bytes) noexcept {
+  if (old != nullptr && in_bootstrap(old)) return leave_bootstrap(old, bytes);
+  const std::uint64_t begin = ticks();
+  void* const fresh = real.realloc(old, bytes);
+  const auto old_address = reinterpret_cast<std::uintptr_t>(old);
+  if (old != nullptr && fresh == nullptr && bytes == 0) {
+    note({.time = begin, .address = old_address, .stack = stack_here(), .code = trace::code_of(operation::free_)});
+    return nullptr;
+  }
+  if (old != nullptr) note({.time = begin, .address = old_address, .code = trace::opcode::realloc_begin});
+  note_allocation(operation::realloc_, fresh, bytes);
+  return fresh;
+}
+
+void* note_aligned(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  note_allocation(operation::aligned_alloc_, p, bytes, trace::alignment_code_of(alignment));
+  return p;
+}
+
+std::size_t page_bytes() noexcept { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+}  // namespace
+
+}  // namespace ashlar::recorder
+
+using ashlar::recorder::real;
+namespace recorder = ashlar::recorder;
+
+extern "C" {
+
+ASHLAR_EXPORT void* malloc(std::size_t bytes) noexcept {
+  void* const p = real.malloc(bytes);
+  recorder::note_allocation(ashlar::trace::operation::malloc_, p, bytes);
+  return p;
+}
+
+ASHLAR_EXPORT void* calloc(std::size_t n, std::size_t each) noexcept {
+  void* const p = real.calloc(n, each);
+  std::size_t bytes = 0;
+  if (!ashlar::checked_mul(n, each, bytes)) bytes = ashlar::max_size;
+  recorder::note_allocation(ashlar::trace::operation::calloc_, p, bytes);
+  return p;
+}
+
+ASHLAR_EXPORT void* realloc(void* old, std::size_t bytes) noexcept { return recorder::reallocate(old, bytes); }
+
+ASHLAR_EXPORT void* reallocarray(void* old, std::size_t n, std::size_t each) noexcept {
+  std::size_t bytes = 0;
+  if (ashlar::checked_mul(n, each, bytes)) return recorder::reallocate(old, bytes);
+  errno = ENOMEM;
+  return nullptr;
+}
+
+ASHLAR_EXPORT void free(void* p) noexcept {
+  if (p == nullptr || recorder::in_bootstrap(p)) return;
+  recorder::note_release(ashlar::trace::operation::free_, p);
+  real.free(p);
+}
+
+ASHLAR_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  return recorder::note_aligned(real.aligned_alloc(alignment, bytes), bytes, alignment);
+}
+
+ASHLAR_EXPORT int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept {
+  const int result = real.posix_memalign(out, alignment, bytes);
+  recorder::note_aligned(result == 0 ? *out : nullptr, bytes, alignment);
+  return result;
+}
+
+ASHLAR_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+  return recorder::note_aligned(real.memalign(alignment, bytes), bytes, alignment);
+}
+
+ASHLAR_EXPORT void* valloc(std::size_t bytes) noexcept {
+  return recorder::note_aligned(real.valloc(bytes), bytes, recorder::page_bytes());
+}
+
+ASHLAR_EXPORT void* pvalloc(std::size_t bytes) noexcept {
+  return recorder::note_aligned(real.pvalloc(bytes), bytes, recorder::page_bytes());
+}
+
+ASHLAR_EXPORT std::size_t malloc_usable_size(void* p) noexcept {
+  return p != nullptr && recorder::in_bootstrap(p) ? recorder::bootstrap_size(p) : real.malloc_usable_size(p);
+}
+
+/// A program that finds this symbol can put a mark of its own into the trace.
+ASHLAR_EXPORT void ashlar_record_mark(std::uint64_t number) noexcept {
+  recorder::note(
+      {.time = recorder::ticks(), .size = number, .code = ashlar::trace::code_of(ashlar::trace::operation::mark)});
+}
+
+}  // extern "C"

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// operator new and delete in all their forms, told apart and noted.
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <new>
+
+#include <dlfcn.h>
+
+#include <ashlar/base/bits.hpp>
+
+#include "interpose.hpp"
+
+namespace ashlar::recorder {
+
+namespace {
+
+using trace::operation;
+
+static_assert(sizeof(std::size_t) == 8, "the mangled names below are those of 64-bit programs");
+
+constinit next_symbol<void* (*)(std::size_t)> next_new("_Znwm");
+constinit next_symbol<void* (*)(std::size_t)> next_new_array("_Znam");
+constinit next_symbol<void* (*)(std::size_t, std::align_val_t)> next_new_aligned("_ZnwmSt11align_val_t");
+constinit next_symbol<void* (*)(std::size_t, std::align_val_t)> next_new_array_aligned("_ZnamSt11align_val_t");
+constinit next_symbol<void* (*)(std::size_t, const std::nothrow_t&)> next_new_nothrow("_ZnwmRKSt9nothrow_t");
+constinit next_symbol<void* (*)(std::size_t, const std::nothrow_t&)> next_new_array_nothrow("_ZnamRKSt9nothrow_t");
+constinit next_symbol<void* (*)(std::size_t, std::align_val_t, const std::nothrow_t&)>
+    next_new_aligned_nothrow("_ZnwmSt11align_val_tRKSt9nothrow_t");
+constinit next_symbol<void* (*)(std::size_t, std::align_val_t, const std::nothrow_t&)>
+    next_new_array_aligned_nothrow("_ZnamSt11align_val_tRKSt9nothrow_t");
+constinit next_symbol<void (*)(void*)> next_delete("_ZdlPv");
+constinit next_symbol<void (*)(void*)> next_delete_array("_ZdaPv");
+constinit next_symbol<void (*)(void*, std::align_val_t)> next_delete_aligned("_ZdlPvSt11align_val_t");
+constinit next_symbol<void (*)(void*, std::align_val_t)> next_delete_array_aligned("_ZdaPvSt11align_val_t");
+
+/// Libraries whose operator new is their malloc, and operator delete their free.
+bool is_known(const char* path) noexcept {
+  const char* const slash = std::strrchr(path, '/');
+  const char* const name = slash == nullptr ? path : slash + 1;
+  for (const char* known : {"libstdc++", "libc++", "libjemalloc", "libmimalloc", "libtcmalloc"})
+    if (std::strncmp(name, known, std::strlen(known)) == 0) return true;
+  return false;
+}
+
+/// How new and delete are served. By malloc and free, where that is what the next definition does: then new is noted
+/// as new, and nothing else. By calling an unknown definition, where a library of the program brings its own.
+bool choose_direct() noexcept {
+  const inside_recorder inside;
+  const auto next = reinterpret_cast<void*>(next_new.get());
+  Dl_info info{};
+  return next == nullptr || (dladdr(next, &info) != 0 && info.dli_fname != nullptr && is_known(info.dli_fname));
+}
+
+constinit std::atomic<int> direct{-1};
+
+ASHLAR_INLINE bool is_direct() noexcept {
+  const int known = direct.load(std::memory_order_relaxed);
+  if (ASHLAR_LIKELY(known >= 0)) return known != 0;
+  direct.store(choose_direct() ? 1 : 0, std::memory_order_relaxed);
+  return direct.load(std::memory_order_relaxed) != 0;
+}
+
+/// What tells whether anything was noted between two moments.
+struct place {
+  const thread_log* log = self.log;
+  std::uint32_t count = log == nullptr ? 0 : log->count.load(std::memory_order_relaxed);
+
+  friend bool operator==(const place&, const place&) = default;
+};
+
+/// An unknown operator new may call malloc, which notes itself; only if it does not is the new noted.
+template <class Call>
+void* call_next(operation op, std::size_t bytes, std::uint8_t code, Call&& call) {
+  const place before;
+  void* const p = call();
+  if (before == place{}) note_allocation(op, p, bytes, code);
+  return p;
+}
+
+template <class Call>
+void call_next_delete(operation op, void* p, std::size_t bytes, std::uint8_t code, Call&& call) noexcept {
+  const std::uint64_t time = ticks();
+  const place before;
+  call();
+  if (before == place{})
+    note({.time = time,
+          .address = reinterpret_cast<std::uintptr_t>(p),
+          .size = bytes,
+          .stack = stack_here(),
+          .code = trace::code_of(op),
+          .alignment_code = code});
+}
+
+/// Returns: the function in a C++ library that came later and out of our sight, with dlopen.
+void* find_in_loaded(const char* name) noexcept {
+  const inside_recorder inside;
+  for (const char* library : {"libstdc++.so.6", "libc++.so.1"})
+    if (void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD))
+      if (void* const found = dlsym(handle, name)) return found;
+  return nullptr;
+}
+
+/// Out of memory, or a foreign definition: whoever defines operator new calls the handler and throws, not we.
+template <class Function, class... Arguments>
+ASHLAR_COLD void* ask_next(operation op, next_symbol<Function>& next, std::size_t bytes, std::uint8_t code,
+                           const Arguments&... rest) {
+  Function function = next.get();
+  if (function == nullptr) function = reinterpret_cast<Function>(find_in_loaded(next.name()));
+  if (function == nullptr) std::abort();  // what a program without a C++ library to throw for it comes to
+  return call_next(op, bytes, code, [&] { return function(bytes, rest...); });
+}
+
+/// Returns: the block, noted, or null if malloc has none or must not be asked.
+ASHLAR_INLINE void* make_directly(operation op, std::size_t bytes) noexcept {
+  if (ASHLAR_UNLIKELY(!is_direct())) return nullptr;
+  void* const p = real.malloc(bytes == 0 ? 1 : bytes);
+  if (ASHLAR_LIKELY(p != nullptr)) note_allocation(op, p, bytes);
+  return p;
+}
+
+void* make_directly(operation op, std::size_t bytes, std::align_val_t value) noexcept {
+  const auto alignment = static_cast<std::size_t>(value);
+  if (!is_direct() || !is_valid_request(bytes, alignment)) return nullptr;
+  const std::size_t least = alignment < sizeof(void*) ? sizeof(void*) : alignment;
+  void* const p = real.aligned_alloc(least, align_up(bytes == 0 ? 1 : bytes, least));
+  if (p != nullptr) note_allocation(op, p, bytes, trace::alignment_code_of(alignment));
+  return p;
+}
+
+std::uint8_t code_of(std::align_val_t value) noexcept {
+  return trace::alignment_code_of(static_cast<std::size_t>(value));
+}
+
+ASHLAR_INLINE void unmake(operation op, void* p, std::size_t bytes = 0) noexcept {
+  if (p == nullptr || in_bootstrap(p)) return;
+  if (ASHLAR_LIKELY(is_direct())) {
+    note_release(op, p, bytes);
+    real.free(p);
+  } else {
+    auto& next = op == operation::delete_array_ ? next_delete_array : next_delete;
+    call_next_delete(op, p, bytes, 0, [&] { next.get()(p); });
+  }
+}
+
+void unmake_aligned(operation op, void* p, std::align_val_t value, std::size_t bytes = 0) noexcept {
+  if (p == nullptr || in_bootstrap(p)) return;
+  const std::uint8_t code = trace::alignment_code_of(static_cast<std::size_t>(value));
+  if (is_direct()) {
+    note_release(op, p, bytes, code);
+    real.free(p);
+  } else {
+    auto& next = op == operation::delete_array_ ? next_delete_array_aligned : next_delete_aligned;
+    call_next_delete(op, p, bytes, code, [&] { next.get()(p, value); });
+  }
+}
+
+}  // namespace
+
+}  // namespace ashlar::recorder
+
+namespace recorder = ashlar::recorder;
+using ashlar::trace::operation;
+
+ASHLAR_EXPORT void* operator new(std::size_t n) {
+  if (void* const p = recorder::make_directly(operation::new_, n)) return p;
+  return recorder::ask_next(operation::new_, recorder::next_new, n, 0);
+}
+
+ASHLAR_EXPORT void* operator new[](std::size_t n) {
+  if (void* const p = recorder::make_directly(operation::new_array_, n)) return p;
+  return recorder::ask_next(operation::new_array_, recorder::next_new_array, n, 0);
+}
+
+ASHLAR_EXPORT void* operator new(std::size_t n, const std::nothrow_t& t) noexcept {
+  if (void* const p = recorder::make_directly(operation::new_, n)) return p;
+  return recorder::ask_next(operation::new_, recorder::next_new_nothrow, n, 0, t);
+}
+
+ASHLAR_EXPORT void* operator new[](std::size_t n, const std::nothrow_t& t) noexcept {
+  if (void* const p = recorder::make_directly(operation::new_array_, n)) return p;
+  return recorder::ask_next(operation::new_array_, recorder::next_new_array_nothrow, n, 0, t);
+}
+
+ASHLAR_EXPORT void* operator new(std::size_t n, std::align_val_t a) {
+  if (void* const p = recorder::make_directly(operation::new_, n, a)) return p;
+  return recorder::ask_next(operation::new_, recorder::next_new_aligned, n, recorder::code_of(a), a);
+}
+
+ASHLAR_EXPORT void* operator new[](std::size_t n, std::align_val_t a) {
+  if (void* const p = recorder::make_directly(operation::new_array_, n, a)) return p;
+  return recorder::ask_next(operation::new_array_, recorder::next_new_array_aligned, n, recorder::code_of(a), a);
+}
+
+ASHLAR_EXPORT void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t& t) noexcept {
+  if (void* const p = recorder::make_directly(operation::new_, n, a)) return p;
+  return recorder::ask_next(operation::new_, recorder::next_new_aligned_nothrow, n, recorder::code_of(a), a, t);
+}
+
+ASHLAR_EXPORT void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t& t) noexcept {
+  if (void* const p = recorder::make_directly(operation::new_array_, n, a)) return p;
+  return recorder::ask_next(operation::new_array_, recorder::next_new_array_aligned_nothrow, n, recorder::code_of(a), a,
+                            t);
+}
+
+ASHLAR_EXPORT void operator delete(void* p) noexcept { recorder::unmake(operation::delete_, p); }
+ASHLAR_EXPORT void operator delete(void* p, std::size_t n) noexcept { recorder::unmake(operation::delete_, p, n); }
+ASHLAR_EXPORT void operator delete(void* p, const std::nothrow_t&) noexcept { recorder::unmake(operation::delete_, p); }
+ASHLAR_EXPORT void operator delete(void* p, std::align_val_t a) noexcept {
+  recorder::unmake_aligned(operation::delete_, p, a);
+}
+ASHLAR_EXPORT void operator delete(void* p, std::size_t n, std::align_val_t a) noexcept {
+  recorder::unmake_aligned(operation::delete_, p, a, n);
+}
+ASHLAR_EXPORT void operator delete(void* p, std::align_val_t a, const std::nothrow_t&) noexcept {
+  recorder::unmake_aligned(operation::delete_, p, a);
+}
+ASHLAR_EXPORT void operator delete[](void* p) noexcept { recorder::unmake(operation::delete_array_, p); }
+ASHLAR_EXPORT void operator delete[](void* p, std::size_t n) noexcept {
+  recorder::unmake(operation::delete_array_, p, n);
+}
+ASHLAR_EXPORT void operator delete[](void* p, const std::nothrow_t&) noexcept {
+  recorder::unmake(operation::delete_array_, p);
+}
+ASHLAR_EXPORT void operator delete[](void* p, std::align_val_t a) noexcept {
+  recorder::unmake_aligned(operation::delete_array_, p, a);
+}
+ASHLAR_EXPORT void operator delete[](void* p, std::size_t n, std::align_val_t a) noexcept {
+  recorder::unmake_aligned(operation::delete_array_, p, a, n);
+}
+ASHLAR_EXPORT void operator delete[](void* p, std::align_val_t a, const std::nothrow_t&) noexcept {
+  recorder::unmake_aligned(operation::delete_array_, p, a);
+}

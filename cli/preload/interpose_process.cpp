@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The ways in which a process ends or becomes another without running its destructors.
+#include <cstdarg>
+#include <cstddef>
+
+#include <unistd.h>
+
+#include "interpose.hpp"
+
+namespace ashlar::recorder {
+
+namespace {
+
+constinit next_symbol<int (*)(const char*, char* const*, char* const*)> next_execve("execve");
+constinit next_symbol<int (*)(const char*, char* const*)> next_execv("execv");
+constinit next_symbol<int (*)(const char*, char* const*)> next_execvp("execvp");
+constinit next_symbol<int (*)(const char*, char* const*, char* const*)> next_execvpe("execvpe");
+constinit next_symbol<int (*)(int, char* const*, char* const*)> next_fexecve("fexecve");
+constinit next_symbol<void (*)(int)> next_exit("_exit");
+
+/// Returns: how many arguments follow, the null that ends them included.
+std::size_t count_arguments(va_list from) noexcept {
+  std::size_t n = 1;
+  while (va_arg(from, char*) != nullptr) ++n;
+  return n;
+}
+
+void collect(char** to, char* first, std::size_t n, va_list from) noexcept {
+  to[0] = first;
+  for (std::size_t i = 1; i <= n; ++i) to[i] = va_arg(from, char*);
+}
+
+[[noreturn]] void end_process(int status) noexcept {
+  finish();
+  next_exit.get()(status);
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+}  // namespace ashlar::recorder
+
+namespace recorder = ashlar::recorder;
+
+// The arguments of execl and its kin as an array on the stack, the environment left in `list` for execle.
+#define ASHLAR_COLLECT_ARGUMENTS(arguments, first, list)                                                   \
+  va_start(list, first);                                                                                   \
+  const std::size_t arguments##_count = recorder::count_arguments(list);                                   \
+  va_end(list);                                                                                            \
+  char** const arguments = static_cast<char**>(__builtin_alloca((arguments##_count + 1) * sizeof(char*))); \
+  va_start(list, first);                                                                                   \
+  recorder::collect(arguments, const_cast<char*>(first), arguments##_count, list)
+
+extern "C" {
+
+ASHLAR_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
+  recorder::before_exec();
+  return recorder::next_execve.get()(path, arguments, environment);
+}
+
+ASHLAR_EXPORT int execv(const char* path, char* const* arguments) noexcept {
+  recorder::before_exec();
+  return recorder::next_execv.get()(path, arguments);
+}
+
+ASHLAR_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
+  recorder::before_exec();
+  return recorder::next_execvp.get()(file, arguments);
+}
+
+ASHLAR_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
+  recorder::before_exec();
+  return recorder::next_execvpe.get()(file, arguments, environment);
+}
+
+ASHLAR_EXPORT int fexecve(int fd, char* const* arguments, char* const* environment) noexcept {
+  recorder::before_exec();
+  return recorder::next_fexecve.get()(fd, arguments, environment);
+}
+
+ASHLAR_EXPORT int execl(const char* path, const char* first, ...) noexcept {
+  va_list list;
+  ASHLAR_COLLECT_ARGUMENTS(arguments, first, list);
+  va_end(list);
+  return execv(path, arguments);
+}
+
+ASHLAR_EXPORT int execlp(const char* file, const char* first, ...) noexcept {
+  va_list list;
+  ASHLAR_COLLECT_ARGUMENTS(arguments, first, list);
+  va_end(list);
+  return execvp(file, arguments);
+}
+
+ASHLAR_EXPORT int execle(const char* path, const char* first, ...) noexcept {
+  va_list list;
+  ASHLAR_COLLECT_ARGUMENTS(arguments, first, list);
+  char* const* const environment = va_arg(list, char* const*);
+  va_end(list);
+  return execve(path, arguments, environment);
+}
+
+ASHLAR_EXPORT void _exit(int status) { recorder::end_process(status); }
+ASHLAR_EXPORT void _Exit(int status) noexcept { recorder::end_process(status); }
+
+}  // extern "C"

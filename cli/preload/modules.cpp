@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Lists the loaded ELF objects with their build ids.
+#include "modules.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include <link.h>
+#include <unistd.h>
+
+#include <ashlar/base/lock.hpp>
+#include <ashlar/trace/table_chunks.hpp>
+
+#include "chunks.hpp"
+#include "stacks.hpp"
+
+namespace ashlar::recorder {
+
+namespace {
+
+constexpr std::size_t max_id_bytes = 32;
+
+/// Only tried, never waited for: a thread in dlopen holds the loader's lock, and may come here when it allocates.
+constinit spin_lock modules_lock;
+unsigned long long loads_seen = 0;
+std::uint32_t sequence = 0;
+std::size_t used = 0;
+std::uint32_t count = 0;
+char own_path[4096];
+std::byte payload[64 * 1024];
+
+void flush_payload() noexcept {
+  if (count != 0)
+    write_chunk({.kind = trace::chunk_kind::modules, .sequence = sequence++, .count = count}, {payload, used});
+  used = 0;
+  count = 0;
+}
+
+std::string_view hexadecimal(std::span<const unsigned char> bytes, char* to) noexcept {
+  char* end = to;
+  for (const unsigned char b : bytes) {
+    *end++ = "0123456789abcdef"[b >> 4];
+    *end++ = "0123456789abcdef"[b & 15];
+  }
+  return {to, static_cast<std::size_t>(end - to)};
+}
+
+/// A note is its three lengths and kinds, then the name and the contents, each padded to 4 bytes.
+std::string_view find_build_id(const unsigned char* p, std::size_t bytes, char* to) noexcept {
+  const auto padded = [](std::size_t n) { return (n + 3) & ~std::size_t{3}; };
+  while (bytes >= sizeof(ElfW(Nhdr))) {
+    ElfW(Nhdr) note;
+    std::memcpy(&note, p, sizeof note);
+    const std::size_t name_at = sizeof note;
+    const std::size_t id_at = name_at + padded(note.n_namesz);
+    const std::size_t end = id_at + padded(note.n_descsz);
+    if (end > bytes) break;
+    const bool is_id = note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(p + name_at, "GNU", 4) == 0;
+    if (is_id) return hexadecimal({p + id_at, std::min<std::size_t>(note.n_descsz, max_id_bytes)}, to);
+    p += end;
+    bytes -= end;
+  }
+  return {};
+}
+
+std::string_view path_of(const dl_phdr_info& info) noexcept {
+  if (info.dlpi_name != nullptr && *info.dlpi_name != '\0') return info.dlpi_name;
+  const ssize_t n = readlink("/proc/self/exe", own_path, sizeof own_path);
+  return {own_path, n > 0 ? static_cast<std::size_t>(n) : 0};
+}
+
+trace::module_view describe(const dl_phdr_info& info, char* id_text) noexcept {
+  trace::module_view m{
+      .begin = ~std::uint64_t{0}, .end = 0, .bias = info.dlpi_addr, .path = path_of(info), .build_id = {}};
+  for (const auto& part : std::span(info.dlpi_phdr, info.dlpi_phnum)) {
+    const std::uint64_t at = info.dlpi_addr + part.p_vaddr;
+    if (part.p_type == PT_LOAD) m.begin = std::min(m.begin, at), m.end = std::max(m.end, at + part.p_memsz);
+    if (part.p_type == PT_NOTE && m.build_id.empty())
+      m.build_id = find_build_id(reinterpret_cast<const unsigned char*>(at), part.p_memsz, id_text);
+  }
+  return m;
+}
+
+int add_module(dl_phdr_info* info, std::size_t, void*) noexcept {
+  char id_text[2 * max_id_bytes];
+  const trace::module_view m = describe(*info, id_text);
+  const std::size_t bound = trace::module_bound(m.path.size(), m.build_id.size());
+  if (m.begin >= m.end || bound > sizeof payload) return 0;
+  if (used + bound > sizeof payload) flush_payload();
+  used = static_cast<std::size_t>(trace::put_module(payload + used, m) - payload);
+  ++count;
+  return 0;
+}
+
+int count_loads(dl_phdr_info* info, std::size_t, void* loads) noexcept {
+  *static_cast<unsigned long long*>(loads) = info->dlpi_adds;
+  return 1;  // the first object knows it
+}
+
+}  // namespace
+
+void write_modules() noexcept {
+  if (stack_depth == 0 || !modules_lock.try_lock()) return;
+  unsigned long long loads = 0;
+  dl_iterate_phdr(count_loads, &loads);
+  if (loads != loads_seen) {
+    loads_seen = loads;
+    dl_iterate_phdr(add_module, nullptr);
+    flush_payload();
+  }
+  modules_lock.unlock();
+}
+
+void reset_modules() noexcept {
+  modules_lock.unlock();
+  loads_seen = 0;
+  sequence = 0;
+  used = 0;
+  count = 0;
+}
+
+}  // namespace ashlar::recorder

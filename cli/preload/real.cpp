@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Finds the real allocation functions at the first call of any of them.
+#include "real.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include <dlfcn.h>
+
+#include <ashlar/base/bits.hpp>
+
+namespace ashlar::recorder {
+
+namespace {
+
+constexpr std::size_t unit = 2 * sizeof(void*);
+
+std::atomic<std::size_t> bootstrap_used{0};
+thread_local bool searching = false;
+
+/// Each block has its size in the unit before it. The arena is never written twice, so it is all zeros for calloc.
+void* bootstrap_allocate(std::size_t bytes, std::size_t alignment = unit) noexcept {
+  const std::size_t room = bytes > bootstrap_bytes ? bootstrap_bytes : align_up(bytes, unit) + alignment + unit;
+  const std::size_t at = bootstrap_used.fetch_add(room, std::memory_order_relaxed);
+  if (at > bootstrap_bytes || bootstrap_bytes - at < room) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  std::byte* const p = align_up(&bootstrap_arena[at] + unit, alignment);
+  std::memcpy(p - unit, &bytes, sizeof bytes);
+  return p;
+}
+
+void search() noexcept {
+  searching = true;
+  real_functions found{
+      .malloc = next_function<decltype(real.malloc)>("malloc"),
+      .calloc = next_function<decltype(real.calloc)>("calloc"),
+      .realloc = next_function<decltype(real.realloc)>("realloc"),
+      .free = next_function<decltype(real.free)>("free"),
+      .aligned_alloc = next_function<decltype(real.aligned_alloc)>("aligned_alloc"),
+      .posix_memalign = next_function<decltype(real.posix_memalign)>("posix_memalign"),
+      .memalign = next_function<decltype(real.memalign)>("memalign"),
+      .valloc = next_function<decltype(real.valloc)>("valloc"),
+      .pvalloc = next_function<decltype(real.pvalloc)>("pvalloc"),
+      .malloc_usable_size = next_function<decltype(real.malloc_usable_size)>("malloc_usable_size"),
+  };
+  if (found.malloc != nullptr) real = found;
+  searching = false;
+}
+
+/// Returns: whether the real functions are known now; if not, this call came from the search itself.
+bool known() noexcept {
+  if (!searching) search();
+  return !searching;
+}
+
+void* first_malloc(std::size_t bytes) { return known() ? real.malloc(bytes) : bootstrap_allocate(bytes); }
+
+void* first_calloc(std::size_t n, std::size_t bytes) {
+  if (known()) return real.calloc(n, bytes);
+  std::size_t product = 0;
+  return checked_mul(n, bytes, product) ? bootstrap_allocate(product) : nullptr;
+}
+
+void* first_realloc(void* p, std::size_t bytes) {
+  if (known()) return real.realloc(p, bytes);
+  void* const fresh = bootstrap_allocate(bytes);
+  if (fresh != nullptr && p != nullptr) {
+    const std::size_t old = bootstrap_size(p);
+    std::memcpy(fresh, p, old < bytes ? old : bytes);
+  }
+  return fresh;
+}
+
+void first_free(void* p) {
+  if (known()) real.free(p);
+}
+
+void* first_aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  return known() ? real.aligned_alloc(alignment, bytes) : bootstrap_allocate(bytes, alignment);
+}
+
+int first_posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
+  if (known()) return real.posix_memalign(out, alignment, bytes);
+  return (*out = bootstrap_allocate(bytes, alignment)) != nullptr ? 0 : ENOMEM;
+}
+
+void* first_memalign(std::size_t alignment, std::size_t bytes) {
+  return known() ? real.memalign(alignment, bytes) : bootstrap_allocate(bytes, alignment);
+}
+
+void* first_valloc(std::size_t bytes) { return known() ? real.valloc(bytes) : bootstrap_allocate(bytes, 4096); }
+void* first_pvalloc(std::size_t bytes) { return known() ? real.pvalloc(bytes) : bootstrap_allocate(bytes, 4096); }
+std::size_t first_usable_size(void* p) { return known() ? real.malloc_usable_size(p) : bootstrap_size(p); }
+
+}  // namespace
+
+constinit real_functions real{
+    .malloc = first_malloc,
+    .calloc = first_calloc,
+    .realloc = first_realloc,
+    .free = first_free,
+    .aligned_alloc = first_aligned_alloc,
+    .posix_memalign = first_posix_memalign,
+    .memalign = first_memalign,
+    .valloc = first_valloc,
+    .pvalloc = first_pvalloc,
+    .malloc_usable_size = first_usable_size,
+};
+
+alignas(unit) constinit std::byte bootstrap_arena[bootstrap_bytes]{};
+
+std::size_t bootstrap_size(const void* p) noexcept {
+  std::size_t bytes = 0;
+  std::memcpy(&bytes, static_cast<const std::byte*>(p) - unit, sizeof bytes);
+  return bytes;
+}
+
+void* next_definition(const char* name) noexcept { return dlsym(RTLD_NEXT, name); }
+
+}  // namespace ashlar::recorder

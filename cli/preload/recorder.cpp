@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The recorder's life: start at the first allocation, a log per thread, fork, exec, the end.
+#include "recorder.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "chunks.hpp"
+#include "late_log.hpp"
+#include "modules.hpp"
+#include "registry.hpp"
+#include "workspace.hpp"
+
+namespace ashlar::recorder {
+
+constinit thread_local thread_state self{};
+
+namespace {
+
+enum class phase { unset, starting, on, off };
+
+constinit std::atomic<phase> now{phase::unset};
+constinit std::atomic<std::uint64_t> dropped{0};
+constinit std::atomic<bool> written_since_end{false};
+constinit std::atomic<std::uint32_t> ends{0};
+pthread_key_t exit_key;
+
+/// Keeps signals out while locks are held and the file is written: a handler could jump away for good.
+class signals_blocked {
+public:
+  signals_blocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  signals_blocked(const signals_blocked&) = delete;
+  signals_blocked& operator=(const signals_blocked&) = delete;
+
+private:
+  sigset_t before_;
+};
+
+/// A child made by vfork or a bare clone may share our memory, or not: it must not write our file.
+bool is_our_process() noexcept { return getpid() == file.process(); }
+
+/// Expects: `log.lock` is held.
+void write_log(thread_log& log) noexcept {
+  if (!file.failed()) write_modules();
+  if (!file.failed()) write_stacks();
+  if (log.count.load(std::memory_order_relaxed) != log.written) written_since_end.store(true);
+  dropped.fetch_add(write_records(log), std::memory_order_relaxed);
+}
+
+void on_thread_exit(void*) noexcept {
+  if (++self.rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {  // the last round comes after other libraries' destructors
+    pthread_setspecific(exit_key, &self);
+    return;
+  }
+  note({.time = ticks(), .code = trace::code_of(trace::operation::thread_end)});
+  thread_log* const log = self.log;
+  if (log == nullptr) return;
+  write_full_log();
+  self.log = nullptr;
+  give_back_log(log);
+}
+
+void on_fork_child() noexcept {
+  thread_log* const own = self.log;
+  const inside_recorder inside;
+  file.restart();
+  reset_workspaces();
+  reset_stacks();
+  reset_modules();
+  reset_late_log();
+  reset_logs(own);
+  self.named = own != nullptr;
+  self.thread = self.named ? own->thread : 0;
+  dropped.store(0);
+  written_since_end.store(false);
+  ends.store(0);
+}
+
+phase start() noexcept {
+  choose_clock();
+  if (!file.configure() || pthread_key_create(&exit_key, on_thread_exit) != 0) return phase::off;
+  pthread_atfork(nullptr, nullptr, on_fork_child);
+  at_quick_exit(finish);
+  return phase::on;
+}
+
+/// Returns: whether records are wanted. The first call starts the recorder, as soon as there is an environment.
+bool is_on() noexcept {
+  phase seen = now.load(std::memory_order_acquire);
+  if (seen == phase::unset && environ != nullptr && now.compare_exchange_strong(seen, phase::starting))
+    now.store(start(), std::memory_order_release);
+  return now.load(std::memory_order_acquire) == phase::on;
+}
+
+/// Returns: the calling thread's new log, or null if it cannot have one, or has had one and is on its way out.
+thread_log* begin_thread() noexcept {
+  if (self.rounds >= PTHREAD_DESTRUCTOR_ITERATIONS) return nullptr;
+  if (!self.named) self.thread = new_thread_number();
+  self.named = true;
+  thread_log* const log = take_log();
+  if (log == nullptr) return nullptr;
+  log->thread = self.thread;
+  pthread_setspecific(exit_key, &self);
+  return log;
+}
+
+/// Expects: the caller is inside the recorder.
+thread_log* note_late(const trace::record& r) noexcept {
+  thread_log* const log = begin_thread();
+  if (log == nullptr) dropped.fetch_add(append_late(self.thread, r, write_log), std::memory_order_relaxed);
+  return log;
+}
+
+/// A log may be held for ever by a thread that the end of the process has stopped in a signal handler.
+bool lock_patiently(spin_lock& lock) noexcept {
+  for (int tries = 0; tries < 1000; ++tries) {
+    if (lock.try_lock()) return true;
+    usleep(100);
+  }
+  return false;
+}
+
+void write_all_logs() noexcept {
+  for (thread_log* log = next_log(nullptr); log != nullptr; log = next_log(log)) {
+    if (!lock_patiently(log->lock)) continue;
+    if (log->in_use) write_log(*log);
+    log->lock.unlock();
+  }
+  write_late_log(write_log);
+}
+
+void write_end() noexcept {
+  if (!written_since_end.exchange(false) && ends.load() != 0) return;
+  std::byte payload[trace::max_varint_bytes];
+  const std::byte* const end = trace::put_varint(payload, dropped.load(std::memory_order_relaxed));
+  write_chunk({.kind = trace::chunk_kind::end, .sequence = ends.fetch_add(1), .count = 1},
+              {payload, static_cast<std::size_t>(end - payload)});
+}
+
+[[gnu::constructor]] void on_load() noexcept {
+  const inside_recorder inside;
+  if (is_on()) prepare_stacks();
+}
+
+[[gnu::destructor]] void on_unload() noexcept { finish(); }
+
+}  // namespace
+
+inside_recorder::inside_recorder() noexcept : log_(self.log), errno_(errno) {
+  self.log = nullptr;
+  self.busy = true;
+}
+
+inside_recorder::~inside_recorder() {
+  self.log = log_;
+  self.busy = false;
+  errno = errno_;
+}
+
+ASHLAR_COLD void note_without_log(const trace::record& r) noexcept {
+  if (self.busy) return;
+  thread_log* log = nullptr;
+  {
+    const inside_recorder inside;
+    if (is_on()) log = note_late(r);
+  }
+  self.log = log;
+  if (log != nullptr) static_cast<void>(log->append(r));
+}
+
+ASHLAR_NOINLINE void write_full_log() noexcept {
+  thread_log& log = *self.log;
+  const signals_blocked quiet;
+  const inside_recorder inside;
+  const lock_scope hold(log.lock);
+  if (is_our_process()) write_log(log);
+  else dropped.fetch_add(log.unwritten().size(), std::memory_order_relaxed);
+  log.written = 0;
+  log.count.store(0, std::memory_order_release);
+}
+
+void finish() noexcept {
+  if (self.busy || now.load(std::memory_order_acquire) != phase::on || !is_our_process()) return;
+  const signals_blocked quiet;
+  const inside_recorder inside;
+  write_all_logs();
+  write_end();
+}
+
+void before_exec() noexcept {
+  if (file.started()) finish();
+}
+
+}  // namespace ashlar::recorder

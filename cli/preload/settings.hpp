@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The words between `ashlar record` and the library it preloads: environment variables, and what they become.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ashlar::recorder {
+
+/// The trace's path, absolute; "%p" in it stands for the process id.
+inline constexpr char file_variable[] = "ASHLAR_RECORD_FILE";
+/// How many frames of the call stack each record keeps; absent or 0: none.
+inline constexpr char stacks_variable[] = "ASHLAR_RECORD_STACKS";
+/// The process that may use the path as it is. All others append ".<process id>".
+inline constexpr char first_variable[] = "ASHLAR_RECORD_FIRST";
+
+inline constexpr std::uint32_t max_stack_depth = 128;
+inline constexpr std::size_t max_path_bytes = 4096;
+
+}  // namespace ashlar::recorder

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Call stacks: taken by libunwind, or by the C library where that is missing, and written once each.
+#pragma once
+
+#include <cstdint>
+
+#include <ashlar/base/hints.hpp>
+
+namespace ashlar::recorder {
+
+/// Frames wanted per record; 0: no stacks. Set once the unwinder is ready.
+extern std::uint32_t stack_depth;
+
+/// Effects: loads the unwinder. Must be called where a library may be loaded: in a constructor.
+void prepare_stacks() noexcept;
+
+/// Returns: the id of the calling stack, 0 if it cannot be had.
+[[nodiscard]] std::uint32_t take_stack() noexcept;
+
+[[nodiscard]] ASHLAR_INLINE std::uint32_t stack_here() noexcept {
+  return ASHLAR_LIKELY(stack_depth == 0) ? 0 : take_stack();
+}
+
+/// Effects: writes the stacks that are not in the file yet. Returns: false if recording is over.
+bool write_stacks() noexcept;
+
+/// Effects: in a forked child: forgets all.
+void reset_stacks() noexcept;
+
+}  // namespace ashlar::recorder

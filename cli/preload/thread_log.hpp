@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One thread's records until they are written: a plain array that only its owner appends to.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/trace/record.hpp>
+
+namespace ashlar::recorder {
+
+/// What a kill may cost per thread, and what is compressed together.
+inline constexpr std::uint32_t log_records = 4096;
+
+/// The owner appends without a lock. Whoever writes records to the file, be it the owner or the thread that ends the
+/// process, holds `lock` and moves `written`.
+struct thread_log {
+  std::atomic<std::uint32_t> count = 0;  ///< Records appended: released by the owner, acquired by who writes them.
+  std::uint32_t written = 0;             ///< Of them, those in the file.
+  spin_lock lock;
+  std::uint32_t thread = 0;     ///< The stream's id in the file.
+  std::uint32_t sequence = 0;   ///< Of its next chunk.
+  std::uint64_t last_time = 0;  ///< Of its last record in the file.
+  thread_log* next = nullptr;   ///< Of all logs; they are recycled, never given back.
+  bool in_use = false;
+  trace::record records[log_records];
+
+  /// Effects: keeps `r`. Returns: whether the log is full now.
+  [[nodiscard]] ASHLAR_INLINE bool append(const trace::record& r) noexcept {
+    const std::uint32_t n = count.load(std::memory_order_relaxed);
+    records[n] = r;
+    count.store(n + 1, std::memory_order_release);  // pairs with the acquire in unwritten()
+    return n + 1 == log_records;
+  }
+
+  [[nodiscard]] std::span<const trace::record> unwritten() const noexcept {
+    const std::uint32_t n = count.load(std::memory_order_acquire);
+    return std::span(records).subspan(written, n - written);
+  }
+};
+
+}  // namespace ashlar::recorder

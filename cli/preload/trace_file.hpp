@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The recorded process's file: opened at the first chunk, one whole chunk per write, given up for good at the first
+// error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <sys/types.h>
+
+#include <ashlar/base/lock.hpp>
+
+#include "settings.hpp"
+
+namespace ashlar::recorder {
+
+class trace_file {
+public:
+  /// Effects: notes where to write, and the command line while it is still the original. Returns: whether to record.
+  [[nodiscard]] bool configure() noexcept;
+
+  /// Effects: in a forked child: a file of its own, not opened yet.
+  void restart() noexcept;
+
+  /// Effects: appends the chunk, after the file header if it is the first one.
+  /// Returns: false if recording is over: the disk is full, the file cannot be opened, …
+  [[nodiscard]] bool write(std::span<const std::byte> chunk) noexcept;
+
+  [[nodiscard]] bool started() const noexcept { return started_; }
+  [[nodiscard]] bool failed() const noexcept { return failed_; }
+  [[nodiscard]] std::uint64_t start_ticks() const noexcept { return start_ticks_; }
+  [[nodiscard]] pid_t process() const noexcept { return process_; }
+
+private:
+  void start_clock() noexcept;
+  void choose_path() noexcept;
+  void read_command_line() noexcept;
+  bool ensure_open() noexcept;
+  bool still_ours() const noexcept;
+  bool open_path(int flags) noexcept;
+  bool create() noexcept;
+  bool adopt(int fd) noexcept;
+  bool write_file_header() noexcept;
+  bool write_all(std::span<const std::byte> bytes) noexcept;
+  bool give_up() noexcept;
+
+  spin_lock lock_;
+  int fd_ = -1;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  bool started_ = false;  // the file exists and has its header
+  bool failed_ = false;
+  bool is_first_ = false;  // may take the path as it is
+  pid_t process_ = 0;
+  std::uint64_t start_ticks_ = 0;
+  std::uint64_t start_ns_ = 0;
+  std::uint64_t start_unix_ns_ = 0;
+  std::uint32_t stack_depth_ = 0;
+  std::size_t command_bytes_ = 0;
+  char pattern_storage_[max_path_bytes] = {};
+  char path_[max_path_bytes + 32] = {};
+  std::byte header_[8192] = {};  // file header, command line, checksum
+};
+
+}  // namespace ashlar::recorder

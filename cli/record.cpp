@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// `ashlar record`: runs a program and writes down what it allocates.
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <unistd.h>
+
+#include "parse.hpp"
+#include "preload/settings.hpp"
+#include "record_child.hpp"
+#include "record_summary.hpp"
+#include "verb.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int exit_not_executable = 126;
+constexpr int exit_not_found = 127;
+constexpr char library_name[] = "libashlar-record.so";
+
+struct command {
+  std::string output;
+  unsigned stack_depth = 0;
+  bool quiet = false;
+  std::vector<std::string> program;
+};
+
+/// Returns: the library beside the executable, or where the build or the installation puts it; empty if it is nowhere.
+std::string find_library() {
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* place : {".", "../lib", "../" ASHLAR_LIBRARY_DIRECTORY}) {
+    const fs::path candidate = here / place / library_name;
+    if (fs::exists(candidate, error)) return fs::canonical(candidate, error).string();
+  }
+  return {};
+}
+
+/// Effects: leaves an empty file for the recorder, so that an output that cannot be written shows before the program
+/// runs. Returns: why it cannot be, or 0.
+int prepare_output(const std::string& path) {
+  if (path.find("%p") != std::string::npos) return 0;
+  errno = 0;
+  const std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  return file ? 0 : errno == 0 ? EIO : errno;
+}
+
+int report_start_failure(const std::string& program, int error) {
+  if (error == ENOENT) return complain("record", program + ": no such program", exit_not_found);
+  return complain("record", program + ": " + std::strerror(error), exit_not_executable);
+}
+
+int record_program(const command& c) {
+  const std::string library = find_library();
+  if (library.empty())
+    return complain("record", std::string(library_name) + " is missing: it belongs beside ashlar or in ../lib");
+  if (library.find_first_of(" :") != std::string::npos)
+    return complain("record", library + ": a path with blanks or colons cannot be preloaded");
+  const std::string output = fs::absolute(c.output).string();
+  if (const int error = prepare_output(output)) return complain("record", c.output + ": " + std::strerror(error));
+  const auto start = fs::file_time_type::clock::now() - std::chrono::seconds(1);
+  const child_result result = run_recorded({library, output, c.stack_depth, c.program});
+  if (result.error != 0) return report_start_failure(c.program.front(), result.error);
+  if (!c.quiet) std::fprintf(stderr, "ashlar record: %s\n", summarise_recording(c.output, start).c_str());
+  return result.status;
+}
+
+/// Everything after "--" is the program's; without "--" the program starts at the first word that is no option.
+int run(int argc, char** argv) {
+  command c;
+  CLI::App app("ashlar record [-o FILE] [--stacks N] [--quiet] -- PROGRAM [ARGUMENT]...\n\n"
+               "Runs a program and records every allocation and release it makes.\n"
+               "Processes that it starts are recorded too, each to its own file FILE.<process id>.",
+               argv[0]);
+  app.add_option("-o,--output", c.output, "The trace; %p stands for the process id (default: PROGRAM.trace)");
+  app.add_option("--stacks", c.stack_depth, "Record N frames of each call stack (default: 0, none)")
+      ->check(CLI::Range(0U, recorder::max_stack_depth));
+  app.add_flag("-q,--quiet", c.quiet, "Print no summary");
+  app.prefix_command();
+  char** const dashes = std::find_if(argv, argv + argc, [](const char* word) { return std::strcmp(word, "--") == 0; });
+  if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
+  c.program = app.remaining();
+  if (!c.program.empty() && c.program.front().starts_with('-'))
+    return complain("record", "there is no option " + c.program.front() + "; see ashlar record --help", exit_usage);
+  if (dashes != argv + argc) c.program.insert(c.program.end(), dashes + 1, argv + argc);
+  if (c.program.empty()) return complain("record", "which program? see ashlar record --help", exit_usage);
+  if (c.output.empty()) c.output = fs::path(c.program.front()).filename().string() + ".trace";
+  return record_program(c);
+}
+
+const verb_registration registration({"record", "Run a program and write down what it allocates", run});
+
+}  // namespace
+
+}  // namespace ashlar::cli

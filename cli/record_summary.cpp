@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Reads the headers of a fresh trace and says in one line what is in it.
+#include "record_summary.hpp"
+
+#include <cstdint>
+#include <set>
+#include <system_error>
+
+#include <ashlar/trace/index.hpp>
+#include <ashlar/trace/source.hpp>
+
+namespace ashlar::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_sibling(const fs::directory_entry& entry, const std::string& name, fs::file_time_type start) {
+  std::error_code error;
+  const std::string other = entry.path().filename().string();
+  if (other.size() <= name.size() + 1 || !other.starts_with(name + ".")) return false;
+  if (other.find_first_not_of("0123456789.", name.size()) != std::string::npos) return false;
+  return entry.last_write_time(error) >= start && !error;
+}
+
+/// Returns: how many processes started by the recorded one left a trace, "<path>.<process id>".
+std::size_t count_siblings(const fs::path& path, fs::file_time_type start) {
+  std::error_code error;
+  std::size_t n = 0;
+  const std::string name = path.filename().string();
+  for (const auto& entry : fs::directory_iterator(fs::absolute(path).parent_path(), error))
+    if (is_sibling(entry, name, start)) ++n;
+  return n;
+}
+
+std::size_t count_threads(const trace::chunk_index& index) {
+  std::set<std::uint32_t> streams;
+  for (const trace::chunk_entry& chunk : index.chunks(trace::chunk_kind::events)) streams.insert(chunk.header.stream);
+  streams.erase(0xffff'ffff);  // shared by threads on their way out
+  return streams.size();
+}
+
+std::string counted(std::uint64_t n, const std::string& noun) {
+  return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string summarise_recording(const std::string& path, fs::file_time_type start) {
+  const std::size_t siblings = count_siblings(path, start);
+  const std::string others =
+      siblings == 0 ? ""
+                    : "; " + (siblings == 1 ? "1 more process" : std::to_string(siblings) + " more processes") +
+                          " in " + path + ".*";
+  trace::byte_source source(path);
+  if (source.refusal() != nullptr) return "nothing was recorded in " + path + ": " + source.refusal() + others;
+  if (source.bytes() == 0)
+    return "nothing was recorded in " + path +
+           ": the program is static or set-uid, ended too early, or the disk is full" + others;
+  const trace::chunk_index index(source);
+  const std::string cut = index.error() ? ", damaged at byte " + std::to_string(index.error()->offset) : "";
+  return counted(index.events(), "event") + ", " + counted(count_threads(index), "thread") + ", " +
+         counted(source.bytes(), "byte") + " in " + path + cut + others;
+}
+
+}  // namespace ashlar::cli

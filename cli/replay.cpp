@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// `ashlar replay`: which allocator would have served a recorded program best?
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <ashlar/study/summariser.hpp>
+#include <ashlar/study/window_compiler.hpp>
+
+#include "html_report.hpp"
+#include "parse.hpp"
+#include "replay_child.hpp"
+#include "replay_json.hpp"
+#include "replay_run.hpp"
+#include "replay_table.hpp"
+#include "replay_windows.hpp"
+#include "report_data.hpp"
+#include "report_trace.hpp"
+#include "table.hpp"
+#include "verb.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+struct replay_options {
+  std::string trace;
+  std::vector<std::string> with;
+  bool all = false;
+  bool prefix = false;
+  std::size_t repetitions = 5;
+  std::string json;
+  std::string html;
+};
+
+void add_options(CLI::App& app, replay_options& o) {
+  app.add_option("TRACE", o.trace, "What 'ashlar record' wrote")->required();
+  app.add_option("--with", o.with, "Replay against these only: " + known_allocators() + ", or the path of a library")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  app.add_flag("--all", o.all, "Replay against every known allocator of this machine, not only the usual ones")
+      ->excludes("--with");
+  app.add_option("--repetitions", o.repetitions, "Replays of each, after which medians are taken")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1000}))
+      ->capture_default_str();
+  app.add_flag("--damaged", o.prefix, "Replay what a damaged trace holds before the damage");
+  app.add_option("--json", o.json, "Write every figure to FILE; - is standard output")->type_name("FILE");
+  app.add_option("--html", o.html, "Write a report with plots to FILE")->type_name("FILE");
+  app.footer("Each allocator works in processes of its own; repetitions are interleaved. docs/replay.md says how.\n\n"
+             "Exit status: 0 replayed, 1 the trace or an allocator failed, 2 the command line makes no sense.");
+}
+
+std::vector<candidate> choose(const replay_options& o, std::vector<std::string>& missing) {
+  std::vector<candidate> all = o.with.empty() ? installed_candidates(o.all, missing) : named_candidates(o.with);
+  std::erase_if(all, [](const candidate& c) { return c.stand == replay_stand::null; });
+  all.push_back({"null", replay_stand::null, ""});
+  all.push_back({"null, untouched", replay_stand::untouched, ""});
+  return all;
+}
+
+/// One line a candidate, or, on a terminal, one line that changes.
+class progress_line {
+public:
+  void operator()(std::size_t done, std::size_t all, const candidate& next) {
+    if (!terminal_ && done >= all) return;
+    if (terminal_) std::fprintf(stderr, "\r\033[K[%zu/%zu] replaying %s", done + 1, all, next.name.c_str());
+    else if (seen_.insert(next.name).second) std::fprintf(stderr, "replaying %s\n", next.name.c_str());
+  }
+  void say(const std::string& what) const {
+    if (terminal_) std::fprintf(stderr, "\r\033[K%s", what.c_str());
+    else std::fprintf(stderr, "%s\n", what.c_str());
+  }
+  void clear() const {
+    if (terminal_) std::fputs("\r\033[K", stderr);
+  }
+
+private:
+  bool terminal_ = ::isatty(STDERR_FILENO) != 0;
+  std::set<std::string> seen_;
+};
+
+/// Reads the trace once: the windows for the replay and, if it is wanted, the summary for the report.
+void compile(trace_input& input, temporary_file& file, replayed_trace& trace, study::summariser* summary) {
+  window_writer writer(file);
+  study::window_compiler compiler([&writer](const study::replay_window& w) { writer(w); });
+  while (const auto event = input.next()) {
+    trace.duration_ns = event->time_ns;
+    compiler.add(*event);
+    if (summary != nullptr) summary->add(*event);
+  }
+  trace.counts = compiler.finish();
+  writer.finish(trace.counts);
+  if (trace.counts.operations == 0) throw std::runtime_error(input.path() + ": nothing to replay: no allocation in it");
+}
+
+void print(const replay_figures& figures, const replayed_trace& trace) {
+  constexpr std::size_t width = 100;
+  const std::string meaning = replay_meaning(figures, trace);
+  fmt::print("{}\n\n{}\n{}\n", wrapped(replay_headline(trace), width), replay_table(figures),
+             wrapped(replay_verdict(figures), width));
+  if (!meaning.empty()) fmt::print("{}\n", wrapped(meaning, width));
+  fmt::print("\n");
+  for (const std::string& note : replay_notes(figures, trace)) fmt::print("{}\n", wrapped("· " + note, width, "  "));
+}
+
+int outcome(const replay_figures& figures) {
+  int status = exit_ok;
+  for (const candidate_figures& row : figures.rows)
+    if (!row.measured()) status = complain("replay", row.name + ": " + row.failure);
+  return status;
+}
+
+int replay(const replay_options& o) {
+  replayed_trace trace;
+  const std::vector<candidate> candidates = choose(o, trace.missing);
+  trace_input input(o.trace, o.prefix);
+  trace.path = o.trace;
+  trace.program = input.program();
+  trace.repetitions = o.repetitions;
+  progress_line progress;
+  progress.say("reading " + o.trace);
+  temporary_file file;
+  study::summariser summary;
+  compile(input, file, trace, o.html.empty() ? nullptr : &summary);
+  const replay_figures figures(replay_all(candidates, file.descriptor(), o.repetitions, std::ref(progress)));
+  progress.clear();
+  if (o.json != "-") print(figures, trace);
+  if (!o.json.empty()) write_text(o.json, replay_json(figures, trace).dump(2) + "\n");
+  if (!o.html.empty()) write_text(o.html, html_report(&figures, &trace, make_report(input, summary.finish())));
+  return outcome(figures);
+}
+
+int run(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == replay_child_flag) replay_in_this_process(argc, argv);
+  CLI::App app("Replays a trace against the allocators of this machine and says which is fastest.", argv[0]);
+  replay_options options;
+  add_options(app, options);
+  if (const auto status = parse(app, argc, argv)) return *status;
+  try {
+    return replay(options);
+  } catch (const unknown_allocator& error) {
+    return complain("replay", error.what(), exit_usage);
+  }
+}
+
+const verb_registration registration({"replay", "replay a trace against other allocators, and see which wins", run});
+
+}  // namespace
+
+}  // namespace ashlar::cli

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Replays for one allocator, in a process of its own that was started for nothing else.
+#include "replay_child.hpp"
+
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <stdexcept>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <ashlar/base/lock.hpp>
+#include <ashlar/study/pooled_allocator.hpp>
+#include <ashlar/study/touch.hpp>
+
+#include "replay_allocators.hpp"
+#include "replay_measure.hpp"
+#include "verb.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+replay_task parse_task(int argc, char** argv) {
+  if (argc < 6) throw std::runtime_error("this flag is for the command's own use");
+  return {static_cast<replay_stand>(std::atoi(argv[2])), std::atoi(argv[3]) != 0, argc > 6 ? argv[6] : "",
+          std::atoi(argv[4]), std::atoi(argv[5])};
+}
+
+/// The dynamic linker only warns about a library it cannot preload: so look who serves malloc.
+void check_provider(const std::string& library) {
+  if (library.empty()) return;
+  Dl_info provider{};
+  std::error_code ignored;
+  if (::dladdr(::dlsym(RTLD_DEFAULT, "malloc"), &provider) == 0 ||
+      !std::filesystem::equivalent(provider.dli_fname, library, ignored))
+    throw std::runtime_error(library + " does not take over malloc");
+}
+
+template <class Allocator, class MakeAllocator>
+replay_result measure(const replay_task& task, window_reader& windows, MakeAllocator make) {
+  return task.latency ? measure_latency<Allocator>(windows, make) : measure_throughput<Allocator>(windows, make);
+}
+
+template <bool Touches>
+replay_result measure_null(const replay_task& task, window_reader& windows) {
+  std::byte* large = map_pages(study::touch::limit);
+  return measure<null_allocator<Touches>>(task, windows, [large] { return null_allocator<Touches>(large); });
+}
+
+template <class Lock>
+replay_result measure_ashlar(const replay_task& task, window_reader& windows) {
+  using pools = study::pooled_allocator<Lock>;
+  static pools allocator;  // never taken down: what the program did not free is still in it
+  return measure<shared_allocator<pools>>(task, windows, [] { return shared_allocator<pools>(allocator); });
+}
+
+replay_result measure(const replay_task& task) {
+  window_reader windows(task.windows);
+  switch (task.stand) {
+    case replay_stand::null: return measure_null<true>(task, windows);
+    case replay_stand::untouched: return measure_null<false>(task, windows);
+    case replay_stand::ashlar:
+      return windows.head().lanes == 1 ? measure_ashlar<null_lock>(task, windows)
+                                       : measure_ashlar<spin_lock>(task, windows);
+    case replay_stand::system: break;
+  }
+  return measure<system_allocator>(task, windows, [] { return system_allocator(); });
+}
+
+}  // namespace
+
+void replay_in_this_process(int argc, char** argv) {
+  try {
+    const replay_task task = parse_task(argc, argv);
+    check_provider(task.library);
+    const replay_result result = measure(task);
+    if (::write(task.result, &result, sizeof result) != static_cast<ssize_t>(sizeof result)) ::_exit(exit_failure);
+    ::_exit(exit_ok);
+  } catch (const std::exception& error) {
+    ::_exit(complain("replay", error.what()));
+  }
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The command line between the replay that asks and the process that replays for one allocator.
+#pragma once
+
+#include <string>
+
+namespace ashlar::cli {
+
+/// What stands in for an allocator in the replaying process.
+enum class replay_stand { system, null, untouched, ashlar };
+
+struct replay_task {
+  replay_stand stand = replay_stand::system;
+  bool latency = false;
+  std::string library;  ///< Must provide malloc; empty: whatever does.
+  int windows = -1;     ///< Descriptors, inherited.
+  int result = -1;
+};
+
+inline constexpr const char* replay_child_flag = "--in-this-process";
+
+/// Effects: replays, writes a `replay_result` to the pipe and leaves the process without tearing anything down.
+/// Expects: `argv` is what `task_arguments` made, `argv[1]` being the flag.
+[[noreturn]] void replay_in_this_process(int argc, char** argv);
+
+}  // namespace ashlar::cli

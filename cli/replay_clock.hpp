@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The finest clock of the processor: its time stamp counter where there is one, else the steady clock.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <x86intrin.h>
+#endif
+
+#include <ashlar/base/hints.hpp>
+#include <ashlar/study/tick_clock.hpp>
+
+namespace ashlar::cli {
+
+struct processor_clock {
+  /// Returns: ticks now. Instructions before it have finished, so that what is timed does not leak out.
+  [[nodiscard]] static ASHLAR_INLINE std::uint64_t now() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+    _mm_lfence();
+    return __rdtsc();
+#elif defined(__aarch64__)
+    std::uint64_t ticks = 0;
+    __asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(ticks)::"memory");
+    return ticks;
+#else
+    return study::steady_ticks::now();
+#endif
+  }
+};
+static_assert(study::tick_clock<processor_clock>);
+
+}  // namespace ashlar::cli

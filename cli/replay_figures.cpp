@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Draws the figures of each candidate together.
+#include "replay_figures.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+double per_operation(double total, const replay_result& r) {
+  return r.operations == 0 ? 0 : total / static_cast<double>(r.operations);
+}
+
+latency_spread latency_of(const std::vector<replay_result>& results, const latency_figures replay_result::* which) {
+  const auto of = [&](const double latency_figures::* figure) {
+    return spread_of(results, [=](const replay_result& r) { return r.*which.*figure; });
+  };
+  return {of(&latency_figures::p50), of(&latency_figures::p99), of(&latency_figures::p999), of(&latency_figures::max)};
+}
+
+void add_totals(candidate_figures& row, const std::vector<replay_result>& runs) {
+  row.ns_per_op = spread_of(runs, [](const replay_result& r) { return per_operation(r.wall_ns, r); });
+  row.cpu_ns_per_op = spread_of(runs, [](const replay_result& r) { return per_operation(r.cpu_ns, r); });
+  row.user_ms = spread_of(runs, [](const replay_result& r) { return r.user_ns / 1e6; });
+  row.system_ms = spread_of(runs, [](const replay_result& r) { return r.system_ns / 1e6; });
+  row.faults = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.faults); });
+  row.peak_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.peak_bytes); });
+  row.baseline_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.baseline_bytes); });
+  if (row.stand != replay_stand::system && row.stand != replay_stand::ashlar) return;  // their blocks overlap
+  for (const replay_result& r : runs) row.failed = std::max(row.failed, r.failed);
+  for (const replay_result& r : runs) row.damaged = std::max(row.damaged, r.damaged);
+}
+
+}  // namespace
+
+candidate_figures figures_of(const candidate_results& results) {
+  candidate_figures row;
+  row.name = results.who.name;
+  row.library = results.who.library;
+  row.stand = results.who.stand;
+  row.failure = results.failure;
+  add_totals(row, results.throughput);
+  row.calls = latency_of(results.latency, &replay_result::calls);
+  row.allocations = latency_of(results.latency, &replay_result::allocations);
+  row.frees = latency_of(results.latency, &replay_result::frees);
+  row.timer_ns = spread_of(results.latency, [](const replay_result& r) { return r.timer_ns; }).median;
+  row.timer_step_ns = spread_of(results.latency, [](const replay_result& r) { return r.timer_step_ns; }).median;
+  if (row.measured() && row.damaged != 0)
+    row.failure = std::to_string(row.damaged) + " blocks changed under the program: do not use it";
+  return row;
+}
+
+replay_figures::replay_figures(const std::vector<candidate_results>& results) {
+  for (const candidate_results& r : results) rows.push_back(figures_of(r));
+  for (const candidate_figures& row : rows) {
+    if (!row.competes()) continue;
+    if (baseline == nullptr || row.name == "glibc") baseline = &row;
+    if (fastest == nullptr || row.ns_per_op.median < fastest->ns_per_op.median) fastest = &row;
+  }
+}
+
+}  // namespace ashlar::cli

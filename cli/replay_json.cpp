@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Writes a replay as JSON: every figure with its unit in its name, and its spread.
+#include "replay_json.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+namespace ashlar::cli {
+
+namespace {
+
+using nlohmann::json;
+
+json to_json(const spread& s) { return {{"median", s.median}, {"min", s.least}, {"max", s.greatest}}; }
+
+json to_json(const latency_spread& l) {
+  return {{"p50", to_json(l.p50)}, {"p99", to_json(l.p99)}, {"p99.9", to_json(l.p999)}, {"max", to_json(l.max)}};
+}
+
+const char* kind_of(replay_stand stand) {
+  switch (stand) {
+    case replay_stand::system: return "malloc";
+    case replay_stand::ashlar: return "ashlar";
+    case replay_stand::null: return "null";
+    case replay_stand::untouched: return "null, untouched";
+  }
+  return "";
+}
+
+json to_json(const candidate_figures& row) {
+  json j = {{"name", row.name}, {"kind", kind_of(row.stand)}, {"library", row.library}};
+  if (!row.measured()) {
+    j["failure"] = row.failure;
+    return j;
+  }
+  j["ns_per_operation"] = to_json(row.ns_per_op);
+  j["cpu_ns_per_operation"] = to_json(row.cpu_ns_per_op);
+  j["user_ms"] = to_json(row.user_ms);
+  j["system_ms"] = to_json(row.system_ms);
+  j["page_faults"] = to_json(row.faults);
+  j["peak_rss_bytes"] = to_json(row.peak_bytes);
+  j["baseline_rss_bytes"] = to_json(row.baseline_bytes);
+  j["latency_ns"] = {{"all", to_json(row.calls)}, {"allocate", to_json(row.allocations)}, {"free", to_json(row.frees)}};
+  j["timer_ns"] = row.timer_ns;
+  j["timer_step_ns"] = row.timer_step_ns;
+  j["failed_requests"] = row.failed;
+  return j;
+}
+
+json to_json(const study::replay_counts& c) {
+  return {{"operations", c.operations},   {"threads", c.lanes},
+          {"windows", c.windows},         {"slots", c.slots},
+          {"failed", c.failed},           {"never_freed", c.never_freed},
+          {"unknown", c.unknown_objects}, {"impossible", c.impossible}};
+}
+
+}  // namespace
+
+json replay_json(const replay_figures& figures, const replayed_trace& trace) {
+  json rows = json::array();
+  for (const candidate_figures& row : figures.rows) rows.push_back(to_json(row));
+  return {{"trace", trace.path},
+          {"program", trace.program},
+          {"duration_ns", trace.duration_ns},
+          {"repetitions", trace.repetitions},
+          {"counts", to_json(trace.counts)},
+          {"allocators", rows},
+          {"baseline", figures.baseline == nullptr ? json() : json(figures.baseline->name)},
+          {"fastest", figures.fastest == nullptr ? json() : json(figures.fastest->name)},
+          {"verdict", replay_verdict(figures)}};
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  const bool to_stdout = path == "-";
+  const auto close = [to_stdout](std::FILE* f) { return to_stdout ? std::fflush(f) : std::fclose(f); };
+  std::FILE* file = to_stdout ? stdout : std::fopen(path.c_str(), "w");
+  if (file == nullptr) throw std::runtime_error(path + ": " + std::strerror(errno));
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (close(file) != 0 || !written) throw std::runtime_error(path + ": " + std::strerror(errno));
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The result of a replay in words: a table 100 columns wide, what it means, and what it does not show.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ashlar/study/window_compiler.hpp>
+
+#include "replay_figures.hpp"
+
+namespace ashlar::cli {
+
+/// What was replayed.
+struct replayed_trace {
+  std::string path;
+  std::string program;
+  study::replay_counts counts;
+  std::uint64_t duration_ns = 0;  ///< Of the recorded run.
+  std::size_t repetitions = 0;
+  std::vector<std::string> missing;  ///< Usual allocators that this machine does not have.
+};
+
+[[nodiscard]] std::string replay_table(const replay_figures& figures);
+/// Returns: which allocator wins and by how much, or that none does.
+[[nodiscard]] std::string replay_verdict(const replay_figures& figures);
+/// Returns: what the difference means for the recorded program as a whole; empty if nothing can be said.
+[[nodiscard]] std::string replay_meaning(const replay_figures& figures, const replayed_trace& trace);
+/// Returns: how it was measured and what was left out, a line each.
+[[nodiscard]] std::vector<std::string> replay_notes(const replay_figures& figures, const replayed_trace& trace);
+/// Returns: one line on what was replayed.
+[[nodiscard]] std::string replay_headline(const replayed_trace& trace);
+
+}  // namespace ashlar::cli

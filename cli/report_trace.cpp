@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Opens traces and turns their errors into one line each.
+#include "report_trace.hpp"
+
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "zstd_codec.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+std::string line_of(const trace::trace_error& error) {
+  if (error.offset == 0) return error.message;
+  return fmt::format("{} at byte {}", error.message, error.offset);
+}
+
+}  // namespace
+
+struct trace_input::open_reader {
+  open_reader(const std::string& path, bool accept_prefix) : reader(path, {.accept_prefix = accept_prefix}) {}
+
+  void check(const std::string& path) const {
+    if (reader.error()) throw std::runtime_error(path + ": " + line_of(*reader.error()));
+  }
+
+  trace_reader reader;
+};
+
+trace_input::trace_input(const std::string& path, bool accept_prefix)
+    : path_(path), reader_(std::make_unique<open_reader>(path, accept_prefix)) {
+  reader_->check(path);
+}
+
+trace_input::~trace_input() = default;
+
+std::optional<trace::event> trace_input::next() {
+  auto event = reader_->reader.next();
+  if (!event) reader_->check(path_);
+  return event;
+}
+
+const trace::trace_info& trace_input::info() const { return reader_->reader.info(); }
+const std::vector<trace::mapped_module>& trace_input::modules() const { return reader_->reader.modules(); }
+const trace::stack_table& trace_input::stacks() const { return reader_->reader.stacks(); }
+
+std::string trace_input::program() const {
+  std::string line;
+  for (const std::string& word : info().command_line) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+std::string damage_note(const trace::trace_info& info) {
+  if (info.damage)
+    return fmt::format("The trace is damaged: {}; what follows covers what precedes the damage.",
+                       line_of(*info.damage));
+  if (!info.complete) return "The program was killed or is still running: the trace ends where it was last written.";
+  if (info.dropped != 0) return fmt::format("The recorder had to drop {} events: figures are too low.", info.dropped);
+  return "";
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A trace opened for a verb: events, what the trace knows beside them, and errors that name the file.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ashlar/trace/event.hpp>
+#include <ashlar/trace/tables.hpp>
+
+namespace ashlar::cli {
+
+/// Thread safety: one thread at a time.
+class trace_input {
+public:
+  /// Throws: `std::runtime_error`, "FILE: what is wrong with it (at byte N)", as does `next`. With `accept_prefix`
+  /// damage ends the trace instead.
+  explicit trace_input(const std::string& path, bool accept_prefix = false);
+  trace_input(const trace_input&) = delete;
+  trace_input& operator=(const trace_input&) = delete;
+  ~trace_input();
+
+  [[nodiscard]] std::optional<trace::event> next();
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] const trace::trace_info& info() const;
+  [[nodiscard]] const std::vector<trace::mapped_module>& modules() const;
+  [[nodiscard]] const trace::stack_table& stacks() const;
+  /// Returns: the recorded command line, its words separated by blanks.
+  [[nodiscard]] std::string program() const;
+
+private:
+  struct open_reader;
+  std::string path_;
+  std::unique_ptr<open_reader> reader_;
+};
+
+/// Returns: what to tell a user of a trace that was not read to an orderly end; empty if it was.
+[[nodiscard]] std::string damage_note(const trace::trace_info& info);
+
+}  // namespace ashlar::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Turns the addresses of a recorded program into functions and source lines, by libdw.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <ashlar/trace/tables.hpp>
+
+namespace ashlar::cli {
+
+/// Where a call was made. What is not known is empty, or 0.
+struct source_place {
+  std::string function;  ///< Demangled; "module+0xoffset" where nothing is known.
+  std::string file;      ///< Its name without directories.
+  int line = 0;
+  std::string module;  ///< File name of the program or library.
+
+  /// Returns: "function (file:line)", or "function (module)".
+  [[nodiscard]] std::string str() const;
+};
+
+/// Thread safety: one thread at a time.
+class symboliser {
+public:
+  explicit symboliser(const std::vector<trace::mapped_module>& modules);
+  symboliser(const symboliser&) = delete;
+  symboliser& operator=(const symboliser&) = delete;
+  ~symboliser();
+
+  /// Returns: the place of the call that returns to `return_address`.
+  [[nodiscard]] const source_place& place(std::uint64_t return_address);
+
+  /// Returns: the places of a stack, innermost first, without the allocator, the recorder and the standard library's
+  /// allocators in front: the first one is where the program asked for memory.
+  [[nodiscard]] std::vector<source_place> calls(std::span<const std::uint64_t> frames);
+
+private:
+  struct session;
+  std::unique_ptr<session> session_;
+};
+
+}  // namespace ashlar::cli

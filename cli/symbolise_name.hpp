@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Function names short enough for a line: demangled, without parameters, template arguments and return types.
+#pragma once
+
+#include <string>
+
+namespace ashlar::cli {
+
+/// Returns: "std::vector<…>::push_back" for the symbol of std::vector<int, std::allocator<int> >::push_back(int
+/// const&). What is left out seldom tells two places apart, and always makes lines too long.
+[[nodiscard]] std::string short_function_name(const char* symbol);
+
+}  // namespace ashlar::cli

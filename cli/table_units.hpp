@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Quantities as people read them: three figures and a unit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ashlar::cli {
+
+/// 840 ns, 1.25 µs, 33.1 ms, 4.02 s, 3 min 12 s
+[[nodiscard]] std::string human_time(double ns);
+/// 17 B, 1.50 KiB, 33.1 MiB
+[[nodiscard]] std::string human_bytes(double bytes);
+/// 17, 1,234, 56.7 k, 3.21 M, 12.0 G
+[[nodiscard]] std::string human_count(double count);
+/// 1,234,567
+[[nodiscard]] std::string grouped(std::uint64_t n);
+/// 3.2 %; < 0.1 %; 0 %
+[[nodiscard]] std::string percent(double part, double whole);
+/// Three figures: 0.123, 1.23, 12.3, 123, 12345
+[[nodiscard]] std::string figures3(double value);
+
+}  // namespace ashlar::cli

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// End-to-end tests of `ashlar record`: real processes, exact counts, and programs that notice nothing.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "cli/zstd_codec.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using ashlar::cli::trace_reader;
+using ashlar::trace::event;
+using ashlar::trace::is_allocation;
+using ashlar::trace::is_release;
+using ashlar::trace::operation;
+
+/// An empty directory that goes away with the test.
+class record : public testing::Test {
+protected:
+  record() : directory_(fs::path(testing::TempDir()) / ("ashlar_record_" + std::to_string(getpid()))) {
+    fs::remove_all(directory_);
+    fs::create_directories(directory_);
+  }
+  ~record() override { fs::remove_all(directory_); }
+
+  [[nodiscard]] std::string file(const std::string& name = "t.trace") const { return (directory_ / name).string(); }
+
+  /// Returns: the exit status of a shell command, what it printed in `output()`.
+  int shell(const std::string& command) {
+    const int status = std::system(("(" + command + ") > " + file("output") + " 2>&1").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  [[nodiscard]] std::string output() const {
+    std::ifstream from(file("output"));
+    return {std::istreambuf_iterator<char>(from), {}};
+  }
+
+  int record_victim(const std::string& mode, const std::string& options = "") {
+    return shell(ASHLAR_COMMAND " record -o " + file() + " " + options + " -- " ASHLAR_VICTIM " " + mode);
+  }
+
+  [[nodiscard]] std::vector<std::string> other_traces() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(directory_))
+      if (entry.path().string().starts_with(file() + ".")) found.push_back(entry.path().string());
+    return found;
+  }
+
+private:
+  fs::path directory_;
+};
+
+struct recording {
+  std::vector<event> events;
+  bool complete = false;
+
+  explicit recording(const std::string& path) {
+    trace_reader r(path);
+    while (auto e = r.next()) events.push_back(*e);
+    EXPECT_FALSE(r.error()) << r.error()->message << " at " << r.error()->offset;
+    EXPECT_EQ(r.info().dropped, 0U);
+    EXPECT_EQ(r.counts().lost_releases, 0U);
+    complete = r.info().complete;
+  }
+
+  [[nodiscard]] std::size_t count(operation op, std::uint64_t size) const {
+    return static_cast<std::size_t>(
+        std::count_if(events.begin(), events.end(), [&](const event& e) { return e.op == op && e.size == size; }));
+  }
+
+  /// Returns: how the object of the only allocation of this size ended, if it did.
+  [[nodiscard]] std::optional<event> end_of(std::uint64_t size) const {
+    const auto start = std::find_if(events.begin(), events.end(),
+                                    [&](const event& e) { return is_allocation(e.op) && e.size == size; });
+    if (start == events.end()) return std::nullopt;
+    const auto end = std::find_if(start, events.end(), [&](const event& e) {
+      return (is_release(e.op) && e.object == start->object) || e.old_object == start->object;
+    });
+    return end == events.end() ? std::nullopt : std::optional(*end);
+  }
+
+  /// Returns: how many objects of this size were allocated and released again.
+  [[nodiscard]] std::size_t count_ended(std::uint64_t size) const {
+    std::set<std::uint64_t> live;
+    std::size_t ended = 0;
+    for (const event& e : events) {
+      if (is_allocation(e.op) && e.size == size) live.insert(e.object);
+      if (is_release(e.op)) ended += live.erase(e.object);
+    }
+    return ended;
+  }
+};
+
+TEST_F(record, every_form_is_told_apart) {
+  ASSERT_EQ(record_victim("forms"), 0) << output();
+  const recording r(file());
+  const std::map<std::uint64_t, operation> got{
+      {10'001, operation::malloc_},        {10'002, operation::calloc_},        {10'048, operation::aligned_alloc_},
+      {10'004, operation::aligned_alloc_}, {10'005, operation::aligned_alloc_}, {10'006, operation::aligned_alloc_},
+      {10'008, operation::realloc_},       {10'010, operation::new_},           {10'011, operation::new_array_},
+      {10'012, operation::new_},           {10'013, operation::new_array_},     {10'014, operation::new_},
+      {10'015, operation::new_array_},     {10'016, operation::new_},           {10'017, operation::new_array_},
+      {10'018, operation::new_},           {10'019, operation::new_array_},     {10'020, operation::new_}};
+  for (const auto& [size, op] : got) {
+    EXPECT_EQ(r.count(op, size), 1U) << size;
+    const auto end = r.end_of(size);
+    ASSERT_TRUE(end) << size;
+    EXPECT_EQ(end->op, op == operation::new_         ? operation::delete_
+                       : op == operation::new_array_ ? operation::delete_array_
+                                                     : operation::free_)
+        << size;
+    const bool sized = size >= 10'018 && size <= 10'020;
+    EXPECT_EQ(end->size, sized ? size : 0) << size;
+  }
+  EXPECT_TRUE(r.complete);
+}
+
+TEST_F(record, pages_are_aligned_to_pages) {
+  ASSERT_EQ(record_victim("pages"), 0) << output();
+  const recording r(file());
+  EXPECT_EQ(r.count(operation::aligned_alloc_, 10'007), 1U);
+  EXPECT_EQ(r.end_of(10'007)->op, operation::free_);
+}
+
+TEST_F(record, alignments_are_kept) {
+  ASSERT_EQ(record_victim("forms"), 0) << output();
+  const recording r(file());
+  const std::map<std::uint64_t, std::uint64_t> expected{{10'001, 0},   {10'048, 64},  {10'004, 128}, {10'005, 256},
+                                                        {10'014, 512}, {10'017, 512}, {10'020, 32}};
+  for (const event& e : r.events) {
+    const auto found = expected.find(e.size);
+    if (!is_allocation(e.op) || found == expected.end()) continue;
+    EXPECT_EQ(e.alignment, found->second) << e.size;
+  }
+}
+
+TEST_F(record, reallocs_form_a_chain) {
+  ASSERT_EQ(record_victim("reallocs"), 0) << output();
+  const recording r(file());
+  std::uint64_t last = 0;
+  for (std::uint64_t size = 20'001; size <= 20'100; ++size) {
+    const auto e = std::find_if(r.events.begin(), r.events.end(),
+                                [&](const event& x) { return x.op == operation::realloc_ && x.size == size; });
+    ASSERT_NE(e, r.events.end()) << size;
+    EXPECT_EQ(e->old_object, last);
+    last = e->object;
+  }
+  const auto failed = std::find_if(r.events.begin(), r.events.end(), [&](const event& e) {
+    return e.op == operation::realloc_ && e.old_object == last && e.object == 0;
+  });
+  EXPECT_NE(failed, r.events.end());
+  EXPECT_TRUE(std::any_of(failed, r.events.end(),
+                          [&](const event& e) { return e.op == operation::free_ && e.object == last; }));
+}
+
+TEST_F(record, threads_lose_nothing_not_even_in_their_last_destructors) {
+  ASSERT_EQ(record_victim("threads"), 0) << output();
+  const recording r(file());
+  EXPECT_EQ(r.count(operation::malloc_, 30'001), 40'000U);
+  EXPECT_EQ(r.count_ended(30'001), 40'000U);
+  EXPECT_EQ(r.count_ended(30'002), 4U);
+  EXPECT_EQ(r.count_ended(30'003), 4U);
+  EXPECT_EQ(r.count_ended(30'004), 4U);
+  EXPECT_EQ(
+      std::count_if(r.events.begin(), r.events.end(), [](const event& e) { return e.op == operation::thread_end; }), 4);
+  std::set<std::uint32_t> seen;
+  for (const event& e : r.events) seen.insert(e.thread);
+  EXPECT_EQ(seen.size(), 5U);
+}
+
+TEST_F(record, thread_specific_destructors_may_allocate_in_every_round) {
+  ASSERT_EQ(record_victim("keys"), 0) << output();
+  const recording r(file());
+  EXPECT_EQ(r.count(operation::malloc_, 31'001), 4U);
+  EXPECT_EQ(r.count_ended(31'001), 4U);
+}
+
+TEST_F(record, a_forked_child_has_its_own_file) {
+  ASSERT_EQ(record_victim("forks"), 0) << output();
+  const recording parent(file());
+  ASSERT_EQ(other_traces().size(), 1U);
+  const recording child(other_traces()[0]);
+  EXPECT_EQ(parent.count(operation::malloc_, 40'001), 10U);
+  EXPECT_EQ(parent.count(operation::malloc_, 40'002), 0U);
+  EXPECT_EQ(child.count(operation::malloc_, 40'001), 0U);
+  EXPECT_EQ(child.count(operation::malloc_, 40'002), 20U);
+  EXPECT_TRUE(parent.complete && child.complete);
+  EXPECT_NE(output().find("1 more process in "), std::string::npos) << output();
+}
+
+TEST_F(record, children_of_a_busy_program_work) {
+  ASSERT_EQ(record_victim("fork_storm"), 0) << output();
+  const auto children = other_traces();
+  EXPECT_EQ(children.size(), 50U);
+  for (const auto& path : children) EXPECT_EQ(recording(path).count_ended(41'002), 100U);
+  const recording parent(file());
+  EXPECT_EQ(parent.count(operation::malloc_, 41'001), parent.count_ended(41'001));
+}
+
+TEST_F(record, a_wrapper_leaves_the_name_to_the_program_it_becomes) {
+  ASSERT_EQ(record_victim("becomes"), 0) << output();
+  const recording r(file());
+  EXPECT_EQ(r.count(operation::malloc_, 42'001), 0U);
+  EXPECT_EQ(r.count(operation::malloc_, 10'001), 1U);
+  EXPECT_TRUE(other_traces().empty());
+}
+
+TEST_F(record, a_killed_program_leaves_whole_chunks) {
+  ASSERT_EQ(record_victim("killed"), 128 + 9) << output();
+  const recording r(file());
+  EXPECT_FALSE(r.complete);
+  EXPECT_GT(r.count(operation::malloc_, 50'001), 100'000U - 4096U);
+}
+
+TEST_F(record, programs_notice_nothing) {
+  for (const char* mode : {"keeps_errno", "runs_out", "asks_loader"}) {
+    EXPECT_EQ(record_victim(mode), 0) << mode << output();
+    EXPECT_TRUE(recording(file()).complete);
+  }
+}
+
+TEST_F(record, programs_notice_nothing_when_the_disk_is_full) {
+  for (const char* mode : {"forms", "threads", "keeps_errno", "forks"})
+    EXPECT_EQ(shell(ASHLAR_COMMAND " record -o /dev/full -- " ASHLAR_VICTIM " " + std::string(mode)), 0)
+        << mode << output();
+  EXPECT_EQ(shell("ulimit -f 1; " ASHLAR_COMMAND " record -o " + file() + " -- " ASHLAR_VICTIM " killed"), 128 + 9);
+  EXPECT_EQ(shell("ulimit -f 1; " ASHLAR_COMMAND " record -o " + file() + " -- " ASHLAR_VICTIM " threads"), 0)
+      << output();
+}
+
+TEST_F(record, a_full_disk_leaves_whole_chunks) {
+  EXPECT_EQ(shell("ulimit -f 8; " ASHLAR_COMMAND " record -o " + file() + " -- " ASHLAR_VICTIM " fork_storm"), 0)
+      << output();
+  trace_reader r(file());
+  while (r.next()) {
+  }
+  EXPECT_FALSE(r.error()) << r.error()->message;
+}
+
+TEST_F(record, a_program_may_close_every_descriptor) {
+  const std::string own = file("own");
+  ASSERT_EQ(
+      shell("VICTIM_FILE=" + own + " " ASHLAR_COMMAND " record -o " + file() + " -- " ASHLAR_VICTIM " closes_all"), 0)
+      << output();
+  EXPECT_EQ(fs::file_size(own), 4U);
+  EXPECT_EQ(recording(file()).count(operation::malloc_, 60'001), 20'000U);
+}
+
+TEST_F(record, marks_get_through) {
+  ASSERT_EQ(record_victim("marks"), 0) << output();
+  const recording r(file());
+  for (std::uint64_t i = 1; i <= 3; ++i) EXPECT_EQ(r.count(operation::mark, i), 1U);
+}
+
+TEST_F(record, stacks_tell_callers_apart) {
+  ASSERT_EQ(record_victim("stacks", "--stacks 8"), 0) << output();
+  trace_reader r(file());
+  std::set<std::uint32_t> one, other;
+  while (auto e = r.next()) {
+    if (e->size == 80'001) one.insert(e->stack);
+    if (e->size == 80'002) other.insert(e->stack);
+  }
+  ASSERT_FALSE(r.error());
+  ASSERT_EQ(one.size(), 1U);
+  ASSERT_EQ(other.size(), 1U);
+  EXPECT_NE(*one.begin(), *other.begin());
+  const auto frames = r.stacks()[*one.begin()];
+  ASSERT_GE(frames.size(), 3U);
+  EXPECT_LE(frames.size(), 8U);
+  const auto* module = ashlar::trace::find_module(r.modules(), frames[0]);
+  ASSERT_NE(module, nullptr);
+  EXPECT_EQ(fs::path(module->path).filename(), fs::path(ASHLAR_VICTIM).filename());
+  EXPECT_EQ(r.info().stack_depth, 8U);
+}
+
+TEST_F(record, works_beside_a_dlsym_that_allocates) {
+  EXPECT_EQ(shell("LD_PRELOAD=" ASHLAR_GREEDY_DLSYM " " ASHLAR_COMMAND " record -o " + file() +
+                  " -- " ASHLAR_VICTIM " forms"),
+            0)
+      << output();
+  EXPECT_EQ(recording(file()).count(operation::malloc_, 10'001), 1U);
+}
+
+TEST_F(record, works_over_other_allocators) {
+  for (const char* library : {"libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc_minimal.so.4"}) {
+    if (shell(std::string("LD_PRELOAD=") + library + " true") != 0 || !output().empty()) continue;
+    EXPECT_EQ(shell(std::string("LD_PRELOAD=") + library + " " ASHLAR_COMMAND " record -o " + file() +
+                    " -- " ASHLAR_VICTIM " forms"),
+              0)
+        << library << output();
+    const recording r(file());
+    EXPECT_EQ(r.count(operation::new_, 10'010), 1U) << library;
+    EXPECT_EQ(r.end_of(10'011)->op, operation::delete_array_) << library;
+  }
+}
+
+TEST_F(record, ordinary_programs_run_under_it) {
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record -q -o " + file() + " -- sh -c 'echo hello; exit 7'"), 7);
+  EXPECT_EQ(output(), "hello\n");
+  EXPECT_EQ(shell("echo text | " ASHLAR_COMMAND " record -q -o " + file() + " -- cat"), 0);
+  EXPECT_EQ(output(), "text\n");
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record -q -o " + file() + " -- ls /"), 0);
+  EXPECT_TRUE(recording(file()).complete);
+}
+
+TEST_F(record, the_summary_is_one_line) {
+  ASSERT_EQ(record_victim("threads"), 0);
+  const std::string said = output();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  EXPECT_NE(said.find(" events, 5 threads, "), std::string::npos) << said;
+  ASSERT_EQ(record_victim("forms", "--quiet"), 0);
+  EXPECT_EQ(output(), "");
+}
+
+TEST_F(record, mistakes_get_one_clear_line) {
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file() + " -- /no/such/program"), 127);
+  EXPECT_EQ(output(), "ashlar record: /no/such/program: no such program\n");
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file() + " -- /etc/passwd"), 126);
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record -o /no/such/t.trace -- true"), 1);
+  EXPECT_EQ(output(), "ashlar record: /no/such/t.trace: No such file or directory\n");
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record"), 2);
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record --nonsense -- true"), 2);
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record --stacks 500 -- true"), 2);
+  EXPECT_EQ(shell(ASHLAR_COMMAND " nonsense"), 2);
+  EXPECT_EQ(output(), "ashlar: there is no verb 'nonsense'; 'ashlar --help' lists them\n");
+  const std::string alone = file("ashlar");
+  fs::copy_file(ASHLAR_COMMAND, alone);
+  EXPECT_EQ(shell(alone + " record -o " + file() + " -- true"), 1);
+  EXPECT_EQ(output(), "ashlar record: libashlar-record.so is missing: it belongs beside ashlar or in ../lib\n");
+}
+
+TEST_F(record, names_may_hold_the_process_id) {
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record -q -o " + file("x.%p.trace") + " -- " ASHLAR_VICTIM " forks"), 0) << output();
+  std::size_t found = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(file()).parent_path()))
+    found += entry.path().filename().string().starts_with("x.") ? 1U : 0U;
+  EXPECT_EQ(found, 2U);
+}
+
+TEST_F(record, an_old_trace_is_replaced) {
+  ASSERT_EQ(record_victim("threads"), 0);
+  ASSERT_EQ(record_victim("forms"), 0);
+  EXPECT_EQ(recording(file()).count(operation::malloc_, 30'001), 0U);
+}
+
+}  // namespace

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A program to be recorded: each mode does something whose events are known to the last one, told apart by odd sizes.
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <list>
+#include <map>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+void* volatile escape;
+
+template <class T>
+T* keep(T* p) {
+  escape = p;
+  return p;
+}
+
+int forms(const char*) {
+  free(keep(malloc(10'001)));
+  free(keep(calloc(1, 10'002)));
+  free(keep(aligned_alloc(64, 10'048)));
+  void* p = nullptr;
+  if (posix_memalign(&p, 128, 10'004) != 0) return 1;
+  free(keep(p));
+  free(keep(memalign(256, 10'005)));
+  free(keep(valloc(10'006)));
+  free(keep(reallocarray(nullptr, 1, 10'008)));
+  using std::align_val_t;
+  using std::nothrow;
+  operator delete(keep(operator new(10'010)));
+  operator delete[](keep(operator new[](10'011)));
+  operator delete(keep(operator new(10'012, nothrow)), nothrow);
+  operator delete[](keep(operator new[](10'013, nothrow)), nothrow);
+  operator delete(keep(operator new(10'014, align_val_t{512})), align_val_t{512});
+  operator delete[](keep(operator new[](10'015, align_val_t{512})), align_val_t{512});
+  operator delete(keep(operator new(10'016, align_val_t{512}, nothrow)), align_val_t{512}, nothrow);
+  operator delete[](keep(operator new[](10'017, align_val_t{512}, nothrow)), align_val_t{512}, nothrow);
+  operator delete(keep(operator new(10'018)), 10'018);
+  operator delete[](keep(operator new[](10'019)), 10'019);
+  operator delete(keep(operator new(10'020, align_val_t{32})), 10'020, align_val_t{32});
+  return 0;
+}
+
+/// Of its own, because not every allocator that may be preloaded has it.
+int pages(const char*) {
+  free(keep(pvalloc(10'007)));
+  return 0;
+}
+
+int reallocs(const char*) {
+  char* p = static_cast<char*>(keep(realloc(nullptr, 20'001)));
+  std::memset(p, 'x', 20'001);
+  for (std::size_t size = 20'002; size <= 20'100; ++size) p = static_cast<char*>(keep(realloc(p, size)));
+  for (int i = 0; i < 20'001; ++i)
+    if (p[i] != 'x') return 1;
+  volatile std::size_t impossible = ~std::size_t{0} / 2 - 1;
+  errno = 0;
+  if (realloc(p, impossible) != nullptr || errno != ENOMEM) return 2;
+  if (reallocarray(p, impossible, 3) != nullptr || errno != ENOMEM) return 3;
+  escape = realloc(p, 0);
+  return escape == nullptr ? 0 : 4;
+}
+
+struct at_thread_exit {
+  void* block = nullptr;
+  ~at_thread_exit() {
+    free(block);
+    free(keep(malloc(30'003)));
+  }
+};
+
+thread_local at_thread_exit last_words;
+
+int threads(const char*) {
+  std::vector<void*> handed_over(4);
+  std::vector<std::thread> running;
+  for (std::size_t t = 0; t < 4; ++t)
+    running.emplace_back([&handed_over, t] {
+      last_words.block = malloc(30'002);
+      for (int i = 0; i < 10'000; ++i) free(keep(malloc(30'001)));
+      handed_over[t] = malloc(30'004);
+    });
+  for (auto& t : running) t.join();
+  for (void* p : handed_over) free(p);
+  return 0;
+}
+
+pthread_key_t round_key;
+
+/// Allocates in every round of destructors there is.
+void again(void* value) {
+  free(keep(malloc(31'001)));
+  pthread_setspecific(round_key, value);
+}
+
+int keys(const char*) {
+  pthread_key_create(&round_key, again);
+  std::thread([] { pthread_setspecific(round_key, &round_key); }).join();
+  return 0;
+}
+
+int forks(const char*) {
+  for (int i = 0; i < 10; ++i) free(keep(malloc(40'001)));
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < 20; ++i) free(keep(malloc(40'002)));
+    _exit(3);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status) == 3 ? 0 : 1;
+}
+
+/// Forks while other threads allocate: the child must work, whatever lock was held.
+int fork_storm(const char*) {
+  volatile bool stop = false;
+  std::vector<std::thread> churning;
+  for (int t = 0; t < 3; ++t)
+    churning.emplace_back([&stop] {
+      while (!stop) free(keep(malloc(41'001)));
+    });
+  int failures = 0;
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(10);
+      for (int k = 0; k < 100; ++k) free(keep(malloc(41'002)));
+      exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    failures += status == 0 ? 0 : 1;
+  }
+  stop = true;
+  for (auto& t : churning) t.join();
+  return failures;
+}
+
+int becomes(const char* own_path) {
+  free(keep(malloc(42'001)));
+  execl(own_path, own_path, "forms", static_cast<char*>(nullptr));
+  return 1;
+}
+
+int killed(const char*) {
+  for (int i = 0; i < 100'000; ++i) free(keep(malloc(50'001)));
+  return raise(SIGKILL);
+}
+
+int keeps_errno(const char*) {
+  for (int i = 0; i < 100'000; ++i) {
+    errno = 12'345;
+    free(keep(malloc(static_cast<std::size_t>(i % 1000))));
+    if (errno != 12'345) return 1;
+  }
+  return 0;
+}
+
+/// Closes what it does not know, as a daemon does, and fills the number with a file of its own.
+int closes_all(const char*) {
+  for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
+  for (int fd = 3; fd < 2000; ++fd) close(fd);
+  const char* const path = std::getenv("VICTIM_FILE");
+  const int own = path == nullptr ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (own < 0) return 1;
+  for (int fd = 900; fd < 1010; ++fd) dup2(own, fd);
+  for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
+  return write(own, "mine", 4) == 4 ? 0 : 2;
+}
+
+int handler_calls = 0;
+
+int runs_out(const char*) {
+  std::set_new_handler([] {
+    if (++handler_calls == 3) std::set_new_handler(nullptr);
+  });
+  volatile std::size_t impossible = ~std::size_t{0} / 2 - 100;
+  try {
+    escape = operator new(impossible);
+    return 1;
+  } catch (const std::bad_alloc&) {
+  }
+  if (operator new(impossible, std::nothrow) != nullptr || handler_calls != 3) return 2;
+  free(keep(malloc(70'001)));
+  return 0;
+}
+
+/// Asks for a symbol that does not exist: the loader allocates the message.
+int asks_loader(const char*) {
+  for (int i = 0; i < 100; ++i)
+    if (dlsym(RTLD_DEFAULT, "no_such_symbol") != nullptr || dlerror() == nullptr) return 1;
+  return 0;
+}
+
+int marks(const char*) {
+  using mark_function = void (*)(std::uint64_t);
+  const auto mark = reinterpret_cast<mark_function>(dlsym(RTLD_DEFAULT, "ashlar_record_mark"));
+  if (mark == nullptr) return 1;
+  for (std::uint64_t i = 1; i <= 3; ++i) mark(i);
+  return 0;
+}
+
+/// For measuring: random sizes, 4096 blocks alive, the ends of each touched.
+int churn(const char*) {
+  std::vector<char*> live(4096, nullptr);
+  std::uint64_t random = 88'172'645'463'325'252;
+  for (int i = 0; i < 3'000'000; ++i) {
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    char*& p = live[random % live.size()];
+    free(p);
+    const std::size_t size = 16 + (random >> 20) % 497;
+    p = static_cast<char*>(keep(malloc(size)));
+    p[0] = p[size - 1] = 1;
+  }
+  for (char* p : live) free(p);
+  return 0;
+}
+
+/// For measuring: a long list, two thirds of it erased, half as much appended again.
+int lists(const char*) {
+  std::list<int> l;
+  for (int i = 0; i < 2'000'000; ++i) l.push_back(i);
+  l.remove_if([](int i) { return i % 3 != 0; });
+  for (int i = 0; i < 1'000'000; ++i) l.push_back(i);
+  return l.empty() ? 1 : 0;
+}
+
+[[gnu::noinline]] void one_caller() { free(keep(malloc(80'001))); }
+[[gnu::noinline]] void other_caller() { free(keep(malloc(80'002))); }
+
+int stacks(const char*) {
+  for (int i = 0; i < 1000; ++i) {
+    one_caller();
+    other_caller();
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, int (*)(const char*)> modes{{"forms", forms},
+                                                          {"pages", pages},
+                                                          {"reallocs", reallocs},
+                                                          {"threads", threads},
+                                                          {"keys", keys},
+                                                          {"forks", forks},
+                                                          {"fork_storm", fork_storm},
+                                                          {"becomes", becomes},
+                                                          {"killed", killed},
+                                                          {"keeps_errno", keeps_errno},
+                                                          {"closes_all", closes_all},
+                                                          {"runs_out", runs_out},
+                                                          {"asks_loader", asks_loader},
+                                                          {"marks", marks},
+                                                          {"stacks", stacks},
+                                                          {"churn", churn},
+                                                          {"lists", lists}};
+  const auto mode = modes.find(argc > 1 ? argv[1] : "");
+  return mode == modes.end() ? 99 : mode->second(argv[0]);
+}

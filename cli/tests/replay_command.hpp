@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Starts verbs of the command in a directory that goes away with the test.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+namespace ashlar_test {
+
+namespace fs = std::filesystem;
+
+class replay_command : public testing::Test {
+protected:
+  replay_command() : directory_(fs::path(testing::TempDir()) / ("ashlar_replay_" + std::to_string(::getpid()))) {
+    fs::remove_all(directory_);
+    fs::create_directories(directory_);
+  }
+  ~replay_command() override { fs::remove_all(directory_); }
+
+  [[nodiscard]] std::string file(const std::string& name) const { return (directory_ / name).string(); }
+  [[nodiscard]] std::string text(const std::string& name) const {
+    std::ifstream from(file(name));
+    return {std::istreambuf_iterator<char>(from), {}};
+  }
+
+  /// Returns: the path of a made-up trace.
+  [[nodiscard]] std::string sample(int events, int threads = 1) {
+    const std::string path = file("sample.trace");
+    EXPECT_EQ(shell(ASHLAR_SAMPLE_TRACE " " + path + " " + std::to_string(events) + " " + std::to_string(threads)), 0);
+    return path;
+  }
+
+  /// Returns: the exit status of the command; what it printed is in `text("out")` and `text("err")`.
+  int ashlar(const std::string& arguments) { return shell(ASHLAR_COMMAND " " + arguments); }
+
+private:
+  int shell(const std::string& command) {
+    const int status = std::system((command + " > " + file("out") + " 2> " + file("err")).c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  fs::path directory_;
+};
+
+}  // namespace ashlar_test

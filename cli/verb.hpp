@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a verb of the command is, and the exit codes that all verbs share.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace ashlar::cli {
+
+/// One verb. Its file defines a `const verb_registration` at namespace scope; it is listed nowhere else.
+struct verb {
+  std::string_view name;
+  std::string_view help;              ///< One line.
+  int (*run)(int argc, char** argv);  ///< argv[0] is "ashlar NAME". Returns the exit status.
+};
+
+/// Adds a verb to the command for as long as it lives: a static object in the verb's file.
+class verb_registration {
+public:
+  explicit verb_registration(verb v) noexcept : verb_(v), next_(first()) { first() = this; }
+  verb_registration(const verb_registration&) = delete;
+  verb_registration& operator=(const verb_registration&) = delete;
+
+  [[nodiscard]] const verb& value() const noexcept { return verb_; }
+  [[nodiscard]] const verb_registration* next() const noexcept { return next_; }
+
+  [[nodiscard]] static const verb_registration*& first() noexcept {
+    static const verb_registration* head = nullptr;
+    return head;
+  }
+
+private:
+  verb verb_;
+  const verb_registration* next_;
+};
+
+inline constexpr int exit_ok = 0;
+inline constexpr int exit_failure = 1;  ///< The work could not be done: bad input, a system error.
+inline constexpr int exit_usage = 2;    ///< The command line makes no sense.
+
+/// Effects: one line on stderr, "ashlar VERB: message". Returns: `status`, to be returned in turn.
+inline int complain(std::string_view verb_name, const std::string& message, int status = exit_failure) {
+  std::fprintf(stderr, "ashlar %.*s: %s\n", static_cast<int>(verb_name.size()), verb_name.data(), message.c_str());
+  return status;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A list and a map whose nodes come from pools, by one template argument and no other change.
+#include <cstdio>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <ashlar/face/pool_allocator.hpp>
+
+template <class T>
+using pooled_list = std::list<T, ashlar::pool_allocator<T>>;
+
+template <class Key, class T>
+using pooled_map = std::map<Key, T, std::less<>, ashlar::pool_allocator<std::pair<const Key, T>>>;
+
+int main() {
+  pooled_list<int> numbers;
+  for (int i = 0; i < 1'000'000; ++i) numbers.push_back(i);
+  numbers.remove_if([](int n) { return n % 3 == 0; });
+
+  pooled_map<int, std::string> names = {{1, "one"}, {2, "two"}};
+  names[3] = "three";
+
+  // The pool of list nodes is that of their size and alignment: two pointers and an int.
+  struct node {
+    void* links[2];
+    int value;
+  };
+  const std::size_t live = ashlar::pool_allocator<node>::with_pool([](auto& pool) { return pool.live(); });
+  std::printf("%zu numbers in %zu cells of %zu bytes; %zu names\n", numbers.size(), live, sizeof(node), names.size());
+  return live == numbers.size() ? 0 : 1;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// ashlar as a replay sees it: a block pool for each class of sizes, malloc for what is larger or more aligned.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/study/pool_classes.hpp>
+#include <ashlar/study/replay_op.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::study {
+
+/// Pools shared by all threads, each behind a lock of its own: `null_lock` where there is one thread. Frees are sized,
+/// as C++ has them, and so no block has a header. A cell is aligned to the largest power of two that divides its size,
+/// 16 at most: what any type of that size can need.
+///
+/// Thread safety: any thread, if `Lock` is one.
+template <basic_lockable Lock>
+class pooled_allocator {
+public:
+  pooled_allocator() : pooled_allocator(std::make_index_sequence<pool_classes::count>()) {}
+
+  [[nodiscard]] void* allocate(replay_request r) noexcept {
+    if (!pooled(r)) return allocate_large(r);
+    void* const cell = take(class_of(r));
+    if (r.kind() == replay_kind::allocate_zeroed && cell != nullptr) std::memset(cell, 0, bytes_of(r));
+    return cell;
+  }
+
+  void deallocate(void* block, replay_request r) noexcept {
+    if (!pooled(r)) return std::free(block);
+    shelf& s = shelves_[class_of(r)];
+    const lock_scope<Lock> scope(s.lock);
+    s.pool.deallocate(block);
+  }
+
+  [[nodiscard]] void* reallocate(void* block, replay_request was, replay_request r) noexcept {
+    const bool stays = pooled(was) && pooled(r) && class_of(was) == class_of(r);
+    if (stays) return block;
+    if (!pooled(was) && !pooled(r) && was.alignment() <= largest_alignment) return std::realloc(block, bytes_of(r));
+    void* const moved = allocate(r);
+    if (moved == nullptr) return nullptr;
+    std::memcpy(moved, block, std::min(bytes_of(was), bytes_of(r)));
+    deallocate(block, was);
+    return moved;
+  }
+
+private:
+  static constexpr std::size_t largest_alignment = alignof(std::max_align_t);
+
+  // A line of its own: threads at work in two classes do not meet.
+  struct alignas(128) shelf {
+    explicit shelf(std::size_t index) : pool({.cell_bytes = pool_classes::cell_bytes(index)}) {}
+    block_pool<> pool;
+    Lock lock;
+  };
+
+  template <std::size_t... Index>
+  explicit pooled_allocator(std::index_sequence<Index...>) : shelves_{{shelf(Index)...}} {}
+
+  [[nodiscard]] static std::size_t bytes_of(replay_request r) noexcept { return static_cast<std::size_t>(r.size()); }
+  [[nodiscard]] static bool pooled(replay_request r) noexcept {
+    return r.size() <= pool_classes::largest && r.alignment() <= largest_alignment;
+  }
+  // Cells of a multiple of the alignment have the alignment.
+  [[nodiscard]] static std::size_t class_of(replay_request r) noexcept {
+    return pool_classes::of(align_up(std::max<std::size_t>(bytes_of(r), 1), static_cast<std::size_t>(r.alignment())));
+  }
+
+  [[nodiscard]] void* take(std::size_t index) noexcept {
+    shelf& s = shelves_[index];
+    const lock_scope<Lock> scope(s.lock);
+    return s.pool.try_allocate();
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* allocate_large(replay_request r) noexcept {
+    if (r.kind() == replay_kind::allocate_zeroed) return std::calloc(1, bytes_of(r));
+    if (r.alignment() <= largest_alignment) return std::malloc(bytes_of(r));
+    return std::aligned_alloc(static_cast<std::size_t>(r.alignment()),
+                              align_up(bytes_of(r), static_cast<std::size_t>(r.alignment())));
+  }
+
+  std::array<shelf, pool_classes::count> shelves_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::study

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests that version, checking level and ABI name agree with each other.
+#include <ashlar/base/config.hpp>
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+#define ASHLAR_TEST_QUOTE(x) #x
+#define ASHLAR_TEST_EXPAND_AND_QUOTE(x) ASHLAR_TEST_QUOTE(x)
+constexpr std::string_view abi_name = ASHLAR_TEST_EXPAND_AND_QUOTE(ASHLAR_ABI);
+
+constexpr std::string_view level_name() {
+  switch (ashlar::checking_level) {
+    case ashlar::checking::fast: return "fast";
+    case ashlar::checking::checked: return "checked";
+    case ashlar::checking::hardened: return "hardened";
+  }
+  return "";
+}
+
+static_assert(ashlar::checking::fast < ashlar::checking::checked);
+static_assert(ashlar::checking::checked < ashlar::checking::hardened);
+static_assert(std::is_same_v<ashlar::checking, ashlar::ASHLAR_ABI::checking>);
+
+TEST(config, abi_name_tells_version_and_level) {
+  const std::string version = std::to_string(ASHLAR_VERSION_MAJOR) + "_" + std::to_string(ASHLAR_VERSION_MINOR);
+  EXPECT_EQ(abi_name, "v" + version + "_" + std::string(level_name()));
+}
+
+TEST(config, level_is_the_one_asked_for) { EXPECT_EQ(static_cast<int>(ashlar::checking_level), ASHLAR_CHECKING); }
+
+TEST(config, exceptions_are_seen_where_they_are_on) {
+#if defined(__cpp_exceptions)
+  EXPECT_EQ(ASHLAR_HAS_EXCEPTIONS, 1);
+#else
+  EXPECT_EQ(ASHLAR_HAS_EXCEPTIONS, 0);
+#endif
+}
+
+std::string_view try_then(bool fail) {
+  ASHLAR_TRY {
+    if (fail) ASHLAR_THROW(1);
+    return "done";
+  }
+  ASHLAR_CATCH_ALL { return "caught"; }
+}
+
+TEST(config, a_throw_is_caught_where_exceptions_are_on_and_nothing_elsewhere) {
+  EXPECT_EQ(try_then(false), "done");
+  EXPECT_EQ(try_then(true), ASHLAR_HAS_EXCEPTIONS != 0 ? "caught" : "done");
+}
+
+}  // namespace

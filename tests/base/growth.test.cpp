@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests how growth policies choose their steps.
+#include <ashlar/base/growth.hpp>
+
+#include <cstddef>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+
+namespace {
+
+using ashlar::fixed_growth;
+using ashlar::proportional_growth;
+
+struct may_throw {
+  [[nodiscard]] std::size_t next(std::size_t) const { return 1; }
+};
+struct wrong_type {
+  [[nodiscard]] int next(std::size_t) const noexcept { return 1; }
+};
+static_assert(ashlar::growth_policy<fixed_growth> && ashlar::growth_policy<proportional_growth>);
+static_assert(!ashlar::growth_policy<may_throw> && !ashlar::growth_policy<wrong_type>);
+
+TEST(fixed_growth, always_takes_the_same_step) {
+  for (const std::size_t held : {std::size_t{0}, std::size_t{1} << 20, ashlar::max_size})
+    EXPECT_EQ(fixed_growth{.step = 123}.next(held), 123u);
+  EXPECT_EQ(fixed_growth{}.next(0), 64u * 1024);
+}
+
+TEST(proportional_growth, takes_a_share_between_two_bounds) {
+  constexpr proportional_growth policy{.smallest = 10, .largest = 50, .divisor = 4};
+  EXPECT_EQ(policy.next(0), 10u);
+  EXPECT_EQ(policy.next(40), 10u);
+  EXPECT_EQ(policy.next(44), 11u);
+  EXPECT_EQ(policy.next(200), 50u);
+  EXPECT_EQ(policy.next(ashlar::max_size), 50u);
+}
+
+TEST(proportional_growth, wastes_no_more_than_its_share) {
+  constexpr proportional_growth policy;
+  std::size_t held = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const std::size_t step = policy.next(held);
+    ASSERT_LE(step, held / policy.divisor + policy.smallest);
+    ASSERT_GE(step, policy.smallest);
+    ASSERT_LE(step, policy.largest);
+    ASSERT_GE(policy.next(held + step), step);
+    held += step;
+  }
+}
+
+}  // namespace

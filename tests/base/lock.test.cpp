@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests that a lock lets one thread in at a time, and that a scope gives it back.
+#include <ashlar/base/lock.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+static_assert(ashlar::basic_lockable<ashlar::null_lock>);
+static_assert(ashlar::basic_lockable<ashlar::spin_lock>);
+static_assert(ashlar::basic_lockable<std::mutex>);
+static_assert(!ashlar::basic_lockable<int>);
+
+template <class F>
+void on_threads(int count, F f) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back(f);
+  for (std::thread& each : threads) each.join();
+}
+
+// The counter is plain: a lost update, or a report of ThreadSanitizer, is a lock that does not exclude.
+template <class Lock>
+void excludes() {
+  constexpr int threads = 4;
+  constexpr int rounds = 20'000;
+  Lock lock;
+  long counter = 0;
+  std::atomic<int> inside = 0;
+  std::atomic<int> crowds = 0;
+  on_threads(threads, [&] {
+    for (int i = 0; i < rounds; ++i) {
+      const ashlar::lock_scope scope(lock);
+      if (inside.fetch_add(1, std::memory_order_relaxed) != 0) crowds.fetch_add(1, std::memory_order_relaxed);
+      ++counter;
+      if (i % 512 == 0) std::this_thread::yield();  // a holder that is preempted
+      inside.fetch_sub(1, std::memory_order_relaxed);
+    }
+  });
+  EXPECT_EQ(counter, threads * rounds);
+  EXPECT_EQ(crowds.load(), 0);
+}
+
+TEST(spin_lock, lets_one_thread_in_at_a_time) { excludes<ashlar::spin_lock>(); }
+
+TEST(spin_lock, is_not_taken_twice) {
+  ashlar::spin_lock lock;
+  EXPECT_TRUE(lock.try_lock());
+  EXPECT_FALSE(lock.try_lock());
+  lock.unlock();
+  EXPECT_TRUE(lock.try_lock());
+  lock.unlock();
+}
+
+TEST(spin_lock, waits_for_the_holder) {
+  ashlar::spin_lock lock;
+  bool was_held = true;
+  lock.lock();
+  std::thread waiting([&] {
+    lock.lock();
+    EXPECT_FALSE(was_held);
+    lock.unlock();
+  });
+  for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+  was_held = false;
+  lock.unlock();
+  waiting.join();
+}
+
+TEST(lock_scope, holds_until_its_end) {
+  ashlar::spin_lock lock;
+  {
+    const ashlar::lock_scope scope(lock);
+    EXPECT_FALSE(lock.try_lock());
+  }
+  EXPECT_TRUE(lock.try_lock());
+  lock.unlock();
+}
+
+TEST(null_lock, never_waits) {
+  ashlar::null_lock lock;
+  lock.lock();
+  EXPECT_TRUE(lock.try_lock());
+  const ashlar::lock_scope scope(lock);
+  lock.unlock();
+}
+
+}  // namespace

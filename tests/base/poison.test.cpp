@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests that marks reach AddressSanitizer where it is there, and change no byte.
+#include <ashlar/base/poison.hpp>
+
+#include <cstddef>
+#include <memory>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/build.hpp"
+#include "tests/support/pattern.hpp"
+
+namespace {
+
+constexpr std::size_t bytes = 64;
+
+static_assert(!ashlar_test::has_asan || ashlar::marks_memory);
+
+/// Returns: whether AddressSanitizer would report a program that touches the byte.
+[[nodiscard]] bool is_forbidden([[maybe_unused]] const unsigned char* p) {
+#if defined(ASHLAR_ASAN)
+  return __asan_address_is_poisoned(p) != 0;
+#else
+  return false;
+#endif
+}
+
+class poison : public ::testing::Test {
+protected:
+  std::unique_ptr<unsigned char[]> memory_ = std::make_unique<unsigned char[]>(bytes);
+
+  [[nodiscard]] bool all_forbidden(std::size_t from, std::size_t to) const {
+    for (std::size_t i = from; i < to; ++i)
+      if (!is_forbidden(memory_.get() + i)) return false;
+    return true;
+  }
+  [[nodiscard]] bool all_allowed(std::size_t from, std::size_t to) const {
+    for (std::size_t i = from; i < to; ++i)
+      if (is_forbidden(memory_.get() + i)) return false;
+    return true;
+  }
+};
+
+TEST_F(poison, marks_exactly_the_range) {
+  ashlar::mark_free(memory_.get() + 16, 32);
+  EXPECT_TRUE(all_allowed(0, 16));
+  EXPECT_EQ(all_forbidden(16, 48), ashlar_test::has_asan);
+  EXPECT_TRUE(all_allowed(48, bytes));
+  ashlar::mark_live(memory_.get() + 16, 16);
+  EXPECT_TRUE(all_allowed(0, 32));
+  EXPECT_EQ(all_forbidden(32, 48), ashlar_test::has_asan);
+  ashlar::mark_readable(memory_.get() + 32, 16);
+  EXPECT_TRUE(all_allowed(0, bytes));
+}
+
+TEST_F(poison, changes_no_byte) {
+  ashlar_test::write_pattern(memory_.get(), bytes, 1);
+  ashlar::mark_free(memory_.get(), bytes);
+  ashlar::mark_readable(memory_.get(), bytes);
+  EXPECT_TRUE(ashlar_test::has_pattern(memory_.get(), bytes, 1));
+}
+
+TEST_F(poison, a_touch_of_free_memory_is_reported) {
+  if constexpr (!ashlar_test::has_asan) GTEST_SKIP() << "no AddressSanitizer in this build";
+  ashlar::mark_free(memory_.get(), bytes);
+  EXPECT_DEATH(static_cast<volatile unsigned char*>(memory_.get())[3] = 1, "use-after-poison");
+  ashlar::mark_live(memory_.get(), bytes);
+}
+
+}  // namespace

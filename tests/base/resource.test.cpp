@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests the concepts, and that a reference to a resource has exactly the refinements of what it refers to.
+#include <ashlar/base/resource.hpp>
+
+#include <cstddef>
+#include <memory_resource>
+#include <new>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using ashlar::resource_ref;
+
+/// The refinements, one bit each.
+enum refinement : unsigned {
+  tries = 1,
+  owns_ = 2,
+  releases = 4,
+  describes = 8,
+  expands = 16,
+  prefaults = 32,
+  all = 63
+};
+
+/// A resource with the refinements in `Set`. It hands out its own address and remembers its last call.
+template <unsigned Set>
+struct refined {
+  using call = std::tuple<const char*, const void*, std::size_t, std::size_t, std::size_t>;
+  mutable call last;
+  int name = 0;
+
+  void* allocate(std::size_t bytes, std::size_t alignment) {
+    last = {"allocate", nullptr, bytes, alignment, 0};
+    return this;
+  }
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) { last = {"deallocate", p, bytes, alignment, 0}; }
+  void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
+    requires((Set & tries) != 0)
+  {
+    last = {"try_allocate", nullptr, bytes, alignment, 0};
+    return nullptr;
+  }
+  bool owns(const void* p) const noexcept
+    requires((Set & owns_) != 0)
+  {
+    last = {"owns", p, 0, 0, 0};
+    return p == this;
+  }
+  void release() noexcept
+    requires((Set & releases) != 0)
+  {
+    last = {"release", nullptr, 0, 0, 0};
+  }
+  void deallocate(void* p) noexcept
+    requires((Set & describes) != 0)
+  {
+    last = {"deallocate unsized", p, 0, 0, 0};
+  }
+  bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
+    requires((Set & expands) != 0)
+  {
+    last = {"try_expand", p, bytes, new_bytes, alignment};
+    return true;
+  }
+  void prefault(void* p, std::size_t bytes) noexcept
+    requires((Set & prefaults) != 0)
+  {
+    last = {"prefault", p, bytes, 0, 0};
+  }
+  friend bool operator==(const refined& a, const refined& b) { return a.name == b.name; }
+};
+
+template <class R>
+constexpr unsigned refinements_of() {
+  static_assert(ashlar::resource<R>);
+  return (ashlar::try_resource<R> ? tries : 0u) | (ashlar::owning_resource<R> ? owns_ : 0u) |
+         (ashlar::releasable_resource<R> ? releases : 0u) | (ashlar::self_describing_resource<R> ? describes : 0u) |
+         (ashlar::expanding_resource<R> ? expands : 0u) | (ashlar::prefaulting_resource<R> ? prefaults : 0u);
+}
+
+template <unsigned... Set>
+constexpr bool refs_are_exact(std::integer_sequence<unsigned, Set...>) {
+  return ((refinements_of<refined<Set>>() == Set && refinements_of<resource_ref<refined<Set>>>() == Set &&
+           refinements_of<resource_ref<resource_ref<refined<Set>>>>() == Set) &&
+          ...);
+}
+static_assert(refs_are_exact(std::make_integer_sequence<unsigned, all + 1>{}));
+
+static_assert(sizeof(resource_ref<refined<all>>) == sizeof(void*));
+static_assert(std::is_trivially_copyable_v<resource_ref<refined<all>>>);
+static_assert(!std::is_default_constructible_v<resource_ref<refined<all>>>);
+static_assert(std::is_nothrow_constructible_v<resource_ref<refined<0>>, refined<0>&>);
+static_assert(!std::is_constructible_v<resource_ref<refined<0>>, refined<0>>,
+              "a reference to a temporary would dangle");
+
+static_assert(refinements_of<std::pmr::memory_resource>() == 0);
+static_assert(refinements_of<resource_ref<std::pmr::memory_resource>>() == 0);
+
+struct throws_from_try : refined<0> {
+  void* try_allocate(std::size_t, std::size_t) { return nullptr; }
+  bool owns(const void*) const { return true; }
+  void release() {}
+};
+static_assert(refinements_of<throws_from_try>() == 0, "a refinement is noexcept or it is none");
+
+struct says_int {
+  int* allocate(std::size_t, std::size_t) { return nullptr; }
+  void deallocate(void*, std::size_t, std::size_t) {}
+  bool operator==(const says_int&) const = default;
+};
+struct not_comparable {
+  void* allocate(std::size_t, std::size_t) { return nullptr; }
+  void deallocate(void*, std::size_t, std::size_t) {}
+};
+static_assert(!ashlar::resource<says_int> && !ashlar::resource<not_comparable> && !ashlar::resource<int>);
+
+TEST(resource_ref, hands_every_call_through_unchanged) {
+  refined<all> r;
+  resource_ref ref(r);
+  using call = refined<all>::call;
+  char block = 0;
+  EXPECT_EQ(ref.allocate(24, 8), &r);
+  EXPECT_EQ(r.last, call("allocate", nullptr, 24, 8, 0));
+  EXPECT_EQ(ref.try_allocate(25, 16), nullptr);
+  EXPECT_EQ(r.last, call("try_allocate", nullptr, 25, 16, 0));
+  ref.deallocate(&block, 24, 8);
+  EXPECT_EQ(r.last, call("deallocate", &block, 24, 8, 0));
+  ref.deallocate(&block);
+  EXPECT_EQ(r.last, call("deallocate unsized", &block, 0, 0, 0));
+  EXPECT_TRUE(ref.owns(&r));
+  EXPECT_FALSE(ref.owns(&block));
+  ref.release();
+  EXPECT_EQ(r.last, call("release", nullptr, 0, 0, 0));
+  EXPECT_TRUE(ref.try_expand(&block, 8, 16, 4));
+  EXPECT_EQ(r.last, call("try_expand", &block, 8, 16, 4));
+  ref.prefault(&block, 1);
+  EXPECT_EQ(r.last, call("prefault", &block, 1, 0, 0));
+  EXPECT_EQ(&ref.get(), &r);
+}
+
+TEST(resource_ref, is_equal_where_the_resources_are) {
+  refined<0> a;
+  refined<0> same;
+  refined<0> other;
+  other.name = 1;
+  EXPECT_EQ(resource_ref(a), resource_ref(a));
+  EXPECT_EQ(resource_ref(a), resource_ref(same));
+  EXPECT_NE(resource_ref(a), resource_ref(other));
+}
+
+TEST(resource_ref, a_copy_refers_to_the_same_resource) {
+  refined<0> a;
+  refined<0> b;
+  resource_ref first(a);
+  const resource_ref copy = first;
+  first = resource_ref(b);
+  EXPECT_EQ(&copy.get(), &a);
+  EXPECT_EQ(&first.get(), &b);
+}
+
+TEST(resource, memory_of_the_standard_library_is_one) {
+  resource_ref<std::pmr::memory_resource> ref(*std::pmr::new_delete_resource());
+  void* const p = ref.allocate(100, 64);
+  EXPECT_EQ(reinterpret_cast<std::size_t>(p) % 64, 0u);
+  ref.deallocate(p, 100, 64);
+}
+
+TEST(try_allocate_from, asks_by_the_call_that_answers_null) {
+  refined<tries> says_null;
+  EXPECT_EQ(ashlar::try_allocate_from(says_null, 1, 1), nullptr);
+  refined<0> throws_or_gives;
+  EXPECT_EQ(ashlar::try_allocate_from(throws_or_gives, 1, 1), &throws_or_gives);
+}
+
+#if defined(__cpp_exceptions)
+TEST(try_allocate_from, takes_any_exception_for_a_no) {
+  EXPECT_EQ(ashlar::try_allocate_from(*std::pmr::null_memory_resource(), 1, 1), nullptr);
+  struct : refined<0> {
+    void* allocate(std::size_t, std::size_t) { throw 7; }
+  } throws_a_number;
+  EXPECT_EQ(ashlar::try_allocate_from(throws_a_number, 1, 1), nullptr);
+}
+#endif
+
+}  // namespace

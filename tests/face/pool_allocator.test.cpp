@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the stateless allocator over the process's pools: traits, every container, arrays, threads.
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/face/pool_allocator.hpp>
+
+#include "tests/face/containers.hpp"
+#include "tests/support/build.hpp"
+
+namespace {
+
+using ashlar::pool_allocator;
+using ashlar_test::fill;
+
+template <class T>
+using pooled = pool_allocator<T>;
+using traits = std::allocator_traits<pooled<int>>;
+
+// The documented rows.
+static_assert(std::is_same_v<traits::is_always_equal, std::true_type> && std::is_empty_v<pooled<int>>);
+static_assert(std::is_same_v<traits::propagate_on_container_copy_assignment, std::false_type>);
+static_assert(std::is_same_v<traits::propagate_on_container_move_assignment, std::false_type>);
+static_assert(std::is_same_v<traits::propagate_on_container_swap, std::false_type>);
+static_assert(std::is_same_v<traits::rebind_alloc<long>, pooled<long>>);
+static_assert(std::is_same_v<pool_allocator<int, std::mutex>::rebind<long>::other, pool_allocator<long, std::mutex>>);
+static_assert(std::is_nothrow_default_constructible_v<pooled<int>> && std::is_trivially_copyable_v<pooled<int>>);
+static_assert(std::is_nothrow_constructible_v<pooled<long>, pooled<int>>);
+static_assert(noexcept(std::declval<pooled<int>&>().deallocate(nullptr, 1)));
+
+// Can be named before the element is complete.
+struct tree {
+  std::list<tree, pooled<tree>> children;
+  int value = 0;
+};
+
+template <class Kind>
+class pool_allocator_in : public ::testing::Test {
+protected:
+  using container_type = typename Kind::template of<pooled>;
+};
+
+TYPED_TEST_SUITE(pool_allocator_in, ashlar_test::container_kinds);
+
+TYPED_TEST(pool_allocator_in, copies_moves_and_swaps) {
+  using container = typename TestFixture::container_type;
+  container original;
+  fill(original, 100);
+  container copy = original;
+  EXPECT_EQ(copy, original);
+  container moved = std::move(copy);
+  EXPECT_EQ(moved, original);
+  container assigned;
+  fill(assigned, 20, 70);
+  const container old = assigned;
+  assigned.swap(moved);
+  EXPECT_EQ(assigned, original);
+  EXPECT_EQ(moved, old);
+  moved = std::move(assigned);
+  EXPECT_EQ(moved, original);
+  assigned = moved;
+  EXPECT_EQ(assigned, original);
+  moved.clear();
+  EXPECT_EQ(assigned, original);
+}
+
+TYPED_TEST(pool_allocator_in, splices_merges_and_extracts) {
+  using container = typename TestFixture::container_type;
+  container a;
+  container b;
+  fill(a, 50);
+  fill(b, 50, 50);
+  if constexpr (requires { a.insert(b.extract(b.begin())); }) a.insert(b.extract(b.begin()));
+  if constexpr (requires { a.merge(b); }) {
+    if constexpr (requires { a.sort(); }) a.sort(), b.sort();
+    a.merge(b);
+    EXPECT_EQ(std::distance(a.begin(), a.end()), 100);
+  }
+  if constexpr (requires { a.splice(a.begin(), b); }) b.splice(b.begin(), a);
+  if constexpr (requires { a.splice_after(a.before_begin(), b); }) b.splice_after(b.before_begin(), a);
+}
+
+TYPED_TEST(pool_allocator_in, grows_to_arrays_and_back_again) {
+  using container = typename TestFixture::container_type;
+  container c;
+  for (int round = 0; round < 3; ++round) {
+    fill(c, 3000);
+    c.clear();
+    if constexpr (requires { c.shrink_to_fit(); }) c.shrink_to_fit();
+    fill(c, 1);
+  }
+  EXPECT_EQ(std::distance(c.begin(), c.end()), 1);
+}
+
+template <class T>
+std::size_t live_of() {
+  return pooled<T>::with_pool([](auto& pool) { return pool.live(); });
+}
+
+struct of_200_bytes {
+  alignas(8) char bytes[200];
+};
+struct also_of_200_bytes {
+  double values[25];
+};
+struct alignas(64) of_256_aligned {
+  char bytes[256];
+};
+
+TEST(pool_allocator, types_of_one_size_and_alignment_share_a_pool) {
+  pooled<of_200_bytes> a;
+  pooled<also_of_200_bytes> b;
+  auto* const p = a.allocate(1);
+  if (alignof(of_200_bytes) == alignof(also_of_200_bytes)) EXPECT_EQ(live_of<also_of_200_bytes>(), 1u);
+  a.deallocate(p, 1);
+  auto* const q = b.allocate(1);
+  EXPECT_EQ(live_of<also_of_200_bytes>(), 1u);
+  b.deallocate(q, 1);
+  EXPECT_EQ(live_of<of_200_bytes>(), 0u);
+}
+
+TEST(pool_allocator, each_lock_has_pools_of_its_own) {
+  pool_allocator<of_200_bytes, std::mutex> locked;
+  of_200_bytes* const p = locked.allocate(1);
+  EXPECT_EQ(live_of<of_200_bytes>(), 0u);
+  EXPECT_TRUE(locked.with_pool([&](auto& pool) { return pool.owns(p); }));
+  locked.deallocate(p, 1);
+}
+
+TEST(pool_allocator, respects_alignment_and_size) {
+  pooled<of_256_aligned> a;
+  of_256_aligned* const p = a.allocate(1);
+  of_256_aligned* const several = a.allocate(3);
+  EXPECT_TRUE(ashlar::is_aligned(p, 64) && ashlar::is_aligned(several, 64));
+  a.deallocate(p, 1);
+  a.deallocate(several, 3);
+}
+
+TEST(pool_allocator, arrays_empty_ones_and_giants_come_from_operator_new) {
+  struct giant {
+    char bytes[64 * 1024 + 1];
+  };
+  pooled<of_200_bytes> a;
+  for (const std::size_t n : {std::size_t{0}, std::size_t{2}, std::size_t{1000}}) {
+    of_200_bytes* const p = a.allocate(n);
+    EXPECT_NE(p, nullptr);
+    EXPECT_EQ(live_of<of_200_bytes>(), 0u);
+    a.deallocate(p, n);
+  }
+  pooled<giant> g;
+  giant* const p = g.allocate(1);
+  p->bytes[64 * 1024] = 1;
+  g.deallocate(p, 1);
+}
+
+TEST(pool_allocator, a_node_costs_its_own_bytes) {
+  struct two_pointers_and_an_int {
+    void* links[2];
+    int value;
+  };
+  const std::size_t before = live_of<two_pointers_and_an_int>();
+  std::list<int, pooled<int>> numbers(1000);
+  EXPECT_EQ(live_of<two_pointers_and_an_int>(), before + 1000);
+  EXPECT_EQ(pooled<two_pointers_and_an_int>::with_pool([](auto& pool) { return pool.cell_bytes(); }),
+            sizeof(two_pointers_and_an_int));
+}
+
+TEST(pool_allocator, an_overflowing_array_is_bad_array_new_length) {
+#if defined(__cpp_exceptions)
+  pooled<of_200_bytes> a;
+  constexpr std::size_t top = std::numeric_limits<std::size_t>::max();
+  for (int off = -2; off <= 2; ++off) {
+    const auto around = [off](std::size_t n) { return n + static_cast<std::size_t>(off); };
+    EXPECT_THROW(static_cast<void>(a.allocate(around(top / 200))), std::bad_array_new_length);
+    EXPECT_THROW(static_cast<void>(a.allocate(around(top / 2))), std::bad_array_new_length);
+    if (off > 0) EXPECT_THROW(static_cast<void>(a.allocate(around(a.max_size()))), std::bad_array_new_length);
+    if (off <= 0 && !ashlar_test::huge_requests_abort)
+      EXPECT_THROW(static_cast<void>(a.allocate(around(a.max_size()))), std::bad_alloc);
+  }
+#endif
+  EXPECT_EQ(pooled<char>::max_size(), ashlar::max_block_bytes);
+}
+
+TEST(pool_allocator, reserves_under_its_lock) {
+  using locked = pool_allocator<of_200_bytes, ashlar::spin_lock>;
+  locked::with_pool([](auto& pool) { pool.reserve(5000); });
+  EXPECT_GE(locked::with_pool([](auto& pool) { return pool.capacity(); }), 5000u);
+  EXPECT_GT(locked::with_pool([](auto& pool) { return pool.shrink_to_fit(); }), 0u);
+}
+
+TEST(pool_allocator, holds_incomplete_elements) {
+  tree root;
+  root.children.emplace_back().children.emplace_back().value = 7;
+  const tree copy = root;
+  EXPECT_EQ(copy.children.front().children.front().value, 7);
+}
+
+// Containers of each thread are its own, cells wander between them by the lists that it passes on.
+template <class Lock>
+void share_a_pool_among_threads() {
+  using list_type = std::list<int, pool_allocator<int, Lock>>;
+  constexpr int rounds = ashlar_test::has_tsan || ashlar_test::has_asan ? 40 : 200;
+  std::mutex handing_over;
+  list_type passed_on;
+  std::atomic<int> sum = 0;
+  const auto work = [&] {
+    for (int round = 0; round < rounds; ++round) {
+      list_type mine(50, 1);
+      std::map<int, int, std::less<>, pool_allocator<std::pair<const int, int>, Lock>> index;
+      for (int i = 0; i < 20; ++i) index[i] = i;
+      const std::lock_guard hold(handing_over);
+      passed_on.swap(mine);  // frees, when it ends, what another thread allocated
+    }
+    sum += rounds;
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(work);
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(sum, 4 * rounds);
+  EXPECT_EQ(passed_on.size(), 50u);
+}
+
+TEST(pool_allocator, a_spin_lock_serves_many_threads) { share_a_pool_among_threads<ashlar::spin_lock>(); }
+
+TEST(pool_allocator, a_mutex_serves_many_threads) { share_a_pool_among_threads<std::mutex>(); }
+
+}  // namespace

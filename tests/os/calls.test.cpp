@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests that each system call does what its name says on this system.
+#include <ashlar/os/calls.hpp>
+
+#include <cstddef>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+
+namespace {
+
+using calls = ashlar::os::system_calls;
+
+/// Some pages of the real system, given back at the end.
+class calls_on_pages : public ::testing::Test {
+protected:
+  static constexpr std::size_t count = 4;
+  const std::size_t bytes_ = count * calls::page_bytes();
+  char* const p_ = static_cast<char*>(calls::map(bytes_, true));
+
+  ~calls_on_pages() override { EXPECT_TRUE(calls::unmap(p_, bytes_)); }
+
+  [[nodiscard]] bool is_zero() const {
+    for (std::size_t i = 0; i < bytes_; ++i)
+      if (p_[i] != 0) return false;
+    return true;
+  }
+  void fill() {
+    for (std::size_t i = 0; i < bytes_; ++i) p_[i] = 'x';
+  }
+  [[nodiscard]] std::size_t resident_pages() const {
+    std::vector<unsigned char> flags(count);
+    EXPECT_EQ(::mincore(p_, bytes_, flags.data()), 0);
+    std::size_t resident = 0;
+    for (const unsigned char each : flags) resident += each & 1u;
+    return resident;
+  }
+};
+
+TEST(system_calls, page_size_is_a_power_of_two) {
+  EXPECT_TRUE(ashlar::is_power_of_two(calls::page_bytes()));
+  EXPECT_EQ(calls::page_bytes(), calls::page_bytes());
+}
+
+TEST(system_calls, impossible_requests_are_refused) {
+  EXPECT_EQ(calls::map(0, true), nullptr);
+  EXPECT_EQ(calls::map(ashlar::max_size - calls::page_bytes() + 1, true), nullptr);
+  EXPECT_FALSE(calls::unmap(reinterpret_cast<void*>(1), calls::page_bytes()));
+  EXPECT_FALSE(calls::protect(nullptr, calls::page_bytes(), true));
+  EXPECT_FALSE(calls::discard(nullptr, calls::page_bytes()));
+  EXPECT_FALSE(calls::populate(nullptr, calls::page_bytes()));
+}
+
+TEST_F(calls_on_pages, fresh_memory_is_zero_and_not_resident) {
+  EXPECT_EQ(resident_pages(), 0u);
+  EXPECT_TRUE(is_zero());
+}
+
+TEST_F(calls_on_pages, discarding_zeroes_and_gives_back) {
+  fill();
+  EXPECT_EQ(resident_pages(), count);
+  EXPECT_TRUE(calls::discard(p_, bytes_));
+  EXPECT_EQ(resident_pages(), 0u);
+  EXPECT_TRUE(is_zero());
+}
+
+TEST_F(calls_on_pages, populating_makes_resident_where_the_system_knows_how) {
+  const bool populated = calls::populate(p_, bytes_);
+  EXPECT_EQ(resident_pages(), populated ? count : 0);
+  EXPECT_TRUE(is_zero());
+}
+
+TEST_F(calls_on_pages, protected_pages_keep_their_contents) {
+  fill();
+  EXPECT_TRUE(calls::protect(p_, bytes_, false));
+  EXPECT_TRUE(calls::protect(p_, bytes_, true));
+  EXPECT_EQ(p_[0], 'x');
+  EXPECT_EQ(p_[bytes_ - 1], 'x');
+}
+
+TEST_F(calls_on_pages, protected_pages_cannot_be_touched) {
+  EXPECT_TRUE(calls::protect(p_, calls::page_bytes(), false));
+  EXPECT_DEATH(static_cast<volatile char*>(p_)[0] = 1, "");
+  p_[calls::page_bytes()] = 1;
+}
+
+TEST_F(calls_on_pages, advice_changes_no_byte) {
+  fill();
+  static_cast<void>(calls::advise_huge(p_, bytes_));
+  EXPECT_EQ(p_[bytes_ / 2], 'x');
+}
+
+TEST(system_calls, inaccessible_memory_waits_for_protect) {
+  auto* const p = static_cast<volatile char*>(calls::map(calls::page_bytes(), false));
+  ASSERT_NE(p, nullptr);
+  EXPECT_DEATH(p[0] = 1, "");
+  EXPECT_TRUE(calls::protect(const_cast<char*>(p), calls::page_bytes(), true));
+  p[0] = 1;
+  EXPECT_TRUE(calls::unmap(const_cast<char*>(p), calls::page_bytes()));
+}
+
+}  // namespace

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests the slabs of a pool against counts and a set of taken cells.
+#include <ashlar/part/slab_set.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+
+namespace {
+
+using ashlar::slab;
+using ashlar::slab_geometry;
+using ashlar::slab_set;
+
+/// Slabs in memory of the test, up to a number, and which of their cells are taken.
+class modelled_set {
+public:
+  static constexpr std::size_t slab_bytes = 16 * 1024;
+
+  modelled_set(std::size_t most_slabs, std::size_t cell_bytes)
+      : geometry_(
+            {.cell_bytes = cell_bytes, .cell_alignment = 1, .slab_bytes = slab_bytes, .header_bytes = sizeof(slab)}),
+        memory_(new std::byte[(most_slabs + 1) * slab_bytes]) {
+    std::byte* const first = ashlar::align_up(memory_.get(), slab_bytes);
+    for (std::size_t i = 0; i < most_slabs; ++i) unused_.push_back(first + i * slab_bytes);
+  }
+
+  void add() {
+    std::byte* const start = unused_.back();
+    unused_.pop_back();
+    std::byte* const header = geometry_.header_of(start);
+    slab* const made = slab::format(header, this, geometry_.cells_of(header), geometry_.capacity(start));
+    set_.add(made);
+    taken_[made] = {};
+  }
+
+  void remove() {
+    slab* const leaving = set_.empty_slab();
+    EXPECT_TRUE(taken_.at(leaving).empty());
+    set_.remove(leaving);
+    taken_.erase(leaving);
+    unused_.push_back(geometry_.slab_of(leaving));
+  }
+
+  void take(std::size_t most) {
+    const bool partial = has_partial();
+    const ashlar::cell_word got = set_.take_word(geometry_, most);
+    EXPECT_NE(got.mask, 0u);
+    EXPECT_LE(static_cast<std::size_t>(std::popcount(got.mask)), most);
+    for (std::uint64_t rest = got.mask; rest != 0; rest &= rest - 1) {
+      std::byte* const cell = got.base + static_cast<std::size_t>(std::countr_zero(rest)) * geometry_.cell_bytes();
+      slab* const home = slab_set::slab_around(geometry_, cell);
+      EXPECT_FALSE(partial && taken_.at(home).empty()) << "an empty slab was broken too early";
+      cells_.push_back(cell);
+    }
+    for (std::size_t i = cells_.size() - static_cast<std::size_t>(std::popcount(got.mask)); i < cells_.size(); ++i)
+      EXPECT_TRUE(taken_.at(slab_set::slab_around(geometry_, cells_[i])).insert(cells_[i]).second) << "taken twice";
+  }
+
+  void give(std::size_t index) {
+    std::swap(cells_[index], cells_.back());
+    std::byte* const cell = cells_.back();
+    cells_.pop_back();
+    slab* const home = slab_set::slab_around(geometry_, cell);
+    taken_.at(home).erase(cell);
+    ashlar::slab* const turned = set_.give(geometry_, cell);
+    const bool is_empty = turned != nullptr && set_.refile(turned);
+    EXPECT_EQ(is_empty, taken_.at(home).empty());
+  }
+
+  void expect_same() const {
+    ASSERT_TRUE(set_.invariant());
+    std::size_t capacity = 0;
+    std::size_t empty = 0;
+    for (const auto& [each, taken] : taken_) {
+      capacity += each->capacity;
+      empty += taken.empty() ? 1u : 0u;
+    }
+    ASSERT_EQ(set_.slabs(), taken_.size());
+    ASSERT_EQ(set_.capacity(), capacity);
+    ASSERT_EQ(set_.taken(), cells_.size());
+    ASSERT_EQ(set_.empty_slabs(), empty);
+    ASSERT_EQ(set_.has_free(), capacity != cells_.size());
+  }
+
+  [[nodiscard]] bool has_partial() const {
+    return std::ranges::any_of(
+        taken_, [](const auto& each) { return !each.second.empty() && each.second.size() != each.first->capacity; });
+  }
+
+  slab_geometry geometry_;
+  std::unique_ptr<std::byte[]> memory_;
+  std::vector<std::byte*> unused_;
+  std::vector<std::byte*> cells_;
+  std::map<slab*, std::set<std::byte*>> taken_;
+  slab_set set_;
+};
+
+void walk(modelled_set& m, std::mt19937& random) {
+  const std::size_t choice = random() % 100;
+  if (choice < 30 && m.set_.has_free()) m.take(1 + random() % 100);
+  else if (choice < 35 && !m.unused_.empty()) m.add();
+  else if (choice < 40 && m.set_.empty_slabs() != 0) m.remove();
+  else if (choice < 42) m.set_.sort();
+  else
+    for (std::size_t n = random() % 20; n != 0 && !m.cells_.empty(); --n) m.give(random() % m.cells_.size());
+}
+
+TEST(slab_set, counts_and_lists_follow_every_step) {
+  for (const std::size_t cell_bytes : {1000u, 100u, 24u, 8192u})
+    for (unsigned seed = 1; seed <= 5; ++seed) {
+      std::mt19937 random(seed);
+      modelled_set m(12, cell_bytes);
+      for (int step = 0; step < 500; ++step) {
+        walk(m, random);
+        ASSERT_NO_FATAL_FAILURE(m.expect_same()) << "step " << step << ", seed " << seed;
+      }
+    }
+}
+
+TEST(slab_set, finds_the_slab_of_every_byte_of_a_cell_and_of_no_other) {
+  modelled_set m(3, 100);
+  m.add();
+  m.add();
+  for (const auto& [each, taken] : m.taken_) {
+    std::byte* const end = each->cells + each->capacity * 100;
+    std::byte* const start = m.geometry_.slab_of(each);
+    for (std::byte* p = start; p < start + modelled_set::slab_bytes; ++p)
+      ASSERT_EQ(m.set_.find(m.geometry_, p), p >= each->cells && p < end ? each : nullptr);
+  }
+  EXPECT_EQ(m.set_.find(m.geometry_, m.unused_[0]), nullptr);
+  EXPECT_EQ(m.set_.find(m.geometry_, nullptr), nullptr);
+}
+
+TEST(slab_set, knows_slab_and_index_of_a_cell_by_its_address) {
+  modelled_set m(1, 24);
+  m.add();
+  slab* const only = m.taken_.begin()->first;
+  for (std::uint32_t i = 0; i < only->capacity; ++i) {
+    std::byte* const cell = only->cells + i * 24;
+    ASSERT_EQ(slab_set::slab_around(m.geometry_, cell), only);
+    ASSERT_EQ(slab_set::index_in(m.geometry_, only, cell), i);
+  }
+}
+
+TEST(slab_set, after_sorting_the_lowest_cells_leave_first) {
+  modelled_set m(8, 1000);
+  std::mt19937 random(1);
+  for (int i = 0; i < 8; ++i) m.add();
+  while (m.set_.has_free()) m.take(64);
+  while (m.cells_.size() > 30) m.give(random() % m.cells_.size());
+  m.set_.sort();
+  slab* lowest = nullptr;
+  for (const auto& [each, taken] : m.taken_)
+    if (lowest == nullptr && !taken.empty() && taken.size() != each->capacity) lowest = each;
+  const std::size_t before = m.cells_.size();
+  m.take(1);
+  EXPECT_EQ(slab_set::slab_around(m.geometry_, m.cells_[before]), lowest);
+}
+
+TEST(slab_set, clear_forgets_everything) {
+  modelled_set m(2, 100);
+  m.add();
+  m.take(10);
+  m.set_.clear();
+  EXPECT_TRUE(m.set_.invariant());
+  EXPECT_EQ(m.set_.slabs() + m.set_.taken() + m.set_.capacity() + m.set_.empty_slabs(), 0u);
+  EXPECT_FALSE(m.set_.has_free());
+}
+
+TEST(slab_set, the_invariant_sees_a_slab_in_the_wrong_list) {
+  modelled_set m(1, 100);
+  m.add();
+  ASSERT_TRUE(m.set_.invariant());
+  static_cast<void>(m.set_.empty_slab()->take_word(1));
+  EXPECT_FALSE(m.set_.invariant());
+}
+
+}  // namespace

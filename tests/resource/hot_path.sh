@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# usage: hot_path.sh <source> <object> <objdump> <compiler> <flags…>
+# Passes if the straight path of the pool's two calls, from entry to the first return, is as short as documented.
+set -euo pipefail
+source=$1
+object=$2
+objdump=$3
+shift 3
+
+"$@" -c "$source" -o "$object"
+
+# straight_path <function>: one instruction a line, up to the first return.
+straight_path() {
+  "$objdump" -d --no-show-raw-insn "$object" | awk -v label="<$1>:" '
+    index($0, label) { inside = 1; next }
+    inside && /^ *[0-9a-f]+:/ { sub(/^ *[0-9a-f]+:[ \t]*/, ""); if ($1 ~ /^ret/) inside = 0; else print }'
+}
+
+# expect <function> <most instructions>
+expect() {
+  local path count
+  path=$(straight_path "$1")
+  count=$(grep -c . <<<"$path" || true)
+  printf '%s: %s instructions before the return, at most %s expected\n%s\n' "$1" "$count" "$2" "$path"
+  if ((count == 0 || count > $2)); then
+    echo "the straight path is missing or too long"
+    exit 1
+  fi
+  if grep -qE '^(call|lock|jmp)' <<<"$path"; then
+    echo "the straight path calls, jumps or locks"
+    exit 1
+  fi
+  if (($(grep -cE '^j' <<<"$path" || true) != 1)); then
+    echo "the straight path has not exactly one branch"
+    exit 1
+  fi
+}
+
+expect hot_path_allocate 8     # load, test, branch; count; two loads, two stores
+expect hot_path_deallocate 11  # load, test, branch; count, store; two loads, three stores

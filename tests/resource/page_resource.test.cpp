@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the resource over the operating system's pages, with real calls and with calls that fail.
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/os/calls.hpp>
+#include <ashlar/os/pages.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/conformance.hpp"
+
+namespace {
+
+using ashlar::page_resource;
+
+template <class Fresh>
+struct pages_of : ashlar_test::conformance_defaults {
+  static constexpr std::size_t max_alignment = std::size_t{1} << 18;
+  static constexpr std::size_t largest = 10'000;
+  static constexpr std::size_t most_live = 20;
+  static constexpr std::size_t churn_steps = 300;
+  static constexpr bool exhaustible = false;
+  ashlar::basic_page_resource<Fresh> resource;
+};
+
+// The system refuses what a test tells it to.
+struct refusing_calls : ashlar::os::system_calls {
+  static inline int maps_left = 0;
+  static inline bool may_populate = true;
+  static inline bool may_advise = true;
+
+  static void* map(std::size_t bytes, bool accessible) noexcept {
+    if (maps_left-- > 0) return system_calls::map(bytes, accessible);
+    errno = ENOMEM;
+    return nullptr;
+  }
+  static bool populate(void* p, std::size_t bytes) noexcept {
+    errno = EINVAL;
+    return may_populate && system_calls::populate(p, bytes);
+  }
+  static bool advise_huge(void* p, std::size_t bytes) noexcept {
+    errno = EINVAL;
+    return may_advise && system_calls::advise_huge(p, bytes);
+  }
+};
+
+template <class Fresh>
+using refusing_pages = ashlar::basic_page_resource<Fresh, ashlar::os::basic_pages<refusing_calls>>;
+
+TEST(page_resource, is_empty_and_always_equal) {
+  EXPECT_TRUE(std::is_empty_v<page_resource>);
+  EXPECT_EQ(page_resource(), page_resource());
+}
+
+TEST(page_resource, only_the_populated_policy_prefaults) {
+  EXPECT_TRUE(ashlar::prefaulting_resource<page_resource>);
+  EXPECT_FALSE(ashlar::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh_plain>>);
+  EXPECT_FALSE(ashlar::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh_huge>>);
+}
+
+TEST(page_resource, hands_out_zeroes) {
+  page_resource pages;
+  constexpr std::size_t bytes = 300'000;
+  auto* const p = static_cast<unsigned char*>(pages.allocate(bytes, 64));
+  pages.prefault(p, bytes);
+  EXPECT_TRUE(std::all_of(p, p + bytes, [](unsigned char byte) { return byte == 0; }));
+  std::memset(p, 1, bytes);
+  pages.deallocate(p, bytes, 64);
+}
+
+TEST(page_resource, aligns_to_huge_pages_and_beyond) {
+  page_resource pages;
+  const std::size_t largest = std::size_t{1} << (sizeof(void*) == 8 ? 30 : 24);
+  for (std::size_t alignment = 1; alignment <= largest; alignment *= 4) {
+    void* const p = pages.allocate(1, alignment);
+    EXPECT_TRUE(ashlar::is_aligned(p, std::max(alignment, ashlar::os::pages::page_bytes())));
+    pages.deallocate(p, 1, alignment);
+  }
+}
+
+TEST(page_resource, huge_policy_aligns_large_blocks_and_lives_without_huge_pages) {
+  for (const bool granted : {true, false}) {
+    refusing_calls::may_advise = granted;
+    refusing_calls::maps_left = 10;
+    refusing_pages<ashlar::fresh_huge> pages;
+    constexpr std::size_t bytes = std::size_t{3} << 20;
+    void* const p = pages.allocate(bytes, 1);
+    EXPECT_TRUE(ashlar::is_aligned(p, std::size_t{2} << 20));
+    std::memset(p, 1, bytes);
+    pages.deallocate(p, bytes, 1);
+  }
+}
+
+TEST(page_resource, a_refused_hint_is_no_failure_and_leaves_errno_alone) {
+  refusing_calls::may_populate = false;
+  refusing_calls::maps_left = 10;
+  refusing_pages<ashlar::fresh_populated> pages;
+  errno = 12345;
+  void* const p = pages.allocate(100'000, 1);
+  pages.prefault(p, 100'000);
+  std::memset(p, 1, 100'000);
+  pages.deallocate(p, 100'000, 1);
+  EXPECT_EQ(errno, 12345);
+}
+
+TEST(page_resource, a_refused_map_is_null_or_bad_alloc) {
+  refusing_pages<ashlar::fresh_plain> pages;
+  for (int granted = 0; granted < 2; ++granted) {  // 1: the first try succeeds, and its wider second may not
+    refusing_calls::maps_left = granted;
+    errno = 12345;
+    void* const p = pages.try_allocate(4096, std::size_t{1} << 24);
+    EXPECT_EQ(errno, 12345);
+    if (p != nullptr) pages.deallocate(p, 4096, std::size_t{1} << 24);
+    EXPECT_TRUE(granted != 0 || p == nullptr);
+  }
+#if defined(__cpp_exceptions)
+  refusing_calls::maps_left = 0;
+  EXPECT_THROW(static_cast<void>(pages.allocate(1, 1)), std::bad_alloc);
+#endif
+  refusing_calls::maps_left = 1;
+  void* const p = pages.allocate(1, 1);
+  pages.deallocate(p, 1, 1);
+}
+
+TEST(page_resource, prefault_of_less_than_a_page_does_nothing) {
+  page_resource pages;
+  void* const p = pages.allocate(100, 1);
+  pages.prefault(p, 100);
+  pages.prefault(p, 0);
+  pages.deallocate(p, 100, 1);
+}
+
+}  // namespace
+
+namespace ashlar_test {
+using page_policies =
+    ::testing::Types<pages_of<ashlar::fresh_plain>, pages_of<ashlar::fresh_populated>, pages_of<ashlar::fresh_huge>>;
+INSTANTIATE_TYPED_TEST_SUITE_P(page_resource, conformance, page_policies);
+}  // namespace ashlar_test

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests that the timer counts each call where it belongs and hands results through.
+#include <ashlar/study/latency_timer.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using latency_timer = ashlar::study::latency_timer<ashlar::study::steady_ticks>;
+
+TEST(latency_timer, counts_allocations_and_frees_apart) {
+  latency_timer t(0);
+  int block = 0;
+  EXPECT_EQ(t.allocation([&] { return &block; }), &block);
+  t.deallocation([] {});
+  t.deallocation([] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
+  EXPECT_EQ(t.allocations().count(), 1u);
+  EXPECT_EQ(t.deallocations().count(), 2u);
+  EXPECT_GT(t.deallocations().max(), t.allocations().max());
+}
+
+TEST(latency_timer, never_counts_less_than_nothing) {
+  latency_timer t(~std::uint64_t{0});
+  t.deallocation([] {});
+  EXPECT_EQ(t.deallocations().max(), 0u);
+}
+
+}  // namespace

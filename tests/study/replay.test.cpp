@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests the replay loop: every block freed once, as it was asked for, on any number of lanes; failures and damage
+// counted.
+#include <ashlar/study/replay.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/study/random_events.hpp"
+#include <ashlar/study/lane_team.hpp>
+#include <ashlar/study/window_compiler.hpp>
+
+namespace {
+
+namespace study = ashlar::study;
+using study::replay_kind;
+using study::replay_op;
+using study::replay_request;
+
+/// malloc that checks what it is told on frees, and may refuse or spoil.
+class checking_allocator {
+public:
+  static constexpr bool touches = true;
+
+  struct shared_state {
+    std::atomic<std::int64_t> live{0};
+    std::atomic<int> wrong_sizes{0};
+    std::uint64_t refuse_from = ~std::uint64_t{0};  // sizes from here on
+    bool spoil = false;                             // hand out memory that is not zero
+  };
+  explicit checking_allocator(shared_state& state) : state_(&state) {}
+
+  void* allocate(replay_request r) {
+    if (r.size() >= state_->refuse_from) return nullptr;
+    ++state_->live;
+    return make(r);
+  }
+  void* reallocate(void* block, replay_request was, replay_request r) {
+    check(block, was);
+    if (r.size() >= state_->refuse_from) return nullptr;
+    void* moved = make(r);
+    std::copy_n(body(block), std::min(was.size(), r.size()), body(moved));
+    std::free(head(block));
+    return moved;
+  }
+  void deallocate(void* block, replay_request r) {
+    check(block, r);
+    --state_->live;
+    std::free(head(block));
+  }
+
+private:
+  static constexpr std::size_t header = 64;
+  static char* body(void* block) { return static_cast<char*>(block); }
+  static void* head(void* block) { return body(block) - header; }
+
+  void* make(replay_request r) {
+    void* all = std::calloc(1, header + r.size());
+    *static_cast<std::uint64_t*>(all) = r.size();
+    char* block = static_cast<char*>(all) + header;
+    if (state_->spoil && r.size() != 0) block[0] = 1;
+    return block;
+  }
+  void check(void* block, replay_request r) {
+    if (*static_cast<std::uint64_t*>(head(block)) != r.size()) ++state_->wrong_sizes;
+  }
+
+  shared_state* state_;
+};
+static_assert(study::replay_allocator<checking_allocator>);
+
+struct replayed {
+  study::replay_counts counts;
+  study::replay_tally tally;
+  std::vector<void*> left;  // blocks still in their slots
+};
+
+/// Compiles and replays window by window, as the command does.
+template <class Source>
+replayed replay(Source source, checking_allocator::shared_state& state, std::uint32_t lanes,
+                std::size_t slots_wanted = 4096) {
+  replayed out;
+  study::no_timer timer;
+  checking_allocator allocator(state);
+  std::vector<study::replay_slot> slots(slots_wanted);
+  std::vector<study::replay_lane<checking_allocator>> runs(lanes, {allocator, slots, timer});
+  study::lane_team team(lanes);
+  study::window_compiler compiler(
+      [&](const study::replay_window& w) {
+        std::vector<std::span<const replay_op>> parts(lanes);
+        std::size_t at = 0;
+        for (std::size_t i = 0; i < w.lane_counts.size(); at += w.lane_counts[i++])
+          parts.at(i) = w.operations.subspan(at, w.lane_counts[i]);
+        team.run([&](std::uint32_t lane) { runs[lane].run(parts[lane]); });
+      },
+      512);
+  while (const auto e = source.next()) compiler.add(*e);
+  out.counts = compiler.finish();
+  for (const auto& run : runs) {
+    out.tally.failed += run.tally().failed;
+    out.tally.damaged += run.tally().damaged;
+  }
+  for (auto& slot : slots)
+    if (void* block = slot.block.load()) out.left.push_back(static_cast<char*>(block) - 64);
+  return out;
+}
+
+TEST(replay, frees_each_block_once_with_the_size_that_was_asked_for) {
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    checking_allocator::shared_state state;
+    const replayed r = replay(ashlar_test::random_events(seed, 20000), state, 4);
+    EXPECT_EQ(state.wrong_sizes, 0);
+    EXPECT_EQ(static_cast<std::uint64_t>(state.live), r.counts.never_freed);
+    EXPECT_EQ(r.left.size(), r.counts.never_freed);
+    EXPECT_EQ(r.tally.failed, 0u);
+    EXPECT_EQ(r.tally.damaged, 0u);
+    for (void* block : r.left) std::free(block);
+  }
+}
+
+struct one_by_one {
+  std::vector<ashlar::trace::event> events;
+  std::size_t at = 0;
+  std::optional<ashlar::trace::event> next() {
+    if (at == events.size()) return std::nullopt;
+    return events[at++];
+  }
+};
+
+TEST(replay, a_request_that_cannot_be_served_is_counted_and_its_free_is_nothing) {
+  using ashlar::trace::operation;
+  checking_allocator::shared_state state;
+  state.refuse_from = 1000;
+  const one_by_one source{{{.size = 1000, .object = 1},
+                           {.op = operation::free_, .object = 1},
+                           {.size = 10, .object = 2},
+                           {.op = operation::realloc_, .size = 2000, .object = 3, .old_object = 2},
+                           {.op = operation::realloc_, .size = 30, .object = 4, .old_object = 3},
+                           {.op = operation::free_, .object = 4}}};
+  const replayed r = replay(source, state, 1);
+  EXPECT_EQ(r.tally.failed, 2u);
+  EXPECT_EQ(state.live, 0);
+  EXPECT_EQ(state.wrong_sizes, 0);
+}
+
+TEST(replay, zeroed_memory_that_is_not_zero_is_damage) {
+  checking_allocator::shared_state state;
+  state.spoil = true;
+  const one_by_one source{{{.op = ashlar::trace::operation::calloc_, .size = 100, .object = 1},
+                           {.op = ashlar::trace::operation::free_, .object = 1}}};
+  EXPECT_EQ(replay(source, state, 1).tally.damaged, 1u);
+}
+
+TEST(replay, a_free_waits_for_the_allocation_of_another_lane) {
+  checking_allocator::shared_state state;
+  one_by_one source;
+  for (std::uint64_t i = 1; i <= 20000; ++i) {
+    source.events.push_back({.thread = static_cast<std::uint32_t>(i % 2), .size = i % 100, .object = i});
+    source.events.push_back(
+        {.thread = static_cast<std::uint32_t>((i + 1) % 2), .op = ashlar::trace::operation::free_, .object = i});
+  }
+  const replayed r = replay(source, state, 2);
+  EXPECT_EQ(state.live, 0);
+  EXPECT_EQ(r.tally.damaged, 0u);
+}
+
+}  // namespace

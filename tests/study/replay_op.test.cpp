@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests that requests keep what is packed into them.
+#include <ashlar/study/replay_op.hpp>
+
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using ashlar::study::replay_kind;
+using ashlar::study::replay_request;
+
+TEST(replay_op, a_request_keeps_kind_size_and_alignment) {
+  for (const auto kind :
+       {replay_kind::allocate, replay_kind::allocate_zeroed, replay_kind::reallocate, replay_kind::deallocate})
+    for (const std::uint64_t size :
+         {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{4096}, replay_request::size_limit - 1})
+      for (std::uint64_t alignment = 0; alignment < replay_request::alignment_limit;
+           alignment = alignment * 2 + (alignment == 0)) {
+        const replay_request r(kind, size, alignment);
+        EXPECT_EQ(r.kind(), kind);
+        EXPECT_EQ(r.size(), size);
+        EXPECT_EQ(r.alignment(), alignment == 0 ? 1 : alignment);
+      }
+}
+
+}  // namespace

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests that the suite accepts a good resource with every refinement, and that broken ones fail it.
+#include "tests/support/conformance.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/failures_of.hpp"
+
+namespace ashlar_test {
+namespace {
+
+/// Has every refinement, the simplest way: blocks are looked up in a map.
+class complete_resource {
+public:
+  explicit complete_resource(counting_resource<>& upstream) : upstream_(upstream) {}
+  complete_resource(const complete_resource&) = delete;
+  complete_resource& operator=(const complete_resource&) = delete;
+  ~complete_resource() { release(); }
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    if (void* const p = try_allocate(bytes, alignment)) return p;
+    ashlar::throw_bad_alloc(bytes, alignment);
+  }
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(ashlar::is_power_of_two(alignment), "alignment is not a power of two");
+    void* const p = upstream_.try_allocate(bytes, alignment);
+    if (p != nullptr) blocks_[p] = {bytes, bytes, alignment};
+    return p;
+  }
+  void deallocate(void* p, std::size_t, std::size_t) noexcept { deallocate(p); }
+  void deallocate(void* p) noexcept {
+    upstream_.deallocate(p, blocks_[p].allocated, blocks_[p].alignment);
+    blocks_.erase(p);
+  }
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    return std::ranges::any_of(blocks_, [p](const auto& each) {
+      return ashlar::address_of(p) - ashlar::address_of(each.first) < each.second.allocated;
+    });
+  }
+  void release() noexcept {
+    while (!blocks_.empty()) deallocate(blocks_.begin()->first);
+  }
+  [[nodiscard]] bool try_expand(void* p, std::size_t, std::size_t bytes, std::size_t) noexcept {
+    return bytes <= blocks_[p].allocated;
+  }
+  void prefault(void*, std::size_t) noexcept {}
+  [[nodiscard]] bool invariant() const noexcept { return upstream_.balance().blocks == blocks_.size(); }
+  friend bool operator==(const complete_resource& a, const complete_resource& b) { return &a == &b; }
+
+private:
+  struct entry {
+    std::size_t bytes, allocated, alignment;
+  };
+  counting_resource<>& upstream_;
+  std::map<void*, entry> blocks_;
+};
+
+struct complete : conformance_defaults {
+  static constexpr bool reuses = false;
+  counting_resource<> upstream;
+  complete_resource resource{upstream};
+};
+
+struct counting : conformance_defaults {
+  static constexpr bool exhaustible = false;
+  counting_resource<> resource;
+};
+
+struct counting_shared : conformance_defaults {
+  static constexpr bool reuses = false;
+  counting_resource<> upstream;
+  ashlar::resource_ref<counting_resource<>> resource{upstream};
+};
+
+/// Does something wrong with what it gets: bytes to leave out, an address to add, a size at which it goes wrong.
+template <class Wrong>
+struct broken : conformance_defaults {
+  static constexpr std::size_t churn_steps = 200;
+  struct resource_type {
+    counting_resource<>* upstream = nullptr;
+    [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+      return Wrong::allocate(*upstream, bytes, alignment);
+    }
+    [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+      return allocate(bytes, alignment);
+    }
+    void deallocate(void*, std::size_t, std::size_t) noexcept {}
+    [[nodiscard]] bool owns(const void*) const noexcept { return true; }
+    void release() noexcept {}
+    friend bool operator==(const resource_type& a, const resource_type& b) { return &a != &b; }
+  };
+  counting_resource<> upstream;
+  resource_type resource{&upstream};
+};
+
+alignas(4096) char one_place[8192];
+
+struct always_the_same {
+  static void* allocate(counting_resource<>&, std::size_t, std::size_t) { return one_place; }
+};
+struct not_aligned {
+  static void* allocate(counting_resource<>&, std::size_t, std::size_t) { return one_place + 1; }
+};
+
+template <class Subject, class Law>
+bool breaks(Law law) {
+  return !failures_of([&] {
+            Subject subject;
+            law(subject);
+          }).empty();
+}
+
+TEST(conformance_suite, a_resource_that_hands_out_one_place_twice_fails) {
+  using subject = broken<always_the_same>;
+  EXPECT_TRUE(breaks<subject>([](auto& s) { keeps_blocks_apart(s, 1); }));
+  EXPECT_TRUE(breaks<subject>([](auto& s) { keeps_empty_blocks_apart(s); }));
+  EXPECT_TRUE(breaks<subject>([](auto& s) { refuses_absurd_sizes(s); }));
+  EXPECT_TRUE(breaks<subject>([](auto& s) { recovers_from_exhaustion(s); }));
+}
+
+TEST(conformance_suite, a_resource_that_ignores_alignment_fails) {
+  EXPECT_TRUE(breaks<broken<not_aligned>>([](auto& s) { aligns_blocks(s); }));
+  EXPECT_TRUE(breaks<broken<not_aligned>>([](auto& s) { refuses_bad_alignments(s); }));
+}
+
+TEST(conformance_suite, a_resource_that_owns_all_or_is_not_itself_fails) {
+  using subject = broken<always_the_same>;
+  EXPECT_TRUE(breaks<subject>([](auto& s) { owns_its_blocks_only(s); }));
+  EXPECT_TRUE(breaks<subject>([](auto& s) { equals_itself(s, s); }));
+}
+
+struct from_upstream {
+  static void* allocate(counting_resource<>& upstream, std::size_t bytes, std::size_t alignment) {
+    return upstream.try_allocate(bytes, alignment);
+  }
+};
+
+TEST(conformance_suite, a_resource_that_keeps_what_it_should_release_fails) {
+  EXPECT_TRUE(breaks<broken<from_upstream>>([](auto& s) { releases_everything(s); }));
+}
+
+}  // namespace
+
+using subjects = ::testing::Types<complete, counting, counting_shared>;
+INSTANTIATE_TYPED_TEST_SUITE_P(support, conformance, subjects);
+
+}  // namespace ashlar_test

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An upstream that keeps book of every block, and fails when a test tells it to.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+
+#include "tests/support/ledger.hpp"
+
+namespace ashlar_test {
+
+/// What `counting_resource::allocate` throws where it was told to fail.
+struct injected_failure : std::bad_alloc {};
+
+/// Records every block that `Upstream` hands out, and is a test failure for each that comes back wrongly or never.
+/// Blocks arrive full of 0xCD and leave full of 0xDD, so that nobody gets away with reading what is not theirs.
+/// Refuses to hold more than 64 GiB (1 GiB on 32 bits), so that absurd requests fail alike on all machines.
+template <ashlar::resource Upstream = ashlar::new_delete_resource>
+class counting_resource {
+public:
+  static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
+
+  counting_resource() = default;
+  explicit counting_resource(Upstream upstream) : upstream_(std::move(upstream)) {}
+  counting_resource(counting_resource&&) = default;
+  counting_resource& operator=(counting_resource&&) = delete;
+
+  ~counting_resource() {
+    if (balance() != nothing) ADD_FAILURE() << "leaked " << balance();
+    for (const auto& [at, block] : blocks_.blocks())
+      upstream_.deallocate(reinterpret_cast<void*>(at), block.bytes, block.alignment);
+  }
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    if (void* const p = try_allocate(bytes, alignment)) return p;
+    ASHLAR_THROW(injected_failure());
+    ashlar::throw_bad_alloc(bytes, alignment);
+  }
+
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    const bool refused = is_told_to_fail() || bytes > most_bytes_ - std::min(most_bytes_, balance().bytes);
+    void* const p = refused ? nullptr : ashlar::try_allocate_from(upstream_, bytes, alignment);
+    ++(p != nullptr ? allocations_ : refusals_);
+    if (p == nullptr) return nullptr;
+    blocks_.add(p, bytes, alignment);
+    fill(p, bytes, 0xCD);
+    return p;
+  }
+
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    ++deallocations_;
+    const auto was = blocks_.remove(p, bytes, alignment);
+    if (!was) return;
+    fill(p, was->bytes, 0xDD);
+    upstream_.deallocate(p, was->bytes, was->alignment);
+  }
+
+  /// Effects: the allocation number `k` from now on fails, counting from 0, and no other.
+  void fail_at(std::size_t k) { fail_between(k, k + 1); }
+  /// Effects: all allocations from number `k` from now on fail.
+  void fail_from(std::size_t k) { fail_between(k, never); }
+  /// Effects: no allocation fails but for want of memory.
+  void fail_never() { fail_between(never, never); }
+  /// Effects: allocations that would make more than `bytes` live fail.
+  void limit_bytes(std::size_t bytes) { most_bytes_ = bytes; }
+
+  [[nodiscard]] holdings balance() const { return blocks_.live(); }
+  [[nodiscard]] holdings peak() const { return blocks_.peak(); }
+  [[nodiscard]] std::size_t allocations() const { return allocations_; }      ///< calls that succeeded
+  [[nodiscard]] std::size_t refusals() const { return refusals_; }            ///< calls that failed
+  [[nodiscard]] std::size_t deallocations() const { return deallocations_; }  ///< calls
+
+  [[nodiscard]] friend bool operator==(const counting_resource& a, const counting_resource& b) noexcept {
+    return &a == &b;
+  }
+
+private:
+  void fail_between(std::size_t first, std::size_t end) {
+    requests_ = 0;
+    first_failing_ = first;
+    end_failing_ = end;
+  }
+
+  bool is_told_to_fail() {
+    const std::size_t request = requests_++;
+    return request >= first_failing_ && request < end_failing_;
+  }
+
+  // The ends of large blocks only: a slab of many megabytes should not become resident by being tested.
+  static void fill(void* p, std::size_t bytes, int value) {
+    constexpr std::size_t most = 64 * 1024;
+    std::memset(p, value, std::min(bytes, most));
+    if (bytes > most) std::memset(static_cast<std::byte*>(p) + bytes - most, value, most);
+  }
+
+  Upstream upstream_;
+  ledger blocks_;
+  std::size_t most_bytes_ = std::size_t{1} << (sizeof(std::size_t) == 8 ? 36 : 30);
+  std::size_t requests_ = 0;
+  std::size_t first_failing_ = never;
+  std::size_t end_failing_ = never;
+  std::size_t allocations_ = 0;
+  std::size_t refusals_ = 0;
+  std::size_t deallocations_ = 0;
+};
+
+static_assert(ashlar::try_resource<counting_resource<>>);
+
+/// Refers to a resource and hides everything about it but `allocate` and `deallocate`: a `resource` without
+/// refinements, which says no by throwing only.
+template <ashlar::resource R = counting_resource<>>
+class throwing_only {
+public:
+  throwing_only(R& r) noexcept : shared_(r) {}
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) { return shared_.allocate(bytes, alignment); }
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    shared_.deallocate(p, bytes, alignment);
+  }
+  [[nodiscard]] friend bool operator==(const throwing_only&, const throwing_only&) noexcept = default;
+
+private:
+  ashlar::resource_ref<R> shared_;
+};
+
+static_assert(ashlar::resource<throwing_only<>> && !ashlar::try_resource<throwing_only<>>);
+
+}  // namespace ashlar_test

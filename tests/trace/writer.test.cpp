@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the writer: what it writes is what the reader reads.
+#include <ashlar/trace/writer.hpp>
+
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/trace/model.hpp"
+
+namespace {
+
+using namespace ashlar::trace;
+using ashlar_test::bytes;
+using ashlar_test::image_of;
+using ashlar_test::random_program;
+using ashlar_test::read_all;
+
+TEST(writer, random_programs_round_trip_in_chunks_of_any_size) {
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    const auto events = random_program(seed, 1 + seed % 6).events(seed * 37);
+    const auto all = read_all(image_of(events, {.command_line = {}, .chunk_records = 4 + seed * seed}));
+    ASSERT_FALSE(all.error) << all.error->message;
+    ASSERT_EQ(all.events, events) << seed;
+    EXPECT_EQ(all.info.events, events.size());
+    EXPECT_TRUE(all.info.complete);
+  }
+}
+
+TEST(writer, extreme_values_round_trip) {
+  const std::uint64_t huge = std::uint64_t{1} << 63;
+  const std::vector<event> events{
+      {.time_ns = 0, .op = operation::malloc_, .size = huge, .object = 1},
+      {.time_ns = 5, .op = operation::aligned_alloc_, .size = ~std::uint64_t{0}, .alignment = huge, .object = 2},
+      {.time_ns = huge, .op = operation::realloc_, .object = 3, .old_object = 1, .stack = 0xffff'ffff},
+      {.time_ns = ~std::uint64_t{0}, .op = operation::delete_, .size = huge, .object = 3},
+  };
+  EXPECT_EQ(read_all(image_of(events)).events, events);
+}
+
+TEST(writer, nothing_at_all_is_a_sound_trace) {
+  const auto all = read_all(image_of({}));
+  EXPECT_TRUE(all.events.empty());
+  EXPECT_FALSE(all.error);
+  EXPECT_TRUE(all.info.complete);
+}
+
+TEST(writer, the_program_and_its_tables_round_trip) {
+  bytes image;
+  const mapped_module module{.begin = 0x1000, .end = 0x2000, .bias = 0x1000, .path = "/bin/x", .build_id = "0a"};
+  {
+    writer<raw_codec, memory_sink> w(
+        memory_sink{image}, {.command_line = {"x", "", "y z"}, .process = 77, .start_unix_ns = 5, .stack_depth = 3});
+    EXPECT_TRUE(w.add_module(module));
+    EXPECT_EQ(w.add_stack(std::array<std::uint64_t, 2>{1, 2}), 1U);
+    EXPECT_TRUE(w.append({.op = operation::malloc_, .object = 1, .stack = 1}));
+    EXPECT_EQ(w.add_stack(std::array<std::uint64_t, 1>{3}), 2U);
+    EXPECT_TRUE(w.append({.op = operation::free_, .object = 1, .stack = 2}));
+  }
+  reader<> r{std::span<const std::byte>(image)};
+  EXPECT_EQ(r.info().command_line, (std::vector<std::string>{"x", "", "y z"}));
+  EXPECT_EQ(r.info().process, 77U);
+  EXPECT_EQ(r.info().start_unix_ns, 5U);
+  EXPECT_EQ(r.info().stack_depth, 3U);
+  EXPECT_EQ(r.info().pointer_bytes, sizeof(void*));
+  EXPECT_EQ(r.modules(), std::vector{module});
+  EXPECT_EQ(r.stacks().size(), 2U);
+  EXPECT_EQ(r.stacks()[r.next()->stack][1], 2U);
+  EXPECT_EQ(r.stacks()[r.next()->stack][0], 3U);
+}
+
+TEST(writer, time_must_not_go_back) {
+  bytes image;
+  writer<raw_codec, memory_sink> w(memory_sink{image});
+  EXPECT_TRUE(w.append({.time_ns = 5, .op = operation::mark}));
+  EXPECT_FALSE(w.append({.time_ns = 4, .op = operation::mark}));
+  EXPECT_EQ(w.error()->message, "time goes backwards");
+  EXPECT_FALSE(w.append({.time_ns = 6, .op = operation::mark}));
+  EXPECT_FALSE(w.close());
+}
+
+TEST(writer, a_file_round_trips_and_one_that_cannot_be_written_says_so) {
+  const std::string path = testing::TempDir() + "ashlar_writer.trace";
+  const auto events = random_program(3).events(5000);
+  {
+    writer<> w{file_sink(path)};
+    for (const event& e : events) ASSERT_TRUE(w.append(e));
+    EXPECT_TRUE(w.close());
+    EXPECT_FALSE(w.append({.time_ns = ~std::uint64_t{0}}));
+  }
+  reader<> r(path);
+  for (const event& e : events) ASSERT_EQ(r.next(), e);
+  EXPECT_FALSE(r.next());
+  std::remove(path.c_str());
+  writer<> nowhere{file_sink("/no/such/directory/t.trace")};
+  EXPECT_EQ(nowhere.error()->message, "cannot be written");
+  EXPECT_FALSE(nowhere.close());
+}
+
+}  // namespace
