@@ -63,7 +63,8 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 void add_options(CLI::App& app, request& r) {
-  app.add_option("input", r.input, "CSV: id,lower,upper,size[,alignment][,gaps][,offset], or with start,end (inclusive)");
+  app.add_option("input", r.input,
+                 "CSV: id,lower,upper,size[,alignment][,gaps][,offset], or with start,end (inclusive)");
   app.add_option("-o,--output", r.output, "CSV with an offset column; - is standard output");
   app.add_option("--capacity", r.capacity, "decide whether this many bytes suffice");
   app.add_option("--effort", r.effort, "how hard to try")
@@ -102,7 +103,8 @@ plan::csv_document load(const request& r) {
 }
 
 int validate(const request& r, const plan::csv_document& d) {
-  if (d.offsets.empty() && !d.content.buffers.empty()) throw std::runtime_error(r.input + ": there is no column \"offset\"");
+  if (d.offsets.empty() && !d.content.buffers.empty())
+    throw std::runtime_error(r.input + ": there is no column \"offset\"");
   plan::layout l;
   l.offsets = d.offsets;
   for (std::size_t i = 0; i < d.offsets.size(); ++i)
@@ -163,7 +165,8 @@ int run(int argc, char** argv) {
   const plan::csv_document d = load(r);
   if (r.validate) return validate(r, d);
   const plan::layout l = solve(r, d.content);
-  if (l.status == plan::status::rejected) return cli::complain("plan", "the problem or the base alignment is malformed");
+  if (l.status == plan::status::rejected)
+    return cli::complain("plan", "the problem or the base alignment is malformed");
   write_results(r, d.content, l);
   if (r.output.empty() && !r.stats)
     std::printf("%s, height %llu, lower bound %llu\n", std::string(name_of(l.status)).c_str(),

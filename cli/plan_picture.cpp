@@ -76,7 +76,8 @@ std::string marks(const frame& f, const plan::layout& l) {
 
 std::string axes(const frame& f, const plan::layout& l) {
   constexpr const char* solid = "stroke=\"#333\"";
-  std::string out = line(left, 20, left, height - bottom, solid) + line(left, height - bottom, width - 10, height - bottom, solid);
+  std::string out =
+      line(left, 20, left, height - bottom, solid) + line(left, height - bottom, width - 10, height - bottom, solid);
   for (unsigned k = 0; k <= 4; ++k) {
     out += label(left - 6, f.y(l.height / 4 * k) + 4, std::to_string(l.height / 4 * k), "end");
     const auto moment = static_cast<std::uint64_t>(f.first + f.moments * k / 4);
@@ -89,8 +90,9 @@ std::string axes(const frame& f, const plan::layout& l) {
 
 std::string plan_as_svg(const plan::problem& p, const plan::layout& l) {
   const frame f(p, l);
-  std::string out = format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" ", width, height) +
-                    "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+  std::string out =
+      format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" ", width, height) +
+      "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
   // Outlines of ten thousand buffers would cover what they enclose.
   const bool outlined = p.buffers.size() <= 2000;
   for (std::size_t i = 0; i < p.buffers.size(); ++i) {

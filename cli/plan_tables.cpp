@@ -40,7 +40,8 @@ std::string plan_as_header(const plan::problem& p, const plan::layout& l, const 
          name + " {\n\nstruct row {\n  std::uint64_t id, offset, size;\n};\n\n" +
          "inline constexpr std::uint64_t height = " + std::to_string(l.height) + "u;\n" +
          "inline constexpr std::uint64_t alignment = " + std::to_string(base_alignment(p)) + "u;\n" +
-         "inline constexpr std::array<row, " + count + "> rows{{\n" + rows(p, l) + "}};\n\n}  // namespace " + name + "\n";
+         "inline constexpr std::array<row, " + count + "> rows{{\n" + rows(p, l) + "}};\n\n}  // namespace " + name +
+         "\n";
 }
 
 std::string plan_as_c(const plan::problem& p, const plan::layout& l, const std::string& name) {
@@ -48,8 +49,9 @@ std::string plan_as_c(const plan::problem& p, const plan::layout& l, const std::
          "enum { " +
          name + "_count = " + std::to_string(p.buffers.size()) + " };\n" + "static const uint64_t " + name +
          "_height = " + std::to_string(l.height) + "u;\nstatic const uint64_t " + name +
-         "_alignment = " + std::to_string(base_alignment(p)) + "u;\n" + "static const struct {\n  uint64_t id, offset, size;\n} " +
-         name + "_rows[] = {\n" + (p.buffers.empty() ? "    {0u, 0u, 0u},\n" : rows(p, l)) + "};\n";
+         "_alignment = " + std::to_string(base_alignment(p)) + "u;\n" +
+         "static const struct {\n  uint64_t id, offset, size;\n} " + name + "_rows[] = {\n" +
+         (p.buffers.empty() ? "    {0u, 0u, 0u},\n" : rows(p, l)) + "};\n";
 }
 
 std::string plan_figures(const plan::problem& p, const plan::layout& l) {
@@ -62,7 +64,8 @@ std::string plan_figures(const plan::problem& p, const plan::layout& l) {
   line("height     ", std::to_string(l.height));
   line("lower bound", std::to_string(l.lower_bound) + " (height is " + ratio(l.height, l.lower_bound) + " of it)");
   line("status     ", std::string(name_of(l.status)) + ", proof: " + std::string(name_of(l.proof)));
-  line("peak       ", "moment " + std::to_string(l.peak_moment) + ", " + std::to_string(l.peak_live.size()) + " buffers live");
+  line("peak       ",
+       "moment " + std::to_string(l.peak_moment) + ", " + std::to_string(l.peak_live.size()) + " buffers live");
   line("greedy     ", std::to_string(l.stats.greedy_height));
   line("partitions ", std::to_string(l.stats.partitions));
   line("sections   ", std::to_string(l.stats.sections));

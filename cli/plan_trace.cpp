@@ -20,14 +20,16 @@ using trace::operation;
 /// Follows the events of a phase.
 class phase {
 public:
-  explicit phase(std::optional<std::pair<std::uint64_t, std::uint64_t>> between) : between_(between), inside_(!between) {}
+  explicit phase(std::optional<std::pair<std::uint64_t, std::uint64_t>> between)
+      : between_(between), inside_(!between) {}
 
   void take(const trace::event& e) {
     ++now_;
     if (e.op == operation::mark) return pass_mark(e.size);
     if (!inside_ || e.op == operation::thread_end) return;
     if (e.op == operation::realloc_) end(e.old_object);
-    if (e.op == operation::free_ || e.op == operation::delete_ || e.op == operation::delete_array_) return end(e.object);
+    if (e.op == operation::free_ || e.op == operation::delete_ || e.op == operation::delete_array_)
+      return end(e.object);
     begin(e);
   }
 
@@ -57,8 +59,7 @@ private:
     if (e.object == 0) return;  // the call failed
     const std::uint64_t alignment = e.alignment != 0 ? e.alignment : alignof(std::max_align_t);
     live_[e.object] = result_.content.buffers.size();
-    result_.content.buffers.push_back(
-        plan::buffer{e.object, std::max<std::uint64_t>(1, e.size), alignment, now_, 0});
+    result_.content.buffers.push_back(plan::buffer{e.object, std::max<std::uint64_t>(1, e.size), alignment, now_, 0});
   }
 
   void end(std::uint64_t object) {

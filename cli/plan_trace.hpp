@@ -14,7 +14,7 @@ namespace ashlar::cli {
 /// What a recording says, and what it leaves out.
 struct recorded_problem {
   plan::problem content;
-  std::uint64_t outliving = 0;    ///< Buffers not freed inside the phase: taken to live to its end.
+  std::uint64_t outliving = 0;      ///< Buffers not freed inside the phase: taken to live to its end.
   std::uint64_t foreign_frees = 0;  ///< Frees of what was allocated before the phase.
 };
 

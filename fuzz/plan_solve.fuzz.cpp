@@ -27,7 +27,8 @@ plan::problem make(byte_source& in) {
   const std::uint64_t count = 1 + in.below(12);
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t birth = in.below(16);
-    p.buffers.push_back(plan::buffer::half_open(i, in.next(), birth, birth + in.below(12), std::uint64_t{1} << in.below(5)));
+    p.buffers.push_back(
+        plan::buffer::half_open(i, in.next(), birth, birth + in.below(12), std::uint64_t{1} << in.below(5)));
   }
   const auto any = [&] { return static_cast<plan::position>(in.below(count)); };
   for (std::uint64_t k = in.below(4); k > 0; --k) {

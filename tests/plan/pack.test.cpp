@@ -23,9 +23,7 @@ static_assert(layout.optimal());
 static_assert(layout.offsets[0] == 0 && layout.offsets[2] == 0, "the first and the third share their bytes");
 static_assert(layout.offsets[3] % 64 == 0);
 
-TEST(pack, does_at_run_time_what_it_does_at_compile_time) {
-  EXPECT_EQ(plan::solve(frame).offsets, layout.offsets);
-}
+TEST(pack, does_at_run_time_what_it_does_at_compile_time) { EXPECT_EQ(plan::solve(frame).offsets, layout.offsets); }
 
 TEST(pack, plans_nothing) { EXPECT_EQ(plan::solve(std::array<buffer, 0>{}).height, 0u); }
 

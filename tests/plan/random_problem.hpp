@@ -28,7 +28,8 @@ inline plan::problem random_problem(plan::splitmix& random, std::size_t most, st
 }
 
 /// Whether two buffers of one address space must not share bytes at the given offsets, gap by gap.
-inline bool collide(const plan::problem& p, plan::position a, plan::position b, std::uint64_t at_a, std::uint64_t at_b) {
+inline bool collide(const plan::problem& p, plan::position a, plan::position b, std::uint64_t at_a,
+                    std::uint64_t at_b) {
   const plan::buffer& x = p.buffers[a];
   const plan::buffer& y = p.buffers[b];
   const auto window = [&](plan::position i, std::uint64_t t) {

@@ -21,7 +21,9 @@ namespace plan = ashlar::plan;
 using ashlar::tests::exhaustive;
 using plan::buffer;
 
-plan::problem two_apart_in_time() { return {.buffers = {buffer::half_open(0, 10, 0, 2), buffer::half_open(1, 10, 2, 4)}}; }
+plan::problem two_apart_in_time() {
+  return {.buffers = {buffer::half_open(0, 10, 0, 2), buffer::half_open(1, 10, 2, 4)}};
+}
 
 plan::problem two_together() { return {.buffers = {buffer::half_open(0, 10, 0, 3), buffer::half_open(1, 10, 2, 4)}}; }
 
@@ -95,8 +97,8 @@ TEST(solve, uses_gaps) {
 }
 
 TEST(solve, puts_alias_groups_at_one_offset_and_pairs_apart) {
-  plan::problem p{.buffers = {buffer::half_open(0, 10, 0, 3), buffer::half_open(1, 6, 2, 5), buffer::half_open(2, 8, 4, 6),
-                              buffer::half_open(3, 8, 7, 8)}};
+  plan::problem p{.buffers = {buffer::half_open(0, 10, 0, 3), buffer::half_open(1, 6, 2, 5),
+                              buffer::half_open(2, 8, 4, 6), buffer::half_open(3, 8, 7, 8)}};
   p.aliases.push_back({0, 1});
   p.apart.push_back({2, 3});
   const plan::layout l = plan::solve(p);
@@ -171,7 +173,8 @@ std::uint64_t problems() {
 }
 
 plan::problem random_constrained(plan::splitmix& random, std::uint64_t k) {
-  plan::problem p = ashlar::tests::random_problem(random, k % 8 == 0 ? 9 : 7, 4 + k % 3 * 3, k % 2 != 0 ? 5 : 12, k % 3 == 0);
+  plan::problem p =
+      ashlar::tests::random_problem(random, k % 8 == 0 ? 9 : 7, 4 + k % 3 * 3, k % 2 != 0 ? 5 : 12, k % 3 == 0);
   for (plan::position i = 0; k % 2 != 0 && i < p.buffers.size(); ++i) {
     const buffer& b = p.buffers[i];
     if (b.death - b.birth < 3 || random.below(3) != 0) continue;

@@ -23,10 +23,12 @@ plan::layout at(std::vector<std::uint64_t> offsets, std::uint64_t height) {
 }
 
 plan::problem three() {
-  return {.buffers = {buffer::half_open(0, 10, 0, 3), buffer::half_open(1, 10, 2, 4, 2), buffer::half_open(2, 10, 4, 5)}};
+  return {
+      .buffers = {buffer::half_open(0, 10, 0, 3), buffer::half_open(1, 10, 2, 4, 2), buffer::half_open(2, 10, 4, 5)}};
 }
 
-void expect_breach(const plan::problem& p, const plan::layout& l, breach rule, plan::position first, plan::position second) {
+void expect_breach(const plan::problem& p, const plan::layout& l, breach rule, plan::position first,
+                   plan::position second) {
   const auto v = plan::validate(p, l);
   ASSERT_TRUE(v);
   EXPECT_EQ(plan::describe(v->rule), plan::describe(rule));

@@ -29,9 +29,9 @@ namespace ashlar::inline ASHLAR_ABI::plan::valley {
 
 /// What is kept per section.
 struct section_state {
-  units load = 0;       ///< Heights of the unplaced figures.
-  units low = 0;        ///< The lowest floor of an unplaced figure; `far` if there is none.
-  units top = 0;        ///< The lowest floor plus height.
+  units load = 0;                ///< Heights of the unplaced figures.
+  units low = 0;                 ///< The lowest floor of an unplaced figure; `far` if there is none.
+  units top = 0;                 ///< The lowest floor plus height.
   std::uint32_t live = 0;        ///< Unplaced figures.
   std::uint32_t candidates = 0;  ///< Unplaced figures whose floor is `low`.
   std::uint32_t crossing = 0;    ///< Unplaced strips that go on into the next section.
@@ -81,8 +81,8 @@ private:
   struct record {
     change what;
     std::uint32_t index;
-    units first;   // floor: the old one; section: the old low
-    units second;  // section: the old top
+    units first;          // floor: the old one; section: the old low
+    units second;         // section: the old top
     std::uint64_t third;  // floor: the old hash; section: the old number of candidates
   };
 
@@ -133,9 +133,9 @@ private:
 };
 
 inline board::board(const board_shape& shape, std::uint64_t capacity)
-    : shape_(shape), capacity_((static_cast<units>(capacity) + shape.unit - 1) / shape.unit), floors_(shape.figures.size()), offsets_(shape.figures.size()),
-      hashes_(shape.figures.size()), sections_(shape.sections), weights_(shape.sections, 1),
-      is_touched_(shape.sections) {
+    : shape_(shape), capacity_((static_cast<units>(capacity) + shape.unit - 1) / shape.unit),
+      floors_(shape.figures.size()), offsets_(shape.figures.size()), hashes_(shape.figures.size()),
+      sections_(shape.sections), weights_(shape.sections, 1), is_touched_(shape.sections) {
   // Only the padding of the highest figure may stick out of the capacity.
   for (const figure& f : shape.figures) {
     const units room = static_cast<units>(capacity) - (f.height * shape.unit - f.padding);

@@ -94,7 +94,8 @@ struct board_shape {
 
 namespace detail {
 
-/// The unit: whatever divides all sizes, windows, pins and alignments, or the alignment all items share if that is more.
+/// The unit: whatever divides all sizes, windows, pins and alignments, or the alignment all items share if that is
+/// more.
 [[nodiscard]] inline units unit_of(const model& m) {
   std::uint64_t divisor = 0;
   std::uint64_t most = 1;
@@ -139,8 +140,8 @@ private:
     for (const std::uint32_t i : order) add_figure(i);
   }
 
-  [[nodiscard]] std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t, std::uint32_t> rank(
-      std::uint32_t i) const {
+  [[nodiscard]] std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t, std::uint32_t>
+  rank(std::uint32_t i) const {
     const piece& p = *m_.begin(i);
     return {p.first, p.last, ~m_.items[i].size, m_.items[i].alignment, i};
   }
@@ -217,8 +218,7 @@ private:
     for (const offset_range& r : ranges)
       if (!out.empty() && out.back().first == f && r.begin <= out.back().second.end)
         out.back().second.end = std::max(out.back().second.end, r.end);
-      else
-        out.push_back({f, r});
+      else out.push_back({f, r});
   }
 
   const model& m_;

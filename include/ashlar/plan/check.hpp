@@ -115,7 +115,8 @@ inline maybe_error check_ids(const std::vector<buffer>& buffers) {
 inline maybe_error check_gap(const problem& p, const gap& g) noexcept {
   if (g.buffer >= p.buffers.size()) return problem_error{defect::no_such_buffer, g.buffer};
   const buffer& b = p.buffers[g.buffer];
-  if (g.begin >= g.end || g.begin < b.birth || g.end > b.death) return problem_error{defect::gap_outside_life, g.buffer};
+  if (g.begin >= g.end || g.begin < b.birth || g.end > b.death)
+    return problem_error{defect::gap_outside_life, g.buffer};
   if (g.low > g.high || g.high > b.size) return problem_error{defect::gap_window, g.buffer};
   return std::nullopt;
 }
@@ -124,9 +125,8 @@ inline maybe_error check_gaps(const problem& p) {
   for (const gap& g : p.gaps)
     if (const auto e = check_gap(p, g)) return e;
   std::vector<gap> sorted = p.gaps;
-  std::sort(sorted.begin(), sorted.end(), [](const gap& a, const gap& b) {
-    return a.buffer != b.buffer ? a.buffer < b.buffer : a.begin < b.begin;
-  });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const gap& a, const gap& b) { return a.buffer != b.buffer ? a.buffer < b.buffer : a.begin < b.begin; });
   for (std::size_t k = 1; k < sorted.size(); ++k)
     if (sorted[k].buffer == sorted[k - 1].buffer && sorted[k].begin < sorted[k - 1].end)
       return problem_error{defect::gaps_overlap, sorted[k].buffer};

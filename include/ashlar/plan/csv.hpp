@@ -178,7 +178,8 @@ private:
   bool read_gap(position at, std::string_view text, std::size_t column) {
     gap g;
     g.buffer = at;
-    if (!parse_gap(text, g)) return fail(csv_fault::bad_gap, column, quoted(text) + " is not a gap: begin-end or begin-end@low:high");
+    if (!parse_gap(text, g))
+      return fail(csv_fault::bad_gap, column, quoted(text) + " is not a gap: begin-end or begin-end@low:high");
     if (header_.inclusive && ++g.end == 0) return fail(csv_fault::number_too_large, column, "the end is too late");
     const buffer& b = result_.document.content.buffers[at];
     if (g.begin >= g.end || g.begin < b.birth || g.end > b.death)
@@ -195,7 +196,8 @@ private:
     if (!e) return;
     const csv_document& d = result_.document;
     const bool known = e->buffer < d.content.buffers.size();
-    csv_error error{csv_fault::bad_buffer, known ? d.lines[e->buffer] : 1, 1, std::nullopt, std::string(describe(e->what))};
+    csv_error error{csv_fault::bad_buffer, known ? d.lines[e->buffer] : 1, 1, std::nullopt,
+                    std::string(describe(e->what))};
     if (known) error.id = d.content.buffers[e->buffer].id;
     result_.error = std::move(error);
   }

@@ -92,7 +92,8 @@ enum class number_fault { none, empty, negative, sign, not_whole, too_large };
   const std::size_t at = std::min(text.find('@'), text.size());
   const std::string_view time = text.substr(0, at);
   const std::size_t dash = time.find('-');
-  if (dash == time.npos || !number(time.substr(0, dash), g.begin) || !number(time.substr(dash + 1), g.end)) return false;
+  if (dash == time.npos || !number(time.substr(0, dash), g.begin) || !number(time.substr(dash + 1), g.end))
+    return false;
   if (at == text.size()) return true;
   const std::string_view window = text.substr(at + 1);
   const std::size_t colon = window.find(':');

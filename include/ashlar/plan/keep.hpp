@@ -31,7 +31,8 @@ namespace ashlar::inline ASHLAR_ABI::plan {
     if (m.items[i].pin != unpinned) put(i, m.items[i].pin);
   const std::vector<std::uint32_t> items = sorted_by(m, order::size_life);
   for (const std::uint32_t i : items)
-    if (!done[i] && wished[i] <= height && m.items[i].size <= height - wished[i] && packer.find(i, wished[i]) == wished[i])
+    if (!done[i] && wished[i] <= height && m.items[i].size <= height - wished[i] &&
+        packer.find(i, wished[i]) == wished[i])
       put(i, wished[i]);
   for (const std::uint32_t i : items)
     if (!done[i]) put(i, packer.find(i));

@@ -51,25 +51,25 @@ enum class proof {
 
 /// What the planner did.
 struct statistics {
-  std::uint64_t nodes = 0;           ///< States the exact search expanded.
-  std::uint64_t table_hits = 0;      ///< States it knew to have failed.
-  std::uint64_t greedy_height = 0;   ///< The best height before the exact search.
-  std::uint32_t partitions = 0;      ///< Parts of the problem that share no moment.
-  std::uint32_t sections = 0;        ///< Maximal sets of buffers live together.
-  std::uint32_t windows = 0;         ///< Bottleneck windows tried on large problems.
+  std::uint64_t nodes = 0;          ///< States the exact search expanded.
+  std::uint64_t table_hits = 0;     ///< States it knew to have failed.
+  std::uint64_t greedy_height = 0;  ///< The best height before the exact search.
+  std::uint32_t partitions = 0;     ///< Parts of the problem that share no moment.
+  std::uint32_t sections = 0;       ///< Maximal sets of buffers live together.
+  std::uint32_t windows = 0;        ///< Bottleneck windows tried on large problems.
 };
 
 /// A plan. `offsets[i]` belongs to `problem::buffers[i]`. There are no offsets if the problem is rejected, if pins
 /// collide, or if nothing was found to fit the pools.
 struct layout {
   std::vector<std::uint64_t> offsets;
-  std::vector<std::uint32_t> pools;    ///< The pool of each buffer; empty if the problem has no pools.
-  std::uint64_t height = 0;            ///< Bytes needed: the greatest end of a buffer (over all pools).
-  std::uint64_t lower_bound = 0;       ///< No layout is lower than this.
+  std::vector<std::uint32_t> pools;  ///< The pool of each buffer; empty if the problem has no pools.
+  std::uint64_t height = 0;          ///< Bytes needed: the greatest end of a buffer (over all pools).
+  std::uint64_t lower_bound = 0;     ///< No layout is lower than this.
   plan::status status = plan::status::unknown;
   plan::proof proof = plan::proof::none;
-  std::uint64_t peak_moment = 0;       ///< A moment that forces the load bound ...
-  std::vector<position> peak_live;     ///< ... and the buffers live then.
+  std::uint64_t peak_moment = 0;    ///< A moment that forces the load bound ...
+  std::vector<position> peak_live;  ///< ... and the buffers live then.
   statistics stats;
 
   [[nodiscard]] bool optimal() const noexcept { return status == plan::status::optimal; }

@@ -141,7 +141,8 @@ private:
       out_.pieces.push_back({0, 0, all_.stretches[k].low, all_.stretches[k].high});
     }
     if (!extra_.empty()) out_.pieces.resize(out_.pieces.size() + extra_[out_.items.size()], {0, 0, 0, from.size});
-    out_.items.push_back({from.size, from.alignment, from.pin, first, static_cast<std::uint32_t>(out_.pieces.size()), s});
+    out_.items.push_back(
+        {from.size, from.alignment, from.pin, first, static_cast<std::uint32_t>(out_.pieces.size()), s});
   }
 
   void sweep() {
@@ -159,9 +160,8 @@ private:
   void add_pair_sections() {
     for (const pair& q : pairs_) {
       const item& a = out_.items[q.first];
-      out_.moments.push_back(all_.list[a.origin].first < all_.list[a.origin].last
-                                 ? all_.stretches[all_.list[a.origin].first].begin
-                                 : 0);
+      out_.moments.push_back(
+          all_.list[a.origin].first < all_.list[a.origin].last ? all_.stretches[all_.list[a.origin].first].begin : 0);
       for (const position i : {q.first, q.second}) {
         piece& p = out_.pieces[out_.items[i].last - extra_[i]--];
         p.first = out_.sections;

@@ -30,13 +30,13 @@ struct progress {
 /// Defaults plan for the least height with bounded work, the same on every machine and in every run.
 struct options {
   plan::effort effort = plan::effort::balanced;
-  std::uint64_t nodes = 0;                       ///< States the exact search may expand; 0: what the effort implies.
-  std::chrono::nanoseconds time{0};              ///< Wall-clock budget; 0: none. With one, results may vary.
-  std::optional<std::uint64_t> capacity{};        ///< Decide whether this many bytes suffice, and stop at the first fit.
-  std::uint64_t base_alignment = 1;              ///< Every offset is a multiple of this power of two.
-  std::uint64_t seed = 0;                        ///< Not 0: adds one shuffled order, drawn from the seed.
-  const layout* previous = nullptr;              ///< Keep offsets of this layout where that costs no height.
-  const std::atomic<bool>* stop = nullptr;       ///< Set by another thread or a signal: return the best so far.
+  std::uint64_t nodes = 0;                  ///< States the exact search may expand; 0: what the effort implies.
+  std::chrono::nanoseconds time{0};         ///< Wall-clock budget; 0: none. With one, results may vary.
+  std::optional<std::uint64_t> capacity{};  ///< Decide whether this many bytes suffice, and stop at the first fit.
+  std::uint64_t base_alignment = 1;         ///< Every offset is a multiple of this power of two.
+  std::uint64_t seed = 0;                   ///< Not 0: adds one shuffled order, drawn from the seed.
+  const layout* previous = nullptr;         ///< Keep offsets of this layout where that costs no height.
+  const std::atomic<bool>* stop = nullptr;  ///< Set by another thread or a signal: return the best so far.
   std::function<void(const progress&)> on_progress{};  ///< Called when a better layout or bound is found.
 };
 

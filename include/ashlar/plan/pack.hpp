@@ -103,7 +103,8 @@ template <std::size_t N>
   };
   const auto wider = [&](const buffer& a, const buffer& b) { return area(a) > area(b); };
   static_layout<N> best = detail::static_packer<N>(buffers).pack(larger);
-  for (const auto& other : {detail::static_packer<N>(buffers).pack(longer), detail::static_packer<N>(buffers).pack(wider)})
+  for (const auto& other :
+       {detail::static_packer<N>(buffers).pack(longer), detail::static_packer<N>(buffers).pack(wider)})
     if (other.height < best.height) best = other;
   best.lower_bound = detail::greatest_load(buffers);
   return best;

@@ -54,7 +54,8 @@ inline void keep_better(placement& best, placement&& other) {
 
 /// Returns: the lowest placement of some orders, the first that is no higher than `target`.
 /// At least one order is tried; after that the budget is looked at before each.
-[[nodiscard]] inline placement best_of_orders(const model& m, std::uint64_t target, std::uint64_t seed, budget& allowance) {
+[[nodiscard]] inline placement best_of_orders(const model& m, std::uint64_t target, std::uint64_t seed,
+                                              budget& allowance) {
   placement best;
   for (const order o : all_orders) {
     if (!best.offsets.empty() && (best.height <= target || allowance.exhausted())) return best;

@@ -53,11 +53,11 @@ struct allowance {
 /// Buffers and constraints. Empty lists mean no such constraint; no pools mean one pool without limit.
 struct problem {
   std::vector<buffer> buffers{};
-  std::vector<gap> gaps{};            ///< Buffers dead in the middle of their lives.
-  std::vector<pin> pins{};            ///< Buffers whose offset is given.
-  std::vector<pair> aliases{};        ///< Pairs at one offset and in one pool; chains of pairs make groups.
-  std::vector<pair> apart{};          ///< Pairs that must share no byte, whatever their lives.
-  std::vector<pool> pools{};          ///< At most 64.
+  std::vector<gap> gaps{};      ///< Buffers dead in the middle of their lives.
+  std::vector<pin> pins{};      ///< Buffers whose offset is given.
+  std::vector<pair> aliases{};  ///< Pairs at one offset and in one pool; chains of pairs make groups.
+  std::vector<pair> apart{};    ///< Pairs that must share no byte, whatever their lives.
+  std::vector<pool> pools{};    ///< At most 64.
   std::vector<allowance> allowances{};
 
   /// Whether there is nothing but buffers.

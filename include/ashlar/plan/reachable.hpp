@@ -21,8 +21,8 @@ public:
 
   /// Expects: `capacity < limit`, `low + slack <= capacity`.
   reachable(units capacity, units low, units slack) noexcept : words_(word_of(capacity) + 1) {
-    std::fill(bits_.begin() + static_cast<std::ptrdiff_t>(word_of(low)), bits_.begin() + static_cast<std::ptrdiff_t>(words_),
-              0);
+    std::fill(bits_.begin() + static_cast<std::ptrdiff_t>(word_of(low)),
+              bits_.begin() + static_cast<std::ptrdiff_t>(words_), 0);
     for (units p = low; p <= low + slack; ++p) bits_[word_of(p)] |= std::uint64_t{1} << (p & 63);
   }
 
@@ -68,7 +68,8 @@ private:
   }
 
   std::size_t words_;
-  std::array<std::uint64_t, static_cast<std::size_t>(limit) / 64 + 1> bits_;  // only those from the word of `low` on have a value
+  std::array<std::uint64_t, static_cast<std::size_t>(limit) / 64 + 1>
+      bits_;  // only those from the word of `low` on have a value
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI::plan::valley

@@ -47,8 +47,7 @@ namespace detail {
 inline void append_merged(std::vector<stretch>& out, std::size_t from, const stretch& s) {
   if (out.size() > from && out.back().end == s.begin && out.back().low == s.low && out.back().high == s.high)
     out.back().end = s.end;
-  else
-    out.push_back(s);
+  else out.push_back(s);
 }
 
 /// The stretches of one buffer: its life, cut by its gaps. `gaps` is sorted by begin.
@@ -71,8 +70,7 @@ inline void append_union(std::vector<stretch>& out, std::size_t from, std::uint6
   for (const auto& w : windows)
     if (kept != 0 && w.first <= windows[kept - 1].second)
       windows[kept - 1].second = std::max(windows[kept - 1].second, w.second);
-    else
-      windows[kept++] = w;
+    else windows[kept++] = w;
   for (std::size_t k = 0; k < kept; ++k) append_merged(out, from, {begin, end, windows[k].first, windows[k].second});
 }
 
@@ -105,8 +103,7 @@ public:
     number_groups();
     if (problem_.aliases.empty())
       for (position i = 0; i < problem_.buffers.size(); ++i) add_lone(i);
-    else
-      add_groups();
+    else add_groups();
     add_constraints();
     return std::move(result_);
   }
@@ -151,10 +148,8 @@ private:
       for (const position i : members[g]) append(raw, i);
       shape& s = result_.list[g];
       s.first = static_cast<std::uint32_t>(result_.stretches.size());
-      if (members[g].size() == 1)
-        result_.stretches.insert(result_.stretches.end(), raw.begin(), raw.end());
-      else
-        append_group(result_.stretches, raw);
+      if (members[g].size() == 1) result_.stretches.insert(result_.stretches.end(), raw.begin(), raw.end());
+      else append_group(result_.stretches, raw);
       s.last = static_cast<std::uint32_t>(result_.stretches.size());
     }
   }

@@ -39,8 +39,7 @@ namespace detail {
 [[nodiscard]] inline budget budget_of(const options& wanted) {
   constexpr std::uint64_t balanced = 20'000;
   std::uint64_t nodes = wanted.nodes;
-  if (nodes == 0)
-    nodes = wanted.effort == effort::exact ? std::numeric_limits<std::uint64_t>::max() : balanced;
+  if (nodes == 0) nodes = wanted.effort == effort::exact ? std::numeric_limits<std::uint64_t>::max() : balanced;
   auto until = budget::clock::time_point::max();
   if (wanted.time.count() > 0) {
     if (wanted.nodes == 0) nodes = std::numeric_limits<std::uint64_t>::max();
@@ -62,10 +61,8 @@ public:
     shapes_ = make_shapes(problem_);
     for (shape& s : shapes_.list) s.alignment = std::max(s.alignment, wanted_.base_alignment);
     offsets_.assign(shapes_.list.size(), 0);
-    if (problem_.pools.empty())
-      plan_one_space();
-    else
-      plan_pools();
+    if (problem_.pools.empty()) plan_one_space();
+    else plan_pools();
     finish();
     return std::move(result_);
   }
@@ -160,8 +157,8 @@ private:
   const options& wanted_;
   budget allowance_;
   shapes shapes_;
-  std::vector<std::uint64_t> offsets_;   // by shape
-  std::vector<std::uint32_t> pool_of_;   // by shape
+  std::vector<std::uint64_t> offsets_;  // by shape
+  std::vector<std::uint32_t> pool_of_;  // by shape
   layout result_;
 };
 
@@ -173,6 +170,8 @@ private:
 /// alignment is no power of two, or if a pin does not have it.
 /// Complexity: greedy placement as `place_in_order`; the exact search as far as its budget goes. Memory is
 /// proportional to the problem, and to the sections its items live in where parts are searched exactly.
-[[nodiscard]] inline layout solve(const problem& p, const options& wanted = {}) { return detail::solver(p, wanted).run(); }
+[[nodiscard]] inline layout solve(const problem& p, const options& wanted = {}) {
+  return detail::solver(p, wanted).run();
+}
 
 }  // namespace ashlar::inline ASHLAR_ABI::plan

@@ -124,10 +124,8 @@ private:
       return report();
     }
     refiner search(p.items);
-    if (wanted_.capacity)
-      decide(search, p);
-    else
-      search.descend(p.known, goal(), allowance_, stats_, [&](const interval&) { report(); });
+    if (wanted_.capacity) decide(search, p);
+    else search.descend(p.known, goal(), allowance_, stats_, [&](const interval&) { report(); });
     report();
   }
 
@@ -144,8 +142,7 @@ private:
     for (const item& x : whole_.items)
       if (x.pin != unpinned) offsets[x.origin] = x.pin;
     for (const part& p : parts_)
-      for (std::size_t i = 0; i < p.items.items.size(); ++i)
-        offsets[p.items.items[i].origin] = p.known.best.offsets[i];
+      for (std::size_t i = 0; i < p.items.items.size(); ++i) offsets[p.items.items[i].origin] = p.known.best.offsets[i];
   }
 
   /// What the bound rests on.

@@ -19,13 +19,13 @@ namespace ashlar::inline ASHLAR_ABI::plan {
 
 /// The rule that a layout breaks.
 enum class breach {
-  missing_offset,   ///< There is not one offset per buffer.
+  missing_offset,  ///< There is not one offset per buffer.
   misaligned,
-  above_height,     ///< A buffer ends above the height the layout claims, or above 2^64.
-  overlap,          ///< Two buffers share a byte at a moment at which both need it.
+  above_height,  ///< A buffer ends above the height the layout claims, or above 2^64.
+  overlap,       ///< Two buffers share a byte at a moment at which both need it.
   pin_moved,
-  alias_split,      ///< Two buffers that must share an offset do not.
-  not_apart,        ///< Two buffers that must share no byte do.
+  alias_split,  ///< Two buffers that must share an offset do not.
+  not_apart,    ///< Two buffers that must share no byte do.
   wrong_pool,
   above_pool
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether the figures of a board fit its capacity: a search that settles, again and again, what lies lowest in one section.
+// Whether the figures of a board fit its capacity: a search that settles, again and again, what lies lowest in one
+// section.
 //
 //   capacity ------------------------------      At a clean section, whose lowest candidates nothing unplaced can
 //        |      +---+                            slide beneath, either one of the candidates lies at the lowest floor,
@@ -27,9 +28,9 @@ namespace ashlar::inline ASHLAR_ABI::plan::valley {
 
 /// What a search found out.
 enum class verdict {
-  fits,     ///< The board holds the offsets.
-  fails,    ///< Everything was tried.
-  undecided ///< The budget ended.
+  fits,      ///< The board holds the offsets.
+  fails,     ///< Everything was tried.
+  undecided  ///< The budget ended.
 };
 
 /// Which section to settle next.
