@@ -21,7 +21,7 @@ public:
   explicit failed_states(std::size_t max_words = std::size_t{1} << 24) : slots_(1024), max_words_(max_words) {}
 
   [[nodiscard]] bool contains(std::uint64_t hash, const key& k) const noexcept {
-    for (std::size_t s = hash & mask(); slots_[s].length != 0; s = (s + 1) & mask())
+    for (std::size_t s = home(hash); slots_[s].length != 0; s = (s + 1) & mask())
       if (slots_[s].hash == hash && equal(slots_[s], k)) return true;
     return false;
   }
@@ -46,13 +46,15 @@ private:
 
   [[nodiscard]] std::size_t mask() const noexcept { return slots_.size() - 1; }
 
+  [[nodiscard]] std::size_t home(std::uint64_t hash) const noexcept { return static_cast<std::size_t>(hash) & mask(); }
+
   [[nodiscard]] bool equal(const slot& s, const key& k) const noexcept {
     return s.length == k.size() &&
            std::equal(k.begin(), k.end(), words_.begin() + static_cast<std::ptrdiff_t>(s.first));
   }
 
   void put(const slot& s) noexcept {
-    std::size_t at = s.hash & mask();
+    std::size_t at = home(s.hash);
     while (slots_[at].length != 0) at = (at + 1) & mask();
     slots_[at] = s;
   }

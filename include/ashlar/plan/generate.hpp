@@ -58,7 +58,7 @@ struct box_part {
   for (std::size_t i = 0; i < parts.size(); ++i)
     p.buffers.push_back(buffer::half_open(i, (parts[i].high - parts[i].low) * granule, parts[i].begin, parts[i].end));
   for (std::size_t i = p.buffers.size(); i > 1; --i) {
-    std::swap(p.buffers[i - 1], p.buffers[random.below(i)]);
+    std::swap(p.buffers[i - 1], p.buffers[random.index(i)]);
     p.buffers[i - 1].id = i - 1;
   }
   if (!p.buffers.empty()) p.buffers[0].id = 0;
@@ -66,12 +66,12 @@ struct box_part {
 }
 
 /// Returns: a perfect packing in which one buffer has grown by a granule: nothing fits the box any more, though the
-/// load says so only at the moments of that buffer, and not at all if `spare` granules are added to the capacity.
+/// load says so only at the moments of that buffer.
 [[nodiscard]] inline problem generate_nearly_infeasible(std::size_t count, std::uint64_t height, std::uint64_t moments,
                                                         std::uint64_t granule, std::uint64_t seed) {
   problem p = generate_perfect(count, height, moments, granule, seed);
   splitmix random(seed ^ 0x5eed);
-  p.buffers[random.below(p.buffers.size())].size += granule;
+  p.buffers[random.index(p.buffers.size())].size += granule;
   return p;
 }
 

@@ -31,6 +31,9 @@ public:
   /// Returns: a number below `bound`. Expects: `bound != 0`.
   constexpr std::uint64_t below(std::uint64_t bound) noexcept { return (*this)() % bound; }
 
+  /// Returns: an index below `count`. Expects: `count != 0`.
+  constexpr std::size_t index(std::size_t count) noexcept { return static_cast<std::size_t>(below(count)); }
+
 private:
   std::uint64_t state_;
 };
@@ -46,7 +49,7 @@ inline void keep_better(placement& best, placement&& other) {
   std::vector<std::uint32_t> items = sorted_by(m, order::size_life);
   splitmix random(seed);
   for (std::size_t k = 0; k + 1 < items.size(); ++k)
-    std::swap(items[k], items[k + random.below(std::min<std::size_t>(8, items.size() - k))]);
+    std::swap(items[k], items[k + random.index(std::min<std::size_t>(8, items.size() - k))]);
   return items;
 }
 

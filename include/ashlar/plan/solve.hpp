@@ -124,7 +124,7 @@ private:
     for (position i = 0; i < problem_.buffers.size(); ++i) {
       const shape& s = shapes_.list[shapes_.of_buffer[i]];
       const auto live = [&](const stretch& x) { return x.begin <= result_.peak_moment && result_.peak_moment < x.end; };
-      if (std::any_of(shapes_.stretches.begin() + s.first, shapes_.stretches.begin() + s.last, live) &&
+      if (std::any_of(shapes_.stretches.data() + s.first, shapes_.stretches.data() + s.last, live) &&
           problem_.buffers[i].birth <= result_.peak_moment && result_.peak_moment < problem_.buffers[i].death)
         result_.peak_live.push_back(i);
     }

@@ -16,13 +16,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <vector>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/board.hpp>
 #include <ashlar/plan/budget.hpp>
 #include <ashlar/plan/failed_states.hpp>
+#include <ashlar/plan/ranking.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::plan::valley {
 
@@ -39,15 +39,12 @@ enum class rule {
   leading     ///< The tightest of the lowest sections in which the figure of highest rank lies.
 };
 
-/// Which candidate to try first, and which figure leads. Each is compared word by word, greatest first.
-enum class ranking { life, breadth, breadth_life, height };
-
 class search {
 public:
   search(const board_shape& shape, std::uint64_t capacity, budget& allowance)
       : board_(shape, capacity), allowance_(allowance) {
     for (const ranking r : {ranking::life, ranking::breadth, ranking::breadth_life, ranking::height})
-      ranks_.push_back(ranks_by(r));
+      ranks_.push_back(ranks_by(shape, r));
   }
 
   /// Effects: tries until there is a verdict or the budget ends.
@@ -69,7 +66,6 @@ private:
     }
   };
 
-  [[nodiscard]] std::vector<std::uint32_t> ranks_by(ranking r) const;
   [[nodiscard]] verdict attempt(rule choice, std::size_t ranking, std::uint64_t nodes);
   [[nodiscard]] bool solve(extent e);
   [[nodiscard]] bool solve_connected(extent e);
@@ -367,44 +363,6 @@ inline std::uint64_t search::make_key(extent e) {
     key_.push_back(static_cast<std::uint64_t>(board_.floor(f)));
   }
   return hash;
-}
-
-inline std::vector<std::uint32_t> search::ranks_by(ranking r) const {
-  const board_shape& shape = board_.shape();
-  std::vector<units> load(shape.sections, 0);
-  for (std::uint32_t t = 0; t < shape.sections; ++t)
-    for (const member* m = shape.members.begin(t); m != shape.members.end(t); ++m) load[t] += m->height;
-  struct measures {
-    units life = 0, area = 0, breadth = 0, height = 0;
-  };
-  std::vector<measures> of(shape.figures.size());
-  for (std::uint32_t f = 0; f < of.size(); ++f) {
-    of[f].height = shape.figures[f].height;
-    for (const strip* s = shape.begin(f); s != shape.end(f); ++s)
-      for (std::uint32_t t = s->first; t < s->last; ++t) {
-        ++of[f].life;
-        of[f].breadth = std::max(of[f].breadth, load[t]);
-      }
-    // Heights of 2^61 times long lives would not fit: the order of areas matters only where they do.
-    of[f].area = of[f].height > far / (of[f].life + 1) ? far : of[f].height * of[f].life;
-  }
-  const auto less = [&](std::uint32_t a, std::uint32_t b) {
-    const measures& x = of[a];
-    const measures& y = of[b];
-    switch (r) {
-      case ranking::life: return std::tie(x.life, x.area, x.breadth, a) < std::tie(y.life, y.area, y.breadth, b);
-      case ranking::breadth: return std::tie(x.breadth, x.area, x.life, a) < std::tie(y.breadth, y.area, y.life, b);
-      case ranking::breadth_life:
-        return std::tie(x.breadth, x.life, x.area, a) < std::tie(y.breadth, y.life, y.area, b);
-      case ranking::height: return std::tie(x.height, x.area, x.breadth, a) < std::tie(y.height, y.area, y.breadth, b);
-    }
-    return a < b;
-  };
-  std::vector<std::uint32_t> order(of.size()), rank(of.size());
-  for (std::uint32_t f = 0; f < order.size(); ++f) order[f] = f;
-  std::sort(order.begin(), order.end(), less);
-  for (std::uint32_t k = 0; k < order.size(); ++k) rank[order[k]] = k;
-  return rank;
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI::plan::valley

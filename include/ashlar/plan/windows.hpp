@@ -24,7 +24,7 @@ public:
   window(const model& m, const placement& now, std::uint32_t first, std::uint32_t last) {
     for (std::uint32_t i = 0; i < m.items.size(); ++i) add(m, now, i, first, last);
     part_.sections = last - first;
-    part_.moments.assign(m.moments.begin() + first, m.moments.begin() + last);
+    part_.moments.assign(m.moments.data() + first, m.moments.data() + last);
   }
 
   [[nodiscard]] std::size_t free_items() const noexcept { return free_; }
