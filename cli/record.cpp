@@ -101,7 +101,7 @@ int run(int argc, char** argv) {
   return record_program(c);
 }
 
-const verb_registration registration({"record", "Run a program and write down what it allocates", run});
+const verb_registration registration({"record", "run a program and write down what it allocates", run});
 
 }  // namespace
 

@@ -73,8 +73,8 @@ struct bounded_cells : ashlar_test::conformance_defaults {
 };
 
 struct cells_over_a_throwing_upstream : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 8;
-  static constexpr std::size_t largest = 40;
+  [[maybe_unused]] static constexpr std::size_t max_alignment = 8;
+  [[maybe_unused]] static constexpr std::size_t largest = 40;
   counting_resource<> upstream;
   block_pool<ashlar_test::throwing_only<>> resource{{.cell_bytes = 40, .slab_bytes = 4096}, upstream};
 };

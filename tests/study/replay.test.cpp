@@ -63,7 +63,7 @@ private:
   static void* head(void* block) { return body(block) - header; }
 
   void* make(replay_request r) {
-    void* all = std::calloc(1, header + r.size());
+    void* all = std::calloc(1, header + static_cast<std::size_t>(r.size()));
     *static_cast<std::uint64_t*>(all) = r.size();
     char* block = static_cast<char*>(all) + header;
     if (state_->spoil && r.size() != 0) block[0] = 1;
