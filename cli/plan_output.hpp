@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A plan as something else than CSV: tables for programs, pictures and figures for people.
+#pragma once
+
+#include <string>
+
+#include <ashlar/plan/layout.hpp>
+#include <ashlar/plan/problem.hpp>
+
+namespace ashlar::cli {
+
+/// Returns: a C++ header with `constexpr` offsets, height and alignment in the namespace `name`.
+[[nodiscard]] std::string plan_as_header(const plan::problem& p, const plan::layout& l, const std::string& name);
+
+/// Returns: a C header with the same as `static const` table and macros, prefixed by `name`.
+[[nodiscard]] std::string plan_as_c(const plan::problem& p, const plan::layout& l, const std::string& name);
+
+/// Returns: time across, address up, one rectangle a buffer; the moment that forces the lower bound is marked.
+[[nodiscard]] std::string plan_as_svg(const plan::problem& p, const plan::layout& l);
+
+/// Returns: the picture in a page with the figures above it; names show where the pointer rests.
+[[nodiscard]] std::string plan_as_html(const plan::problem& p, const plan::layout& l, const std::string& title);
+
+/// Returns: what is known about the plan, a line each.
+[[nodiscard]] std::string plan_figures(const plan::problem& p, const plan::layout& l);
+
+}  // namespace ashlar::cli

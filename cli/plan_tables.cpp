@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A plan as tables that a program compiles in, and as figures.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "plan_output.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+std::uint64_t base_alignment(const plan::problem& p) {
+  std::uint64_t most = 1;
+  for (const plan::buffer& b : p.buffers) most = std::max(most, b.alignment);
+  return most;
+}
+
+std::string rows(const plan::problem& p, const plan::layout& l) {
+  std::string out;
+  for (std::size_t i = 0; i < p.buffers.size(); ++i)
+    out += "    {" + std::to_string(p.buffers[i].id) + "u, " + std::to_string(l.offsets[i]) + "u, " +
+           std::to_string(p.buffers[i].size) + "u},\n";
+  return out;
+}
+
+std::string ratio(std::uint64_t height, std::uint64_t bound) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.5f", bound == 0 ? 1.0 : static_cast<double>(height) / static_cast<double>(bound));
+  return text;
+}
+
+}  // namespace
+
+std::string plan_as_header(const plan::problem& p, const plan::layout& l, const std::string& name) {
+  const std::string count = std::to_string(p.buffers.size());
+  return "// Planned by `ashlar plan`. Do not edit: plan again when sizes or lives change.\n#pragma once\n\n"
+         "#include <array>\n#include <cstdint>\n\nnamespace " +
+         name + " {\n\nstruct row {\n  std::uint64_t id, offset, size;\n};\n\n" +
+         "inline constexpr std::uint64_t height = " + std::to_string(l.height) + "u;\n" +
+         "inline constexpr std::uint64_t alignment = " + std::to_string(base_alignment(p)) + "u;\n" +
+         "inline constexpr std::array<row, " + count + "> rows{{\n" + rows(p, l) + "}};\n\n}  // namespace " + name +
+         "\n";
+}
+
+std::string plan_as_c(const plan::problem& p, const plan::layout& l, const std::string& name) {
+  return "/* Planned by `ashlar plan`. Do not edit: plan again when sizes or lives change. */\n#include <stdint.h>\n\n"
+         "enum { " +
+         name + "_count = " + std::to_string(p.buffers.size()) + " };\n" + "static const uint64_t " + name +
+         "_height = " + std::to_string(l.height) + "u;\nstatic const uint64_t " + name +
+         "_alignment = " + std::to_string(base_alignment(p)) + "u;\n" +
+         "static const struct {\n  uint64_t id, offset, size;\n} " + name + "_rows[] = {\n" +
+         (p.buffers.empty() ? "    {0u, 0u, 0u},\n" : rows(p, l)) + "};\n";
+}
+
+std::string plan_figures(const plan::problem& p, const plan::layout& l) {
+  std::uint64_t sum = 0;
+  for (const plan::buffer& b : p.buffers) sum += b.size;
+  std::string out;
+  const auto line = [&](const char* name, const std::string& value) { out += std::string(name) + ' ' + value + '\n'; };
+  line("buffers    ", std::to_string(p.buffers.size()));
+  line("bytes      ", std::to_string(sum));
+  line("height     ", std::to_string(l.height));
+  line("lower bound", std::to_string(l.lower_bound) + " (height is " + ratio(l.height, l.lower_bound) + " of it)");
+  line("status     ", std::string(name_of(l.status)) + ", proof: " + std::string(name_of(l.proof)));
+  line("peak       ",
+       "moment " + std::to_string(l.peak_moment) + ", " + std::to_string(l.peak_live.size()) + " buffers live");
+  line("greedy     ", std::to_string(l.stats.greedy_height));
+  line("partitions ", std::to_string(l.stats.partitions));
+  line("sections   ", std::to_string(l.stats.sections));
+  line("nodes      ", std::to_string(l.stats.nodes) + ", known to fail: " + std::to_string(l.stats.table_hits));
+  return out;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Reads and writes problems and layouts as the CSV that planners exchange (MiniMalloc's).
+//
+//   id,lower,upper,size[,alignment][,gaps][,offset]      live in [lower, upper)
+//   id,start,end,size[...]                               older: `end` is the last moment of use
+//   gaps: "7-9 12-15@0:64"                               dead in [7, 9); only bytes [0, 64) kept in [12, 15)
+//
+//   Columns come in any order. `hint` is read over. `begin` is `start`.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/plan/check.hpp>
+#include <ashlar/plan/csv_fields.hpp>
+#include <ashlar/plan/layout.hpp>
+#include <ashlar/plan/problem.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::plan {
+
+/// What a file holds. `offsets` is empty unless there is a column of that name.
+struct csv_document {
+  problem content;
+  std::vector<std::uint64_t> offsets;
+  std::vector<std::size_t> lines;  ///< The line of each buffer, counted from 1.
+};
+
+/// Either a document or, if `error` is set, the reason why there is none.
+struct csv_result {
+  csv_document document;
+  std::optional<csv_error> error;
+  [[nodiscard]] bool ok() const noexcept { return !error; }
+};
+
+namespace detail {
+
+enum class csv_column : std::uint8_t { id, lower, upper, size, alignment, gaps, offset, ignored };
+
+struct csv_header {
+  std::vector<csv_column> columns;
+  bool inclusive = false;  // the upper end is the last moment of use
+};
+
+[[nodiscard]] inline std::optional<csv_column> column_named(std::string_view name) noexcept {
+  if (name == "id") return csv_column::id;
+  if (name == "lower" || name == "start" || name == "begin") return csv_column::lower;
+  if (name == "upper" || name == "end") return csv_column::upper;
+  if (name == "size") return csv_column::size;
+  if (name == "alignment") return csv_column::alignment;
+  if (name == "gaps") return csv_column::gaps;
+  if (name == "offset") return csv_column::offset;
+  if (name == "hint") return csv_column::ignored;
+  return std::nullopt;
+}
+
+/// Parses one file line by line.
+class csv_parser {
+public:
+  explicit csv_parser(std::string_view text) : lines_(text) {}
+
+  [[nodiscard]] csv_result run() {
+    if (read_header())
+      while (!result_.error && lines_.next()) read_row();
+    if (!result_.error) check_content();
+    if (result_.error) result_.document = {};  // no partial plan
+    return std::move(result_);
+  }
+
+private:
+  bool fail(csv_fault kind, std::size_t column, std::string message) {
+    csv_error e{kind, lines_.number(), column, id_, std::move(message)};
+    if (!result_.error) result_.error = std::move(e);
+    return false;
+  }
+
+  bool read_header() {
+    if (!lines_.next()) return fail(csv_fault::no_header, 1, "the file is empty");
+    csv_fields fields(lines_.line());
+    while (fields.next()) {
+      const auto column = column_named(fields.field());
+      if (!column) return fail(csv_fault::unknown_column, fields.column(), "unknown column " + quoted(fields.field()));
+      if (fields.field() == "end") header_.inclusive = true;
+      if (*column != csv_column::ignored && has(*column))
+        return fail(csv_fault::repeated_column, fields.column(), "a second column " + quoted(fields.field()));
+      header_.columns.push_back(*column);
+    }
+    for (const auto& [column, name] : {std::pair{csv_column::id, "id"}, std::pair{csv_column::lower, "lower"},
+                                       std::pair{csv_column::upper, "upper"}, std::pair{csv_column::size, "size"}})
+      if (!has(column)) return fail(csv_fault::missing_column, 1, std::string("there is no column \"") + name + '"');
+    return true;
+  }
+
+  [[nodiscard]] bool has(csv_column c) const {
+    return std::find(header_.columns.begin(), header_.columns.end(), c) != header_.columns.end();
+  }
+
+  bool read_row() {
+    id_.reset();
+    row_ = buffer{};
+    offset_ = 0;
+    gaps_ = {};
+    if (lines_.line().empty()) return fail(csv_fault::empty_line, 1, "the line is empty");
+    csv_fields fields(lines_.line());
+    std::size_t count = 0;
+    for (; fields.next(); ++count) {
+      if (count == header_.columns.size())
+        return fail(csv_fault::extra_field, fields.column(), "more fields than the header has columns");
+      if (!read_field(header_.columns[count], fields)) return false;
+    }
+    if (count < header_.columns.size())
+      return fail(csv_fault::missing_field, lines_.line().size() + 1, "fewer fields than the header has columns");
+    return add_row();
+  }
+
+  bool read_field(csv_column c, const csv_fields& fields) {
+    switch (c) {
+      case csv_column::ignored: return true;
+      case csv_column::gaps:
+        gaps_ = fields.field();
+        gaps_column_ = fields.column();
+        return true;
+      case csv_column::id: {
+        std::uint64_t id = 0;
+        if (!number(fields, id)) return false;
+        id_ = row_.id = id;
+        return true;
+      }
+      case csv_column::lower: return number(fields, row_.birth);
+      case csv_column::upper: return number(fields, row_.death) && close_end(fields, row_.death);
+      case csv_column::size: return number(fields, row_.size);
+      case csv_column::alignment: return number(fields, row_.alignment);
+      case csv_column::offset: return number(fields, offset_);
+    }
+    return true;
+  }
+
+  bool number(const csv_fields& fields, std::uint64_t& out) {
+    const number_fault f = parse_number(fields.field(), out);
+    if (f == number_fault::none) return true;
+    return fail(f == number_fault::too_large ? csv_fault::number_too_large : csv_fault::not_a_number, fields.column(),
+                quoted(fields.field()) + std::string(describe(f)));
+  }
+
+  bool close_end(const csv_fields& fields, std::uint64_t& end) {
+    if (!header_.inclusive) return true;
+    if (end == ~std::uint64_t{0}) return fail(csv_fault::number_too_large, fields.column(), "the end is too late");
+    ++end;
+    return true;
+  }
+
+  bool add_row() {
+    csv_document& d = result_.document;
+    if (const auto defect = defect_of(row_)) return fail(csv_fault::bad_buffer, 1, std::string(describe(*defect)));
+    const auto at = static_cast<position>(d.content.buffers.size());
+    d.content.buffers.push_back(row_);
+    d.lines.push_back(lines_.number());
+    if (has(csv_column::offset)) d.offsets.push_back(offset_);
+    return read_gaps(at);
+  }
+
+  bool read_gaps(position at) {
+    std::size_t begin = 0;
+    while (begin < gaps_.size()) {
+      const std::size_t end = std::min(gaps_.find(' ', begin), gaps_.size());
+      if (end != begin && !read_gap(at, gaps_.substr(begin, end - begin), gaps_column_ + begin)) return false;
+      begin = end + 1;
+    }
+    return true;
+  }
+
+  bool read_gap(position at, std::string_view text, std::size_t column) {
+    gap g;
+    g.buffer = at;
+    if (!parse_gap(text, g))
+      return fail(csv_fault::bad_gap, column, quoted(text) + " is not a gap: begin-end or begin-end@low:high");
+    if (header_.inclusive && ++g.end == 0) return fail(csv_fault::number_too_large, column, "the end is too late");
+    const buffer& b = result_.document.content.buffers[at];
+    if (g.begin >= g.end || g.begin < b.birth || g.end > b.death)
+      return fail(csv_fault::bad_gap, column, std::string(describe(defect::gap_outside_life)));
+    if (g.low > g.high || g.high > b.size)
+      return fail(csv_fault::bad_gap, column, std::string(describe(defect::gap_window)));
+    result_.document.content.gaps.push_back(g);
+    return true;
+  }
+
+  /// What only shows once all rows are there: the same id twice, sums, overlapping gaps.
+  void check_content() {
+    const auto e = check(result_.document.content);
+    if (!e) return;
+    const csv_document& d = result_.document;
+    const bool known = e->buffer < d.content.buffers.size();
+    csv_error error{csv_fault::bad_buffer, known ? d.lines[e->buffer] : 1, 1, std::nullopt,
+                    std::string(describe(e->what))};
+    if (known) error.id = d.content.buffers[e->buffer].id;
+    result_.error = std::move(error);
+  }
+
+  csv_lines lines_;
+  csv_header header_;
+  csv_result result_;
+  std::optional<std::uint64_t> id_;
+  buffer row_;
+  std::uint64_t offset_ = 0;
+  std::string_view gaps_;
+  std::size_t gaps_column_ = 0;
+};
+
+}  // namespace detail
+
+/// Returns: the problem in `text`, or where and why it is malformed. Complexity: O(n log n).
+[[nodiscard]] inline csv_result parse_csv(std::string_view text) { return detail::csv_parser(text).run(); }
+
+/// Returns: the problem as CSV; with a layout that has an offset per buffer, also its offsets.
+[[nodiscard]] inline std::string format_csv(const problem& p, const layout* l = nullptr) {
+  const bool offsets = l != nullptr && l->offsets.size() == p.buffers.size();
+  std::string out = "id,lower,upper,size,alignment";
+  if (!p.gaps.empty()) out += ",gaps";
+  out += offsets ? ",offset\n" : "\n";
+  std::vector<std::string> gaps(p.gaps.empty() ? 0 : p.buffers.size());
+  for (const gap& g : p.gaps) gaps[g.buffer] += detail::format_gap(g, gaps[g.buffer].empty());
+  for (std::size_t i = 0; i < p.buffers.size(); ++i) {
+    const buffer& b = p.buffers[i];
+    for (const std::uint64_t n : {b.id, b.birth, b.death, b.size}) out += std::to_string(n) + ',';
+    out += std::to_string(b.alignment);
+    if (!p.gaps.empty()) out += ',' + gaps[i];
+    if (offsets) out += ',' + std::to_string(l->offsets[i]);
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI::plan

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The answer of the planner: an offset for every buffer, and how far the answer can be trusted to be the best.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/plan/problem.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::plan {
+
+/// What is known about a layout.
+enum class status {
+  optimal,     ///< No layout is lower.
+  feasible,    ///< Valid, within the capacity if one was given; a lower one may exist.
+  infeasible,  ///< No layout fits the capacity or the pools. Offsets are the best without the capacity, if any.
+  unknown,     ///< The budget ended before a fit was found or excluded. Offsets as for `infeasible`.
+  rejected     ///< The problem is malformed (see `check`). There are no offsets.
+};
+
+/// What the verdict `optimal` or `infeasible` rests on.
+enum class proof {
+  none,
+  pins,       ///< Pinned buffers collide, or lie above the capacity; or the highest of them sets the height.
+  load,       ///< The buffers live at one moment fill the height, or exceed the capacity.
+  exhaustion  ///< The search tried everything, remembering failed states by their full content.
+};
+
+[[nodiscard]] constexpr std::string_view name_of(status s) noexcept {
+  switch (s) {
+    case status::optimal: return "optimal";
+    case status::feasible: return "feasible";
+    case status::infeasible: return "infeasible";
+    case status::unknown: return "unknown";
+    case status::rejected: return "rejected";
+  }
+  return "status";
+}
+
+[[nodiscard]] constexpr std::string_view name_of(proof p) noexcept {
+  switch (p) {
+    case proof::none: return "none";
+    case proof::pins: return "pins";
+    case proof::load: return "load";
+    case proof::exhaustion: return "exhaustion";
+  }
+  return "proof";
+}
+
+/// What the planner did.
+struct statistics {
+  std::uint64_t nodes = 0;          ///< States the exact search expanded.
+  std::uint64_t table_hits = 0;     ///< States it knew to have failed.
+  std::uint64_t greedy_height = 0;  ///< The best height before the exact search.
+  std::uint32_t partitions = 0;     ///< Parts of the problem that share no moment.
+  std::uint32_t sections = 0;       ///< Maximal sets of buffers live together.
+  std::uint32_t windows = 0;        ///< Bottleneck windows tried on large problems.
+};
+
+/// A plan. `offsets[i]` belongs to `problem::buffers[i]`. There are no offsets if the problem is rejected, if pins
+/// collide, or if nothing was found to fit the pools.
+struct layout {
+  std::vector<std::uint64_t> offsets;
+  std::vector<std::uint32_t> pools;  ///< The pool of each buffer; empty if the problem has no pools.
+  std::uint64_t height = 0;          ///< Bytes needed: the greatest end of a buffer (over all pools).
+  std::uint64_t lower_bound = 0;     ///< No layout is lower than this.
+  plan::status status = plan::status::unknown;
+  plan::proof proof = plan::proof::none;
+  std::uint64_t peak_moment = 0;    ///< A moment that forces the load bound ...
+  std::vector<position> peak_live;  ///< ... and the buffers live then.
+  statistics stats;
+
+  [[nodiscard]] bool optimal() const noexcept { return status == plan::status::optimal; }
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::plan

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a caller may ask of the planner beside the problem itself.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/plan/layout.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::plan {
+
+/// How hard to try when no budget is given.
+enum class effort {
+  fast,      ///< Greedy placement in a few orders.
+  balanced,  ///< Then a bounded exact search.
+  exact      ///< Then an exact search without end: give it a budget, or a stop flag.
+};
+
+/// Where the planner stands.
+struct progress {
+  std::uint64_t height = 0;       ///< Of the best layout so far.
+  std::uint64_t lower_bound = 0;  ///< Proved so far.
+  std::uint64_t nodes = 0;
+};
+
+/// Defaults plan for the least height with bounded work, the same on every machine and in every run.
+struct options {
+  plan::effort effort = plan::effort::balanced;
+  std::uint64_t nodes = 0;                  ///< States the exact search may expand; 0: what the effort implies.
+  std::chrono::nanoseconds time{0};         ///< Wall-clock budget; 0: none. With one, results may vary.
+  std::optional<std::uint64_t> capacity{};  ///< Decide whether this many bytes suffice, and stop at the first fit.
+  std::uint64_t base_alignment = 1;         ///< Every offset is a multiple of this power of two.
+  std::uint64_t seed = 0;                   ///< Not 0: adds one shuffled order, drawn from the seed.
+  const layout* previous = nullptr;         ///< Keep offsets of this layout where that costs no height.
+  const std::atomic<bool>* stop = nullptr;  ///< Set by another thread or a signal: return the best so far.
+  std::function<void(const progress&)> on_progress{};  ///< Called when a better layout or bound is found.
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::plan

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Lowers the placement of one part by exact searches at ever closer capacities.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/plan/board_shape.hpp>
+#include <ashlar/plan/budget.hpp>
+#include <ashlar/plan/first_fit.hpp>
+#include <ashlar/plan/layout.hpp>
+#include <ashlar/plan/model.hpp>
+#include <ashlar/plan/valley_search.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::plan {
+
+/// The best known of one part: no placement is lower than `bound`.
+struct interval {
+  placement best;
+  std::uint64_t bound = 0;
+  bool by_search = false;  ///< The bound was raised by exhausting a search.
+};
+
+/// Searches one part. The board is built once.
+class refiner {
+public:
+  /// Expects: every piece of `m` has `low == 0`; pinned items do not collide.
+  explicit refiner(const model& m) : model_(m), shape_(valley::make_board_shape(m)) {}
+
+  /// Effects: tries one capacity. On a fit `x.best` improves; on exhaustion `x.bound` rises above the capacity.
+  valley::verdict attempt(interval& x, std::uint64_t capacity, std::uint64_t nodes, budget& allowance,
+                          statistics& stats) {
+    budget slice = allowance.slice(nodes);
+    valley::search search(shape_, capacity, slice);
+    const valley::verdict v = search.run();
+    allowance.charge(slice);
+    stats.nodes += slice.spent();
+    stats.table_hits += search.table_hits();
+    if (v == valley::verdict::fits) x.best = extract(search);
+    if (v == valley::verdict::fails) {
+      x.bound = std::max(x.bound, capacity + step());
+      x.by_search = true;
+    }
+    return v;
+  }
+
+  /// Effects: closes in on the least height, but no lower than `goal`, in rounds of doubling budgets: first the bound
+  /// itself, which is met more often than not, then halving the distance.
+  template <class Report>
+  void descend(interval& x, std::uint64_t goal, budget& allowance, statistics& stats, Report report) {
+    std::uint64_t nodes = 64 * (shape_.figures.size() + 16);
+    for (; unsettled(x, goal) && !allowance.exhausted(); nodes *= 2) {
+      std::uint64_t low = std::max(x.bound, goal);
+      while (low < x.best.height && !allowance.exhausted()) {
+        const valley::verdict v = attempt(x, low, nodes, allowance, stats);
+        report(x);
+        if (v == valley::verdict::fits) break;
+        const std::uint64_t next = std::max(low + step(), low + (x.best.height - low) / 2 / step() * step());
+        low = v == valley::verdict::fails ? std::max(low + step(), x.bound) : next;
+      }
+    }
+  }
+
+private:
+  [[nodiscard]] static bool unsettled(const interval& x, std::uint64_t goal) noexcept {
+    return x.best.height > std::max(x.bound, goal);
+  }
+
+  /// Heights lie this far apart at least.
+  [[nodiscard]] std::uint64_t step() const noexcept {
+    const bool padded = std::any_of(shape_.figures.begin(), shape_.figures.end(),
+                                    [](const valley::figure& f) { return f.padding != 0; });
+    return padded ? 1 : static_cast<std::uint64_t>(shape_.unit);
+  }
+
+  [[nodiscard]] placement extract(const valley::search& search) const {
+    placement p;
+    p.offsets.assign(model_.items.size(), 0);
+    for (std::uint32_t f = 0; f < shape_.figures.size(); ++f) p.offsets[shape_.figures[f].origin] = search.offset(f);
+    for (std::size_t i = 0; i < model_.items.size(); ++i) {
+      if (model_.items[i].pin != unpinned) p.offsets[i] = model_.items[i].pin;
+      p.height = std::max(p.height, p.offsets[i] + model_.items[i].size);
+    }
+    return p;
+  }
+
+  const model& model_;
+  valley::board_shape shape_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::plan

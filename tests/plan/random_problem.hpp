@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Random small problems, an O(n^2) validator and an exhaustive search: the judges of the planner's tests.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include <ashlar/plan/layout.hpp>
+#include <ashlar/plan/portfolio.hpp>
+#include <ashlar/plan/problem.hpp>
+
+namespace ashlar::tests {
+
+inline plan::problem random_problem(plan::splitmix& random, std::size_t most, std::uint64_t times, std::uint64_t sizes,
+                                    bool aligned = false) {
+  plan::problem p;
+  const std::size_t count = 1 + random.below(most);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t birth = random.below(times);
+    const std::uint64_t death = birth + 1 + random.below(times - birth);
+    const std::uint64_t alignment = aligned ? std::uint64_t{1} << random.below(3) : 1;
+    p.buffers.push_back(plan::buffer::half_open(i, 1 + random.below(sizes), birth, death, alignment));
+  }
+  return p;
+}
+
+/// Whether two buffers of one address space must not share bytes at the given offsets, gap by gap.
+inline bool collide(const plan::problem& p, plan::position a, plan::position b, std::uint64_t at_a,
+                    std::uint64_t at_b) {
+  const plan::buffer& x = p.buffers[a];
+  const plan::buffer& y = p.buffers[b];
+  const auto window = [&](plan::position i, std::uint64_t t) {
+    for (const plan::gap& g : p.gaps)
+      if (g.buffer == i && g.begin <= t && t < g.end) return std::pair{g.low, g.high};
+    return std::pair{std::uint64_t{0}, p.buffers[i].size};
+  };
+  for (std::uint64_t t = std::max(x.birth, y.birth); t < std::min(x.death, y.death); ++t) {
+    const auto [la, ha] = window(a, t);
+    const auto [lb, hb] = window(b, t);
+    if (la < ha && lb < hb && at_a + la < at_b + hb && at_b + lb < at_a + ha) return true;
+  }
+  for (const plan::pair& q : p.apart)
+    if (((q.first == a && q.second == b) || (q.first == b && q.second == a)) && at_a < at_b + y.size &&
+        at_b < at_a + x.size)
+      return true;
+  return false;
+}
+
+/// Places buffers in every order of ascending offsets, each as low as it goes: an optimal layout in which none can be
+/// lowered that way is among them.
+/// Problems without pins and aliases, whose gap windows start at zero, only.
+class exhaustive {
+public:
+  explicit exhaustive(const plan::problem& p) : p_(p), offsets_(p.buffers.size()), placed_(p.buffers.size()) {
+    for (const plan::buffer& b : p.buffers) best_ += b.size + b.alignment;
+  }
+
+  std::uint64_t optimum() {
+    descend(0, 0, 0);
+    return best_;
+  }
+
+private:
+  std::uint64_t lowest(plan::position i) const {
+    std::uint64_t at = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      const std::uint64_t a = p_.buffers[i].alignment;
+      at = (at + a - 1) / a * a;
+      for (plan::position j = 0; j < placed_.size(); ++j)
+        if (placed_[j] && collide(p_, i, j, at, offsets_[j])) {
+          ++at;
+          moved = true;
+        }
+    }
+    return at;
+  }
+
+  void descend(std::size_t depth, std::uint64_t height, std::uint64_t from) {
+    if (height >= best_) return;
+    if (depth == placed_.size()) {
+      best_ = height;
+      return;
+    }
+    for (plan::position i = 0; i < placed_.size(); ++i) {
+      if (placed_[i]) continue;
+      offsets_[i] = lowest(i);
+      if (offsets_[i] < from) continue;
+      placed_[i] = true;
+      descend(depth + 1, std::max(height, offsets_[i] + p_.buffers[i].size), offsets_[i]);
+      placed_[i] = false;
+    }
+  }
+
+  const plan::problem& p_;
+  std::vector<std::uint64_t> offsets_;
+  std::vector<bool> placed_;
+  std::uint64_t best_ = 1;
+};
+
+/// The plainest validator there is: every pair.
+inline bool valid(const plan::problem& p, const plan::layout& l) {
+  if (l.offsets.size() != p.buffers.size()) return false;
+  for (plan::position i = 0; i < p.buffers.size(); ++i) {
+    if (l.offsets[i] % p.buffers[i].alignment != 0 || l.offsets[i] + p.buffers[i].size > l.height) return false;
+    for (plan::position j = 0; j < i; ++j)
+      if (collide(p, i, j, l.offsets[i], l.offsets[j])) return false;
+  }
+  return true;
+}
+
+}  // namespace ashlar::tests
