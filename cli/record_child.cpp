@@ -23,13 +23,14 @@ void pass_on(int signal) {
 }
 
 /// Ctrl-C goes to the whole process group: the program decides what it means, the recorder waits. Other requests to end
-/// come to the recorder alone, which passes them on. The program starts with the signals as the recorder found them.
+/// come to the recorder alone, which passes them on. A child that ends must not be ignored, or nobody could say how it
+/// ended. The program starts with the signals as the recorder found them.
 class signals_for_child {
 public:
   signals_for_child() {
     for (int i = 0; i < count; ++i) {
       struct sigaction action{};
-      action.sa_handler = i < 2 ? SIG_IGN : pass_on;
+      action.sa_handler = handlers[i];
       sigaction(signals[i], &action, &before_[i]);
     }
   }
@@ -42,8 +43,9 @@ public:
   }
 
 private:
-  static constexpr int count = 4;
-  static constexpr int signals[count] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+  static constexpr int count = 5;
+  static constexpr int signals[count] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD};
+  static inline const sighandler_t handlers[count] = {SIG_IGN, SIG_IGN, pass_on, pass_on, SIG_DFL};
   struct sigaction before_[count];
 };
 

@@ -157,14 +157,17 @@ void write_end() noexcept {
 
 }  // namespace
 
-inside_recorder::inside_recorder() noexcept : log_(self.log), errno_(errno) {
+// A thread must not be cancelled in a system call of the recorder: the program's malloc has none.
+inside_recorder::inside_recorder() noexcept : log_(self.log), errno_(errno), was_busy_(self.busy) {
   self.log = nullptr;
   self.busy = true;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
 }
 
 inside_recorder::~inside_recorder() {
+  pthread_setcancelstate(cancel_state_, nullptr);
   self.log = log_;
-  self.busy = false;
+  self.busy = was_busy_;
   errno = errno_;
 }
 

@@ -35,6 +35,8 @@ public:
 private:
   thread_log* log_;
   int errno_;
+  int cancel_state_ = 0;
+  bool was_busy_;
 };
 
 /// Effects: notes `r` for a thread without a log: gives it one, or notes nothing.

@@ -16,6 +16,9 @@ namespace ashlar::recorder {
 /// What a kill may cost per thread, and what is compressed together.
 inline constexpr std::uint32_t log_records = 4096;
 
+/// Room for the allocations of signal handlers that interrupt a thread between filling its log and writing it.
+inline constexpr std::uint32_t spare_records = 16;
+
 /// The owner appends without a lock. Whoever writes records to the file, be it the owner or the thread that ends the
 /// process, holds `lock` and moves `written`.
 struct thread_log {
@@ -27,14 +30,14 @@ struct thread_log {
   std::uint64_t last_time = 0;  ///< Of its last record in the file.
   thread_log* next = nullptr;   ///< Of all logs; they are recycled, never given back.
   bool in_use = false;
-  trace::record records[log_records];
+  trace::record records[log_records + spare_records];
 
   /// Effects: keeps `r`. Returns: whether the log is full now.
   [[nodiscard]] ASHLAR_INLINE bool append(const trace::record& r) noexcept {
     const std::uint32_t n = count.load(std::memory_order_relaxed);
     records[n] = r;
     count.store(n + 1, std::memory_order_release);  // pairs with the acquire in unwritten()
-    return n + 1 == log_records;
+    return n + 1 >= log_records;
   }
 
   [[nodiscard]] std::span<const trace::record> unwritten() const noexcept {

@@ -182,6 +182,13 @@ TEST_F(record, threads_lose_nothing_not_even_in_their_last_destructors) {
   EXPECT_EQ(seen.size(), 5U);
 }
 
+TEST_F(record, a_cancelled_thread_loses_nothing) {
+  ASSERT_EQ(record_victim("cancelled"), 0) << output();
+  const recording r(file());
+  EXPECT_EQ(r.count_ended(90'001), 20'000U);
+  EXPECT_EQ(r.count_ended(90'002), 20'000U);
+}
+
 TEST_F(record, thread_specific_destructors_may_allocate_in_every_round) {
   ASSERT_EQ(record_victim("keys"), 0) << output();
   const recording r(file());
@@ -217,6 +224,11 @@ TEST_F(record, a_wrapper_leaves_the_name_to_the_program_it_becomes) {
   EXPECT_EQ(r.count(operation::malloc_, 42'001), 0U);
   EXPECT_EQ(r.count(operation::malloc_, 10'001), 1U);
   EXPECT_TRUE(other_traces().empty());
+}
+
+TEST_F(record, passes_the_exit_status_on_where_the_end_of_children_is_ignored) {
+  EXPECT_EQ(shell("trap '' CHLD; exec " ASHLAR_COMMAND " record -q -o " + file() + " -- sh -c 'exit 9'"), 9)
+      << output();
 }
 
 TEST_F(record, a_killed_program_leaves_whole_chunks) {

@@ -234,6 +234,21 @@ int churn(const char*) {
   return 0;
 }
 
+/// A thread that is cancelled while it allocates ends where it asks to, not inside malloc.
+int cancelled(const char*) {
+  const auto work = [](void*) -> void* {
+    pthread_cancel(pthread_self());
+    for (int i = 0; i < 20'000; ++i) free(keep(malloc(90'001)));
+    pthread_testcancel();
+    return nullptr;
+  };
+  pthread_t thread;
+  void* result = nullptr;
+  if (pthread_create(&thread, nullptr, work, nullptr) != 0 || pthread_join(thread, &result) != 0) return 1;
+  for (int i = 0; i < 20'000; ++i) free(keep(malloc(90'002)));
+  return result == PTHREAD_CANCELED ? 0 : 1;
+}
+
 /// For measuring: a long list, two thirds of it erased, half as much appended again.
 int lists(const char*) {
   std::list<int> l;
@@ -272,6 +287,7 @@ int main(int argc, char** argv) {
                                                           {"asks_loader", asks_loader},
                                                           {"marks", marks},
                                                           {"stacks", stacks},
+                                                          {"cancelled", cancelled},
                                                           {"churn", churn},
                                                           {"lists", lists}};
   const auto mode = modes.find(argc > 1 ? argv[1] : "");

@@ -18,6 +18,13 @@ class basic_pages;
 using pages = basic_pages<>;
 }  // namespace os
 
+namespace plan {
+struct buffer;
+struct problem;
+struct options;
+struct layout;
+}  // namespace plan
+
 struct fresh_plain;
 struct fresh_populated;
 struct fresh_huge;
@@ -37,6 +44,9 @@ class block_pool;
 template <std::size_t CellBytes, std::size_t CellAlignment = natural_alignment(CellBytes),
           resource Upstream = page_resource>
 class fixed_block_pool;
+
+template <class Layout>
+class static_arena;
 
 template <resource R>
 class statistics;

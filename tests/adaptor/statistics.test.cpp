@@ -139,6 +139,13 @@ TEST(statistics, counts_as_an_oracle_does) {
   EXPECT_GT(counted.counters().failures, 0u);
 }
 
+TEST(statistics, owns_a_resource_that_cannot_move) {
+  statistics<ashlar::block_pool<>> pool(ashlar::block_pool_options{.cell_bytes = 24});
+  void* const cell = pool.allocate(24, 8);
+  EXPECT_EQ(pool.upstream_resource().live(), pool.counters().live_blocks);
+  pool.deallocate(cell, 24, 8);
+}
+
 TEST(statistics, counts_a_failure_by_exception_and_by_null) {
   statistics<ashlar::null_resource> counted;
   EXPECT_EQ(counted.try_allocate(10, 1), nullptr);

@@ -27,9 +27,20 @@ static_assert(ashlar::checking::fast < ashlar::checking::checked);
 static_assert(ashlar::checking::checked < ashlar::checking::hardened);
 static_assert(std::is_same_v<ashlar::checking, ashlar::ASHLAR_ABI::checking>);
 
-TEST(config, abi_name_tells_version_and_level) {
+constexpr std::string_view marks_name() {
+#if defined(ASHLAR_ASAN)
+  return "_asan";
+#elif defined(ASHLAR_VALGRIND)
+  return "_valgrind";
+#else
+  return "";
+#endif
+}
+
+TEST(config, abi_name_tells_all_that_changes_the_code) {
   const std::string version = std::to_string(ASHLAR_VERSION_MAJOR) + "_" + std::to_string(ASHLAR_VERSION_MINOR);
-  EXPECT_EQ(abi_name, "v" + version + "_" + std::string(level_name()));
+  const std::string throws = ASHLAR_HAS_EXCEPTIONS != 0 ? "" : "_noexcept";
+  EXPECT_EQ(abi_name, "v" + version + "_" + std::string(level_name()) + std::string(marks_name()) + throws);
 }
 
 TEST(config, level_is_the_one_asked_for) { EXPECT_EQ(static_cast<int>(ashlar::checking_level), ASHLAR_CHECKING); }

@@ -185,10 +185,13 @@ TEST_F(pages_on_a_model, a_reservation_backs_off_by_halves) {
   }
 }
 
-TEST_F(pages_on_a_model, a_reservation_gives_up_below_its_least) {
+TEST_F(pages_on_a_model, a_reservation_gives_up_after_its_least) {
   system_.most_pages = 10;
-  EXPECT_EQ(model_pages::reserve_up_to(64 * page, 9 * page, page), block{});
-  EXPECT_EQ(system_.calls, "mmm");
+  EXPECT_EQ(model_pages::reserve_up_to(64 * page, 11 * page, page), block{});
+  EXPECT_EQ(system_.calls, "mmmm");
+  const block least = model_pages::reserve_up_to(64 * page, 9 * page, page);
+  EXPECT_EQ(least.size, 9 * page);
+  model_pages::release(least.data, least.size);
   EXPECT_EQ(model_pages::reserve_up_to(64 * page, 8 * page, page).size, 8 * page);
   system_.most_pages = 0;
   EXPECT_EQ(model_pages::reserve_up_to(64 * page, 0, page), block{});

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include <ashlar/base/config.hpp>
@@ -28,13 +30,15 @@ struct allocation_counters {
   [[nodiscard]] friend bool operator==(const allocation_counters&, const allocation_counters&) noexcept = default;
 };
 
-/// Owns `R` and behaves as it does. Has the refinements of `R`, except that a block must come back with its size.
-/// Thread safety: none.
+/// Owns an `R`, made from the arguments, and behaves as it does. Has the refinements of `R`, except that a block must
+/// come back with its size. Thread safety: none.
 template <resource R>
 class statistics {
 public:
   statistics() = default;
-  explicit statistics(R upstream) : upstream_(std::move(upstream)) {}
+  template <class... Args>
+    requires(std::constructible_from<R, Args...> && !(std::same_as<std::remove_cvref_t<Args>, statistics> && ...))
+  explicit statistics(Args&&... args) : upstream_(std::forward<Args>(args)...) {}
 
   /// As `R::allocate`.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {

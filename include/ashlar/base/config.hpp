@@ -16,15 +16,45 @@
 #endif
 #endif
 
+// Which tool is told what memory is live (base/poison.hpp).
+#if defined(__SANITIZE_ADDRESS__)
+#define ASHLAR_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASHLAR_ASAN 1
+#endif
+#endif
+#if !defined(ASHLAR_ASAN) && !defined(NDEBUG)
+#if __has_include(<valgrind/memcheck.h>)
+#define ASHLAR_VALGRIND 1
+#endif
+#endif
+
+// The inline namespace names all that changes the code, so that what differs cannot be mixed up by the linker.
 #if ASHLAR_CHECKING == 0
-#define ASHLAR_ABI v0_1_fast
+#define ASHLAR_ABI_LEVEL fast
 #elif ASHLAR_CHECKING == 1
-#define ASHLAR_ABI v0_1_checked
+#define ASHLAR_ABI_LEVEL checked
 #elif ASHLAR_CHECKING == 2
-#define ASHLAR_ABI v0_1_hardened
+#define ASHLAR_ABI_LEVEL hardened
 #else
 #error "ASHLAR_CHECKING is 0 (fast), 1 (checked) or 2 (hardened)"
 #endif
+#if defined(ASHLAR_ASAN)
+#define ASHLAR_ABI_MARKS _asan
+#elif defined(ASHLAR_VALGRIND)
+#define ASHLAR_ABI_MARKS _valgrind
+#else
+#define ASHLAR_ABI_MARKS
+#endif
+#if defined(__cpp_exceptions)
+#define ASHLAR_ABI_THROWS
+#else
+#define ASHLAR_ABI_THROWS _noexcept
+#endif
+#define ASHLAR_ABI_JOIN(level, marks, throws) v0_1_##level##marks##throws
+#define ASHLAR_ABI_NAME(level, marks, throws) ASHLAR_ABI_JOIN(level, marks, throws)
+#define ASHLAR_ABI ASHLAR_ABI_NAME(ASHLAR_ABI_LEVEL, ASHLAR_ABI_MARKS, ASHLAR_ABI_THROWS)
 
 // Where exceptions are off, nothing is thrown and so nothing is caught: memory that has run out ends in the
 // out-of-memory handler.

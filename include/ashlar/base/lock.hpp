@@ -39,11 +39,11 @@ public:
   ASHLAR_INLINE void unlock() noexcept { held_.store(false, std::memory_order_release); }
 
 private:
-  static constexpr int spins_before_yield = 64;
+  static constexpr unsigned spins_before_yield = 64;
 
   ASHLAR_COLD void wait() noexcept {
     do {
-      for (int spin = 0; held_.load(std::memory_order_relaxed); ++spin)
+      for (unsigned spin = 0; held_.load(std::memory_order_relaxed); ++spin)
         if (spin >= spins_before_yield) std::this_thread::yield();
     } while (!try_lock());
   }

@@ -7,19 +7,10 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ASHLAR_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ASHLAR_ASAN 1
-#endif
-#endif
-
 #if defined(ASHLAR_ASAN)
 #include <sanitizer/asan_interface.h>
-#elif __has_include(<valgrind/memcheck.h>) && !defined(NDEBUG)
+#elif defined(ASHLAR_VALGRIND)
 #include <valgrind/memcheck.h>
-#define ASHLAR_VALGRIND 1
 #endif
 
 namespace ashlar::inline ASHLAR_ABI {

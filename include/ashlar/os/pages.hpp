@@ -2,6 +2,7 @@
 // Memory from the operating system in whole pages, at any alignment: reserve, commit, decommit, release.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 
@@ -36,8 +37,11 @@ public:
   /// Returns: as much address space as can be had, at most `most`; the wish is halved until it is granted or falls
   /// below `least`. Empty if even that is refused (as under `RLIMIT_AS`).
   [[nodiscard]] static block reserve_up_to(std::size_t most, std::size_t least, std::size_t alignment) noexcept {
-    for (std::size_t wish = most; wish >= least && wish != 0; wish = align_down(wish / 2, page_bytes()))
+    for (std::size_t wish = most; wish != 0 && wish >= least;) {
       if (void* const p = reserve(wish, alignment)) return {p, wish};
+      const std::size_t half = align_down(wish / 2, page_bytes());
+      wish = wish == least ? 0 : std::max(half, least);
+    }
     return {};
   }
 

@@ -35,9 +35,9 @@ struct pool_limits {
 ///   allocate   <- [ front ] <- [ word: up to 64 cells of one bitmap word ] <- [ bitmaps ] <- new slab <- upstream
 ///
 /// A cell costs its own bytes and one bit. The front takes as many cells as were handed out of words since it last
-/// overflowed, and at most 64 KiB of them; when it overflows the program is freeing in bulk, so the front is emptied
-/// into the bitmaps and the frees that follow set bits only: dead cells are not written, and empty slabs are seen.
-/// Invariant: `live() == set.taken() - cells in word - cells in front`; `front holds granted_ - room_` cells.
+/// overflowed, and at most 64 KiB of them, none larger; when it overflows the program is freeing in bulk, so the front
+/// is emptied into the bitmaps and the frees that follow set bits only: dead cells are not written, and empty slabs are
+/// seen. Invariant: `live() == set.taken() - cells in word - cells in front`; `front holds granted_ - room_` cells.
 ///
 /// Hot path: `allocate` is a load, a predictable branch, two loads and three stores.
 /// Thread safety: none. Nothing is allocated before the first `allocate` or `reserve`.
@@ -51,7 +51,8 @@ public:
   basic_block_pool& operator=(const basic_block_pool&) = delete;
   constexpr ~basic_block_pool() { release(); }
 
-  /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised.
+  /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised; a cell smaller
+  /// than a pointer is searched for in its slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
     if (void* const cell = take_ready(); ASHLAR_LIKELY(cell != nullptr)) return cell;
     return allocate_cold();
@@ -112,7 +113,10 @@ public:
     std::size_t bytes = 0;
     const bool fits_memory = checked_mul(cells, cell_bytes(), bytes) && bytes <= max_block_bytes;
     if (!fits_memory || cells > limits_.max_cells) throw_bad_alloc(bytes, geometry().cell_alignment());
-    while (set_.capacity() < cells) add_slab(upstream_.allocate(slab_bytes(), slab_bytes()));
+    while (set_.capacity() < cells) {
+      add_slab(upstream_.allocate(slab_bytes(), slab_bytes()));
+      reserved_ = std::max(reserved_, std::min(cells, set_.capacity()));
+    }
     reserved_ = std::max(reserved_, cells);
   }
 
@@ -127,7 +131,7 @@ public:
     return (before - set_.slabs()) * slab_bytes();
   }
 
-  /// Effects: takes all cells back, live or not, and gives all slabs back.
+  /// Effects: takes all cells back, live or not, and gives all slabs back. Larger blocks stay the upstream's.
   void release() noexcept {
     set_.for_each([this](slab& each) { give_memory_back(each); });
     set_.clear();
@@ -173,7 +177,7 @@ private:
   // Where misuse is looked for, a free cell must be known by its bit at once, so no cell rests in the front.
   [[nodiscard]] constexpr std::size_t front_limit() const noexcept {
     if (checking_level >= checking::checked || marks_memory || cell_bytes() < free_list::link_bytes) return 0;
-    return std::max(front_bytes / cell_bytes(), std::size_t{64});
+    return front_bytes / cell_bytes();
   }
 
   [[nodiscard]] std::size_t in_front() const noexcept { return granted_ - room_; }
@@ -201,18 +205,18 @@ private:
 
   [[nodiscard]] ASHLAR_COLD void* allocate_cold() {
     if (set_.taken() >= limits_.max_cells) throw_bad_alloc(cell_bytes(), geometry().cell_alignment());
-    if (!set_.has_free()) add_slab(upstream_.allocate(slab_bytes(), slab_bytes()));
-    return refill();
+    if (set_.has_free()) return refill();
+    add_slab(upstream_.allocate(slab_bytes(), slab_bytes()));
+    return allocate();  // from the start: the upstream may have used this pool meanwhile
   }
 
   [[nodiscard]] ASHLAR_COLD void* try_allocate_cold() noexcept {
     if (set_.taken() >= limits_.max_cells) return nullptr;
-    if (!set_.has_free()) {
-      void* const memory = try_allocate_from(upstream_, slab_bytes(), slab_bytes());
-      if (memory == nullptr) return nullptr;
-      add_slab(memory);
-    }
-    return refill();
+    if (set_.has_free()) return refill();
+    void* const memory = try_allocate_from(upstream_, slab_bytes(), slab_bytes());
+    if (memory == nullptr) return nullptr;
+    add_slab(memory);
+    return try_allocate();  // from the start: the upstream may have used this pool meanwhile
   }
 
   // Expects: front and word are empty, some slab has a free cell, fewer than `max_cells` are live.
@@ -223,6 +227,7 @@ private:
   }
 
   void add_slab(void* memory) noexcept {
+    ASHLAR_EXPECTS(is_aligned(memory, slab_bytes()), "the upstream did not align a slab to its size");
     auto* const start = static_cast<std::byte*>(memory);
     if constexpr (prefaulting_resource<Upstream>)
       if (set_.slabs() >= prefault_from_slabs) upstream_.prefault(start, slab_bytes());
@@ -296,8 +301,8 @@ private:
 
   [[nodiscard]] bool is_in_word(const void* cell) const noexcept {
     if (word_.mask == 0) return false;
-    const std::uintptr_t offset = address_of(cell) - address_of(word_.base);
-    return offset < cell_offset(64) && ((word_.mask >> (offset / cell_bytes())) & 1) != 0;
+    const std::uintptr_t index = (address_of(cell) - address_of(word_.base)) / cell_bytes();
+    return index < 64 && ((word_.mask >> index) & 1) != 0;
   }
 
   [[noreturn]] ASHLAR_COLD void report_free(fault kind, const char* what, const void* cell) const noexcept {

@@ -30,7 +30,7 @@ struct block_pool_options {
 
 /// Returns: a slab size for cells of `cell_bytes`. 256 KiB is where the system calls of growing and shrinking stop
 /// mattering (bench/fresh_memory) and nodes of a tree still spread over the cache sets (bench/node_containers). Cells
-/// below a pointer have smaller slabs, whose bitmap a small pool can afford; large ones have room for 8 at least.
+/// below a pointer have smaller slabs, whose bitmap a small pool can afford; large ones have room for 7 at least.
 [[nodiscard]] constexpr std::size_t default_slab_bytes(std::size_t cell_bytes) noexcept {
   if (cell_bytes < sizeof(void*)) return 64 * 1024;
   return std::max(std::size_t{256} * 1024, std::bit_ceil(8 * cell_bytes));

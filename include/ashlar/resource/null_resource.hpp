@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
@@ -15,10 +16,15 @@ namespace ashlar::inline ASHLAR_ABI {
 class null_resource {
 public:
   /// Throws: `std::bad_alloc`, always.
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) { throw_bad_alloc(bytes, alignment); }
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    return allocate_or_throw(*this, bytes, alignment);
+  }
 
-  /// Returns: null, always.
-  [[nodiscard]] void* try_allocate(std::size_t /*bytes*/, std::size_t /*alignment*/) noexcept { return nullptr; }
+  /// Returns: null, always. Expects: `alignment` is a power of two.
+  [[nodiscard]] void* try_allocate(std::size_t /*bytes*/, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    return nullptr;
+  }
 
   /// Expects: never called, since nothing was allocated.
   void deallocate(void* p, std::size_t bytes, std::size_t /*alignment*/) noexcept {

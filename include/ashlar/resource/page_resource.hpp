@@ -40,6 +40,7 @@ struct fresh_huge {
   static void* map(std::size_t bytes, std::size_t alignment) noexcept {
     const bool large = bytes >= huge_bytes;
     void* const p = Pages::map(bytes, large && alignment < huge_bytes ? huge_bytes : alignment);
+    if (p == nullptr && large) return Pages::map(bytes, alignment);  // there may be room for small pages
     if (p != nullptr && large) Pages::advise_huge(p, bytes);
     return p;
   }

@@ -52,6 +52,7 @@ private:
   [[nodiscard]] static const char* refuse(const std::string& path) {
     std::error_code error;
     const auto status = std::filesystem::status(path, error);
+    if (error == std::errc::permission_denied) return "permission denied";
     if (!std::filesystem::exists(status)) return "no such file";
     if (std::filesystem::is_directory(status)) return "is a directory";
     return std::filesystem::is_regular_file(status) ? nullptr : "is not a regular file";
