@@ -10,7 +10,6 @@
 #include <memory_resource>
 #include <new>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -382,55 +381,6 @@ TEST(basic_block_pool_death, a_pointer_into_a_cell_is_misaligned) {
   auto* const cell = static_cast<std::byte*>(pool.allocate());
   for (const std::size_t offset : {1u, 8u, 16u, 31u})
     ASHLAR_EXPECT_DEATH(pool.deallocate(cell + offset), misaligned_free);
-}
-
-// An upstream that uses the pool it serves, as a new_handler that frees some of the program's objects would.
-struct meddling_upstream {
-  std::function<void()> meddle;
-
-  void* allocate(std::size_t bytes, std::size_t alignment) {
-    if (meddle) std::exchange(meddle, nullptr)();
-    return upstream.allocate(bytes, alignment);
-  }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    upstream.deallocate(p, bytes, alignment);
-  }
-  bool operator==(const meddling_upstream& other) const noexcept { return this == &other; }
-
-  counting_resource<> upstream;
-};
-
-TEST(basic_block_pool, may_be_used_by_its_upstream_meanwhile) {
-  meddling_upstream upstream;
-  block_pool<resource_ref<meddling_upstream>> pool({.cell_bytes = 24, .slab_bytes = 1024}, upstream);
-  std::vector<void*> cells = take_whole_slabs(pool, 100);
-  const std::size_t before = cells.size();
-  void* nested = nullptr;
-  upstream.meddle = [&] {
-    for (int i = 0; i < 10; ++i) pool.deallocate(cells.back()), cells.pop_back();
-    nested = pool.allocate();
-  };
-  void* const cell = pool.allocate();
-  EXPECT_NE(cell, nested);
-  EXPECT_EQ(pool.live(), before - 10 + 2);
-  EXPECT_TRUE(pool.invariant());
-}
-
-TEST(basic_block_pool, stays_bounded_when_its_upstream_uses_it) {
-  meddling_upstream upstream;
-  block_pool<resource_ref<meddling_upstream>> pool({.cell_bytes = 24, .slab_bytes = 1024, .max_cells = 1}, upstream);
-  void* nested = nullptr;
-  upstream.meddle = [&] { nested = pool.try_allocate(); };
-  EXPECT_EQ(pool.try_allocate() == nullptr, nested != nullptr);
-  EXPECT_EQ(pool.live(), 1u);
-  EXPECT_TRUE(pool.invariant());
-}
-
-TEST(basic_block_pool, large_cells_do_not_rest_in_front) {
-  counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 1 << 20, .spare_slabs = 0}, upstream);
-  for (void* const cell : take(pool, 64)) pool.deallocate(cell);
-  EXPECT_LE(pool.slabs(), 1u);  // the one whose last cells nobody has had yet
 }
 
 }  // namespace

@@ -4,9 +4,12 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -24,6 +27,7 @@ namespace {
 
 using ashlar::block_pool;
 using ashlar::block_pool_options;
+using ashlar::resource_ref;
 using ashlar_test::counting_resource;
 using upstream_ref = ashlar::resource_ref<counting_resource<>>;
 using pool_type = block_pool<upstream_ref>;
@@ -206,6 +210,60 @@ TEST(block_pool_death, a_wrong_layout_is_misuse_at_every_level) {
   };
   for (const bad_options& bad : table)
     ASHLAR_EXPECT_DEATH(static_cast<void>(block_pool<>(bad.options)), std::string("ashlar: precondition: ") + bad.what);
+}
+
+// An upstream that uses the pool it serves, as a new_handler that frees some of the program's objects would.
+struct meddling_upstream {
+  std::function<void()> meddle;
+
+  void* allocate(std::size_t bytes, std::size_t alignment) {
+    if (meddle) std::exchange(meddle, nullptr)();
+    return upstream.allocate(bytes, alignment);
+  }
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    upstream.deallocate(p, bytes, alignment);
+  }
+  bool operator==(const meddling_upstream& other) const noexcept { return this == &other; }
+
+  counting_resource<> upstream;
+};
+
+TEST(block_pool, may_be_used_by_its_upstream_meanwhile) {
+  meddling_upstream upstream;
+  block_pool<resource_ref<meddling_upstream>> pool({.cell_bytes = 24, .slab_bytes = 1024}, upstream);
+  std::vector<void*> cells;
+  do cells.push_back(pool.allocate());
+  while (pool.live() < 100 || pool.live() != pool.capacity());
+  const std::size_t before = cells.size();
+  void* nested = nullptr;
+  upstream.meddle = [&] {
+    for (int i = 0; i < 10; ++i) pool.deallocate(cells.back()), cells.pop_back();
+    nested = pool.allocate();
+  };
+  void* const cell = pool.allocate();
+  EXPECT_NE(cell, nested);
+  EXPECT_EQ(pool.live(), before - 10 + 2);
+  EXPECT_TRUE(pool.invariant());
+}
+
+TEST(block_pool, stays_bounded_when_its_upstream_uses_it) {
+  meddling_upstream upstream;
+  block_pool<resource_ref<meddling_upstream>> pool({.cell_bytes = 24, .slab_bytes = 1024, .max_cells = 1}, upstream);
+  void* nested = nullptr;
+  upstream.meddle = [&] { nested = pool.try_allocate(); };
+  EXPECT_EQ(pool.try_allocate(), nullptr);  // the only cell is the nested one
+  EXPECT_NE(nested, nullptr);
+  EXPECT_EQ(pool.live(), 1u);
+  EXPECT_TRUE(pool.invariant());
+}
+
+TEST(block_pool, large_cells_do_not_rest_in_front) {
+  counting_resource<> upstream;
+  pool_type pool({.cell_bytes = 1 << 20, .spare_slabs = 0}, upstream);
+  std::vector<void*> cells(64);
+  for (void*& cell : cells) cell = pool.allocate();
+  for (void* const cell : cells) pool.deallocate(cell);
+  EXPECT_LE(pool.slabs(), 1u);  // the one whose last cells nobody has had yet
 }
 
 }  // namespace
