@@ -17,7 +17,7 @@ namespace ashlar::tests {
 inline plan::problem random_problem(plan::splitmix& random, std::size_t most, std::uint64_t times, std::uint64_t sizes,
                                     bool aligned = false) {
   plan::problem p;
-  const std::size_t count = 1 + random.below(most);
+  const auto count = static_cast<std::size_t>(1 + random.below(most));
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t birth = random.below(times);
     const std::uint64_t death = birth + 1 + random.below(times - birth);

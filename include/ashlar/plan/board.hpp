@@ -343,10 +343,12 @@ inline bool board::raise_by_slack(std::uint32_t t, units slack) {
     least = std::min(least, top);
   }
   if (reach >= second) return true;
-  for (std::uint32_t k = live; k-- > 0 && floors_[m[k].item] > reach;) {
-    const units floor = floors_[m[k].item];
-    const units support = floor + m[k].height == least ? second : least;
-    if (floor < support && !raise(m[k].item, support)) return false;
+  for (std::uint32_t k = live; k != 0; --k) {
+    const auto& member = m[k - 1];
+    const units floor = floors_[member.item];
+    if (floor <= reach) break;
+    const units support = floor + member.height == least ? second : least;
+    if (floor < support && !raise(member.item, support)) return false;
   }
   return true;
 }

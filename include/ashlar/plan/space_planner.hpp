@@ -35,7 +35,7 @@ struct space_result {
 /// Plans some of the shapes of a problem into one address space.
 class space_planner {
 public:
-  space_planner(const shapes& all, std::vector<std::uint32_t> chosen, const options& wanted, budget& allowance,
+  space_planner(const shapes& all, const std::vector<std::uint32_t>& chosen, const options& wanted, budget& allowance,
                 statistics& stats)
       : all_(all), wanted_(wanted), allowance_(allowance), stats_(stats), whole_(make_model(all, chosen)) {}
 
