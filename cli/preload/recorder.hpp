@@ -52,9 +52,9 @@ ASHLAR_INLINE void note(const trace::record& r) noexcept {
   if (ASHLAR_UNLIKELY(log->append(r))) write_full_log();
 }
 
-/// Effects: notes that the program got `p` just now, null if it got nothing.
-ASHLAR_INLINE void note_allocation(trace::operation op, const void* p, std::uint64_t size,
-                                   std::uint8_t alignment_code = 0) noexcept {
+/// Effects: notes what happened to the block at `p`, now.
+ASHLAR_INLINE void note_block(trace::operation op, const void* p, std::uint64_t size,
+                              std::uint8_t alignment_code) noexcept {
   note({.time = ticks(),
         .address = reinterpret_cast<std::uintptr_t>(p),
         .size = size,
@@ -63,15 +63,16 @@ ASHLAR_INLINE void note_allocation(trace::operation op, const void* p, std::uint
         .alignment_code = alignment_code});
 }
 
+/// Effects: notes that the program got `p` just now, null if it got nothing.
+ASHLAR_INLINE void note_allocation(trace::operation op, const void* p, std::uint64_t size,
+                                   std::uint8_t alignment_code = 0) noexcept {
+  note_block(op, p, size, alignment_code);
+}
+
 /// Effects: notes that the program gives `p` back. Must come before it really does.
 ASHLAR_INLINE void note_release(trace::operation op, const void* p, std::uint64_t size = 0,
                                 std::uint8_t alignment_code = 0) noexcept {
-  note({.time = ticks(),
-        .address = reinterpret_cast<std::uintptr_t>(p),
-        .size = size,
-        .stack = stack_here(),
-        .code = trace::code_of(op),
-        .alignment_code = alignment_code});
+  note_block(op, p, size, alignment_code);
 }
 
 /// Effects: writes all that threads have noted, and the end of the trace. More may follow.
