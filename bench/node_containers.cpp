@@ -20,6 +20,7 @@
 #include "json_object.hpp"
 #include "peers.hpp"
 #include "preload.hpp"
+#include "scheme.hpp"
 #include "usage.hpp"
 
 namespace bench {
@@ -79,38 +80,6 @@ struct outcome {
   usage traversal;
   phase_log phases;
 };
-
-template <class Container>
-void append(Container& values, int first, int count) {
-  for (int value = first; value != first + count; ++value) {
-    if constexpr (requires { values.push_back(value); }) values.push_back(value);
-    else values.insert(value);
-  }
-}
-
-// Returns: the sum of the erased values.
-template <class Container>
-std::uint64_t erase_every(Container& values, int stride) {
-  std::uint64_t sum = 0;
-  int left = stride;
-  for (auto at = values.begin(); at != values.end();) {
-    if (--left != 0) {
-      ++at;
-      continue;
-    }
-    left = stride;
-    sum += static_cast<unsigned>(*at);
-    at = values.erase(at);
-  }
-  return sum;
-}
-
-template <class Container>
-std::uint64_t sum_of(const Container& values) {
-  std::uint64_t sum = 0;
-  for (const int value : values) sum += static_cast<unsigned>(value);
-  return sum;
-}
 
 // The classic scheme. The traversal (with caches as the last growth left them) is reported apart, not in the total.
 template <class Container, class Peer>

@@ -30,6 +30,8 @@ inline constexpr malloc_library malloc_libraries[] = {
     {"mimalloc", {"libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so"}},
     {"jemalloc", {"libjemalloc.so.2", "libjemalloc.so"}},
     {"tcmalloc", {"libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc_minimal.so"}},
+    {"rpmalloc", {"librpmalloc.so"}},
+    {"snmalloc", {"libsnmalloc.so", "libsnmallocshim.so"}},
 };
 
 inline const malloc_library* find_malloc_library(std::string_view peer) noexcept {

@@ -52,10 +52,10 @@ struct usage {
   }
 };
 
-// Returns: the bytes of a "Name:  123 kB" line of /proc/self/status, or 0.
-inline std::uint64_t status_bytes(const char* name) noexcept {
+// Returns: the bytes of a "Name:  123 kB" line of a file in /proc, or 0.
+inline std::uint64_t proc_bytes(const char* file, const char* name) noexcept {
   static char text[8192];
-  const int fd = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(file, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
   const ssize_t length = ::read(fd, text, sizeof text - 1);
   ::close(fd);
@@ -64,8 +64,12 @@ inline std::uint64_t status_bytes(const char* name) noexcept {
   return line != nullptr ? std::strtoull(line + std::strlen(name), nullptr, 10) * 1024 : 0;
 }
 
-inline std::uint64_t resident_bytes() noexcept { return status_bytes("VmRSS:"); }
-inline std::uint64_t peak_resident_bytes() noexcept { return status_bytes("VmHWM:"); }
+// The kernel counts these per core and sums up now and then: right to some hundred KiB.
+inline std::uint64_t resident_bytes() noexcept { return proc_bytes("/proc/self/status", "VmRSS:"); }
+inline std::uint64_t peak_resident_bytes() noexcept { return proc_bytes("/proc/self/status", "VmHWM:"); }
+
+// Returns: the resident bytes that are no file's, to the page. Walks the page tables: milliseconds for gigabytes.
+inline std::uint64_t anonymous_bytes() noexcept { return proc_bytes("/proc/self/smaps_rollup", "\nAnonymous:"); }
 
 // Effects: the peak starts again from what is resident now (getrusage's own maximum survives exec, this one does not).
 inline void reset_peak_resident() noexcept {

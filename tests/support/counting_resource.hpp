@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <limits>
-#include <new>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -14,13 +12,14 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/test/failure_plan.hpp>
 
 #include "tests/support/ledger.hpp"
 
 namespace ashlar_test {
 
 /// What `counting_resource::allocate` throws where it was told to fail.
-struct injected_failure : std::bad_alloc {};
+using ashlar::test::injected_failure;
 
 /// Records every block that `Upstream` hands out, and is a test failure for each that comes back wrongly or never.
 /// Blocks arrive full of 0xCD and leave full of 0xDD, so that nobody gets away with reading what is not theirs.
@@ -28,7 +27,7 @@ struct injected_failure : std::bad_alloc {};
 template <ashlar::resource Upstream = ashlar::new_delete_resource>
 class counting_resource {
 public:
-  static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t never = ashlar::test::failure_plan::never;
 
   counting_resource() = default;
   explicit counting_resource(Upstream upstream) : upstream_(std::move(upstream)) {}
@@ -48,7 +47,7 @@ public:
   }
 
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    const bool refused = is_told_to_fail() || bytes > most_bytes_ - std::min(most_bytes_, balance().bytes);
+    const bool refused = plan_.fails_next() || bytes > most_bytes_ - std::min(most_bytes_, balance().bytes);
     void* const p = refused ? nullptr : ashlar::try_allocate_from(upstream_, bytes, alignment);
     ++(p != nullptr ? allocations_ : refusals_);
     if (p == nullptr) return nullptr;
@@ -66,11 +65,11 @@ public:
   }
 
   /// Effects: the allocation number `k` from now on fails, counting from 0, and no other.
-  void fail_at(std::size_t k) { fail_between(k, k + 1); }
+  void fail_at(std::size_t k) { plan_.fail_at(k); }
   /// Effects: all allocations from number `k` from now on fail.
-  void fail_from(std::size_t k) { fail_between(k, never); }
+  void fail_from(std::size_t k) { plan_.fail_from(k); }
   /// Effects: no allocation fails but for want of memory.
-  void fail_never() { fail_between(never, never); }
+  void fail_never() { plan_.fail_never(); }
   /// Effects: allocations that would make more than `bytes` live fail.
   void limit_bytes(std::size_t bytes) { most_bytes_ = bytes; }
 
@@ -85,17 +84,6 @@ public:
   }
 
 private:
-  void fail_between(std::size_t first, std::size_t end) {
-    requests_ = 0;
-    first_failing_ = first;
-    end_failing_ = end;
-  }
-
-  bool is_told_to_fail() {
-    const std::size_t request = requests_++;
-    return request >= first_failing_ && request < end_failing_;
-  }
-
   // The ends of large blocks only: a slab of many megabytes should not become resident by being tested.
   static void fill(void* p, std::size_t bytes, int value) {
     constexpr std::size_t most = 64 * 1024;
@@ -106,9 +94,7 @@ private:
   Upstream upstream_;
   ledger blocks_;
   std::size_t most_bytes_ = std::size_t{1} << (sizeof(std::size_t) == 8 ? 36 : 30);
-  std::size_t requests_ = 0;
-  std::size_t first_failing_ = never;
-  std::size_t end_failing_ = never;
+  ashlar::test::failure_plan plan_;
   std::size_t allocations_ = 0;
   std::size_t refusals_ = 0;
   std::size_t deallocations_ = 0;

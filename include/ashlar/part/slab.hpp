@@ -63,6 +63,13 @@ struct alignas(64) slab : list_node<slab>, tree_node<slab> {
     ++free;
   }
 
+  /// Effects: frees the cells of `mask` in a word. Expects: they exist and none is free.
+  void set_free(std::uint32_t word, std::uint64_t mask) noexcept {
+    bits()[word] |= mask;
+    if (word < hint) hint = word;
+    free += static_cast<std::uint32_t>(std::popcount(mask));
+  }
+
   /// Effects: takes up to `most` free cells of the first word that has some. Returns: that word and the cells taken.
   /// Expects: some cell is free, `most > 0`. Complexity: O(words), amortised O(1) over a slab filled in order.
   struct taken {

@@ -67,10 +67,18 @@ public:
     return ASHLAR_LIKELY(home->free != 1 && home->free != home->capacity) ? nullptr : home;
   }
 
-  /// Effects: puts a slab whose cell was given back where it belongs now. Returns: whether it is empty.
-  bool refile(slab* home) noexcept {
+  /// As `give`, for all cells of `mask` in a word of `home`. Expects: they are taken, `mask` is not empty.
+  [[nodiscard]] slab* give_word(slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
+    const bool was_full = home->free == 0;
+    home->set_free(word, mask);
+    taken_ -= static_cast<std::size_t>(std::popcount(mask));
+    return was_full || home->free == home->capacity ? home : nullptr;
+  }
+
+  /// Effects: puts a slab of whose cells `given` were given back where it belongs now. Returns: whether it is empty.
+  bool refile(slab* home, std::uint32_t given = 1) noexcept {
     const bool empty = home->free == home->capacity;
-    if (home->free != 1) partial_.erase(home);
+    if (home->free != given) partial_.erase(home);
     (empty ? empty_ : partial_).push_back(home);
     empty_slabs_ += empty ? 1 : 0;
     return empty;

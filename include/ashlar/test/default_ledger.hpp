@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The ledger of checking allocators that are made from nothing.
+#pragma once
+
+#include <atomic>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/test/ledger.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::test {
+
+/// While it lives, a default-constructed `checking_allocator` writes to its ledger. Scopes nest.
+/// Thread safety: one for all threads; make and end it while no other thread makes one.
+class default_ledger {
+public:
+  explicit default_ledger(ledger& book) noexcept : before_(current().exchange(&book)) {}
+  default_ledger(const default_ledger&) = delete;
+  default_ledger& operator=(const default_ledger&) = delete;
+  ~default_ledger() { current().store(before_); }
+
+  /// Expects: a `default_ledger` is alive. Checked always: a container that makes an allocator out of nothing where it
+  /// was given one is what this is to catch.
+  [[nodiscard]] static ledger& get() noexcept {
+    ledger* const book = current().load();
+    ASHLAR_REQUIRE(book != nullptr, "default-constructed a checking_allocator outside a default_ledger");
+    return *book;
+  }
+
+private:
+  [[nodiscard]] static std::atomic<ledger*>& current() noexcept {
+    static constinit std::atomic<ledger*> innermost = nullptr;
+    return innermost;
+  }
+
+  ledger* before_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::test

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Runs a scenario with its first, second, third… allocation failing, until it gets through.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/test/ledger.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::test {
+
+/// Effects: for k = 0, 1, 2… calls `scenario(ledger&)` with a fresh ledger whose allocation `k` fails; once more for
+/// each k with all allocations from `k` on failing. Each ledger must be left without a problem, above all without a
+/// leak; without a `told` it prints what it found and aborts, as ledgers do. An exception that leaves the scenario
+/// after a refusal is what was asked for; without one it is passed on. Returns: how many allocations the scenario makes
+/// when all goes well. Expects: it gets through within 100,000. Absent where exceptions are off.
+template <std::invocable<ledger&> Scenario>
+  requires(ASHLAR_HAS_EXCEPTIONS != 0)
+std::size_t fail_each_allocation(Scenario scenario, const ledger::reporter& told = {}) {
+  constexpr std::size_t most = 100'000;
+  const auto gets_through = [&](std::size_t k, bool and_all_after) {
+    ledger book(told);
+    and_all_after ? book.fail_from(k) : book.fail_at(k);
+    ASHLAR_TRY { scenario(book); }
+    ASHLAR_CATCH_ALL {
+      if (book.refusals() == 0) ASHLAR_THROW();
+    }
+    return book.refusals() == 0;
+  };
+  std::size_t k = 0;
+  for (; !gets_through(k, false); ++k) {
+    static_cast<void>(gets_through(k, true));
+    ASHLAR_REQUIRE(k < most, "the scenario of fail_each_allocation never gets through");
+  }
+  return k;
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI::test

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The ledger that checking allocators write to: who allocated what, and what went wrong.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/panic.hpp>
+#include <ashlar/test/block_book.hpp>
+#include <ashlar/test/failure_plan.hpp>
+#include <ashlar/test/guarded_block.hpp>
+#include <ashlar/test/problem.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::test {
+
+/// Hands memory to `checking_allocator`s and collects what they see go wrong. Three ways to learn of it:
+///
+///     test::ledger book;                                  // prints every problem and aborts when its scope ends
+///     test::ledger book([](const test::problem& p) {…});  // calls back at once, and never aborts
+///     EXPECT_TRUE(book.finish().empty());                 // any time: takes the problems as values
+///
+/// Freed blocks are kept for a while (1 MiB of them), so that a second free, or a write to one, is known for what it
+/// is. Lifetime: outlives every container that allocates from it. Thread safety: any thread, but for construction,
+/// `finish` and the end. A callback may be called from any thread that frees, must not throw, and may use the ledger.
+class ledger {
+public:
+  using reporter = std::function<void(const problem&)>;
+
+  ledger() = default;
+  explicit ledger(reporter told) : told_(std::move(told)) {}
+  ledger(const ledger&) = delete;  // allocators refer to it
+  ledger& operator=(const ledger&) = delete;
+
+  ~ledger() {
+    const std::vector<problem> left = finish();
+    for (const problem& each : left) write_error_line(line_of(each).view());
+    if (!left.empty()) std::abort();
+  }
+
+  /// Returns: an identity that no other allocator of this ledger has; from 1 up.
+  [[nodiscard]] std::uint64_t make_identity() {
+    const std::lock_guard hold(lock_);
+    return ++identities_;
+  }
+
+  /// Returns: a block as the call asks. Throws: `injected_failure` where it was told to, else `std::bad_alloc`.
+  [[nodiscard]] void* allocate(const allocation_call& call) {
+    const std::lock_guard hold(lock_);
+    const std::size_t bytes = call.count * call.element_bytes;
+    if (plan_.fails_next()) {
+      ++refusals_;
+      ASHLAR_THROW(injected_failure());
+      throw_bad_alloc(bytes, call.alignment);
+    }
+    const guarded_block made = guarded_block::make(bytes, call.alignment);
+    book_.add(made.data, {bytes, call.alignment, call});
+    ++allocations_;
+    return made.data;
+  }
+
+  /// Effects: takes a block back, whatever is wrong with the call, if it is a live block of this ledger.
+  void deallocate(void* p, const allocation_call& call) noexcept {
+    std::vector<problem> found;
+    {
+      const std::lock_guard hold(lock_);
+      if (const auto was = book_.remove(p)) take_back(p, *was, call, found);
+      else found.push_back({.kind = kind_of_unknown(p), .pointer = p, .freed = call});
+    }
+    tell(found);
+  }
+
+  /// Effects: reports every live block as a leak and gives all memory back.
+  /// Returns: the problems collected since the last time, which leave the ledger; none where a callback is told.
+  /// Expects: no container uses the ledger any more.
+  std::vector<problem> finish() {
+    std::vector<problem> found;
+    while (!quarantine_.empty()) release_oldest(found);
+    while (!book_.blocks().empty()) {
+      const auto [at, block] = *book_.blocks().begin();
+      void* const p = reinterpret_cast<void*>(at);
+      found.push_back({.kind = problem_kind::leak, .pointer = p, .allocated = block.note});
+      book_.remove(p);
+      guarded_of(p, block).end();
+    }
+    tell(found);
+    return std::exchange(problems_, {});
+  }
+
+  /// Returns: the problems collected so far.
+  [[nodiscard]] std::vector<problem> problems() const {
+    const std::lock_guard hold(lock_);
+    return problems_;
+  }
+
+  /// As `failure_plan::fail_at`.
+  void fail_at(std::size_t k) {
+    const std::lock_guard hold(lock_);
+    plan_.fail_at(k);
+  }
+  /// As `failure_plan::fail_from`.
+  void fail_from(std::size_t k) {
+    const std::lock_guard hold(lock_);
+    plan_.fail_from(k);
+  }
+  /// Effects: no allocation fails but for want of memory.
+  void fail_never() {
+    const std::lock_guard hold(lock_);
+    plan_.fail_never();
+  }
+
+  /// Returns: what is live.
+  [[nodiscard]] holdings balance() const {
+    const std::lock_guard hold(lock_);
+    return book_.live();
+  }
+
+  /// Returns: what is live of one allocator and its equals. Complexity: O(live blocks).
+  [[nodiscard]] holdings balance(std::uint64_t identity) const {
+    const std::lock_guard hold(lock_);
+    holdings sum;
+    for (const auto& [at, block] : book_.blocks())
+      if (block.note.allocator == identity) sum = {sum.blocks + 1, sum.bytes + block.bytes};
+    return sum;
+  }
+
+  /// Returns: calls that succeeded.
+  [[nodiscard]] std::size_t allocations() const {
+    const std::lock_guard hold(lock_);
+    return allocations_;
+  }
+  /// Returns: calls that were told to fail.
+  [[nodiscard]] std::size_t refusals() const {
+    const std::lock_guard hold(lock_);
+    return refusals_;
+  }
+
+private:
+  using book = block_book<allocation_call>;
+  static constexpr std::size_t quarantine_limit = std::size_t{1} << 20;  // bytes
+
+  struct retired_block {
+    guarded_block memory;
+    allocation_call allocated;
+    allocation_call freed;
+  };
+
+  [[nodiscard]] static guarded_block guarded_of(void* p, const book::entry& e) noexcept {
+    return {static_cast<std::byte*>(p), e.bytes, e.alignment};
+  }
+
+  [[nodiscard]] static std::optional<problem_kind> mismatch(const allocation_call& was, const allocation_call& call) {
+    if (was.allocator != call.allocator) return problem_kind::cross_free;
+    if (was.alignment != call.alignment) return problem_kind::wrong_alignment;
+    if (was.type != call.type || was.element_bytes != call.element_bytes) return problem_kind::wrong_type;
+    if (was.count != call.count) return problem_kind::wrong_count;
+    return std::nullopt;
+  }
+
+  [[nodiscard]] problem_kind kind_of_unknown(const void* p) const {
+    for (const retired_block& each : quarantine_)
+      if (each.memory.data == p) return problem_kind::double_free;
+    return book_.overlaps(address_of(p), 0) ? problem_kind::interior_free : problem_kind::foreign_free;
+  }
+
+  void take_back(void* p, const book::entry& was, const allocation_call& call, std::vector<problem>& found) {
+    const guarded_block memory = guarded_of(p, was);
+    if (const auto kind = mismatch(was.note, call)) found.push_back({*kind, p, was.note, call});
+    if (!memory.has_intact_guards()) found.push_back({problem_kind::overrun, p, was.note, call});
+    memory.retire();
+    quarantine_.push_back({memory, was.note, call});
+    quarantined_ += memory.bytes;
+    while (quarantined_ > quarantine_limit) release_oldest(found);
+  }
+
+  void release_oldest(std::vector<problem>& found) {
+    const retired_block oldest = quarantine_.front();
+    quarantine_.pop_front();
+    quarantined_ -= oldest.memory.bytes;
+    if (!oldest.memory.is_untouched())
+      found.push_back({problem_kind::written_after_free, oldest.memory.data, oldest.allocated, oldest.freed});
+    oldest.memory.end();
+  }
+
+  // Without the lock, so that a callback may ask the ledger.
+  void tell(const std::vector<problem>& found) {
+    for (const problem& each : found) {
+      if (told_) {
+        told_(each);
+      } else {
+        const std::lock_guard hold(lock_);
+        problems_.push_back(each);
+      }
+    }
+  }
+
+  mutable std::mutex lock_;
+  const reporter told_;
+  book book_;
+  std::deque<retired_block> quarantine_;
+  std::size_t quarantined_ = 0;  // bytes
+  std::vector<problem> problems_;
+  failure_plan plan_;
+  std::uint64_t identities_ = 0;
+  std::size_t allocations_ = 0;
+  std::size_t refusals_ = 0;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::test

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What models are written against, when the explorer runs them; genmc/checker.hpp is the same for the other checker.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+#include "explorer.hpp"
+
+namespace checker {
+
+template <class T>
+[[nodiscard]] std::uint64_t to_word(T value) {
+  if constexpr (std::is_pointer_v<T>) {
+    return std::bit_cast<std::uintptr_t>(value);
+  } else {
+    return static_cast<std::uint64_t>(value);
+  }
+}
+
+template <class T>
+[[nodiscard]] T from_word(std::uint64_t word) {
+  if constexpr (std::is_pointer_v<T>) {
+    return std::bit_cast<T>(static_cast<std::uintptr_t>(word));
+  } else {
+    return static_cast<T>(word);
+  }
+}
+
+/// std::atomic as far as the lock-free parts use it, with every order spelled out.
+template <class T>
+class watched_atomic {
+public:
+  watched_atomic(T value = T{}) noexcept : number_{explorer::the_search().new_atomic(to_word(value))} {}
+  watched_atomic(const watched_atomic&) = delete;
+  watched_atomic& operator=(const watched_atomic&) = delete;
+
+  [[nodiscard]] T load(std::memory_order order) const noexcept {
+    return from_word<T>(explorer::the_search().load(number_, order));
+  }
+  void store(T value, std::memory_order order) noexcept {
+    explorer::the_search().store(number_, to_word(value), order);
+  }
+  T exchange(T value, std::memory_order order) noexcept { return modify(explorer::update::exchange, value, order); }
+  T fetch_add(T value, std::memory_order order) noexcept { return modify(explorer::update::add, value, order); }
+  T fetch_sub(T value, std::memory_order order) noexcept { return modify(explorer::update::subtract, value, order); }
+  T fetch_and(T value, std::memory_order order) noexcept { return modify(explorer::update::and_, value, order); }
+  T fetch_or(T value, std::memory_order order) noexcept { return modify(explorer::update::or_, value, order); }
+  T fetch_xor(T value, std::memory_order order) noexcept { return modify(explorer::update::xor_, value, order); }
+
+  bool compare_exchange_strong(T& expected, T desired, std::memory_order success, std::memory_order failure) noexcept {
+    std::uint64_t word = to_word(expected);
+    const bool done = explorer::the_search().compare_exchange(number_, word, to_word(desired), success, failure);
+    if (!done) expected = from_word<T>(word);
+    return done;
+  }
+  bool compare_exchange_weak(T& expected, T desired, std::memory_order success, std::memory_order failure) noexcept {
+    return compare_exchange_strong(expected, desired, success, failure);
+  }
+
+private:
+  T modify(explorer::update how, T value, std::memory_order order) noexcept {
+    return from_word<T>(explorer::the_search().modify(number_, how, to_word(value), order));
+  }
+
+  std::size_t number_;
+};
+
+/// What is shared without an atomic; two accesses, one of them a write, that nothing orders end the search.
+template <class T>
+class watched_plain {
+public:
+  watched_plain(T value = T{}) noexcept : value_{value} { explorer::the_search().made(watch_); }
+  watched_plain(const watched_plain& other) noexcept : watched_plain{static_cast<T>(other)} {}
+  watched_plain& operator=(const watched_plain& other) noexcept { return *this = static_cast<T>(other); }
+  watched_plain& operator=(T value) noexcept {
+    explorer::the_search().will_write(watch_);
+    value_ = value;
+    return *this;
+  }
+  operator T() const noexcept {
+    explorer::the_search().will_read(watch_);
+    return value_;
+  }
+  T operator->() const noexcept
+    requires std::is_pointer_v<T>
+  {
+    return *this;
+  }
+
+private:
+  T value_;
+  mutable explorer::watch watch_{};
+};
+
+/// The policy that the shipped headers take.
+struct atomics {
+  template <class T>
+  using atomic = watched_atomic<T>;
+  template <class T>
+  using plain = watched_plain<T>;
+};
+
+class mutex {
+public:
+  mutex() = default;
+  mutex(const mutex&) = delete;
+  mutex& operator=(const mutex&) = delete;
+  void lock() { explorer::the_search().lock(state_); }
+  void unlock() { explorer::the_search().unlock(state_); }
+
+private:
+  explorer::lock_state state_;
+};
+
+/// Effects: ends the search where a promise is broken.
+inline void check(bool holds, const char* promise) {
+  if (!holds) explorer::the_search().fail(promise);
+}
+
+/// Effects: runs the bodies as threads, and waits for all of them.
+template <class... Body>
+void run_threads(Body... bodies) {
+  (explorer::the_search().add_thread([](void* body) { (*static_cast<Body*>(body))(); }, &bodies), ...);
+  explorer::the_search().run_added_threads();
+}
+
+}  // namespace checker

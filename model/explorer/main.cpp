@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Explores the one model that this program is linked with, and says what came of it.
+#include <cstdio>
+
+#include "explorer.hpp"
+
+void model();
+
+int main() {
+  const explorer::outcome found = explorer::the_search().run(&model);
+  for (const std::string& line : found.story) std::printf("  %s\n", line.c_str());
+  std::printf("%s: %zu executions to their end, %zu pasts\n", found.failure.empty() ? "ok" : found.failure.c_str(),
+              found.complete, found.states);
+  return found.failure.empty() ? 0 : 1;
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The memory model of the explorer: what was written where, in which order, and what each thread may still read.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace explorer {
+
+inline constexpr std::size_t max_threads = 6;     // thread 0 sets up, and checks at the end
+inline constexpr std::size_t max_locations = 32;  // atomics alive in one execution
+
+using number = std::uint16_t;
+
+/// What happened before a moment: of each thread how many of its events, and of each atomic the latest write, in
+/// modification order, that was seen. By coherence nothing older than that write may be read from here on.
+struct knowledge {
+  std::array<number, max_threads> events{};
+  std::array<number, max_locations> latest{};
+};
+
+/// One write to an atomic. An acquiring read of it brings `message` along, where it has one.
+struct write {
+  std::uint64_t value = 0;
+  std::uint64_t identity = 0;  // which event of which thread; the same in every execution with the same past
+  number place = 0;            // in the modification order
+  bool is_update = false;      // a read-modify-write: nothing comes between it and the write it read
+  bool has_message = false;
+  knowledge message{};
+};
+
+/// One atomic: its writes by number, and their modification order. That order is no order of time: a write may land
+/// before one that was made earlier by a thread it does not know of.
+class location {
+public:
+  void reset(std::uint64_t value, std::uint64_t identity);
+
+  [[nodiscard]] const write& at(number n) const { return writes_[n]; }
+  [[nodiscard]] std::size_t size() const { return order_.size(); }
+  /// Returns: the number of the write at a place of the modification order.
+  [[nodiscard]] number in_place(std::size_t place) const { return order_[place]; }
+  /// Returns: whether a read-modify-write has read this write, so that no second one may.
+  [[nodiscard]] bool is_updated(number n) const;
+  [[nodiscard]] number newer(number a, number b) const { return at(a).place < at(b).place ? b : a; }
+
+  /// Effects: adds a write right after the one at `place`. Returns: its number.
+  number insert_after(std::size_t place, const write& added);
+  void set_message(number n, const knowledge& message) { writes_[n].message = message; }
+
+  /// Returns: a number that tells the modification order.
+  [[nodiscard]] std::uint64_t fingerprint() const;
+
+private:
+  std::vector<write> writes_;
+  std::vector<number> order_;
+};
+
+/// Mixes a number into a fingerprint.
+[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t h, std::uint64_t n) {
+  h ^= n + 0x9e3779b97f4a7c15U + (h << 6U) + (h >> 2U);
+  h *= 0xff51afd7ed558ccdU;
+  return h ^ (h >> 33U);
+}
+
+}  // namespace explorer

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the plan that says which allocations fail.
+#include <ashlar/test/failure_plan.hpp>
+
+#include <new>
+#include <string>
+#include <type_traits>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using ashlar::test::failure_plan;
+
+std::string next_eight(failure_plan& plan) {
+  std::string picture;
+  for (int i = 0; i < 8; ++i) picture += plan.fails_next() ? '.' : '#';
+  return picture;
+}
+
+TEST(failure_plan, nothing_fails_until_it_is_told_to) {
+  failure_plan plan;
+  EXPECT_EQ(next_eight(plan), "########");
+  plan.fail_at(3);
+  EXPECT_EQ(next_eight(plan), "###.####");
+  plan.fail_from(3);
+  EXPECT_EQ(next_eight(plan), "###.....");
+  plan.fail_never();
+  EXPECT_EQ(next_eight(plan), "########");
+  plan.fail_at(failure_plan::never);
+  EXPECT_EQ(next_eight(plan), "########");
+}
+
+static_assert(std::is_base_of_v<std::bad_alloc, ashlar::test::injected_failure>);
+
+TEST(failure_plan, an_injected_failure_says_who_threw_it) {
+  EXPECT_STREQ(ashlar::test::injected_failure().what(), "ashlar::test::injected_failure");
+}
+
+}  // namespace

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the ledger: what it notices, how it tells, how it fails on demand.
+#include <ashlar/test/ledger.hpp>
+
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/poison.hpp>
+#include <ashlar/test/problem.hpp>
+
+#include "tests/support/death.hpp"
+
+namespace {
+
+using ashlar::test::allocation_call;
+using ashlar::test::holdings;
+using ashlar::test::ledger;
+using ashlar::test::problem;
+using ashlar::test::problem_kind;
+
+constexpr int a_type = 0;
+constexpr int another_type = 0;
+constexpr allocation_call three_words{3, 4, 4, 1, &a_type};
+
+std::vector<problem_kind> kinds_of(const std::vector<problem>& problems) {
+  std::vector<problem_kind> kinds;
+  for (const problem& each : problems) kinds.push_back(each.kind);
+  return kinds;
+}
+
+using kinds = std::vector<problem_kind>;
+
+TEST(ledger, correct_use_leaves_nothing_to_tell) {
+  ledger book;
+  void* const p = book.allocate(three_words);
+  EXPECT_EQ(book.balance(), (holdings{1, 12}));
+  EXPECT_EQ(book.balance(1), (holdings{1, 12}));
+  EXPECT_EQ(book.balance(2), holdings{});
+  book.deallocate(p, three_words);
+  EXPECT_EQ(book.balance(), holdings{});
+  EXPECT_EQ(book.allocations(), 1u);
+  EXPECT_TRUE(book.finish().empty());
+}
+
+TEST(ledger, identities_are_never_given_twice) {
+  ledger book;
+  EXPECT_EQ(book.make_identity(), 1u);
+  EXPECT_EQ(book.make_identity(), 2u);
+}
+
+TEST(ledger, tells_each_difference_between_the_two_calls) {
+  const struct {
+    allocation_call freed;
+    problem_kind kind;
+  } cases[] = {
+      {{3, 4, 4, 2, &a_type}, problem_kind::cross_free},
+      {{2, 4, 4, 1, &a_type}, problem_kind::wrong_count},
+      {{3, 4, 8, 1, &another_type}, problem_kind::wrong_alignment},
+      {{3, 4, 4, 1, &another_type}, problem_kind::wrong_type},
+      {{12, 1, 4, 1, &a_type}, problem_kind::wrong_type},
+  };
+  for (const auto& each : cases) {
+    ledger book;
+    void* const p = book.allocate(three_words);
+    book.deallocate(p, each.freed);
+    EXPECT_EQ(book.balance(), holdings{});
+    EXPECT_EQ(book.finish(), (std::vector<problem>{{each.kind, p, three_words, each.freed}}));
+  }
+}
+
+TEST(ledger, a_block_that_is_freed_wrongly_for_two_reasons_has_one_of_them_told) {
+  ledger book;
+  book.deallocate(book.allocate(three_words), {1, 1, 1, 9, nullptr});
+  EXPECT_EQ(kinds_of(book.finish()), kinds{problem_kind::cross_free});
+}
+
+TEST(ledger, tells_double_interior_and_foreign_frees_apart) {
+  ledger book;
+  int on_the_stack = 0;
+  auto* const freed = static_cast<std::byte*>(book.allocate(three_words));
+  auto* const live = static_cast<std::byte*>(book.allocate(three_words));
+  book.deallocate(freed, three_words);
+  book.deallocate(freed, three_words);
+  book.deallocate(live + 4, three_words);
+  book.deallocate(&on_the_stack, three_words);
+  book.deallocate(nullptr, three_words);
+  book.deallocate(live, three_words);
+  EXPECT_EQ(kinds_of(book.finish()), (kinds{problem_kind::double_free, problem_kind::interior_free,
+                                            problem_kind::foreign_free, problem_kind::foreign_free}));
+}
+
+TEST(ledger, a_block_of_another_ledger_is_foreign_and_leaks_there) {
+  ledger book;
+  ledger other;
+  void* const p = book.allocate(three_words);
+  other.deallocate(p, three_words);
+  EXPECT_EQ(kinds_of(other.finish()), kinds{problem_kind::foreign_free});
+  EXPECT_EQ(kinds_of(book.finish()), kinds{problem_kind::leak});
+}
+
+TEST(ledger, notices_writes_beside_a_block_and_after_its_end) {
+  ledger book;
+  auto* const p = static_cast<std::byte*>(book.allocate(three_words));
+  ashlar::mark_readable(p + 12, 1);
+  p[12] = std::byte{0};
+  book.deallocate(p, three_words);
+  ashlar::mark_readable(p, 12);
+  p[3] = std::byte{0};
+  EXPECT_EQ(kinds_of(book.finish()), (kinds{problem_kind::overrun, problem_kind::written_after_free}));
+}
+
+TEST(ledger, notices_a_write_to_a_freed_block_at_the_latest_when_a_mebibyte_was_freed_after_it) {
+  ledger book;
+  constexpr allocation_call large{1024, 64, 8, 1, nullptr};
+  auto* const p = static_cast<std::byte*>(book.allocate(three_words));
+  book.deallocate(p, three_words);
+  ashlar::mark_readable(p, 12);
+  p[3] = std::byte{0};
+  for (int i = 0; i < 17; ++i) book.deallocate(book.allocate(large), large);
+  EXPECT_EQ(kinds_of(book.problems()), kinds{problem_kind::written_after_free});
+  EXPECT_EQ(book.finish().size(), 1u);
+}
+
+TEST(ledger, a_leak_is_told_once_with_what_it_was) {
+  ledger book;
+  void* const p = book.allocate(three_words);
+  EXPECT_EQ(book.finish(), (std::vector<problem>{{problem_kind::leak, p, three_words, {}}}));
+  EXPECT_TRUE(book.finish().empty());
+}
+
+TEST(ledger, a_callback_is_told_at_once_and_nothing_is_collected) {
+  std::vector<problem_kind> told;
+  {
+    ledger book([&](const problem& each) {
+      told.push_back(each.kind);
+      static_cast<void>(book.balance());  // may be asked meanwhile
+    });
+    void* const p = book.allocate(three_words);
+    static_cast<void>(book.allocate(three_words));
+    book.deallocate(p, {1, 4, 4, 1, &a_type});
+    EXPECT_EQ(told, kinds{problem_kind::wrong_count});
+    EXPECT_TRUE(book.problems().empty());
+  }
+  EXPECT_EQ(told, (kinds{problem_kind::wrong_count, problem_kind::leak}));
+}
+
+void end_with_a_leak() {
+  ledger book;
+  static_cast<void>(book.allocate(three_words));
+}
+
+TEST(ledger, prints_what_nobody_asked_for_and_aborts_when_it_ends) {
+  ASHLAR_EXPECT_DEATH(end_with_a_leak(),
+                      "ashlar: leak: never freed, pointer 0x*, allocated 3 x 4 bytes at alignment 4 by allocator 1");
+}
+
+TEST(ledger, fails_on_demand) {
+#if defined(__cpp_exceptions)
+  ledger book;
+  book.fail_at(1);
+  void* const p = book.allocate(three_words);
+  EXPECT_THROW(static_cast<void>(book.allocate(three_words)), ashlar::test::injected_failure);
+  book.deallocate(book.allocate(three_words), three_words);
+  book.fail_from(0);
+  EXPECT_THROW(static_cast<void>(book.allocate(three_words)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(book.allocate(three_words)), std::bad_alloc);
+  EXPECT_EQ(book.refusals(), 3u);
+  EXPECT_EQ(book.balance(), (holdings{1, 12}));
+  book.fail_never();
+  book.deallocate(p, three_words);
+  book.deallocate(book.allocate(three_words), three_words);
+  EXPECT_THROW(static_cast<void>(book.allocate({1, std::size_t{1} << (8 * sizeof(std::size_t) - 1), 8, 1, nullptr})),
+               std::bad_alloc);
+#endif
+}
+
+TEST(ledger, serves_many_threads) {
+  ledger book;
+  std::vector<std::thread> threads;
+  for (std::uint64_t who = 1; who <= 4; ++who)
+    threads.emplace_back([&book, who] {
+      const allocation_call call{2, 8, 8, who, nullptr};
+      for (int i = 0; i < 300; ++i) book.deallocate(book.allocate(call), call);
+    });
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(book.allocations(), 1200u);
+  EXPECT_TRUE(book.finish().empty());
+}
+
+}  // namespace
