@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/adaptor/statistics.hpp>
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
@@ -18,11 +19,17 @@
 #include <ashlar/face/immortal.hpp>
 #include <ashlar/face/pmr_resource.hpp>
 #include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/face/process_pool.hpp>
 #include <ashlar/os/calls.hpp>
+#include <ashlar/os/fork.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/part/address_tree.hpp>
+#include <ashlar/part/batcher.hpp>
 #include <ashlar/part/free_list.hpp>
+#include <ashlar/part/hot_cells.hpp>
+#include <ashlar/part/inbox.hpp>
 #include <ashlar/part/list.hpp>
+#include <ashlar/part/packet.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slab_set.hpp>
@@ -63,12 +70,20 @@
 #include <ashlar/resource/basic_block_pool.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
+#include <ashlar/resource/cached_pool.hpp>
+#include <ashlar/resource/cell_cache.hpp>
+#include <ashlar/resource/deferring_upstream.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/resource/free_check.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
+#include <ashlar/resource/shared_slabs.hpp>
+#include <ashlar/resource/slab_store.hpp>
 #include <ashlar/resource/static_arena.hpp>
+#include <ashlar/resource/thread_caches.hpp>
 #include <ashlar/study/histogram.hpp>
 #include <ashlar/study/id_map.hpp>
 #include <ashlar/study/lane_table.hpp>

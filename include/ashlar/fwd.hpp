@@ -41,6 +41,8 @@ class inline_buffer;
 struct block_pool_options;
 template <resource Upstream = page_resource>
 class block_pool;
+template <thread_safe_resource Upstream = page_resource>
+class shared_block_pool;
 template <std::size_t CellBytes, std::size_t CellAlignment = natural_alignment(CellBytes),
           resource Upstream = page_resource>
 class fixed_block_pool;
@@ -53,7 +55,7 @@ class statistics;
 
 template <class T, resource R>
 class allocator;
-template <class T, basic_lockable Lock = null_lock>
+template <class T, lock_policy Lock = null_lock>
 class pool_allocator;
 template <resource R>
 class pmr_resource;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The two ways things go wrong: misuse is reported to a handler and ends the process; no memory is thrown.
+// The ways things go wrong: misuse is reported to a handler and ends the process; leaks are reported; no memory is
+// thrown.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <new>
+#include <span>
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
@@ -15,14 +17,17 @@ namespace ashlar::inline ASHLAR_ABI {
 
 /// What a caller did wrong.
 enum class fault {
-  precondition,     ///< A documented `Expects` did not hold.
-  double_free,      ///< The block is free already.
-  invalid_free,     ///< The pointer was never handed out by this resource.
-  misaligned_free,  ///< The pointer points into a block, not at its start.
-  wrong_pool,       ///< The block belongs to another pool.
-  size_mismatch,    ///< The size or alignment differs from the one allocated with.
-  corrupt_link,     ///< A free block was written to.
-  leak              ///< Blocks were live when their resource ended.
+  precondition,       ///< A documented `Expects` did not hold.
+  double_free,        ///< The block is free already.
+  invalid_free,       ///< The pointer was never handed out by this resource.
+  misaligned_free,    ///< The pointer points into a block, not at its start.
+  wrong_pool,         ///< The block belongs to another pool.
+  size_mismatch,      ///< The size or alignment differs from the one allocated with.
+  corrupt_link,       ///< A free block was written to.
+  use_after_destroy,  ///< The pool was destroyed.
+  overflow,           ///< Bytes behind a block were written to.
+  underflow,          ///< Bytes before a block were written to.
+  leak                ///< Blocks were live when their resource ended.
 };
 
 [[nodiscard]] constexpr std::string_view name_of(fault kind) noexcept {
@@ -34,6 +39,9 @@ enum class fault {
     case fault::wrong_pool: return "wrong_pool";
     case fault::size_mismatch: return "size_mismatch";
     case fault::corrupt_link: return "corrupt_link";
+    case fault::use_after_destroy: return "use_after_destroy";
+    case fault::overflow: return "overflow";
+    case fault::underflow: return "underflow";
     case fault::leak: return "leak";
   }
   return "fault";
@@ -45,6 +53,7 @@ struct violation {
   const char* what = "";           ///< What the caller did, in a few words.
   const void* pointer = nullptr;   ///< The block concerned.
   const void* resource = nullptr;  ///< The resource that noticed.
+  const void* owner = nullptr;     ///< The resource that the block belongs to, where that is another one.
   std::size_t size = 0;            ///< Size in bytes, where one was given.
   std::size_t expected = 0;
   std::size_t got = 0;
@@ -52,6 +61,21 @@ struct violation {
 
 /// Called on misuse. If it returns, the process aborts.
 using violation_handler = void (*)(const violation&) noexcept;
+
+/// Blocks that nobody gave back before their resource ended. Memory goes, objects in it are not destroyed.
+struct leaked_blocks {
+  static constexpr std::size_t most_shown = 8;
+
+  const void* resource = nullptr;
+  std::size_t count = 0;
+  std::size_t block_bytes = 0;           ///< Size of each.
+  std::size_t bytes = 0;                 ///< Of all of them.
+  std::span<const void* const> first{};  ///< The lowest addresses among them, at most `most_shown`.
+};
+
+/// Called where blocks were live when their resource ended, from level `checked` on. The program goes on when it
+/// returns.
+using leak_handler = void (*)(const leaked_blocks&) noexcept;
 
 /// Called when memory has run out and exceptions are off. If it returns, the process aborts.
 using out_of_memory_handler = void (*)(std::size_t bytes, std::size_t alignment) noexcept;
@@ -62,8 +86,19 @@ inline void print_violation(const violation& v) noexcept {
   line.text("ashlar: ").text(name_of(v.kind)).text(": ").text(v.what);
   if (v.pointer != nullptr) line.text(", pointer ").address(v.pointer);
   if (v.resource != nullptr) line.text(", resource ").address(v.resource);
+  if (v.owner != nullptr) line.text(", owner ").address(v.owner);
   if (v.size != 0) line.text(", size ").number(v.size);
   if (v.expected != v.got) line.text(", expected ").number(v.expected).text(", got ").number(v.got);
+  write_error_line(line.view());
+}
+
+/// Effects: writes one line: `ashlar: leak: …` with the pool, the count, the bytes and the first addresses.
+inline void print_leak(const leaked_blocks& leak) noexcept {
+  panic_line line;
+  line.text("ashlar: leak: blocks were live when their pool ended, resource ").address(leak.resource);
+  line.text(", size ").number(leak.block_bytes).text(", count ").number(leak.count);
+  line.text(", bytes ").number(leak.bytes);
+  for (const void* const p : leak.first) line.text(p == leak.first.front() ? ", first " : " ").address(p);
   write_error_line(line.view());
 }
 
@@ -76,6 +111,7 @@ inline void print_out_of_memory(std::size_t bytes, std::size_t alignment) noexce
 namespace detail {
 // Relaxed suffices: a handler is a plain function, nothing else is published with it.
 inline std::atomic<violation_handler> on_violation{&print_violation};
+inline std::atomic<leak_handler> on_leak{&print_leak};
 inline std::atomic<out_of_memory_handler> on_out_of_memory{&print_out_of_memory};
 }  // namespace detail
 
@@ -83,6 +119,12 @@ inline std::atomic<out_of_memory_handler> on_out_of_memory{&print_out_of_memory}
 /// Returns: the handler that was set before. Thread safety: any thread, at any time.
 inline violation_handler set_violation_handler(violation_handler handler) noexcept {
   return detail::on_violation.exchange(handler != nullptr ? handler : &print_violation, std::memory_order_relaxed);
+}
+
+/// Effects: replaces the handler of leaks; null restores the default, which writes one line to the error stream.
+/// Returns: the handler that was set before. Thread safety: any thread, at any time.
+inline leak_handler set_leak_handler(leak_handler handler) noexcept {
+  return detail::on_leak.exchange(handler != nullptr ? handler : &print_leak, std::memory_order_relaxed);
 }
 
 /// Effects: replaces the handler called where exceptions are off and memory has run out; null restores the default.
@@ -96,6 +138,11 @@ inline out_of_memory_handler set_out_of_memory_handler(out_of_memory_handler han
 [[noreturn]] ASHLAR_COLD inline void report(const violation& v) noexcept {
   detail::on_violation.load(std::memory_order_relaxed)(v);
   std::abort();
+}
+
+/// Effects: calls the leak handler, and goes on.
+ASHLAR_COLD inline void report_leak(const leaked_blocks& leak) noexcept {
+  detail::on_leak.load(std::memory_order_relaxed)(leak);
 }
 
 /// Effects: throws `std::bad_alloc`; without exceptions calls the out-of-memory handler, then aborts.

@@ -25,6 +25,14 @@ struct null_lock {
   [[nodiscard]] bool try_lock() noexcept { return true; }
 };
 
+/// Not a lock but what to use instead of one: every thread keeps some cells at hand, and the pool they share is locked
+/// only for many cells at a time.
+struct thread_cached {};
+
+/// What keeps the threads of a pool apart: a lock, or `thread_cached`.
+template <class T>
+concept lock_policy = basic_lockable<T> || std::same_as<T, thread_cached>;
+
 /// Spins on a read, then yields, so that a preempted holder can run on a machine with few cores.
 class spin_lock {
 public:

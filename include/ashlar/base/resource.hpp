@@ -59,6 +59,18 @@ concept prefaulting_resource = resource<R> && requires(R& r, void* p, std::size_
   { r.prefault(p, n) } noexcept;
 };
 
+/// Whether a resource says that any thread may use it at any time: a member `is_thread_safe` that is true. Specialise it
+/// for a resource of somebody else's.
+template <class R>
+inline constexpr bool enable_thread_safe = false;
+template <class R>
+  requires requires { R::is_thread_safe; }
+inline constexpr bool enable_thread_safe<R> = R::is_thread_safe;
+
+/// Also may be used by any thread at any time.
+template <class R>
+concept thread_safe_resource = resource<R> && enable_thread_safe<R>;
+
 /// Returns: a block, or null where `r` has no memory left, whether `r` says so by null or by an exception.
 template <resource R>
 [[nodiscard]] void* try_allocate_from(R& r, std::size_t bytes, std::size_t alignment) noexcept {
@@ -83,6 +95,8 @@ template <try_resource R>
 template <resource R>
 class resource_ref {
 public:
+  static constexpr bool is_thread_safe = thread_safe_resource<R>;
+
   // Implicit, so that a resource can be passed where a reference to one is stored.
   resource_ref(R& r) noexcept : resource_(std::addressof(r)) {}
 

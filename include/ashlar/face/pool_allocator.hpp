@@ -2,6 +2,7 @@
 // A stateless std allocator whose single objects come from a pool shared by the whole process.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <type_traits>
@@ -11,51 +12,11 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/face/immortal.hpp>
+#include <ashlar/face/process_pool.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
-
-/// The pool that all allocators of one cell size, alignment and lock share. It is never destroyed, so containers with
-/// static storage duration may use it before `main` and after it. The process is one linked image here: a library that
-/// is loaded by dlopen, or that hides its symbols, has pools of its own, and a container must not cross that border.
-template <std::size_t CellBytes, std::size_t CellAlignment, basic_lockable Lock>
-class process_pool {
-public:
-  [[nodiscard]] static ASHLAR_INLINE void* allocate() {
-    locked_pool& shared = instance();
-    const lock_scope held(shared.lock);
-    return shared.pool.allocate();
-  }
-
-  static ASHLAR_INLINE void deallocate(void* cell) noexcept {
-    locked_pool& shared = instance();
-    const lock_scope held(shared.lock);
-    shared.pool.deallocate(cell);
-  }
-
-  /// Effects: calls `f(pool)` while the lock is held. Returns: what `f` returns.
-  template <class F>
-  static decltype(auto) with_pool(F f) {
-    locked_pool& shared = instance();
-    const lock_scope held(shared.lock);
-    return f(shared.pool);
-  }
-
-private:
-  struct locked_pool {
-    fixed_block_pool<CellBytes, CellAlignment> pool = {};
-    ASHLAR_NO_UNIQUE_ADDRESS Lock lock = {};
-  };
-
-  [[nodiscard]] static ASHLAR_INLINE locked_pool& instance() noexcept {
-    locked_pool* self = &immortal_instance<locked_pool>.value;
-    ASHLAR_IN_REGISTER(self);
-    return *self;
-  }
-};
 
 /// Single objects come from the process's pool for their size and alignment, at no overhead; arrays, and objects above
 /// 64 KiB, from operator new. Works unchanged in every standard container.
@@ -69,8 +30,9 @@ private:
 /// | select_on_container_copy_construction | a copy | the same pool |
 ///
 /// Thread safety: with `null_lock` (the default) all containers of one (size, alignment) must be used by one thread at
-/// a time; with any other lock, any thread. `Lock` is default-constructible at compile time, as `std::mutex` is.
-template <class T, basic_lockable Lock>
+/// a time; with `thread_cached`, which is the one to choose for threads, or with any lock, any thread may. A lock is
+/// default-constructible at compile time, as `std::mutex` is.
+template <class T, lock_policy Lock>
 class pool_allocator {
 public:
   using value_type = T;
@@ -103,11 +65,20 @@ public:
 
   [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
 
-  /// Effects: calls `f(pool)` with the process's pool of this element type, under its lock: to `reserve`, to read
-  /// `live`, to `shrink_to_fit`. Containers allocate nodes, not elements: rebind to the node type to reach theirs.
+  /// Effects: calls `f(pool)` with the process's pool of this element type, under its lock where it has one: to
+  /// `reserve`, to read `live`, to `shrink_to_fit`. Containers allocate nodes, not elements: rebind to the node type to
+  /// reach theirs.
   template <class F>
   static decltype(auto) with_pool(F f) {
     return pool<T>::with_pool(f);
+  }
+
+  /// Effects: gives back the cells that this thread keeps at hand for this element type; nothing is kept but with
+  /// `thread_cached`. A thread that ends does so by itself.
+  static void flush() noexcept
+    requires std::same_as<Lock, thread_cached>
+  {
+    pool<T>::flush();
   }
 
   [[nodiscard]] friend bool operator==(const pool_allocator&, const pool_allocator&) noexcept { return true; }

@@ -1,68 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The cells a pool has at hand: a bounded list of those freed last, and behind it one word of a slab's bitmap.
+// The cells a pool has at hand: a bounded stack of those freed last, and behind it one word of a slab's bitmap.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
-#include <ashlar/part/free_list.hpp>
 #include <ashlar/part/slab.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
 /// Hands out free cells without looking at a slab.
 ///
-/// The front, a linked list, takes as many cells as were handed out of words since it last overflowed, and at most 64
+///   put  -> [ front: p0 p1 p2 ... pn-1 | room | beyond the limit ] -> take
+///   take <- [ word: base, mask ]                                      when the front is empty
+///
+/// The front is an array of addresses. A list through the cells themselves would be smaller, but its pop waits for the
+/// link it has just read, and its push writes to a cell that is dead: here neither touches the cell, so it may be cold,
+/// and as small as a byte.
+///
+/// The front takes as many cells as were handed out of words since it last overflowed, at most `slots` and at most 64
 /// KiB of them: more are cold, and a program that frees more than it took is freeing in bulk. Then the owner empties
 /// the front into the bitmaps, and until the next word the front takes nothing.
-/// Invariant: the front holds `granted_ - room_` cells.
+/// Invariant: `size_ <= granted_ <= limit(cell_bytes)`.
 /// Thread safety: none.
 class hot_cells {
 public:
+  static constexpr std::size_t slots = 1024;
+
+  // What has no use for zeros is not filled with them, but where the compiler lays the object out.
+  constexpr hot_cells() noexcept {
+    if (std::is_constant_evaluated()) front_.fill(nullptr);
+  }
+
+  hot_cells(const hot_cells&) = delete;  // the same cells would be at hand twice
+  hot_cells& operator=(const hot_cells&) = delete;
+
   /// Returns: how many cells the front may hold at most. Where misuse is looked for, a free cell must be known by its
-  /// bit at once, so no cell rests in the front; nor does one that is too small for a link.
+  /// bit at once, so no cell rests in the front.
   [[nodiscard]] static constexpr std::size_t limit(std::size_t cell_bytes) noexcept {
-    if (checking_level >= checking::checked || marks_memory || cell_bytes < free_list::link_bytes) return 0;
-    return front_bytes / cell_bytes;
+    if (checking_level >= checking::checked || marks_memory) return 0;
+    return std::min(slots, front_bytes / cell_bytes);
   }
 
   /// Returns: a cell, or null where none is at hand.
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t cell_bytes) noexcept {
-    if (ASHLAR_LIKELY(!front_.empty())) {
-      ++room_;
-      return front_.pop();
-    }
-    return ASHLAR_LIKELY(word_.mask != 0) ? take_from_word(cell_bytes) : nullptr;
+    if (ASHLAR_LIKELY(!is_front_empty())) return pop();
+    return ASHLAR_LIKELY(!is_word_empty()) ? take_from_word(cell_bytes) : nullptr;
   }
 
-  [[nodiscard]] ASHLAR_INLINE bool has_room() const noexcept { return room_ != 0; }
-  [[nodiscard]] ASHLAR_INLINE bool is_front_empty() const noexcept { return front_.empty(); }
+  /// Returns: the cell put in front last. Expects: the front is not empty.
+  [[nodiscard]] ASHLAR_INLINE void* pop() noexcept { return front_[--size_]; }
+
+  /// Returns: the word's lowest cell. Expects: the word is not empty.
+  [[nodiscard]] ASHLAR_INLINE void* take_from_word(std::size_t cell_bytes) noexcept {
+    void* const cell = word_.base + lowest() * cell_bytes;
+    word_.mask &= word_.mask - 1;
+    mark_live(cell, cell_bytes);
+    return cell;
+  }
+
+  [[nodiscard]] ASHLAR_INLINE bool has_room() const noexcept { return size_ < granted_; }
+  [[nodiscard]] ASHLAR_INLINE bool is_front_empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] ASHLAR_INLINE bool is_word_empty() const noexcept { return word_.mask == 0; }
 
   /// Effects: puts a cell in front. Expects: `has_room()`.
-  ASHLAR_INLINE void put(void* cell) noexcept {
-    --room_;
-    front_.push(cell);
-  }
+  ASHLAR_INLINE void put(void* cell) noexcept { front_[size_++] = cell; }
 
   /// Returns: one of the cells of a fresh word; the others are at hand now, and the front may grow by as many.
   /// Expects: nothing is at hand, the word is not empty.
   [[nodiscard]] void* refill(const cell_word& fresh, std::size_t cell_bytes) noexcept {
     word_ = fresh;
-    room_ = granted_ = std::min(room_ + in_word(), limit(cell_bytes));
+    granted_ = std::min(granted_ + in_word(), limit(cell_bytes));
     return take_from_word(cell_bytes);
   }
 
   /// Effects: calls `f(void* cell)` for each cell of the front, and closes the front until the next word.
   template <class F>
   ASHLAR_INLINE void empty_front(F f) noexcept {
-    while (!front_.empty()) f(front_.pop());
-    room_ = granted_ = 0;
+    while (size_ != 0) f(front_[--size_]);
+    granted_ = 0;
   }
 
   /// Effects: calls `f(void* cell)` for each cell at hand, and keeps none.
@@ -72,7 +96,13 @@ public:
     for (; word_.mask != 0; word_.mask &= word_.mask - 1) f(word_.base + lowest() * cell_bytes);
   }
 
-  [[nodiscard]] std::size_t in_front() const noexcept { return granted_ - room_; }
+  /// Effects: forgets all cells at hand.
+  void clear() noexcept {
+    size_ = granted_ = 0;
+    word_ = {};
+  }
+
+  [[nodiscard]] std::size_t in_front() const noexcept { return size_; }
   [[nodiscard]] std::size_t in_word() const noexcept { return static_cast<std::size_t>(std::popcount(word_.mask)); }
   [[nodiscard]] std::size_t size() const noexcept { return in_front() + in_word(); }
   /// Returns: the word's cells that are not handed out yet.
@@ -80,14 +110,13 @@ public:
 
   /// Returns: whether `cell` waits in the word to be handed out. Expects: it is the start of a cell.
   [[nodiscard]] bool is_in_word(const void* cell, std::size_t cell_bytes) const noexcept {
-    if (word_.mask == 0) return false;
+    if (is_word_empty()) return false;
     const std::uintptr_t index = (address_of(cell) - address_of(word_.base)) / cell_bytes;
     return index < 64 && ((word_.mask >> index) & 1) != 0;
   }
 
-  /// Complexity: O(cells in front).
   [[nodiscard]] bool invariant(std::size_t cell_bytes) const noexcept {
-    return granted_ <= limit(cell_bytes) && room_ <= granted_ && front_.size() == in_front();
+    return size_ <= granted_ && granted_ <= limit(cell_bytes);
   }
 
 private:
@@ -97,17 +126,10 @@ private:
     return static_cast<std::size_t>(std::countr_zero(word_.mask));
   }
 
-  [[nodiscard]] ASHLAR_INLINE void* take_from_word(std::size_t cell_bytes) noexcept {
-    void* const cell = word_.base + lowest() * cell_bytes;
-    word_.mask &= word_.mask - 1;
-    mark_live(cell, cell_bytes);
-    return cell;
-  }
-
-  free_list front_;
-  std::size_t room_ = 0;  // cells the front may still take
+  std::size_t size_ = 0;     // of the front
+  std::size_t granted_ = 0;  // how large it may become
   cell_word word_;
-  std::size_t granted_ = 0;  // room when the front is empty
+  std::array<void*, slots> front_;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

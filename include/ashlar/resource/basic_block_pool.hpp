@@ -17,6 +17,7 @@
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slab_set.hpp>
+#include <ashlar/resource/free_check.hpp>
 #include <ashlar/resource/slab_store.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -30,14 +31,15 @@ struct pool_limits {
 /// Equal cells out of slabs that come from `Upstream`. `Geometry{}.get()` is the `slab_geometry`, known at run time
 /// (`block_pool`) or at compile time (`fixed_block_pool`).
 ///
-///   deallocate -> [ front: hot cells, linked ] -> when cold: [ bitmaps of the slabs ] -> empty slabs -> upstream
+///   deallocate -> [ front: hot cells ] -> when cold: [ bitmaps of the slabs ] -> empty slabs -> upstream
 ///   allocate   <- [ front ] <- [ word: up to 64 cells of one bitmap word ] <- [ bitmaps ] <- new slab <- upstream
 ///
-/// A cell costs its own bytes and one bit. Front and word are `hot_cells`, the rest is the `slab_store`. When the front
-/// overflows the program is freeing in bulk, so it is emptied into the bitmaps and the frees that follow set bits only:
-/// dead cells are not written, and empty slabs are seen. Invariant: `live() == taken from slabs - at hand`.
+/// A cell costs its own bytes and one bit, a pool 1024 words for the addresses in its front. Front and word are
+/// `hot_cells`, the rest is the `slab_store`. When the front overflows the program is freeing in bulk, so it is emptied
+/// into the bitmaps and the frees that follow set bits only: empty slabs are seen. No free cell is ever written to.
+/// Invariant: `live() == taken from slabs - at hand`.
 ///
-/// Hot path: `allocate` is a load, a predictable branch, two loads and three stores.
+/// Hot path: `allocate` and `deallocate` are two loads, a predictable branch and one or two stores, none to the cell.
 /// Thread safety: none. Nothing is allocated before the first `allocate` or `reserve`.
 template <class Geometry, resource Upstream>
 class basic_block_pool : private Geometry {
@@ -52,20 +54,23 @@ public:
   /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised; a cell smaller
   /// than a pointer is searched for in its slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
-    if (void* const cell = hot_.take(cell_bytes()); ASHLAR_LIKELY(cell != nullptr)) return cell;
+    if (ASHLAR_LIKELY(!hot_.is_front_empty())) return hot_.pop();
+    if (ASHLAR_LIKELY(!hot_.is_word_empty())) return hot_.take_from_word(cell_bytes());
     return allocate_cold();
   }
 
   /// Returns: a cell, or null where `max_cells` are live or the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept {
-    if (void* const cell = hot_.take(cell_bytes()); ASHLAR_LIKELY(cell != nullptr)) return cell;
+    if (ASHLAR_LIKELY(!hot_.is_front_empty())) return hot_.pop();
+    if (ASHLAR_LIKELY(!hot_.is_word_empty())) return hot_.take_from_word(cell_bytes());
     return try_allocate_cold();
   }
 
   /// Effects: takes a cell back. Expects: it is live and of this pool.
   /// Complexity: O(1), but for one free in 64 KiB worth of cells, which empties the front.
   ASHLAR_INLINE void deallocate(void* cell) noexcept {
-    if constexpr (checking_level >= checking::checked) check_free(cell);
+    if constexpr (checking_level >= checking::checked)
+      check_free({geometry(), slabs_held(), this}, cell, hot_.is_in_word(cell, cell_bytes()));
     mark_free(cell, cell_bytes());
     if (ASHLAR_LIKELY(hot_.has_room())) {
       hot_.put(cell);
@@ -126,7 +131,7 @@ public:
   /// Effects: takes all cells back, live or not, and gives all slabs back. Larger blocks stay the upstream's.
   void release() noexcept {
     store_.release(geometry());
-    hot_ = {};
+    hot_.clear();
   }
 
   /// Effects: calls `f(void* cell)` for every live cell, the lowest address first.
@@ -208,20 +213,6 @@ private:
   [[nodiscard]] ASHLAR_COLD void* try_allocate_upstream(std::size_t bytes, std::size_t alignment) noexcept {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     return is_valid_request(bytes, alignment) ? try_allocate_from(store_.upstream(), bytes, alignment) : nullptr;
-  }
-
-  ASHLAR_NOINLINE void check_free(void* cell) const noexcept {
-    slab* const home = slabs_held().find(geometry(), cell);
-    if (home == nullptr) report_free(fault::invalid_free, "freed a pointer that is not of this pool", cell);
-    const std::uint32_t index = slab_set::index_in(geometry(), home, cell);
-    if (home->cells + cell_offset(index) != cell)
-      report_free(fault::misaligned_free, "freed a pointer into the middle of a cell", cell);
-    if (home->is_free(index) || hot_.is_in_word(cell, cell_bytes()))
-      report_free(fault::double_free, "freed a cell that is free", cell);
-  }
-
-  [[noreturn]] ASHLAR_COLD void report_free(fault kind, const char* what, const void* cell) const noexcept {
-    report({.kind = kind, .what = what, .pointer = cell, .resource = this, .size = cell_bytes()});
   }
 
   hot_cells hot_;

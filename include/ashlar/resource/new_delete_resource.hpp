@@ -16,6 +16,8 @@ namespace ashlar::inline ASHLAR_ABI {
 /// Thread safety and complexity: those of operator new.
 class new_delete_resource {
 public:
+  static constexpr bool is_thread_safe = true;
+
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     return allocate_or_throw(*this, bytes, alignment);

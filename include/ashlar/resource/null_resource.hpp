@@ -15,6 +15,8 @@ namespace ashlar::inline ASHLAR_ABI {
 /// Stateless: all instances are equal. Thread safety: any thread.
 class null_resource {
 public:
+  static constexpr bool is_thread_safe = true;
+
   /// Throws: `std::bad_alloc`, always.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     return allocate_or_throw(*this, bytes, alignment);

@@ -52,6 +52,8 @@ struct fresh_huge {
 template <class Fresh, class Pages>
 class basic_page_resource {
 public:
+  static constexpr bool is_thread_safe = true;
+
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     return allocate_or_throw(*this, bytes, alignment);

@@ -53,20 +53,31 @@ public:
       refile(geometry, turned, static_cast<std::uint32_t>(std::popcount(mask)));
   }
 
-  /// Returns: memory for one more slab, to be handed to `add`; prepared where the pool has grown enough to be worth it.
-  /// Throws: what the upstream throws.
+  /// Returns: memory for one more slab, to be handed to `add`. Throws: what the upstream throws.
   [[nodiscard]] void* request(const slab_geometry& geometry) {
-    return prepared(geometry, upstream_.allocate(geometry.slab_bytes(), geometry.slab_bytes()));
+    return upstream_.allocate(geometry.slab_bytes(), geometry.slab_bytes());
   }
 
   /// As `request`, but null where the upstream has no memory left.
   [[nodiscard]] void* try_request(const slab_geometry& geometry) noexcept {
-    void* const memory = try_allocate_from(upstream_, geometry.slab_bytes(), geometry.slab_bytes());
-    return memory == nullptr ? nullptr : prepared(geometry, memory);
+    return try_allocate_from(upstream_, geometry.slab_bytes(), geometry.slab_bytes());
+  }
+
+  /// Effects: makes the memory of a new slab resident where a pool of `slabs` slabs is large enough to be worth it.
+  void prepare(const slab_geometry& geometry, void* memory, std::size_t slabs) noexcept {
+    if constexpr (prefaulting_resource<Upstream>)
+      if (slabs >= prefault_from_slabs) upstream_.prefault(memory, geometry.slab_bytes());
+  }
+
+  /// Effects: prepares `memory` and makes a slab of it, all cells free.
+  void add(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
+    prepare(geometry, memory, set_.slabs());
+    add_prepared(geometry, owner, memory);
   }
 
   /// Effects: makes a slab of `memory`, all cells free.
-  void add(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
+  void add_prepared(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
+    ASHLAR_EXPECTS(is_aligned(memory, geometry.slab_bytes()), "the upstream did not align a slab to its size");
     auto* const start = static_cast<std::byte*>(memory);
     std::byte* const header = geometry.header_of(start);
     std::byte* const cells = geometry.cells_of(header);
@@ -79,10 +90,13 @@ public:
   void reserve(const slab_geometry& geometry, const void* owner, std::size_t cells) {
     while (set_.capacity() < cells) {
       add(geometry, owner, request(geometry));
-      reserved_ = std::max(reserved_, std::min(cells, set_.capacity()));
+      keep_for(std::min(cells, set_.capacity()));
     }
-    reserved_ = std::max(reserved_, cells);
+    keep_for(cells);
   }
+
+  /// Effects: keeps slabs for `cells` cells from now on, though they be empty.
+  void keep_for(std::size_t cells) noexcept { reserved_ = std::max(reserved_, cells); }
 
   /// Effects: forgets what was reserved, so that slabs go back as they become empty.
   void unreserve() noexcept { reserved_ = 0; }
@@ -102,13 +116,6 @@ public:
 
 private:
   static constexpr std::size_t prefault_from_slabs = 8;
-
-  [[nodiscard]] void* prepared(const slab_geometry& geometry, void* memory) noexcept {
-    ASHLAR_EXPECTS(is_aligned(memory, geometry.slab_bytes()), "the upstream did not align a slab to its size");
-    if constexpr (prefaulting_resource<Upstream>)
-      if (set_.slabs() >= prefault_from_slabs) upstream_.prefault(memory, geometry.slab_bytes());
-    return memory;
-  }
 
   ASHLAR_COLD void refile(const slab_geometry& geometry, slab* turned, std::uint32_t given) noexcept {
     if (!set_.refile(turned, given)) return;

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The pools that stateless allocators share: one for each cell size, alignment and lock, for the whole process.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/face/immortal.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/os/fork.hpp>
+#include <ashlar/resource/cached_pool.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// The pool that all allocators of one cell size, alignment and lock share. It is never destroyed, so containers with
+/// static storage duration may use it before `main` and after it. The process is one linked image here: a library that
+/// is loaded by dlopen, or that hides its symbols, has pools of its own, and a container must not cross that border.
+template <std::size_t CellBytes, std::size_t CellAlignment, lock_policy Lock>
+class process_pool {
+public:
+  [[nodiscard]] static ASHLAR_INLINE void* allocate() {
+    locked_pool& shared = instance();
+    const lock_scope held(shared.lock);
+    return shared.pool.allocate();
+  }
+
+  static ASHLAR_INLINE void deallocate(void* cell) noexcept {
+    locked_pool& shared = instance();
+    const lock_scope held(shared.lock);
+    shared.pool.deallocate(cell);
+  }
+
+  /// Effects: calls `f(pool)` while the lock is held. Returns: what `f` returns.
+  template <class F>
+  static decltype(auto) with_pool(F f) {
+    locked_pool& shared = instance();
+    const lock_scope held(shared.lock);
+    return f(shared.pool);
+  }
+
+private:
+  struct locked_pool {
+    fixed_block_pool<CellBytes, CellAlignment> pool = {};
+    ASHLAR_NO_UNIQUE_ADDRESS Lock lock = {};
+  };
+
+  [[nodiscard]] static ASHLAR_INLINE locked_pool& instance() noexcept {
+    locked_pool* self = &immortal_instance<locked_pool>.value;
+    ASHLAR_IN_REGISTER(self);
+    return *self;
+  }
+};
+
+/// The same with a cache in each thread. A thread's cache opens with its first allocation or free and closes when the
+/// thread ends; what its other thread-local objects do after that goes through the lock.
+template <std::size_t CellBytes, std::size_t CellAlignment>
+class process_pool<CellBytes, CellAlignment, thread_cached> {
+  using geometry = static_geometry<CellBytes, CellAlignment>;
+  using pool_type = cached_pool<geometry, page_resource, spin_lock>;
+  using cache_type = typename pool_type::cache_type;
+
+public:
+  [[nodiscard]] static ASHLAR_INLINE void* allocate() {
+    if (void* const cell = shared().take(cache_); ASHLAR_LIKELY(cell != nullptr)) return cell;
+    return allocate_slowly();
+  }
+
+  static ASHLAR_INLINE void deallocate(void* cell) noexcept {
+    if (ASHLAR_UNLIKELY(!shared().put(cache_, cell))) deallocate_slowly(cell);
+  }
+
+  /// Effects: gives back what the calling thread has at hand.
+  static void flush() noexcept { shared().flush(cache_); }
+
+  /// Returns: `f(pool)`. The pool takes its lock by itself.
+  template <class F>
+  static decltype(auto) with_pool(F f) {
+    return f(shared());
+  }
+
+private:
+  // Closes the thread's cache when the thread ends.
+  struct closer {
+    ~closer() {
+      state_ = state::ended;
+      shared().close(cache_);
+    }
+    void arm() noexcept {}
+  };
+
+  enum class state : unsigned char { fresh, open, ended };
+
+  [[nodiscard]] static ASHLAR_INLINE pool_type& shared() noexcept { return immortal_instance<shared_pool>.value.pool; }
+
+  // Returns: the cache, open; null where the thread is ending.
+  [[nodiscard]] static cache_type* usable_cache() noexcept {
+    if (ASHLAR_UNLIKELY(state_ == state::fresh)) begin();
+    return pool_type::caches && state_ == state::open ? &cache_ : nullptr;
+  }
+
+  static void begin() noexcept {
+    state_ = state::open;
+    os::fork_participants::enter(at_fork_);
+    shared().open(cache_);
+    static thread_local closer at_thread_end;
+    at_thread_end.arm();
+  }
+
+  [[nodiscard]] ASHLAR_COLD static void* allocate_slowly() { return shared().allocate_slowly(usable_cache()); }
+  ASHLAR_COLD static void deallocate_slowly(void* cell) noexcept { shared().deallocate_slowly(usable_cache(), cell); }
+
+  struct shared_pool {
+    pool_type pool = pool_type(geometry{}, default_spare_slabs);
+  };
+
+  static constexpr std::size_t default_spare_slabs = 1;
+  static inline constinit thread_local cache_type cache_;
+  static inline constinit thread_local state state_ = state::fresh;
+  static inline constinit os::fork_participant at_fork_{
+      .before = [](void*) noexcept { shared().before_fork(&cache_); },
+      .in_parent = [](void*) noexcept { shared().after_fork_in_parent(); },
+      .in_child = [](void*) noexcept { shared().after_fork_in_child(&cache_); }};
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

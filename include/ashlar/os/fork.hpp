@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What must come to rest before the process forks, so that the child finds no lock held by a thread it does not have.
+#pragma once
+
+#include <atomic>
+
+#include <pthread.h>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::os {
+
+/// One thing that comes to rest. Its functions run in the thread that forks, and must neither enter nor leave.
+struct fork_participant {
+  void (*before)(void* self) noexcept = nullptr;
+  void (*in_parent)(void* self) noexcept = nullptr;
+  void (*in_child)(void* self) noexcept = nullptr;
+  void* self = nullptr;
+  fork_participant* next = nullptr;
+  std::atomic<bool> is_entered = false;
+};
+
+/// The list of them.
+struct fork_registry {
+  spin_lock lock;
+  fork_participant* first = nullptr;
+  bool is_installed = false;
+};
+
+/// The participants of the process, called in the order in which they entered.
+/// Thread safety: any thread.
+class fork_participants {
+public:
+  /// Effects: adds a participant, once. It must leave before its memory goes.
+  static void enter(fork_participant& joining) noexcept {
+    if (joining.is_entered.load(std::memory_order_relaxed)) return;  // nothing is read that its entering wrote
+    const lock_scope held(all_.lock);
+    if (joining.is_entered) return;
+    if (!all_.is_installed) all_.is_installed = ::pthread_atfork(before, in_parent, in_child) == 0;
+    fork_participant** end = &all_.first;
+    while (*end != nullptr) end = &(*end)->next;
+    *end = &joining;
+    joining.is_entered = true;
+  }
+
+  /// Effects: removes a participant, if it is one. Complexity: O(participants).
+  static void leave(fork_participant& leaving) noexcept {
+    const lock_scope held(all_.lock);
+    if (!leaving.is_entered) return;
+    fork_participant** at = &all_.first;
+    while (*at != &leaving) at = &(*at)->next;
+    *at = leaving.next;
+    leaving.is_entered = false;
+  }
+
+private:
+  static void before() {
+    all_.lock.lock();  // until the fork is over nobody joins or leaves
+    for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->before(each->self);
+  }
+
+  static void in_parent() {
+    for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->in_parent(each->self);
+    all_.lock.unlock();
+  }
+
+  static void in_child() {
+    for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->in_child(each->self);
+    all_.lock.unlock();
+  }
+
+  static inline constinit fork_registry all_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::os

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Equal cells for any thread: shared slabs and the caches that threads keep in front of them.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/part/list.hpp>
+#include <ashlar/resource/cell_cache.hpp>
+#include <ashlar/resource/shared_slabs.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// A pool that is told with each call which cache to use. It is for the faces that find the cache of a thread:
+/// `shared_block_pool` and the pools behind `pool_allocator<T, thread_cached>`.
+///
+///   allocate   <- [ cache: front <- word <- up to 4 words ] <- lock: [ slabs ] <- upstream
+///   deallocate -> [ cache: front -> words of frees -> packets ] -> inbox -> [ slabs ] -> upstream
+///
+/// At the levels that check for misuse nothing is cached: each call takes the lock, and the bits say what is live.
+/// Thread safety: any thread, each with a cache of its own, or none.
+template <class Geometry, thread_safe_resource Upstream, basic_lockable Lock>
+class cached_pool {
+public:
+  using slabs_type = shared_slabs<Geometry, Upstream, Lock>;
+  using cache_type = cell_cache<slabs_type>;
+  static constexpr bool caches = checking_level < checking::checked;
+
+  constexpr cached_pool(const Geometry& geometry, std::size_t spare_slabs, Upstream upstream = {})
+      : slabs_(geometry, spare_slabs, std::move(upstream)) {}
+
+  /// Returns: a cell, or null where none is at hand: then `allocate_slowly`.
+  [[nodiscard]] ASHLAR_INLINE void* take(cache_type& cache) const noexcept { return cache.take(slabs_); }
+
+  /// Effects: takes a cell back. Returns: false where that needs `deallocate_slowly`.
+  [[nodiscard]] ASHLAR_INLINE bool put(cache_type& cache, void* cell) noexcept {
+    if constexpr (!caches) return false;
+    mark_free(cell, slabs_.cell_bytes());
+    return cache.put(slabs_, cell);
+  }
+
+  /// Returns: a cell; `cache` is open, or null for a thread that has none. Throws: what the upstream throws.
+  [[nodiscard]] void* allocate_slowly(cache_type* cache) {
+    return caches && cache != nullptr ? cache->refill(slabs_) : slabs_.allocate();
+  }
+
+  /// As `allocate_slowly`, but null where the upstream has no memory left.
+  [[nodiscard]] void* try_allocate_slowly(cache_type* cache) noexcept {
+    return caches && cache != nullptr ? cache->try_refill(slabs_) : slabs_.try_allocate();
+  }
+
+  /// Effects: takes a cell back that `put` refused; `cache` is open or null.
+  void deallocate_slowly(cache_type* cache, void* cell) noexcept {
+    caches&& cache != nullptr ? cache->put_slowly(slabs_, cell) : slabs_.deallocate(cell);
+  }
+
+  /// Effects: lets the calling thread's cache keep cells, until `close`.
+  void open(cache_type& cache) noexcept {
+    slabs_.with_store([&](auto&) { caches_.push_back(&cache); });
+    cache.open();
+  }
+
+  /// Effects: gives back what the cache has; its memory may go.
+  void close(cache_type& cache) noexcept {
+    cache.close(slabs_);
+    slabs_.with_store([&](auto&) { caches_.erase(&cache); });
+  }
+
+  /// Effects: gives back what the calling thread's cache has.
+  void flush(cache_type& cache) noexcept {
+    if (cache.is_open()) cache.flush(slabs_);
+  }
+
+  /// Effects: closes all caches, of whatever thread. Expects: no other thread uses the pool any more.
+  void close_all() noexcept {
+    while (!caches_.empty()) close(*caches_.front());
+  }
+
+  /// Effects: takes all cells back, live or not, and gives all slabs back. Expects: no other thread uses the pool.
+  void release() noexcept {
+    for (cache_type* each = caches_.front(); each != nullptr; each = each->next) each->strip(slabs_);
+    slabs_.release();
+  }
+
+  /// Effects: gives back what the calling thread's cache has, then holds the lock, so that a fork finds it free.
+  void before_fork(cache_type* mine) noexcept {
+    if (mine != nullptr) flush(*mine);
+    slabs_.lock().lock();
+  }
+
+  void after_fork_in_parent() noexcept { slabs_.lock().unlock(); }
+
+  /// Effects: forgets the caches of threads that the child does not have; what they had at hand stays taken.
+  void after_fork_in_child(cache_type* mine) noexcept {
+    caches_ = {};
+    if (mine != nullptr && mine->is_open()) caches_.push_back(mine);
+    slabs_.lock().unlock();
+  }
+
+  /// Returns: the cells handed out and not taken back; exact while no thread allocates or frees.
+  [[nodiscard]] std::size_t live() noexcept {
+    std::size_t cells = 0;
+    slabs_.with_store([&](auto& store) {
+      cells = store.slabs().taken();
+      for (const cache_type* each = caches_.front(); each != nullptr; each = each->next) cells -= each->at_hand();
+    });
+    return cells;
+  }
+
+  /// Effects: makes `cells` cells possible without asking the upstream, until `shrink_to_fit`.
+  void reserve(std::size_t cells) {
+    std::size_t bytes = 0;
+    if (!checked_mul(cells, slabs_.cell_bytes(), bytes) || bytes > max_block_bytes)
+      throw_bad_alloc(bytes, slabs_.geometry().cell_alignment());
+    slabs_.reserve(cells);
+  }
+
+  /// Effects: gives empty slabs back and orders the others by address; what other threads have at hand stays theirs.
+  /// Returns: bytes given back. Complexity: O(slabs).
+  std::size_t shrink_to_fit() noexcept { return slabs_.shrink_to_fit(); }
+
+  /// Returns: whether `p` points into a cell, live or free. Complexity: O(log slabs) expected.
+  [[nodiscard]] bool owns(const void* p) noexcept {
+    bool found = false;
+    slabs_.with_store([&](auto& store) { found = store.slabs().find(slabs_.geometry(), p) != nullptr; });
+    return found;
+  }
+
+  [[nodiscard]] std::size_t capacity() noexcept {
+    return slabs_.count([](const slab_set& set) { return set.capacity(); });
+  }
+  [[nodiscard]] std::size_t slabs() noexcept {
+    return slabs_.count([](const slab_set& set) { return set.slabs(); });
+  }
+  [[nodiscard]] std::size_t cell_bytes() const noexcept { return slabs_.cell_bytes(); }
+  [[nodiscard]] std::size_t slab_bytes() const noexcept { return slabs_.geometry().slab_bytes(); }
+  [[nodiscard]] const slab_geometry& geometry() const noexcept { return slabs_.geometry(); }
+  [[nodiscard]] Upstream& upstream() noexcept { return slabs_.upstream(); }
+
+  /// Expects: no thread allocates or frees meanwhile. Complexity: O(slabs and their words, cells at hand).
+  [[nodiscard]] bool invariant() noexcept {
+    bool good = caches_.invariant();
+    slabs_.with_store([&](auto& store) { good = good && store.slabs().invariant(); });
+    for (const cache_type* each = caches_.front(); each != nullptr; each = each->next)
+      good = good && each->invariant(slabs_);
+    return good;
+  }
+
+private:
+  slabs_type slabs_;
+  list<cache_type> caches_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Slabs that any thread takes cells from and gives cells back to.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/part/batcher.hpp>
+#include <ashlar/part/slab.hpp>
+#include <ashlar/part/slab_geometry.hpp>
+#include <ashlar/part/slab_set.hpp>
+#include <ashlar/resource/deferring_upstream.hpp>
+#include <ashlar/resource/free_check.hpp>
+#include <ashlar/resource/slab_store.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// A few words of free cells that one thread took at once.
+struct word_stock {
+  static constexpr std::size_t max_words = 4;
+  static constexpr std::size_t max_cells = 64 * max_words;
+  static constexpr std::size_t max_bytes = 64 * 1024;
+
+  cell_word words[max_words] = {};
+  std::size_t count = 0;
+};
+
+/// A `slab_store` behind a lock, and an inbox through which frees reach it without the lock.
+///
+///   a thread's cache --- words of free cells --- [ lock: slab_store ] --- upstream, without the lock
+///                    --- packets of frees -> [ inbox ] --^  taken in by whoever holds the lock next
+///
+/// No thread owns a slab, so a thread may exit with live cells, and one that only frees never hoards. The lock is held
+/// for a few words at a time and never across a call of the upstream.
+/// Thread safety: any thread. Nothing is allocated before the first cell is taken.
+template <class Geometry, thread_safe_resource Upstream, basic_lockable Lock>
+class shared_slabs : private Geometry {
+  using store = slab_store<deferring_upstream<Upstream>>;
+
+public:
+  using batcher_type = batcher<>;
+  using inbox_type = batcher_type::inbox_type;
+
+  constexpr shared_slabs(const Geometry& geometry, std::size_t spare_slabs, Upstream upstream)
+      : Geometry(geometry), store_(spare_slabs, deferring_upstream<Upstream>(std::move(upstream))) {}
+
+  shared_slabs(const shared_slabs&) = delete;
+  shared_slabs& operator=(const shared_slabs&) = delete;
+
+  /// Expects: no thread uses it any more.
+  constexpr ~shared_slabs() { close(); }
+
+  [[nodiscard]] ASHLAR_INLINE constexpr const slab_geometry& geometry() const noexcept { return Geometry::get(); }
+  [[nodiscard]] std::size_t cell_bytes() const noexcept { return geometry().cell_bytes(); }
+
+  /// Effects: fills an empty stock with some free cells, at least one and at most `most`; takes in all frees that have
+  /// arrived, and what `own` has noted. Throws: what the upstream throws.
+  void take(word_stock& stock, std::size_t most, batcher_type* own) {
+    while (!try_take(stock, most, own)) add_slab(store_.request(geometry()));
+  }
+
+  /// As `take`. Returns: false where the upstream has no memory left.
+  [[nodiscard]] bool try_take(word_stock& stock, std::size_t most, batcher_type* own) noexcept {
+    while (!take_some(stock, most, own)) {
+      void* const memory = store_.try_request(geometry());
+      if (memory == nullptr) return take_some(stock, most, own);  // a free may have arrived meanwhile
+      add_slab(memory);
+    }
+    return true;
+  }
+
+  /// Returns: one cell, taken under the lock. Throws: what the upstream throws.
+  [[nodiscard]] void* allocate() {
+    word_stock one;
+    take(one, 1, nullptr);
+    return only_cell(one);
+  }
+
+  /// As `allocate`, but null where the upstream has no memory left.
+  [[nodiscard]] void* try_allocate() noexcept {
+    word_stock one;
+    return try_take(one, 1, nullptr) ? only_cell(one) : nullptr;
+  }
+
+  /// Effects: takes cells back at once, and all frees that have arrived: `f(give)` calls `give(cell)` for each.
+  template <class F>
+  void give_back(F f) noexcept {
+    under_lock([&] {
+      take_in();
+      f([this](void* cell) { give(cell); });
+    });
+  }
+
+  /// Effects: takes in all frees that have arrived, and those that `own` has noted.
+  void settle(batcher_type& own) noexcept {
+    under_lock([&] {
+      take_in();
+      own.hand_over([this](const freed_word& word) { give_word(word); });
+    });
+  }
+
+  /// Effects: takes back one cell under the lock.
+  void deallocate(void* cell) noexcept {
+    under_lock([&] {
+      if (ASHLAR_UNLIKELY(inbox_.is_closed())) report_use_after_destroy(cell);
+      if constexpr (checking_level >= checking::checked) check_free({geometry(), store_.slabs(), this}, cell, false);
+      mark_free(cell, cell_bytes());
+      give(cell);
+    });
+  }
+
+  /// Returns: where frees from outside the lock are sent.
+  [[nodiscard]] ASHLAR_INLINE inbox_type& inbox() noexcept { return inbox_; }
+
+  /// Returns: how a free of `cell` is noted.
+  [[nodiscard]] ASHLAR_INLINE freed_word place_of(void* cell) const noexcept {
+    std::byte* const start = geometry().slab_of(cell);
+    auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
+    const std::uint32_t index = slab_set::index_in(geometry(), home, cell);
+    return {address_of(start) + index / 64, std::uint64_t{1} << (index % 64)};
+  }
+
+  /// Effects: calls `f(store)` under the lock, all arrived frees taken in.
+  template <class F>
+  void with_store(F f) {
+    under_lock([&] {
+      take_in();
+      f(store_);
+    });
+  }
+
+  /// Effects: holds slabs for `cells` cells, until `shrink_to_fit`. Throws: what the upstream throws.
+  void reserve(std::size_t cells) {
+    while (count([&](const slab_set& set) { return set.capacity(); }) < cells) add_slab(store_.request(geometry()));
+    under_lock([&] { store_.keep_for(cells); });
+  }
+
+  /// Effects: gives all empty slabs back and orders the others by address. Returns: bytes given back.
+  std::size_t shrink_to_fit() noexcept {
+    std::size_t slabs = 0;
+    under_lock([&] {
+      slabs = store_.slabs().slabs();
+      store_.unreserve();
+      take_in();
+      store_.shrink(geometry());
+      slabs -= store_.slabs().slabs();
+    });
+    return slabs * geometry().slab_bytes();
+  }
+
+  /// Returns: `f(slab_set)`, under the lock, all arrived frees taken in.
+  template <class F>
+  [[nodiscard]] std::size_t count(F f) noexcept {
+    std::size_t counted = 0;
+    with_store([&](const store& held) { counted = f(held.slabs()); });
+    return counted;
+  }
+
+  /// Effects: gives all slabs back, whatever they hold. Expects: no thread uses the cells any more.
+  void release() noexcept {
+    under_lock([&] {
+      take_in();
+      store_.release(geometry());
+    });
+  }
+
+  /// Effects: gives all slabs back and refuses frees from now on. Expects: no thread takes cells any more.
+  void close() noexcept {
+    under_lock([&] {
+      static_cast<void>(inbox_.close());
+      store_.release(geometry());
+    });
+  }
+
+  [[nodiscard]] Lock& lock() noexcept { return lock_; }
+  [[nodiscard]] Upstream& upstream() noexcept { return store_.upstream().get(); }
+
+private:
+  template <class F>
+  void under_lock(F f) noexcept(noexcept(f())) {
+    typename deferring_upstream<Upstream>::returned* returned = nullptr;
+    {
+      const lock_scope held(lock_);
+      f();
+      returned = store_.upstream().take_returned();
+    }
+    store_.upstream().hand_on(returned);
+  }
+
+  // Under the lock.
+  void take_in() noexcept {
+    if (inbox_.is_closed()) return;
+    drain(inbox_, [this](const freed_word& word) { give_word(word); });
+  }
+
+  // Under the lock.
+  void give(void* cell) noexcept { store_.give(geometry(), cell); }
+
+  // Under the lock. A bit that is free already, or stands for no cell, comes from misuse: it must not corrupt the slab.
+  void give_word(const freed_word& word) noexcept {
+    const std::uintptr_t number = word.key % geometry().slab_bytes();
+    auto* const start = reinterpret_cast<std::byte*>(word.key - number);
+    auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
+    if (ASHLAR_UNLIKELY((home->bits()[number] & word.cells) != 0)) report_double_free(home, number, word.cells);
+    store_.give_word(geometry(), home, static_cast<std::uint32_t>(number), word.cells);
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_use_after_destroy(void* cell) noexcept {
+    report({.kind = fault::use_after_destroy,
+            .what = "used a pool that was destroyed",
+            .pointer = cell,
+            .resource = this,
+            .size = cell_bytes()});
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_double_free(slab* home, std::uintptr_t number, std::uint64_t cells) noexcept {
+    const auto first = static_cast<std::size_t>(std::countr_zero(home->bits()[number] & cells));
+    report({.kind = fault::double_free,
+            .what = "freed a cell that is free",
+            .pointer = home->cells + (number * 64 + first) * cell_bytes(),
+            .resource = this,
+            .size = cell_bytes()});
+  }
+
+  [[nodiscard]] void* only_cell(const word_stock& one) noexcept {
+    void* const cell = one.words[0].base + static_cast<std::size_t>(std::countr_zero(one.words[0].mask)) * cell_bytes();
+    mark_live(cell, cell_bytes());
+    return cell;
+  }
+
+  [[nodiscard]] bool take_some(word_stock& stock, std::size_t most, batcher_type* own) noexcept {
+    under_lock([&] {
+      take_in();
+      if (own != nullptr) own->hand_over([this](const freed_word& word) { give_word(word); });
+      fill(stock, most);
+    });
+    return stock.count != 0;
+  }
+
+  // Under the lock.
+  void fill(word_stock& stock, std::size_t most) noexcept {
+    if (ASHLAR_UNLIKELY(inbox_.is_closed())) report_use_after_destroy(nullptr);
+    std::size_t cells = std::clamp<std::size_t>(word_stock::max_bytes / cell_bytes(), 1, most);
+    while (cells != 0 && stock.count != word_stock::max_words && store_.slabs().has_free()) {
+      cell_word& word = stock.words[stock.count++];
+      word = store_.take_word(geometry(), cells);
+      cells -= static_cast<std::size_t>(std::popcount(word.mask));
+    }
+    slabs_held_ = store_.slabs().slabs();
+  }
+
+  void add_slab(void* memory) noexcept {
+    store_.prepare(geometry(), memory, slabs_held_);
+    under_lock([&] { store_.add_prepared(geometry(), this, memory); });
+  }
+
+  alignas(64) Lock lock_ = {};
+  store store_;
+  std::atomic<std::size_t> slabs_held_ = 0;  // a recent figure, to be read without the lock
+  alignas(64) inbox_type inbox_ = {};
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of what happens around a fork: everybody is called, in order, in parent and child.
+#include <string>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ashlar/os/fork.hpp>
+
+namespace {
+
+using ashlar::os::fork_participant;
+using ashlar::os::fork_participants;
+
+std::string said;
+
+fork_participant speaker(const char* name) {
+  return {.before = [](void* self) noexcept { said += std::string("<") + static_cast<const char*>(self); },
+          .in_parent = [](void* self) noexcept { said += std::string(">") + static_cast<const char*>(self); },
+          .in_child = [](void* self) noexcept { said += std::string("|") + static_cast<const char*>(self); },
+          .self = const_cast<char*>(name)};
+}
+
+// Returns: whether the child saw `expected`.
+bool child_says(const std::string& expected) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(said == expected ? 0 : 1);
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(fork, calls_everybody_before_and_after_in_the_order_of_entering) {
+  fork_participant first = speaker("a");
+  fork_participant second = speaker("b");
+  fork_participants::enter(first);
+  fork_participants::enter(second);
+  fork_participants::enter(first);  // once is enough
+  said.clear();
+  EXPECT_TRUE(child_says("<a<b|a|b"));
+  EXPECT_EQ(said, "<a<b>a>b");
+  fork_participants::leave(first);
+  fork_participants::leave(first);  // and out is out
+  said.clear();
+  EXPECT_TRUE(child_says("<b|b"));
+  EXPECT_EQ(said, "<b>b");
+  fork_participants::leave(second);
+  said.clear();
+  EXPECT_TRUE(child_says(""));
+}
+
+TEST(fork, the_child_may_enter_leave_and_fork_again) {
+  fork_participant first = speaker("a");
+  fork_participants::enter(first);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    fork_participant more = speaker("b");
+    fork_participants::enter(more);
+    said.clear();
+    const bool good = child_says("<a<b|a|b");
+    fork_participants::leave(more);
+    fork_participants::leave(first);
+    ::_exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  fork_participants::leave(first);
+}
+
+}  // namespace

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the pool that any thread may use: the laws of a resource, handing cells over, ends of threads and of pools.
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
+
+#include "tests/support/conformance.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
+#include "tests/support/fail_each_allocation.hpp"
+
+namespace {
+
+using ashlar::shared_block_pool;
+using ashlar_test::counting_resource;
+
+// Keeps book under a lock, so that threads may share it.
+class locked_upstream {
+public:
+  static constexpr bool is_thread_safe = true;
+
+  locked_upstream(counting_resource<>& books) : books_(&books) {}
+
+  void* allocate(std::size_t bytes, std::size_t alignment) {
+    const std::lock_guard held(mutex());
+    return books_->allocate(bytes, alignment);
+  }
+  void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    const std::lock_guard held(mutex());
+    return books_->try_allocate(bytes, alignment);
+  }
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const std::lock_guard held(mutex());
+    books_->deallocate(p, bytes, alignment);
+  }
+  bool operator==(const locked_upstream&) const = default;
+
+private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  counting_resource<>* books_;
+};
+
+using counted_pool = shared_block_pool<locked_upstream>;
+
+struct small_cells : ashlar_test::conformance_defaults {
+  static constexpr std::size_t max_alignment = 8;
+  static constexpr std::size_t largest = 24;
+  counting_resource<> upstream;
+  counted_pool resource{{.cell_bytes = 24, .slab_bytes = 4096}, upstream};
+};
+
+struct tiny_cells : ashlar_test::conformance_defaults {
+  static constexpr std::size_t max_alignment = 1;
+  static constexpr std::size_t largest = 5;
+  counting_resource<> upstream;
+  counted_pool resource{{.cell_bytes = 5, .slab_bytes = 4096, .spare_slabs = 0}, upstream};
+};
+
+struct cells_in_pages : ashlar_test::conformance_defaults {
+  static constexpr std::size_t max_alignment = 128;
+  static constexpr std::size_t largest = 128;
+  static constexpr bool exhaustible = false;
+  shared_block_pool<> resource{{.cell_bytes = 128, .cell_alignment = 128}};
+};
+
+std::vector<void*> take(auto& pool, std::size_t cells) {
+  std::vector<void*> taken(cells);
+  for (std::size_t i = 0; i < cells; ++i) {
+    taken[i] = pool.allocate();
+    std::memcpy(taken[i], &i, sizeof i);
+  }
+  return taken;
+}
+
+// Each cell still holds its number.
+void check_and_free(auto& pool, const std::vector<void*>& cells) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    std::size_t number = 0;
+    std::memcpy(&number, cells[i], sizeof number);
+    ASSERT_EQ(number, i);
+    pool.deallocate(cells[i]);
+  }
+}
+
+TEST(shared_block_pool, takes_back_in_one_thread_what_another_got) {
+  counting_resource<> upstream;
+  counted_pool pool({.cell_bytes = 40, .slab_bytes = 8192}, upstream);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<void*> cells;
+    std::thread([&] { cells = take(pool, 20'000); }).join();
+    EXPECT_EQ(pool.live(), cells.size());
+    EXPECT_TRUE(pool.invariant());
+    std::thread([&] { check_and_free(pool, cells); }).join();
+    EXPECT_EQ(pool.live(), 0U);
+    EXPECT_TRUE(pool.invariant());
+  }
+  EXPECT_LE(pool.slabs(), 2U) << "empty slabs are given back without being asked for";
+  static_cast<void>(pool.shrink_to_fit());
+  EXPECT_EQ(pool.slabs(), 0U);
+}
+
+TEST(shared_block_pool, threads_hand_cells_to_each_other_all_at_once) {
+  constexpr std::size_t threads = 4;
+  constexpr std::size_t cells_each = 5000;
+  counting_resource<> upstream;
+  counted_pool pool({.cell_bytes = 24, .slab_bytes = 8192}, upstream);
+  std::array<std::atomic<std::vector<void*>*>, threads> mail = {};
+  std::vector<std::thread> team;
+  for (std::size_t me = 0; me < threads; ++me)
+    team.emplace_back([&, me] {
+      for (int round = 0; round < 5; ++round) {
+        auto* mine = new std::vector<void*>(take(pool, cells_each));
+        std::vector<void*>* other = mail[(me + 1) % threads].exchange(mine, std::memory_order_acq_rel);
+        if (other != nullptr) check_and_free(pool, *other);
+        delete other;
+      }
+    });
+  for (std::thread& each : team) each.join();
+  for (auto& slot : mail) {
+    if (std::vector<void*>* left = slot.load()) check_and_free(pool, *left);
+    delete slot.load();
+  }
+  EXPECT_EQ(pool.live(), 0U);
+  EXPECT_TRUE(pool.invariant());
+}
+
+TEST(shared_block_pool, a_thread_gives_back_what_it_has_at_hand_by_flush_and_at_its_end) {
+  shared_block_pool pool({.cell_bytes = 64});
+  std::thread([&] {
+    check_and_free(pool, take(pool, 1000));
+    pool.flush();
+    EXPECT_EQ(pool.shrink_to_fit() / pool.slab_bytes(), 1U);
+    EXPECT_EQ(pool.slabs(), 0U);
+    check_and_free(pool, take(pool, 1000));
+  }).join();
+  EXPECT_GT(pool.shrink_to_fit(), 0U);
+  EXPECT_EQ(pool.slabs(), 0U);
+}
+
+TEST(shared_block_pool, pools_come_and_go_while_threads_stay) {
+  counting_resource<> upstream;
+  std::optional<counted_pool> pool;
+  std::atomic<int> turn = 0;
+  std::thread worker([&] {
+    for (int round = 0; round < 40; ++round) {
+      while (turn.load(std::memory_order_acquire) != 2 * round + 1) std::this_thread::yield();
+      for (void* cell : take(*pool, 3000)) pool->deallocate(cell);
+      turn.store(2 * round + 2, std::memory_order_release);
+    }
+  });
+  for (int round = 0; round < 40; ++round) {
+    pool.emplace(ashlar::block_pool_options{.cell_bytes = 32, .slab_bytes = 8192}, upstream);
+    void* const kept = pool->allocate();  // the pool goes with a live cell, and with what the worker has at hand
+    pool->deallocate(kept);
+    turn.store(2 * round + 1, std::memory_order_release);
+    while (turn.load(std::memory_order_acquire) != 2 * round + 2) std::this_thread::yield();
+    EXPECT_EQ(pool->live(), 0U);
+    pool.reset();
+    EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
+  }
+  worker.join();
+}
+
+TEST(shared_block_pool, release_takes_everything_back_and_the_pool_works_on) {
+  counting_resource<> upstream;
+  counted_pool pool({.cell_bytes = 24, .slab_bytes = 4096}, upstream);
+  for (int round = 0; round < 3; ++round) {
+    static_cast<void>(take(pool, 2000));
+    std::thread([&] { static_cast<void>(take(pool, 2000)); }).join();
+    pool.release();
+    EXPECT_EQ(pool.live(), 0U);
+    EXPECT_EQ(pool.slabs(), 0U);
+    EXPECT_TRUE(pool.invariant());
+  }
+}
+
+TEST(shared_block_pool, survives_an_upstream_that_fails_at_any_call) {
+  struct maker {
+    auto operator()(counting_resource<>& upstream) const {
+      return counted_pool({.cell_bytes = 100, .slab_bytes = 4096}, upstream);
+    }
+  };
+  ashlar_test::fail_each_allocation(maker{}, [](counted_pool& pool) {
+    std::vector<void*> cells(200);
+    bool good = true;
+    for (void*& cell : cells) good = (cell = pool.try_allocate()) != nullptr && good;
+    for (void* const cell : cells)
+      if (cell != nullptr) pool.deallocate(cell);
+    return good;
+  });
+}
+
+TEST(shared_block_pool, reserve_needs_the_upstream_now_and_not_later) {
+  counting_resource<> upstream;
+  counted_pool pool({.cell_bytes = 16, .slab_bytes = 4096}, upstream);
+  pool.reserve(3000);
+  EXPECT_GE(pool.capacity(), 3000U);
+  const std::size_t slabs = pool.slabs();
+  check_and_free(pool, take(pool, 3000));
+  EXPECT_EQ(pool.slabs(), slabs) << "reserved slabs stay";
+  static_cast<void>(pool.shrink_to_fit());
+  EXPECT_EQ(pool.slabs(), 0U);
+}
+
+TEST(shared_block_pool, a_forked_child_allocates_and_frees_while_threads_of_the_parent_were_busy) {
+  shared_block_pool pool({.cell_bytes = 48});
+  std::atomic<bool> stop = false;
+  std::thread busy([&] {
+    while (!stop.load(std::memory_order_relaxed)) check_and_free(pool, take(pool, 500));
+  });
+  for (int round = 0; round < 50; ++round) {
+    const std::vector<void*> mine = take(pool, 300);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(5);
+      check_and_free(pool, mine);
+      check_and_free(pool, take(pool, 3000));
+      ::_exit(pool.invariant() ? 0 : 1);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    check_and_free(pool, mine);
+  }
+  stop = true;
+  busy.join();
+  EXPECT_EQ(pool.live(), 0U);
+}
+
+TEST(shared_block_pool, reports_misuse_where_misuse_is_looked_for) {
+  if (ashlar::checking_level < ashlar::checking::checked) GTEST_SKIP() << "needs level checked";
+  shared_block_pool pool({.cell_bytes = 24});
+  void* const cell = pool.allocate();
+  pool.deallocate(cell);
+  ASHLAR_EXPECT_DEATH(pool.deallocate(cell),
+                      "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 24");
+  int local = 0;
+  EXPECT_DEATH(pool.deallocate(&local), "ashlar: invalid_free");
+}
+
+TEST(shared_block_pool, reports_a_call_that_comes_after_the_end) {
+  alignas(shared_block_pool<>) static std::byte memory[sizeof(shared_block_pool<>)];
+  auto* const pool = ::new (memory) shared_block_pool<>({.cell_bytes = 24});
+  void* const cell = pool->allocate();
+  pool->deallocate(cell);
+  if (ashlar::checking_level < ashlar::checking::checked) {
+    pool->~shared_block_pool();
+    GTEST_SKIP() << "needs level checked";
+  }
+  pool->~shared_block_pool();
+  EXPECT_DEATH(pool->deallocate(cell), "use_after_destroy");
+  EXPECT_DEATH(static_cast<void>(pool->allocate()), "use_after_destroy");
+}
+
+using shared_block_pools = ::testing::Types<small_cells, tiny_cells, cells_in_pages>;
+
+}  // namespace
+
+namespace ashlar_test {
+INSTANTIATE_TYPED_TEST_SUITE_P(shared_block_pool, conformance, shared_block_pools);
+}  // namespace ashlar_test
