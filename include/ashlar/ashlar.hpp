@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/adaptor/statistics.hpp>
+#include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>

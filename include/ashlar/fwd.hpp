@@ -52,6 +52,8 @@ class static_arena;
 
 template <resource R>
 class statistics;
+template <resource R, basic_lockable Lock = spin_lock>
+class synchronized;
 
 template <class T, resource R>
 class allocator;

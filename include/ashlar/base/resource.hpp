@@ -59,8 +59,8 @@ concept prefaulting_resource = resource<R> && requires(R& r, void* p, std::size_
   { r.prefault(p, n) } noexcept;
 };
 
-/// Whether a resource says that any thread may use it at any time: a member `is_thread_safe` that is true. Specialise it
-/// for a resource of somebody else's.
+/// Whether a resource says that any thread may use it at any time: a member `is_thread_safe` that is true. Specialise
+/// it for a resource of somebody else's.
 template <class R>
 inline constexpr bool enable_thread_safe = false;
 template <class R>

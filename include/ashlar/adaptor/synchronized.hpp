@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An adaptor that lets any thread use a resource, one at a time.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Owns an `R`, made from the arguments, and holds a lock around every call of it. Has exactly the refinements of `R`,
+/// and may be used by any thread. Neither copies nor moves: a lock is in it.
+///
+///     ashlar::synchronized<ashlar::block_pool<>> tickets(ashlar::block_pool_options{.cell_bytes = 64, .max_cells =
+///     8});
+///
+/// A pool without a bound does better as a `shared_block_pool`, which locks for many cells at a time.
+/// Thread safety: any thread, but for `with_upstream`'s resource outside of `f`. After `fork` a child must not use one
+/// that another thread of the parent may have held.
+template <resource R, basic_lockable Lock>
+class synchronized {
+public:
+  static constexpr bool is_thread_safe = true;
+
+  synchronized() = default;
+  template <class... Args>
+    requires(std::constructible_from<R, Args...> && !(std::same_as<std::remove_cvref_t<Args>, synchronized> && ...))
+  explicit synchronized(Args&&... args) : upstream_(std::forward<Args>(args)...) {}
+
+  synchronized(const synchronized&) = delete;
+  synchronized& operator=(const synchronized&) = delete;
+
+  /// As `R::allocate`.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    const lock_scope held(lock_);
+    return upstream_.allocate(bytes, alignment);
+  }
+
+  /// As `R::try_allocate`.
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
+    requires try_resource<R>
+  {
+    const lock_scope held(lock_);
+    return upstream_.try_allocate(bytes, alignment);
+  }
+
+  /// As `R::deallocate`.
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const lock_scope held(lock_);
+    upstream_.deallocate(p, bytes, alignment);
+  }
+
+  /// As `R::deallocate`.
+  void deallocate(void* p) noexcept
+    requires self_describing_resource<R>
+  {
+    const lock_scope held(lock_);
+    upstream_.deallocate(p);
+  }
+
+  [[nodiscard]] bool owns(const void* p) const noexcept
+    requires owning_resource<R>
+  {
+    const lock_scope held(lock_);
+    return upstream_.owns(p);
+  }
+
+  /// As `R::release`.
+  void release() noexcept
+    requires releasable_resource<R>
+  {
+    const lock_scope held(lock_);
+    upstream_.release();
+  }
+
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
+    requires expanding_resource<R>
+  {
+    const lock_scope held(lock_);
+    return upstream_.try_expand(p, bytes, new_bytes, alignment);
+  }
+
+  void prefault(void* p, std::size_t bytes) noexcept
+    requires prefaulting_resource<R>
+  {
+    const lock_scope held(lock_);
+    upstream_.prefault(p, bytes);
+  }
+
+  /// Effects: calls `f(R&)` under the lock: for what is not of the concept. Returns: what `f` returns.
+  template <class F>
+  decltype(auto) with_upstream(F f) {
+    const lock_scope held(lock_);
+    return f(upstream_);
+  }
+
+  [[nodiscard]] friend bool operator==(const synchronized& a, const synchronized& b) noexcept { return &a == &b; }
+
+private:
+  ASHLAR_NO_UNIQUE_ADDRESS R upstream_;
+  ASHLAR_NO_UNIQUE_ADDRESS mutable Lock lock_ = {};
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI
