@@ -2,6 +2,7 @@
 // Everything, for users. Inside the library the exact headers are included instead.
 #pragma once
 
+#include <ashlar/adaptor/guarding.hpp>
 #include <ashlar/adaptor/statistics.hpp>
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/base/atomics.hpp>
@@ -17,13 +18,18 @@
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/face/allocator.hpp>
+#include <ashlar/face/handle_table.hpp>
 #include <ashlar/face/immortal.hpp>
 #include <ashlar/face/pmr_resource.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/face/process_pool.hpp>
+#include <ashlar/face/slot_handle.hpp>
+#include <ashlar/face/slot_map.hpp>
 #include <ashlar/os/calls.hpp>
 #include <ashlar/os/fork.hpp>
 #include <ashlar/os/pages.hpp>
+#include <ashlar/os/thread_end.hpp>
+#include <ashlar/part/address_heap.hpp>
 #include <ashlar/part/address_tree.hpp>
 #include <ashlar/part/batcher.hpp>
 #include <ashlar/part/free_list.hpp>
@@ -33,6 +39,7 @@
 #include <ashlar/part/packet.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
+#include <ashlar/part/slab_registry.hpp>
 #include <ashlar/part/slab_set.hpp>
 #include <ashlar/plan/alias_groups.hpp>
 #include <ashlar/plan/board.hpp>
@@ -83,6 +90,7 @@
 #include <ashlar/resource/shared_block_pool.hpp>
 #include <ashlar/resource/shared_slabs.hpp>
 #include <ashlar/resource/slab_store.hpp>
+#include <ashlar/resource/spare_policy.hpp>
 #include <ashlar/resource/static_arena.hpp>
 #include <ashlar/resource/thread_caches.hpp>
 #include <ashlar/study/histogram.hpp>

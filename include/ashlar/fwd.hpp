@@ -61,5 +61,9 @@ template <class T, lock_policy Lock = null_lock>
 class pool_allocator;
 template <resource R>
 class pmr_resource;
+template <class T>
+class slot_handle;
+template <class T, resource Upstream = page_resource>
+class slot_map;
 
 }  // namespace ashlar::inline ASHLAR_ABI

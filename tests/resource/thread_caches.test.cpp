@@ -52,6 +52,7 @@ TEST(thread_caches, retires_orphans_when_it_looks_around) {
   watched dead;
   watched alive;
   std::thread([&] {
+    ASSERT_TRUE(thread_caches::accepts());
     thread_caches::enter(&dead);
     thread_caches::enter(&alive);
     dead.is_pool_gone = true;
@@ -74,6 +75,7 @@ TEST(thread_caches, a_thread_that_ends_accepts_no_more) {
   std::thread([&] {
     static thread_local last_words late{&accepted};  // made before the directory's own end, so destroyed after it
     late.accepted = &accepted;
+    ASSERT_TRUE(thread_caches::accepts());
     thread_caches::enter(&record);
   }).join();
   EXPECT_FALSE(accepted);

@@ -11,7 +11,17 @@
 
 namespace ashlar_test {
 
-enum class flaw { none, steals, swaps_memory_only, forgets_n, other_type, frees_twice, frees_the_middle, leaks, overruns };
+enum class flaw {
+  none,
+  steals,
+  swaps_memory_only,
+  forgets_n,
+  other_type,
+  frees_twice,
+  frees_the_middle,
+  leaks,
+  overruns
+};
 
 template <class T, class Alloc, flaw Flaw = flaw::none>
 class flawed_array {
@@ -19,7 +29,8 @@ class flawed_array {
   using pointer = typename traits::pointer;
 
 public:
-  flawed_array(std::size_t n, const T& value, const Alloc& alloc) : alloc_(alloc), data_(traits::allocate(alloc_, n)), size_(n) {
+  flawed_array(std::size_t n, const T& value, const Alloc& alloc)
+      : alloc_(alloc), data_(traits::allocate(alloc_, n)), size_(n) {
     std::uninitialized_fill_n(std::to_address(data_), n, value);
     if constexpr (Flaw == flaw::overruns) {
       ashlar::mark_readable(std::to_address(data_) + n, sizeof(T));

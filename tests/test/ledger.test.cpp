@@ -89,7 +89,7 @@ TEST(ledger, tells_double_interior_and_foreign_frees_apart) {
   book.deallocate(nullptr, three_words);
   book.deallocate(live, three_words);
   EXPECT_EQ(kinds_of(book.finish()), (kinds{problem_kind::double_free, problem_kind::interior_free,
-                                            problem_kind::foreign_free, problem_kind::foreign_free}));
+                                            problem_kind::foreign_free, problem_kind::null_free}));
 }
 
 TEST(ledger, a_block_of_another_ledger_is_foreign_and_leaks_there) {

@@ -14,6 +14,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/face/process_pool.hpp>
 #include <ashlar/fwd.hpp>
+#include <ashlar/part/slab_registry.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -59,6 +60,7 @@ public:
 
   /// Expects: `p` came from `allocate(n)` with the same `n`.
   ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept {
+    if constexpr (checking_level >= checking::checked) check_free(p, n);
     if (ASHLAR_LIKELY(is_pooled(n))) pool<T>::deallocate(p);
     else new_delete_resource().deallocate(p, n * sizeof(T), alignof(T));
   }
@@ -81,7 +83,10 @@ public:
     pool<T>::flush();
   }
 
-  [[nodiscard]] friend bool operator==(const pool_allocator&, const pool_allocator&) noexcept { return true; }
+  template <class U>
+  [[nodiscard]] friend bool operator==(const pool_allocator&, const pool_allocator<U, Lock>&) noexcept {
+    return true;
+  }
 
 private:
   static constexpr std::size_t largest_cell = 64 * 1024;
@@ -92,6 +97,20 @@ private:
 
   [[nodiscard]] static ASHLAR_INLINE constexpr bool is_pooled(std::size_t n) noexcept {
     return n == 1 && sizeof(T) <= largest_cell;
+  }
+
+  // A single object is checked by its pool; what is freed as an array cannot lie in a smaller cell of any pool.
+  ASHLAR_NOINLINE static void check_free(const T* p, std::size_t n) noexcept {
+    if (is_pooled(n)) return;
+    const cell_place place = process_slabs.find(p);
+    if (place.owner == nullptr || n <= place.cell_bytes / sizeof(T)) return;
+    report({.kind = fault::size_mismatch,
+            .what = "freed an object of a pool with another count than it was allocated with",
+            .pointer = p,
+            .owner = place.owner,
+            .size = place.cell_bytes,
+            .expected = sizeof(T),
+            .got = n * sizeof(T)});
   }
 
   [[nodiscard]] static ASHLAR_COLD void* allocate_array(std::size_t n) {

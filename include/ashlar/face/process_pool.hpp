@@ -10,6 +10,7 @@
 #include <ashlar/face/immortal.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/fork.hpp>
+#include <ashlar/os/thread_end.hpp>
 #include <ashlar/resource/cached_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 
@@ -82,15 +83,6 @@ public:
   }
 
 private:
-  // Closes the thread's cache when the thread ends.
-  struct closer {
-    ~closer() {
-      state_ = state::ended;
-      shared().close(cache_);
-    }
-    void arm() noexcept {}
-  };
-
   enum class state : unsigned char { fresh, open, ended };
 
   [[nodiscard]] static ASHLAR_INLINE pool_type& shared() noexcept { return immortal_instance<shared_pool>.value.pool; }
@@ -102,11 +94,14 @@ private:
   }
 
   static void begin() noexcept {
-    state_ = state::open;
     os::fork_participants::enter(at_fork_);
-    shared().open(cache_);
-    static thread_local closer at_thread_end;
-    at_thread_end.arm();
+    state_ = os::thread_end::enter(at_thread_end_) ? state::open : state::ended;
+    if (state_ == state::open) shared().open(cache_);
+  }
+
+  static void end(os::thread_end_participant*) noexcept {
+    state_ = state::ended;
+    shared().close(cache_);
   }
 
   [[nodiscard]] ASHLAR_COLD static void* allocate_slowly() { return shared().allocate_slowly(usable_cache()); }
@@ -119,6 +114,7 @@ private:
   static constexpr std::size_t default_spare_slabs = 1;
   static inline constinit thread_local cache_type cache_;
   static inline constinit thread_local state state_ = state::fresh;
+  static inline constinit thread_local os::thread_end_participant at_thread_end_{.at_end = end};
   static inline constinit os::fork_participant at_fork_{
       .before = [](void*) noexcept { shared().before_fork(&cache_); },
       .in_parent = [](void*) noexcept { shared().after_fork_in_parent(); },

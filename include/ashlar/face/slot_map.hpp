@@ -43,7 +43,7 @@ struct slot_map_options {
 /// the map, though destructors may not make objects while the map ends, which destroys what is left.
 /// Invariant: `size() + free slots + retired slots + objects being made or destroyed == slots of the table`.
 /// Thread safety: none. Handles of another map are not told apart from its own.
-template <class T, resource Upstream = page_resource>
+template <class T, resource Upstream>
 class slot_map {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>, "a slot_map holds objects that can be made and destroyed");
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -49,7 +50,12 @@ public:
 
   basic_block_pool(const basic_block_pool&) = delete;  // live cells point into it
   basic_block_pool& operator=(const basic_block_pool&) = delete;
-  constexpr ~basic_block_pool() { release(); }
+  /// Effects: as `release()`; from level `checked` on, cells that are live still are reported as a leak first.
+  constexpr ~basic_block_pool() {
+    if constexpr (checking_level >= checking::checked)
+      if (live() != 0) report_live();
+    release();
+  }
 
   /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised; a cell smaller
   /// than a pointer is searched for in its slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
@@ -213,6 +219,19 @@ private:
   [[nodiscard]] ASHLAR_COLD void* try_allocate_upstream(std::size_t bytes, std::size_t alignment) noexcept {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     return is_valid_request(bytes, alignment) ? try_allocate_from(store_.upstream(), bytes, alignment) : nullptr;
+  }
+
+  ASHLAR_COLD void report_live() noexcept {
+    std::array<const void*, leaked_blocks::most_shown> first = {};
+    std::size_t shown = 0;
+    for_each_live([&](void* cell) {
+      if (shown != first.size()) first[shown++] = cell;
+    });
+    report_leak({.resource = this,
+                 .count = live(),
+                 .block_bytes = cell_bytes(),
+                 .bytes = live() * cell_bytes(),
+                 .first = {first.data(), shown}});
   }
 
   hot_cells hot_;

@@ -140,10 +140,10 @@ public:
     });
   }
 
-  /// Effects: holds slabs for `cells` cells, until `shrink_to_fit`. Throws: what the upstream throws.
+  /// Effects: holds slabs for `cells` cells, until `shrink_to_fit`. Throws: what the upstream throws; keeps what was
+  /// gained.
   void reserve(std::size_t cells) {
-    while (count([&](const slab_set& set) { return set.capacity(); }) < cells) add_slab(store_.request(geometry()));
-    under_lock([&] { store_.keep_for(cells); });
+    while (keep_for(cells) < cells) add_slab(store_.request(geometry()));
   }
 
   /// Effects: gives all empty slabs back and orders the others by address. Returns: bytes given back.
@@ -196,6 +196,16 @@ private:
       returned = store_.upstream().take_returned();
     }
     store_.upstream().hand_on(returned);
+  }
+
+  // Effects: keeps what there is of `cells`, lest other threads' frees give it back. Returns: the capacity.
+  [[nodiscard]] std::size_t keep_for(std::size_t cells) noexcept {
+    std::size_t capacity = 0;
+    with_store([&](store& held) {
+      capacity = held.slabs().capacity();
+      held.keep_for(std::min(cells, capacity));
+    });
+    return capacity;
   }
 
   // Under the lock.

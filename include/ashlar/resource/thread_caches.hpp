@@ -8,6 +8,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
+#include <ashlar/os/thread_end.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -27,13 +28,16 @@ struct thread_cache_directory {
   static constexpr std::size_t table_size = 16;
 
   struct recent {
-    std::uint64_t pool;
-    void* cache;
+    std::uint64_t pool = 0;
+    void* cache = nullptr;
   };
 
-  recent table[table_size];
-  thread_cache_record* first;
-  bool has_ended;
+  enum class state : unsigned char { fresh, open, ended };
+
+  recent table[table_size] = {};
+  thread_cache_record* first = nullptr;
+  state is = state::fresh;
+  os::thread_end_participant at_end = {};
 };
 
 /// Finds a thread's cache by the number of the pool; numbers are never used twice, so what is left of a pool that is
@@ -41,6 +45,7 @@ struct thread_cache_directory {
 /// Thread safety: each thread sees its own.
 class thread_caches {
   using recent = thread_cache_directory::recent;
+  using state = thread_cache_directory::state;
   static constexpr std::size_t table_size = thread_cache_directory::table_size;
 
 public:
@@ -64,25 +69,24 @@ public:
   }
 
   /// Returns: whether the thread may still have caches; it may not while it ends.
-  [[nodiscard]] static bool accepts() noexcept { return !mine_.has_ended; }
+  [[nodiscard]] static bool accepts() noexcept {
+    if (ASHLAR_UNLIKELY(mine_.is == state::fresh))
+      mine_.is = os::thread_end::enter(mine_.at_end) ? state::open : state::ended;
+    return mine_.is == state::open;
+  }
 
-  /// Effects: adds a record. Expects: `accepts()`.
+  /// Effects: adds a record. Expects: `accepts()` has said so.
   static void enter(thread_cache_record* fresh) noexcept {
-    static thread_local retirement at_thread_end;
-    at_thread_end.arm();
     fresh->next = mine_.first;
     mine_.first = fresh;
     remember(*fresh);
   }
 
 private:
-  struct retirement {
-    ~retirement() {
-      mine_.has_ended = true;
-      while (mine_.first != nullptr) retire(&mine_.first);
-    }
-    void arm() noexcept {}
-  };
+  static void retire_all(os::thread_end_participant*) noexcept {
+    mine_.is = state::ended;
+    while (mine_.first != nullptr) retire(&mine_.first);
+  }
 
   static void* remember(const thread_cache_record& record) noexcept {
     mine_.table[record.pool % table_size] = {record.pool, record.cache};
@@ -103,7 +107,7 @@ private:
     leaving->retire(leaving);
   }
 
-  static inline constinit thread_local thread_cache_directory mine_ = {};
+  static inline constinit thread_local thread_cache_directory mine_ = {.at_end = {.at_end = retire_all}};
   static inline std::atomic<std::uint64_t> last_pool_ = 0;
 };
 

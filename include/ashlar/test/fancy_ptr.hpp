@@ -27,7 +27,7 @@ public:
   using element_type = T;
   using value_type = std::remove_cv_t<T>;
   using difference_type = std::ptrdiff_t;
-  using pointer = fancy_ptr;
+  using pointer = T*;
   using reference = std::add_lvalue_reference_t<T>;
   using iterator_category = std::random_access_iterator_tag;
 

@@ -167,6 +167,7 @@ private:
   }
 
   [[nodiscard]] problem_kind kind_of_unknown(const void* p) const {
+    if (p == nullptr) return problem_kind::null_free;
     for (const retired_block& each : quarantine_)
       if (each.memory.data == p) return problem_kind::double_free;
     return book_.overlaps(address_of(p), 0) ? problem_kind::interior_free : problem_kind::foreign_free;
@@ -204,7 +205,7 @@ private:
   }
 
   mutable std::mutex lock_;
-  const reporter told_;
+  reporter told_;
   book book_;
   std::deque<retired_block> quarantine_;
   std::size_t quarantined_ = 0;  // bytes

@@ -20,6 +20,7 @@ enum class problem_kind : unsigned char {
   wrong_type,          ///< freed through an allocator of another element type
   double_free,         ///< freed already, a short while ago
   interior_free,       ///< a pointer into a live block, not to its start
+  null_free,           ///< null, which no `allocate` returns
   foreign_free,        ///< never allocated here, or freed long ago
   overrun,             ///< bytes right before or behind the block were written
   written_after_free,  ///< the block was written after it had been freed
@@ -35,6 +36,7 @@ enum class problem_kind : unsigned char {
     case problem_kind::wrong_type: return "wrong_type: freed through an allocator of another element type";
     case problem_kind::double_free: return "double_free: freed twice";
     case problem_kind::interior_free: return "interior_free: freed a pointer into the middle of a block";
+    case problem_kind::null_free: return "null_free: freed null";
     case problem_kind::foreign_free: return "foreign_free: freed a pointer that was never allocated here";
     case problem_kind::overrun: return "overrun: bytes beside the block were written";
     case problem_kind::written_after_free: return "written_after_free: a freed block was written";

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Objects that point to each other and die in any order: a handle to what is gone says so.
+#include <cstdio>
+
+#include <ashlar/face/slot_map.hpp>
+
+struct ship {
+  const char* name;
+  ashlar::slot_handle<ship> target = {};
+};
+
+int main() {
+  ashlar::slot_map<ship> fleet;
+  const auto hunter = fleet.emplace("hunter");
+  const auto prey = fleet.emplace("prey");
+  fleet[hunter].target = prey;
+
+  fleet.erase(prey);
+  const auto newcomer = fleet.emplace("newcomer");  // takes the slot of the prey, and another generation
+  const bool mistaken = fleet.contains(fleet[hunter].target);
+  std::printf("slot %u: generation %u, then %u; the hunter's target is %s\n", prey.index(), prey.generation(),
+              newcomer.generation(), mistaken ? "mistaken" : "gone");
+
+  fleet.for_each([](const ship& each) { std::printf("%s\n", each.name); });
+  return mistaken ? 1 : 0;
+}

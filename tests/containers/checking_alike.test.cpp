@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Every container over the checking allocator of which all are equal.
+#include "tests/containers/suite.hpp"
+
+namespace ashlar_test {
+
+constexpr ashlar::test::checking_options alike{.always_equal = true};
+INSTANTIATE_TYPED_TEST_SUITE_P(checking_alike, containers, every_container<checking_world<alike>>);
+
+}  // namespace ashlar_test

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where containers of the typed tests live: two places of memory, an allocator to each, and a balance of all that is
+// out.
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+#include <scoped_allocator>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/adaptor/statistics.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/face/allocator.hpp>
+#include <ashlar/face/pmr_resource.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/test/checking_allocator.hpp>
+#include <ashlar/test/ledger.hpp>
+
+#include "tests/support/counting_resource.hpp"
+
+namespace ashlar_test {
+
+// A world has
+//   template <class T> using allocator    what is tested
+//   template <class T> using nesting      an allocator that hands itself on to the elements
+//   first<T>(), second<T>()               allocators of the two places; `apart` says whether they are unequal
+//   balance()                             what was allocated in all places and not freed: zero when a test ends
+//   fail_at(k), refusals()                where allocations can be made to fail
+
+inline holdings operator+(const holdings& a, const holdings& b) { return {a.blocks + b.blocks, a.bytes + b.bytes}; }
+
+/// A place is a resource over an upstream that counts, and fails when it is told to.
+struct counted_place {
+  counting_resource<> resource;
+
+  [[nodiscard]] counting_resource<>& upstream() { return resource; }
+  [[nodiscard]] holdings balance() const { return resource.balance(); }
+};
+
+struct pool_place {
+  using counted = ashlar::resource_ref<counting_resource<>>;
+  counting_resource<> below;
+  ashlar::block_pool<counted> resource{{.cell_bytes = 64, .cell_alignment = 16, .slab_bytes = 4096}, below};
+
+  [[nodiscard]] counting_resource<>& upstream() { return below; }
+  // Cells by count; what went past the cells by bytes.
+  [[nodiscard]] holdings balance() const {
+    const std::size_t slabs = resource.slabs();
+    return {resource.live() + below.balance().blocks - slabs, below.balance().bytes - slabs * resource.slab_bytes()};
+  }
+};
+
+struct statistics_place {
+  using counted = ashlar::resource_ref<counting_resource<>>;
+  counting_resource<> below;
+  ashlar::statistics<ashlar::fixed_block_pool<48, 16, counted>> resource{ashlar::pool_limits{}, counted(below)};
+
+  [[nodiscard]] counting_resource<>& upstream() { return below; }
+  [[nodiscard]] holdings balance() const { return {resource.counters().live_blocks, resource.counters().live_bytes}; }
+};
+
+template <class Place>
+struct resource_world {
+  template <class T>
+  using allocator = ashlar::allocator<T, decltype(Place::resource)>;
+  template <class T>
+  using nesting = std::scoped_allocator_adaptor<allocator<T>>;
+  static constexpr bool apart = true;
+
+  template <class T>
+  [[nodiscard]] allocator<T> first() {
+    return here_.resource;
+  }
+  template <class T>
+  [[nodiscard]] allocator<T> second() {
+    return there_.resource;
+  }
+  [[nodiscard]] holdings balance() const { return here_.balance() + there_.balance(); }
+  void fail_at(std::size_t k) { here_.upstream().fail_at(k), there_.upstream().fail_at(k); }
+  [[nodiscard]] std::size_t refusals() { return here_.upstream().refusals() + there_.upstream().refusals(); }
+
+private:
+  Place here_;
+  Place there_;
+};
+
+/// Copies of a container go to the default resource, which is a third place.
+struct pmr_world {
+  template <class T>
+  using allocator = std::pmr::polymorphic_allocator<T>;
+  template <class T>
+  using nesting = allocator<T>;
+  static constexpr bool apart = true;
+
+  pmr_world() = default;
+  pmr_world(const pmr_world&) = delete;
+  pmr_world& operator=(const pmr_world&) = delete;
+  ~pmr_world() { std::pmr::set_default_resource(before_); }
+
+  template <class T>
+  [[nodiscard]] allocator<T> first() {
+    return &here_.bridge;
+  }
+  template <class T>
+  [[nodiscard]] allocator<T> second() {
+    return &there_.bridge;
+  }
+  [[nodiscard]] holdings balance() const {
+    return here_.place.balance() + there_.place.balance() + copies_.place.balance();
+  }
+  void fail_at(std::size_t k) {
+    for (bridged* each : {&here_, &there_, &copies_}) each->place.upstream().fail_at(k);
+  }
+  [[nodiscard]] std::size_t refusals() {
+    std::size_t sum = 0;
+    for (bridged* each : {&here_, &there_, &copies_}) sum += each->place.upstream().refusals();
+    return sum;
+  }
+
+private:
+  struct bridged {
+    pool_place place;
+    ashlar::pmr_resource<ashlar::resource_ref<decltype(pool_place::resource)>> bridge{place.resource};
+  };
+  bridged here_;
+  bridged there_;
+  bridged copies_;
+  std::pmr::memory_resource* before_ = std::pmr::set_default_resource(&copies_.bridge);
+};
+
+template <ashlar::test::checking_options Options>
+struct checking_world {
+  template <class T>
+  using allocator = ashlar::test::checking_allocator<T, Options>;
+  template <class T>
+  using nesting = std::scoped_allocator_adaptor<allocator<T>>;
+  static constexpr bool apart = !Options.always_equal;
+
+  checking_world() = default;
+  checking_world(const checking_world&) = delete;
+  checking_world& operator=(const checking_world&) = delete;
+  ~checking_world() {
+    for (const auto& each : book_.finish()) ADD_FAILURE() << each;
+  }
+
+  template <class T>
+  [[nodiscard]] allocator<T> first() const {
+    return first_;
+  }
+  template <class T>
+  [[nodiscard]] allocator<T> second() const {
+    return second_;
+  }
+  [[nodiscard]] holdings balance() const { return book_.balance(); }
+  void fail_at(std::size_t k) { book_.fail_at(k); }
+  [[nodiscard]] std::size_t refusals() const { return book_.refusals(); }
+
+private:
+  ashlar::test::ledger book_;
+  allocator<char> first_{book_};
+  allocator<char> second_{book_};
+};
+
+}  // namespace ashlar_test

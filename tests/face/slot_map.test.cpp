@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the slot_map: handles that go stale for ever, objects that stay where they are and end exactly once.
+#include <ashlar/face/slot_map.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/resource.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
+#include "tests/support/fail_each_allocation.hpp"
+
+namespace {
+
+using ashlar::slot_handle;
+using ashlar::slot_map;
+using ashlar_test::counting_resource;
+using ashlar_test::nothing;
+using counted = ashlar::resource_ref<counting_resource<>>;
+
+static_assert(!std::is_copy_constructible_v<slot_map<int>> && !std::is_move_constructible_v<slot_map<int>>);
+static_assert(std::is_same_v<slot_map<int>::handle, slot_handle<int>>);
+static_assert(noexcept(std::declval<slot_map<int>&>().try_emplace(1)));
+static_assert(!noexcept(std::declval<slot_map<std::string>&>().try_emplace("may throw")));
+static_assert(std::is_same_v<decltype(std::declval<const slot_map<int>&>().get({})), const int*>);
+
+// Counts itself; each must begin and end once.
+struct counted_object {
+  static inline int alive = 0;
+  explicit counted_object(int v) : value(v) { ++alive; }
+  counted_object(const counted_object&) = delete;
+  ~counted_object() {
+    --alive;
+    value = -1;
+  }
+  int value;
+};
+
+TEST(slot_map, a_handle_leads_to_its_object_until_it_is_erased) {
+  slot_map<std::string> map;
+  const auto a = map.emplace("a string that is too long for the small string optimisation");
+  const auto b = map.emplace(3u, 'b');
+  EXPECT_EQ(map[b], "bbb");
+  EXPECT_EQ(map.get(a)->size(), 59u);
+  EXPECT_TRUE(map.erase(a));
+  EXPECT_FALSE(map.contains(a));
+  EXPECT_EQ(map.get(a), nullptr);
+  EXPECT_FALSE(map.erase(a));
+  EXPECT_EQ(map.size(), 1u);
+  EXPECT_EQ(std::as_const(map)[b], "bbb");
+  EXPECT_TRUE(map.invariant());
+}
+
+TEST(slot_map, a_default_handle_is_never_valid) {
+  slot_map<int> map;
+  EXPECT_EQ(map.get({}), nullptr);
+  const auto h = map.emplace(1);
+  EXPECT_EQ(map.get({}), nullptr);
+  EXPECT_FALSE(map.erase({}));
+  map.erase(h);
+  EXPECT_EQ(map.get({}), nullptr);
+}
+
+TEST(slot_map, a_slot_that_is_used_again_has_another_handle) {
+  slot_map<int> map;
+  std::vector<slot_handle<int>> stale;
+  for (int i = 0; i < 1000; ++i) {
+    const auto h = map.emplace(i);
+    EXPECT_EQ(h.index(), 0u);
+    map.erase(h);
+    stale.push_back(h);
+  }
+  const auto last = map.emplace(7);
+  for (const auto h : stale) ASSERT_FALSE(map.contains(h));
+  EXPECT_EQ(map[last], 7);
+}
+
+TEST(slot_map, a_slot_is_retired_after_its_last_generation) {
+  counting_resource<> upstream;
+  {
+    slot_map<int, counted> map({.first_generation = 0xFFFFFFFD}, upstream);
+    std::vector<slot_handle<int>> stale;
+    for (int i = 0; i < 3 * 500; ++i) {
+      stale.push_back(map.emplace(i));
+      map.erase(stale.back());
+    }
+    EXPECT_EQ(map.retired(), 500u);
+    EXPECT_TRUE(map.invariant());
+    const auto live = map.emplace(1);
+    for (const auto h : stale) {
+      ASSERT_FALSE(map.contains(h));
+      ASSERT_NE(h, live);
+      ASSERT_FALSE(map.contains({h.index(), 0}));
+    }
+    map.reserve(1000);
+    EXPECT_EQ(map.max_size(), slot_map<int>().max_size() - 500);
+  }
+  EXPECT_EQ(upstream.balance(), nothing);
+}
+
+TEST(slot_map, objects_stay_where_they_are) {
+  slot_map<int> map;
+  const auto first = map.emplace(1);
+  const int* const at = map.get(first);
+  std::vector<slot_handle<int>> others;
+  for (int i = 0; i < 100'000; ++i) others.push_back(map.emplace(i));
+  for (std::size_t i = 0; i < others.size(); i += 2) map.erase(others[i]);
+  map.shrink_to_fit();
+  EXPECT_EQ(map.get(first), at);
+  EXPECT_EQ(*at, 1);
+}
+
+// Against a map of the standard library, and with every handle that ever was.
+TEST(slot_map, behaves_as_its_model_in_a_random_walk) {
+  std::mt19937 random(7);
+  slot_map<counted_object> map({.first_generation = 0xFFFFFFF0});
+  std::unordered_map<slot_handle<counted_object>, int> model;
+  std::vector<slot_handle<counted_object>> all;
+  for (int step = 0; step < 20'000; ++step) {
+    if (all.empty() || random() % 9 < 5) {
+      const auto h = map.emplace(step);
+      ASSERT_TRUE(model.emplace(h, step).second);
+      all.push_back(h);
+    } else {
+      const auto h = all[random() % all.size()];
+      ASSERT_EQ(map.erase(h), model.erase(h) == 1);
+    }
+    const auto asked = all[random() % all.size()];
+    const auto known = model.find(asked);
+    const counted_object* const found = map.get(asked);
+    ASSERT_EQ(found != nullptr, known != model.end());
+    if (found != nullptr) ASSERT_EQ(found->value, known->second);
+    ASSERT_EQ(map.size(), model.size());
+    if (step % 500 == 0) ASSERT_TRUE(map.invariant());
+  }
+  EXPECT_EQ(counted_object::alive, static_cast<int>(model.size()));
+  map.clear();
+  EXPECT_EQ(counted_object::alive, 0);
+  for (const auto h : all) ASSERT_FALSE(map.contains(h));
+  EXPECT_TRUE(map.invariant() && map.empty());
+}
+
+TEST(slot_map, visits_each_object_once_by_address) {
+  slot_map<int> map;
+  std::vector<slot_handle<int>> handles;
+  for (int i = 0; i < 10'000; ++i) handles.push_back(map.emplace(i));
+  for (std::size_t i = 0; i < handles.size(); i += 3) map.erase(handles[i]);
+  std::vector<const int*> seen;
+  map.for_each([&](int& each) { seen.push_back(&each); });
+  EXPECT_EQ(seen.size(), map.size());
+  for (std::size_t i = 1; i < seen.size(); ++i) ASSERT_LT(seen[i - 1], seen[i]);
+  map.for_each([](int& each) { each = -each; });
+  EXPECT_EQ(map[handles[1]], -1);
+  EXPECT_TRUE(map.invariant());
+}
+
+TEST(slot_map, visits_handles_while_they_are_erased_and_made) {
+  slot_map<int> map;
+  for (int i = 0; i < 1000; ++i) static_cast<void>(map.emplace(i));
+  map.for_each_handle([&](slot_handle<int> h, int& each) {
+    EXPECT_EQ(map.get(h), &each);
+    if (each % 2 == 0) map.erase(h);
+    else if (each > 0 && each < 10) static_cast<void>(map.emplace(-1));
+  });
+  int odd = 0;
+  map.for_each_handle([&](slot_handle<int>, int& each) { odd += each > 0 ? 1 : 0; });
+  EXPECT_EQ(odd, 500);
+  EXPECT_EQ(map.size(), 505u);
+  EXPECT_TRUE(map.invariant());
+}
+
+TEST(slot_map, destroys_what_is_left_exactly_once) {
+  {
+    slot_map<counted_object> map;
+    const auto a = map.emplace(1);
+    for (int i = 0; i < 1000; ++i) static_cast<void>(map.emplace(i));
+    map.erase(a);
+    EXPECT_EQ(counted_object::alive, 1000);
+  }
+  EXPECT_EQ(counted_object::alive, 0);
+}
+
+#if defined(__cpp_exceptions)
+
+struct thrower {
+  explicit thrower(bool throws) {
+    if (throws) throw std::string("no");
+  }
+};
+
+TEST(slot_map, a_constructor_that_throws_loses_nothing) {
+  constexpr std::size_t bound = 20;
+  counting_resource<> upstream;
+  slot_map<thrower, counted> map({.max_slots = bound}, upstream);
+  for (std::size_t i = 0; i < 10 * bound; ++i) {
+    EXPECT_THROW(static_cast<void>(map.emplace(true)), std::string);
+    EXPECT_THROW(static_cast<void>(map.try_emplace(true)), std::string);
+  }
+  EXPECT_TRUE(map.empty() && map.invariant());
+  for (std::size_t i = 0; i < bound; ++i) EXPECT_EQ(map.emplace(false).generation(), 1u);
+  EXPECT_THROW(static_cast<void>(map.emplace(false)), std::bad_alloc);
+  EXPECT_TRUE(map.invariant());
+}
+
+#endif
+
+TEST(slot_map, a_bounded_map_says_no_and_goes_on) {
+  slot_map<int> map({.max_slots = 3});
+  const auto a = map.emplace(1);
+  static_cast<void>(map.emplace(2)), static_cast<void>(map.emplace(3));
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(map.try_emplace(4));
+  EXPECT_EQ(map.max_size(), 3u);
+  map.erase(a);
+  EXPECT_TRUE(map.contains(map.try_emplace(4)));
+  EXPECT_TRUE(map.invariant());
+}
+
+TEST(slot_map, survives_a_failure_of_each_allocation) {
+  const auto make = [](counting_resource<>& upstream) {
+    return std::make_unique<slot_map<int, counted>>(counted(upstream));
+  };
+  const auto tries = [](std::unique_ptr<slot_map<int, counted>>& map) {
+    bool good = true;
+    for (int i = 0; i < 2000; ++i) good = static_cast<bool>(map->try_emplace(i)) && good;
+    const bool adds_up = map->invariant();
+    map->clear();
+    map->shrink_to_fit();
+    return good && adds_up;
+  };
+  ashlar_test::fail_each_allocation(make, tries);
+  ashlar_test::fail_each_allocation(make, [](std::unique_ptr<slot_map<int, counted>>& map) {
+    for (int i = 0; i < 2000; ++i) static_cast<void>(map->emplace(i));
+  });
+  ashlar_test::fail_each_allocation(
+      make, [](std::unique_ptr<slot_map<int, counted>>& map) { map->reserve(map->size() + 2000); });
+}
+
+TEST(slot_map, asks_for_nothing_before_the_first_object_nor_after_reserve) {
+  counting_resource<> upstream;
+  slot_map<int, counted> map{counted(upstream)};
+  EXPECT_EQ(upstream.allocations(), 0u);
+  map.reserve(10'000);
+  const std::size_t before = upstream.allocations();
+  for (int i = 0; i < 10'000; ++i) static_cast<void>(map.emplace(i));
+  EXPECT_EQ(upstream.allocations(), before);
+  map.clear();
+  EXPECT_GT(map.shrink_to_fit(), 0u);
+  EXPECT_EQ(map.size(), 0u);
+}
+
+// A tree whose nodes make and destroy their children in the same map.
+struct tree {
+  using map = slot_map<tree>;
+  tree(map& m, int depth) : owner(m) {
+    if (depth != 0) child = m.emplace(m, depth - 1), twin = m.emplace(m, 0);
+  }
+  tree(const tree&) = delete;
+  ~tree() { owner.erase(child), owner.erase(twin); }
+  map& owner;
+  slot_handle<tree> child;
+  slot_handle<tree> twin;
+};
+
+TEST(slot_map, constructors_and_destructors_may_use_the_map) {
+  tree::map map;
+  const auto root = map.emplace(map, 300);
+  const auto other = map.emplace(map, 100);
+  EXPECT_EQ(map.size(), 2u * 400 + 2);
+  EXPECT_TRUE(map.invariant());
+  EXPECT_EQ(map.get(map[root].child)->owner.size(), map.size());
+  map.erase(root);
+  EXPECT_EQ(map.size(), 201u);
+  EXPECT_TRUE(map.contains(other) && map.invariant());
+  map.clear();
+  EXPECT_TRUE(map.empty() && map.invariant());
+  static_cast<void>(map.emplace(map, 50));
+}
+
+TEST(slot_map, takes_any_object) {
+  struct alignas(256) wide {
+    int value;
+  };
+  slot_map<wide> wides;
+  slot_map<char> chars;
+  slot_map<std::unique_ptr<int>> owners;
+  struct large {
+    char bytes[100'000];
+  };
+  slot_map<large> larges;
+  for (int i = 0; i < 100; ++i) {
+    const auto h = wides.emplace(wide{i});
+    EXPECT_TRUE(ashlar::is_aligned(wides.get(h), 256));
+    EXPECT_EQ(chars[chars.emplace('x')], 'x');
+    EXPECT_EQ(*owners[owners.emplace(std::make_unique<int>(i))], i);
+    larges[larges.emplace()].bytes[99'999] = 'x';
+  }
+  EXPECT_TRUE(wides.invariant() && chars.invariant() && owners.invariant() && larges.invariant());
+}
+
+TEST(slot_map, asking_for_an_object_that_is_not_there_is_misuse) {
+  if (!ashlar_test::is_checked) return;
+  slot_map<int> map;
+  const auto h = map.emplace(1);
+  map.erase(h);
+  ASHLAR_EXPECT_DEATH(static_cast<void>(map[h]),
+                      "ashlar: precondition: asked a slot_map for an object that is not there");
+}
+
+}  // namespace

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A batcher between one freeing thread and several owners, beside an oracle: which cells are free and not yet taken.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/part/batcher.hpp>
+#include <ashlar/part/packet.hpp>
+
+namespace ashlar_test {
+
+/// Every operation checks what it can, and returns whether all was right; a cell that arrives and is not awaited is
+/// wrong for good. It knows nothing of GoogleTest, so that fuzz targets use it too.
+template <ashlar::batch_shape Shape>
+class batcher_model {
+public:
+  using batcher_type = ashlar::batcher<ashlar::std_atomics, Shape>;
+  using packet_type = typename batcher_type::packet_type;
+  using inbox_type = typename batcher_type::inbox_type;
+
+  static constexpr std::size_t owners = 3;
+  static constexpr std::size_t words = 24;  // of each owner
+  static constexpr std::size_t cells = owners * words * 64;
+
+  explicit batcher_model(std::size_t most_held) : most_held_(most_held != 0 ? most_held : 1), batcher_(most_held) {}
+
+  /// Effects: frees a cell unless it is free, and frees it again, which must be noticed.
+  bool add(std::size_t cell) {
+    if (is_away_[cell] != 0) return true;
+    const ashlar::batch_result result = note(cell);
+    if (result == ashlar::batch_result::already_noted) return false;
+    if (result == ashlar::batch_result::refused) return is_stuck() && check();
+    await(cell);
+    return note(cell) == ashlar::batch_result::already_noted && check();
+  }
+
+  /// As `add`; where it is refused, `by_hand_over` says which of the two remedies must help: what is noted may need
+  /// more packets than there are, so that one has to be drained again and again.
+  bool add_whatever_it_takes(std::size_t cell, bool by_hand_over) {
+    const bool was_live = is_away_[cell] == 0;
+    if (!add(cell)) return false;
+    if (!was_live || is_away_[cell] != 0) return true;
+    for (std::size_t tries = 0; tries <= Shape.slots && is_away_[cell] == 0; ++tries) {
+      if (!(by_hand_over ? hand_over() : drain_all()) || !add(cell)) return false;
+      if (by_hand_over) break;
+    }
+    return is_away_[cell] != 0;
+  }
+
+  bool flush() {
+    const bool all = batcher_.flush(route());
+    return (all ? batcher_.noted() == 0 : is_stuck()) && check();
+  }
+
+  bool hand_over() {
+    batcher_.hand_over([this](const ashlar::freed_word& word) { arrive(word); });
+    return batcher_.noted() == 0 && check();
+  }
+
+  bool drain(std::size_t owner) {
+    if (inboxes_[owner].is_closed()) return true;
+    ashlar::drain(inboxes_[owner], [&](const ashlar::freed_word& word) {
+      if (owner_of(word.key) != owner) is_good_ = false;
+      arrive(word);
+    });
+    return inboxes_[owner].is_empty() && check();
+  }
+
+  bool drain_all() {
+    for (std::size_t owner = 0; owner < owners; ++owner)
+      if (!drain(owner)) return false;
+    return true;
+  }
+
+  /// Effects: an owner ends. What is on its way to it may arrive or not from now on.
+  bool close(std::size_t owner) {
+    for (packet_type* each = inboxes_[owner].close(); each != nullptr;) {
+      packet_type* const next = each->next;
+      each->give_back();
+      each = next;
+    }
+    for (std::size_t cell = owner * words * 64; cell < (owner + 1) * words * 64; ++cell) {
+      awaited_ -= is_counted_[cell];
+      is_counted_[cell] = 0;
+    }
+    return check();
+  }
+
+  /// Effects: sends and takes everything. Returns: whether every cell has arrived, once, and nothing is left.
+  bool finish() {
+    bool good = drain_all();
+    for (std::size_t tries = 0; tries <= cells && !batcher_.flush(route()); ++tries) good = good && drain_all();
+    good = good && drain_all() && batcher_.is_idle() && awaited_ == 0 && check();
+    return good;
+  }
+
+  [[nodiscard]] bool check() const { return is_good_ && batcher_.invariant() && batcher_.noted() <= most_held_; }
+
+  [[nodiscard]] std::size_t awaited() const { return awaited_; }
+  [[nodiscard]] const batcher_type& batcher() const { return batcher_; }
+
+private:
+  // Words of an owner's slab; owners lie far apart.
+  static constexpr std::uintptr_t region = 1u << 16;
+
+  [[nodiscard]] static std::size_t owner_of(std::uintptr_t key) { return key / region - 1; }
+  [[nodiscard]] static std::uintptr_t key_of(std::size_t cell) {
+    return (cell / (words * 64) + 1) * region + cell / 64 % words;
+  }
+  [[nodiscard]] static std::size_t first_cell_of(std::uintptr_t key) {
+    return (owner_of(key) * words + key % region) * 64;
+  }
+
+  [[nodiscard]] auto route() {
+    return [this](std::uintptr_t key) -> inbox_type& { return inboxes_[owner_of(key)]; };
+  }
+
+  [[nodiscard]] ashlar::batch_result note(std::size_t cell) {
+    return batcher_.add(key_of(cell), std::uint64_t{1} << (cell % 64), route());
+  }
+
+  // It may refuse only while packets are in the inboxes, since nobody reads them here but `drain`.
+  [[nodiscard]] bool is_stuck() const {
+    std::size_t waiting = 0;
+    for (const inbox_type& each : inboxes_) waiting += each.is_empty() || each.is_closed() ? 0u : 1u;
+    return waiting != 0;
+  }
+
+  void await(std::size_t cell) {
+    is_away_[cell] = 1;
+    is_counted_[cell] = inboxes_[owner_of(key_of(cell))].is_closed() ? 0 : 1;
+    awaited_ += is_counted_[cell];
+  }
+
+  void arrive(const ashlar::freed_word& word) {
+    if (word.cells == 0) is_good_ = false;
+    for (std::size_t bit = 0; bit < 64; ++bit) {
+      if (((word.cells >> bit) & 1) == 0) continue;
+      const std::size_t cell = first_cell_of(word.key) + bit;
+      if (is_away_[cell] == 0) is_good_ = false;
+      is_away_[cell] = 0;
+      awaited_ -= is_counted_[cell];
+      is_counted_[cell] = 0;
+    }
+  }
+
+  std::array<inbox_type, owners> inboxes_;
+  std::vector<unsigned char> is_away_ = std::vector<unsigned char>(cells);
+  // Away, and its owner has not ended since.
+  std::vector<unsigned char> is_counted_ = std::vector<unsigned char>(cells);
+  std::size_t awaited_ = 0;
+  std::size_t most_held_;
+  bool is_good_ = true;
+  batcher_type batcher_;
+};
+
+}  // namespace ashlar_test

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One user of a cached pool, with a cache of its own: what the faces do for a thread, by hand.
+#pragma once
+
+#include <cstddef>
+
+namespace ashlar_test {
+
+/// A resource. Several of them in one thread stand for as many threads, in an order that a test chooses.
+template <class Pool>
+class pool_user {
+public:
+  explicit pool_user(Pool& pool) noexcept : pool_(pool) { pool_.open(cache_); }
+  pool_user(const pool_user&) = delete;
+  pool_user& operator=(const pool_user&) = delete;
+  ~pool_user() { pool_.close(cache_); }
+
+  [[nodiscard]] void* allocate(std::size_t = 0, std::size_t = 0) {
+    void* const cell = pool_.take(cache_);
+    return cell != nullptr ? cell : pool_.allocate_slowly(&cache_);
+  }
+
+  [[nodiscard]] void* try_allocate(std::size_t = 0, std::size_t = 0) noexcept {
+    void* const cell = pool_.take(cache_);
+    return cell != nullptr ? cell : pool_.try_allocate_slowly(&cache_);
+  }
+
+  void deallocate(void* cell, std::size_t = 0, std::size_t = 0) noexcept {
+    if (!pool_.put(cache_, cell)) pool_.deallocate_slowly(&cache_, cell);
+  }
+
+  void flush() noexcept { pool_.flush(cache_); }
+  [[nodiscard]] auto& cache() noexcept { return cache_; }
+
+  friend bool operator==(const pool_user& a, const pool_user& b) noexcept { return &a == &b; }
+
+private:
+  Pool& pool_;
+  typename Pool::cache_type cache_;
+};
+
+}  // namespace ashlar_test

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How long the tests with many threads run: a moment, or as long as the environment says.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+
+#include "tests/support/build.hpp"
+
+namespace ashlar_test {
+
+/// Returns: `rounds`, fewer in the builds of sanitizers, times ASHLAR_STRESS where that is set.
+[[nodiscard]] inline std::size_t stress_rounds(std::size_t rounds) {
+  constexpr std::size_t slower = has_tsan || has_asan ? 10 : 1;
+  const char* const wanted = std::getenv("ASHLAR_STRESS");
+  const long times = wanted != nullptr ? std::strtol(wanted, nullptr, 10) : 1;
+  return (rounds + slower - 1) / slower * (times > 0 ? static_cast<std::size_t>(times) : 1);
+}
+
+}  // namespace ashlar_test
