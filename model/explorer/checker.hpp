@@ -3,10 +3,11 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
-#include "explorer.hpp"
+#include "operations.hpp"
 
 namespace checker {
 
@@ -32,16 +33,12 @@ template <class T>
 template <class T>
 class watched_atomic {
 public:
-  watched_atomic(T value = T{}) noexcept : number_{explorer::the_search().new_atomic(to_word(value))} {}
+  watched_atomic(T value = T{}) noexcept : number_{explorer::new_atomic(to_word(value))} {}
   watched_atomic(const watched_atomic&) = delete;
   watched_atomic& operator=(const watched_atomic&) = delete;
 
-  [[nodiscard]] T load(std::memory_order order) const noexcept {
-    return from_word<T>(explorer::the_search().load(number_, order));
-  }
-  void store(T value, std::memory_order order) noexcept {
-    explorer::the_search().store(number_, to_word(value), order);
-  }
+  [[nodiscard]] T load(std::memory_order order) const noexcept { return from_word<T>(explorer::load(number_, order)); }
+  void store(T value, std::memory_order order) noexcept { explorer::store(number_, to_word(value), order); }
   T exchange(T value, std::memory_order order) noexcept { return modify(explorer::update::exchange, value, order); }
   T fetch_add(T value, std::memory_order order) noexcept { return modify(explorer::update::add, value, order); }
   T fetch_sub(T value, std::memory_order order) noexcept { return modify(explorer::update::subtract, value, order); }
@@ -51,7 +48,7 @@ public:
 
   bool compare_exchange_strong(T& expected, T desired, std::memory_order success, std::memory_order failure) noexcept {
     std::uint64_t word = to_word(expected);
-    const bool done = explorer::the_search().compare_exchange(number_, word, to_word(desired), success, failure);
+    const bool done = explorer::compare_exchange(number_, word, to_word(desired), success, failure);
     if (!done) expected = from_word<T>(word);
     return done;
   }
@@ -61,7 +58,7 @@ public:
 
 private:
   T modify(explorer::update how, T value, std::memory_order order) noexcept {
-    return from_word<T>(explorer::the_search().modify(number_, how, to_word(value), order));
+    return from_word<T>(explorer::modify(number_, how, to_word(value), order));
   }
 
   std::size_t number_;
@@ -71,16 +68,16 @@ private:
 template <class T>
 class watched_plain {
 public:
-  watched_plain(T value = T{}) noexcept : value_{value} { explorer::the_search().made(watch_); }
+  watched_plain(T value = T{}) noexcept : value_{value} { explorer::made(watch_); }
   watched_plain(const watched_plain& other) noexcept : watched_plain{static_cast<T>(other)} {}
   watched_plain& operator=(const watched_plain& other) noexcept { return *this = static_cast<T>(other); }
   watched_plain& operator=(T value) noexcept {
-    explorer::the_search().will_write(watch_);
+    explorer::will_write(watch_);
     value_ = value;
     return *this;
   }
   operator T() const noexcept {
-    explorer::the_search().will_read(watch_);
+    explorer::will_read(watch_);
     return value_;
   }
   T operator->() const noexcept
@@ -107,8 +104,8 @@ public:
   mutex() = default;
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
-  void lock() { explorer::the_search().lock(state_); }
-  void unlock() { explorer::the_search().unlock(state_); }
+  void lock() { explorer::lock(state_); }
+  void unlock() { explorer::unlock(state_); }
 
 private:
   explorer::lock_state state_;
@@ -116,14 +113,14 @@ private:
 
 /// Effects: ends the search where a promise is broken.
 inline void check(bool holds, const char* promise) {
-  if (!holds) explorer::the_search().fail(promise);
+  if (!holds) explorer::fail(promise);
 }
 
 /// Effects: runs the bodies as threads, and waits for all of them.
 template <class... Body>
 void run_threads(Body... bodies) {
-  (explorer::the_search().add_thread([](void* body) { (*static_cast<Body*>(body))(); }, &bodies), ...);
-  explorer::the_search().run_added_threads();
+  (explorer::add_thread([](void* body) { (*static_cast<Body*>(body))(); }, &bodies), ...);
+  explorer::run_added_threads();
 }
 
 }  // namespace checker

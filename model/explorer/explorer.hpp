@@ -12,25 +12,9 @@
 
 #include "fiber.hpp"
 #include "memory.hpp"
+#include "operations.hpp"
 
 namespace explorer {
-
-/// What a read-modify-write makes of the value it read.
-enum class update { exchange, add, subtract, and_, or_, xor_ };
-
-/// A lock of a model. It needs no search: who waits is not run.
-struct lock_state {
-  bool is_held = false;
-  std::uint64_t last_holder = 0;
-  knowledge message{};
-};
-
-/// Who touched a plain object last, to tell a race.
-struct watch {
-  number writer = 0;
-  number written = 0;
-  std::array<number, max_threads> read{};
-};
 
 /// What came of a search. `failure` is empty where every execution kept every promise.
 struct outcome {
@@ -51,7 +35,7 @@ public:
 
   [[nodiscard]] outcome run(model m);
 
-  // What models call, by way of checker.hpp.
+  // What models call, by way of operations.hpp.
   [[nodiscard]] std::size_t new_atomic(std::uint64_t value);
   [[nodiscard]] std::uint64_t load(std::size_t atomic, std::memory_order order);
   void store(std::size_t atomic, std::uint64_t value, std::memory_order order);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "checker.hpp"
+#include "explorer.hpp"
 
 namespace {
 
@@ -97,9 +98,7 @@ void release_sequence_cut() {
   number x, y;
   int a = 0, b = 0;
   run_threads(
-      [&] {
-        x.store(1, memory_order_relaxed), y.store(1, memory_order_release), y.store(2, memory_order_relaxed);
-      },
+      [&] { x.store(1, memory_order_relaxed), y.store(1, memory_order_release), y.store(2, memory_order_relaxed); },
       [&] { a = y.load(memory_order_acquire), b = x.load(memory_order_relaxed); });
   if (a == 2) saw(b);
 }
@@ -130,14 +129,18 @@ void race_by_relaxed_flag() {
   number flag;
   plain_number x;
   run_threads([&] { x = 1, flag.store(1, memory_order_relaxed); },
-              [&] { if (flag.load(memory_order_acquire) == 1) x = 2; });
+              [&] {
+                if (flag.load(memory_order_acquire) == 1) x = 2;
+              });
 }
 
 void no_race_by_flag() {
   number flag;
   plain_number x;
   run_threads([&] { x = 1, flag.store(1, memory_order_release); },
-              [&] { if (flag.load(memory_order_acquire) == 1) x = 2; });
+              [&] {
+                if (flag.load(memory_order_acquire) == 1) x = 2;
+              });
   saw(static_cast<int>(x));
 }
 
@@ -148,7 +151,10 @@ void locks_crossed() {
 
 void circle() {
   number x;
-  run_threads([&] { while (x.load(memory_order_relaxed) != 1) {} });
+  run_threads([&] {
+    while (x.load(memory_order_relaxed) != 1) {
+    }
+  });
 }
 
 struct litmus {

@@ -2,24 +2,13 @@
 // The memory model of the explorer: what was written where, in which order, and what each thread may still read.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "knowledge.hpp"
+
 namespace explorer {
-
-inline constexpr std::size_t max_threads = 6;     // thread 0 sets up, and checks at the end
-inline constexpr std::size_t max_locations = 32;  // atomics alive in one execution
-
-using number = std::uint16_t;
-
-/// What happened before a moment: of each thread how many of its events, and of each atomic the latest write, in
-/// modification order, that was seen. By coherence nothing older than that write may be read from here on.
-struct knowledge {
-  std::array<number, max_threads> events{};
-  std::array<number, max_locations> latest{};
-};
 
 /// One write to an atomic. An acquiring read of it brings `message` along, where it has one.
 struct write {

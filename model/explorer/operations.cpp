@@ -15,8 +15,7 @@ bool acquires(std::memory_order order) {
 }
 
 bool releases(std::memory_order order) {
-  return order == std::memory_order_release || order == std::memory_order_acq_rel ||
-         order == std::memory_order_seq_cst;
+  return order == std::memory_order_release || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
 }
 
 const char* name_of(std::memory_order order) {
@@ -171,8 +170,7 @@ void search::unlock(lock_state& l) {
 }
 
 void search::made(watch& w) {
-  w = {.writer = static_cast<number>(current_),
-       .written = static_cast<number>(self().knows.events[current_] + 1)};
+  w = {.writer = static_cast<number>(current_), .written = static_cast<number>(self().knows.events[current_] + 1)};
 }
 
 void search::will_read(watch& w) {
@@ -191,5 +189,26 @@ void search::will_write(watch& w) {
   }
   made(w);
 }
+
+std::size_t new_atomic(std::uint64_t value) { return the_search().new_atomic(value); }
+std::uint64_t load(std::size_t atomic, std::memory_order order) { return the_search().load(atomic, order); }
+void store(std::size_t atomic, std::uint64_t value, std::memory_order order) {
+  the_search().store(atomic, value, order);
+}
+std::uint64_t modify(std::size_t atomic, update how, std::uint64_t operand, std::memory_order order) {
+  return the_search().modify(atomic, how, operand, order);
+}
+bool compare_exchange(std::size_t atomic, std::uint64_t& expected, std::uint64_t desired, std::memory_order success,
+                      std::memory_order failure) {
+  return the_search().compare_exchange(atomic, expected, desired, success, failure);
+}
+void lock(lock_state& l) { the_search().lock(l); }
+void unlock(lock_state& l) { the_search().unlock(l); }
+void made(watch& w) { the_search().made(w); }
+void will_read(watch& w) { the_search().will_read(w); }
+void will_write(watch& w) { the_search().will_write(w); }
+void fail(const char* why) { the_search().fail(why); }
+void add_thread(void (*body)(void*), void* argument) { the_search().add_thread(body, argument); }
+void run_added_threads() { the_search().run_added_threads(); }
 
 }  // namespace explorer

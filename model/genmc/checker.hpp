@@ -2,11 +2,16 @@
 // What models are written against, when GenMC runs them; explorer/checker.hpp is the same for the other checker.
 #pragma once
 
-#include <pthread.h>
-
-#include <cassert>
-
 #include <ashlar/base/atomics.hpp>
+
+// What GenMC offers to programs.
+extern "C" {
+int __VERIFIER_thread_create(const void* attributes, void* (*body)(void*), void* argument) noexcept;
+void* __VERIFIER_thread_join(long thread) noexcept;
+int __VERIFIER_mutex_lock(int* mutex) noexcept;
+int __VERIFIER_mutex_unlock(int* mutex) noexcept;
+void __VERIFIER_assert_fail(const char* condition, const char* file, int line) noexcept;
+}
 
 namespace checker {
 
@@ -18,30 +23,32 @@ public:
   mutex() = default;
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
-  void lock() { pthread_mutex_lock(&state_); }
-  void unlock() { pthread_mutex_unlock(&state_); }
+  void lock() { __VERIFIER_mutex_lock(&state_); }
+  void unlock() { __VERIFIER_mutex_unlock(&state_); }
 
 private:
-  pthread_mutex_t state_ = PTHREAD_MUTEX_INITIALIZER;
+  int state_ = 0;
 };
 
 /// Effects: ends the search where a promise is broken.
-inline void check(bool holds, [[maybe_unused]] const char* promise) { assert(holds); }
+inline void check(bool holds, const char* promise) {
+  if (!holds) __VERIFIER_assert_fail(promise, "", 0);
+}
 
 /// Effects: runs the bodies as threads, and waits for all of them.
 template <class... Body>
 void run_threads(Body... bodies) {
-  pthread_t threads[sizeof...(bodies)];
-  int started = 0;
-  (pthread_create(
-       &threads[started++], nullptr,
-       [](void* body) -> void* {
-         (*static_cast<Body*>(body))();
-         return nullptr;
-       },
-       &bodies),
-   ...);
-  for (const pthread_t& thread : threads) pthread_join(thread, nullptr);
+  const auto enter = [](auto* body) {
+    return __VERIFIER_thread_create(
+        nullptr,
+        [](void* given) -> void* {
+          (*static_cast<decltype(body)>(given))();
+          return nullptr;
+        },
+        body);
+  };
+  const long threads[] = {enter(&bodies)...};
+  for (const long thread : threads) __VERIFIER_thread_join(thread);
 }
 
 }  // namespace checker

@@ -13,9 +13,7 @@ void model() {
                          for_each_taken(in.take_all(), stray, [&](node& n) { ++n.taken, (void)to_second.push(&n); });
                          for_each_taken(in.take_all(), stray, [&](node& n) { ++n.taken, (void)to_second.push(&n); });
                        },
-                       [&] {
-                         for_each_taken(to_second.take_all(), stray, [&](node& n) { (void)in.push(&n); });
-                       });
+                       [&] { for_each_taken(to_second.take_all(), stray, [&](node& n) { (void)in.push(&n); }); });
   const int back = count_taken(in.take_all(), stray);
   const int on_their_way = count_taken(to_second.take_all(), stray);
   checker::check(back + on_their_way == 2, "no node is lost");

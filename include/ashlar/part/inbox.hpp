@@ -38,10 +38,9 @@ public:
     return true;
   }
 
-  /// Returns: all nodes, linked by `next`, the latest first; null where there are none. Wait-free.
-  /// Expects: the inbox is not closed.
+  /// Returns: all nodes, linked by `next`, the latest first; null where there are none, or it is closed. Wait-free.
   [[nodiscard]] Node* take_all() noexcept {
-    if (is_empty()) return nullptr;
+    if (is_empty() || is_closed()) return nullptr;
     return head_.exchange(nullptr, std::memory_order_acquire);  // pairs with push()
   }
 

@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs every model on the shipped headers, and on copies of them with one fault planted each, which must be found.
+
+Two checkers: the explorer, in model/explorer, always; and GenMC, under the memory models RC11 and IMM, where it is
+installed (on the path, or named by $GENMC).
+"""
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from genmc.unfold import unfold
+
+HERE = Path(__file__).resolve().parent
+HEADERS = HERE.parent / "include"
+FLAGS = ["-std=c++20", "-fno-exceptions"]
+TIME_LIMIT = 60
+TIME_LIMIT_OF_A_FAULT = 10  # it may well make a program that never ends
+MEMORY_MODELS = ("rc11", "imm")
+
+# GenMC takes each access to memory for an event: what may live in registers must, and nothing may be reordered.
+PASSES = "cgscc(inline),function(sroa,simplifycfg,early-cse,adce)"
+
+
+@dataclass
+class Found:
+    """What one checker says of one program."""
+    failure: str = ""  # what promise was broken; empty: none
+    executions: int = 0
+    seconds: float = 0.0
+    unknown: str = ""  # why the checker could not tell
+
+    def for_people(self):
+        if self.unknown:
+            return f"could not tell: {self.unknown}"
+        return self.failure or f"{self.executions} executions, {self.seconds:.2f} s"
+
+
+@dataclass
+class Case:
+    """A model, on the shipped headers or on those of one mutant."""
+    model: str
+    mutant: str = ""
+    file: str = ""
+    headers: list = field(default_factory=lambda: [HEADERS])
+    program: Path = None
+    found: dict = field(default_factory=dict)
+
+
+def run(command, limit=TIME_LIMIT):
+    """Returns (exit code or None where time was up, all it printed, seconds)."""
+    begin = time.monotonic()
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=limit,
+                              check=False)
+        return done.returncode, done.stdout + done.stderr, time.monotonic() - begin
+    except subprocess.TimeoutExpired:
+        return None, "", time.monotonic() - begin
+
+
+def must(command):
+    code, output, _ = run(command)
+    if code != 0:
+        sys.exit(f"model: failed: {' '.join(map(str, command))}\n{output}")
+    return output
+
+
+class Compiler:
+    """Compiles models for one checker, whose folder has a checker.hpp; what they all include is compiled once."""
+
+    COMMON = "#include <bit>\n\n#include <checker.hpp>\n\n#include <ashlar/base/hints.hpp>\n"
+
+    def __init__(self, command, checker, work):
+        self.command = [*command, f"-I{HERE / checker}"]
+        self.common = work / f"{checker}.hpp"
+
+    def prepare(self):
+        self.common.write_text(self.COMMON, encoding="utf-8")
+        must([*self.command, f"-I{HEADERS}", "-x", "c++-header", self.common, "-o", f"{self.common}.gch"])
+
+    def compile(self, case, to):
+        """Returns what is wrong with the model, in the compiler's words."""
+        code, output, _ = run([*self.command, *(f"-I{path}" for path in case.headers), "-include", self.common,
+                               HERE / "models" / f"{case.model}.cpp", "-o", to])
+        return "" if code == 0 else f"does not compile: {output.strip()[:400]}"
+
+
+class Explorer:
+    name = "explorer"
+
+    def __init__(self, compiler, work):
+        self.work = work
+        self.program = compiler
+        self.compiler = Compiler([compiler, *FLAGS, "-c"], "explorer", work)
+        self.version = must([compiler, "--version"]).splitlines()[0]
+        self.objects = []
+
+    def prepare(self, pool):
+        """Compiles the explorer once, and proves it on programs whose outcomes are known."""
+        common = pool.submit(self.compiler.prepare)
+        *engine, main, litmus = pool.map(self._compile_part, ["memory", "explorer", "operations", "main", "litmus"])
+        common.result()
+        self.objects = [*engine, main]
+        program = self.work / "litmus"
+        must([self.program, *engine, litmus, "-o", program])
+        print(f"explorer: {must([program]).strip()}")
+
+    def _compile_part(self, name):
+        made = self.work / f"{name}.o"
+        must([self.program, *FLAGS, "-O2", "-U_FORTIFY_SOURCE", "-c", HERE / "explorer" / f"{name}.cpp", "-o", made])
+        return made
+
+    def check(self, case):
+        program = self.work / f"{case.model}.{case.mutant or 'shipped'}"
+        wrong = self.compiler.compile(case, f"{program}.o")
+        if wrong:
+            return {self.name: Found(unknown=wrong)}
+        must([self.program, f"{program}.o", *self.objects, "-o", program])
+        return {self.name: self._read(*run([program]))}
+
+    @staticmethod
+    def _read(code, output, seconds):
+        if code is None:
+            return Found(unknown="time was up")
+        if code < 0:
+            return Found(failure=f"ended by signal {-code}", seconds=seconds)
+        verdict, _, counts = output.strip().splitlines()[-1].rpartition(": ")
+        executions = int(counts.split()[0])
+        return Found("" if verdict == "ok" else verdict, executions, seconds)
+
+
+class GenMC:
+    def __init__(self, program, compiler, work):
+        self.program = program
+        self.opt = opt_beside(compiler)
+        self.work = work
+        to_llvm = ["-O1", "-g1", "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm"]
+        self.compiler = Compiler([compiler, *FLAGS, *to_llvm], "genmc", work)
+        self.version = (re.search(r"GenMC v[\d.]+.*", must([program, "--version"])) or [""])[0]
+
+    def prepare(self, pool):
+        pool.submit(self.compiler.prepare).result()
+
+    def check(self, case):
+        """The shipped headers under both memory models; a fault under the second only if the first misses it."""
+        program = self.work / f"{case.model}.{case.mutant or 'shipped'}.ll"
+        wrong = self.compiler.compile(case, program)
+        if wrong:
+            return {MEMORY_MODELS[0]: Found(unknown=wrong)}
+        must([self.opt, "-S", f"-passes={PASSES}", program, "-o", program])
+        program.write_text(unfold(program.read_text(encoding="utf-8")), encoding="utf-8")
+        case.program = program
+        found = {}
+        for memory_model in MEMORY_MODELS:
+            found[memory_model] = self._check(case, memory_model)
+            if case.mutant and (found[memory_model].failure or found[memory_model].unknown):
+                break
+        return found
+
+    def _check(self, case, memory_model):
+        # By default GenMC rewrites loops around a compare-exchange, and then misses a link written outside its loop.
+        options = [f"--{memory_model}", "--disable-spin-assume", "--disable-estimation", "--input-from-bitcode-file"]
+        code, output, seconds = run([self.program, *options, case.program],
+                                    TIME_LIMIT_OF_A_FAULT if case.mutant else TIME_LIMIT)
+        if code is None:
+            return Found(unknown="time was up", seconds=seconds)
+        counted = re.search(r"complete executions explored: (\d+)", output)
+        if "No errors were detected" in output and counted:
+            return Found(executions=int(counted[1]), seconds=seconds)
+        failure = re.search(r"Error: (.*)", output)
+        if failure and counted:
+            return Found(failure=failure[1].rstrip("!. "), seconds=seconds)
+        return Found(unknown=output.strip()[-400:])
+
+
+def mutants(work):
+    """Plants each fault in a copy of its header; the other headers are the shipped ones."""
+    listed = tomllib.loads((HERE / "mutants.toml").read_text(encoding="utf-8"))["mutant"]
+    for one in listed:
+        text = (HEADERS / "ashlar" / one["file"]).read_text(encoding="utf-8")
+        if text.count(one["find"]) != 1:
+            sys.exit(f"model: mutant {one['name']}: its text stands {text.count(one['find'])} times in {one['file']}")
+        copy = work / "mutants" / one["name"] / "ashlar" / one["file"]
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(text.replace(one["find"], one["replace"]), encoding="utf-8")
+        yield Case(one["model"], one["name"], one["file"], [work / "mutants" / one["name"], HEADERS])
+
+
+def faults_of(case):
+    """Yields what is wrong with what the checkers found."""
+    for checker, found in case.found.items():
+        if (found.failure or found.unknown) and not case.mutant:
+            yield f"{checker}: {found.for_people()}"
+    if case.mutant and not any(found.failure for found in case.found.values()):
+        yield "no checker found the fault"
+    if not case.mutant and "rc11" in case.found:
+        counts = [case.found[checker].executions for checker in ("explorer", "rc11")]
+        if counts[0] != counts[1]:
+            yield f"the explorer and GenMC count differently: {counts}"
+
+
+def report(cases, seconds):
+    failed = 0
+    for case in cases:
+        name = f"{case.mutant} (in {case.file}, by {case.model})" if case.mutant else case.model
+        faults = list(faults_of(case))
+        failed += bool(faults)
+        print(f"{'FAILED' if faults else 'ok':6} {name}: "
+              + " · ".join(f"{checker}: {found.for_people()}" for checker, found in case.found.items()))
+        for fault in faults:
+            print(f"       {fault}")
+    planted = sum(1 for case in cases if case.mutant)
+    print(f"model: {len(cases) - planted} models, {planted} planted faults, {failed} failed, {seconds:.0f} s")
+    return failed
+
+
+def as_json(cases, checkers, seconds):
+    def of(case):
+        said = {checker: found.failure or {"executions": found.executions, "seconds": round(found.seconds, 2)}
+                for checker, found in case.found.items()}
+        planted = {"mutant": case.mutant, "file": case.file} if case.mutant else {}
+        return {**planted, "model": case.model, "found": said}
+
+    everything = {
+        "checkers": {type(checker).__name__: checker.version for checker in checkers},
+        "seconds": round(seconds),
+        "models": [of(case) for case in cases if not case.mutant],
+        "mutants": [of(case) for case in cases if case.mutant],
+    }
+    return json.dumps(everything, indent=1) + "\n"
+
+
+def opt_beside(compiler):
+    """LLVM's `opt` of the same version as the compiler, clang++-19 or so."""
+    return shutil.which(compiler.replace("clang++", "opt"))
+
+
+def genmc_program(compiler):
+    """Returns (GenMC, "") or (None, why it is left out)."""
+    program = shutil.which(os.environ.get("GENMC") or "genmc")
+    if not program:
+        return None, "GenMC is neither on the path nor named by $GENMC"
+    if not opt_beside(compiler):
+        return None, f"GenMC needs a clang++ of its LLVM's version and the opt of that version, not {compiler}"
+    return program, ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--compiler", default=shutil.which("clang++-19") or "c++")
+    parser.add_argument("--work", type=Path, default=HERE.parent / "build" / "model")
+    parser.add_argument("--explorer-only", action="store_true", help="leave GenMC out even where it is installed")
+    parser.add_argument("--faults-only", action="store_true", help="leave the shipped headers out")
+    parser.add_argument("--record", action="store_true", help="write model/results/results.json")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    begin = time.monotonic()
+    options.work.mkdir(parents=True, exist_ok=True)
+    checkers = [Explorer(options.compiler, options.work)]
+    program, why_not = (None, "") if options.explorer_only else genmc_program(options.compiler)
+    if program:
+        checkers.append(GenMC(program, options.compiler, options.work))
+    if why_not:
+        print(f"skipped: all models and planted faults under RC11 and IMM, for {why_not}; the explorer runs them all")
+    cases = list(mutants(options.work))
+    if not options.faults_only:
+        cases = [Case(path.stem) for path in sorted((HERE / "models").glob("*.cpp"))] + cases
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for checker in checkers:
+            checker.prepare(pool)
+        jobs = [(case, pool.submit(checker.check, case)) for checker in checkers for case in cases]
+        for case, job in jobs:
+            case.found.update(job.result())
+    seconds = time.monotonic() - begin
+    failed = report(cases, seconds)
+    if options.record:
+        (HERE / "results" / "results.json").write_text(as_json(cases, checkers, seconds), encoding="utf-8")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Two threads, one packet each, and no owner: whose packet is under way takes everything in itself, under the lock.
+#include "cells.hpp"
+
+void model() {
+  using namespace models;
+  using batch = batcher<one_packet>;
+  pool<batch> p;
+  batch first{no_limit};
+  batch second{no_limit};
+  checker::run_threads(
+      [&] { p.free_or_settle(first, 0, 1), p.free_or_settle(first, 2, 2), p.free_or_settle(first, 4, 3); },
+      [&] { p.free_or_settle(second, 1, 1), p.free_or_settle(second, 3, 2), p.free_or_settle(second, 5, 3); });
+  p.take_in_with(first);
+  p.take_in_with(second);
+  p.check_arrived(1, 0, 1, 2, 3, 4, 5);
+}
