@@ -37,10 +37,12 @@
 #include <ashlar/part/inbox.hpp>
 #include <ashlar/part/list.hpp>
 #include <ashlar/part/packet.hpp>
+#include <ashlar/part/run_length.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slab_registry.hpp>
 #include <ashlar/part/slab_set.hpp>
+#include <ashlar/part/slack.hpp>
 #include <ashlar/plan/alias_groups.hpp>
 #include <ashlar/plan/board.hpp>
 #include <ashlar/plan/board_shape.hpp>

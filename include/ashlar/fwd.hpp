@@ -54,6 +54,8 @@ template <resource R>
 class statistics;
 template <resource R, basic_lockable Lock = spin_lock>
 class synchronized;
+template <resource R>
+class guarding;
 
 template <class T, resource R>
 class allocator;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <new>
 #include <set>
@@ -17,10 +18,12 @@
 namespace {
 
 using ashlar::fault;
+using ashlar::leaked_blocks;
 using ashlar::violation;
 
 constexpr std::array faults = {fault::precondition, fault::double_free,   fault::invalid_free, fault::misaligned_free,
-                               fault::wrong_pool,   fault::size_mismatch, fault::corrupt_link, fault::leak};
+                               fault::wrong_pool,   fault::size_mismatch, fault::corrupt_link, fault::overflow,
+                               fault::underflow,    fault::leak};
 
 std::string printed(const violation& v) {
   ::testing::internal::CaptureStderr();
@@ -42,14 +45,55 @@ TEST(error, a_violation_prints_the_fields_that_are_set) {
   EXPECT_EQ(printed({.kind = fault::leak, .what = "left blocks"}), "ashlar: leak: left blocks\n");
   EXPECT_EQ(printed({.kind = fault::double_free, .what = "freed twice", .pointer = reinterpret_cast<void*>(0xab)}),
             "ashlar: double_free: freed twice, pointer 0xab\n");
-  EXPECT_EQ(printed({.kind = fault::size_mismatch,
-                     .what = "other size",
-                     .pointer = reinterpret_cast<void*>(0x10),
-                     .resource = reinterpret_cast<void*>(0x20),
-                     .size = 24,
-                     .expected = 24,
-                     .got = 0}),
-            "ashlar: size_mismatch: other size, pointer 0x10, resource 0x20, size 24, expected 24, got 0\n");
+  EXPECT_EQ(
+      printed({.kind = fault::size_mismatch,
+               .what = "other size",
+               .pointer = reinterpret_cast<void*>(0x10),
+               .resource = reinterpret_cast<void*>(0x20),
+               .owner = reinterpret_cast<void*>(0x30),
+               .size = 24,
+               .expected = 24,
+               .got = 0}),
+      "ashlar: size_mismatch: other size, pointer 0x10, resource 0x20, owner 0x30, size 24, expected 24, got 0\n");
+}
+
+std::string printed(const leaked_blocks& leak) {
+  ::testing::internal::CaptureStderr();
+  ashlar::print_leak(leak);
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(error, a_leak_prints_its_counts_and_the_first_addresses) {
+  leaked_blocks leak = {.resource = reinterpret_cast<void*>(0x20), .count = 3, .block_bytes = 24, .bytes = 72};
+  const std::string counts =
+      "ashlar: leak: blocks were live when their pool ended, resource 0x20, size 24, count 3, bytes 72";
+  EXPECT_EQ(printed(leak), counts + "\n");
+  const std::array<const void*, 2> first = {reinterpret_cast<void*>(0x30), reinterpret_cast<void*>(0x48)};
+  leak.first = first;
+  EXPECT_EQ(printed(leak), counts + ", first 0x30 0x48\n");
+}
+
+TEST(error, the_longest_leak_fits_its_line) {
+  const auto* const top = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(-1));
+  std::array<const void*, leaked_blocks::most_shown> first{};
+  first.fill(top);
+  const std::size_t most = static_cast<std::size_t>(-1);
+  const std::string line =
+      printed(leaked_blocks{.resource = top, .count = most, .block_bytes = most, .bytes = most, .first = first});
+  EXPECT_EQ(line.back(), '\n');
+  EXPECT_LT(line.size(), ashlar::panic_line::capacity);
+}
+
+std::size_t leaks_seen = 0;
+
+TEST(error, a_leak_reaches_its_handler_and_the_program_goes_on) {
+  EXPECT_EQ(ashlar::set_leak_handler([](const leaked_blocks& leak) noexcept { leaks_seen += leak.count; }),
+            &ashlar::print_leak);
+  ashlar::report_leak({.count = 2});
+  ashlar::report_leak({.count = 5});
+  EXPECT_EQ(leaks_seen, 7u);
+  EXPECT_NE(ashlar::set_leak_handler(nullptr), &ashlar::print_leak);
+  EXPECT_EQ(ashlar::set_leak_handler(nullptr), &ashlar::print_leak);
 }
 
 void quiet(const violation&) noexcept {}

@@ -37,11 +37,11 @@ public:
     free_[cell] = true;
   }
 
-  /// Effects: takes a word, and checks that it is the lowest free cells of the first word that has some.
+  /// Effects: takes a word, and checks that it is the lowest free cells of the next word that has some.
   std::vector<std::uint32_t> take(std::size_t most) {
+    const std::uint32_t next = next_word_with([this](std::uint32_t cell) { return bool{free_[cell]}; }, 8);
     const slab::taken got = slab_->take_word(most);
-    const auto first = static_cast<std::uint32_t>(std::ranges::find(free_, true) - free_.begin());
-    EXPECT_EQ(got.word, first / 64);
+    EXPECT_EQ(got.word, next);
     std::vector<std::uint32_t> expected;
     for (std::uint32_t cell = got.word * 64; cell < std::min<std::size_t>(free_.size(), got.word * 64 + 64); ++cell)
       if (free_[cell] && expected.size() < most) expected.push_back(cell);
@@ -53,6 +53,24 @@ public:
     return cells;
   }
 
+  /// Effects: takes a run, and checks that it is the lowest of the next word that has one, among `most_words`.
+  std::vector<std::uint32_t> take_run(std::uint32_t length, std::size_t most_words) {
+    const std::uint32_t next =
+        next_word_with([this, length](std::uint32_t cell) { return has_run(cell, length); }, most_words);
+    const slab::taken got = slab_->take_run(length, most_words);
+    if (next == none) {
+      EXPECT_EQ(got.mask, 0u);
+      return {};
+    }
+    std::uint32_t first = next * 64;
+    while (!has_run(first, length)) ++first;
+    EXPECT_EQ(got.word, next);
+    EXPECT_EQ(got.mask, slab::run_mask(length) << (first % 64));
+    std::vector<std::uint32_t> cells;
+    for (std::uint32_t cell = first; cell != first + length; ++cell) cells.push_back(cell), free_[cell] = false;
+    return cells;
+  }
+
   void expect_same() {
     ASSERT_TRUE(slab_->invariant());
     ASSERT_EQ(slab_->free, free_cells());
@@ -60,6 +78,27 @@ public:
   }
 
 private:
+  static constexpr std::uint32_t none = 1000;
+
+  // Whether a run of free cells that stays in one word starts at `cell`.
+  [[nodiscard]] bool has_run(std::uint32_t cell, std::uint32_t length) const {
+    if (cell % 64 + length > 64 || cell + length > free_.size()) return false;
+    for (std::uint32_t i = 0; i < length; ++i)
+      if (!free_[cell + i]) return false;
+    return true;
+  }
+
+  // The first of so many words, from the slab's next on, with a cell that is `good`.
+  [[nodiscard]] std::uint32_t next_word_with(auto good, std::size_t most_words) const {
+    const auto words = static_cast<std::uint32_t>(slab_->words());
+    for (std::uint32_t i = 0; i < most_words; ++i) {
+      const std::uint32_t word = (slab_->next + i) % words;
+      for (std::uint32_t cell = word * 64; cell < std::min<std::size_t>(free_.size(), word * 64 + 64); ++cell)
+        if (good(cell)) return word;
+    }
+    return none;
+  }
+
   slab_memory memory_;
   slab* slab_;
   std::vector<bool> free_;
@@ -99,9 +138,10 @@ TEST(slab, behaves_as_a_vector_of_bits) {
     std::vector<std::uint32_t> taken;
     for (int step = 0; step < 300; ++step) {
       if (s.real().free != 0 && (taken.empty() || random() % 3 == 0)) {
-        const auto got = s.take(1 + random() % 80);
+        const auto got =
+            random() % 2 == 0 ? s.take(1 + random() % 80) : s.take_run(1 + random() % 64, 1 + random() % 9);
         taken.insert(taken.end(), got.begin(), got.end());
-      } else {
+      } else if (!taken.empty()) {
         std::swap(taken[random() % taken.size()], taken.back());
         s.set_free(taken.back());
         taken.pop_back();
@@ -111,7 +151,35 @@ TEST(slab, behaves_as_a_vector_of_bits) {
   }
 }
 
-TEST(slab, the_invariant_sees_wrong_counts_hints_and_bits) {
+TEST(slab, finds_every_run_in_a_word) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 200; ++round) {
+    const std::uint64_t mask = random() | random() | (round % 2 == 0 ? random() : 0);
+    for (std::size_t length = 1; length <= 64; ++length) {
+      std::uint64_t expected = 0;
+      for (std::size_t at = 0; at + length <= 64; ++at)
+        if (const std::uint64_t run = slab::run_mask(length) << at; (mask & run) == run)
+          expected |= std::uint64_t{1} << at;
+      ASSERT_EQ(slab::runs_in(mask, length), expected);
+    }
+  }
+  EXPECT_EQ(slab::runs_in(~std::uint64_t{0}, 64), 1u);
+}
+
+TEST(slab, goes_round_so_that_words_may_gather) {
+  modelled_slab s(128);
+  const std::uint32_t first = s.take(64).front();
+  s.set_free(first);
+  EXPECT_EQ(s.take(1).front(), first);  // the same word has one again
+  s.set_free(first);
+  EXPECT_EQ(s.take(64).front(), first);
+  EXPECT_EQ(s.take(64).size(), 64u);
+  s.set_free(3), s.set_free(70);
+  EXPECT_EQ(s.take(64).front(), 70u);  // the word under way first, then round
+  EXPECT_EQ(s.take(64).front(), 3u);
+}
+
+TEST(slab, the_invariant_sees_wrong_counts_words_and_bits) {
   modelled_slab s(100);
   static_cast<void>(s.take(64));
   static_cast<void>(s.take(3));
@@ -125,8 +193,7 @@ TEST(slab, the_invariant_sees_wrong_counts_hints_and_bits) {
   EXPECT_FALSE(real.invariant());
   --real.free;
   real.bits()[1] &= ~(std::uint64_t{1} << 36);
-  real.bits()[0] = 1;  // below the hint
-  ++real.free;
+  real.next = 2;  // there are two words
   EXPECT_FALSE(real.invariant());
 }
 

@@ -130,6 +130,17 @@ TEST(slab_geometry, overhead_is_one_bit_a_cell_and_the_header) {
   }
 }
 
+// One word fewer would leave cells without a bit, unless the last word is there for rounding alone.
+TEST(slab_geometry, the_bitmap_has_no_more_words_than_the_cells_need) {
+  for (const std::size_t slab_bytes : {std::size_t{4} << 10, std::size_t{64} << 10, std::size_t{256} << 10})
+    for (std::size_t cell = 1; cell <= 300; ++cell) {
+      const slab_geometry g({.cell_bytes = cell, .cell_alignment = 1, .slab_bytes = slab_bytes, .header_bytes = 128});
+      const std::size_t cells = g.capacity(nullptr);  // without a gap
+      ASSERT_GE(g.words() * 64, cells);
+      ASSERT_LE(g.words() * 64, cells + 128) << cell << " in " << slab_bytes;
+    }
+}
+
 TEST(slab_geometry, a_slab_without_room_for_a_cell_has_no_capacity) {
   const slab_geometry g({.cell_bytes = 4096, .cell_alignment = 4096, .slab_bytes = 4096, .header_bytes = 128});
   EXPECT_EQ(g.least_capacity(), 0u);

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
@@ -58,6 +59,21 @@ public:
     const ashlar::cell_word got = set_.take_word(geometry_, most);
     EXPECT_NE(got.mask, 0u);
     EXPECT_LE(static_cast<std::size_t>(std::popcount(got.mask)), most);
+    note(got, partial);
+  }
+
+  /// Returns: whether there was a run. Where a slab is empty there is.
+  bool take_run(std::size_t length) {
+    const bool must = set_.empty_slabs() != 0;
+    const ashlar::cell_word got = set_.take_run(geometry_, length);
+    EXPECT_TRUE(got.mask != 0 || !must);
+    if (got.mask == 0) return false;
+    EXPECT_EQ(got.mask >> std::countr_zero(got.mask), slab::run_mask(length));
+    note(got, false);
+    return true;
+  }
+
+  void note(const ashlar::cell_word& got, bool partial) {
     for (std::uint64_t rest = got.mask; rest != 0; rest &= rest - 1) {
       std::byte* const cell = got.base + static_cast<std::size_t>(std::countr_zero(rest)) * geometry_.cell_bytes();
       slab* const home = slab_set::slab_around(geometry_, cell);
@@ -67,6 +83,8 @@ public:
     for (std::size_t i = cells_.size() - static_cast<std::size_t>(std::popcount(got.mask)); i < cells_.size(); ++i)
       EXPECT_TRUE(taken_.at(slab_set::slab_around(geometry_, cells_[i])).insert(cells_[i]).second) << "taken twice";
   }
+
+  void give_cell(std::byte* cell) { give(static_cast<std::size_t>(std::ranges::find(cells_, cell) - cells_.begin())); }
 
   void give(std::size_t index) {
     std::swap(cells_[index], cells_.back());
@@ -109,7 +127,8 @@ public:
 
 void walk(modelled_set& m, std::mt19937& random) {
   const std::size_t choice = random() % 100;
-  if (choice < 30 && m.set_.has_free()) m.take(1 + random() % 100);
+  if (choice < 25 && m.set_.has_free()) m.take(1 + random() % 100);
+  else if (choice < 30) m.take_run(1 + random() % std::min(m.geometry_.least_capacity(), 64u));
   else if (choice < 35 && !m.unused_.empty()) m.add();
   else if (choice < 40 && m.set_.empty_slabs() != 0) m.remove();
   else if (choice < 42) m.set_.sort();
@@ -167,6 +186,61 @@ TEST(slab_set, after_sorting_the_lowest_cells_leave_first) {
   const std::size_t before = m.cells_.size();
   m.take(1);
   EXPECT_EQ(slab_set::slab_around(m.geometry_, m.cells_[before]), lowest);
+}
+
+// Slabs with 40, 30, 20 and 10 of 50 or more cells live: words come from the first until it is full, then the second.
+TEST(slab_set, the_fullest_slabs_are_filled_first) {
+  modelled_set m(4, 256);
+  for (int i = 0; i < 4; ++i) m.add();
+  while (m.set_.has_free()) m.take(64);
+  std::vector<slab*> order;
+  for (const auto& [each, taken] : m.taken_) order.push_back(each);
+  const std::vector<std::byte*> all = m.cells_;
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t live = 40 - 10 * i; m.taken_.at(order[i]).size() > live;)
+      m.give_cell(*m.taken_.at(order[i]).begin());
+  ASSERT_NO_FATAL_FAILURE(m.expect_same());
+  for (slab* const expected : order) {
+    while (expected->free != 0) {
+      const std::size_t before = m.cells_.size();
+      m.take(7);
+      ASSERT_EQ(slab_set::slab_around(m.geometry_, m.cells_[before]), expected);
+    }
+  }
+}
+
+TEST(slab_set, among_equally_full_slabs_the_lowest_is_filled_first) {
+  modelled_set m(8, 256);
+  for (int i = 0; i < 8; ++i) m.add();
+  while (m.set_.has_free()) m.take(64);
+  std::mt19937 random(1);
+  std::vector<std::byte*> leaving;
+  for (const auto& [each, taken] : m.taken_) leaving.insert(leaving.end(), taken.begin(), std::next(taken.begin(), 20));
+  std::ranges::shuffle(leaving, random);
+  for (std::byte* const cell : leaving) m.give_cell(cell);
+  slab* last = nullptr;
+  while (m.set_.has_free()) {
+    const std::size_t before = m.cells_.size();
+    m.take(64);
+    slab* const from = slab_set::slab_around(m.geometry_, m.cells_[before]);
+    EXPECT_FALSE(from < last);
+    last = from;
+  }
+}
+
+TEST(slab_set, runs_come_from_the_emptiest_slabs_and_leave_the_fullest_to_words) {
+  modelled_set m(2, 64);
+  m.add();
+  m.add();
+  while (m.set_.has_free()) m.take(64);
+  slab* const low = m.taken_.begin()->first;
+  slab* const high = m.taken_.rbegin()->first;
+  for (int i = 0; i < 40; ++i) m.give_cell(*m.taken_.at(low).begin());
+  for (int i = 0; i < 200; ++i) m.give_cell(*m.taken_.at(high).begin());
+  ASSERT_TRUE(m.take_run(32));
+  EXPECT_EQ(slab_set::slab_around(m.geometry_, m.cells_.back()), high);
+  m.take(1);
+  EXPECT_EQ(slab_set::slab_around(m.geometry_, m.cells_.back()), low);
 }
 
 TEST(slab_set, clear_forgets_everything) {

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/part/slab.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -36,7 +37,7 @@ constexpr std::array<std::size_t, 14> cell_sizes = {1, 2, 3, 4, 8, 12, 16, 24, 4
 
 // The smallest slab that has room for one cell whatever its alignment.
 constexpr std::size_t least_slab(std::size_t cell_bytes, std::size_t alignment) {
-  return std::max(std::size_t{256}, std::bit_ceil(cell_bytes + std::max(std::size_t{128}, alignment)));
+  return std::max(std::size_t{256}, std::bit_ceil(cell_bytes + ashlar::align_up(sizeof(ashlar::slab) + 8, alignment)));
 }
 
 void run_model(const block_pool_options& options, std::size_t most) {
@@ -128,7 +129,7 @@ TEST(block_pool, fills_in_what_the_options_leave_open) {
   EXPECT_EQ(pool.slab_bytes(), ashlar::default_slab_bytes(24));
   EXPECT_EQ(block_pool<>({.cell_bytes = 20, .cell_alignment = 8}).cell_bytes(), 24u);
   EXPECT_EQ(block_pool<>({.cell_bytes = 1}).cell_bytes(), 1u);
-  EXPECT_EQ(block_pool<>({.cell_bytes = 3, .slab_bytes = 128}).slab_bytes(), 128u);
+  EXPECT_EQ(block_pool<>({.cell_bytes = 3, .slab_bytes = 256}).slab_bytes(), 256u);
 }
 
 TEST(block_pool, neither_copies_nor_moves) {

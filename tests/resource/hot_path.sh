@@ -37,5 +37,5 @@ expect() {
   fi
 }
 
-expect hot_path_allocate 8     # load, test, branch; count; two loads, two stores
-expect hot_path_deallocate 11  # load, test, branch; count, store; two loads, three stores
+expect hot_path_allocate 6    # load, test, branch; count, store; load
+expect hot_path_deallocate 6  # load, compare, branch; count, store; store

@@ -17,17 +17,19 @@
 
 namespace ashlar_test {
 
-/// A pool as a resource that takes each of the pool's own spellings in turn.
+/// A pool as a resource that takes each of the pool's own spellings in turn. A cell that was allocated without a size
+/// is freed with one only where that is the cell's own.
 template <class Pool>
 class every_road {
 public:
   explicit every_road(Pool& pool) : pool_(pool) {}
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return turn_++ % 2 == 0 ? pool_.allocate() : pool_.allocate(bytes, alignment);
+    return turn_++ % 2 == 0 && bytes == pool_.cell_bytes() ? pool_.allocate() : pool_.allocate(bytes, alignment);
   }
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    return turn_++ % 2 == 0 ? pool_.try_allocate() : pool_.try_allocate(bytes, alignment);
+    return turn_++ % 2 == 0 && bytes == pool_.cell_bytes() ? pool_.try_allocate()
+                                                           : pool_.try_allocate(bytes, alignment);
   }
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     turn_++ % 2 == 0 ? pool_.deallocate(p) : pool_.deallocate(p, bytes, alignment);

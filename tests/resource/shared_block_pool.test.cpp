@@ -16,6 +16,7 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
@@ -254,6 +255,27 @@ TEST(shared_block_pool, reports_misuse_where_misuse_is_looked_for) {
                       "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 24");
   int local = 0;
   EXPECT_DEATH(pool.deallocate(&local), "ashlar: invalid_free");
+}
+
+TEST(shared_block_pool, reports_what_is_live_at_its_end_and_goes_on) {
+  static ashlar::leaked_blocks last;
+  last = {};
+  const auto before = ashlar::set_leak_handler([](const ashlar::leaked_blocks& leak) noexcept { last = leak; });
+  {
+    shared_block_pool pool({.cell_bytes = 24});
+    for (int i = 0; i < 3; ++i) static_cast<void>(pool.allocate());
+  }
+  const std::size_t expected = ashlar::checking_level >= ashlar::checking::checked ? 3 : 0;
+  EXPECT_EQ(last.count, expected);
+  EXPECT_EQ(last.bytes, expected * 24);
+  {
+    shared_block_pool pool({.cell_bytes = 24});
+    static_cast<void>(pool.allocate());
+    last = {};
+    pool.release();
+  }
+  EXPECT_EQ(last.count, 0U) << "release says that everything is meant to go";
+  ashlar::set_leak_handler(before);
 }
 
 TEST(shared_block_pool, reports_a_call_that_comes_after_the_end) {

@@ -2,6 +2,9 @@
 // What is done once when a thread ends, even if it is first asked for while the thread is ending.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include <pthread.h>
 
 #include <ashlar/base/config.hpp>
@@ -19,17 +22,19 @@ struct thread_end_participant {
 ///   end of a thread:  thread_local objects, latest first  ->  keys' values, round by round
 ///   participants run:          here, nearly always             or here
 ///
-/// A thread_local destructor that is registered while keys are being destroyed never runs, so a thread that first enters
-/// there has a key to call it back. The destructors alone would do but for that; the key alone would outlive a library
-/// that is closed, which a pending destructor keeps loaded.
-/// A thread whose first entry is in the last round of its keys, from a key that is destroyed after this one, is missed.
+/// A thread_local destructor that is registered while keys are being destroyed never runs, so a thread that first
+/// enters there has a key to call it back. The destructors alone would do but for that; the key alone would outlive a
+/// library that is closed, which a pending destructor keeps loaded. A thread whose first entry is in the last round of
+/// its keys, from a key that is destroyed after this one, is missed.
+///
 /// Thread safety: each thread sees its own.
 class thread_end {
 public:
   /// Effects: `joining.at_end(&joining)` is called when this thread ends, once; those that entered last come first.
-  /// Returns: false, and it is not called, where the thread has called them already. Expects: it lives until then.
+  /// Returns: false, and it is not called, where the thread has called them already, or the library that this is
+  /// compiled into is being closed. Expects: it lives until then.
   [[nodiscard]] static bool enter(thread_end_participant& joining) noexcept {
-    if (has_come_) return false;
+    if (has_come_ || library_ends_) return false;
     if (first_ == nullptr) arm();
     joining.next = first_;
     first_ = &joining;
@@ -42,20 +47,25 @@ private:
     void arm() noexcept {}
   };
 
-  struct end_key {
-    pthread_key_t key = {};
-    bool is_there;
-    end_key() noexcept : is_there(::pthread_key_create(&key, [](void*) { run_all(); }) == 0) {}
+  // Goes with the library that this is compiled into, if that is closed: a process has few keys.
+  struct key_owner {
+    key_owner() noexcept {
+      pthread_key_t made = {};
+      if (::pthread_key_create(&made, [](void*) { run_all(); }) == 0) key_ = std::uint64_t{made} + 1;
+    }
+    ~key_owner() {
+      library_ends_ = true;  // a destructor registered from now on would be called when it is gone
+      if (const std::uint64_t leaving = key_.exchange(0); leaving != 0)
+        static_cast<void>(::pthread_key_delete(static_cast<pthread_key_t>(leaving - 1)));
+    }
+    void arm() noexcept {}
   };
-
-  [[nodiscard]] static const end_key& key() noexcept {
-    static const end_key of_process;
-    return of_process;
-  }
 
   static void arm() noexcept {
     static thread_local closer with_thread_locals;
     with_thread_locals.arm();
+    static key_owner of_this_library;
+    of_this_library.arm();
     set_key(&first_);
   }
 
@@ -70,9 +80,12 @@ private:
   }
 
   static void set_key(const void* value) noexcept {
-    if (key().is_there) static_cast<void>(::pthread_setspecific(key().key, value));
+    if (const std::uint64_t known = key_; known != 0)
+      static_cast<void>(::pthread_setspecific(static_cast<pthread_key_t>(known - 1), value));
   }
 
+  static inline constinit std::atomic<bool> library_ends_ = false;
+  static inline constinit std::atomic<std::uint64_t> key_ = 0;  // plus 1; 0 where there is none
   static inline constinit thread_local thread_end_participant* first_ = nullptr;
   static inline constinit thread_local bool has_come_ = false;
 };

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include <ashlar/base/bits.hpp>
@@ -73,6 +74,22 @@ public:
 
   /// Effects: puts a cell in front. Expects: `has_room()`.
   ASHLAR_INLINE void put(void* cell) noexcept { front_[size_++] = cell; }
+
+  /// Effects: fills `cells` from what is at hand. Returns: how many there were.
+  [[nodiscard]] std::size_t take_many(std::span<void*> cells, std::size_t cell_bytes) noexcept {
+    std::size_t taken = 0;
+    for (; taken != cells.size() && !is_front_empty(); ++taken) cells[taken] = pop();
+    for (; taken != cells.size() && !is_word_empty(); ++taken) cells[taken] = take_from_word(cell_bytes);
+    return taken;
+  }
+
+  /// Effects: puts the first of `cells` in front, as far as there is room. Returns: how many.
+  [[nodiscard]] std::size_t put_many(std::span<void* const> cells) noexcept {
+    const std::size_t put = std::min(cells.size(), granted_ - size_);
+    std::copy_n(cells.data(), put, front_.data() + size_);
+    size_ += put;
+    return put;
+  }
 
   /// Returns: one of the cells of a fresh word; the others are at hand now, and the front may grow by as many.
   /// Expects: nothing is at hand, the word is not empty.

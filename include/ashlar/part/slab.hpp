@@ -9,8 +9,9 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
+#include <ashlar/part/address_heap.hpp>
 #include <ashlar/part/address_tree.hpp>
-#include <ashlar/part/list.hpp>
+#include <ashlar/part/slab_registry.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -22,13 +23,16 @@ struct cell_word {
 
 /// The header of a slab; the bitmap follows it, then the cells (see `slab_geometry`).
 /// A set bit is a free cell. Cells that were taken in a word are not free, whether or not a caller has them yet.
-/// Invariant: `free` is the number of set bits; no word below `hint` has a set bit; no bit from `capacity` on is set.
-struct alignas(64) slab : list_node<slab>, tree_node<slab> {
+/// Invariant: `free` is the number of set bits; `next` is a word of the bitmap; no bit from `capacity` on is set.
+struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
   const void* owner;       ///< the pool
   std::byte* cells;        ///< the first cell
   std::uint32_t capacity;  ///< cells
+  std::uint32_t next;      ///< the word from which the next cells are taken: round and round, so that each may gather
   std::uint32_t free;      ///< cells
-  std::uint32_t hint;      ///< word
+  std::uint32_t turn;      ///< of `free`: where its owner files it anew (see `slab_set`)
+  std::uint32_t shelf;     ///< where its owner has filed it
+  ASHLAR_NO_UNIQUE_ADDRESS slab_registration_if_checked registration;
 
   [[nodiscard]] ASHLAR_INLINE std::uint64_t* bits() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
   [[nodiscard]] const std::uint64_t* bits() const noexcept { return reinterpret_cast<const std::uint64_t*>(this + 1); }
@@ -40,7 +44,7 @@ struct alignas(64) slab : list_node<slab>, tree_node<slab> {
     made->owner = owner;
     made->cells = cells;
     made->capacity = made->free = capacity;
-    made->hint = 0;
+    made->next = made->turn = made->shelf = 0;
     for (std::size_t word = 0; word < made->words(); ++word) made->bits()[word] = made->cells_in_word(word);
     return made;
   }
@@ -59,29 +63,45 @@ struct alignas(64) slab : list_node<slab>, tree_node<slab> {
   ASHLAR_INLINE void set_free(std::uint32_t cell) noexcept {
     const std::uint32_t word = cell / 64;
     bits()[word] |= std::uint64_t{1} << (cell % 64);
-    if (word < hint) hint = word;
     ++free;
   }
 
   /// Effects: frees the cells of `mask` in a word. Expects: they exist and none is free.
   void set_free(std::uint32_t word, std::uint64_t mask) noexcept {
     bits()[word] |= mask;
-    if (word < hint) hint = word;
     free += static_cast<std::uint32_t>(std::popcount(mask));
   }
 
-  /// Effects: takes up to `most` free cells of the first word that has some. Returns: that word and the cells taken.
+  /// Effects: takes up to `most` free cells of the next word that has some. Returns: that word and the cells taken.
   /// Expects: some cell is free, `most > 0`. Complexity: O(words), amortised O(1) over a slab filled in order.
   struct taken {
     std::uint32_t word;
     std::uint64_t mask;
   };
   [[nodiscard]] taken take_word(std::size_t most) noexcept {
-    while (bits()[hint] == 0) ++hint;
-    const std::uint64_t mask = lowest_bits(bits()[hint], most);
-    bits()[hint] &= ~mask;
-    free -= static_cast<std::uint32_t>(std::popcount(mask));
-    return {hint, mask};
+    while (bits()[next] == 0) advance();
+    return take(lowest_bits(bits()[next], most));
+  }
+
+  /// Effects: takes `length` neighbouring free cells of one word, looking at `most_words` words from the next on.
+  /// Returns: that word and the cells; no cells where there are none. Expects: `1 <= length <= 64`.
+  [[nodiscard]] taken take_run(std::size_t length, std::size_t most_words) noexcept {
+    for (std::size_t looked = 0; looked < most_words; ++looked, advance())
+      if (const std::uint64_t starts = runs_in(bits()[next], length); starts != 0)
+        return take(run_mask(length) << std::countr_zero(starts));
+    return {next, 0};
+  }
+
+  /// Returns: `length` ones.
+  [[nodiscard]] static constexpr std::uint64_t run_mask(std::size_t length) noexcept {
+    return ~std::uint64_t{0} >> (64 - length);
+  }
+
+  /// Returns: a mask of the places where a run of `length` ones starts in `mask`. Complexity: O(log length).
+  [[nodiscard]] static constexpr std::uint64_t runs_in(std::uint64_t mask, std::size_t length) noexcept {
+    std::size_t known = 1;  // each one left in `mask` has that many ones from it on
+    for (; known * 2 <= length; known *= 2) mask &= mask >> known;
+    return mask & (mask >> (length - known));
   }
 
   /// Complexity: O(words).
@@ -89,13 +109,22 @@ struct alignas(64) slab : list_node<slab>, tree_node<slab> {
     std::uint32_t set = 0;
     for (std::size_t word = 0; word < words(); ++word) {
       if ((bits()[word] & ~cells_in_word(word)) != 0) return false;
-      if (word < hint && bits()[word] != 0) return false;
       set += static_cast<std::uint32_t>(std::popcount(bits()[word]));
     }
-    return set == free;
+    return set == free && next < words();
   }
 
 private:
+  void advance() noexcept {
+    if (++next == words()) next = 0;
+  }
+
+  [[nodiscard]] taken take(std::uint64_t mask) noexcept {
+    bits()[next] &= ~mask;
+    free -= static_cast<std::uint32_t>(std::popcount(mask));
+    return {next, mask};
+  }
+
   [[nodiscard]] static std::uint64_t lowest_bits(std::uint64_t mask, std::size_t most) noexcept {
     if (most >= 64) return mask;
     std::uint64_t rest = mask;

@@ -42,10 +42,8 @@ public:
         slab_bytes_(static_cast<std::uint32_t>(shape.slab_bytes)),
         step_(static_cast<std::uint32_t>(std::max(line_bytes, shape.cell_alignment))),
         cell_alignment_(static_cast<std::uint32_t>(shape.cell_alignment)), inverse_(cell_bytes_) {
-    const std::size_t bits = (shape.slab_bytes - shape.header_bytes) / shape.cell_bytes;
-    words_ = static_cast<std::uint32_t>(ceil_div(bits, 64));
-    cells_offset_ =
-        static_cast<std::uint32_t>(align_up(shape.header_bytes + words_ * sizeof(std::uint64_t), shape.cell_alignment));
+    set_words(shape, bitmap_words(shape));
+    if (capacity_behind(0) > words_ * 64) set_words(shape, words_ + 1);
     colour_mask_ = static_cast<std::uint32_t>(colours(shape.slab_bytes / 128 / step_) - 1);
   }
 
@@ -84,6 +82,19 @@ public:
   }
 
 private:
+  constexpr void set_words(const slab_shape& shape, std::uint32_t words) noexcept {
+    words_ = words;
+    cells_offset_ =
+        static_cast<std::uint32_t>(align_up(shape.header_bytes + words_ * sizeof(std::uint64_t), shape.cell_alignment));
+  }
+
+  // For as many cells as there would be if each took its bytes and one bit; rounding may leave room for one more.
+  [[nodiscard]] static constexpr std::uint32_t bitmap_words(const slab_shape& shape) noexcept {
+    const std::uint64_t bits = std::uint64_t{8} * (shape.slab_bytes - shape.header_bytes);
+    const std::uint64_t cells = bits / (std::uint64_t{8} * shape.cell_bytes + 1);
+    return static_cast<std::uint32_t>((cells + 63) / 64);
+  }
+
   [[nodiscard]] static constexpr std::size_t colours(std::size_t wanted) noexcept {
     return std::bit_floor(std::clamp(wanted, std::size_t{1}, max_colours));
   }

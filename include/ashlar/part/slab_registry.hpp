@@ -31,6 +31,7 @@ struct registered_slab : tree_node<registered_slab> {
 ///
 ///   free of p -> the pool does not know p -> registry: highest slab at or below p -> has p ? its owner : nobody's
 ///
+/// Where slabs lie in cells of other pools, an inner slab hides the outer cells behind it: those are nobody's.
 /// Thread safety: any thread. Complexity: O(log slabs) expected, under one lock. A slab leaves before its memory is
 /// given back, so a pool must be destroyed, or released, before the memory under its slabs goes.
 class slab_registry {

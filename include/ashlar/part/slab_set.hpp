@@ -1,87 +1,108 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The slabs of one pool: which have free cells, which are empty, and where each lies.
+// The slabs of one pool: which to take cells from next, which are empty, and where each lies.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
+#include <ashlar/part/address_heap.hpp>
 #include <ashlar/part/address_tree.hpp>
-#include <ashlar/part/list.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// Cells leave in words of up to 64 and come back one by one; neither writes to a cell.
-/// Invariant: `taken_ == sum over slabs of (capacity - free)`; a slab is in `partial_` iff some but not all of its
-/// cells are free, in `empty_` iff all are; every slab is in `all_`.
+/// Cells leave in words of up to 64, or in runs of neighbours, and come back one by one; neither writes to a cell.
+///
+/// Words come from one slab until it is full. Then from the fullest, of those that are equally full the lowest, so that
+/// the others may become empty and go back:
+///
+///   shelf        0       1        2        3       4       5
+///   free cells | some  | > 1/16 | > 1/8  | > 1/4 | > 1/2 | all |        words: shelf 1, 2, 3, 4, 0, 5
+///                                                                       runs:  shelf 4, 5
+///
+/// Shelf 0 comes late: a slab with so few free cells is searched long for each. A slab moves on as its `free` reaches
+/// its `turn`, so that a free costs one comparison; those that words and runs are taken from are on no shelf.
+/// Invariant: `taken_ == sum over slabs of (capacity - free)`; each slab is in `all_`, and on a shelf iff it has a free
+/// cell and is not one of the two in use; on shelf 5 iff all its cells are free; `free < turn` but on shelf 5.
 /// Thread safety: none. All operations are O(1) but where said.
 class slab_set {
 public:
-  [[nodiscard]] bool has_free() const noexcept { return !partial_.empty() || !empty_.empty(); }
+  [[nodiscard]] bool has_free() const noexcept { return taken_ != capacity_; }
   [[nodiscard]] std::size_t taken() const noexcept { return taken_; }        ///< cells
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }  ///< cells
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_; }
   [[nodiscard]] std::size_t empty_slabs() const noexcept { return empty_slabs_; }
   /// Returns: an empty slab. Expects: there is one.
-  [[nodiscard]] slab* empty_slab() const noexcept { return empty_.back(); }
+  [[nodiscard]] slab* empty_slab() const noexcept { return shelves_[empty_shelf].top(); }
 
   /// Effects: adds a slab with all cells free. Complexity: O(log slabs) expected.
   void add(slab* fresh) noexcept {
-    empty_.push_back(fresh);
+    put_on(empty_shelf, fresh);
     all_.insert(fresh);
     capacity_ += fresh->capacity;
     ++slabs_;
-    ++empty_slabs_;
   }
 
   /// Effects: removes an empty slab. Complexity: O(log slabs) expected.
   void remove(slab* leaving) noexcept {
-    empty_.erase(leaving);
+    take_off(leaving);
     all_.erase(leaving);
     capacity_ -= leaving->capacity;
     --slabs_;
-    --empty_slabs_;
   }
 
-  /// Returns: up to `most` free cells, now taken; empty slabs are broken last, so that they can be given back.
-  /// Expects: `has_free()`, `most > 0`.
+  /// Returns: up to `most` free cells, now taken. Expects: `has_free()`, `most > 0`.
+  /// Complexity: O(words of a slab), O(log slabs) amortised for each slab.
   [[nodiscard]] cell_word take_word(const slab_geometry& geometry, std::size_t most) noexcept {
-    if (partial_.empty()) break_empty();
-    slab* const from = partial_.front();
+    if (for_words_ == nullptr) for_words_ = open_for_words();
+    slab* const from = for_words_;
     const slab::taken got = from->take_word(most);
-    if (from->free == 0) partial_.erase(from);
-    taken_ += static_cast<std::size_t>(std::popcount(got.mask));
-    return {from->cells + std::size_t{got.word} * 64 * geometry.cell_bytes(), got.mask};
+    if (from->free == 0) close(for_words_);
+    return leave(geometry, from, got);
   }
 
-  /// Effects: takes a cell back. Returns: its slab where that has changed its list by it, so that `refile` must follow
-  /// before anything else; else null. Expects: the cell is taken.
+  /// Returns: `cells` neighbouring cells of one word of a slab, now taken; no cells where the few slabs and words that
+  /// are looked at have no such run: then a fresh slab has. Expects: `1 <= cells <= 64`, and a slab has that many.
+  [[nodiscard]] cell_word take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
+    for (int tried = 0; tried < 3; ++tried) {
+      if (for_runs_ == nullptr && (for_runs_ = open_for_runs(tried != 0)) == nullptr) break;
+      slab* const from = for_runs_;
+      const slab::taken got = from->take_run(cells, most_run_words);
+      if (got.mask == 0 || from->free == 0) close(for_runs_);
+      if (got.mask != 0) return leave(geometry, from, got);
+    }
+    return {};
+  }
+
+  /// Effects: takes a cell back. Returns: its slab where that must be filed anew, so that `refile` must follow before
+  /// anything else; else null. Expects: the cell is taken.
   [[nodiscard]] ASHLAR_INLINE slab* give(const slab_geometry& geometry, void* cell) noexcept {
     slab* const home = slab_around(geometry, cell);
     home->set_free(index_in(geometry, home, cell));
     --taken_;
-    return ASHLAR_LIKELY(home->free != 1 && home->free != home->capacity) ? nullptr : home;
+    return ASHLAR_LIKELY(home->free < home->turn) ? nullptr : home;
   }
 
   /// As `give`, for all cells of `mask` in a word of `home`. Expects: they are taken, `mask` is not empty.
   [[nodiscard]] slab* give_word(slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
-    const bool was_full = home->free == 0;
     home->set_free(word, mask);
     taken_ -= static_cast<std::size_t>(std::popcount(mask));
-    return was_full || home->free == home->capacity ? home : nullptr;
+    return home->free < home->turn ? nullptr : home;
   }
 
-  /// Effects: puts a slab of whose cells `given` were given back where it belongs now. Returns: whether it is empty.
-  bool refile(slab* home, std::uint32_t given = 1) noexcept {
-    const bool empty = home->free == home->capacity;
-    if (home->free != given) partial_.erase(home);
-    (empty ? empty_ : partial_).push_back(home);
-    empty_slabs_ += empty ? 1 : 0;
-    return empty;
+  /// Effects: puts a slab where it belongs now. Returns: whether it is empty. Complexity: O(log slabs) amortised.
+  bool refile(slab* home) noexcept {
+    if (home->shelf != no_shelf) take_off(home);
+    if (home == for_words_) for_words_ = nullptr;
+    if (home == for_runs_) for_runs_ = nullptr;
+    put_on(shelf_of(home), home);
+    return home->shelf == empty_shelf;
   }
 
   /// Returns: the header of the slab around a cell, computed from its address alone.
@@ -108,12 +129,17 @@ public:
     all_.for_each(f);
   }
 
-  /// Effects: orders the slabs by address, so that the lowest are used first. Complexity: O(slabs).
+  /// Effects: orders the slabs by address: the lowest cells leave first. Complexity: O(slabs).
   void sort() noexcept {
-    partial_ = {};
-    empty_ = {};
+    shelves_ = {};
+    empty_slabs_ = 0;
+    for_words_ = for_runs_ = nullptr;
     all_.for_each([this](slab& each) {
-      if (each.free != 0) (each.free == each.capacity ? empty_ : partial_).push_back(&each);
+      each.next = 0;
+      if (each.free == 0) return mark_full(each);
+      each.child = each.sibling = each.previous = nullptr;
+      put_on(each.free == each.capacity ? empty_shelf : first_shelf, &each);
+      each.turn = each.capacity;  // in order it stays
     });
   }
 
@@ -123,40 +149,104 @@ public:
   /// Complexity: O(slabs and their words).
   [[nodiscard]] bool invariant() const noexcept {
     slab_set sum;
-    std::size_t partial = 0;
-    bool good = partial_.invariant() && empty_.invariant() && all_.invariant();
+    std::array<std::size_t, shelves> on_shelf{};
+    bool good = all_.invariant();
     all_.for_each([&](const slab& each) {
-      const bool is_empty = each.free == each.capacity;
-      good = good && each.invariant();
+      good = good && each.invariant() && is_filed_right(each);
       sum.capacity_ += each.capacity;
       sum.taken_ += each.capacity - each.free;
       sum.slabs_ += 1;
-      sum.empty_slabs_ += is_empty ? 1 : 0;
-      partial += each.free != 0 && !is_empty ? 1 : 0;
+      if (each.shelf != no_shelf) ++on_shelf[each.shelf];
     });
-    return good && count(partial_, false) == partial && count(empty_, true) == empty_slabs_ &&
-           sum.capacity_ == capacity_ && sum.taken_ == taken_ && sum.slabs_ == slabs_ &&
-           sum.empty_slabs_ == empty_slabs_;
+    for (std::size_t shelf = 0; shelf < shelves; ++shelf)
+      good = good && shelves_[shelf].invariant() && shelves_[shelf].size() == on_shelf[shelf];
+    return good && sum.capacity_ == capacity_ && sum.taken_ == taken_ && sum.slabs_ == slabs_ &&
+           on_shelf[empty_shelf] == empty_slabs_;
   }
 
 private:
-  // Members that belong in the list they are in.
-  [[nodiscard]] static std::size_t count(const list<slab>& members, bool empty) noexcept {
-    std::size_t good = 0;
-    for (const slab* each = members.front(); each != nullptr; each = each->next)
-      good += each->free != 0 && (each->free == each->capacity) == empty ? 1 : 0;
-    return good;
+  static constexpr std::uint32_t first_shelf = 1;
+  static constexpr std::uint32_t emptiest_shelf = 4;
+  static constexpr std::uint32_t empty_shelf = 5;
+  static constexpr std::uint32_t shelves = 6;
+  static constexpr std::uint32_t no_shelf = shelves;
+  static constexpr std::size_t most_run_words = 8;
+
+  // Returns: the most free cells of a slab of `capacity` on a shelf below the emptiest.
+  [[nodiscard]] static constexpr std::uint32_t most_on(std::uint32_t shelf, std::uint32_t capacity) noexcept {
+    return capacity >> (emptiest_shelf - shelf);
   }
 
-  ASHLAR_COLD void break_empty() noexcept {
-    slab* const broken = empty_.front();
-    empty_.erase(broken);
-    partial_.push_back(broken);
-    --empty_slabs_;
+  // Expects: it has a free cell.
+  [[nodiscard]] static std::uint32_t shelf_of(const slab* filed) noexcept {
+    if (filed->free == filed->capacity) return empty_shelf;
+    std::uint32_t shelf = 0;
+    while (shelf < emptiest_shelf && filed->free > most_on(shelf, filed->capacity)) ++shelf;
+    return shelf;
   }
 
-  list<slab> partial_;
-  list<slab> empty_;
+  void put_on(std::uint32_t shelf, slab* filed) noexcept {
+    shelves_[shelf].push(filed);
+    filed->shelf = shelf;
+    filed->turn = shelf < emptiest_shelf ? most_on(shelf, filed->capacity) + 1 : filed->capacity;
+    empty_slabs_ += shelf == empty_shelf ? 1 : 0;
+  }
+
+  void take_off(slab* filed) noexcept {
+    shelves_[filed->shelf].erase(filed);
+    empty_slabs_ -= filed->shelf == empty_shelf ? 1 : 0;
+    filed->shelf = no_shelf;
+  }
+
+  // Takes a slab into use: only when it is empty it is filed again.
+  [[nodiscard]] slab* open(std::uint32_t shelf) noexcept {
+    slab* const opened = shelves_[shelf].top();
+    take_off(opened);
+    opened->turn = opened->capacity;
+    return opened;
+  }
+
+  // Expects: a cell is free.
+  [[nodiscard]] ASHLAR_COLD slab* open_for_words() noexcept {
+    for (const std::uint32_t shelf : {first_shelf, 2u, 3u, emptiest_shelf, 0u})
+      if (!shelves_[shelf].empty()) return open(shelf);
+    return for_runs_ != nullptr ? std::exchange(for_runs_, nullptr) : open(empty_shelf);
+  }
+
+  // Returns: null where no slab promises to have a run.
+  [[nodiscard]] ASHLAR_COLD slab* open_for_runs(bool only_empty) noexcept {
+    if (!only_empty && !shelves_[emptiest_shelf].empty()) return open(emptiest_shelf);
+    return empty_slabs_ != 0 ? open(empty_shelf) : nullptr;
+  }
+
+  // Ends the use of a slab.
+  void close(slab*& used) noexcept {
+    slab* const closed = std::exchange(used, nullptr);
+    if (closed->free == 0) mark_full(*closed);
+    else put_on(shelf_of(closed), closed);
+  }
+
+  // No cell of it is free: the first that is brings it back.
+  static void mark_full(slab& full) noexcept {
+    full.shelf = no_shelf;
+    full.turn = 1;
+  }
+
+  [[nodiscard]] cell_word leave(const slab_geometry& geometry, slab* from, const slab::taken& got) noexcept {
+    taken_ += static_cast<std::size_t>(std::popcount(got.mask));
+    return {from->cells + std::size_t{got.word} * 64 * geometry.cell_bytes(), got.mask};
+  }
+
+  [[nodiscard]] bool is_filed_right(const slab& each) const noexcept {
+    if (each.shelf == empty_shelf) return each.free == each.capacity;
+    const bool in_use = &each == for_words_ || &each == for_runs_;
+    const bool on_no_shelf = in_use || each.free == 0;
+    return (each.shelf == no_shelf) == on_no_shelf && each.free < each.turn && each.turn <= each.capacity;
+  }
+
+  std::array<address_heap<slab>, shelves> shelves_;
+  slab* for_words_ = nullptr;
+  slab* for_runs_ = nullptr;
   address_tree<slab> all_;
   std::size_t taken_ = 0;
   std::size_t capacity_ = 0;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
@@ -15,18 +17,27 @@
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/part/hot_cells.hpp>
+#include <ashlar/part/run_length.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slab_set.hpp>
+#include <ashlar/part/slack.hpp>
 #include <ashlar/resource/free_check.hpp>
 #include <ashlar/resource/slab_store.hpp>
+#include <ashlar/resource/spare_policy.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
 /// How many cells a pool may have and keep.
 struct pool_limits {
   std::size_t max_cells = max_size;  ///< live at once; the next `allocate` throws
-  std::size_t spare_slabs = 1;       ///< empty slabs kept besides one for every eight in use
+  spare_policy spare_slabs = 1;      ///< empty slabs that are kept; also `release_now`, `never_release`
+};
+
+/// A run of neighbouring cells, of which the caller may use all.
+struct cell_run {
+  void* cells = nullptr;
+  std::size_t count = 0;
 };
 
 /// Equal cells out of slabs that come from `Upstream`. `Geometry{}.get()` is the `slab_geometry`, known at run time
@@ -90,17 +101,91 @@ public:
   /// Returns: a cell where one is large enough, else a block of the upstream.
   /// Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    return fits(bytes, alignment) ? allocate() : allocate_upstream(bytes, alignment);
+    return fits(bytes, alignment) ? with_slack(allocate(), bytes) : allocate_upstream(bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`, but null where memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    return fits(bytes, alignment) ? try_allocate() : try_allocate_upstream(bytes, alignment);
+    return fits(bytes, alignment) ? with_slack(try_allocate(), bytes) : try_allocate_upstream(bytes, alignment);
   }
 
   /// Expects: `p` was allocated with the same `bytes` and `alignment`.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    if constexpr (checking_level >= checking::checked) check_sized_free(p, {bytes, alignment});
     fits(bytes, alignment) ? deallocate(p) : store_.upstream().deallocate(p, bytes, alignment);
+  }
+
+  /// Returns: memory for `n` neighbouring cells, each of which counts as live: of one slab up to `longest_run`, else of
+  /// the upstream. Throws: `std::bad_alloc`, or what the upstream throws.
+  /// Complexity: O(1), 24 words of bitmaps are looked at; then the upstream is asked for a slab.
+  [[nodiscard]] void* allocate_run(std::size_t n) { return allocate_at_least(n).cells; }
+
+  /// As `allocate_run`, but null where memory has run out.
+  [[nodiscard]] void* try_allocate_run(std::size_t n) noexcept {
+    if (n <= 1) return try_allocate();
+    if (!is_run(n)) return try_allocate_upstream(array_bytes(n), geometry().cell_alignment());
+    while (true) {
+      if (void* const run = take_run(run_length(n)); run != nullptr) return run;
+      if (!may_have(run_length(n))) return nullptr;
+      void* const memory = store_.try_request(geometry());
+      if (memory == nullptr) return nullptr;
+      store_.add(geometry(), this, memory);
+    }
+  }
+
+  /// As `allocate_run`. Returns: also how many cells there are: `deallocate_run` takes any number from `n` to that.
+  [[nodiscard]] cell_run allocate_at_least(std::size_t n) {
+    if (n <= 1) return {allocate(), 1};
+    if (!is_run(n)) return {allocate_upstream(array_bytes(n), geometry().cell_alignment()), n};
+    while (true) {
+      if (void* const run = take_run(run_length(n)); run != nullptr) return {run, run_length(n)};
+      if (!may_have(run_length(n))) throw_bad_alloc(array_bytes(n), geometry().cell_alignment());
+      store_.add(geometry(), this, store_.request(geometry()));
+    }
+  }
+
+  /// Effects: takes a run back. Expects: it came from `allocate_run(n)`, or from `allocate_at_least` with an `n` that
+  /// is in its range. Complexity: O(1); from level `checked` on O(n).
+  void deallocate_run(void* run, std::size_t n) noexcept {
+    if (n <= 1) return deallocate(run);
+    if (!is_run(n)) return store_.upstream().deallocate(run, array_bytes(n), geometry().cell_alignment());
+    const std::size_t length = run_length(n);
+    if constexpr (checking_level >= checking::checked) check_run(static_cast<std::byte*>(run), length);
+    mark_free(run, cell_offset(length));
+    slab* const home = slab_set::slab_around(geometry(), run);
+    const std::uint32_t index = slab_set::index_in(geometry(), home, run);
+    ASHLAR_EXPECTS(index % 64 + length <= 64, "freed a run by a length that it does not have");
+    store_.give_word(geometry(), home, index / 64, slab::run_mask(length) << (index % 64));
+  }
+
+  /// Effects: fills `cells` with cells, all or none. Throws: `std::bad_alloc`.
+  void allocate_many(std::span<void*> cells) {
+    const std::size_t taken = try_allocate_many(cells);
+    if (ASHLAR_LIKELY(taken == cells.size())) return;
+    deallocate_many(cells.first(taken));
+    throw_bad_alloc(cell_bytes(), geometry().cell_alignment());
+  }
+
+  /// Effects: fills `cells` from its start, as far as memory lasts. Returns: how many.
+  [[nodiscard]] std::size_t try_allocate_many(std::span<void*> cells) noexcept {
+    std::size_t taken = hot_.take_many(cells, cell_bytes());
+    while (taken != cells.size()) {
+      void* const cell = try_allocate_cold();
+      if (cell == nullptr) break;
+      cells[taken++] = cell;
+      taken += hot_.take_many(cells.subspan(taken), cell_bytes());
+    }
+    return taken;
+  }
+
+  /// Effects: takes all `cells` back. Neighbours that follow each other, up or down, cost little more than one.
+  /// Expects: as `deallocate`, of each.
+  void deallocate_many(std::span<void* const> cells) noexcept {
+    if constexpr (checking_level >= checking::checked || marks_memory) {
+      for (void* const cell : cells) deallocate(cell);
+    } else {
+      for (cells = cells.subspan(hot_.put_many(cells)); !cells.empty();) cells = cells.subspan(return_word(cells));
+    }
   }
 
   /// Returns: whether `p` points into a cell of this pool, live or free. Complexity: O(log slabs) expected.
@@ -124,6 +209,9 @@ public:
     store_.reserve(geometry(), this, cells);
   }
 
+  /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
+  void keep(spare_policy spare) noexcept { store_.keep(geometry(), spare); }
+
   /// Effects: gives all empty slabs back and orders the free cells by address: the lowest are handed out first.
   /// Returns: bytes given back. Complexity: O(slabs + cells in front).
   std::size_t shrink_to_fit() noexcept {
@@ -134,7 +222,8 @@ public:
     return (before - slabs()) * slab_bytes();
   }
 
-  /// Effects: takes all cells back, live or not, and gives all slabs back. Larger blocks stay the upstream's.
+  /// Effects: takes all cells back, live or not, and gives all slabs back. Larger blocks stay the upstream's. Called
+  /// before the pool ends, it says that whatever is live is meant to go.
   void release() noexcept {
     store_.release(geometry());
     hot_.clear();
@@ -170,11 +259,68 @@ private:
     return bytes <= cell_bytes() && alignment <= geometry().cell_alignment() && is_power_of_two(alignment);
   }
 
+  // The bytes behind a request smaller than its cell are a canary.
+  [[nodiscard]] ASHLAR_INLINE void* with_slack(void* cell, [[maybe_unused]] std::size_t bytes) const noexcept {
+    if constexpr (checking_level >= checking::hardened)
+      if (cell != nullptr) fill_slack(cell, bytes, cell_bytes());
+    return cell;
+  }
+
   [[nodiscard]] const slab_set& slabs_held() const noexcept { return store_.slabs(); }
   [[nodiscard]] static std::size_t lowest(std::uint64_t mask) noexcept {
     return static_cast<std::size_t>(std::countr_zero(mask));
   }
   [[nodiscard]] std::size_t cell_offset(std::size_t index) const noexcept { return index * cell_bytes(); }
+
+  [[nodiscard]] bool is_run(std::size_t n) const noexcept {
+    return n <= longest_run && run_length(n) <= geometry().least_capacity();
+  }
+
+  // Returns: the bytes of `n` cells, or more than anyone has.
+  [[nodiscard]] std::size_t array_bytes(std::size_t n) const noexcept {
+    std::size_t bytes = 0;
+    return checked_mul(n, cell_bytes(), bytes) ? bytes : max_size;
+  }
+
+  // Returns: whether `cells` more may be live. Cells at hand do not count.
+  [[nodiscard]] bool may_have(std::size_t cells) noexcept {
+    if (max_cells_ - slabs_held().taken() < cells) settle();
+    return max_cells_ - slabs_held().taken() >= cells;
+  }
+
+  // Returns: null where a fresh slab is needed, or there may be no more.
+  [[nodiscard]] void* take_run(std::size_t length) noexcept {
+    if (!may_have(length)) return nullptr;
+    const cell_word got = store_.take_run(geometry(), length);
+    if (got.mask == 0) return nullptr;
+    std::byte* const run = got.base + cell_offset(lowest(got.mask));
+    mark_live(run, cell_offset(length));
+    return run;
+  }
+
+  // Gives back the first of `cells` and those after it that have their bits in the same word. Returns: how many.
+  [[nodiscard]] std::size_t return_word(std::span<void* const> cells) noexcept {
+    slab* const home = slab_set::slab_around(geometry(), cells[0]);
+    const std::uint32_t word = slab_set::index_in(geometry(), home, cells[0]) / 64;
+    std::byte* const base = home->cells + cell_offset(std::size_t{word} * 64);
+    const std::size_t end = cell_offset(std::min<std::size_t>(64, home->capacity - word * 64));
+    std::uint64_t mask = 0;
+    std::size_t same = 0;
+    for (; same != cells.size(); ++same) {
+      const std::uintptr_t offset = address_of(cells[same]) - address_of(base);
+      if (offset >= end) break;
+      mask |= std::uint64_t{1} << geometry().index_of(offset);
+    }
+    store_.give_word(geometry(), home, word, mask);
+    return same;
+  }
+
+  ASHLAR_NOINLINE void check_run(std::byte* run, std::size_t length) const noexcept {
+    for (std::size_t i = 0; i < length; ++i) {
+      std::byte* const cell = run + cell_offset(i);
+      check_free({geometry(), slabs_held(), this}, cell, hot_.is_in_word(cell, cell_bytes()));
+    }
+  }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_cold() {
     if (slabs_held().taken() >= max_cells_) throw_bad_alloc(cell_bytes(), geometry().cell_alignment());
@@ -219,6 +365,13 @@ private:
   [[nodiscard]] ASHLAR_COLD void* try_allocate_upstream(std::size_t bytes, std::size_t alignment) noexcept {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     return is_valid_request(bytes, alignment) ? try_allocate_from(store_.upstream(), bytes, alignment) : nullptr;
+  }
+
+  void check_sized_free(void* p, const freed_extent& given) const noexcept {
+    const free_site site = {geometry(), slabs_held(), this};
+    ASHLAR_EXPECTS(is_power_of_two(given.alignment), "alignment is not a power of two");
+    if (!fits(given.bytes, given.alignment)) check_larger_free(site, p, given);
+    else check_cell_free(site, store_.upstream(), p, given, hot_.is_in_word(p, cell_bytes()));
   }
 
   ASHLAR_COLD void report_live() noexcept {

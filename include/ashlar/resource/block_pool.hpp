@@ -17,6 +17,7 @@
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/resource/basic_block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/spare_policy.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -25,14 +26,14 @@ struct block_pool_options {
   std::size_t cell_alignment = 0;  ///< a power of two; 0: the largest that divides `cell_bytes`, at most max_align_t's
   std::size_t slab_bytes = 0;      ///< a power of two with room for a cell; 0: chosen from the cell
   std::size_t max_cells = max_size;
-  std::size_t spare_slabs = 1;
+  spare_policy spare_slabs = 1;  ///< empty slabs that are kept; also `release_now`, `never_release`
 };
 
 /// Returns: a slab size for cells of `cell_bytes`. 256 KiB is where the system calls of growing and shrinking stop
 /// mattering (bench/fresh_memory) and nodes of a tree still spread over the cache sets (bench/node_containers). Cells
-/// below a pointer have smaller slabs, whose bitmap a small pool can afford; large ones have room for 7 at least.
+/// below 8 bytes have smaller slabs, whose bitmap a small pool can afford; large ones have room for 7 at least.
 [[nodiscard]] constexpr std::size_t default_slab_bytes(std::size_t cell_bytes) noexcept {
-  if (cell_bytes < sizeof(void*)) return 64 * 1024;
+  if (cell_bytes < 8) return 64 * 1024;
   return std::max(std::size_t{256} * 1024, std::bit_ceil(8 * cell_bytes));
 }
 

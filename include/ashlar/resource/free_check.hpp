@@ -8,9 +8,12 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
+#include <ashlar/part/slab_registry.hpp>
 #include <ashlar/part/slab_set.hpp>
+#include <ashlar/part/slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -21,20 +24,89 @@ struct free_site {
   const void* pool;
 };
 
+/// What a block is freed with.
+struct freed_extent {
+  std::size_t bytes = 0;
+  std::size_t alignment = 0;
+};
+
 [[noreturn]] ASHLAR_COLD inline void report_free(fault kind, const char* what, const void* cell,
                                                  const free_site& site) noexcept {
   report({.kind = kind, .what = what, .pointer = cell, .resource = site.pool, .size = site.geometry.cell_bytes()});
+}
+
+[[noreturn]] ASHLAR_COLD inline void report_size(const char* what, const void* p, const free_site& site,
+                                                 std::size_t expected, std::size_t got) noexcept {
+  report({.kind = fault::size_mismatch,
+          .what = what,
+          .pointer = p,
+          .resource = site.pool,
+          .size = site.geometry.cell_bytes(),
+          .expected = expected,
+          .got = got});
+}
+
+/// Effects: reports a free of what is no cell of the pool. `p` is not read, so it may point anywhere.
+[[noreturn]] ASHLAR_COLD inline void report_foreign(const void* p, const free_site& site) noexcept {
+  const cell_place place = process_slabs.find(p);
+  if (place.owner == nullptr) report_free(fault::invalid_free, "freed a pointer that is not of this pool", p, site);
+  report({.kind = fault::wrong_pool,
+          .what = "freed a cell of another pool",
+          .pointer = p,
+          .resource = site.pool,
+          .owner = place.owner,
+          .size = place.cell_bytes});
 }
 
 /// Effects: reports a free of what is no live cell of the pool; does not return then. `cell` is not read.
 /// `waits` says whether the pool holds the cell outside its bitmap. Complexity: O(log slabs) expected.
 ASHLAR_NOINLINE inline void check_free(const free_site& site, void* cell, bool waits) noexcept {
   slab* const home = site.slabs.find(site.geometry, cell);
-  if (home == nullptr) report_free(fault::invalid_free, "freed a pointer that is not of this pool", cell, site);
+  if (home == nullptr) report_foreign(cell, site);
   const std::uint32_t index = slab_set::index_in(site.geometry, home, cell);
   if (home->cells + std::size_t{index} * site.geometry.cell_bytes() != cell)
     report_free(fault::misaligned_free, "freed a pointer into the middle of a cell", cell, site);
   if (waits || home->is_free(index)) report_free(fault::double_free, "freed a cell that is free", cell, site);
+}
+
+/// Effects: reports a free of a block that no cell can hold, if `p` points into a cell nevertheless: of this pool, or
+/// of another whose cells are smaller (the block may lie in a larger one, if the upstream is a pool). `p` is not read.
+ASHLAR_NOINLINE inline void check_larger_free(const free_site& site, const void* p,
+                                              const freed_extent& given) noexcept {
+  if (site.slabs.find(site.geometry, p) == nullptr) {
+    const cell_place place = process_slabs.find(p);
+    if (place.owner != nullptr && given.bytes > place.cell_bytes) report_foreign(p, site);
+    return;
+  }
+  const std::size_t cell_bytes = site.geometry.cell_bytes();
+  if (given.bytes > cell_bytes)
+    report_size("freed a cell with the size of a larger block", p, site, cell_bytes, given.bytes);
+  report_size("freed a cell with an alignment that no cell has", p, site, site.geometry.cell_alignment(),
+              given.alignment);
+}
+
+/// Effects: reports a free of a cell with a size that it was not allocated with, as far as that can be known: at
+/// `hardened` from the canary behind what was asked for. Expects: `waits` as in `check_free`.
+template <resource Upstream>
+ASHLAR_NOINLINE void check_cell_free(const free_site& site, const Upstream& upstream, void* p,
+                                     const freed_extent& given, bool waits) noexcept {
+  if constexpr (owning_resource<Upstream>)
+    if (site.slabs.find(site.geometry, p) == nullptr && process_slabs.find(p).owner == nullptr && upstream.owns(p))
+      report_size("freed a larger block with the size of a cell", p, site, 0, given.bytes);
+  check_free(site, p, waits);
+  if constexpr (checking_level >= checking::hardened) {
+    const slack_state found = look_at_slack(p, given.bytes, site.geometry.cell_bytes());
+    if (found.is_intact) return;
+    if (found.allocated != given.bytes)
+      report_size("freed a cell with another size than it was allocated with", p, site, found.allocated, given.bytes);
+    report({.kind = fault::overflow,
+            .what = "bytes behind the size that a cell is freed with were written to",
+            .pointer = p,
+            .resource = site.pool,
+            .size = site.geometry.cell_bytes(),
+            .expected = given.bytes,
+            .got = found.written_to});
+  }
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -49,7 +49,11 @@ public:
 
   shared_block_pool(const shared_block_pool&) = delete;  // live cells point into it
   shared_block_pool& operator=(const shared_block_pool&) = delete;
+  /// Effects: as `release()`; from level `checked` on, cells that are live still are reported as a leak first.
   ~shared_block_pool() {
+    if constexpr (checking_level >= checking::checked)
+      if (const std::size_t cells = live(); cells != 0)
+        report_leak({.resource = this, .count = cells, .block_bytes = cell_bytes(), .bytes = cells * cell_bytes()});
     os::fork_participants::leave(at_fork_);
     if (link* const shared = link_.load(std::memory_order_acquire); shared != nullptr) shared->part(pool_);
   }

@@ -267,6 +267,7 @@ private:
       word = store_.take_word(geometry(), cells);
       cells -= static_cast<std::size_t>(std::popcount(word.mask));
     }
+    std::reverse(stock.words, stock.words + stock.count);  // the last is used first: cells go out upwards
     slabs_held_ = store_.slabs().slabs();
   }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -18,17 +17,17 @@
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slab_set.hpp>
+#include <ashlar/resource/spare_policy.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// Cells leave it in words and come back one by one; empty slabs go back upstream, but for some spare ones, whose
-/// number is in proportion to the slabs in use, so that a program at a slab's boundary does not thrash. The owner
-/// passes the same geometry to every call. Thread safety: none.
+/// Cells leave it in words or runs and come back one by one; empty slabs go back upstream, but for as many as the
+/// `spare_policy` keeps, so that a program at a slab's boundary does not thrash. The owner passes the same geometry to
+/// every call. Thread safety: none.
 template <resource Upstream>
 class slab_store {
 public:
-  constexpr slab_store(std::size_t spare_slabs, Upstream upstream)
-      : spare_slabs_(spare_slabs), upstream_(std::move(upstream)) {}
+  constexpr slab_store(spare_policy spare, Upstream upstream) : spare_(spare), upstream_(std::move(upstream)) {}
 
   slab_store(const slab_store&) = delete;  // the owner's cells point into it
   slab_store& operator=(const slab_store&) = delete;
@@ -42,15 +41,19 @@ public:
     return set_.take_word(geometry, most);
   }
 
+  /// Returns: a run of neighbouring cells, now taken, or no cells where a fresh slab is needed. See `slab_set`.
+  [[nodiscard]] cell_word take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
+    return set_.take_run(geometry, cells);
+  }
+
   /// Effects: takes a cell back. Expects: it is taken.
   ASHLAR_INLINE void give(const slab_geometry& geometry, void* cell) noexcept {
-    if (slab* const turned = set_.give(geometry, cell); ASHLAR_UNLIKELY(turned != nullptr)) refile(geometry, turned, 1);
+    if (slab* const turned = set_.give(geometry, cell); ASHLAR_UNLIKELY(turned != nullptr)) refile(geometry, turned);
   }
 
   /// Effects: takes the cells of `mask` in a word of the slab `home` back. Expects: they are taken, there is one.
   void give_word(const slab_geometry& geometry, slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
-    if (slab* const turned = set_.give_word(home, word, mask); turned != nullptr)
-      refile(geometry, turned, static_cast<std::uint32_t>(std::popcount(mask)));
+    if (slab* const turned = set_.give_word(home, word, mask); turned != nullptr) refile(geometry, turned);
   }
 
   /// Returns: memory for one more slab, to be handed to `add`. Throws: what the upstream throws.
@@ -63,10 +66,13 @@ public:
     return try_allocate_from(upstream_, geometry.slab_bytes(), geometry.slab_bytes());
   }
 
-  /// Effects: makes the memory of a new slab resident where a pool of `slabs` slabs is large enough to be worth it.
+  /// Effects: makes the first pages of a new slab resident at once, as many as a pool of `slabs` slabs has 128 times:
+  /// so little may stay unused. Nothing where that is too little to be worth a call.
   void prepare(const slab_geometry& geometry, void* memory, std::size_t slabs) noexcept {
-    if constexpr (prefaulting_resource<Upstream>)
-      if (slabs >= prefault_from_slabs) upstream_.prefault(memory, geometry.slab_bytes());
+    if constexpr (prefaulting_resource<Upstream>) {
+      const std::size_t bytes = std::min(slabs, std::size_t{128}) * (geometry.slab_bytes() / 128);
+      if (bytes >= least_prefault) upstream_.prefault(memory, bytes);
+    }
   }
 
   /// Effects: prepares `memory` and makes a slab of it, all cells free.
@@ -82,7 +88,9 @@ public:
     std::byte* const header = geometry.header_of(start);
     std::byte* const cells = geometry.cells_of(header);
     const std::uint32_t count = geometry.capacity(start);
-    set_.add(slab::format(header, owner, cells, count));
+    slab* const made = slab::format(header, owner, cells, count);
+    made->registration.enter(owner, cells, count * geometry.cell_bytes(), geometry.cell_bytes());
+    set_.add(made);
     mark_free(cells, count * geometry.cell_bytes());
   }
 
@@ -97,6 +105,12 @@ public:
 
   /// Effects: keeps slabs for `cells` cells from now on, though they be empty.
   void keep_for(std::size_t cells) noexcept { reserved_ = std::max(reserved_, cells); }
+
+  /// Effects: keeps empty slabs as `spare` says from now on. Complexity: O(slabs given back).
+  void keep(const slab_geometry& geometry, spare_policy spare) noexcept {
+    spare_ = spare;
+    trim(geometry);
+  }
 
   /// Effects: forgets what was reserved, so that slabs go back as they become empty.
   void unreserve() noexcept { reserved_ = 0; }
@@ -115,14 +129,22 @@ public:
   }
 
 private:
-  static constexpr std::size_t prefault_from_slabs = 8;
+  static constexpr std::size_t least_prefault = 64 * 1024;
 
-  ASHLAR_COLD void refile(const slab_geometry& geometry, slab* turned, std::uint32_t given) noexcept {
-    if (!set_.refile(turned, given)) return;
-    const std::size_t in_use = set_.slabs() - set_.empty_slabs();
-    const std::size_t spare = spare_slabs_ + in_use / 8;
-    while (set_.empty_slabs() > spare && set_.capacity() - set_.empty_slab()->capacity >= reserved_)
-      give_back(geometry, set_.empty_slab());
+  ASHLAR_COLD void refile(const slab_geometry& geometry, slab* turned) noexcept {
+    if (!set_.refile(turned)) return;
+    if (is_too_many(*turned)) give_back(geometry, turned);  // the lower ones are kept
+    trim(geometry);
+  }
+
+  void trim(const slab_geometry& geometry) noexcept {
+    while (set_.empty_slabs() != 0 && is_too_many(*set_.empty_slab())) give_back(geometry, set_.empty_slab());
+  }
+
+  // Expects: `empty` is.
+  [[nodiscard]] bool is_too_many(const slab& empty) const noexcept {
+    return set_.empty_slabs() > spare_.kept(set_.slabs() - set_.empty_slabs()) &&
+           set_.capacity() - empty.capacity >= reserved_;
   }
 
   void give_back(const slab_geometry& geometry, slab* empty) noexcept {
@@ -132,13 +154,14 @@ private:
 
   void give_memory_back(const slab_geometry& geometry, slab& leaving) noexcept {
     std::byte* const start = geometry.slab_of(&leaving);
+    leaving.registration.leave();
     mark_readable(start, geometry.slab_bytes());
     upstream_.deallocate(start, geometry.slab_bytes(), geometry.slab_bytes());
   }
 
   slab_set set_;
   std::size_t reserved_ = 0;  // cells
-  std::size_t spare_slabs_;
+  spare_policy spare_;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
 };
 

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An adaptor that puts canaries around every block and looks at them when it comes back.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Owns an `R`, made from the arguments, and behaves as it does, at every level of checking. Has exactly the
+/// refinements of `R`. A block with canaries:
+///
+///   upstream's block                                   p = start + front_bytes(alignment)
+///   | canary | label: size, alignment, sum | canary 32 | bytes as requested | canary 32 |
+///
+/// When a block comes back, writes before it are an `underflow`, writes behind it an `overflow`, another size or
+/// alignment than it was allocated with a `size_mismatch`, and a pointer where no block starts an `invalid_free`.
+/// The canary of a byte depends on its address and is never 0, so that a moved canary or a terminator is seen.
+///
+/// What is in front of a pointer that is freed must be readable.
+/// Complexity: that of `R` and O(alignment). Thread safety: that of `R`.
+template <resource R>
+class guarding {
+public:
+  static constexpr std::size_t canary_bytes = 32;  ///< at each side of a block
+  static constexpr bool is_thread_safe = thread_safe_resource<R>;
+
+  guarding() = default;
+  template <class... Args>
+    requires(std::constructible_from<R, Args...> && !(std::same_as<std::remove_cvref_t<Args>, guarding> && ...))
+  explicit guarding(Args&&... args) : upstream_(std::forward<Args>(args)...) {}
+
+  /// Returns: what is asked of the upstream for a block, for sizing a pool. Expects: that does not overflow.
+  [[nodiscard]] static constexpr std::size_t guarded_bytes(std::size_t bytes, std::size_t alignment) noexcept {
+    return front_bytes(alignment) + bytes + canary_bytes;
+  }
+
+  /// As `R::allocate`. Expects: `alignment` is a power of two.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    if (!is_possible(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    return guard(upstream_.allocate(guarded_bytes(bytes, alignment), alignment), {bytes, alignment});
+  }
+
+  /// As `R::try_allocate`. Expects: `alignment` is a power of two.
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
+    requires try_resource<R>
+  {
+    if (!is_possible(bytes, alignment)) return nullptr;
+    void* const start = upstream_.try_allocate(guarded_bytes(bytes, alignment), alignment);
+    return start != nullptr ? guard(start, {bytes, alignment}) : nullptr;
+  }
+
+  /// As `R::deallocate`, after a look at the canaries.
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    check(p, {bytes, alignment});
+    give_back(p, {bytes, alignment});
+  }
+
+  /// As above; the size is on the label.
+  void deallocate(void* p) noexcept
+    requires self_describing_resource<R>
+  {
+    const extent was = read_label(p);
+    check_canaries(p, was);
+    give_back(p, was);
+  }
+
+  [[nodiscard]] bool owns(const void* p) const noexcept
+    requires owning_resource<R>
+  {
+    return upstream_.owns(p);
+  }
+
+  void release() noexcept
+    requires releasable_resource<R>
+  {
+    upstream_.release();
+  }
+
+  /// As `R::try_expand`, after a look at the canaries.
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
+    requires expanding_resource<R>
+  {
+    check(p, {bytes, alignment});
+    if (!is_possible(new_bytes, alignment)) return false;
+    std::byte* const start = static_cast<std::byte*>(p) - front_bytes(alignment);
+    const std::size_t whole = guarded_bytes(bytes, alignment);
+    if (!upstream_.try_expand(start, whole, guarded_bytes(new_bytes, alignment), alignment)) return false;
+    static_cast<void>(guard(start, {new_bytes, alignment}));
+    return true;
+  }
+
+  void prefault(void* p, std::size_t bytes) noexcept
+    requires prefaulting_resource<R>
+  {
+    upstream_.prefault(p, bytes);
+  }
+
+  [[nodiscard]] R& upstream_resource() noexcept { return upstream_; }
+  [[nodiscard]] const R& upstream_resource() const noexcept { return upstream_; }
+
+  [[nodiscard]] friend bool operator==(const guarding& a, const guarding& b) noexcept {
+    return a.upstream_ == b.upstream_;  // all it knows of a block lies beside the block
+  }
+
+private:
+  // What a caller asked for.
+  struct extent {
+    std::size_t bytes;
+    std::size_t alignment;
+  };
+
+  struct label {
+    extent of;
+    std::size_t sum;
+  };
+
+  static constexpr std::size_t label_and_canary = sizeof(label) + canary_bytes;
+
+  [[nodiscard]] static constexpr std::size_t front_bytes(std::size_t alignment) noexcept {
+    return align_up(label_and_canary, alignment);
+  }
+
+  [[nodiscard]] static bool is_possible(std::size_t bytes, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    return is_valid_request(bytes, alignment) && is_valid_request(guarded_bytes(bytes, alignment), alignment);
+  }
+
+  // Neighbours differ, whatever their addresses.
+  [[nodiscard]] static std::byte canary_at(const std::byte* at) noexcept {
+    return static_cast<std::byte>(((static_cast<std::uint32_t>(address_of(at)) * 0x9E3779B1u) >> 24) | 1);
+  }
+
+  static void fill(std::byte* from, const std::byte* to) noexcept {
+    for (; from != to; ++from) *from = canary_at(from);
+  }
+
+  [[nodiscard]] static const std::byte* first_changed(const std::byte* from, const std::byte* to) noexcept {
+    return std::find_if(from, to, [](const std::byte& each) { return each != canary_at(&each); });
+  }
+
+  // One past the last that changed, or `from`.
+  [[nodiscard]] static const std::byte* end_of_changes(const std::byte* from, const std::byte* to) noexcept {
+    while (to != from && to[-1] == canary_at(to - 1)) --to;
+    return to;
+  }
+
+  [[nodiscard]] static std::size_t sum_of(const std::byte* block, const extent& of) noexcept {
+    return (address_of(block) ^ 0x5A17AB1Eu) + of.bytes * 31 + of.alignment * 17;
+  }
+
+  [[nodiscard]] void* guard(void* start, const extent& of) noexcept {
+    auto* const from = static_cast<std::byte*>(start);
+    std::byte* const block = from + front_bytes(of.alignment);
+    const label written = {of, sum_of(block, of)};
+    fill(from, block - label_and_canary);
+    std::memcpy(block - label_and_canary, &written, sizeof written);
+    fill(block - canary_bytes, block);
+    fill(block + of.bytes, block + of.bytes + canary_bytes);
+    return block;
+  }
+
+  void give_back(void* p, const extent& of) noexcept {
+    void* const start = static_cast<std::byte*>(p) - front_bytes(of.alignment);
+    upstream_.deallocate(start, guarded_bytes(of.bytes, of.alignment), of.alignment);
+  }
+
+  // Returns: what the block was allocated with. Reports where no block starts, or its label was overwritten.
+  [[nodiscard]] extent read_label(const void* p) const noexcept {
+    const auto* const block = static_cast<const std::byte*>(p);
+    label read;
+    std::memcpy(&read, block - label_and_canary, sizeof read);
+    if (ASHLAR_LIKELY(read.sum == sum_of(block, read.of))) return read.of;
+    if (first_changed(block - canary_bytes, block) == block)
+      found(fault::underflow, "bytes before a block were written to", p, {.got = label_and_canary});
+    found(fault::invalid_free, "freed a pointer where no block starts, or far before which bytes were written to", p,
+          {});
+  }
+
+  void check(const void* p, const extent& given) const noexcept {
+    const extent was = read_label(p);
+    if (was.bytes != given.bytes)
+      found(fault::size_mismatch, "freed a block with another size than it was allocated with", p,
+            {.size = was.bytes, .expected = was.bytes, .got = given.bytes});
+    if (was.alignment != given.alignment)
+      found(fault::size_mismatch, "freed a block with another alignment than it was allocated with", p,
+            {.size = was.bytes, .expected = was.alignment, .got = given.alignment});
+    check_canaries(p, was);
+  }
+
+  // `got` is how far the writes reached: bytes before the block's start, or behind it.
+  void check_canaries(const void* p, const extent& of) const noexcept {
+    const auto* const block = static_cast<const std::byte*>(p);
+    const auto before = [block](const std::byte* at) { return static_cast<std::size_t>(block - at); };
+    const std::byte* const label_at = block - label_and_canary;
+    const std::byte* const outer = first_changed(block - front_bytes(of.alignment), label_at);
+    const std::byte* const inner = outer != label_at ? outer : first_changed(block - canary_bytes, block);
+    if (inner != block)
+      found(fault::underflow, "bytes before a block were written to", p, {.size = of.bytes, .got = before(inner)});
+    const std::byte* const end = block + of.bytes;
+    const std::byte* const changed = end_of_changes(end, end + canary_bytes);
+    if (changed != end)
+      found(fault::overflow, "bytes behind a block were written to", p,
+            {.size = of.bytes, .expected = of.bytes, .got = static_cast<std::size_t>(changed - block)});
+  }
+
+  struct figures {
+    std::size_t size = 0;
+    std::size_t expected = 0;
+    std::size_t got = 0;
+  };
+
+  [[noreturn]] ASHLAR_COLD void found(fault kind, const char* what, const void* p, const figures& f) const noexcept {
+    report({.kind = kind,
+            .what = what,
+            .pointer = p,
+            .resource = this,
+            .size = f.size,
+            .expected = f.expected,
+            .got = f.got});
+  }
+
+  ASHLAR_NO_UNIQUE_ADDRESS R upstream_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The bytes of a cell behind what was asked for: a canary that also says how much was asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// What the slack of a cell says when the cell comes back.
+struct slack_state {
+  bool is_intact = true;
+  std::size_t allocated = 0;   ///< bytes asked for, as far as the canary tells
+  std::size_t written_to = 0;  ///< one past the last byte that is not canary
+};
+
+namespace detail {
+
+inline constexpr std::size_t slack_period = 128;
+
+// Seven bits of the size and of the place, so that neighbours differ; never 0, so that a terminator is seen.
+[[nodiscard]] inline std::byte slack_byte(std::size_t bytes, std::size_t at) noexcept {
+  return static_cast<std::byte>(((bytes + at * 79) % slack_period) << 1 | 1);
+}
+
+// The size, modulo the period, that the canary byte at `at` was written for.
+[[nodiscard]] inline std::size_t slack_size(std::byte canary, std::size_t at) noexcept {
+  return ((std::to_integer<std::size_t>(canary) >> 1) - at * 79) % slack_period;
+}
+
+// The start of the run of canary for `bytes` that ends the cell.
+[[nodiscard]] inline std::size_t slack_start(const std::byte* cell, std::size_t bytes,
+                                             std::size_t cell_bytes) noexcept {
+  std::size_t start = cell_bytes;
+  while (start != 0 && cell[start - 1] == slack_byte(bytes, start - 1)) --start;
+  return start;
+}
+
+}  // namespace detail
+
+/// Effects: writes the canary behind the first `bytes` bytes of a cell. Expects: `bytes <= cell_bytes`.
+inline void fill_slack(void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
+  auto* const data = static_cast<std::byte*>(cell);
+  for (std::size_t at = bytes; at < cell_bytes; ++at) data[at] = detail::slack_byte(bytes, at);
+}
+
+/// Returns: whether the canary for `bytes` bytes stands, and where not, what was asked for instead (where the rest of
+/// the canary tells, else `bytes`) and how far bytes behind it were written to. Expects: `bytes <= cell_bytes`.
+[[nodiscard]] inline slack_state look_at_slack(const void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
+  const auto* const data = static_cast<const std::byte*>(cell);
+  const std::size_t start = detail::slack_start(data, bytes, cell_bytes);
+  if (start <= bytes) return {};
+  const slack_state overflow = {.is_intact = false, .allocated = bytes, .written_to = start};
+  if (start != cell_bytes || cell_bytes == 0) return overflow;  // the end still says `bytes`
+  const std::size_t size = detail::slack_size(data[cell_bytes - 1], cell_bytes - 1);
+  const std::size_t other_start = detail::slack_start(data, size, cell_bytes);
+  const std::size_t allocated = other_start + (size - other_start) % detail::slack_period;
+  if (allocated >= cell_bytes) return overflow;
+  return {.is_intact = false, .allocated = allocated, .written_to = cell_bytes};
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a pool does with slabs that become empty: how many it keeps.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// How many empty slabs a pool keeps. A number stands for that many, and one more for every eight in use: what a
+/// program that breathes needs again at once. Kept slabs stay resident; `shrink_to_fit` gives them back whatever this
+/// says.
+///
+/// | policy | keeps | for |
+/// |---|---|---|
+/// | a number, 1 being the default | that many and one for every eight in use | most programs |
+/// | `release_now` | none | few bytes above all; a program at a slab's boundary pays two system calls each time |
+/// | `never_release` | all | a program that frees all it has to allocate it again, or to end |
+class spare_policy {
+public:
+  // Implicit, so that a number is a policy.
+  constexpr spare_policy(std::size_t slabs) noexcept : slabs_(slabs) {}
+
+  [[nodiscard]] static constexpr spare_policy none() noexcept { return {0, 0}; }
+  [[nodiscard]] static constexpr spare_policy all() noexcept { return {max_size, 0}; }
+
+  /// Returns: how many empty slabs are kept beside `in_use` others.
+  [[nodiscard]] constexpr std::size_t kept(std::size_t in_use) const noexcept {
+    const std::size_t share = in_use / 8 * in_proportion_;
+    return slabs_ > max_size - share ? max_size : slabs_ + share;
+  }
+
+  [[nodiscard]] friend constexpr bool operator==(const spare_policy&, const spare_policy&) noexcept = default;
+
+private:
+  constexpr spare_policy(std::size_t slabs, std::size_t in_proportion) noexcept
+      : slabs_(slabs), in_proportion_(in_proportion) {}
+
+  std::size_t slabs_;
+  std::size_t in_proportion_ = 1;  // 1 or 0
+};
+
+inline constexpr spare_policy release_now = spare_policy::none();
+inline constexpr spare_policy never_release = spare_policy::all();
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests that the atomics policy is the standard library's own, and that its words need no lock.
+#include <ashlar/base/atomics.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+struct node {
+  ashlar::std_atomics::plain<node*> next = nullptr;
+};
+
+static_assert(std::is_same_v<ashlar::std_atomics::atomic<node*>, std::atomic<node*>>);
+static_assert(std::is_same_v<ashlar::std_atomics::plain<node*>, node*>);
+
+// What the parts keep in atomics; a lock in there would not survive a fork.
+static_assert(ashlar::std_atomics::atomic<node*>::is_always_lock_free);
+static_assert(ashlar::std_atomics::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(ashlar::std_atomics::atomic<bool>::is_always_lock_free);
+
+TEST(atomics, a_plain_member_costs_nothing) { EXPECT_EQ(sizeof(node), sizeof(void*)); }
+
+}  // namespace

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Writes to dead cells: where misuse is looked for no link lies in them, so no write forges a pointer.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/poison.hpp>
+#include <ashlar/part/hot_cells.hpp>
+#include <ashlar/resource/block_pool.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/counting_resource.hpp"
+
+namespace {
+
+using ashlar_test::counting_resource;
+using pool_type = ashlar::block_pool<ashlar::resource_ref<counting_resource<>>>;
+
+static_assert(!ashlar_test::is_checked || ashlar::hot_cells::limit(64) == 0, "no cell is linked through its bytes");
+
+std::vector<void*> take(pool_type& pool, std::size_t cells) {
+  std::vector<void*> taken(cells);
+  for (void*& cell : taken) cell = pool.allocate();
+  return taken;
+}
+
+void overwrite(void* dead, std::size_t at, std::byte value) {
+  std::byte* const byte = static_cast<std::byte*>(dead) + at;
+  ashlar::mark_readable(byte, 1);  // the write is the fault under test; a tool would end the program first
+  *byte = value;
+}
+
+// Cells that come out are whole cells of the pool, all different, and not those that are live.
+void expect_sound(pool_type& pool, std::vector<void*> live, std::size_t more) {
+  const std::vector<void*> fresh = take(pool, more);
+  live.insert(live.end(), fresh.begin(), fresh.end());
+  std::ranges::sort(live, std::less<>());
+  EXPECT_EQ(std::ranges::adjacent_find(live), live.end());
+  EXPECT_TRUE(std::ranges::all_of(live, [&](void* cell) { return pool.owns(cell); }));
+  EXPECT_EQ(pool.live(), live.size());
+  for (void* const cell : live) {
+    std::memset(cell, 0x77, pool.cell_bytes());
+    pool.deallocate(cell);
+  }
+  EXPECT_TRUE(pool.invariant());
+}
+
+TEST(pool_faults_dead_cells, a_write_to_any_byte_of_a_dead_cell_changes_nothing) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "at fast a link lies in the first bytes of a dead cell";
+  for (const std::size_t cell_bytes : {1u, 8u, 24u, 64u})
+    for (std::size_t at = 0; at < cell_bytes; ++at)
+      for (const std::byte value : {std::byte{0x00}, std::byte{0x01}, std::byte{0x41}, std::byte{0xFF}}) {
+        counting_resource<> upstream;
+        pool_type pool({.cell_bytes = cell_bytes, .slab_bytes = 4096}, upstream);
+        std::vector<void*> cells = take(pool, 300);
+        std::vector<void*> kept;
+        for (std::size_t i = 0; i < cells.size(); ++i)
+          if (i % 4 == 0) kept.push_back(cells[i]);
+          else pool.deallocate(cells[i]);
+        for (std::size_t i = 0; i < cells.size(); ++i)
+          if (i % 4 != 0 && pool.owns(cells[i])) overwrite(cells[i], at, value);
+        expect_sound(pool, kept, 400);
+      }
+}
+
+TEST(pool_faults_dead_cells, whole_dead_cells_may_be_overwritten_again_and_again) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "at fast a link lies in the first bytes of a dead cell";
+  counting_resource<> upstream;
+  pool_type pool({.cell_bytes = 40, .slab_bytes = 4096}, upstream);
+  void* const pin = pool.allocate();
+  for (int round = 0; round < 50; ++round) {
+    const std::vector<void*> cells = take(pool, 80);
+    for (void* const cell : cells) pool.deallocate(cell);
+    for (void* const cell : cells)
+      for (std::size_t at = 0; at < 40 && pool.owns(cell); ++at) overwrite(cell, at, std::byte{0xA5});
+    ASSERT_TRUE(pool.invariant());
+    ASSERT_EQ(pool.live(), 1u);
+  }
+  pool.deallocate(pin);
+}
+
+}  // namespace

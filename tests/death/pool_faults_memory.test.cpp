@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Want of memory is an outcome: limits of the process, system calls that fail, bounded pools, and very large ones.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/adaptor/statistics.hpp>
+#include <ashlar/os/calls.hpp>
+#include <ashlar/os/pages.hpp>
+#include <ashlar/part/slab.hpp>
+#include <ashlar/part/slab_geometry.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/fail_each_allocation.hpp"
+#include "tests/support/live_blocks.hpp"
+
+namespace {
+
+using ashlar::block_pool;
+using ashlar::resource_ref;
+using ashlar_test::counting_resource;
+
+// Real system calls, of which those that a test names fail.
+struct failing_calls : ashlar::os::system_calls {
+  static inline std::size_t maps = 0;  // so far
+  static inline std::size_t first_failing = 0;
+  static inline std::size_t failing = 0;  // so many from that one on
+  static inline bool gives_back = true;   // unmapping and discarding work
+
+  static void fail(std::size_t from, std::size_t count) {
+    maps = 0;
+    first_failing = from;
+    failing = count;
+  }
+
+  [[nodiscard]] static void* map(std::size_t bytes, bool accessible) noexcept {
+    const std::size_t number = maps++;
+    if (number >= first_failing && number - first_failing < failing) return nullptr;
+    return system_calls::map(bytes, accessible);
+  }
+  [[nodiscard]] static bool unmap(void* p, std::size_t bytes) noexcept {
+    return gives_back && system_calls::unmap(p, bytes);
+  }
+  [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept {
+    return gives_back && system_calls::discard(p, bytes);
+  }
+  [[nodiscard]] static bool populate(void*, std::size_t) noexcept { return false; }
+};
+
+using failing_pages = ashlar::basic_page_resource<ashlar::fresh_populated, ashlar::os::basic_pages<failing_calls>>;
+using failing_pool = block_pool<failing_pages>;
+
+/// Returns: the cells that the pool gave before it said no, at most `most`.
+std::vector<void*> fill(auto& pool, std::size_t most) {
+  std::vector<void*> cells;
+  while (cells.size() < most) {
+    void* const cell = pool.try_allocate();
+    if (cell == nullptr) break;
+    cells.push_back(cell);
+  }
+  return cells;
+}
+
+void expect_usable(auto& pool, std::vector<void*>& cells, std::size_t most) {
+  EXPECT_TRUE(pool.invariant());
+  EXPECT_EQ(pool.live(), cells.size());
+  for (void* const cell : cells) pool.deallocate(cell);
+  cells = fill(pool, most);
+  EXPECT_EQ(cells.size(), most);
+  for (void* const cell : cells) pool.deallocate(cell);
+  EXPECT_EQ(pool.live(), 0u);
+  EXPECT_TRUE(pool.invariant());
+}
+
+TEST(pool_faults_memory, a_map_that_fails_at_each_call_leaves_the_pool_usable) {
+  for (const std::size_t count : {std::size_t{1}, std::numeric_limits<std::size_t>::max()})
+    for (std::size_t k = 0; k < 24; ++k) {
+      failing_pool pool({.cell_bytes = 4000, .slab_bytes = 64 * 1024});
+      failing_calls::fail(k, count);
+      std::vector<void*> cells = fill(pool, 200);
+      EXPECT_TRUE(cells.size() < 200 || failing_calls::maps <= k) << k;
+      for (int again = 0; again < 10 && count != 1 && cells.size() < 200; ++again)
+        EXPECT_EQ(pool.try_allocate(), nullptr) << k;
+      failing_calls::fail(0, 0);
+      expect_usable(pool, cells, 200);
+    }
+}
+
+#if defined(__cpp_exceptions)
+TEST(pool_faults_memory, a_map_that_fails_is_bad_alloc_where_one_asks_so) {
+  failing_pool pool({.cell_bytes = 4000, .slab_bytes = 64 * 1024});
+  failing_calls::fail(0, std::numeric_limits<std::size_t>::max());
+  EXPECT_THROW(static_cast<void>(pool.allocate()), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(pool.allocate(100'000, 8)), std::bad_alloc);
+  EXPECT_THROW(pool.reserve(100), std::bad_alloc);
+  EXPECT_EQ(pool.capacity(), 0u);
+  failing_calls::fail(0, 0);
+  std::vector<void*> none;
+  expect_usable(pool, none, 100);
+}
+#endif
+
+TEST(pool_faults_memory, a_system_that_takes_nothing_back_costs_address_space_only) {
+  failing_calls::fail(0, 0);
+  failing_pool pool({.cell_bytes = 4000, .slab_bytes = 4096 * 4, .spare_slabs = 0});
+  std::vector<void*> cells = fill(pool, 60);  // aligned slabs, while the system still trims
+  failing_calls::gives_back = false;
+  for (void* const cell : cells) pool.deallocate(cell);
+  EXPECT_EQ(pool.live(), 0u);
+  EXPECT_TRUE(pool.invariant());
+  failing_calls::gives_back = true;
+  cells.clear();
+  expect_usable(pool, cells, 60);
+}
+
+/// Returns: the bytes of address space that this process has.
+std::size_t address_space() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * ashlar::os::pages::page_bytes();
+}
+
+// In a child of its own: fills the address space, frees some, goes on. Exits with 0 if all went as promised.
+[[noreturn]] void run_out_of_address_space(std::size_t bytes) {
+  const std::size_t most = address_space() + bytes;
+  const rlimit limit = {most, most};
+  if (::setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
+  block_pool<> pool({.cell_bytes = 16 * 1024});
+  std::vector<void*> cells(bytes / (16 * 1024) / 8);  // before memory is short: it must hold what fits
+  std::size_t got = 0;
+  while (got < cells.size() && (cells[got] = pool.try_allocate()) != nullptr) ++got;
+  std::size_t uncounted = 0;
+  while (pool.try_allocate() != nullptr) ++uncounted;
+  for (int again = 0; again < 1000; ++again)
+    if (pool.try_allocate() != nullptr) std::_Exit(3);
+  if (got == 0 || pool.live() != got + uncounted || !pool.invariant()) std::_Exit(4);
+  for (std::size_t i = 0; i < got; ++i) pool.deallocate(cells[i]);
+  for (std::size_t i = 0; i < got; ++i)
+    if (pool.try_allocate() == nullptr) std::_Exit(5);
+  pool.release();
+  if (pool.try_allocate() == nullptr) std::_Exit(6);
+  std::_Exit(0);
+}
+
+TEST(pool_faults_memory, the_limit_of_the_address_space_is_no_end) {
+  if (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "a sanitizer needs terabytes of address space";
+  for (const std::size_t megabytes : {32u, 64u, 128u, 300u})
+    EXPECT_EXIT(run_out_of_address_space(megabytes << 20), ::testing::ExitedWithCode(0), "") << megabytes;
+}
+
+TEST(pool_faults_memory, a_bounded_pool_says_no_a_thousand_times_and_goes_on) {
+  for (const std::size_t cell_bytes : {1u, 24u, 4096u}) {
+    block_pool<> pool({.cell_bytes = cell_bytes, .max_cells = 100});
+    std::vector<void*> cells = fill(pool, 1000);
+    EXPECT_EQ(cells.size(), 100u);
+    for (int again = 0; again < 1000; ++again) ASSERT_EQ(pool.try_allocate(), nullptr);
+    EXPECT_EQ(pool.capacity(), 100u);
+    EXPECT_EQ(pool.live(), 100u);
+    pool.deallocate(cells[50]);
+    EXPECT_EQ(pool.live(), 99u);
+    cells[50] = pool.try_allocate();
+    EXPECT_NE(cells[50], nullptr);
+    EXPECT_EQ(pool.try_allocate(), nullptr);
+    expect_usable(pool, cells, 100);
+  }
+}
+
+TEST(pool_faults_memory, a_fixed_pool_survives_a_failure_of_each_allocation) {
+  using pool_type = ashlar::fixed_block_pool<4000, 16, resource_ref<counting_resource<>>>;
+  ashlar_test::fail_each_allocation(
+      [](counting_resource<>& upstream) { return pool_type(ashlar::pool_limits{}, upstream); },
+      [](pool_type& pool) {
+        ashlar_test::live_blocks cells(pool);
+        for (int i = 0; i < 300; ++i)
+          if (!cells.try_allocate(i % 50 == 0 ? 5000 : 4000, 16)) return false;
+        return true;
+      });
+}
+
+// Counts are as wide as the address space, sizes inside a slab are checked to fit their 32 bits.
+using pool_type = block_pool<>;
+static_assert(std::is_same_v<decltype(std::declval<pool_type&>().live()), std::size_t>);
+static_assert(std::is_same_v<decltype(std::declval<pool_type&>().capacity()), std::size_t>);
+static_assert(std::is_same_v<decltype(std::declval<pool_type&>().slabs()), std::size_t>);
+static_assert(sizeof(ashlar::allocation_counters::allocations) == 8, "totals outlive 2^32 calls");
+static_assert(sizeof(ashlar::slab::capacity) == 4 && sizeof(ashlar::slab::free) == 4);
+constexpr std::size_t largest_slab = std::size_t{1} << 31;
+static_assert(largest_slab - 1 <= std::numeric_limits<std::uint32_t>::max(), "a slab has fewer than 2^32 cells");
+static_assert(ashlar::make_slab_geometry({.cell_bytes = 1, .slab_bytes = largest_slab}).least_capacity() >
+              largest_slab / 2);
+static_assert(ashlar::make_slab_geometry({.cell_bytes = 1, .slab_bytes = largest_slab}).words() <= largest_slab / 64);
+static_assert(ashlar::make_slab_geometry({.cell_bytes = 4096, .slab_bytes = largest_slab}).slab_bytes() ==
+              largest_slab);
+
+// Pools do not move: live cells, and the owners in slabs, point into them.
+template <class Pool>
+constexpr bool stays = !std::is_move_constructible_v<Pool> && !std::is_copy_constructible_v<Pool> &&
+                       !std::is_move_assignable_v<Pool> && !std::is_copy_assignable_v<Pool>;
+static_assert(stays<pool_type> && stays<ashlar::fixed_block_pool<24>>);
+
+// Cells that together exceed 2^33 bytes and 2^21 in number, their pages untouched.
+TEST(pool_faults_memory, a_pool_beyond_2_to_the_33_bytes_counts_right) {
+  if (sizeof(void*) == 4 || ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "no such address space";
+  constexpr std::size_t cell_bytes = 4096;
+  using plain_pages = ashlar::basic_page_resource<ashlar::fresh_plain>;
+  block_pool<plain_pages> pool({.cell_bytes = cell_bytes, .slab_bytes = largest_slab});
+  constexpr std::size_t cells = (std::size_t{1} << 21) + 1000;
+  std::vector<void*> taken(cells);
+  for (void*& cell : taken) {
+    cell = pool.try_allocate();
+    if (cell == nullptr) {
+      pool.release();
+      GTEST_SKIP() << "this machine does not grant 10 GiB of address space";
+    }
+  }
+  EXPECT_EQ(pool.live(), cells);
+  EXPECT_GE(std::uint64_t{pool.capacity()} * cell_bytes, std::uint64_t{1} << 33);
+  EXPECT_GE(pool.slabs(), 5u);
+  std::ranges::sort(taken);
+  EXPECT_EQ(std::ranges::adjacent_find(taken), taken.end());
+  EXPECT_TRUE(pool.owns(taken.back()) && pool.owns(static_cast<std::byte*>(taken.back()) + cell_bytes - 1));
+  pool.deallocate(taken.back());
+  EXPECT_EQ(pool.live(), cells - 1);
+  pool.release();
+  EXPECT_EQ(pool.live() + pool.capacity(), 0u);
+}
+
+// Cells of 128 MiB: offsets in a slab reach its 2 GiB.
+TEST(pool_faults_memory, the_largest_cells_fill_the_largest_slabs) {
+  if (sizeof(void*) == 4 || ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "no such address space";
+  constexpr std::size_t cell_bytes = std::size_t{1} << 27;
+  using plain_pages = ashlar::basic_page_resource<ashlar::fresh_plain>;
+  block_pool<plain_pages> pool({.cell_bytes = cell_bytes, .slab_bytes = largest_slab});
+  std::vector<void*> cells = fill(pool, 70);
+  if (cells.size() < 70) {
+    pool.release();
+    GTEST_SKIP() << "this machine does not grant 10 GiB of address space";
+  }
+  EXPECT_EQ(pool.live(), 70u);
+  expect_usable(pool, cells, 70);
+}
+
+}  // namespace

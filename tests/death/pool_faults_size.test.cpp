@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Frees with another size, alignment or count than the block was allocated with, and writes behind what was asked for.
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/face/allocator.hpp>
+#include <ashlar/face/pmr_resource.hpp>
+#include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/buffer_resource.hpp>
+
+#include "tests/death/caught.hpp"
+#include "tests/death/last_words.hpp"
+#include "tests/support/build.hpp"
+
+namespace {
+
+using ashlar::block_pool;
+using ashlar::fault;
+using ashlar_test::caught_in;
+
+constexpr bool is_hardened = ashlar::checking_level >= ashlar::checking::hardened;
+
+const std::string larger = "ashlar: size_mismatch: freed a cell with the size of a larger block, "
+                           "pointer 0x*, resource 0x*, size 32, expected 32, got ";
+const std::string aligned = "ashlar: size_mismatch: freed a cell with an alignment that no cell has, "
+                            "pointer 0x*, resource 0x*, size 32, expected 16, got ";
+
+class pool_faults_size : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  }
+};
+
+TEST_F(pool_faults_size, a_cell_freed_as_a_larger_block) {
+  block_pool<> pool({.cell_bytes = 32, .cell_alignment = 16});
+  void* const cell = pool.allocate(32, 16);
+  for (const std::size_t bytes : {33u, 64u, 4096u})
+    ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(cell, bytes, 16), larger + std::to_string(bytes));
+  ashlar::pmr_resource<ashlar::resource_ref<block_pool<>>> bridge{ashlar::resource_ref<block_pool<>>(pool)};
+  std::pmr::memory_resource& by_pmr = bridge;
+  ASHLAR_EXPECT_LAST_WORDS(by_pmr.deallocate(cell, 64, 16), larger + "64");
+  pool.deallocate(cell, 32, 16);
+}
+
+// What a derived class is when it is deleted through a base without a virtual destructor, with the types exchanged.
+struct alignas(16) base_type {
+  std::byte bytes[32];
+};
+struct derived_type : base_type {
+  std::byte more[48];
+};
+
+TEST_F(pool_faults_size, an_object_freed_as_another_class) {
+  block_pool<> pool({.cell_bytes = sizeof(base_type), .cell_alignment = 16});
+  ashlar::allocator<base_type, block_pool<>> bases(pool);
+  ashlar::allocator<derived_type, block_pool<>> derived(pool);
+  base_type* const p = bases.allocate(1);
+  ASHLAR_EXPECT_LAST_WORDS(derived.deallocate(static_cast<derived_type*>(static_cast<void*>(p)), 1), larger + "80");
+  ASHLAR_EXPECT_LAST_WORDS(bases.deallocate(p, 2), larger + "64");
+  bases.deallocate(p, 1);
+}
+
+TEST_F(pool_faults_size, a_cell_freed_at_another_alignment) {
+  block_pool<> pool({.cell_bytes = 32, .cell_alignment = 16});
+  void* const cell = pool.allocate(32, 16);
+  for (const std::size_t alignment : {32u, 64u, 4096u})
+    ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(cell, 32, alignment), aligned + std::to_string(alignment));
+  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(cell, 32, 24), "ashlar: precondition: alignment is not a power of two");
+  pool.deallocate(cell, 32, 16);
+}
+
+TEST_F(pool_faults_size, a_larger_block_freed_as_a_cell) {
+  block_pool<> pool({.cell_bytes = 32, .cell_alignment = 16});
+  void* const block = pool.allocate(1000, 16);
+  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(block, 32, 16),
+                           "ashlar: invalid_free: freed a pointer that is not of this pool, pointer 0x*, "
+                           "resource 0x*, size 32");
+  pool.deallocate(block, 1000, 16);
+}
+
+TEST_F(pool_faults_size, a_larger_block_of_an_upstream_that_knows_what_it_owns) {
+  alignas(4096) static std::array<std::byte, 16 * 1024> memory;
+  ashlar::buffer_resource buffer(memory);
+  block_pool<ashlar::resource_ref<ashlar::buffer_resource>> pool(
+      {.cell_bytes = 32, .cell_alignment = 16, .slab_bytes = 4096}, buffer);
+  void* const cell = pool.allocate();
+  void* const block = pool.allocate(1000, 16);
+  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(block, 32, 16),
+                           "ashlar: size_mismatch: freed a larger block with the size of a cell, pointer 0x*, "
+                           "resource 0x*, size 32, expected 0, got 32");
+  pool.deallocate(block, 1000, 16);
+  pool.deallocate(cell);
+}
+
+struct alignas(8) of_328_bytes {
+  std::byte bytes[328];
+};
+
+TEST_F(pool_faults_size, an_object_freed_with_another_count) {
+  ashlar::pool_allocator<of_328_bytes> from;
+  of_328_bytes* const one = from.allocate(1);
+  for (const std::size_t n : {2u, 3u, 1000u}) {
+    const std::string got = std::to_string(n * 328);
+    ASHLAR_EXPECT_LAST_WORDS(from.deallocate(one, n),
+                             "ashlar: size_mismatch: freed an object of a pool with another count than it was "
+                             "allocated with, pointer 0x*, owner 0x*, size 328, expected 328, got " +
+                                 got);
+  }
+  of_328_bytes* const array = from.allocate(3);
+  ASHLAR_EXPECT_LAST_WORDS(from.deallocate(array, 1),
+                           "ashlar: invalid_free: freed a pointer that is not of this pool, pointer 0x*, "
+                           "resource 0x*, size 328");
+  from.deallocate(array, 3);
+  from.deallocate(one, 1);
+}
+
+TEST_F(pool_faults_size, the_exact_size_is_known_where_there_is_slack) {
+  if (!is_hardened) GTEST_SKIP() << "looked for at hardened";
+  block_pool<> pool({.cell_bytes = 96});
+  for (std::size_t bytes = 0; bytes < 96; ++bytes) {
+    void* const cell = pool.allocate(bytes, 1);
+    std::memset(cell, 0xEE, bytes);
+    for (const std::size_t wrong : {bytes - 1, bytes + 1, bytes * 2}) {
+      if (wrong >= 96 || wrong == bytes) continue;
+      const auto seen = caught_in([&] { pool.deallocate(cell, wrong, 1); });
+      ASSERT_TRUE(seen.has_value()) << bytes << ' ' << wrong;
+      EXPECT_EQ(seen->kind, fault::size_mismatch);
+      EXPECT_EQ(seen->expected, bytes);
+      EXPECT_EQ(seen->got, wrong);
+    }
+    pool.deallocate(cell, bytes, 1);
+  }
+  void* const cell = pool.allocate(80, 8);
+  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(cell, 79, 8),
+                           "ashlar: size_mismatch: freed a cell with another size than it was allocated with, "
+                           "pointer 0x*, resource 0x*, size 96, expected 80, got 79");
+  pool.deallocate(cell, 80, 8);
+}
+
+TEST_F(pool_faults_size, a_write_behind_the_request_is_an_overflow) {
+  if (!is_hardened) GTEST_SKIP() << "looked for at hardened";
+  block_pool<> pool({.cell_bytes = 4200});
+  for (std::size_t bytes = 1; bytes <= 4096; ++bytes)
+    for (const std::size_t by : {1u, 8u, 32u}) {
+      auto* const cell = static_cast<std::byte*>(pool.allocate(bytes, 1));
+      std::array<std::byte, 32> was;
+      std::memcpy(was.data(), cell + bytes, by);
+      std::memset(cell, 0, bytes + by);
+      const auto seen = caught_in([&] { pool.deallocate(cell, bytes, 1); });
+      ASSERT_TRUE(seen.has_value()) << bytes;
+      EXPECT_EQ(seen->kind, fault::overflow);
+      EXPECT_EQ(seen->expected, bytes);
+      EXPECT_EQ(seen->got, bytes + by);
+      std::memcpy(cell + bytes, was.data(), by);
+      pool.deallocate(cell, bytes, 1);
+    }
+}
+
+TEST_F(pool_faults_size, an_overflow_has_its_sentence_in_each_road) {
+  if (!is_hardened) GTEST_SKIP() << "looked for at hardened";
+  block_pool<> pool({.cell_bytes = 32, .cell_alignment = 16});
+  const std::string overflow = "ashlar: overflow: bytes behind the size that a cell is freed with were written to, "
+                               "pointer 0x*, resource 0x*, size 32, expected 24, got 25";
+  auto* const cell = static_cast<std::byte*>(pool.allocate(24, 8));
+  std::memset(cell, 0, 25);
+  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(cell, 24, 8), overflow);
+  ashlar::allocator<std::array<double, 3>, block_pool<>> from(pool);
+  auto* const triple = from.allocate(1);
+  std::memset(static_cast<void*>(triple), 0, 25);
+  ASHLAR_EXPECT_LAST_WORDS(from.deallocate(triple, 1), overflow);
+  pool.release();
+}
+
+}  // namespace

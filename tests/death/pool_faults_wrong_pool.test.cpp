@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Cells freed to another pool of the same kind: said to be that, with the owner, as long as the owner lives.
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/face/allocator.hpp>
+#include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/part/slab_registry.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
+
+#include "tests/death/caught.hpp"
+#include "tests/death/last_words.hpp"
+#include "tests/death/pool_apis.hpp"
+#include "tests/support/build.hpp"
+
+namespace {
+
+using ashlar::block_pool;
+using ashlar::fault;
+using ashlar_test::api_pool;
+using ashlar_test::caught_in;
+using ashlar_test::free_api;
+using ashlar_test::free_apis;
+
+const std::string wrong_pool =
+    "ashlar: wrong_pool: freed a cell of another pool, pointer 0x*, resource 0x*, owner 0x*, size 48";
+
+class pool_faults_wrong_pool : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  }
+};
+
+TEST_F(pool_faults_wrong_pool, each_api_names_it) {
+  api_pool mine({.cell_bytes = 48, .cell_alignment = 16});
+  api_pool yours({.cell_bytes = 48, .cell_alignment = 16});
+  void* const cell = yours.allocate();
+  void* const own = mine.allocate();
+  for (const free_api& api : free_apis) {
+    SCOPED_TRACE(api.name);
+    ASHLAR_EXPECT_LAST_WORDS(api.free(mine, cell), wrong_pool);
+  }
+  const auto seen = caught_in([&] { mine.deallocate(cell); });
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->resource, &mine);
+  EXPECT_EQ(seen->owner, &yours);
+  EXPECT_EQ(seen->pointer, cell);
+  yours.deallocate(cell);
+  mine.deallocate(own);
+}
+
+TEST_F(pool_faults_wrong_pool, whatever_the_size_of_the_other_pools_cells) {
+  api_pool mine({.cell_bytes = 48, .cell_alignment = 16});
+  for (const std::size_t cell_bytes : {1u, 24u, 4096u, 65536u}) {
+    block_pool<> yours({.cell_bytes = cell_bytes});
+    void* const cell = yours.allocate();
+    const auto seen = caught_in([&] { mine.deallocate(cell); });
+    ASSERT_TRUE(seen.has_value());
+    EXPECT_EQ(seen->kind, fault::wrong_pool);
+    EXPECT_EQ(seen->size, cell_bytes);
+    const auto as_larger = caught_in([&] { mine.deallocate(cell, 70'000, 16); });
+    ASSERT_TRUE(as_larger.has_value());
+    EXPECT_EQ(as_larger->kind, fault::wrong_pool);
+    yours.deallocate(cell);
+  }
+}
+
+TEST_F(pool_faults_wrong_pool, a_pool_that_has_ended_owns_nothing) {
+  api_pool mine({.cell_bytes = 48, .cell_alignment = 16});
+  std::optional<api_pool> yours(std::in_place, ashlar::block_pool_options{.cell_bytes = 48, .cell_alignment = 16});
+  void* const cell = yours->allocate();
+  ASHLAR_EXPECT_LAST_WORDS(mine.deallocate(cell), wrong_pool);
+  yours->release();
+  EXPECT_EQ(ashlar::process_slabs.find(cell).owner, nullptr);
+  yours.reset();
+  ASHLAR_EXPECT_LAST_WORDS(mine.deallocate(cell),
+                           ashlar_test::sentence_48("invalid_free: freed a pointer that is not of this pool"));
+}
+
+TEST_F(pool_faults_wrong_pool, an_old_copy_of_an_allocator_after_its_container_was_moved_to) {
+  using allocator = ashlar::allocator<ashlar_test::api_cell, api_pool>;
+  api_pool a({.cell_bytes = 96, .cell_alignment = 16});
+  api_pool b({.cell_bytes = 96, .cell_alignment = 16});
+  std::vector<ashlar_test::api_cell, allocator> from(1, allocator(a));
+  std::vector<ashlar_test::api_cell, allocator> to(1, allocator(b));
+  allocator old = to.get_allocator();
+  to = std::move(from);  // takes the cell and its allocator along
+  EXPECT_TRUE(to.get_allocator() == allocator(a));
+  ASHLAR_EXPECT_LAST_WORDS(old.deallocate(to.data(), 1),
+                           "ashlar: wrong_pool: freed a cell of another pool, pointer 0x*, resource 0x*, owner 0x*, "
+                           "size 96");
+}
+
+TEST_F(pool_faults_wrong_pool, the_pools_of_two_locks) {
+  struct alignas(16) own_size {
+    std::byte bytes[48 * 9];
+  };
+  ashlar::pool_allocator<own_size> alone;
+  ashlar::pool_allocator<own_size, ashlar::spin_lock> shared;
+  own_size* const p = alone.allocate(1);
+  ASHLAR_EXPECT_LAST_WORDS(shared.deallocate(p, 1),
+                           "ashlar: wrong_pool: freed a cell of another pool, pointer 0x*, resource 0x*, owner 0x*, "
+                           "size 432");
+  alone.deallocate(p, 1);
+}
+
+TEST_F(pool_faults_wrong_pool, the_pool_of_another_thread) {
+  api_pool mine({.cell_bytes = 48, .cell_alignment = 16});
+  std::optional<api_pool> yours;
+  void* cell = nullptr;
+  std::thread([&] {
+    cell = yours.emplace(ashlar::block_pool_options{.cell_bytes = 48, .cell_alignment = 16}).allocate();
+  }).join();
+  const auto seen = caught_in([&] { mine.deallocate(cell); });
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->owner, &*yours);
+  yours->deallocate(cell);
+}
+
+TEST_F(pool_faults_wrong_pool, a_slab_leaves_the_registry_when_it_is_given_back) {
+  block_pool<> pool({.cell_bytes = 48, .slab_bytes = 4096, .spare_slabs = 0});
+  std::vector<void*> cells(1000);
+  for (void*& cell : cells) cell = pool.allocate();
+  for (void* const cell : cells) EXPECT_EQ(ashlar::process_slabs.find(cell).owner, &pool);
+  for (void* const cell : cells) pool.deallocate(cell);
+  static_cast<void>(pool.shrink_to_fit());
+  for (void* const cell : cells) EXPECT_EQ(ashlar::process_slabs.find(cell).owner, nullptr);
+  EXPECT_TRUE(ashlar::process_slabs.invariant());
+}
+
+}  // namespace

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests how many bytes of a pool's slabs are resident, with a million cells live and with ten.
+#include <unistd.h>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/block.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/build.hpp"
+
+namespace {
+
+/// Pages as a pool has them by default, and which of them are resident.
+class counted_pages {
+public:
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    slabs_.push_back({pages_.allocate(bytes, alignment), bytes});
+    return slabs_.back().data;
+  }
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    std::erase_if(slabs_, [p](const ashlar::block& each) { return each.data == p; });
+    pages_.deallocate(p, bytes, alignment);
+  }
+  void prefault(void* p, std::size_t bytes) noexcept { pages_.prefault(p, bytes); }
+  bool operator==(const counted_pages& other) const noexcept { return this == &other; }
+
+  [[nodiscard]] std::size_t resident_bytes() const {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    std::size_t resident = 0;
+    for (const ashlar::block& each : slabs_) {
+      std::vector<unsigned char> pages(each.size / page);
+      EXPECT_EQ(::mincore(each.data, each.size, pages.data()), 0);
+      resident +=
+          page * static_cast<std::size_t>(std::ranges::count_if(pages, [](unsigned char p) { return (p & 1) != 0; }));
+    }
+    return resident;
+  }
+
+private:
+  ashlar::page_resource pages_;
+  std::vector<ashlar::block> slabs_;
+};
+
+std::size_t resident_with(std::size_t cells, std::size_t cell_bytes) {
+  counted_pages upstream;
+  ashlar::block_pool<ashlar::resource_ref<counted_pages>> pool({.cell_bytes = cell_bytes}, upstream);
+  for (std::size_t i = 0; i < cells; ++i) std::memset(pool.allocate(), 1, cell_bytes);
+  const std::size_t resident = upstream.resident_bytes();
+  pool.release();
+  return resident;
+}
+
+TEST(density, a_million_cells_cost_their_bytes_a_bit_each_and_two_percent) {
+  if (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "the tool's own memory is not the pool's";
+  for (const std::size_t cell_bytes : {1u, 2u, 4u, 8u, 12u, 16u, 24u, 40u, 48u, 100u}) {
+    const auto promise = static_cast<std::size_t>(1e6 * (static_cast<double>(cell_bytes) + 0.125) * 1.02);
+    EXPECT_LE(resident_with(1'000'000, cell_bytes), promise) << cell_bytes;
+  }
+}
+
+TEST(density, ten_cells_hold_four_pages_at_most) {
+  for (std::size_t cell_bytes = 1; cell_bytes <= 1024; ++cell_bytes)
+    ASSERT_LE(resident_with(10, cell_bytes), 16u * 1024u) << cell_bytes;
+}
+
+}  // namespace

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests when slabs are asked for, kept and given back.
+#include <ashlar/resource/slab_store.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/resource/block_pool.hpp>
+
+#include "tests/support/counting_resource.hpp"
+
+namespace {
+
+using ashlar::slab_geometry;
+using ashlar::spare_policy;
+using ashlar_test::counting_resource;
+using upstream_ref = ashlar::resource_ref<counting_resource<>>;
+using store_type = ashlar::slab_store<upstream_ref>;
+
+constexpr std::size_t slab_bytes = 4096;
+constexpr slab_geometry geometry = ashlar::make_slab_geometry({.cell_bytes = 64, .slab_bytes = slab_bytes});
+
+/// A store of full slabs, and the words that were taken from them.
+struct full_store {
+  full_store(spare_policy spare, std::size_t slabs) : store(spare, upstream) {
+    for (std::size_t i = 0; i < slabs; ++i) store.add(geometry, this, store.request(geometry));
+    while (store.slabs().has_free()) words.push_back(store.take_word(geometry, 64));
+  }
+  ~full_store() { store.release(geometry); }
+
+  void give_word() {
+    const ashlar::cell_word word = words.back();
+    words.pop_back();
+    ashlar::slab* const home = ashlar::slab_set::slab_around(geometry, word.base);
+    store.give_word(geometry, home, ashlar::slab_set::index_in(geometry, home, word.base) / 64, word.mask);
+  }
+
+  void give_all() {
+    while (!words.empty()) give_word();
+  }
+
+  [[nodiscard]] std::size_t held() const { return upstream.balance().bytes / slab_bytes; }
+
+  counting_resource<> upstream;
+  store_type store;
+  std::vector<ashlar::cell_word> words;
+};
+
+TEST(slab_store, keeps_as_many_empty_slabs_as_its_policy_says) {
+  for (const std::size_t spare : {0u, 1u, 5u}) {
+    full_store full(spare, 64);
+    EXPECT_EQ(full.held(), 64u);
+    while (full.words.size() > 32) full.give_word();
+    EXPECT_EQ(full.store.slabs().empty_slabs(), spare + 32 / 8);
+    full.give_all();
+    EXPECT_EQ(full.held(), spare);
+    EXPECT_TRUE(full.store.slabs().invariant());
+  }
+}
+
+TEST(slab_store, release_now_keeps_none_and_never_release_all) {
+  full_store now(ashlar::release_now, 20);
+  now.give_word();
+  EXPECT_EQ(now.held(), 19u);
+  now.give_all();
+  EXPECT_EQ(now.held(), 0u);
+  full_store never(ashlar::never_release, 20);
+  never.give_all();
+  EXPECT_EQ(never.held(), 20u);
+  never.store.shrink(geometry);
+  EXPECT_EQ(never.held(), 0u);
+}
+
+TEST(slab_store, a_new_policy_holds_at_once) {
+  full_store full(ashlar::never_release, 20);
+  full.give_all();
+  full.store.keep(geometry, spare_policy(3));
+  EXPECT_EQ(full.held(), 3u);
+  full.store.keep(geometry, ashlar::release_now);
+  EXPECT_EQ(full.held(), 0u);
+}
+
+TEST(slab_store, what_is_reserved_stays_whatever_the_policy) {
+  full_store full(ashlar::release_now, 4);
+  const std::size_t capacity = full.store.slabs().capacity();
+  full.store.keep_for(capacity / 2);
+  full.give_all();
+  EXPECT_EQ(full.held(), 2u);
+  full.store.unreserve();
+  full.store.shrink(geometry);
+  EXPECT_EQ(full.held(), 0u);
+}
+
+TEST(slab_store, single_cells_and_runs_come_back_too) {
+  full_store full(0, 2);
+  full.give_all();
+  full.store.add(geometry, &full, full.store.request(geometry));
+  const ashlar::cell_word run = full.store.take_run(geometry, 5);
+  EXPECT_EQ(std::popcount(run.mask), 5);
+  for (std::uint64_t rest = run.mask; rest != 0; rest &= rest - 1)
+    full.store.give(geometry, run.base + static_cast<std::size_t>(std::countr_zero(rest)) * 64);
+  EXPECT_EQ(full.held(), 0u);
+}
+
+}  // namespace

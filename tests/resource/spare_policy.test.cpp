@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests how many empty slabs each policy keeps.
+#include <ashlar/resource/spare_policy.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+
+namespace {
+
+using ashlar::max_size;
+using ashlar::spare_policy;
+
+TEST(spare_policy, a_number_is_that_many_and_an_eighth_of_those_in_use) {
+  for (const std::size_t least : {0u, 1u, 7u, 1000u})
+    for (const std::size_t in_use : {0u, 1u, 7u, 8u, 9u, 800u})
+      EXPECT_EQ(spare_policy(least).kept(in_use), least + in_use / 8);
+  EXPECT_TRUE((std::is_convertible_v<std::size_t, spare_policy>));
+}
+
+TEST(spare_policy, release_now_keeps_none_and_never_release_all) {
+  for (const std::size_t in_use : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, max_size}) {
+    EXPECT_EQ(ashlar::release_now.kept(in_use), 0u);
+    EXPECT_EQ(ashlar::never_release.kept(in_use), max_size);
+  }
+}
+
+TEST(spare_policy, sums_stay_in_range) {
+  EXPECT_EQ(spare_policy(max_size).kept(max_size), max_size);
+  EXPECT_EQ(spare_policy(max_size - 1).kept(8), max_size);
+  EXPECT_EQ(spare_policy(max_size - 1).kept(7), max_size - 1);
+}
+
+TEST(spare_policy, equal_where_they_keep_the_same) {
+  EXPECT_EQ(spare_policy(3), spare_policy(3));
+  EXPECT_NE(spare_policy(0), ashlar::release_now);
+  EXPECT_NE(spare_policy(max_size), ashlar::never_release);
+}
+
+}  // namespace
