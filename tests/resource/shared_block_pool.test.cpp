@@ -209,6 +209,19 @@ TEST(shared_block_pool, survives_an_upstream_that_fails_at_any_call) {
   });
 }
 
+TEST(shared_block_pool, keeps_empty_slabs_as_it_is_told) {
+  counting_resource<> upstream;
+  counted_pool pool({.cell_bytes = 64, .slab_bytes = 4096, .spare_slabs = ashlar::never_release}, upstream);
+  check_and_free(pool, take(pool, 5000));
+  pool.flush();
+  EXPECT_GT(pool.slabs(), 70U);
+  pool.keep(ashlar::release_now);
+  EXPECT_EQ(pool.slabs(), 0U);
+  check_and_free(pool, take(pool, 5000));
+  pool.flush();
+  EXPECT_EQ(pool.slabs(), 0U);
+}
+
 TEST(shared_block_pool, reserve_needs_the_upstream_now_and_not_later) {
   counting_resource<> upstream;
   counted_pool pool({.cell_bytes = 16, .slab_bytes = 4096}, upstream);

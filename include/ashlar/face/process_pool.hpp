@@ -108,10 +108,9 @@ private:
   ASHLAR_COLD static void deallocate_slowly(void* cell) noexcept { shared().deallocate_slowly(usable_cache(), cell); }
 
   struct shared_pool {
-    pool_type pool = pool_type(geometry{}, default_spare_slabs);
+    pool_type pool = pool_type(geometry{}, 1);
   };
 
-  static constexpr std::size_t default_spare_slabs = 1;
   static inline constinit thread_local cache_type cache_;
   static inline constinit thread_local state state_ = state::fresh;
   static inline constinit thread_local os::thread_end_participant at_thread_end_{.at_end = end};

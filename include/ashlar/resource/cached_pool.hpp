@@ -15,6 +15,7 @@
 #include <ashlar/part/list.hpp>
 #include <ashlar/resource/cell_cache.hpp>
 #include <ashlar/resource/shared_slabs.hpp>
+#include <ashlar/resource/spare_policy.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -33,8 +34,8 @@ public:
   using cache_type = cell_cache<slabs_type>;
   static constexpr bool caches = checking_level < checking::checked;
 
-  constexpr cached_pool(const Geometry& geometry, std::size_t spare_slabs, Upstream upstream = {})
-      : slabs_(geometry, spare_slabs, std::move(upstream)) {}
+  constexpr cached_pool(const Geometry& geometry, spare_policy spare, Upstream upstream = {})
+      : slabs_(geometry, spare, std::move(upstream)) {}
 
   /// Returns: a cell, or null where none is at hand: then `allocate_slowly`.
   [[nodiscard]] ASHLAR_INLINE void* take(cache_type& cache) const noexcept { return cache.take(slabs_); }
@@ -121,6 +122,9 @@ public:
       throw_bad_alloc(bytes, slabs_.geometry().cell_alignment());
     slabs_.reserve(cells);
   }
+
+  /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
+  void keep(spare_policy spare) noexcept { slabs_.keep(spare); }
 
   /// Effects: gives empty slabs back and orders the others by address; what other threads have at hand stays theirs.
   /// Returns: bytes given back. Complexity: O(slabs).

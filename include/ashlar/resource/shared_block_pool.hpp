@@ -20,6 +20,7 @@
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/cached_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/spare_policy.hpp>
 #include <ashlar/resource/thread_caches.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -110,6 +111,9 @@ public:
 
   /// Effects: makes `cells` cells possible without asking the upstream, until `shrink_to_fit`. Throws: as `allocate`.
   void reserve(std::size_t cells) { pool_.reserve(cells); }
+
+  /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
+  void keep(spare_policy spare) noexcept { pool_.keep(spare); }
 
   /// Effects: flushes, gives all empty slabs back and orders the others by address. Returns: bytes given back.
   std::size_t shrink_to_fit() noexcept {

@@ -23,6 +23,7 @@
 #include <ashlar/resource/deferring_upstream.hpp>
 #include <ashlar/resource/free_check.hpp>
 #include <ashlar/resource/slab_store.hpp>
+#include <ashlar/resource/spare_policy.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -52,8 +53,8 @@ public:
   using batcher_type = batcher<>;
   using inbox_type = batcher_type::inbox_type;
 
-  constexpr shared_slabs(const Geometry& geometry, std::size_t spare_slabs, Upstream upstream)
-      : Geometry(geometry), store_(spare_slabs, deferring_upstream<Upstream>(std::move(upstream))) {}
+  constexpr shared_slabs(const Geometry& geometry, spare_policy spare, Upstream upstream)
+      : Geometry(geometry), store_(spare, deferring_upstream<Upstream>(std::move(upstream))) {}
 
   shared_slabs(const shared_slabs&) = delete;
   shared_slabs& operator=(const shared_slabs&) = delete;
@@ -144,6 +145,11 @@ public:
   /// gained.
   void reserve(std::size_t cells) {
     while (keep_for(cells) < cells) add_slab(store_.request(geometry()));
+  }
+
+  /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
+  void keep(spare_policy spare) noexcept {
+    with_store([&](store& held) { held.keep(geometry(), spare); });
   }
 
   /// Effects: gives all empty slabs back and orders the others by address. Returns: bytes given back.
