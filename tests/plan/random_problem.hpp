@@ -51,15 +51,21 @@ inline bool collide(const plan::problem& p, plan::position a, plan::position b, 
 
 /// Places buffers in every order of ascending offsets, each as low as it goes: an optimal layout in which none can be
 /// lowered that way is among them.
-/// Problems without pins and aliases, whose gap windows start at zero, only.
+/// Problems without aliases, whose gap windows start at zero and whose pins do not collide, only.
 class exhaustive {
 public:
   explicit exhaustive(const plan::problem& p) : p_(p), offsets_(p.buffers.size()), placed_(p.buffers.size()) {
     for (const plan::buffer& b : p.buffers) best_ += b.size + b.alignment;
+    for (const plan::pin& q : p.pins) {
+      offsets_[q.buffer] = q.offset;
+      placed_[q.buffer] = true;
+      pinned_ = std::max(pinned_, q.offset + p.buffers[q.buffer].size);
+    }
+    best_ += pinned_;
   }
 
   std::uint64_t optimum() {
-    descend(0, 0, 0);
+    descend(p_.pins.size(), pinned_, 0);
     return best_;
   }
 
@@ -99,6 +105,7 @@ private:
   std::vector<std::uint64_t> offsets_;
   std::vector<bool> placed_;
   std::uint64_t best_ = 1;
+  std::uint64_t pinned_ = 0;
 };
 
 /// The plainest validator there is: every pair.
@@ -106,6 +113,8 @@ inline bool valid(const plan::problem& p, const plan::layout& l) {
   if (l.offsets.size() != p.buffers.size()) return false;
   for (plan::position i = 0; i < p.buffers.size(); ++i) {
     if (l.offsets[i] % p.buffers[i].alignment != 0 || l.offsets[i] + p.buffers[i].size > l.height) return false;
+    for (const plan::pin& q : p.pins)
+      if (l.offsets[q.buffer] != q.offset) return false;
     for (plan::position j = 0; j < i; ++j)
       if (collide(p, i, j, l.offsets[i], l.offsets[j])) return false;
   }

@@ -33,6 +33,8 @@ public:
   valley::verdict attempt(interval& x, std::uint64_t capacity, std::uint64_t nodes, budget& allowance,
                           statistics& stats) {
     budget slice = allowance.slice(nodes);
+    // Building a board costs about what a node does, so that attempts that end at once are counted too.
+    if (!slice.spend()) return valley::verdict::undecided;
     valley::search search(shape_, capacity, slice);
     const valley::verdict v = search.run();
     allowance.charge(slice);
@@ -40,25 +42,27 @@ public:
     stats.table_hits += search.table_hits();
     if (v == valley::verdict::fits) x.best = extract(search);
     if (v == valley::verdict::fails) {
-      x.bound = std::max(x.bound, capacity + step());
+      x.bound = std::max(x.bound, (capacity / step() + 1) * step());
       x.by_search = true;
     }
     return v;
   }
 
   /// Effects: closes in on the least height, but no lower than `goal`, in rounds of doubling budgets: first the bound
-  /// itself, which is met more often than not, then halving the distance.
+  /// itself, which is met more often than not, then heights ever farther above what is excluded.
   template <class Report>
   void descend(interval& x, std::uint64_t goal, budget& allowance, statistics& stats, Report report) {
     std::uint64_t nodes = 64 * (shape_.figures.size() + 16);
-    for (; unsettled(x, goal) && !allowance.exhausted(); nodes *= 2) {
+    for (; unsettled(x, goal) && !allowance.exhausted(); nodes = std::max(nodes, nodes * 2)) {
       std::uint64_t low = std::max(x.bound, goal);
+      std::uint64_t stride = 0;  // doubles with every capacity found too small, so that far bounds are reached
       while (low < x.best.height && !allowance.exhausted()) {
         const valley::verdict v = attempt(x, low, nodes, allowance, stats);
         report(x);
         if (v == valley::verdict::fits) break;
-        const std::uint64_t next = std::max(low + step(), low + (x.best.height - low) / 2 / step() * step());
-        low = v == valley::verdict::fails ? std::max(low + step(), x.bound) : next;
+        const std::uint64_t half = std::max(low + step(), low + (x.best.height - low) / 2 / step() * step());
+        low = v == valley::verdict::fails ? std::min(half, std::max(low, x.bound) + stride) : half;
+        if (v == valley::verdict::fails) stride = std::min(2 * stride + step(), x.best.height);
       }
     }
   }
@@ -68,11 +72,11 @@ private:
     return x.best.height > std::max(x.bound, goal);
   }
 
-  /// Heights lie this far apart at least.
+  /// Heights are multiples of this, but for those that pinned items alone set.
   [[nodiscard]] std::uint64_t step() const noexcept {
-    const bool padded = std::any_of(shape_.figures.begin(), shape_.figures.end(),
-                                    [](const valley::figure& f) { return f.padding != 0; });
-    return padded ? 1 : static_cast<std::uint64_t>(shape_.unit);
+    const auto unit = static_cast<std::uint64_t>(shape_.unit);
+    const auto padded = [&](const valley::figure& f) { return f.bytes % unit != 0; };
+    return std::any_of(shape_.figures.begin(), shape_.figures.end(), padded) ? 1 : unit;
   }
 
   [[nodiscard]] placement extract(const valley::search& search) const {

@@ -30,6 +30,7 @@ struct space_result {
   std::uint64_t bound = 0;
   plan::status status = plan::status::unknown;
   plan::proof proof = plan::proof::none;
+  bool placed = true;  ///< False if pins collide: then there are no offsets.
 };
 
 /// Plans some of the shapes of a problem into one address space.
@@ -41,9 +42,10 @@ public:
 
   /// Effects: writes the offsets of the chosen shapes. Expects: `offsets` has an entry per shape.
   space_result run(std::vector<std::uint64_t>& offsets) {
-    if (pins_collide(whole_)) return {0, 0, status::infeasible, proof::pins};
+    if (pins_collide(whole_)) return {0, 0, status::infeasible, proof::pins, false};
     load_ = load_bound_of(whole_).height;
     pinned_ = pinned_height(whole_);
+    for (const item& x : whole_.items) largest_ = std::max(largest_, x.size);
     stats_.sections += whole_.sections;
     split();
     place_greedily();
@@ -95,7 +97,7 @@ private:
   }
 
   [[nodiscard]] std::uint64_t height() const noexcept {
-    std::uint64_t height = pinned_;
+    std::uint64_t height = std::max(pinned_, largest_);
     for (const part& p : parts_) height = std::max(height, p.known.best.height);
     return height;
   }
@@ -167,6 +169,7 @@ private:
   model whole_;
   std::uint64_t load_ = 0;
   std::uint64_t pinned_ = 0;
+  std::uint64_t largest_ = 0;  // of the items, some of which may live in no part
   std::vector<part> parts_;
 };
 
