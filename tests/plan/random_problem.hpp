@@ -108,6 +108,48 @@ private:
   std::uint64_t pinned_ = 0;
 };
 
+/// Every buffer at every offset in every pool: whether any of that is a layout. For very small problems without
+/// aliases; without pools, `capacity` is that of the only one.
+class every_placement {
+public:
+  every_placement(const plan::problem& p, std::uint64_t capacity) : p_(p), pools_(p.pools) {
+    if (pools_.empty()) pools_.push_back({capacity});
+  }
+
+  bool any() {
+    if (placed_.size() == p_.buffers.size()) return true;
+    const auto i = static_cast<plan::position>(placed_.size());
+    for (std::uint32_t pool = 0; pool < pools_.size(); ++pool)
+      for (std::uint64_t at = 0; at + p_.buffers[i].size <= pools_[pool].capacity; at += p_.buffers[i].alignment) {
+        if (!allowed(i, pool, at)) continue;
+        placed_.push_back({pool, at});
+        if (any()) return true;
+        placed_.pop_back();
+      }
+    return false;
+  }
+
+private:
+  struct place {
+    std::uint32_t pool;
+    std::uint64_t at;
+  };
+
+  bool allowed(plan::position i, std::uint32_t pool, std::uint64_t at) const {
+    for (const plan::pin& q : p_.pins)
+      if (q.buffer == i && q.offset != at) return false;
+    for (const plan::allowance& a : p_.allowances)
+      if (a.buffer == i && (a.pools >> pool & 1) == 0) return false;
+    for (plan::position j = 0; j < i; ++j)
+      if (placed_[j].pool == pool && collide(p_, i, j, at, placed_[j].at)) return false;
+    return true;
+  }
+
+  const plan::problem& p_;
+  std::vector<plan::pool> pools_;
+  std::vector<place> placed_;
+};
+
 /// The plainest validator there is: every pair.
 inline bool valid(const plan::problem& p, const plan::layout& l) {
   if (l.offsets.size() != p.buffers.size()) return false;

@@ -118,7 +118,9 @@ TEST(solve, fills_several_pools) {
   EXPECT_EQ(l.pools, (std::vector<std::uint32_t>{1, 0}));
   expect_valid(p, l);
   p.pools[0].capacity = 9;
-  EXPECT_EQ(plan::solve(p).status, plan::status::unknown) << "each pool alone could hold either";
+  EXPECT_EQ(plan::solve(p, {.effort = plan::effort::fast}).status, plan::status::unknown) << "a pool could hold either";
+  EXPECT_EQ(plan::solve(p).status, plan::status::infeasible);
+  EXPECT_EQ(plan::solve(p).proof, plan::proof::exhaustion);
   p.pools[1].capacity = 9;
   EXPECT_EQ(plan::solve(p).status, plan::status::infeasible);
 }

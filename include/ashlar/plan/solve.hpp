@@ -19,6 +19,7 @@
 #include <ashlar/plan/load.hpp>
 #include <ashlar/plan/model.hpp>
 #include <ashlar/plan/options.hpp>
+#include <ashlar/plan/pool_search.hpp>
 #include <ashlar/plan/pools.hpp>
 #include <ashlar/plan/problem.hpp>
 #include <ashlar/plan/shape.hpp>
@@ -99,7 +100,9 @@ private:
       result_.proof = proof::load;
       return;
     }
-    if (wanted_.effort != effort::fast) tighten_pools();
+    if (wanted_.effort == effort::fast) return;
+    tighten_pools();
+    if (result_.status == status::unknown && pool_search::accepts(whole)) search_pools(whole);
   }
 
   /// The assignment is kept; each pool that is overfull is searched exactly.
@@ -115,6 +118,12 @@ private:
       all = all && r.placed && r.height <= *wanted.capacity;
     }
     if (all) result_.status = status::feasible;
+  }
+
+  void search_pools(const model& whole) {
+    pool_search search(whole, shapes_, problem_.pools, wanted_, allowance_, result_.stats);
+    result_.status = search.run(offsets_, pool_of_);
+    if (result_.status == status::infeasible) result_.proof = proof::exhaustion;
   }
 
   void witness(const model& m) {

@@ -15,6 +15,7 @@
 #include <ashlar/plan/load.hpp>
 #include <ashlar/plan/model.hpp>
 #include <ashlar/plan/options.hpp>
+#include <ashlar/plan/order_search.hpp>
 #include <ashlar/plan/partition.hpp>
 #include <ashlar/plan/pinned.hpp>
 #include <ashlar/plan/portfolio.hpp>
@@ -60,7 +61,7 @@ private:
   struct part {
     model items;
     interval known;
-    bool exact = true;  // the exact search understands it
+    bool valleys = true;  // the valley search understands it
   };
 
   // More section memberships than this, and the boards of the exact search would not fit the cache, or the stack.
@@ -78,7 +79,7 @@ private:
       part p;
       p.items = make_model(all_, shapes_of_part);
       p.known.bound = std::max(load_bound_of(p.items).height, pinned_height(p.items));
-      p.exact = detail::starts_at_offset(p.items);
+      p.valleys = detail::starts_at_offset(p.items);
       parts_.push_back(std::move(p));
     }
     stats_.partitions += static_cast<std::uint32_t>(parts_.size());
@@ -121,8 +122,9 @@ private:
 
   void refine(part& p) {
     if (p.known.best.height <= goal() || allowance_.exhausted()) return;
-    if (!p.exact || p.items.items.size() > most_items || memberships(p.items) > largest_board) {
-      if (p.exact) lower_peaks(p.items, p.known.best, goal(), allowance_, stats_);
+    const bool small = p.items.items.size() <= most_items && memberships(p.items) <= largest_board;
+    if (p.valleys ? !small : !order_search::accepts(p.items)) {
+      if (p.valleys) lower_peaks(p.items, p.known.best, goal(), allowance_, stats_);
       return report();
     }
     refiner search(p.items);
