@@ -188,6 +188,14 @@ TEST_F(plan_command, draws_a_rectangle_a_buffer_and_marks_the_peak) {
   EXPECT_TRUE(said("out", "</html>"));
 }
 
+TEST_F(plan_command, draws_a_buffer_with_a_gap_in_two_pieces) {
+  write("gap.csv", "id,lower,upper,size,gaps\n1,0,9,10,3-5\n2,3,5,10,\n");
+  ASSERT_EQ(run("gap.csv --svg -"), 0);
+  const std::string svg = text("out");
+  EXPECT_NE(svg.find("<title>buffer 1:"), svg.rfind("<title>buffer 1:"));
+  EXPECT_EQ(svg.find("<title>buffer 2:"), svg.rfind("<title>buffer 2:"));
+}
+
 TEST_F(plan_command, plans_nothing) {
   write("none.csv", "id,lower,upper,size\n");
   ASSERT_EQ(run("none.csv --header plan.hpp --c plan.h --svg plan.svg -o planned.csv --stats"), 0) << text("err");
