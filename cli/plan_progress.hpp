@@ -29,8 +29,8 @@ private:
   void print();
   void repeat();
 
-  const clock::time_point start_ = clock::now();
-  const std::chrono::milliseconds patience_;
+  clock::time_point start_ = clock::now();
+  std::chrono::milliseconds patience_;
   std::mutex lock_;
   std::condition_variable over_;
   bool stopped_ = false;

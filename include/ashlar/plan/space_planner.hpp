@@ -21,6 +21,7 @@
 #include <ashlar/plan/portfolio.hpp>
 #include <ashlar/plan/refine.hpp>
 #include <ashlar/plan/shape.hpp>
+#include <ashlar/plan/skyline.hpp>
 #include <ashlar/plan/windows.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::plan {
@@ -67,6 +68,8 @@ private:
   // More section memberships than this, and the boards of the exact search would not fit the cache, or the stack.
   static constexpr std::uint64_t largest_board = 400'000;
   static constexpr std::size_t most_items = 4'000;
+  static constexpr std::size_t most_skyline_items = 200'000;
+  static constexpr std::uint64_t most_skyline_nodes = 12'000;
 
   [[nodiscard]] static std::uint64_t memberships(const model& m) noexcept {
     std::uint64_t sum = 0;
@@ -124,6 +127,7 @@ private:
     if (p.known.best.height <= goal() || allowance_.exhausted()) return;
     const bool small = p.items.items.size() <= most_items && memberships(p.items) <= largest_board;
     if (p.valleys ? !small : !order_search::accepts(p.items)) {
+      place_from_below(p);
       if (p.valleys) lower_peaks(p.items, p.known.best, goal(), allowance_, stats_);
       return report();
     }
@@ -131,6 +135,16 @@ private:
     if (wanted_.capacity) decide(search, p);
     else search.descend(p.known, goal(), allowance_, stats_, [&](const interval&) { report(); });
     report();
+  }
+
+  /// Too dear for millions of items, and unable to respect pins.
+  void place_from_below(part& p) {
+    if (p.items.items.size() > most_skyline_items || pinned_ != 0) return;
+    budget slice = allowance_.slice(most_skyline_nodes);
+    placement found = plan::place_from_below(p.items, order::time_area, slice);
+    allowance_.charge(slice);
+    stats_.nodes += slice.spent();
+    if (!found.offsets.empty() && found.height < p.known.best.height) p.known.best = std::move(found);
   }
 
   void decide(refiner& search, part& p) {
