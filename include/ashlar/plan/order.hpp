@@ -28,8 +28,9 @@ enum class order {
   time_area   ///< The largest product of size and life, counted in moments and not in sections.
 };
 
-inline constexpr order all_orders[] = {order::size_life, order::life_size, order::area, order::breadth,
-                                       order::size,      order::life,      order::birth};
+/// What the planner tries, the most fruitful first; `time_area` is for placing from below.
+inline constexpr order all_orders[] = {order::size_life, order::breadth, order::life_size, order::area,
+                                       order::size,      order::life,    order::birth};
 
 [[nodiscard]] constexpr std::string_view name_of(order o) noexcept {
   switch (o) {

@@ -107,7 +107,10 @@ private:
   }
 
   void place_greedily() {
-    for (part& p : parts_) p.known.best = best_of_orders(p.items, goal(), wanted_.seed, allowance_);
+    for (part& p : parts_) {
+      const bool hasty = wanted_.effort == effort::fast && p.items.items.size() > most_items;
+      p.known.best = best_of_orders(p.items, goal(), wanted_.seed, allowance_, hasty);
+    }
     stats_.greedy_height = std::max(stats_.greedy_height, height());
     report();
   }
