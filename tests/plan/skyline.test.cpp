@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,10 +25,12 @@ TEST(skyline, knows_the_greatest_height_of_any_range) {
     for (int k = 0; k < 500; ++k) {
       const auto first = static_cast<std::uint32_t>(random.below(sections));
       const auto last = static_cast<std::uint32_t>(first + 1 + random.below(sections - first));
-      const std::uint64_t most = *std::max_element(plain.begin() + first, plain.begin() + last);
+      const auto from = plain.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto to = plain.begin() + static_cast<std::ptrdiff_t>(last);
+      const std::uint64_t most = *std::max_element(from, to);
       ASSERT_EQ(line.over(first, last), most);
       line.raise(first, last, most + static_cast<std::uint64_t>(k % 3));
-      std::fill(plain.begin() + first, plain.begin() + last, most + static_cast<std::uint64_t>(k % 3));
+      std::fill(from, to, most + static_cast<std::uint64_t>(k % 3));
     }
   }
 }

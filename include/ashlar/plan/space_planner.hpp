@@ -116,6 +116,7 @@ private:
   }
 
   void refine() {
+    if (wanted_.capacity && bound() > *wanted_.capacity) return;  // one part is hopeless already
     std::vector<std::size_t> order(parts_.size());
     for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
