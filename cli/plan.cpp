@@ -8,19 +8,19 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <ashlar/plan/csv.hpp>
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/validate.hpp>
 
-#include "parse.hpp"
+#include "plan_compare.hpp"
 #include "plan_output.hpp"
+#include "plan_progress.hpp"
+#include "plan_request.hpp"
 #include "plan_trace.hpp"
 #include "verb.hpp"
 
@@ -28,16 +28,7 @@ namespace {
 
 namespace cli = ashlar::cli;
 namespace plan = ashlar::plan;
-
-struct request {
-  std::string input, output, header, c, svg, html, trace, name = "planned";
-  std::vector<std::uint64_t> between;
-  std::optional<std::uint64_t> capacity;
-  plan::effort effort = plan::effort::balanced;
-  double seconds = 0;
-  std::uint64_t nodes = 0, base_alignment = 1;
-  bool validate = false, stats = false, quiet = false;
-};
+using request = cli::plan_request;
 
 // Set by the first Ctrl-C, after which the best layout so far is returned; a second one ends the program.
 std::atomic<bool> stop{false};
@@ -62,41 +53,20 @@ void write_file(const std::string& path, const std::string& text) {
   if (!(out << text) || !out.flush()) throw std::runtime_error("cannot write " + path);
 }
 
-void add_options(CLI::App& app, request& r) {
-  app.add_option("input", r.input,
-                 "CSV: id,lower,upper,size[,alignment][,gaps][,offset], or with start,end (inclusive)");
-  app.add_option("-o,--output", r.output, "CSV with an offset column; - is standard output");
-  app.add_option("--capacity", r.capacity, "decide whether this many bytes suffice");
-  app.add_option("--effort", r.effort, "how hard to try")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, plan::effort>{
-          {"fast", plan::effort::fast}, {"balanced", plan::effort::balanced}, {"exact", plan::effort::exact}}));
-  app.add_option("--time", r.seconds, "wall-clock budget in seconds");
-  app.add_option("--nodes", r.nodes, "budget in search nodes: the same result on every machine");
-  app.add_option("--base-alignment", r.base_alignment, "every offset is a multiple of this power of two");
-  app.add_flag("--validate", r.validate, "check the offset column of the input instead of planning");
-  app.add_option("--header", r.header, "write a constexpr C++ table");
-  app.add_option("--c", r.c, "write a C table");
-  app.add_option("--name", r.name, "namespace or prefix of the tables");
-  app.add_option("--svg", r.svg, "write a picture");
-  app.add_option("--html", r.html, "write a page with the picture");
-  app.add_option("--from-trace", r.trace, "plan the allocations of a recording");
-  app.add_option("--between", r.between, "only from one mark to another")->expected(2);
-  app.add_flag("--stats", r.stats, "print figures");
-  app.add_flag("--quiet", r.quiet, "no progress on standard error");
-}
-
 plan::csv_document load(const request& r) {
   if (r.trace.empty()) {
     plan::csv_result parsed = plan::parse_csv(read_file(r.input));
     if (!parsed.ok()) throw std::runtime_error(r.input + ": " + parsed.error->text());
     return std::move(parsed.document);
   }
-  std::optional<std::pair<std::uint64_t, std::uint64_t>> between;
-  if (r.between.size() == 2) between = std::pair{r.between[0], r.between[1]};
-  cli::recorded_problem recorded = cli::plan_from_trace(r.trace, between);
+  cli::recorded_problem recorded = cli::plan_from_trace(r.trace, r.bounds());
+  if (recorded.content.buffers.empty()) throw std::runtime_error(r.trace + ": nothing is allocated in the phase");
   std::fprintf(stderr, "%s: %zu buffers, %llu live to the end of the phase, %llu frees of older objects left out\n",
                r.trace.c_str(), recorded.content.buffers.size(), static_cast<unsigned long long>(recorded.outliving),
                static_cast<unsigned long long>(recorded.foreign_frees));
+  if (recorded.threads > 1)
+    std::fprintf(stderr, "%s: %u threads allocate in the phase: its order may change from run to run\n",
+                 r.trace.c_str(), recorded.threads);
   plan::csv_document d;
   d.content = std::move(recorded.content);
   return d;
@@ -130,47 +100,47 @@ plan::layout solve(const request& r, const plan::problem& p) {
   wanted.capacity = r.capacity;
   wanted.base_alignment = r.base_alignment;
   wanted.stop = &stop;
-  const auto start = std::chrono::steady_clock::now();
-  if (!r.quiet)
-    wanted.on_progress = [start](const plan::progress& now) {
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      if (seconds > 0.5)  // short solves stay silent
-        std::fprintf(stderr, "%8.1f s  height %llu  bound %llu  nodes %llu\n", seconds,
-                     static_cast<unsigned long long>(now.height), static_cast<unsigned long long>(now.lower_bound),
-                     static_cast<unsigned long long>(now.nodes));
-    };
+  std::optional<cli::plan_progress> meter;
+  if (!r.quiet) {
+    meter.emplace(std::chrono::milliseconds(r.progress ? 0 : 500));
+    wanted.on_progress = [&meter](const plan::progress& now) { meter->take(now); };
+  }
   std::signal(SIGINT, on_interrupt);
   plan::layout l = plan::solve(p, wanted);
   std::signal(SIGINT, SIG_DFL);
+  if (stop) std::fprintf(stderr, "ashlar plan: interrupted, this is the best so far\n");
   return l;
 }
 
 void write_results(const request& r, const plan::problem& p, const plan::layout& l) {
   if (l.offsets.size() != p.buffers.size()) return;  // nothing valid exists
   if (!r.output.empty()) write_file(r.output, plan::format_csv(p, &l));
-  if (!r.header.empty()) write_file(r.header, cli::plan_as_header(p, l, r.name));
+  if (!r.header.empty()) write_file(r.header, cli::plan_as_header(p, l, r.name, !r.trace.empty()));
   if (!r.c.empty()) write_file(r.c, cli::plan_as_c(p, l, r.name));
   if (!r.svg.empty()) write_file(r.svg, cli::plan_as_svg(p, l));
   if (!r.html.empty()) write_file(r.html, cli::plan_as_html(p, l, r.trace.empty() ? r.input : r.trace));
-  if (r.stats) std::fputs(cli::plan_figures(p, l).c_str(), r.output == "-" ? stderr : stdout);
+}
+
+/// What is said about the plan; on standard error where standard output carries the CSV.
+void print(const request& r, const plan::problem& p, const plan::layout& l) {
+  FILE* const to = r.output == "-" ? stderr : stdout;
+  if (r.stats) std::fputs(cli::plan_figures(p, l).c_str(), to);
+  else if (r.output.empty() || !r.trace.empty())
+    std::fprintf(to, "%s, height %llu, lower bound %llu\n", std::string(name_of(l.status)).c_str(),
+                 static_cast<unsigned long long>(l.height), static_cast<unsigned long long>(l.lower_bound));
+  if (!r.trace.empty()) std::fputs(cli::compare_with_heaps(l, cli::measure_heaps(p)).c_str(), to);
 }
 
 int run(int argc, char** argv) {
   request r;
-  CLI::App app("Plans offsets for buffers whose sizes and lives are known in advance.", "ashlar plan");
-  add_options(app, r);
-  if (const auto status = cli::parse(app, argc, argv)) return *status;
-  if (r.input.empty() == r.trace.empty())
-    return cli::complain("plan", "give either a CSV file or --from-trace", cli::exit_usage);
+  if (const auto status = cli::parse_plan(argc, argv, r)) return *status;
   const plan::csv_document d = load(r);
   if (r.validate) return validate(r, d);
   const plan::layout l = solve(r, d.content);
   if (l.status == plan::status::rejected)
-    return cli::complain("plan", "the problem or the base alignment is malformed");
+    return cli::complain("plan", "the base alignment is not a power of two, or too large", cli::exit_usage);
   write_results(r, d.content, l);
-  if (r.output.empty() && !r.stats)
-    std::printf("%s, height %llu, lower bound %llu\n", std::string(name_of(l.status)).c_str(),
-                static_cast<unsigned long long>(l.height), static_cast<unsigned long long>(l.lower_bound));
+  print(r, d.content, l);
   const bool missed = l.status == plan::status::infeasible || l.status == plan::status::unknown;
   return missed ? cli::exit_failure : cli::exit_ok;
 }

@@ -9,8 +9,11 @@
 
 namespace ashlar::cli {
 
-/// Returns: a C++ header with `constexpr` offsets, height and alignment in the namespace `name`.
-[[nodiscard]] std::string plan_as_header(const plan::problem& p, const plan::layout& l, const std::string& name);
+/// Returns: a C++ header with `constexpr` offsets, sizes, height and alignment in the namespace `name`, in the form
+/// that `static_arena` takes; with `steps` also the births and deaths in their order, which `static_arena_guard`
+/// follows.
+[[nodiscard]] std::string plan_as_header(const plan::problem& p, const plan::layout& l, const std::string& name,
+                                         bool steps);
 
 /// Returns: a C header with the same as `static const` table and macros, prefixed by `name`.
 [[nodiscard]] std::string plan_as_c(const plan::problem& p, const plan::layout& l, const std::string& name);

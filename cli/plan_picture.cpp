@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <string>
 
+#include <ashlar/plan/shape.hpp>
+
 #include "plan_output.hpp"
 
 namespace ashlar::cli {
@@ -47,15 +49,24 @@ std::string format(const char* pattern, Numbers... numbers) {
 /// Neighbouring ids get distant hues.
 int hue_of(std::uint64_t id) { return static_cast<int>(id * 137 % 360); }
 
-std::string rectangle(const frame& f, const plan::buffer& b, std::uint64_t offset, bool peak, bool outlined) {
-  const double x = f.x(b.birth), y = f.y(offset + b.size);
-  const double w = std::max(f.x(b.death) - x, 0.2), h = std::max(f.y(offset) - y, 0.2);
+/// A stretch of a buffer: its whole life, or what gaps leave of it.
+std::string rectangle(const frame& f, const plan::buffer& b, const plan::stretch& s, std::uint64_t offset, bool peak,
+                      bool outlined) {
+  const double x = f.x(s.begin), y = f.y(offset + s.high);
+  const double w = std::max(f.x(s.end) - x, 0.2), h = std::max(f.y(offset + s.low) - y, 0.2);
   std::string out = format("<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" ", x, y, w, h) +
                     format("fill=\"hsl(%d,%d%%,%d%%)\"", hue_of(b.id), peak ? 75 : 45, peak ? 55 : 72);
   if (outlined) out += " stroke=\"#333\" stroke-width=\"0.4\"";
   return out + "><title>buffer " + std::to_string(b.id) + ": " + std::to_string(b.size) + " bytes at " +
          std::to_string(offset) + ", live [" + std::to_string(b.birth) + ", " + std::to_string(b.death) +
          ")</title></rect>\n";
+}
+
+/// What each buffer occupies by itself, whatever shares its offset.
+plan::shapes lives_of(plan::problem p) {
+  p.aliases.clear();
+  p.apart.clear();
+  return plan::make_shapes(p);
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* style) {
@@ -81,7 +92,7 @@ std::string axes(const frame& f, const plan::layout& l) {
   for (unsigned k = 0; k <= 4; ++k) {
     out += label(left - 6, f.y(l.height / 4 * k) + 4, std::to_string(l.height / 4 * k), "end");
     const auto moment = static_cast<std::uint64_t>(f.first + f.moments * k / 4);
-    out += label(f.x(moment), height - bottom + 16, std::to_string(moment), "middle");
+    out += label(f.x(moment), height - bottom + 16, std::to_string(moment), k == 4 ? "end" : "middle");
   }
   return out;
 }
@@ -95,10 +106,12 @@ std::string plan_as_svg(const plan::problem& p, const plan::layout& l) {
       "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
   // Outlines of ten thousand buffers would cover what they enclose.
   const bool outlined = p.buffers.size() <= 2000;
-  for (std::size_t i = 0; i < p.buffers.size(); ++i) {
-    const bool peak = p.buffers[i].birth <= l.peak_moment && l.peak_moment < p.buffers[i].death;
-    out += rectangle(f, p.buffers[i], l.offsets[i], peak, outlined);
-  }
+  const plan::shapes lives = lives_of(p);
+  for (std::size_t i = 0; i < p.buffers.size(); ++i)
+    for (std::uint32_t k = lives.list[i].first; k < lives.list[i].last; ++k) {
+      const plan::stretch& s = lives.stretches[k];
+      out += rectangle(f, p.buffers[i], s, l.offsets[i], s.begin <= l.peak_moment && l.peak_moment < s.end, outlined);
+    }
   return out + axes(f, l) + marks(f, l) + "</svg>\n";
 }
 

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <vector>
+
+#include <ashlar/plan/steps.hpp>
 
 #include "plan_output.hpp"
 
@@ -25,6 +28,20 @@ std::string rows(const plan::problem& p, const plan::layout& l) {
   return out;
 }
 
+/// Numbers in braces, several a line.
+std::string list(const std::vector<std::uint64_t>& numbers, const char* end = ",\n") {
+  std::string out = "    {";
+  std::size_t line = out.size();
+  for (const std::uint64_t n : numbers) {
+    if (line > 100) out += "\n     ", line = 5;
+    const std::string text = std::to_string(n) + "u, ";
+    out += text;
+    line += text.size();
+  }
+  if (!numbers.empty()) out.resize(out.size() - 2);
+  return out + "}" + end;
+}
+
 std::string ratio(std::uint64_t height, std::uint64_t bound) {
   char text[32];
   std::snprintf(text, sizeof text, "%.5f", bound == 0 ? 1.0 : static_cast<double>(height) / static_cast<double>(bound));
@@ -33,15 +50,26 @@ std::string ratio(std::uint64_t height, std::uint64_t bound) {
 
 }  // namespace
 
-std::string plan_as_header(const plan::problem& p, const plan::layout& l, const std::string& name) {
+std::string plan_as_header(const plan::problem& p, const plan::layout& l, const std::string& name, bool steps) {
   const std::string count = std::to_string(p.buffers.size());
-  return "// Planned by `ashlar plan`. Do not edit: plan again when sizes or lives change.\n#pragma once\n\n"
-         "#include <array>\n#include <cstdint>\n\nnamespace " +
-         name + " {\n\nstruct row {\n  std::uint64_t id, offset, size;\n};\n\n" +
-         "inline constexpr std::uint64_t height = " + std::to_string(l.height) + "u;\n" +
-         "inline constexpr std::uint64_t alignment = " + std::to_string(base_alignment(p)) + "u;\n" +
-         "inline constexpr std::array<row, " + count + "> rows{{\n" + rows(p, l) + "}};\n\n}  // namespace " + name +
-         "\n";
+  std::vector<std::uint64_t> ids, sizes, codes;
+  for (const plan::buffer& b : p.buffers) {
+    ids.push_back(b.id);
+    sizes.push_back(b.size);
+  }
+  std::string out = "// Planned by `ashlar plan`. Do not edit: plan again when sizes or lives change.\n#pragma once\n\n"
+                    "#include <array>\n#include <cstdint>\n\nnamespace " +
+                    name + " {\n\nstruct table {\n  std::array<std::uint64_t, " + count + "> ids, offsets, sizes;\n" +
+                    "  std::uint64_t height, alignment;\n};\n\n" + "inline constexpr table layout{\n" + list(ids) +
+                    list(l.offsets) + list(sizes) + "    " + std::to_string(l.height) + "u, " +
+                    std::to_string(base_alignment(p)) + "u};\n";
+  if (steps) {
+    for (const plan::step s : plan::steps_of(p.buffers)) codes.push_back(s.code);
+    out += "\n// Position of the buffer times two, one more where it dies.\n"
+           "inline constexpr std::array<std::uint32_t, " +
+           std::to_string(codes.size()) + "> steps{" + list(codes, "") + "};\n";
+  }
+  return out + "\n}  // namespace " + name + "\n";
 }
 
 std::string plan_as_c(const plan::problem& p, const plan::layout& l, const std::string& name) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -17,52 +18,57 @@ namespace {
 
 using trace::operation;
 
-/// Follows the events of a phase.
+/// Follows the events of a phase. Each takes two moments, so that a reallocation can end the old buffer after the new
+/// one is born.
 class phase {
 public:
-  explicit phase(std::optional<std::pair<std::uint64_t, std::uint64_t>> between)
-      : between_(between), inside_(!between) {}
+  explicit phase(const phase_bounds& bounds) : bounds_(bounds), inside_(!bounds.marks) {}
 
   void take(const trace::event& e) {
-    ++now_;
-    if (e.op == operation::mark) return pass_mark(e.size);
-    if (!inside_ || e.op == operation::thread_end) return;
-    if (e.op == operation::realloc_) end(e.old_object);
-    if (e.op == operation::free_ || e.op == operation::delete_ || e.op == operation::delete_array_)
-      return end(e.object);
+    now_ += 2;
+    if (e.op == operation::mark) pass_mark(e.size);
+    const bool in_window =
+        !bounds_.window || (bounds_.window->first <= e.time_ns && e.time_ns < bounds_.window->second);
+    if (!inside_ || !in_window) return;
+    if (is_release(e.op)) end(e.object, now_);
+    if (!is_allocation(e.op) || e.object == 0) return;  // a call that failed changes nothing
+    if (e.op == operation::realloc_ && e.old_object != 0) end(e.old_object, now_ + 1);
     begin(e);
   }
 
   [[nodiscard]] recorded_problem finish(const std::string& path) {
-    if (between_ && !closed_) throw std::runtime_error(path + ": the marks of the phase are not both there, in order");
+    if (bounds_.marks && !closed_)
+      throw std::runtime_error(path + ": the marks " + std::to_string(bounds_.marks->first) + " and " +
+                               std::to_string(bounds_.marks->second) + " are not both there, in this order");
     for (plan::buffer& b : result_.content.buffers)
       if (b.death == 0) {
-        b.death = end_ + 1;
+        b.death = end_ + 2;
         ++result_.outliving;
       }
+    result_.threads = static_cast<std::uint32_t>(threads_.size());
     return std::move(result_);
   }
 
 private:
   void pass_mark(std::uint64_t number) {
-    if (!between_ || closed_) return;
-    if (inside_ && number == between_->second) {
+    if (!bounds_.marks || closed_) return;
+    if (inside_ && number == bounds_.marks->second) {
       inside_ = false;
       closed_ = true;
-    } else if (!inside_ && number == between_->first) {
+    } else if (!inside_ && number == bounds_.marks->first) {
       inside_ = true;
     }
   }
 
   void begin(const trace::event& e) {
     end_ = now_;
-    if (e.object == 0) return;  // the call failed
-    const std::uint64_t alignment = e.alignment != 0 ? e.alignment : alignof(std::max_align_t);
+    const std::uint64_t alignment = std::max<std::uint64_t>(e.alignment, alignof(std::max_align_t));
     live_[e.object] = result_.content.buffers.size();
     result_.content.buffers.push_back(plan::buffer{e.object, std::max<std::uint64_t>(1, e.size), alignment, now_, 0});
+    threads_.insert(e.thread);
   }
 
-  void end(std::uint64_t object) {
+  void end(std::uint64_t object, std::uint64_t moment) {
     end_ = now_;
     if (object == 0) return;
     const auto at = live_.find(object);
@@ -70,25 +76,25 @@ private:
       ++result_.foreign_frees;
       return;
     }
-    result_.content.buffers[at->second].death = now_;
+    result_.content.buffers[at->second].death = moment;
     live_.erase(at);
   }
 
-  std::optional<std::pair<std::uint64_t, std::uint64_t>> between_;
+  phase_bounds bounds_;
   bool inside_;
   bool closed_ = false;
   std::uint64_t now_ = 0;
   std::uint64_t end_ = 0;
   std::unordered_map<std::uint64_t, std::size_t> live_;
+  std::set<std::uint32_t> threads_;
   recorded_problem result_;
 };
 
 }  // namespace
 
-recorded_problem plan_from_trace(const std::string& path,
-                                 std::optional<std::pair<std::uint64_t, std::uint64_t>> between) {
+recorded_problem plan_from_trace(const std::string& path, const phase_bounds& bounds) {
   trace_reader reader(path);
-  phase recorded(between);
+  phase recorded(bounds);
   while (const auto e = reader.next()) recorded.take(*e);
   if (reader.error()) throw std::runtime_error(path + ": " + reader.error()->message);
   return recorded.finish(path);

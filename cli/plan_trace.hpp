@@ -11,16 +11,24 @@
 
 namespace ashlar::cli {
 
+/// Which part of a recording is meant; all of it unless one of these is set.
+struct phase_bounds {
+  std::optional<std::pair<std::uint64_t, std::uint64_t>>
+      marks;  ///< From the first mark of one number to the next of another.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> window;  ///< Nanoseconds since the start, half open.
+};
+
 /// What a recording says, and what it leaves out.
 struct recorded_problem {
   plan::problem content;
   std::uint64_t outliving = 0;      ///< Buffers not freed inside the phase: taken to live to its end.
   std::uint64_t foreign_frees = 0;  ///< Frees of what was allocated before the phase.
+  std::uint32_t threads = 0;        ///< That allocated in the phase; the order between several may change.
 };
 
-/// Reads a trace; with `between`, only what is allocated between the first marks of these two numbers.
+/// Reads a trace. A reallocation is a new buffer that lives together with the old one for a moment, so that its content
+/// can be copied.
 /// Throws: `std::runtime_error` if the trace is damaged or a mark is missing.
-[[nodiscard]] recorded_problem plan_from_trace(const std::string& path,
-                                               std::optional<std::pair<std::uint64_t, std::uint64_t>> between);
+[[nodiscard]] recorded_problem plan_from_trace(const std::string& path, const phase_bounds& bounds);
 
 }  // namespace ashlar::cli

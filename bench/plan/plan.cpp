@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How low and how fast does the planner plan? One line an instance, as it is, mirrored in time and with rows shuffled.
+// How low, how fast and with how much memory does the planner plan? Each instance as it is, mirrored in time, with rows
+// shuffled and ids permuted, and, where a capacity is given, with one granule less.
 //
-//   plan [--capacity BYTES] [--naive] FILE.csv | perfect:N | random:N | frame:N | training:N ...
+//   plan [--capacity BYTES] [--effort exact] [--time SECONDS] [--naive] [--peer COMMAND] INSTANCE...
+//     INSTANCE  FILE.csv | perfect:N | infeasible:N | random:N | frame:N | training:N
+//     COMMAND   as in "minimalloc --capacity={capacity} --input={in} --output={out}"
 //
-// Times are the median of five solves on the calling thread and include everything but reading the file. What it does
-// not show: other machines, and instances unlike these. Node counts do not depend on the machine.
+// Times are the median of five solves on the calling thread and include everything but reading the file; memory is the
+// most that operator new had handed out at once beside the problem. What it does not show: other machines, and
+// instances unlike these. Node counts do not depend on the machine.
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <optional>
+#include <numeric>
 #include <string>
 
 #include <ashlar/plan/csv.hpp>
@@ -21,6 +26,8 @@
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/validate.hpp>
 
+#include "memory.hpp"
+#include "peer.hpp"
 #include "reference.hpp"
 
 namespace {
@@ -30,11 +37,13 @@ namespace plan = ashlar::plan;
 struct measured {
   plan::layout layout;
   double milliseconds = 0;
+  std::size_t bytes = 0;
 };
 
 measured measure(const plan::problem& p, const plan::options& wanted) {
   std::array<double, 5> times{};
   measured m;
+  const std::size_t before = ashlar::bench::heap.peak = ashlar::bench::heap.now;
   for (double& t : times) {
     const auto start = std::chrono::steady_clock::now();
     m.layout = plan::solve(p, wanted);
@@ -44,6 +53,7 @@ measured measure(const plan::problem& p, const plan::options& wanted) {
   }
   std::sort(times.begin(), times.end());
   m.milliseconds = times[2];
+  m.bytes = ashlar::bench::heap.peak - before;
   return m;
 }
 
@@ -60,11 +70,25 @@ plan::problem shuffled(plan::problem p) {
   return p;
 }
 
+plan::problem renamed(plan::problem p) {
+  plan::splitmix random(2);
+  for (std::size_t i = p.buffers.size(); i > 1; --i) std::swap(p.buffers[i - 1].id, p.buffers[random.index(i)].id);
+  return p;
+}
+
+/// What divides all sizes.
+std::uint64_t granule(const plan::problem& p) {
+  std::uint64_t divisor = 0;
+  for (const plan::buffer& b : p.buffers) divisor = std::gcd(divisor, b.size);
+  return std::max<std::uint64_t>(1, divisor);
+}
+
 plan::problem load(const std::string& name) {
   const std::size_t colon = name.find(':');
   const std::string kind = name.substr(0, colon);
   const std::size_t count = colon == name.npos ? 0 : std::strtoull(name.c_str() + colon + 1, nullptr, 10);
   if (kind == "perfect") return plan::generate_perfect(count, 1024, count, 1024, 1);
+  if (kind == "infeasible") return plan::generate_nearly_infeasible(count, 1024, count, 1024, 1);
   if (kind == "random") return plan::generate_random(count, 1);
   if (kind == "frame") return plan::generate_frame(count, 1);
   if (kind == "training") return plan::generate_training(count, 1);
@@ -82,9 +106,10 @@ double ratio(std::uint64_t height, std::uint64_t bound) {
 double print(const char* variant, const plan::problem& p, const plan::options& wanted) {
   const measured m = measure(p, wanted);
   const plan::layout& l = m.layout;
-  std::printf("  %-9s %-10s %14llu %9.5f %10.1f ms %8llu nodes%s\n", variant, std::string(name_of(l.status)).c_str(),
-              static_cast<unsigned long long>(l.height), ratio(l.height, l.lower_bound), m.milliseconds,
-              static_cast<unsigned long long>(l.stats.nodes), plan::validate(p, l) ? "  INVALID" : "");
+  std::printf("  %-9s %-10s %14llu %9.5f %10.1f ms %8llu nodes %8.1f KiB%s\n", variant,
+              std::string(name_of(l.status)).c_str(), static_cast<unsigned long long>(l.height),
+              ratio(l.height, l.lower_bound), m.milliseconds, static_cast<unsigned long long>(l.stats.nodes),
+              static_cast<double>(m.bytes) / 1024, plan::validate(p, l) ? "  INVALID" : "");
   std::fflush(stdout);
   return m.milliseconds;
 }
@@ -103,26 +128,52 @@ void print_naive(const plan::problem& p, std::uint64_t bound) {
   line("longest, tightest", true, fit::tightest);
 }
 
+void print_peer(const std::string& command, const plan::problem& p, std::uint64_t capacity, std::uint64_t bound) {
+  const ashlar::bench::peer_result r = ashlar::bench::run_peer(command, p, capacity);
+  std::printf("  %-20s %14llu %9.5f %10.1f ms %s\n", "peer", static_cast<unsigned long long>(r.height),
+              ratio(r.height, bound), r.milliseconds, r.fault.c_str());
+}
+
+struct request {
+  plan::options wanted;
+  bool naive = false;
+  std::string peer;
+  std::array<double, 4> sums{};
+};
+
+void run(const std::string& name, request& r) {
+  const plan::problem p = load(name);
+  std::printf("%s: %zu buffers\n", name.c_str(), p.buffers.size());
+  r.sums[0] += print("as it is", p, r.wanted);
+  r.sums[1] += print("mirrored", mirrored(p), r.wanted);
+  r.sums[2] += print("shuffled", shuffled(p), r.wanted);
+  r.sums[3] += print("renamed", renamed(p), r.wanted);
+  const std::uint64_t bound = load_bound_of(plan::make_model(plan::make_shapes(p))).height;
+  if (r.wanted.capacity) {
+    plan::options tighter = r.wanted;
+    tighter.capacity = *tighter.capacity - std::min(*tighter.capacity, granule(p));
+    print("tighter", p, tighter);
+  }
+  if (r.naive) print_naive(p, bound);
+  if (!r.peer.empty()) print_peer(r.peer, p, r.wanted.capacity.value_or(bound), bound);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  plan::options wanted;
-  bool naive = false;
-  std::array<double, 3> sums{};
+  request r;
   for (int a = 1; a < argc; ++a) {
     const std::string word = argv[a];
-    if (word == "--naive") {
-      naive = true;
-    } else if (word == "--capacity" && a + 1 < argc) {
-      wanted.capacity = std::strtoull(argv[++a], nullptr, 10);
-    } else {
-      const plan::problem p = load(word);
-      std::printf("%s: %zu buffers\n", word.c_str(), p.buffers.size());
-      sums[0] += print("as it is", p, wanted);
-      sums[1] += print("mirrored", mirrored(p), wanted);
-      sums[2] += print("shuffled", shuffled(p), wanted);
-      if (naive) print_naive(p, load_bound_of(plan::make_model(plan::make_shapes(p))).height);
-    }
+    const bool more = a + 1 < argc;
+    if (word == "--naive") r.naive = true;
+    else if (word == "--capacity" && more) r.wanted.capacity = std::strtoull(argv[++a], nullptr, 10);
+    else if (word == "--effort" && more)
+      r.wanted.effort = argv[++a][0] == 'e' ? plan::effort::exact : plan::effort::fast;
+    else if (word == "--time" && more)
+      r.wanted.time = std::chrono::milliseconds(std::llround(1e3 * std::atof(argv[++a])));
+    else if (word == "--peer" && more) r.peer = argv[++a];
+    else run(word, r);
   }
-  std::printf("sum of medians: %.1f ms, mirrored %.1f ms, shuffled %.1f ms\n", sums[0], sums[1], sums[2]);
+  std::printf("sum of medians: %.1f ms, mirrored %.1f ms, shuffled %.1f ms, renamed %.1f ms\n", r.sums[0], r.sums[1],
+              r.sums[2], r.sums[3]);
 }

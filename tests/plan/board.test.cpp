@@ -9,13 +9,13 @@ namespace {
 namespace plan = ashlar::plan;
 using plan::buffer;
 
-plan::model three() {
+plan::model three_on_board() {
   return plan::make_model(plan::make_shapes(
       {.buffers = {buffer::half_open(0, 10, 0, 3), buffer::half_open(1, 6, 2, 5), buffer::half_open(2, 8, 4, 6)}}));
 }
 
 TEST(board, raises_what_overlaps_and_takes_it_back) {
-  plan::valley::board b(plan::valley::make_board_shape(three()), 24);
+  plan::valley::board b(plan::valley::make_board_shape(three_on_board()), 24);
   ASSERT_TRUE(b.reset());
   const std::size_t mark = b.mark();
   ASSERT_TRUE(b.place(0));
@@ -28,7 +28,7 @@ TEST(board, raises_what_overlaps_and_takes_it_back) {
 }
 
 TEST(board, sees_at_once_that_a_load_does_not_fit) {
-  plan::valley::board b(plan::valley::make_board_shape(three()), 14);
+  plan::valley::board b(plan::valley::make_board_shape(three_on_board()), 14);
   EXPECT_FALSE(b.reset());
 }
 

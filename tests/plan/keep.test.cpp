@@ -12,13 +12,13 @@ namespace {
 namespace plan = ashlar::plan;
 using plan::buffer;
 
-plan::model three() {
+plan::model three_for_keep() {
   return plan::make_model(plan::make_shapes(
       {.buffers = {buffer::half_open(0, 10, 0, 3), buffer::half_open(1, 6, 2, 5), buffer::half_open(2, 8, 4, 6)}}));
 }
 
 TEST(keep, keeps_wishes_that_fit_and_moves_the_others) {
-  const plan::placement kept = plan::keep_offsets(three(), {6, 0, 3}, 16);
+  const plan::placement kept = plan::keep_offsets(three_for_keep(), {6, 0, 3}, 16);
   EXPECT_EQ(kept.offsets, (std::vector<std::uint64_t>{6, 16, 3}));
 }
 

@@ -9,13 +9,13 @@ namespace {
 namespace plan = ashlar::plan;
 using plan::buffer;
 
-plan::model three() {
+plan::model three_modelled() {
   return plan::make_model(plan::make_shapes(
       {.buffers = {buffer::half_open(0, 10, 0, 3), buffer::half_open(1, 6, 2, 5), buffer::half_open(2, 8, 4, 6)}}));
 }
 
 TEST(model, has_a_section_for_each_maximal_set_of_items_live_together) {
-  const plan::model m = three();
+  const plan::model m = three_modelled();
   EXPECT_EQ(m.sections, 2u);
   EXPECT_EQ(m.begin(1)->first, 0u);
   EXPECT_EQ(m.begin(1)->last, 2u);

@@ -51,15 +51,21 @@ inline bool collide(const plan::problem& p, plan::position a, plan::position b, 
 
 /// Places buffers in every order of ascending offsets, each as low as it goes: an optimal layout in which none can be
 /// lowered that way is among them.
-/// Problems without pins and aliases, whose gap windows start at zero, only.
+/// Problems without aliases, whose gap windows start at zero and whose pins do not collide, only.
 class exhaustive {
 public:
   explicit exhaustive(const plan::problem& p) : p_(p), offsets_(p.buffers.size()), placed_(p.buffers.size()) {
     for (const plan::buffer& b : p.buffers) best_ += b.size + b.alignment;
+    for (const plan::pin& q : p.pins) {
+      offsets_[q.buffer] = q.offset;
+      placed_[q.buffer] = true;
+      pinned_ = std::max(pinned_, q.offset + p.buffers[q.buffer].size);
+    }
+    best_ += pinned_;
   }
 
   std::uint64_t optimum() {
-    descend(0, 0, 0);
+    descend(p_.pins.size(), pinned_, 0);
     return best_;
   }
 
@@ -99,6 +105,49 @@ private:
   std::vector<std::uint64_t> offsets_;
   std::vector<bool> placed_;
   std::uint64_t best_ = 1;
+  std::uint64_t pinned_ = 0;
+};
+
+/// Every buffer at every offset in every pool: whether any of that is a layout. For very small problems without
+/// aliases; without pools, `capacity` is that of the only one.
+class every_placement {
+public:
+  every_placement(const plan::problem& p, std::uint64_t capacity) : p_(p), pools_(p.pools) {
+    if (pools_.empty()) pools_.push_back({capacity});
+  }
+
+  bool any() {
+    if (placed_.size() == p_.buffers.size()) return true;
+    const auto i = static_cast<plan::position>(placed_.size());
+    for (std::uint32_t pool = 0; pool < pools_.size(); ++pool)
+      for (std::uint64_t at = 0; at + p_.buffers[i].size <= pools_[pool].capacity; at += p_.buffers[i].alignment) {
+        if (!allowed(i, pool, at)) continue;
+        placed_.push_back({pool, at});
+        if (any()) return true;
+        placed_.pop_back();
+      }
+    return false;
+  }
+
+private:
+  struct place {
+    std::uint32_t pool;
+    std::uint64_t at;
+  };
+
+  bool allowed(plan::position i, std::uint32_t pool, std::uint64_t at) const {
+    for (const plan::pin& q : p_.pins)
+      if (q.buffer == i && q.offset != at) return false;
+    for (const plan::allowance& a : p_.allowances)
+      if (a.buffer == i && (a.pools >> pool & 1) == 0) return false;
+    for (plan::position j = 0; j < i; ++j)
+      if (placed_[j].pool == pool && collide(p_, i, j, at, placed_[j].at)) return false;
+    return true;
+  }
+
+  const plan::problem& p_;
+  std::vector<plan::pool> pools_;
+  std::vector<place> placed_;
 };
 
 /// The plainest validator there is: every pair.
@@ -106,6 +155,8 @@ inline bool valid(const plan::problem& p, const plan::layout& l) {
   if (l.offsets.size() != p.buffers.size()) return false;
   for (plan::position i = 0; i < p.buffers.size(); ++i) {
     if (l.offsets[i] % p.buffers[i].alignment != 0 || l.offsets[i] + p.buffers[i].size > l.height) return false;
+    for (const plan::pin& q : p.pins)
+      if (l.offsets[q.buffer] != q.offset) return false;
     for (plan::position j = 0; j < i; ++j)
       if (collide(p, i, j, l.offsets[i], l.offsets[j])) return false;
   }

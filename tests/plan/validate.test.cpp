@@ -22,7 +22,7 @@ plan::layout at(std::vector<std::uint64_t> offsets, std::uint64_t height) {
   return l;
 }
 
-plan::problem three() {
+plan::problem three_for_validate() {
   return {
       .buffers = {buffer::half_open(0, 10, 0, 3), buffer::half_open(1, 10, 2, 4, 2), buffer::half_open(2, 10, 4, 5)}};
 }
@@ -37,7 +37,7 @@ void expect_breach(const plan::problem& p, const plan::layout& l, breach rule, p
 }
 
 TEST(validate, names_the_rule_and_the_buffers) {
-  plan::problem p = three();
+  plan::problem p = three_for_validate();
   EXPECT_FALSE(plan::validate(p, at({0, 10, 0}, 20)));
   expect_breach(p, at({0, 10}, 20), breach::missing_offset, 0, 0);
   expect_breach(p, at({0, 11, 0}, 21), breach::misaligned, 1, 1);
@@ -49,7 +49,7 @@ TEST(validate, names_the_rule_and_the_buffers) {
 }
 
 TEST(validate, checks_pairs) {
-  plan::problem p = three();
+  plan::problem p = three_for_validate();
   p.aliases.push_back({0, 2});
   expect_breach(p, at({0, 10, 2}, 20), breach::alias_split, 0, 2);
   expect_breach(p, at({0, 8, 0}, 20), breach::overlap, 0, 1);
@@ -60,7 +60,7 @@ TEST(validate, checks_pairs) {
 }
 
 TEST(validate, checks_pools) {
-  plan::problem p = three();
+  plan::problem p = three_for_validate();
   p.pools = {{10}, {10}};
   plan::layout l = at({0, 0, 0}, 10);
   expect_breach(p, l, breach::missing_offset, 0, 0);

@@ -19,6 +19,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <ashlar/base/config.hpp>
@@ -52,10 +53,21 @@ public:
   [[nodiscard]] std::uint64_t hash(std::uint32_t f) const noexcept { return hashes_[f]; }
   [[nodiscard]] std::uint32_t weight(std::uint32_t t) const noexcept { return weights_[t]; }
 
+  /// Returns: how many members of sections inferences have looked at since the last call.
+  [[nodiscard]] std::uint64_t take_work() noexcept { return std::exchange(work_, 0); }
+
   /// Returns: what may still be wasted in a section.
   [[nodiscard]] units slack(std::uint32_t t) const noexcept {
     const section_state& s = sections_[t];
-    return capacity_ - s.load - s.low - pinned_above(t, s.low);
+    return capacity_ - s.load - s.low - pinned_between(t, s.low, capacity_);
+  }
+
+  /// Returns: the units of `[low, high)` that something pinned takes in a section.
+  [[nodiscard]] units pinned_between(std::uint32_t t, units low, units high) const noexcept {
+    units sum = 0;
+    for (const offset_range* p = shape_.pinned.begin(t); p != shape_.pinned.end(t); ++p)
+      sum += std::max<units>(0, std::min(p->end, high) - std::max(p->begin, low));
+    return sum;
   }
 
   /// Effects: everything unplaced, floors at zero, then inferences. Weights of sections are kept.
@@ -86,6 +98,9 @@ private:
     std::uint64_t third;  // floor: the old hash; section: the old number of candidates
   };
 
+  // How far inferences go: with patience at an end they only look whether the section can still be filled.
+  enum class effort : std::uint8_t { full, sums, none };
+
   [[nodiscard]] static std::uint64_t mix(std::uint64_t x) noexcept {
     x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
     x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
@@ -96,19 +111,12 @@ private:
     return floor >= far ? 0 : mix(mix(f) + static_cast<std::uint64_t>(floor));
   }
 
-  [[nodiscard]] units pinned_above(std::uint32_t t, units low) const noexcept {
-    units sum = 0;
-    for (const offset_range* p = shape_.pinned.begin(t); p != shape_.pinned.end(t); ++p)
-      sum += std::max<units>(0, std::min(p->end, capacity_) - std::max(p->begin, low));
-    return sum;
-  }
-
   void count(std::uint32_t f, int sign) noexcept;
   void set_floor(std::uint32_t f, units to);
   [[nodiscard]] bool raise(std::uint32_t f, units to);
   void touch(std::uint32_t t);
   [[nodiscard]] bool infer();
-  [[nodiscard]] bool infer(std::uint32_t t, bool raising);
+  [[nodiscard]] bool infer(std::uint32_t t, effort e);
   void sort_by_floor(std::uint32_t t) noexcept;
   [[nodiscard]] units summarize(std::uint32_t t);
   [[nodiscard]] bool raise_by_sums(std::uint32_t t);
@@ -130,17 +138,16 @@ private:
   std::vector<std::uint32_t> touched_;
   std::vector<bool> is_touched_;
   std::vector<units> lifted_;  // scratch of raise_by_sums
+  std::uint64_t work_ = 0;
 };
 
 inline board::board(const board_shape& shape, std::uint64_t capacity)
     : shape_(shape), capacity_((static_cast<units>(capacity) + shape.unit - 1) / shape.unit),
       floors_(shape.figures.size()), offsets_(shape.figures.size()), hashes_(shape.figures.size()),
       sections_(shape.sections), weights_(shape.sections, 1), is_touched_(shape.sections) {
-  // Only the padding of the highest figure may stick out of the capacity.
-  for (const figure& f : shape.figures) {
-    const units room = static_cast<units>(capacity) - (f.height * shape.unit - f.padding);
-    ceilings_.push_back(room < 0 ? -1 : room / shape.unit);
-  }
+  // In bytes: only what rounding adds to the highest figure may stick out of the capacity.
+  for (const figure& f : shape.figures)
+    ceilings_.push_back(f.bytes > capacity ? -1 : static_cast<units>(capacity - f.bytes) / shape.unit);
 }
 
 inline bool board::reset() {
@@ -255,13 +262,14 @@ inline bool board::infer() {
   for (std::size_t k = 0; k < touched_.size(); ++k) {
     const std::uint32_t t = touched_[k];
     is_touched_[t] = false;
-    if (!infer(t, k < patience)) return fail(t);
+    work_ += sections_[t].live + std::uint64_t{1};
+    if (!infer(t, k < patience ? effort::full : k < 64 * patience ? effort::sums : effort::none)) return fail(t);
   }
   touched_.clear();
   return true;
 }
 
-inline bool board::infer(std::uint32_t t, bool raising) {
+inline bool board::infer(std::uint32_t t, effort e) {
   sort_by_floor(t);
   if (summarize(t) > capacity_) return false;
   if (sections_[t].live == 0) return true;
@@ -270,8 +278,8 @@ inline bool board::infer(std::uint32_t t, bool raising) {
   if (!shape_.pinned.empty(t)) return true;
   const member& highest = shape_.members.begin(t)[sections_[t].live - 1];
   if (floors_[highest.item] <= sections_[t].low + waste) return true;  // mere waste can hold up each of them
-  if (waste <= widest_slack && capacity_ < reachable::limit) return raise_by_sums(t);
-  return !raising || raise_by_slack(t, waste);
+  if (waste <= widest_slack && capacity_ < reachable::limit) return e == effort::none || raise_by_sums(t);
+  return e != effort::full || raise_by_slack(t, waste);
 }
 
 /// The members of a section are kept in the order of their floors; placed ones come last. Mostly sorted already.
@@ -284,6 +292,7 @@ inline void board::sort_by_floor(std::uint32_t t) noexcept {
     member* to = m;
     for (; to != first && floors_[(to - 1)->item] > floor; --to) *to = *(to - 1);
     *to = moving;
+    work_ += static_cast<std::uint64_t>(m - to);
   }
 }
 

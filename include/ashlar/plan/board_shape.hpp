@@ -42,9 +42,9 @@ struct member {
 
 /// One unpinned item. Its strips are `board_shape::strips[first .. last)`.
 struct figure {
-  units height = 0;   ///< The greatest height of its strips.
-  units padding = 0;  ///< Part of the height that is only rounding.
+  units height = 0;  ///< The greatest height of its strips.
   units alignment = 1;
+  std::uint64_t bytes = 0;  ///< Its size: the layout must be high enough for it, though its strips may be lower.
   std::uint32_t first = 0;
   std::uint32_t last = 0;
   std::uint32_t origin = 0;  ///< Its item in the model.
@@ -103,6 +103,7 @@ namespace detail {
   for (const piece& p : m.pieces) divisor = std::gcd(divisor, p.high);
   for (const item& i : m.items) {
     if (i.pin != unpinned) divisor = std::gcd(divisor, i.pin);
+    divisor = std::gcd(divisor, i.size);
     most = std::max(most, i.alignment);
     least = std::min(least, i.alignment);
   }
@@ -158,7 +159,7 @@ private:
     }
     f.last = static_cast<std::uint32_t>(out_.strips.size());
     f.height = scaled(highest);
-    f.padding = f.height * out_.unit - static_cast<units>(highest);
+    f.bytes = m_.items[i].size;
     out_.contiguous = out_.contiguous && f.last == f.first + 1;
     out_.figures.push_back(f);
   }
@@ -172,8 +173,7 @@ private:
     const auto same = [](const strip& x, const strip& y) {
       return x.first == y.first && x.last == y.last && x.height == y.height;
     };
-    return out_.figures[a].alignment == out_.figures[b].alignment &&
-           out_.figures[a].padding == out_.figures[b].padding &&
+    return out_.figures[a].alignment == out_.figures[b].alignment && out_.figures[a].bytes == out_.figures[b].bytes &&
            std::equal(out_.begin(a), out_.end(a), out_.begin(b), out_.end(b), same);
   }
 

@@ -20,10 +20,12 @@ public:
                   const std::atomic<bool>* stop = nullptr) noexcept
       : nodes_(nodes), until_(until), stop_(stop) {}
 
-  /// Effects: counts one node. Returns: whether it may be expanded.
-  [[nodiscard]] bool spend() noexcept {
+  /// Effects: counts one node, or several if it was dear. Returns: whether it may be expanded.
+  [[nodiscard]] bool spend(std::uint64_t count = 1) noexcept {
     if (spent_ >= nodes_) return false;
-    if ((++spent_ & 63) == 0) look();
+    const std::uint64_t before = spent_;
+    spent_ += std::min(count, nodes_ - spent_);
+    if (before / 64 != spent_ / 64) look();
     return !over_;
   }
 

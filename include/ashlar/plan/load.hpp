@@ -65,12 +65,15 @@ namespace detail {
 
 }  // namespace detail
 
-/// Returns: the load bound, with padding where all alignments have a power of two in common.
+/// Returns: the load bound, with padding where all alignments have a power of two in common. No less than the size of
+/// any item, though windows may hide part of it in every section.
 [[nodiscard]] inline load_bound load_bound_of(const model& m) {
   load_bound best;
   const std::vector<std::uint64_t> load = section_loads(m);
   for (std::uint32_t s = 0; s < m.sections; ++s)
     if (load[s] > best.height) best = {load[s], s};
+  for (std::size_t i = 0; i < m.items.size(); ++i)
+    if (m.items[i].size > best.height) best = {m.items[i].size, m.begin(i) == m.end(i) ? 0 : m.begin(i)->first};
   const std::uint64_t unit = detail::common_alignment(m);
   if (unit == 1 || !detail::starts_at_offset(m)) return best;
   const load_bound padded = detail::padded_load(m, unit);

@@ -15,7 +15,7 @@ namespace ashlar::inline ASHLAR_ABI::plan {
 
 /// How hard to try when no budget is given.
 enum class effort {
-  fast,      ///< Greedy placement in a few orders.
+  fast,      ///< Greedy placement in a few orders, two for thousands of buffers.
   balanced,  ///< Then a bounded exact search.
   exact      ///< Then an exact search without end: give it a budget, or a stop flag.
 };

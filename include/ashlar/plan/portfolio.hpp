@@ -56,13 +56,15 @@ inline void keep_better(placement& best, placement&& other) {
 }  // namespace detail
 
 /// Returns: the lowest placement of some orders, the first that is no higher than `target`.
-/// At least one order is tried; after that the budget is looked at before each.
+/// At least one order is tried; after that the budget is looked at before each. `hasty` tries two.
 [[nodiscard]] inline placement best_of_orders(const model& m, std::uint64_t target, std::uint64_t seed,
-                                              budget& allowance) {
+                                              budget& allowance, bool hasty = false) {
   placement best;
+  std::size_t tried = 0;
   for (const order o : all_orders) {
     if (!best.offsets.empty() && (best.height <= target || allowance.exhausted())) return best;
     detail::keep_better(best, place_in_order(m, sorted_by(m, o)));
+    if (hasty && ++tried == 2) return best;
   }
   if (seed != 0 && best.height > target && !allowance.exhausted())
     detail::keep_better(best, place_in_order(m, detail::shuffled_order(m, seed)));

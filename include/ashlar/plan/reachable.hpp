@@ -20,7 +20,7 @@ public:
   static constexpr units limit = 4096;
 
   /// Expects: `capacity < limit`, `low + slack <= capacity`.
-  reachable(units capacity, units low, units slack) noexcept : words_(word_of(capacity) + 1) {
+  reachable(units capacity, units low, units slack) noexcept : words_(word_of(capacity) + 1), highest_(low + slack) {
     std::fill(bits_.begin() + static_cast<std::ptrdiff_t>(word_of(low)),
               bits_.begin() + static_cast<std::ptrdiff_t>(words_), 0);
     for (units p = low; p <= low + slack; ++p) bits_[word_of(p)] |= std::uint64_t{1} << (p & 63);
@@ -33,7 +33,8 @@ public:
   void stack(units floor, units height) noexcept {
     const std::size_t from = word_of(floor);
     const auto skip = static_cast<std::size_t>(height >> 6);
-    if (from + skip >= words_) return;
+    if (floor > highest_ || from + skip >= words_) return;
+    highest_ += height;
     const std::uint64_t kept = bits_[from];
     bits_[from] &= ~std::uint64_t{0} << (floor & 63);
     const std::uint64_t above = bits_[from];
@@ -59,7 +60,7 @@ private:
   /// From the top down, so that every word is read before it changes; the lowest word is left to the caller.
   void add_shifted(std::size_t from, std::size_t skip, unsigned shift) noexcept {
     const std::size_t lowest = from + std::max<std::size_t>(skip, 1);
-    for (std::size_t w = words_; w-- > lowest;) {
+    for (std::size_t w = std::min(words_, word_of(highest_) + 1); w-- > lowest;) {
       std::uint64_t sum = bits_[w - skip] << shift;
       // Two shifts, since one by 64 is undefined.
       if (w - skip > from) sum |= (bits_[w - skip - 1] >> 1) >> (63 - shift);
@@ -68,6 +69,7 @@ private:
   }
 
   std::size_t words_;
+  units highest_;  // nothing above is reachable; it may lie above the capacity
   std::array<std::uint64_t, static_cast<std::size_t>(limit) / 64 + 1>
       bits_;  // only those from the word of `low` on have a value
 };

@@ -19,6 +19,7 @@
 #include <ashlar/plan/load.hpp>
 #include <ashlar/plan/model.hpp>
 #include <ashlar/plan/options.hpp>
+#include <ashlar/plan/pool_search.hpp>
 #include <ashlar/plan/pools.hpp>
 #include <ashlar/plan/problem.hpp>
 #include <ashlar/plan/shape.hpp>
@@ -77,11 +78,12 @@ private:
   void plan_one_space() {
     space_planner space(shapes_, everything(), wanted_, allowance_, result_.stats);
     const space_result r = space.run(offsets_);
+    placed_ = r.placed;
     result_.status = r.status;
     result_.proof = r.proof;
     result_.lower_bound = r.bound;
     witness(space.whole());
-    if (wanted_.previous != nullptr && r.proof != proof::pins) stay_close(space.whole(), r.height);
+    if (wanted_.previous != nullptr && r.placed) stay_close(space.whole(), r.height);
   }
 
   void plan_pools() {
@@ -98,7 +100,9 @@ private:
       result_.proof = proof::load;
       return;
     }
-    if (wanted_.effort != effort::fast) tighten_pools();
+    if (wanted_.effort == effort::fast) return;
+    tighten_pools();
+    if (result_.status == status::unknown && pool_search::accepts(whole)) search_pools(whole);
   }
 
   /// The assignment is kept; each pool that is overfull is searched exactly.
@@ -111,9 +115,15 @@ private:
       options wanted = wanted_;
       wanted.capacity = problem_.pools[p].capacity;
       const space_result r = space_planner(shapes_, chosen, wanted, allowance_, result_.stats).run(offsets_);
-      all = all && r.proof != proof::pins && r.height <= *wanted.capacity;
+      all = all && r.placed && r.height <= *wanted.capacity;
     }
     if (all) result_.status = status::feasible;
+  }
+
+  void search_pools(const model& whole) {
+    pool_search search(whole, shapes_, problem_.pools, wanted_, allowance_, result_.stats);
+    result_.status = search.run(offsets_, pool_of_);
+    if (result_.status == status::infeasible) result_.proof = proof::exhaustion;
   }
 
   void witness(const model& m) {
@@ -141,7 +151,7 @@ private:
 
   void finish() {
     // Colliding pins, or pools that nothing was found to fit: there is nothing valid to show.
-    if (result_.proof == proof::pins && result_.status == status::infeasible) return;
+    if (!placed_) return;
     if (!problem_.pools.empty() && result_.status != status::feasible) return;
     result_.offsets.resize(problem_.buffers.size());
     if (!problem_.pools.empty()) result_.pools.resize(problem_.buffers.size());
@@ -160,6 +170,7 @@ private:
   std::vector<std::uint64_t> offsets_;  // by shape
   std::vector<std::uint32_t> pool_of_;  // by shape
   layout result_;
+  bool placed_ = true;
 };
 
 }  // namespace detail

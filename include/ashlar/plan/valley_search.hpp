@@ -43,6 +43,9 @@ class search {
 public:
   search(const board_shape& shape, std::uint64_t capacity, budget& allowance)
       : board_(shape, capacity), allowance_(allowance) {
+    std::uint64_t memberships = 0;
+    for (const strip& s : shape.strips) memberships += s.last - s.first;
+    work_per_node_ = 16 * (memberships + 64);
     for (const ranking r : {ranking::life, ranking::breadth, ranking::breadth_life, ranking::height})
       ranks_.push_back(ranks_by(shape, r));
   }
@@ -102,6 +105,7 @@ private:
   std::vector<std::uint32_t> candidates_;  // a stack: each level of the search owns the end of it
   std::uint64_t nodes_left_ = 0;
   std::uint64_t hits_ = 0;
+  std::uint64_t work_per_node_ = 1;  // inferences that look at more count as further nodes
   std::uint32_t depth_ = 0;
   bool given_up_ = false;
 };
@@ -112,7 +116,7 @@ inline verdict search::run() {
     for (std::size_t r = 0; r < ranks_.size(); ++r)
       for (const rule choice : {rule::contested, rule::leading}) {
         const verdict v = attempt(choice, r, nodes);
-        if (v != verdict::undecided || allowance_.exhausted() || depth_ != 0) return v;
+        if (v != verdict::undecided || allowance_.exhausted()) return v;
       }
 }
 
@@ -142,11 +146,12 @@ inline bool search::solve(extent e) {
 }
 
 inline bool search::solve_connected(extent e) {
-  if (nodes_left_ == 0 || depth_ == deepest || !allowance_.spend()) {
+  const std::uint64_t price = 1 + board_.take_work() / work_per_node_;
+  if (nodes_left_ == 0 || depth_ == deepest || !allowance_.spend(price)) {
     given_up_ = true;
     return false;
   }
-  --nodes_left_;
+  nodes_left_ -= std::min(price, nodes_left_);
   const std::uint64_t hash = make_key(e);
   if (key_.empty()) return true;
   if (failed_.contains(hash, key_)) {
@@ -193,14 +198,14 @@ inline bool search::try_candidates(extent e, std::uint32_t, std::size_t first, s
   return false;
 }
 
-/// Nothing lies at the lowest floor of the section. Hopeless if the hole is wider than the slack; and if a candidate
+/// Nothing lies at the lowest floor of the section. Hopeless if it wastes more than the slack; and if a candidate
 /// fits the hole and would touch nothing outside, then placing it there, which has been tried, was as good.
 inline bool search::try_hole(extent e, std::uint32_t section, std::size_t first, std::size_t last) {
   const units slack = board_.slack(section);
   if (slack <= 0) return false;
   const units low = board_.section(section).low;
   const units to = next_support(section);
-  if (to > low + slack) return false;
+  if (to >= far || to - low - board_.pinned_between(section, low, to) > slack) return false;
   for (std::size_t k = first; k < last; ++k) {
     const std::uint32_t f = candidates_[k];
     const units top = low + board_.shape().figures[f].height;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <ashlar/base/config.hpp>
@@ -66,6 +67,17 @@ private:
   return best;
 }
 
+/// The sections from the first to the last of the item, and so many more on either side.
+[[nodiscard]] inline std::pair<std::uint32_t, std::uint32_t> around(const model& m, std::uint32_t i,
+                                                                    std::uint32_t margin) noexcept {
+  std::uint32_t first = m.sections, last = 0;
+  for (const piece* p = m.begin(i); p != m.end(i); ++p) {
+    first = std::min(first, p->first);
+    last = std::max(last, p->last);
+  }
+  return {first - std::min(first, margin), last + std::min(m.sections - last, margin)};
+}
+
 [[nodiscard]] inline std::uint64_t height_of(const model& m, const placement& now) noexcept {
   std::uint64_t height = 0;
   for (std::size_t i = 0; i < m.items.size(); ++i) height = std::max(height, now.offsets[i] + m.items[i].size);
@@ -79,13 +91,13 @@ private:
 inline void lower_peaks(const model& m, placement& now, std::uint64_t goal, budget& allowance, statistics& stats) {
   constexpr std::size_t most_free = 1500;
   constexpr std::uint64_t nodes = 4000;
+  constexpr std::size_t items_per_node = 4096;  // looking through the items costs time as well
   std::uint32_t margin = 1;
   while (now.height > goal && !allowance.exhausted()) {
     const std::uint32_t peak = detail::highest_item(m, now);
     if (m.items[peak].pin != unpinned) return;
-    const piece& p = *m.begin(peak);
-    const std::uint32_t first = p.first - std::min(p.first, margin);
-    const std::uint32_t last = p.last + std::min(m.sections - p.last, margin);
+    if (!allowance.spend(1 + m.items.size() / items_per_node)) return;
+    const auto [first, last] = detail::around(m, peak, margin);
     const detail::window part(m, now, first, last);
     if (part.free_items() > most_free) return;
     ++stats.windows;

@@ -7,11 +7,12 @@
 //   +-------+------------+---+---------------+
 //
 // With checking on and the lives given, the arena follows the clock of the plan: `get` of a buffer that is not live is
-// misuse, and memory tools are told which bytes belong to nobody.
+// misuse, what dies is overwritten, and memory tools are told which bytes belong to nobody.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include <ashlar/base/bits.hpp>
@@ -19,13 +20,15 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
+#include <ashlar/base/resource.hpp>
 #include <ashlar/plan/buffer.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// Hands out addresses, owns nothing. `Layout` has `offsets`, indexed by the position of the buffer in the problem, and
-/// `height`: `plan::layout` and `plan::static_layout` do. The layout must outlive the arena.
-/// Thread safety: `get` may be called by many threads at once, `advance` by one, with nothing else.
+/// Hands out addresses in memory that it is given, or that it takes from a resource as one block. `Layout` has
+/// `offsets`, indexed by the position of the buffer in the problem, and `height`: `plan::layout`, `plan::static_layout`
+/// and the tables that `ashlar plan --header` writes do. The layout must outlive the arena. Thread safety: `get` may be
+/// called by many threads at once, `advance` by one, with nothing else.
 template <class Layout>
 class static_arena {
 public:
@@ -36,19 +39,34 @@ public:
     static_cast<void>(bytes);
   }
 
+  /// The same for any buffer.
+  static_arena(std::span<std::byte> buffer, const Layout& layout) noexcept
+      : static_arena(buffer.data(), buffer.size(), layout) {}
+
   /// The same, and `get` checks lives where checking is on. Expects: `lives` are the buffers of the planned problem.
   static_arena(void* base, std::size_t bytes, const Layout& layout, std::span<const plan::buffer> lives) noexcept
       : static_arena(base, bytes, layout) {
-    ASHLAR_EXPECTS(lives.size() == layout.offsets.size(), "gave a static_arena the lives of another problem");
-    for (const plan::buffer& b : lives)
-      ASHLAR_EXPECTS(is_aligned(base, static_cast<std::size_t>(b.alignment)), "misaligned the base of a static_arena");
-    if constexpr (checking_level >= checking::checked) lives_ = lives;
+    follow(lives);
+  }
+
+  /// Effects: takes one block of `upstream`, which the destructor gives back; with lives also checks as above.
+  /// Throws: `std::bad_alloc`. Expects: `upstream` outlives the arena; `alignment` is the greatest planned with.
+  template <resource Upstream>
+  static_arena(Upstream& upstream, const Layout& layout, std::size_t alignment = alignof(std::max_align_t),
+               std::span<const plan::buffer> lives = {})
+      : base_(static_cast<std::byte*>(upstream.allocate(static_cast<std::size_t>(layout.height), alignment))),
+        layout_(&layout), upstream_(&upstream), alignment_(alignment),
+        give_back_([](void* to, void* p, std::size_t bytes, std::size_t aligned) noexcept {
+          static_cast<Upstream*>(to)->deallocate(p, bytes, aligned);
+        }) {
+    if (!lives.empty()) follow(lives);
   }
 
   static_arena(const static_arena&) = delete;
   static_arena& operator=(const static_arena&) = delete;
   ~static_arena() {
-    if (!lives_.empty()) mark_live(base_, static_cast<std::size_t>(layout_->height));
+    if (!lives_.empty()) mark_live(base_, capacity());
+    if (give_back_ != nullptr) give_back_(upstream_, base_, capacity(), alignment_);
   }
 
   /// Returns: the address of a buffer, by its position in the problem; one load and one addition, and only the
@@ -67,14 +85,15 @@ public:
   }
 
   /// Effects: sets the clock of the plan. Where checking is on and lives were given, the bytes of buffers that are not
-  /// live any more are marked as free, those of buffers that are now live as theirs.
+  /// live any more are overwritten and marked as free, those of buffers that are live now as theirs.
+  /// Complexity: constant without checking, else quadratic at worst.
   void advance([[maybe_unused]] std::uint64_t moment) noexcept {
     if constexpr (checking_level >= checking::checked) {
       for (std::size_t i = 0; i < lives_.size(); ++i)
-        if (live(i, now_) && !live(i, moment)) mark_free(address(i), bytes(i));
-      // Born after the dead are gone: they may take the same bytes.
+        if (live(i, now_) && !live(i, moment)) bury(i, moment);
+      // After that, since buffers born now may take the same bytes, and others may share them: aliases, gaps.
       for (std::size_t i = 0; i < lives_.size(); ++i)
-        if (!live(i, now_) && live(i, moment)) mark_live(address(i), bytes(i));
+        if (live(i, moment)) mark_live(address(i), bytes(i));
       now_ = moment;
     }
   }
@@ -85,7 +104,30 @@ public:
     return address_of(p) >= address_of(base_) && address_of(p) - address_of(base_) < capacity();
   }
 
+  /// What the bytes of a dead buffer are overwritten with.
+  static constexpr unsigned char dead_byte = 0xDB;
+
 private:
+  void follow([[maybe_unused]] std::span<const plan::buffer> lives) noexcept {
+    ASHLAR_EXPECTS(lives.size() == layout_->offsets.size(), "gave a static_arena the lives of another problem");
+    for ([[maybe_unused]] const plan::buffer& b : lives)
+      ASHLAR_EXPECTS(is_aligned(base_, static_cast<std::size_t>(b.alignment)), "misaligned the base of a static_arena");
+    if constexpr (checking_level >= checking::checked) {
+      lives_ = lives;
+      mark_free(base_, capacity());
+      advance(0);
+    }
+  }
+
+  void bury(std::size_t i, std::uint64_t moment) noexcept {
+    bool shared = false;
+    for (std::size_t j = 0; j < lives_.size(); ++j)
+      shared = shared || (j != i && live(j, now_) && live(j, moment) && address(j) < address(i) + bytes(i) &&
+                          address(i) < address(j) + bytes(j));
+    if (!shared) std::memset(address(i), dead_byte, bytes(i));
+    mark_free(address(i), bytes(i));
+  }
+
   [[nodiscard]] bool live(std::size_t i, std::uint64_t moment) const noexcept {
     return lives_[i].birth <= moment && moment < lives_[i].death;
   }
@@ -103,6 +145,9 @@ private:
   const Layout* layout_;
   std::span<const plan::buffer> lives_;  // empty: lives are not checked
   std::uint64_t now_ = 0;
+  void* upstream_ = nullptr;  // null if the memory was given
+  std::size_t alignment_ = 1;
+  void (*give_back_)(void*, void*, std::size_t, std::size_t) noexcept = nullptr;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

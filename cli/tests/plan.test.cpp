@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// End-to-end tests of `ashlar plan`: every option, every error, and a recorded phase that a program adopts.
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/plan/csv.hpp>
+#include <ashlar/plan/validate.hpp>
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace plan = ashlar::plan;
+
+constexpr const char* small = "id,lower,upper,size\n7,0,2,100\n8,1,3,50\n9,2,4,100\n";
+
+class plan_command : public testing::Test {
+protected:
+  plan_command() : directory_(fs::path(testing::TempDir()) / ("ashlar_plan_" + std::to_string(::getpid()))) {
+    fs::remove_all(directory_);
+    fs::create_directories(directory_);
+    write("small.csv", small);
+  }
+  ~plan_command() override { fs::remove_all(directory_); }
+
+  [[nodiscard]] std::string file(const std::string& name) const { return (directory_ / name).string(); }
+
+  [[nodiscard]] std::string text(const std::string& name) const {
+    std::ifstream from(file(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(from), {}};
+  }
+
+  void write(const std::string& name, const std::string& content) const {
+    std::ofstream(file(name), std::ios::binary) << content;
+  }
+
+  /// Returns: the exit status of a shell command run in the directory; its output is in `text("out")`, `text("err")`.
+  int shell(const std::string& command) {
+    const int status = std::system(("cd " + directory_.string() + " && (" + command + ") > out 2> err").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  int run(const std::string& arguments) { return shell(ASHLAR_COMMAND " plan " + arguments); }
+
+  /// Returns: what is wrong with the plan in a file; empty if it is valid.
+  [[nodiscard]] std::string fault_of(const std::string& name) const {
+    const plan::csv_result r = plan::parse_csv(text(name));
+    if (!r.ok()) return r.error->text();
+    plan::layout l;
+    l.offsets = r.document.offsets;
+    l.height = ~std::uint64_t{0};
+    const auto broken = plan::validate(r.document.content, l);
+    return broken ? std::string(plan::describe(broken->rule)) : "";
+  }
+
+  [[nodiscard]] testing::AssertionResult said(const std::string& name, const std::string& part) const {
+    const std::string all = text(name);
+    if (all.find(part) != all.npos) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "no \"" << part << "\" in:\n" << all;
+  }
+
+  [[nodiscard]] static std::string instance(const std::string& name) {
+    return ASHLAR_PLAN_DATA "/" + name + ".1048576.csv";
+  }
+
+private:
+  fs::path directory_;
+};
+
+TEST_F(plan_command, says_height_and_bound) {
+  ASSERT_EQ(run("small.csv"), 0) << text("err");
+  EXPECT_EQ(text("out"), "optimal, height 150, lower bound 150\n");
+  EXPECT_EQ(text("err"), "");
+}
+
+TEST_F(plan_command, writes_offsets_to_a_file_and_to_standard_output) {
+  ASSERT_EQ(run("small.csv -o planned.csv"), 0) << text("err");
+  EXPECT_EQ(fault_of("planned.csv"), "");
+  EXPECT_EQ(text("out"), "");
+  ASSERT_EQ(run("small.csv --output - --stats"), 0);
+  EXPECT_EQ(text("out"), text("planned.csv"));
+  EXPECT_TRUE(said("err", "lower bound 150"));
+}
+
+TEST_F(plan_command, reads_the_older_header_as_inclusive) {
+  write("old.csv", "id,start,end,size\n1,0,1,10\n2,1,2,10\n");
+  ASSERT_EQ(run("old.csv"), 0);
+  EXPECT_TRUE(said("out", "height 20"));
+}
+
+TEST_F(plan_command, decides_a_capacity) {
+  EXPECT_EQ(run("small.csv --capacity 150"), 0);
+  EXPECT_EQ(run("small.csv --capacity 149 --stats"), 1);
+  EXPECT_TRUE(said("out", "infeasible, proof: load"));
+  EXPECT_EQ(run(instance("F") + " --capacity 1048576"), 0);
+  EXPECT_TRUE(said("out", "height 1048576"));
+}
+
+TEST_F(plan_command, tries_as_hard_as_told) {
+  ASSERT_EQ(run(instance("A") + " --effort fast --stats"), 0);
+  EXPECT_TRUE(said("out", "nodes       0,"));
+  ASSERT_EQ(run(instance("A") + " --effort balanced"), 0);
+  EXPECT_TRUE(said("out", "optimal, height 1048576"));
+  ASSERT_EQ(run("small.csv --effort exact"), 0);
+  EXPECT_EQ(run("small.csv --effort heroic"), 2);
+  EXPECT_TRUE(said("err", "--effort"));
+}
+
+TEST_F(plan_command, keeps_to_its_budgets) {
+  ASSERT_EQ(run(instance("D") + " --nodes 10 --stats"), 0);
+  EXPECT_TRUE(said("out", "nodes       10,"));
+  ASSERT_EQ(run(instance("D") + " --effort exact --time 0.2 -o planned.csv --progress"), 0);
+  EXPECT_EQ(fault_of("planned.csv"), "");
+  EXPECT_TRUE(said("err", "height")) << "progress from the start";
+  EXPECT_EQ(run("small.csv --time -1"), 2);
+}
+
+TEST_F(plan_command, aligns_to_the_base) {
+  ASSERT_EQ(run("small.csv --base-alignment 64"), 0);
+  EXPECT_TRUE(said("out", "height 164"));
+  EXPECT_EQ(run("small.csv --base-alignment 3"), 2);
+  EXPECT_TRUE(said("err", "ashlar plan: the base alignment is not a power of two"));
+}
+
+TEST_F(plan_command, tells_how_a_long_solve_is_doing_unless_it_is_to_be_quiet) {
+  ASSERT_EQ(run(instance("D") + " --effort exact --time 3"), 0);
+  EXPECT_TRUE(said("err", "bound 986112"));
+  ASSERT_EQ(run(instance("D") + " --effort exact --time 1 --quiet"), 0);
+  EXPECT_EQ(text("err"), "");
+}
+
+TEST_F(plan_command, returns_the_best_so_far_when_interrupted) {
+  ASSERT_EQ(shell(ASHLAR_COMMAND " plan " + instance("D") +
+                  " --effort exact -o planned.csv & pid=$!; sleep 1; kill -INT $pid; wait $pid"),
+            0)
+      << text("err");
+  EXPECT_TRUE(said("err", "interrupted, this is the best so far"));
+  EXPECT_EQ(fault_of("planned.csv"), "");
+}
+
+TEST_F(plan_command, validates_the_offsets_of_others) {
+  write("good.csv", "id,lower,upper,size,offset\n7,0,2,100,0\n8,1,3,50,100\n9,2,4,100,0\n");
+  ASSERT_EQ(run("good.csv --validate"), 0);
+  EXPECT_EQ(text("out"), "valid, height 150\n");
+  EXPECT_EQ(run("good.csv --validate --capacity 149"), 1);
+  EXPECT_TRUE(said("err", "good.csv: buffer 8: the buffer ends above the height of the layout"));
+  write("bad.csv", "id,lower,upper,size,offset\n7,0,2,100,0\n8,1,3,50,99\n");
+  EXPECT_EQ(run("bad.csv --validate"), 1);
+  EXPECT_EQ(text("err"), "ashlar plan: bad.csv: buffer 7 and 8: two buffers share bytes while both are live\n");
+  EXPECT_EQ(run("small.csv --validate"), 1);
+  EXPECT_TRUE(said("err", "small.csv: there is no column \"offset\""));
+}
+
+TEST_F(plan_command, writes_a_table_that_static_arena_takes) {
+  ASSERT_EQ(run("small.csv --header plan.hpp --name frame"), 0);
+  write("use.cpp", "#include \"plan.hpp\"\n#include <ashlar/resource/static_arena.hpp>\n"
+                   "static_assert(frame::layout.height == 150 && frame::layout.ids[1] == 8);\n"
+                   "alignas(frame::layout.alignment) std::byte memory[frame::layout.height];\n"
+                   "int main() { ashlar::static_arena arena(memory, frame::layout);\n"
+                   "  return arena.get(1) == memory + frame::layout.offsets[1] ? 0 : 1; }\n");
+  EXPECT_EQ(shell(ASHLAR_COMPILER " -std=c++20 -I" ASHLAR_INCLUDE " use.cpp -o use && ./use"), 0) << text("err");
+}
+
+TEST_F(plan_command, writes_a_c_table) {
+  ASSERT_EQ(run("small.csv --c plan.h"), 0);
+  write("use.cpp", "#include \"plan.h\"\nstatic_assert(planned_count == 3 && planned_height == 150);\n"
+                   "int main() { return planned_rows[2].id == 9 ? 0 : 1; }\n");
+  EXPECT_EQ(shell(ASHLAR_COMPILER " -std=c++20 use.cpp -o use && ./use"), 0) << text("err");
+}
+
+TEST_F(plan_command, draws_a_rectangle_a_buffer_and_marks_the_peak) {
+  ASSERT_EQ(run("small.csv --svg plan.svg --html plan.html"), 0);
+  EXPECT_TRUE(said("plan.svg", "<title>buffer 8: 50 bytes at 100, live [1, 3)</title>"));
+  EXPECT_TRUE(said("plan.svg", "peak: moment 1"));
+  EXPECT_TRUE(said("plan.svg", "lower bound 150"));
+  EXPECT_TRUE(said("plan.html", "<!doctype html>"));
+  EXPECT_TRUE(said("plan.html", "</svg>"));
+  ASSERT_EQ(run("small.csv --html -"), 0);
+  EXPECT_TRUE(said("out", "</html>"));
+}
+
+TEST_F(plan_command, draws_a_buffer_with_a_gap_in_two_pieces) {
+  write("gap.csv", "id,lower,upper,size,gaps\n1,0,9,10,3-5\n2,3,5,10,\n");
+  ASSERT_EQ(run("gap.csv --svg -"), 0);
+  const std::string svg = text("out");
+  EXPECT_NE(svg.find("<title>buffer 1:"), svg.rfind("<title>buffer 1:"));
+  EXPECT_EQ(svg.find("<title>buffer 2:"), svg.rfind("<title>buffer 2:"));
+}
+
+TEST_F(plan_command, plans_nothing) {
+  write("none.csv", "id,lower,upper,size\n");
+  ASSERT_EQ(run("none.csv --header plan.hpp --c plan.h --svg plan.svg -o planned.csv --stats"), 0) << text("err");
+  EXPECT_TRUE(said("out", "height      0"));
+}
+
+TEST_F(plan_command, prints_figures) {
+  ASSERT_EQ(run("small.csv --stats"), 0);
+  for (const char* part :
+       {"buffers     3", "height      150", "optimal, proof: load", "peak        moment 1, 2 buffers"})
+    EXPECT_TRUE(said("out", part));
+}
+
+TEST_F(plan_command, names_what_is_malformed) {
+  write("bad.csv", "id,lower,upper,size\n1,0,1,1e9\n");
+  EXPECT_EQ(run("bad.csv -o planned.csv"), 1);
+  EXPECT_EQ(text("err"), "ashlar plan: bad.csv: line 2, column 7, buffer 1: \"1e9\" is not a whole number\n");
+  EXPECT_FALSE(fs::exists(file("planned.csv"))) << "no partial plan";
+  EXPECT_EQ(run("missing.csv"), 1);
+  EXPECT_EQ(text("err"), "ashlar plan: cannot read missing.csv\n");
+  EXPECT_EQ(run("small.csv -o /nowhere/planned.csv"), 1);
+  EXPECT_EQ(text("err"), "ashlar plan: cannot write /nowhere/planned.csv\n");
+}
+
+TEST_F(plan_command, refuses_options_that_make_no_sense) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"", "give either a CSV file or --from-trace"},
+      {"small.csv --from-trace t.trace", "give either a CSV file or --from-trace"},
+      {"small.csv --between 1 2", "--between and --window need --from-trace"},
+      {"--from-trace t.trace --between 1 2 --window 0 1", "give either --between or --window"},
+      {"--from-trace t.trace --window 1 1", "--window wants two times in seconds, the earlier first"},
+      {"--from-trace t.trace --validate", "--validate wants a CSV file"},
+      {"small.csv --name 2d", "--name wants an identifier"},
+      {"small.csv --capacity lots", "--capacity"},
+      {"small.csv --nonsense", "--nonsense"}};
+  for (const auto& [arguments, message] : wrong) {
+    EXPECT_EQ(run(arguments), 2) << arguments;
+    EXPECT_TRUE(said("err", message)) << arguments;
+  }
+  EXPECT_EQ(run("--help"), 0);
+  EXPECT_TRUE(said("out", "--from-trace"));
+}
+
+class plan_recording : public plan_command {
+protected:
+  plan_recording() { EXPECT_EQ(shell(ASHLAR_COMMAND " record -o t.trace --quiet -- " ASHLAR_PLAN_VICTIM), 0); }
+};
+
+TEST_F(plan_recording, plans_a_phase_between_marks_and_compares_it_with_heaps) {
+  ASSERT_EQ(run("--from-trace t.trace --between 1 2 -o planned.csv"), 0) << text("err");
+  EXPECT_TRUE(said("err", "5 buffers, 1 live to the end of the phase, 1 frees of older objects left out"));
+  // The reallocated block lives together with its successor, and so do the last two: 90,000 + 200,000.
+  EXPECT_TRUE(said("out", "lower bound 290000"));
+  EXPECT_TRUE(said("out", "malloc (glibc"));
+  EXPECT_TRUE(said("out", "TLSF (modelled)"));
+  EXPECT_EQ(fault_of("planned.csv"), "");
+}
+
+TEST_F(plan_recording, plans_all_of_it_or_a_window_of_time) {
+  ASSERT_EQ(run("--from-trace t.trace -o all.csv"), 0) << text("err");
+  EXPECT_TRUE(said("all.csv", ",300000,"));
+  EXPECT_TRUE(said("all.csv", ",123456,"));
+  ASSERT_EQ(run("--from-trace t.trace --window 0 100 -o window.csv"), 0) << text("err");
+  EXPECT_EQ(text("window.csv"), text("all.csv"));
+  EXPECT_EQ(run("--from-trace t.trace --window 100 200"), 1);
+  EXPECT_TRUE(said("err", "nothing is allocated in the phase"));
+}
+
+TEST_F(plan_recording, says_which_marks_are_missing) {
+  EXPECT_EQ(run("--from-trace t.trace --between 2 1"), 1);
+  EXPECT_EQ(text("err"), "ashlar plan: t.trace: the marks 2 and 1 are not both there, in this order\n");
+  write("torn.trace", text("t.trace").substr(0, 100));
+  EXPECT_EQ(run("--from-trace torn.trace"), 1);
+  EXPECT_TRUE(said("err", "ashlar plan: torn.trace: "));
+  EXPECT_EQ(run("--from-trace none.trace"), 1);
+}
+
+TEST_F(plan_recording, gives_the_program_a_table_to_follow) {
+  ASSERT_EQ(run("--from-trace t.trace --between 1 2 --header plan.hpp"), 0) << text("err");
+  write("use.cpp", R"(#include "plan.hpp"
+#include <ashlar/resource/static_arena_guard.hpp>
+alignas(planned::layout.alignment) std::byte memory[planned::layout.height];
+int frame(ashlar::static_arena_guard<planned::table>& arena, std::size_t first) {
+  arena.begin();
+  void* const a = arena.allocate(first, 16);
+  void* const b = arena.allocate(50'000, 16);
+  arena.deallocate(a, first, 16);
+  void* c = arena.allocate(90'000, 16);
+  arena.deallocate(b, 50'000, 16);
+  void* const larger = arena.allocate(200'000, 16);
+  arena.deallocate(c, 90'000, 16);
+  void* const outlives = arena.allocate(7'000, 16);
+  arena.deallocate(larger, 200'000, 16);
+  arena.deallocate(outlives, 7'000, 16);
+  return arena.diverged();
+}
+int main() {
+  ashlar::static_arena_guard<planned::table> arena(memory, sizeof memory, planned::layout, planned::steps);
+  return frame(arena, 100'000) == 0 && frame(arena, 100'000) == 0 && frame(arena, 100'001) == 1 ? 0 : 1;
+}
+)");
+  EXPECT_EQ(shell(ASHLAR_COMPILER " -std=c++20 -I" ASHLAR_INCLUDE " use.cpp -o use && ./use"), 0) << text("err");
+}
+
+}  // namespace

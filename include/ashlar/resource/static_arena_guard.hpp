@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A recorded phase run from its plan, for as long as the program does what it did when it was recorded.
+//
+//   plan       +a  +b  -a  +c  -b  -c
+//   program    +a  +b  -a  +c  +d ...        from d on everything new comes from the heap; what lies in the arena
+//                           stays ^ valid    stays where it is until the program gives it back
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/plan/steps.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// A resource: the k-th allocation gets the address planned for it if every birth and death before it was as planned,
+/// it is no larger and wants no more alignment; otherwise it comes from the heap, and so do all that follow until
+/// `begin`. No byte is ever handed out twice: within the plan its layout sees to that, after it the arena gives out
+/// nothing. `Table` has `offsets`, `sizes`, `height` and `alignment`, as written by `ashlar plan --from-trace
+/// --header`; its buffers are in the order of their allocation. Table and steps must outlive the guard. Thread safety:
+/// none; the order of several threads is not planned either. Complexity: O(1) beside the heap.
+template <class Table, resource Heap = new_delete_resource>
+class static_arena_guard {
+public:
+  /// Expects: `bytes` at `base` hold the table's height, `base` has its alignment, `steps` are those of its problem.
+  static_arena_guard(void* base, std::size_t bytes, const Table& table, std::span<const std::uint32_t> steps,
+                     Heap heap = {}) noexcept
+      : base_(static_cast<std::byte*>(base)), table_(&table), steps_(steps), heap_(std::move(heap)) {
+    ASHLAR_EXPECTS(table.height <= bytes, "gave a static_arena_guard less memory than its table needs");
+    ASHLAR_EXPECTS(is_aligned(base, static_cast<std::size_t>(table.alignment)),
+                   "misaligned the base of a static_arena_guard");
+    static_cast<void>(bytes);
+  }
+
+  /// Returns: the planned address or a block of the heap. Throws: as the heap does.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    void* const p = planned(bytes, alignment);
+    return ASHLAR_LIKELY(p != nullptr) ? p : heap_.allocate(bytes, alignment);
+  }
+
+  /// Returns: the same, or null where the heap has no memory left.
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    void* const p = planned(bytes, alignment);
+    return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_from(heap_, bytes, alignment);
+  }
+
+  /// Expects: `p` was allocated here with the same `bytes` and `alignment`.
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    // What came from the heap is older than the phase, and no step of the plan.
+    if (!in(p)) return heap_.deallocate(p, bytes, alignment);
+    --live_;
+    diverged_ = diverged_ || next_ == steps_.size() || !now().dies() || address(now().buffer()) != p;
+    next_ += !diverged_;
+  }
+
+  /// Effects: the next allocation is the first of the phase, as after construction. Returns: whether the plan is
+  /// followed; not while something of an earlier run is still in the arena: then the heap serves this run as well.
+  bool begin() noexcept {
+    diverged_ = live_ != 0;
+    next_ = 0;
+    return !diverged_;
+  }
+
+  /// Whether the program has left the plan since `begin`.
+  [[nodiscard]] bool diverged() const noexcept { return diverged_; }
+  /// The births and deaths that were as planned.
+  [[nodiscard]] std::size_t followed() const noexcept { return next_; }
+  /// The buffers in the arena now.
+  [[nodiscard]] std::size_t planned_live() const noexcept { return live_; }
+
+  [[nodiscard]] bool owns(const void* p) const noexcept
+    requires owning_resource<Heap>
+  {
+    return in(p) || heap_.owns(p);
+  }
+
+  [[nodiscard]] friend bool operator==(const static_arena_guard& a, const static_arena_guard& b) noexcept {
+    return &a == &b;
+  }
+
+private:
+  [[nodiscard]] plan::step now() const noexcept { return {steps_[next_]}; }
+  [[nodiscard]] std::byte* address(plan::position i) const noexcept {
+    return base_ + static_cast<std::size_t>(table_->offsets[i]);
+  }
+  [[nodiscard]] bool in(const void* p) const noexcept {
+    return address_of(p) >= address_of(base_) && address_of(p) - address_of(base_) < table_->height;
+  }
+
+  [[nodiscard]] void* planned(std::size_t bytes, std::size_t alignment) noexcept {
+    if (ASHLAR_UNLIKELY(diverged_)) return nullptr;
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    diverged_ = true;
+    if (next_ == steps_.size() || now().dies()) return nullptr;
+    const plan::position i = now().buffer();
+    if (bytes > table_->sizes[i] || !is_aligned(address(i), alignment)) return nullptr;
+    diverged_ = false;
+    ++next_;
+    ++live_;
+    return address(i);
+  }
+
+  std::byte* base_;
+  const Table* table_;
+  std::span<const std::uint32_t> steps_;
+  std::size_t next_ = 0;
+  std::size_t live_ = 0;
+  bool diverged_ = false;
+  ASHLAR_NO_UNIQUE_ADDRESS Heap heap_;
+};
+
+namespace detail {
+
+struct least_table {
+  std::uint64_t offsets[1], sizes[1], height, alignment;
+};
+static_assert(try_resource<static_arena_guard<least_table>>);
+
+}  // namespace detail
+
+}  // namespace ashlar::inline ASHLAR_ABI

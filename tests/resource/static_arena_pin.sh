@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# usage: static_arena_pin.sh <source> <object> <objdump> <compiler> <flags…>
+# Passes if getting a buffer of a planned arena is one addition, with checks off.
+set -euo pipefail
+source=$1
+object=$2
+objdump=$3
+shift 3
+
+"$@" -c "$source" -o "$object"
+
+# body <function>: one instruction a line, up to the return.
+body() {
+  "$objdump" -d --no-show-raw-insn "$object" | awk -v label="<$1>:" '
+    index($0, label) { inside = 1; next }
+    inside && /^ *[0-9a-f]+:/ { sub(/^ *[0-9a-f]+:[ \t]*/, ""); if ($1 ~ /^ret/) inside = 0; else print }'
+}
+
+# expect <function> <most instructions>: only moves, addresses and additions, one of which adds.
+expect() {
+  local code count
+  code=$(body "$1")
+  count=$(grep -c . <<<"$code" || true)
+  printf '%s: %s instructions before the return, at most %s expected\n%s\n' "$1" "$count" "$2" "$code"
+  if ((count == 0 || count > $2)) || grep -qvE '^(mov|lea|add)' <<<"$code"; then
+    echo "not a plain addition"
+    exit 1
+  fi
+}
+
+expect get_known 1  # base plus a constant
+expect get_any 3    # base plus an entry of the table
+expect get_typed 3  # the same
