@@ -61,9 +61,11 @@
 #include <ashlar/plan/occupancy.hpp>
 #include <ashlar/plan/options.hpp>
 #include <ashlar/plan/order.hpp>
+#include <ashlar/plan/order_search.hpp>
 #include <ashlar/plan/pack.hpp>
 #include <ashlar/plan/partition.hpp>
 #include <ashlar/plan/pinned.hpp>
+#include <ashlar/plan/pool_search.hpp>
 #include <ashlar/plan/pools.hpp>
 #include <ashlar/plan/portfolio.hpp>
 #include <ashlar/plan/problem.hpp>
@@ -71,8 +73,10 @@
 #include <ashlar/plan/reachable.hpp>
 #include <ashlar/plan/refine.hpp>
 #include <ashlar/plan/shape.hpp>
+#include <ashlar/plan/skyline.hpp>
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/space_planner.hpp>
+#include <ashlar/plan/steps.hpp>
 #include <ashlar/plan/successions.hpp>
 #include <ashlar/plan/validate.hpp>
 #include <ashlar/plan/valley_search.hpp>
@@ -94,6 +98,7 @@
 #include <ashlar/resource/slab_store.hpp>
 #include <ashlar/resource/spare_policy.hpp>
 #include <ashlar/resource/static_arena.hpp>
+#include <ashlar/resource/static_arena_guard.hpp>
 #include <ashlar/resource/thread_caches.hpp>
 #include <ashlar/study/histogram.hpp>
 #include <ashlar/study/id_map.hpp>

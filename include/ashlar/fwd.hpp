@@ -49,6 +49,8 @@ class fixed_block_pool;
 
 template <class Layout>
 class static_arena;
+template <class Table, resource Heap = new_delete_resource>
+class static_arena_guard;
 
 template <resource R>
 class statistics;

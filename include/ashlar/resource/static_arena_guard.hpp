@@ -16,6 +16,7 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
 #include <ashlar/plan/steps.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
@@ -27,7 +28,7 @@ namespace ashlar::inline ASHLAR_ABI {
 /// nothing. `Table` has `offsets`, `sizes`, `height` and `alignment`, as written by `ashlar plan --from-trace
 /// --header`; its buffers are in the order of their allocation. Table and steps must outlive the guard. Thread safety:
 /// none; the order of several threads is not planned either. Complexity: O(1) beside the heap.
-template <class Table, resource Heap = new_delete_resource>
+template <class Table, resource Heap>
 class static_arena_guard {
 public:
   /// Expects: `bytes` at `base` hold the table's height, `base` has its alignment, `steps` are those of its problem.
