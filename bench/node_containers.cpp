@@ -18,9 +18,9 @@
 #include "cells.hpp"
 #include "host_memory.hpp"
 #include "json_object.hpp"
-#include "peers.hpp"
 #include "preload.hpp"
 #include "scheme.hpp"
+#include "thread_peers.hpp"
 #include "usage.hpp"
 
 namespace bench {
@@ -146,6 +146,7 @@ constexpr row rows[] = {
     row_of<ashlar_plain_peer>("ashlar_plain", "ashlar::block_pool, plain pages", false),
     row_of<ashlar_populated_peer>("ashlar_populated", "ashlar::block_pool, populated pages", false),
     row_of<ashlar_huge_peer>("ashlar_huge", "ashlar::block_pool, huge pages", false),
+    row_of<ashlar_cached_peer>("ashlar_cached", "ashlar::pool_allocator, thread_cached", false),
     row_of<ashlar_peer>("ashlar", "ashlar::pool_allocator"),
 };
 

@@ -10,8 +10,8 @@ import math
 
 import summary
 
-WIDTH, NAME_WIDTH, VALUE_WIDTH, BAR, STEP, MARGIN = 960, 268, 200, 14, 24, 16
-PANEL_HEAD, PANEL_FOOT, HEAD, FOOT = 30, 12, 64, 18
+WIDTH, NAME_WIDTH, VALUE_WIDTH, BAR, STEP, MARGIN = 960, 290, 240, 14, 24, 16
+PANEL_HEAD, PANEL_FOOT, HEAD, FOOT = 48, 12, 64, 18
 
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: var(--ink) }
@@ -45,12 +45,19 @@ def round_step(top):
     return next(factor * power for factor in (5, 2, 1) if factor * power * 3 <= top)
 
 
+def scale_end(rows):
+    """The largest value, or the second where one so dwarfs the others that nothing else could be seen."""
+    highs = sorted(row.high for row in rows)
+    dwarfed = len(highs) > 1 and 0 < highs[-2] < highs[-1] / 8
+    return highs[-2] * 1.05 if dwarfed else highs[-1]
+
+
 class Panel:
     """One comparison: its bars begin at the same x as every panel's."""
 
-    def __init__(self, heading, rows, question):
-        self.heading, self.rows, self.question = heading, rows, question
-        self.top = max(row.high for row in rows)  # the scale's end
+    def __init__(self, heading, rows, question, metric):
+        self.heading, self.rows, self.question, self.metric = heading, rows, question, metric
+        self.top = scale_end(rows)
         self.left, self.room = MARGIN + NAME_WIDTH, WIDTH - 2 * MARGIN - NAME_WIDTH - VALUE_WIDTH
 
     @property
@@ -58,7 +65,7 @@ class Panel:
         return PANEL_HEAD + STEP * len(self.rows) + PANEL_FOOT
 
     def x(self, value):
-        return self.left + self.room * value / self.top
+        return self.left + self.room * min(value / self.top, 1.0)
 
     def grid(self, y):
         step, bottom = round_step(self.top), y + PANEL_HEAD + STEP * len(self.rows)
@@ -74,9 +81,10 @@ class Panel:
             return
         css = "ours" if row.ours else "rival"
         parts = [summary.median_of(row.cell, part) for part in self.question.plot_parts] or [row.value]
-        scale, start = row.value / sum(parts), 0.0
+        scale, start = row.value / (sum(parts) or 1), 0.0
         for i, part in enumerate(parts):
-            yield rectangle(self.x(start), y, self.room * part * scale / self.top, f"{css} second" if i else css)
+            end = self.x(start + part * scale)
+            yield rectangle(self.x(start), y, end - self.x(start), f"{css} second" if i else css)
             start += part * scale
 
     def row(self, row, y):
@@ -89,13 +97,15 @@ class Panel:
         yield text(WIDTH - MARGIN, baseline, self.value(row), "value bold" if row.ours else "value", "end")
 
     def value(self, row):
-        texts = [f"{row.value:.{self.question.metric.digits}f} {self.question.metric.title}", summary.ratio(row.to_best)]
+        texts = [f"{row.value:.{self.metric.digits}f} {self.metric.title}", summary.ratio(row.to_best)]
+        if row.value > self.top:
+            texts[0] = f"» {texts[0]}"
         for column in self.question.plot_notes:
             texts.append(f"{summary.median_of(row.cell, column):.{column.digits}f} {column.title}")
         return ", ".join(texts)
 
     def draw(self, y):
-        yield text(MARGIN, y + PANEL_HEAD - 8, self.heading, "panel")
+        yield text(MARGIN, y + PANEL_HEAD - 26, self.heading, "panel")
         yield from self.grid(y)
         for i, row in enumerate(self.rows):
             yield from self.row(row, y + PANEL_HEAD + STEP * i + (STEP - BAR) / 2)
@@ -104,13 +114,18 @@ class Panel:
 def panels_of(result, question):
     for group in question.plot_groups or summary.groups_of(result):
         for variant in summary.variants_of(result, group):
+            if question.plot_variants and variant not in question.plot_variants:
+                continue
             heading = ", ".join(filter(None, (question.groups[group], variant)))
-            yield Panel(heading, summary.rows_of(result, question, group, variant), question)
+            yield Panel(heading, summary.rows_of(result, question, group, variant), question, question.metric_of(group))
 
 
 def legend(question):
     parts = "; solid " + ", pale ".join(part.title for part in question.plot_parts) if question.plot_parts else ""
-    return f"bar: median{parts}; whisker: lowest and highest; hollow: no rival; ratio: to the best rival; less is better"
+    return (
+        f"bar: median{parts}; whisker: lowest and highest; hollow: no rival; »: beyond the scale; "
+        "ratio: to the best rival; less is better"
+    )
 
 
 def svg(result, question):

@@ -23,7 +23,14 @@ class Question:
     plot_parts: tuple = ()  # the fields a bar is stacked from; default: the metric alone
     plot_notes: tuple = ()  # what is written beside the value
     plot_groups: tuple = ()  # default: all
+    plot_variants: tuple = ()  # default: all
     plot_one_scale: bool = False  # for all panels, or each its own
+    group_metrics: dict = dataclasses.field(default_factory=dict)  # where a group compares something else
+    threads: int = 1  # cores to pin to
+    runs: int = 5  # processes per cell
+
+    def metric_of(self, group):
+        return self.group_metrics.get(group, self.metric)
 
 
 MIB = 1 / (1 << 20)
@@ -62,5 +69,107 @@ QUESTIONS = {
         columns=(Column("user", "user_ns"), Column("sys", "sys_ns"), Column("unmap", "unmap_ns")),
         quick=("--mib", "64"),
         plot_parts=(Column("user ns", "user_ns"), Column("system ns", "sys_ns")),
+    ),
+    "thread_containers": Question(
+        title="Two threads, each with a node container of its own, on one allocator type",
+        metric=Column("ms", "wall_ms"),
+        baseline="glibc",
+        groups={"list": "std::list<int>, twice", "set": "std::set<int>, twice"},
+        columns=(
+            Column("cpu", "cpu_ms"),
+            Column("sys", "sys_ms"),
+            Column("B/elem", "bytes_per_element", 1),
+            Column("kept MiB", "kept_bytes", 0, MIB),
+            Column("ping-pong ns", "ping_pong_ns"),
+        ),
+        quick=("--count", "200000"),
+        plot_notes=(Column("B", "bytes_per_element", 1),),
+        threads=2,
+    ),
+    "thread_handover": Question(
+        title="Allocated in one thread, freed in another: nanoseconds per element",
+        metric=Column("ns", "wall_ns", 1),
+        baseline="glibc",
+        groups={
+            "lists": "lists of 1,000, always 256 of them on the way: 5.9 MiB",
+            "ring": "64-byte cells, at most 1,024 on the way: 64 KiB",
+            "deep": "64-byte cells, always 131,072 on the way: 8 MiB",
+        },
+        columns=(
+            Column("cpu", "cpu_ns", 1),
+            Column("sys", "sys_ns", 1),
+            Column("peak MiB", "peak_bytes", 1, MIB),
+            Column("ping-pong ns", "ping_pong_ns"),
+        ),
+        quick=("--count", "500000"),
+        plot_notes=(Column("MiB", "peak_bytes", 1, MIB),),
+        threads=2,
+    ),
+    "density": Question(
+        title="Resident bytes per element",
+        metric=Column("B", "bytes_per_element", 2),
+        baseline="glibc",
+        groups={"million": "a million live, bytes each", "ten": "ten live, KiB in all"},
+        group_metrics={"ten": Column("KiB", "kib")},
+        plot_variants=("1", "8", "12", "24", "40", "100"),
+        plot_groups=("million",),
+        runs=3,
+    ),
+    "churn_locality": Question(
+        title="A traversal of a million elements after long churn",
+        metric=Column("ms", "churned_ms", 1),
+        baseline="lifo",
+        groups={"list": "std::list of 8 bytes, 100 rounds", "set": "std::set of 8 bytes, 25 rounds"},
+        columns=(
+            Column("when new", "fresh_ms", 1),
+            Column("rebuilt", "rebuilt_ms", 1),
+            Column("the churn", "churn_ms"),
+            Column("peak MiB", "peak_bytes", 0, MIB),
+        ),
+        quick=("--rounds", "5"),
+        plot_notes=(Column("rebuilt", "rebuilt_ms", 1),),
+        runs=1,
+    ),
+    "give_back": Question(
+        title="Memory held when a list of 10 million has lost its elements",
+        metric=Column("MiB", "held_bytes", 1, MIB),
+        baseline="glibc",
+        groups={"random": "90 % erased at random", "clustered": "90 % erased in runs of 900,000", "all": "all erased"},
+        columns=(
+            Column("asked: MiB", "trimmed_bytes", 1, MIB),
+            Column("full", "full_bytes", 1, MIB),
+            Column("erase ms", "erase_ms"),
+            Column("ask ms", "trim_ms", 1),
+            Column("grow again", "regrow_ms"),
+            Column("clear", "destroy_ms"),
+        ),
+        quick=("--count", "1000000"),
+        plot_notes=(Column("asked", "trimmed_bytes", 1, MIB),),
+        runs=3,
+    ),
+    "slot_map": Question(
+        title="Objects behind handles: nanoseconds for each of a million of 64 bytes",
+        metric=Column("ns", "median_ns", 1),
+        baseline="vector",
+        groups={
+            "walk": "walk over all",
+            "walk_churned": "walk over all, after half were replaced ten times",
+            "get": "find by handle, in random order",
+            "replace": "erase and make, in random order",
+        },
+        columns=(Column("B/object", "bytes_per_object", 1),),
+        quick=("--count", "100000"),
+    ),
+    "cell_runs": Question(
+        title="Many cells at once: nanoseconds for one allocation and its free",
+        metric=Column("ns", "median_ns", 2),
+        baseline="glibc",
+        groups={
+            "many": "1,000 cells of 16 bytes, each",
+            "run4": "a run of 4 cells, 64 bytes",
+            "run16": "a run of 16 cells, 256 bytes",
+            "run48": "a run of 48 cells, 768 bytes",
+        },
+        quick=("--rounds", "20"),
     ),
 }

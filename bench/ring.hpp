@@ -11,13 +11,13 @@
 namespace bench {
 
 // Each side keeps the last position of the other that it has seen, and looks again only when that does not do.
-// The consumer leaves `least` elements in the ring until the producer is done.
+// The consumer leaves `least` elements in the ring until the producer has closed it.
 template <class T>
 class ring {
 public:
   // Expects: `capacity` is a power of two, `least < capacity`.
   ring(std::size_t capacity, std::size_t least)
-      : slots_(std::make_unique<T[]>(capacity)), mask_(capacity - 1), least_(least) {}
+      : slots_(std::make_unique<T[]>(capacity)), mask_(capacity - 1), left_behind_(least) {}
 
   // Effects: waits for room, then calls `fill(slot)`. The producer's alone.
   template <class F>
@@ -36,26 +36,30 @@ public:
   template <class F>
   bool pop(F use) {
     const std::size_t at = popped_.load(std::memory_order_relaxed);
-    for (patience waiting; pushed_seen_ - at <= keep_; waiting.wait()) {
-      if (closed_.load(std::memory_order_acquire)) keep_ = 0;
-      pushed_seen_ = pushed_.load(std::memory_order_acquire);
-      if (keep_ == 0 && pushed_seen_ == at && closed_.load(std::memory_order_relaxed)) return false;
-      if (pushed_seen_ - at > keep_) break;
-    }
+    if (pushed_seen_ - at <= left_behind_ && !wait_for_more(at)) return false;
     use(slots_[at & mask_]);
     popped_.store(at + 1, std::memory_order_release);
     return true;
   }
 
 private:
+  bool wait_for_more(std::size_t at) {
+    for (patience waiting;; waiting.wait()) {
+      const bool closed = closed_.load(std::memory_order_acquire);  // before the last look at what was pushed
+      if (closed) left_behind_ = 0;
+      pushed_seen_ = pushed_.load(std::memory_order_acquire);
+      if (pushed_seen_ - at > left_behind_) return true;
+      if (closed) return false;
+    }
+  }
+
   std::unique_ptr<T[]> slots_;
   std::size_t mask_;
-  std::size_t least_;
   alignas(128) std::atomic<std::size_t> pushed_ = 0;
   std::size_t popped_seen_ = 0;
   alignas(128) std::atomic<std::size_t> popped_ = 0;
   std::size_t pushed_seen_ = 0;
-  std::size_t keep_ = least_;
+  std::size_t left_behind_;
   alignas(128) std::atomic<bool> closed_ = false;
 };
 

@@ -57,7 +57,7 @@ def variants_of(result, group):
 def rows_of(result, question, group, variant=""):
     """The rows of one comparison, in the order of the peers table."""
     cells = [cell for cell in result["cells"] if (cell["group"], cell["variant"]) == (group, variant)]
-    rows = [row_of(cell, question.metric) for cell in cells]
+    rows = [row_of(cell, question.metric_of(group)) for cell in cells]
     baseline = next((row.value for row in rows if row.peer == question.baseline), 0)
     best = min((row.value for row in rows if row.rival and not row.ours), default=0)
     for row in rows:
@@ -72,7 +72,7 @@ def ratio(value):
 
 def plain_table(result, question, group):
     """One line per peer: the metric, its spread, the other columns, the ratios."""
-    metric, rows = question.metric, rows_of(result, question, group)
+    metric, rows = question.metric_of(group), rows_of(result, question, group)
     titles = ["", metric.title, "spread", *(column.title for column in question.columns)]
     lines = [
         [
@@ -96,7 +96,10 @@ def variants_table(result, question, group):
     names = distinct(name for rows in by_variant.values() for name in rows)
 
     def shown(row):
-        return f"{row.value:.{question.metric.digits}f} ({ratio(row.to_best)})" if row else ""
+        if row is None:
+            return ""
+        value = f"{row.value:.{question.metric_of(group).digits}f}"
+        return f"{value} ({ratio(row.to_best)})" if row.to_best else value
 
     lines = [[name, *(shown(by_variant[v].get(name)) for v in variants)] for name in names]
     ours = {i for i, name in enumerate(names) if any(name in rows and rows[name].ours for rows in by_variant.values())}
@@ -129,8 +132,9 @@ def as_markdown(table):
 
 def conditions(result):
     machine = result["machine"]
+    pinned = "one core" if result.get("cores", 1) == 1 else f"{result['cores']} cores"
     where = f"{machine['cpu']}{' (virtual machine)' if machine['virtual'] else ''}, {machine['cores']} cores"
     return (
         f"{where}, {machine['caches']}, {machine['kernel']}, {machine['libc']}, {result['compiler']}, "
-        f"{result['date']}; one core, median of {result['processes_per_cell']} processes, interleaved"
+        f"{result['date']}; {pinned}, median of {result['processes_per_cell']} processes, interleaved"
     )

@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <list>
-#include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,7 +46,8 @@ constexpr traffic traffics[] = {
     {"deep", 131'072, 129'024},  // 64-byte cells, always about 131,072 between the threads
 };
 
-// Runs the producer and the consumer and weighs them. `hand_over(ring)` is called by the one, `take(slot)` by the other.
+// Runs the producer and the consumer and weighs them. `hand_over(ring)` is called by the one, `take(slot)` by the
+// other.
 template <class Slot, class Produce, class Take>
 outcome run_traffic(const traffic& t, Produce produce, Take take) {
   ring<Slot> between(t.capacity, t.least);
@@ -124,13 +123,12 @@ struct circle_peer {
   class allocator {
   public:
     using value_type = T;
-    allocator() : cells_(new T[circle]()) {}
-    T* allocate(std::size_t) noexcept { return cells_.get() + next_++ % circle; }
+    T* allocate(std::size_t) noexcept { return &cells[next_++ % circle]; }
     void deallocate(T*, std::size_t) noexcept {}
 
   private:
     static constexpr std::size_t circle = 262'144;
-    std::shared_ptr<T[]> cells_;
+    static inline T cells[circle];
     std::size_t next_ = 0;
   };
   template <class T>
@@ -142,16 +140,22 @@ struct circle_peer {
 struct row {
   contender who;
   outcome (*lists)(const traffic& t, std::size_t count);  // or null
-  outcome (*cells)(const traffic& t, std::size_t count);
+  outcome (*ring)(const traffic& t, std::size_t count);
+  outcome (*deep)(const traffic& t, std::size_t count);  // or null
+  std::size_t slowness = 1;  // runs with this part of the elements, or it would take minutes
+
+  auto measurement(const traffic& t) const noexcept {
+    return t.name == "lists" ? lists : t.name == "ring" ? ring : deep;
+  }
 };
 
 template <class Peer>
-constexpr row row_of(std::string_view name, std::string_view what, bool rival = true) {
-  return {{name, what, rival}, run_lists<Peer>, run_cells<Peer>};
+constexpr row row_of(std::string_view name, std::string_view what, bool rival = true, std::size_t slowness = 1) {
+  return {{name, what, rival}, run_lists<Peer>, run_cells<Peer>, run_cells<Peer>, slowness};
 }
 
 constexpr row rows[] = {
-    {{"null", "null (floor: the ring)", false}, nullptr, run_cells<circle_peer>},
+    {{"null", "null (the ring alone, over 16 MiB)", false}, nullptr, run_cells<circle_peer>, run_cells<circle_peer>},
     row_of<standard_peer>("glibc", "std::allocator, glibc"),
     row_of<standard_peer>("mimalloc", "std::allocator, mimalloc"),
     row_of<standard_peer>("jemalloc", "std::allocator, jemalloc"),
@@ -159,11 +163,12 @@ constexpr row rows[] = {
     row_of<standard_peer>("rpmalloc", "std::allocator, rpmalloc"),
     row_of<standard_peer>("snmalloc", "std::allocator, snmalloc"),
 #if ASHLAR_BENCH_HAS_BOOST
-    row_of<boost_mutex_peer>("boost_mutex", "boost::fast_pool_allocator, mutex"),
+    row_of<boost_mutex_peer>("boost_mutex", "boost::fast_pool_allocator, mutex", true, 4),
 #endif
-    row_of<pmr_synchronized_peer>("pmr_synchronized", "pmr synchronized pool"),
+    // Tens of microseconds an element: every free of another thread's cell takes the exclusive lock and searches.
+    {{"pmr_synchronized", "pmr synchronized pool", true}, nullptr, run_cells<pmr_synchronized_peer>, nullptr, 300},
     row_of<ashlar_spin_peer>("ashlar_spin", "ashlar::pool_allocator, spin_lock", false),
-    row_of<ashlar_mutex_peer>("ashlar_mutex", "ashlar::pool_allocator, std::mutex", false),
+    row_of<ashlar_mutex_peer>("ashlar_mutex", "ashlar::pool_allocator, std::mutex", false, 4),
     row_of<ashlar_cached_peer>("ashlar_cached", "ashlar::pool_allocator, thread_cached"),
 };
 
@@ -171,7 +176,7 @@ int print_cells() {
   cell_list cells;
   for (const traffic& t : traffics)
     for (const row& r : rows)
-      if (t.name != "lists" || r.lists != nullptr) cells.add(t.name, "", r.who, {t.name, r.who.name});
+      if (r.measurement(t) != nullptr) cells.add(t.name, "", r.who, {t.name, r.who.name});
   std::puts(cells.str().c_str());
   return 0;
 }
@@ -203,10 +208,11 @@ int run(int argc, char** argv) {
   line.expect_words(2);
   const traffic& t = line.choice(0, traffics, [](const traffic& each) { return each.name; });
   const row& r = line.row(1, rows);
-  const std::size_t count = line.number("--count", 3'000'000, 1000, 1'000'000'000) / 1000 * 1000;
+  const std::size_t wanted = line.number("--count", 3'000'000, 300'000, 1'000'000'000);
   const std::string malloc_name = settle_malloc(r.who.name, argv);
-  const auto measure = t.name == "lists" ? r.lists : r.cells;
+  const auto measure = r.measurement(t);
   if (measure == nullptr) line.usage_error();
+  const std::size_t count = wanted / r.slowness / 1000 * 1000;
   borrow_from_host(std::size_t{64} << 20);
   const double ping_before = ping_pong_ns();
   const outcome result = measure(t, count);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Bytes as frees, flushes, drains and ends of owners of a batcher, beside an oracle.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include <ashlar/part/batcher.hpp>
+
+#include "tests/support/batcher_model.hpp"
+
+namespace {
+
+void expect(bool condition) {
+  if (!condition) std::abort();
+}
+
+class input {
+public:
+  input(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
+  [[nodiscard]] bool empty() const { return at_ == end_; }
+  std::uint8_t next() { return empty() ? 0 : *at_++; }
+
+private:
+  const std::uint8_t* at_;
+  const std::uint8_t* end_;
+};
+
+template <ashlar::batch_shape Shape>
+void run(input bytes) {
+  using model_type = ashlar_test::batcher_model<Shape>;
+  const auto model = std::make_unique<model_type>(1u + bytes.next());
+  while (!bytes.empty()) {
+    const std::uint8_t operation = bytes.next();
+    const std::size_t cell = (bytes.next() * 256u + bytes.next()) % model_type::cells;
+    switch (operation % 16) {
+      case 0: expect(model->flush()); break;
+      case 1: expect(model->hand_over()); break;
+      case 2: expect(model->drain_all()); break;
+      case 3: expect(model->drain(cell % model_type::owners)); break;
+      case 4: expect(operation < 240 || model->close(cell % model_type::owners)); break;
+      case 5: expect(model->add(cell)); break;
+      default: expect(model->add_whatever_it_takes(cell, operation >= 128)); break;
+    }
+  }
+  expect(model->finish());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  input bytes(data, size);
+  switch (bytes.next() % 3) {
+    case 0: run<ashlar::batch_shape{.packets = 1, .words = 1, .slots = 2}>(bytes); break;
+    case 1: run<ashlar::batch_shape{.packets = 2, .words = 3, .slots = 4}>(bytes); break;
+    default: run<ashlar::batch_shape{}>(bytes); break;
+  }
+  return 0;
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The second free of a cell comes from another thread: it is found, and whatever comes of it, nothing hangs.
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/face/process_pool.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/stress.hpp"
+
+namespace {
+
+using ashlar_test::stress_rounds;
+using pool = ashlar::process_pool<32, 8, ashlar::thread_cached>;
+
+constexpr int found = 42;
+
+// What watches for races lets a child that ends among threads sleep for a second.
+constexpr std::size_t rounds = ashlar_test::has_tsan ? 10 : 100;
+
+/// Returns: how a child ended that has run `f`, five seconds at most.
+template <class F>
+int status_of_child(F f) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(5);
+    ashlar::set_violation_handler(
+        [](const ashlar::violation& v) noexcept { ::_exit(v.kind == ashlar::fault::double_free ? found : 1); });
+    f();
+    ::_exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return status;
+}
+
+void free_in_another_thread(void* cell) {
+  std::thread([cell] { pool::deallocate(cell); }).join();
+}
+
+// The freers never allocated: both frees are noted, and meet where the second arrives, if not before.
+TEST(double_free, of_two_threads_that_only_free_is_found) {
+  for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
+    const int status = status_of_child([round] {
+      std::array<void*, 100> cells = {};
+      for (void*& cell : cells) cell = pool::allocate();
+      for (std::size_t i = 0; i < round % 100; ++i) free_in_another_thread(cells[i]);
+      free_in_another_thread(cells[round % 100]);
+      free_in_another_thread(cells[round % 100]);
+    });
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == found) << "round " << round << ", status " << status;
+  }
+}
+
+TEST(double_free, at_the_same_time_is_found) {
+  for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
+    const int status = status_of_child([] {
+      void* const cell = pool::allocate();
+      std::thread one([cell] { pool::deallocate(cell); });
+      std::thread other([cell] { pool::deallocate(cell); });
+      one.join();
+      other.join();
+    });
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == found) << "round " << round << ", status " << status;
+  }
+}
+
+// Where nothing is checked the owner may hold the cell in front; then two get it. That ends, one way or another.
+TEST(double_free, of_the_owner_and_another_never_hangs) {
+  for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
+    const int status = status_of_child([round] {
+      std::array<void*, 300> cells = {};
+      for (void*& cell : cells) cell = pool::allocate();
+      for (std::size_t i = 0; i <= round % 100; ++i) pool::deallocate(cells[i]);
+      for (std::size_t i = 0; i <= round % 100; i += 3) free_in_another_thread(cells[i]);
+      for (int again = 0; again < 20; ++again) {
+        for (void*& cell : cells) cell = pool::allocate();
+        for (void* const cell : cells) pool::deallocate(cell);
+        pool::flush();
+      }
+    });
+    ASSERT_FALSE(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) << "round " << round;
+    if constexpr (ashlar_test::is_checked)
+      ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == found) << "round " << round << ", status " << status;
+  }
+}
+
+}  // namespace
