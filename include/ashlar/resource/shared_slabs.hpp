@@ -223,7 +223,7 @@ private:
   // Under the lock.
   void give(void* cell) noexcept { store_.give(geometry(), cell); }
 
-  // Under the lock. A bit that is free already, or stands for no cell, comes from misuse: it must not corrupt the slab.
+  // Under the lock. A bit that is free already comes from a double free: it must not corrupt the counts.
   void give_word(const freed_word& word) noexcept {
     const std::uintptr_t number = word.key % geometry().slab_bytes();
     auto* const start = reinterpret_cast<std::byte*>(word.key - number);
