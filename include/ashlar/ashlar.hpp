@@ -32,7 +32,6 @@
 #include <ashlar/part/address_heap.hpp>
 #include <ashlar/part/address_tree.hpp>
 #include <ashlar/part/batcher.hpp>
-#include <ashlar/part/free_list.hpp>
 #include <ashlar/part/hot_cells.hpp>
 #include <ashlar/part/inbox.hpp>
 #include <ashlar/part/list.hpp>

@@ -22,14 +22,6 @@
 #define ASHLAR_NO_UNIQUE_ADDRESS [[no_unique_address]]
 #endif
 
-// Keeps two adjacent words in scalar registers. GCC's vectoriser otherwise merges a pair of word stores into one vector
-// store, and the scalar loads that follow wait for a failed store-to-load forwarding (twice the time of a pool's pair).
-#if defined(__GNUC__) && !defined(__clang__)
-#define ASHLAR_KEEP_SCALAR(word) __asm__("" : "+r"(word))
-#else
-#define ASHLAR_KEEP_SCALAR(word) static_cast<void>(word)
-#endif
-
 // Makes the compiler keep an object's address in a register instead of naming the object in each instruction. A list
 // head that is stored and reloaded by absolute address costs about 1 ns more a pair on current cores.
 #if defined(__GNUC__) || defined(__clang__)
