@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Threads and pools: a list built in one thread and destroyed in another, and messages from a pool that both sides use.
+#include <cstdint>
 #include <cstdio>
 #include <list>
 #include <mutex>
@@ -17,11 +18,13 @@ namespace {
 using shared_list = std::list<int, ashlar::pool_allocator<int, ashlar::thread_cached>>;
 
 // One thread fills a list, another adds it up and destroys it: its nodes go back by the packet.
-long hand_over_a_list() {
+std::int64_t hand_over_a_list() {
   shared_list numbers(100'000);
   std::iota(numbers.begin(), numbers.end(), 0);
-  long sum = 0;
-  std::thread([&sum, moved = std::move(numbers)] { sum = std::accumulate(moved.begin(), moved.end(), 0L); }).join();
+  std::int64_t sum = 0;
+  std::thread([&sum, moved = std::move(numbers)] {
+    sum = std::accumulate(moved.begin(), moved.end(), std::int64_t{0});
+  }).join();
   return sum;
 }
 
@@ -59,8 +62,8 @@ int send_messages(int count) {
 }  // namespace
 
 int main() {
-  const long sum = hand_over_a_list();
+  const std::int64_t sum = hand_over_a_list();
   const int received = send_messages(100'000);
-  std::printf("sum %ld, %d messages, no node left\n", sum, received);
+  std::printf("sum %lld, %d messages, no node left\n", static_cast<long long>(sum), received);
   return sum == 4'999'950'000 && received == 100'000 ? 0 : 1;
 }

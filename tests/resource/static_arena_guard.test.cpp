@@ -133,10 +133,11 @@ TEST(static_arena_guard_random, keeps_blocks_apart_whatever_the_program_does) {
     std::vector<std::uint32_t> codes;
     for (const plan::buffer& b : p.buffers) t.sizes.push_back(b.size);
     for (const step s : plan::steps_of(p.buffers)) codes.push_back(s.code);
-    std::vector<std::byte> memory(t.height + 16);
+    const auto height = static_cast<std::size_t>(t.height);
+    std::vector<std::byte> memory(height + 16);
     std::byte* const base = ashlar::align_up(memory.data(), 16);
     counting_resource<> heap;
-    guard g(base, t.height, t, codes, heap);
+    guard g(base, height, t, codes, heap);
     const std::uint64_t odd = random.below(60);  // the step that goes wrong, if any
     std::vector<std::pair<std::byte*, std::size_t>> live(p.buffers.size());
     const auto end = [&](std::size_t i) {

@@ -71,7 +71,7 @@ TEST(lifetimes, generations_of_owners_and_freers_do_not_grow) {
     in_a_thread([&] {  // what the generation before has left
       for (std::uint64_t* const cell : older) cells::free(cell);
     });
-    for (std::uint64_t i = 0; i < live.size(); ++i) ASSERT_EQ(*live[i], i ^ generation) << "its owner has ended";
+    for (std::size_t i = 0; i < live.size(); ++i) ASSERT_EQ(*live[i], i ^ generation) << "its owner has ended";
     older.swap(live);
     live.clear();
     ASSERT_EQ(cells::live(), older.size());
