@@ -34,10 +34,10 @@ run_tests() {
   grep -E '^[0-9]+% tests passed' "$log"
 }
 
-# Each header is compiled alone by both compilers; other flags find nothing more in that.
+# Each header is compiled alone by g++; clang, with the same standard library, finds nothing more in that.
 targets_of() {
   case $1 in
-    dev | gcc) echo all all_verify_interface_header_sets ;;
+    gcc) echo all all_verify_interface_header_sets ;;
     *) echo all ;;
   esac
 }
