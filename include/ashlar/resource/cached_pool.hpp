@@ -22,7 +22,7 @@ namespace ashlar::inline ASHLAR_ABI {
 /// A pool that is told with each call which cache to use. It is for the faces that find the cache of a thread:
 /// `shared_block_pool` and the pools behind `pool_allocator<T, thread_cached>`.
 ///
-///   allocate   <- [ cache: front <- word <- up to 4 words ] <- lock: [ slabs ] <- upstream
+///   allocate   <- [ cache: front <- word <- up to 16 words ] <- lock: [ slabs ] <- upstream
 ///   deallocate -> [ cache: front -> words of frees -> packets ] -> inbox -> [ slabs ] -> upstream
 ///
 /// At the levels that check for misuse nothing is cached: each call takes the lock, and the bits say what is live.

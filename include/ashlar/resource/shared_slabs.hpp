@@ -29,7 +29,7 @@ namespace ashlar::inline ASHLAR_ABI {
 
 /// A few words of free cells that one thread took at once.
 struct word_stock {
-  static constexpr std::size_t max_words = 4;
+  static constexpr std::size_t max_words = 16;
   static constexpr std::size_t max_cells = 64 * max_words;
   static constexpr std::size_t max_bytes = 64 * 1024;
 
