@@ -2,20 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: hot_path.sh <source> <object> <objdump> <compiler> <flags…>
 # Passes if the straight path of the pool's two calls, from entry to the first return, is as short as documented.
-set -euo pipefail
-source=$1
-object=$2
-objdump=$3
-shift 3
-
-"$@" -c "$source" -o "$object"
-
-# straight_path <function>: one instruction a line, up to the first return.
-straight_path() {
-  "$objdump" -d --no-show-raw-insn "$object" | awk -v label="<$1>:" '
-    index($0, label) { inside = 1; next }
-    inside && /^ *[0-9a-f]+:/ { sub(/^ *[0-9a-f]+:[ \t]*/, ""); if ($1 ~ /^ret/) inside = 0; else print }'
-}
+source "$(dirname "${BASH_SOURCE[0]}")/assembly.sh"
 
 # expect <function> <most instructions>
 expect() {

@@ -2,25 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: static_arena_pin.sh <source> <object> <objdump> <compiler> <flags…>
 # Passes if getting a buffer of a planned arena is one addition, with checks off.
-set -euo pipefail
-source=$1
-object=$2
-objdump=$3
-shift 3
-
-"$@" -c "$source" -o "$object"
-
-# body <function>: one instruction a line, up to the return.
-body() {
-  "$objdump" -d --no-show-raw-insn "$object" | awk -v label="<$1>:" '
-    index($0, label) { inside = 1; next }
-    inside && /^ *[0-9a-f]+:/ { sub(/^ *[0-9a-f]+:[ \t]*/, ""); if ($1 ~ /^ret/) inside = 0; else print }'
-}
+source "$(dirname "${BASH_SOURCE[0]}")/assembly.sh"
 
 # expect <function> <most instructions>: only moves, addresses and additions, one of which adds.
 expect() {
   local code count
-  code=$(body "$1")
+  code=$(straight_path "$1")
   count=$(grep -c . <<<"$code" || true)
   printf '%s: %s instructions before the return, at most %s expected\n%s\n' "$1" "$count" "$2" "$code"
   if ((count == 0 || count > $2)) || grep -qvE '^(mov|lea|add)' <<<"$code"; then

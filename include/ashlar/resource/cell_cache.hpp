@@ -8,7 +8,6 @@
 #include <new>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/part/batcher.hpp>
 #include <ashlar/part/hot_cells.hpp>
@@ -121,7 +120,7 @@ private:
   void put_cold(Slabs& to, void* cell) noexcept {
     const batch_result result = batch_ == nullptr ? batch_result::refused : note(to, cell);
     if (result == batch_result::noted) return;
-    if (result == batch_result::already_noted) report_double_free(to, cell);
+    if (result == batch_result::already_noted) to.report_double_free(cell);
     if (batch_ != nullptr) to.settle(*batch_);
     to.deallocate(cell);
   }
@@ -136,14 +135,6 @@ private:
   static void give_word(const Slabs& to, const cell_word& word, Give give) noexcept {
     for (std::uint64_t rest = word.mask; rest != 0; rest &= rest - 1)
       give(word.base + static_cast<std::size_t>(std::countr_zero(rest)) * to.cell_bytes());
-  }
-
-  [[noreturn]] ASHLAR_COLD static void report_double_free(const Slabs& of, const void* cell) noexcept {
-    report({.kind = fault::double_free,
-            .what = "freed a cell that is free",
-            .pointer = cell,
-            .resource = &of,
-            .size = of.cell_bytes()});
   }
 
   hot_cells hot_;

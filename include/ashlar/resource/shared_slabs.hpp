@@ -115,7 +115,7 @@ public:
   void deallocate(void* cell) noexcept {
     under_lock([&] {
       if (ASHLAR_UNLIKELY(inbox_.is_closed())) report_use_after_destroy(cell);
-      if constexpr (checking_level >= checking::checked) check_free({geometry(), store_.slabs(), this}, cell, false);
+      if constexpr (checking_level >= checking::checked) check_free(site(), cell, false);
       mark_free(cell, cell_bytes());
       give(cell);
     });
@@ -189,6 +189,11 @@ public:
     });
   }
 
+  /// Effects: reports that a cell was freed that is free already; does not return.
+  [[noreturn]] ASHLAR_COLD void report_double_free(const void* cell) const noexcept {
+    report_free(fault::double_free, "freed a cell that is free", cell, site());
+  }
+
   [[nodiscard]] Lock& lock() noexcept { return lock_; }
   [[nodiscard]] Upstream& upstream() noexcept { return store_.upstream().get(); }
 
@@ -228,29 +233,23 @@ private:
     const std::uintptr_t number = word.key % geometry().slab_bytes();
     auto* const start = reinterpret_cast<std::byte*>(word.key - number);
     auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
-    if (ASHLAR_UNLIKELY((home->bits()[number] & word.cells) != 0)) report_double_free(home, number, word.cells);
+    if (ASHLAR_UNLIKELY((home->bits()[number] & word.cells) != 0))
+      report_double_free(home->cells + (number * 64 + first_of(home->bits()[number] & word.cells)) * cell_bytes());
     store_.give_word(geometry(), home, static_cast<std::uint32_t>(number), word.cells);
   }
 
-  [[noreturn]] ASHLAR_COLD void report_use_after_destroy(void* cell) noexcept {
-    report({.kind = fault::use_after_destroy,
-            .what = "used a pool that was destroyed",
-            .pointer = cell,
-            .resource = this,
-            .size = cell_bytes()});
+  [[noreturn]] ASHLAR_COLD void report_use_after_destroy(const void* cell) const noexcept {
+    report_free(fault::use_after_destroy, "used a pool that was destroyed", cell, site());
   }
 
-  [[noreturn]] ASHLAR_COLD void report_double_free(slab* home, std::uintptr_t number, std::uint64_t cells) noexcept {
-    const auto first = static_cast<std::size_t>(std::countr_zero(home->bits()[number] & cells));
-    report({.kind = fault::double_free,
-            .what = "freed a cell that is free",
-            .pointer = home->cells + (number * 64 + first) * cell_bytes(),
-            .resource = this,
-            .size = cell_bytes()});
+  [[nodiscard]] free_site site() const noexcept { return {geometry(), store_.slabs(), this}; }
+
+  [[nodiscard]] static std::size_t first_of(std::uint64_t cells) noexcept {
+    return static_cast<std::size_t>(std::countr_zero(cells));
   }
 
   [[nodiscard]] void* only_cell(const word_stock& one) noexcept {
-    void* const cell = one.words[0].base + static_cast<std::size_t>(std::countr_zero(one.words[0].mask)) * cell_bytes();
+    void* const cell = one.words[0].base + first_of(one.words[0].mask) * cell_bytes();
     mark_live(cell, cell_bytes());
     return cell;
   }
