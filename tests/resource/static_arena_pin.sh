@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: static_arena_pin.sh <source> <object> <objdump> <compiler> <flags…>
 # Passes if getting a buffer of a planned arena is one addition, with checks off.
+# shellcheck source=tests/resource/assembly.sh
 source "$(dirname "${BASH_SOURCE[0]}")/assembly.sh"
 
 # expect <function> <most instructions>: only moves, addresses and additions, one of which adds.
