@@ -50,6 +50,10 @@ public:
   [[nodiscard]] constexpr std::size_t cell_bytes() const noexcept { return cell_bytes_; }
   [[nodiscard]] constexpr std::size_t cell_alignment() const noexcept { return cell_alignment_; }
   [[nodiscard]] constexpr std::size_t slab_bytes() const noexcept { return slab_bytes_; }
+  /// Returns: whether a cell can hold such a block.
+  [[nodiscard]] ASHLAR_INLINE constexpr bool fits(std::size_t bytes, std::size_t alignment) const noexcept {
+    return bytes <= cell_bytes_ && alignment <= cell_alignment_ && is_power_of_two(alignment);
+  }
   /// Returns: the number of 64-bit words in a slab's bitmap.
   [[nodiscard]] constexpr std::size_t words() const noexcept { return words_; }
 

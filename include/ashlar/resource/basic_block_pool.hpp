@@ -256,7 +256,7 @@ private:
   [[nodiscard]] ASHLAR_INLINE constexpr const slab_geometry& geometry() const noexcept { return Geometry::get(); }
 
   [[nodiscard]] ASHLAR_INLINE bool fits(std::size_t bytes, std::size_t alignment) const noexcept {
-    return bytes <= cell_bytes() && alignment <= geometry().cell_alignment() && is_power_of_two(alignment);
+    return geometry().fits(bytes, alignment);
   }
 
   // The bytes behind a request smaller than its cell are a canary.

@@ -219,7 +219,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_INLINE bool fits(std::size_t bytes, std::size_t alignment) const noexcept {
-    return bytes <= pool_.cell_bytes() && alignment <= pool_.geometry().cell_alignment() && is_power_of_two(alignment);
+    return pool_.geometry().fits(bytes, alignment);
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_slowly() { return pool_.allocate_slowly(usable_cache()); }
