@@ -11,6 +11,11 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
+
+#include "tests/support/death.hpp"
+
 namespace {
 
 using ashlar::resource_ref;
@@ -23,7 +28,8 @@ enum refinement : unsigned {
   describes = 8,
   expands = 16,
   prefaults = 32,
-  all = 63
+  tells_more = 64,
+  all = 127
 };
 
 /// A resource with the refinements in `Set`. It hands out its own address and remembers its last call.
@@ -71,6 +77,12 @@ struct refined {
   {
     last = {"prefault", p, bytes, 0, 0};
   }
+  ashlar::block allocate_at_least(std::size_t bytes, std::size_t alignment)
+    requires((Set & tells_more) != 0)
+  {
+    last = {"allocate_at_least", nullptr, bytes, alignment, 0};
+    return {this, bytes + 7};
+  }
   friend bool operator==(const refined& a, const refined& b) { return a.name == b.name; }
 };
 
@@ -79,7 +91,8 @@ constexpr unsigned refinements_of() {
   static_assert(ashlar::resource<R>);
   return (ashlar::try_resource<R> ? tries : 0u) | (ashlar::owning_resource<R> ? owns_ : 0u) |
          (ashlar::releasable_resource<R> ? releases : 0u) | (ashlar::self_describing_resource<R> ? describes : 0u) |
-         (ashlar::expanding_resource<R> ? expands : 0u) | (ashlar::prefaulting_resource<R> ? prefaults : 0u);
+         (ashlar::expanding_resource<R> ? expands : 0u) | (ashlar::prefaulting_resource<R> ? prefaults : 0u) |
+         (ashlar::at_least_resource<R> ? tells_more : 0u);
 }
 
 template <unsigned... Set>
@@ -125,6 +138,8 @@ TEST(resource_ref, hands_every_call_through_unchanged) {
   char block = 0;
   EXPECT_EQ(ref.allocate(24, 8), &r);
   EXPECT_EQ(r.last, call("allocate", nullptr, 24, 8, 0));
+  EXPECT_EQ(ref.allocate_at_least(23, 4).size, 30u);
+  EXPECT_EQ(r.last, call("allocate_at_least", nullptr, 23, 4, 0));
   EXPECT_EQ(ref.try_allocate(25, 16), nullptr);
   EXPECT_EQ(r.last, call("try_allocate", nullptr, 25, 16, 0));
   ref.deallocate(&block, 24, 8);
@@ -177,6 +192,30 @@ TEST(try_allocate_from, asks_by_the_call_that_answers_null) {
 }
 
 #if defined(__cpp_exceptions)
+TEST(allocate_at_least_from, is_exact_where_the_resource_does_not_tell) {
+  refined<tells_more> tells;
+  refined<0> does_not;
+  EXPECT_EQ(ashlar::allocate_at_least_from(tells, 24, 8).size, 31u);
+  EXPECT_EQ(ashlar::allocate_at_least_from(does_not, 24, 8).size, 24u);
+  EXPECT_EQ(does_not.last, decltype(does_not.last)("allocate", nullptr, 24, 8, 0));
+}
+
+TEST(allocate_upstream, hands_on_what_is_a_request_and_nothing_else) {
+  refined<tries | tells_more> upstream;
+  EXPECT_EQ(ashlar::allocate_upstream(upstream, 24, 8), &upstream);
+  EXPECT_EQ(ashlar::allocate_upstream_at_least(upstream, 24, 8).size, 31u);
+  upstream.last = {};
+  EXPECT_EQ(ashlar::try_allocate_upstream(upstream, ashlar::max_block_bytes, 8), nullptr);
+#if defined(__cpp_exceptions)
+  EXPECT_THROW(static_cast<void>(ashlar::allocate_upstream(upstream, ashlar::max_size, 1)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(ashlar::allocate_upstream_at_least(upstream, ashlar::max_size, 1)), std::bad_alloc);
+#endif
+  EXPECT_EQ(upstream.last, decltype(upstream.last)()) << "it was not asked";
+  const char* const line = "ashlar: precondition: alignment is not a power of two";
+  ASHLAR_EXPECT_DEATH(static_cast<void>(ashlar::allocate_upstream(upstream, 24, 3)), line);
+  ASHLAR_EXPECT_DEATH(static_cast<void>(ashlar::try_allocate_upstream(upstream, 24, 0)), line);
+}
+
 TEST(allocate_or_throw, never_returns_null) {
   refined<tries> says_null;
   EXPECT_THROW(static_cast<void>(ashlar::allocate_or_throw(says_null, 1, 1)), std::bad_alloc);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the allocator over a resource: its traits, and every container between equal and unequal resources.
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <limits>
@@ -13,7 +14,9 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/allocation_result.hpp>
 #include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
@@ -221,6 +224,32 @@ TEST(allocator, an_overflowing_array_is_bad_array_new_length_and_touches_nothing
   overflows_at_the_boundary<8>();
   overflows_at_the_boundary<24>();
   overflows_at_the_boundary<4096>();
+}
+
+TEST(allocator, at_least_is_the_whole_cell_where_nobody_watches_the_rest) {
+  counting_resource<> upstream;
+  pool_type pool({.cell_bytes = 64}, upstream);
+  in_pool<int> numbers(pool);
+  for (const std::size_t given_back : {std::size_t{5}, std::size_t{11}, std::size_t{16}}) {
+    const ashlar::allocation_result<int*> got = numbers.allocate_at_least(5);
+    EXPECT_EQ(got.count, ashlar::checking_level == ashlar::checking::hardened ? 5u : 16u);
+    std::fill_n(got.ptr, got.count, 7);
+    EXPECT_EQ(pool.live(), 1u);
+    numbers.deallocate(got.ptr, std::min(given_back, got.count));
+    EXPECT_EQ(pool.live(), 0u);
+  }
+  const auto large = numbers.allocate_at_least(17);  // the upstream's, which does not tell
+  EXPECT_EQ(large.count, 17u);
+  numbers.deallocate(large.ptr, large.count);
+}
+
+TEST(allocator, at_least_overflows_as_allocate_does) {
+#if defined(__cpp_exceptions)
+  counting_resource<> upstream;
+  counted<int> numbers(upstream);
+  EXPECT_THROW(static_cast<void>(numbers.allocate_at_least(numbers.max_size() + 1)), std::bad_array_new_length);
+  EXPECT_THROW(static_cast<void>(numbers.allocate_at_least(ashlar::max_size)), std::bad_array_new_length);
+#endif
 }
 
 TEST(allocator, no_element_is_a_block_too) {

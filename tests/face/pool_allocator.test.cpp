@@ -18,9 +18,11 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/allocation_result.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/resource/spare_policy.hpp>
 
 #include "tests/face/containers.hpp"
 #include "tests/support/build.hpp"
@@ -203,6 +205,57 @@ TEST(pool_allocator, reserves_under_its_lock) {
   locked::with_pool([](auto& pool) { pool.reserve(5000); });
   EXPECT_GE(locked::with_pool([](auto& pool) { return pool.capacity(); }), 5000u);
   EXPECT_GT(locked::with_pool([](auto& pool) { return pool.shrink_to_fit(); }), 0u);
+}
+
+TEST(pool_allocator, at_least_is_one_cell_or_an_array_of_so_many) {
+  pooled<of_200_bytes> a;
+  for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{7}}) {
+    const ashlar::allocation_result<of_200_bytes*> got = a.allocate_at_least(n);
+    EXPECT_NE(got.ptr, nullptr);
+    EXPECT_EQ(got.count, n);
+    EXPECT_EQ(live_of<of_200_bytes>(), n == 1 ? 1u : 0u);
+    a.deallocate(got.ptr, got.count);
+  }
+#if defined(__cpp_exceptions)
+  EXPECT_THROW(static_cast<void>(a.allocate_at_least(a.max_size() + 1)), std::bad_array_new_length);
+#endif
+}
+
+// A lock of the user's own.
+struct counted_lock {
+  static inline int held = 0;
+  void lock() noexcept { ++held; }
+  void unlock() noexcept { --held; }
+};
+
+template <class Lock>
+class pool_allocator_with : public ::testing::Test {};
+using all_locks =
+    ::testing::Types<ashlar::null_lock, ashlar::spin_lock, std::mutex, counted_lock, ashlar::thread_cached>;
+TYPED_TEST_SUITE(pool_allocator_with, all_locks);
+
+TYPED_TEST(pool_allocator_with, keeps_what_its_policy_says) {
+  struct of_1000_bytes {
+    char bytes[1000];
+  };
+  using allocator = pool_allocator<of_1000_bytes, TypeParam>;
+  const auto slabs = [] { return allocator::with_pool([](auto& pool) { return pool.slabs(); }); };
+  const auto fill_and_empty = [] {
+    allocator a;
+    std::vector<of_1000_bytes*> all(5000);
+    for (of_1000_bytes*& each : all) each = a.allocate(1);
+    for (of_1000_bytes* const each : all) a.deallocate(each, 1);
+    if constexpr (requires { a.flush(); }) a.flush();
+  };
+  allocator::with_pool([](auto& pool) { pool.keep(ashlar::never_release); });
+  fill_and_empty();
+  EXPECT_GE(slabs(), 5000u / 262);
+  allocator::with_pool([](auto& pool) { pool.keep(ashlar::release_now); });
+  EXPECT_LE(slabs(), 1u) << "what a cell at hand lies in";
+  fill_and_empty();
+  EXPECT_LE(slabs(), 1u);
+  static_cast<void>(allocator::with_pool([](auto& pool) { return pool.shrink_to_fit(); }));
+  EXPECT_EQ(slabs(), 0u);
 }
 
 TEST(pool_allocator, holds_incomplete_elements) {

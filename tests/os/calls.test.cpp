@@ -9,6 +9,8 @@
 
 #include <ashlar/base/bits.hpp>
 
+#include "tests/support/build.hpp"
+
 namespace {
 
 using calls = ashlar::os::system_calls;
@@ -70,6 +72,18 @@ TEST_F(calls_on_pages, populating_makes_resident_where_the_system_knows_how) {
   const bool populated = calls::populate(p_, bytes_);
   EXPECT_EQ(resident_pages(), populated ? count : 0);
   EXPECT_TRUE(is_zero());
+}
+
+TEST_F(calls_on_pages, locking_makes_resident_or_is_refused) {
+  if constexpr (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "sanitizers say yes and lock nothing";
+  const bool locked = calls::lock(p_, bytes_);
+  EXPECT_TRUE(!locked || resident_pages() == count);
+  EXPECT_TRUE(is_zero());
+}
+
+TEST(system_calls, locking_what_is_not_mapped_is_refused) {
+  if constexpr (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "sanitizers say yes and lock nothing";
+  EXPECT_FALSE(calls::lock(reinterpret_cast<void*>(calls::page_bytes()), calls::page_bytes()));
 }
 
 TEST_F(calls_on_pages, protected_pages_keep_their_contents) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what happens around a fork: everybody is called, in order, in parent and child.
+// Tests of what happens around a fork: everybody is called, in order and step by step, in parent and child.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -12,11 +12,15 @@ namespace {
 
 using ashlar::os::fork_participant;
 using ashlar::os::fork_participants;
+using ashlar::os::fork_step;
 
 std::string said;
 
 fork_participant speaker(const char* name) {
-  return {.before = [](void* self) noexcept { said += std::string("<") + static_cast<const char*>(self); },
+  return {.before =
+              [](void* self, fork_step step) noexcept {
+                said += std::string("<") + static_cast<const char*>(self) + std::to_string(static_cast<int>(step));
+              },
           .in_parent = [](void* self) noexcept { said += std::string(">") + static_cast<const char*>(self); },
           .in_child = [](void* self) noexcept { said += std::string("|") + static_cast<const char*>(self); },
           .self = const_cast<char*>(name)};
@@ -31,20 +35,20 @@ bool child_says(const std::string& expected) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST(fork, calls_everybody_before_and_after_in_the_order_of_entering) {
+TEST(fork, calls_everybody_step_by_step_in_the_order_of_entering) {
   fork_participant first = speaker("a");
   fork_participant second = speaker("b");
   fork_participants::enter(first);
   fork_participants::enter(second);
   fork_participants::enter(first);  // once is enough
   said.clear();
-  EXPECT_TRUE(child_says("<a<b|a|b"));
-  EXPECT_EQ(said, "<a<b>a>b");
+  EXPECT_TRUE(child_says("<a0<b0<a1<b1<a2<b2|a|b"));
+  EXPECT_EQ(said, "<a0<b0<a1<b1<a2<b2>a>b");
   fork_participants::leave(first);
   fork_participants::leave(first);  // and out is out
   said.clear();
-  EXPECT_TRUE(child_says("<b|b"));
-  EXPECT_EQ(said, "<b>b");
+  EXPECT_TRUE(child_says("<b0<b1<b2|b"));
+  EXPECT_EQ(said, "<b0<b1<b2>b");
   fork_participants::leave(second);
   said.clear();
   EXPECT_TRUE(child_says(""));
@@ -58,7 +62,7 @@ TEST(fork, the_child_may_enter_leave_and_fork_again) {
     fork_participant more = speaker("b");
     fork_participants::enter(more);
     said.clear();
-    const bool good = child_says("<a<b|a|b");
+    const bool good = child_says("<a0<b0<a1<b1<a2<b2|a|b");
     fork_participants::leave(more);
     fork_participants::leave(first);
     ::_exit(good ? 0 : 1);

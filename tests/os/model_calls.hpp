@@ -26,7 +26,7 @@ public:
 
   std::uintptr_t next_address = 0x10000000;  ///< where the next mapping is placed
   std::size_t most_pages = 1'000'000;        ///< more cannot be mapped at once
-  std::string calls;                         ///< the first letter of each call so far: m u p d P a
+  std::string calls;                         ///< the letter of each call so far: m u p d P a l
   std::map<std::uintptr_t, page_state> pages;
 
   /// Decides which calls fail, by the letter of the call and its number among all calls, from 0.
@@ -55,6 +55,10 @@ public:
   }
   [[nodiscard]] bool advise_huge(void* p, std::size_t bytes) {
     return on_pages('a', p, bytes, [](auto) {});
+  }
+
+  [[nodiscard]] bool lock(void* p, std::size_t bytes) {
+    return on_pages('l', p, bytes, [](auto found) { found->second.resident = found->second.usable; });
   }
 
   /// Effects: a program writes to all pages of a range. They must be usable.
@@ -122,6 +126,7 @@ struct model_calls {
   [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept { return system->discard(p, bytes); }
   [[nodiscard]] static bool populate(void* p, std::size_t bytes) noexcept { return system->populate(p, bytes); }
   [[nodiscard]] static bool advise_huge(void* p, std::size_t bytes) noexcept { return system->advise_huge(p, bytes); }
+  [[nodiscard]] static bool lock(void* p, std::size_t bytes) noexcept { return system->lock(p, bytes); }
 };
 
 }  // namespace ashlar_test

@@ -94,6 +94,16 @@ TEST_F(pages_on_a_model, reserved_pages_are_usable_between_commit_and_decommit) 
   EXPECT_EQ(system_.mapped_bytes(), 8 * page);
 }
 
+TEST_F(pages_on_a_model, locked_pages_are_resident_or_refused) {
+  void* const p = model_pages::map(4 * page, page);
+  EXPECT_TRUE(model_pages::lock(p, 3 * page));
+  EXPECT_EQ(system_.resident_bytes(), 3 * page);
+  EXPECT_EQ(system_.calls, "ml");
+  system_.fails = [](char letter, std::size_t) { return letter == 'l'; };
+  EXPECT_FALSE(model_pages::lock(p, 4 * page));
+  EXPECT_EQ(system_.usable_bytes(), 4 * page) << "refused, they stay as they were";
+}
+
 TEST_F(pages_on_a_model, populated_pages_are_resident) {
   void* const p = model_pages::map(4 * page, page);
   model_pages::populate(p, 3 * page);

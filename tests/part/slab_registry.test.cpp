@@ -36,7 +36,7 @@ struct fake_slab {
   void enter(slab_registry& into) {
     line.owner = this;
     line.cells = cells.data();
-    line.bytes = cells.size();
+    line.bytes = static_cast<std::uint32_t>(cells.size());
     line.cell_bytes = cell_bytes;
     into.enter(line);
   }
@@ -100,6 +100,22 @@ TEST(slab_registry, serves_threads) {
   for (std::thread& each : threads) each.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_TRUE(registry.invariant());
+}
+
+TEST(slab_registry, nobody_enters_while_it_is_held) {
+  slab_registry registry;
+  fake_slab slab;
+  std::atomic<bool> entered = false;
+  registry.lock();
+  std::thread other([&] {
+    slab.enter(registry);
+    entered = true;
+  });
+  std::this_thread::yield();
+  EXPECT_FALSE(entered);
+  registry.unlock();
+  other.join();
+  EXPECT_EQ(registry.find(slab.cells.data()).owner, &slab);
 }
 
 TEST(slab_registry, a_header_enters_and_leaves_the_registry_of_the_process) {

@@ -54,9 +54,9 @@ public:
     unused_.push_back(geometry_.slab_of(leaving));
   }
 
-  void take(std::size_t most) {
-    const bool partial = has_partial();
-    const ashlar::cell_word got = set_.take_word(geometry_, most);
+  void take(std::size_t most, std::uint32_t lane = 0) {
+    const bool partial = has_partial_of(lane);
+    const ashlar::cell_word got = set_.take_word(geometry_, most, lane);
     EXPECT_NE(got.mask, 0u);
     EXPECT_LE(static_cast<std::size_t>(std::popcount(got.mask)), most);
     note(got, partial);
@@ -112,10 +112,14 @@ public:
     ASSERT_EQ(set_.has_free(), capacity != cells_.size());
   }
 
-  [[nodiscard]] bool has_partial() const {
-    return std::ranges::any_of(
-        taken_, [](const auto& each) { return !each.second.empty() && each.second.size() != each.first->capacity; });
+  [[nodiscard]] bool has_partial_of(std::uint32_t lane) const {
+    return std::ranges::any_of(taken_, [lane](const auto& each) {
+      return each.first->lane == lane && !each.second.empty() && each.second.size() != each.first->capacity;
+    });
   }
+
+  // Returns: the slab of the cell taken last.
+  [[nodiscard]] slab* latest() const { return slab_set::slab_around(geometry_, cells_.back()); }
 
   slab_geometry geometry_;
   std::unique_ptr<std::byte[]> memory_;
@@ -125,9 +129,9 @@ public:
   slab_set set_;
 };
 
-void walk(modelled_set& m, std::mt19937& random) {
+void walk(modelled_set& m, std::mt19937& random, std::uint32_t lanes) {
   const std::size_t choice = random() % 100;
-  if (choice < 25 && m.set_.has_free()) m.take(1 + random() % 100);
+  if (choice < 25 && m.set_.has_free()) m.take(1 + random() % 100, static_cast<std::uint32_t>(random() % lanes));
   else if (choice < 30) m.take_run(1 + random() % std::min(m.geometry_.least_capacity(), 64u));
   else if (choice < 35 && !m.unused_.empty()) m.add();
   else if (choice < 40 && m.set_.empty_slabs() != 0) m.remove();
@@ -138,11 +142,11 @@ void walk(modelled_set& m, std::mt19937& random) {
 
 TEST(slab_set, counts_and_lists_follow_every_step) {
   for (const std::size_t cell_bytes : {1000u, 100u, 24u, 8192u})
-    for (unsigned seed = 1; seed <= 5; ++seed) {
+    for (unsigned seed = 1; seed <= 6; ++seed) {
       std::mt19937 random(seed);
       modelled_set m(12, cell_bytes);
       for (int step = 0; step < 500; ++step) {
-        walk(m, random);
+        walk(m, random, seed % 2 == 0 ? 1 : 4);
         ASSERT_NO_FATAL_FAILURE(m.expect_same()) << "step " << step << ", seed " << seed;
       }
     }
@@ -241,6 +245,36 @@ TEST(slab_set, runs_come_from_the_emptiest_slabs_and_leave_the_fullest_to_words)
   EXPECT_EQ(slab_set::slab_around(m.geometry_, m.cells_.back()), high);
   m.take(1);
   EXPECT_EQ(slab_set::slab_around(m.geometry_, m.cells_.back()), low);
+}
+
+TEST(slab_set, lanes_fill_slabs_of_their_own) {
+  modelled_set m(6, 100);
+  for (int i = 0; i < 6; ++i) m.add();
+  std::map<slab*, std::uint32_t> lane_of;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    m.take(64, i % 3);
+    ASSERT_EQ(lane_of.emplace(m.latest(), i % 3).first->second, i % 3);
+  }
+  EXPECT_EQ(lane_of.size(), 3u);
+  const std::vector<std::byte*> all = m.cells_;
+  for (std::byte* const cell : all)
+    if (slab_set::index_in(m.geometry_, slab_set::slab_around(m.geometry_, cell), cell) % 2 == 0) m.give_cell(cell);
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    m.take(64, i % 3);
+    EXPECT_EQ(lane_of.at(m.latest()), i % 3) << "what a lane freed it takes again";
+  }
+  ASSERT_NO_FATAL_FAILURE(m.expect_same());
+}
+
+TEST(slab_set, a_lane_takes_over_what_others_have_left) {
+  modelled_set m(3, 1000);
+  for (int i = 0; i < 3; ++i) m.add();
+  for (std::uint32_t lane = 0; lane < 3; ++lane) m.take(3, lane);
+  while (m.set_.has_free()) {
+    m.take(64, 7);
+    ASSERT_NO_FATAL_FAILURE(m.expect_same());
+  }
+  for (const auto& [each, taken] : m.taken_) EXPECT_EQ(taken.size(), each->capacity);
 }
 
 TEST(slab_set, clear_forgets_everything) {

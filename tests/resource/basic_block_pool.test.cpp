@@ -137,7 +137,10 @@ TEST(basic_block_pool, does_not_thrash_at_the_boundary_of_a_slab) {
       counting_resource<> upstream;
       pool_type pool({.cell_bytes = 64, .slab_bytes = slab_bytes}, upstream);
       const std::vector<void*> cells = take_whole_slabs(pool, 1000);
-      if (batch > pool.capacity() / pool.slabs()) continue;  // more than a slab at once is no boundary
+      if (batch > pool.capacity() / pool.slabs()) {  // more than a slab at once is no boundary
+        give(pool, cells);
+        continue;
+      }
       give(pool, take(pool, batch));
       const std::size_t before = upstream.allocations() + upstream.deallocations();
       for (int swing = 0; swing < 10'000; ++swing) give(pool, take(pool, batch));
@@ -217,6 +220,8 @@ TEST(basic_block_pool, owns_its_cells_and_nothing_beside_them) {
   }
   EXPECT_FALSE(pool.owns(nullptr) || pool.owns(&pool));
   EXPECT_TRUE(pool == pool && !(pool == other));
+  pool.release();
+  other.release();
 }
 
 TEST(basic_block_pool, what_no_cell_can_hold_comes_from_the_upstream) {
@@ -298,6 +303,7 @@ TEST(basic_block_pool, stands_on_a_buffer_until_it_is_full) {
     EXPECT_EQ(buffer.used(), buffer.capacity());
     pool.deallocate(cells.back());
     EXPECT_EQ(pool.try_allocate(), cells.back());
+    pool.release();
   }
 }
 
@@ -343,6 +349,7 @@ TEST(basic_block_pool_death, a_double_free_is_seen_at_the_second_free) {
     give(pool, {cells.begin(), cells.begin() + static_cast<std::ptrdiff_t>(between + 1)});
     ASHLAR_EXPECT_DEATH(pool.deallocate(cells[0]), double_free);
     ASHLAR_EXPECT_DEATH(pool.deallocate(cells[0], 32, 8), double_free);
+    pool.release();
   }
 }
 
@@ -352,6 +359,7 @@ TEST(basic_block_pool_death, a_cell_that_nobody_has_yet_counts_as_free) {
   auto* const first = static_cast<std::byte*>(pool.allocate());
   ASHLAR_EXPECT_DEATH(pool.deallocate(first + 32), double_free);         // taken out of the bitmap with its word
   ASHLAR_EXPECT_DEATH(pool.deallocate(first + 32 * 1000), double_free);  // still in the bitmap
+  pool.release();
 }
 
 TEST(basic_block_pool_death, a_foreign_pointer_is_never_read) {
@@ -376,6 +384,7 @@ TEST(basic_block_pool_death, a_foreign_pointer_is_never_read) {
         "^ashlar: (invalid_free: freed a pointer that is not of this|wrong_pool: freed a cell of another) pool, ");
   ASHLAR_EXPECT_DEATH(pool.deallocate(on_the_stack.data()), invalid_free);
   ASHLAR_EXPECT_DEATH(pool.deallocate(other.allocate()), wrong_pool);
+  pool.release();
 }
 
 TEST(basic_block_pool_death, a_pointer_into_a_cell_is_misaligned) {
@@ -384,6 +393,7 @@ TEST(basic_block_pool_death, a_pointer_into_a_cell_is_misaligned) {
   auto* const cell = static_cast<std::byte*>(pool.allocate());
   for (const std::size_t offset : {1u, 8u, 16u, 31u})
     ASHLAR_EXPECT_DEATH(pool.deallocate(cell + offset), misaligned_free);
+  pool.release();
 }
 
 }  // namespace

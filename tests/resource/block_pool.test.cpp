@@ -74,7 +74,7 @@ struct bounded_cells : ashlar_test::conformance_defaults {
   static constexpr std::size_t largest = 48;
   static constexpr bool bounded = true;
   counting_resource<> upstream;
-  pool_type resource{{.cell_bytes = 48, .slab_bytes = 512, .max_cells = 60}, upstream};
+  pool_type resource{{.cell_bytes = 48, .cell_alignment = 16, .slab_bytes = 512, .max_cells = 60}, upstream};
 };
 
 struct cells_over_a_throwing_upstream : ashlar_test::conformance_defaults {
@@ -186,6 +186,7 @@ TEST(block_pool, very_large_cells_are_cells_too) {
   pool.deallocate(first);
   EXPECT_EQ(pool.live(), 1u);
   EXPECT_TRUE(pool.invariant());
+  pool.release();
 }
 
 // Wrong layouts are refused at every level, before any memory is touched.
@@ -245,6 +246,7 @@ TEST(block_pool, may_be_used_by_its_upstream_meanwhile) {
   EXPECT_NE(cell, nested);
   EXPECT_EQ(pool.live(), before - 10 + 2);
   EXPECT_TRUE(pool.invariant());
+  pool.release();
 }
 
 TEST(block_pool, stays_bounded_when_its_upstream_uses_it) {
@@ -256,6 +258,7 @@ TEST(block_pool, stays_bounded_when_its_upstream_uses_it) {
   EXPECT_NE(nested, nullptr);
   EXPECT_EQ(pool.live(), 1u);
   EXPECT_TRUE(pool.invariant());
+  pool.release();
 }
 
 TEST(block_pool, large_cells_do_not_rest_in_front) {

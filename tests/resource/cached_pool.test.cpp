@@ -124,6 +124,21 @@ TEST(cached_pool, closes_all_caches_of_whatever_thread) {
   EXPECT_EQ(w.upstream.balance(), nothing);
 }
 
+TEST(cached_pool, counts_as_live_what_another_thread_has_at_hand) {
+  world w;
+  user mine(w.pool);
+  void* const cell = mine.allocate();
+  EXPECT_EQ(w.pool.live(), 1u);
+  const std::size_t at_hand = mine.cache().at_hand();
+  std::size_t seen = 0;
+  std::thread([&] { seen = w.pool.live(); }).join();
+  EXPECT_EQ(seen, 1 + at_hand);
+  mine.deallocate(cell);
+  mine.flush();
+  std::thread([&] { seen = w.pool.live(); }).join();
+  EXPECT_EQ(seen, 0u);
+}
+
 TEST(cached_pool, takes_all_back_when_it_is_released) {
   world w;
   user one(w.pool), other(w.pool);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <set>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -81,6 +82,20 @@ TEST(cell_cache, starts_closed_and_keeps_nothing) {
   EXPECT_EQ(closed.at_hand(), 0u);
   EXPECT_TRUE(closed.invariant(w.slabs));
   w.free(cell);
+}
+
+TEST(cell_cache, is_whose_who_opened_it) {
+  world w;
+  EXPECT_TRUE(w.cache.is_mine());
+  std::thread([&] { EXPECT_FALSE(w.cache.is_mine()); }).join();
+  w.cache.close(w.slabs);
+  EXPECT_FALSE(w.cache.is_mine());
+  std::thread([&] {
+    w.cache.open();
+    EXPECT_TRUE(w.cache.is_mine());
+  }).join();
+  EXPECT_TRUE(w.cache.is_open());
+  EXPECT_FALSE(w.cache.is_mine());
 }
 
 TEST(cell_cache, takes_a_stock_and_hands_it_out_cell_by_cell) {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the resource over the operating system's pages, with real calls and with calls that fail.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <type_traits>
@@ -14,6 +18,7 @@
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
+#include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 
 namespace {
@@ -35,14 +40,28 @@ struct refusing_calls : ashlar::os::system_calls {
   static inline int maps_left = 0;
   static inline bool may_populate = true;
   static inline bool may_advise = true;
+  static inline bool may_lock = true;
+  static inline std::size_t populated = 0;
+  static inline std::size_t locked = 0;
+  static inline std::size_t unmapped = 0;
 
   static void* map(std::size_t bytes, bool accessible) noexcept {
     if (maps_left-- > 0) return system_calls::map(bytes, accessible);
     errno = ENOMEM;
     return nullptr;
   }
+  static bool unmap(void* p, std::size_t bytes) noexcept {
+    unmapped += bytes;
+    return system_calls::unmap(p, bytes);
+  }
+  static bool lock(void*, std::size_t bytes) noexcept {
+    errno = ENOMEM;
+    locked += may_lock ? bytes : 0;
+    return may_lock;
+  }
   static bool populate(void* p, std::size_t bytes) noexcept {
     errno = EINVAL;
+    populated += bytes;
     return may_populate && system_calls::populate(p, bytes);
   }
   static bool advise_huge(void* p, std::size_t bytes) noexcept {
@@ -110,6 +129,73 @@ TEST(page_resource, a_refused_hint_is_no_failure_and_leaves_errno_alone) {
   EXPECT_EQ(errno, 12345);
 }
 
+TEST(page_resource, resident_policy_populates_every_block_once_and_lives_without) {
+  for (const bool granted : {true, false}) {
+    refusing_calls::may_populate = granted;
+    refusing_calls::maps_left = 10;
+    refusing_calls::populated = 0;
+    refusing_pages<ashlar::fresh_resident<>> pages;
+    errno = 12345;
+    void* const p = pages.allocate(100'000, 1);
+    EXPECT_EQ(refusing_calls::populated, ashlar::os::pages::round_up(100'000));
+    EXPECT_EQ(errno, 12345);
+    std::memset(p, 1, 100'000);
+    pages.deallocate(p, 100'000, 1);
+  }
+  refusing_calls::may_populate = true;
+}
+
+TEST(page_resource, locked_policy_locks_every_block) {
+  refusing_calls::maps_left = 10;
+  refusing_calls::locked = 0;
+  refusing_pages<ashlar::fresh_locked<>> pages;
+  void* const p = pages.allocate(100'000, 1);
+  EXPECT_EQ(refusing_calls::locked, ashlar::os::pages::round_up(100'000));
+  pages.deallocate(p, 100'000, 1);
+}
+
+TEST(page_resource, what_cannot_be_locked_is_given_back_and_memory_that_ran_out) {
+  refusing_calls::may_lock = false;
+  refusing_calls::maps_left = 10;
+  refusing_calls::unmapped = 0;
+  refusing_pages<ashlar::fresh_locked<>> pages;
+  errno = 12345;
+  EXPECT_EQ(pages.try_allocate(100'000, 1), nullptr);
+  EXPECT_EQ(errno, 12345);
+  EXPECT_EQ(refusing_calls::unmapped, ashlar::os::pages::round_up(100'000));
+#if defined(__cpp_exceptions)
+  EXPECT_THROW(static_cast<void>(pages.allocate(1, 1)), std::bad_alloc);
+#endif
+  refusing_calls::may_lock = true;
+  pages.deallocate(pages.allocate(1, 1), 1, 1);
+}
+
+TEST(page_resource, policies_combine) {
+  refusing_calls::maps_left = 10;
+  refusing_calls::locked = 0;
+  refusing_pages<ashlar::fresh_locked<ashlar::fresh_huge>> pages;
+  constexpr std::size_t bytes = std::size_t{3} << 20;
+  void* const p = pages.allocate(bytes, 1);
+  EXPECT_TRUE(ashlar::is_aligned(p, std::size_t{2} << 20));
+  EXPECT_EQ(refusing_calls::locked, bytes);
+  pages.deallocate(p, bytes, 1);
+}
+
+// The real limit, in a child that lowers it: one page may be locked, a second may not.
+TEST(page_resource, the_systems_limit_of_locked_memory_is_memory_that_ran_out) {
+  if constexpr (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "sanitizers say yes and lock nothing";
+  const auto under_the_limit = [] {
+    const rlimit one_page = {ashlar::os::pages::page_bytes(), ashlar::os::pages::page_bytes()};
+    if (::setrlimit(RLIMIT_MEMLOCK, &one_page) != 0) std::_Exit(0);
+    if (::geteuid() == 0 && ::setuid(65534) != 0) std::_Exit(0);  // the limit does not bind who may lock anything
+    ashlar::basic_page_resource<ashlar::fresh_locked<>> pages;
+    void* const first = pages.try_allocate(1, 1);
+    const bool refused = first == nullptr || pages.try_allocate(1, 1) == nullptr;
+    std::_Exit(refused ? 0 : 1);
+  };
+  EXPECT_EXIT(under_the_limit(), ::testing::ExitedWithCode(0), "");
+}
+
 TEST(page_resource, a_refused_map_is_null_or_bad_alloc) {
   refusing_pages<ashlar::fresh_plain> pages;
   for (int granted = 0; granted < 2; ++granted) {  // 1: the first try succeeds, and its wider second may not
@@ -140,7 +226,7 @@ TEST(page_resource, prefault_of_less_than_a_page_does_nothing) {
 }  // namespace
 
 namespace ashlar_test {
-using page_policies =
-    ::testing::Types<pages_of<ashlar::fresh_plain>, pages_of<ashlar::fresh_populated>, pages_of<ashlar::fresh_huge>>;
+using page_policies = ::testing::Types<pages_of<ashlar::fresh_plain>, pages_of<ashlar::fresh_populated>,
+                                       pages_of<ashlar::fresh_huge>, pages_of<ashlar::fresh_resident<>>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(page_resource, conformance, page_policies);
 }  // namespace ashlar_test

@@ -95,8 +95,45 @@ TEST(slab_store, what_is_reserved_stays_whatever_the_policy) {
   EXPECT_EQ(full.held(), 0u);
 }
 
+// Grows to `slabs` and gives all back.
+void swing(full_store& full, std::size_t slabs) {
+  while (full.store.slabs().slabs() < slabs) full.store.add(geometry, &full, full.store.request(geometry));
+  while (full.store.slabs().has_free()) full.words.push_back(full.store.take_word(geometry, 64));
+  full.give_all();
+}
+
+TEST(slab_store, keeps_what_it_gave_back_too_early_from_then_on) {
+  for (const std::size_t slabs : {2u, 9u, 100u}) {
+    full_store full(1, slabs);
+    full.give_all();
+    EXPECT_EQ(full.held(), 1u) << "a program that goes down for good";
+    swing(full, slabs);
+    EXPECT_EQ(full.held(), slabs) << "one that goes up again does not pay a second time";
+    const std::size_t asked = full.upstream.allocations();
+    for (int round = 0; round < 3; ++round) swing(full, slabs);
+    EXPECT_EQ(full.upstream.allocations(), asked);
+    full.store.shrink(geometry);
+    EXPECT_EQ(full.held(), 0u);
+    swing(full, slabs);
+    EXPECT_EQ(full.held(), 1u) << "what was learned is forgotten";
+  }
+}
+
+TEST(slab_store, learns_to_keep_a_mebibyte_at_most) {
+  constexpr std::size_t most = (1 << 20) / slab_bytes;
+  full_store full(1, 2 * most);
+  for (int round = 0; round < 3; ++round) swing(full, 2 * most);
+  EXPECT_EQ(full.held(), 1 + most);
+}
+
+TEST(slab_store, release_now_learns_nothing) {
+  full_store full(ashlar::release_now, 9);
+  for (int round = 0; round < 3; ++round) swing(full, 9);
+  EXPECT_EQ(full.held(), 0u);
+}
+
 TEST(slab_store, single_cells_and_runs_come_back_too) {
-  full_store full(0, 2);
+  full_store full(ashlar::release_now, 2);
   full.give_all();
   full.store.add(geometry, &full, full.store.request(geometry));
   const ashlar::cell_word run = full.store.take_run(geometry, 5);

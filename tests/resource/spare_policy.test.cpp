@@ -28,6 +28,14 @@ TEST(spare_policy, release_now_keeps_none_and_never_release_all) {
   }
 }
 
+TEST(spare_policy, a_number_keeps_what_was_missed_too_and_release_now_does_not) {
+  EXPECT_EQ(spare_policy(1).kept(16, 3), 1u + 2 + 3);
+  EXPECT_EQ(ashlar::release_now.kept(16, 3), 0u);
+  EXPECT_EQ(ashlar::never_release.kept(16, 3), max_size);
+  EXPECT_EQ(spare_policy::most_learned(std::size_t{256} << 10), 4u);
+  EXPECT_EQ(spare_policy::most_learned(std::size_t{2} << 20), 0u) << "so much is not kept on suspicion";
+}
+
 TEST(spare_policy, sums_stay_in_range) {
   EXPECT_EQ(spare_policy(max_size).kept(max_size), max_size);
   EXPECT_EQ(spare_policy(max_size - 1).kept(8), max_size);

@@ -48,6 +48,20 @@ TEST(thread_caches, finds_each_of_many_and_retires_them_with_the_thread) {
   EXPECT_EQ(thread_caches::find_slowly(records[0].pool), nullptr) << "another thread's";
 }
 
+TEST(thread_caches, finds_in_a_fork_without_touching_anything) {
+  std::array<watched, 17> records;  // the last takes the first one's place in the table
+  std::thread([&] {
+    ASSERT_TRUE(thread_caches::accepts());
+    for (watched& each : records) thread_caches::enter(&each);
+    records[5].is_pool_gone = true;
+    EXPECT_EQ(thread_caches::find(records[0].pool), nullptr);
+    for (watched& each : records) EXPECT_EQ(thread_caches::find_unchanged(each.pool), &each);
+    EXPECT_EQ(thread_caches::find(records[0].pool), nullptr);
+    EXPECT_EQ(thread_caches::find_unchanged(thread_caches::new_pool()), nullptr);
+    EXPECT_EQ(records[5].retired, 0);
+  }).join();
+}
+
 TEST(thread_caches, retires_orphans_when_it_looks_around) {
   watched dead;
   watched alive;

@@ -53,6 +53,25 @@ void releases_everything(Subject& subject) {
   EXPECT_TRUE(invariant_of(r));
 }
 
+// All of the block may be written to; it goes back by any size from what was asked for to what it has become.
+template <class Subject>
+void gives_at_least(Subject& subject) {
+  auto& r = subject.resource;
+  live_blocks blocks(r);
+  for (std::size_t bytes = 0; bytes <= Subject::largest; bytes += 1 + bytes / 3) {
+    for (const bool by_all : {false, true}) {
+      const ashlar::block got = r.allocate_at_least(bytes, 1);
+      ASSERT_GE(got.size, bytes);
+      blocks.hold(got.data, got.size, 1);
+      ASSERT_TRUE(blocks.try_allocate(bytes, 1));
+      EXPECT_TRUE(blocks.all_intact());
+      static_cast<void>(blocks.forget(blocks.size() - 2));
+      r.deallocate(got.data, by_all ? got.size : bytes, 1);
+      ASSERT_TRUE(invariant_of(r));
+    }
+  }
+}
+
 template <class Subject>
 void prefaults_without_harm(Subject& subject) {
   live_blocks blocks(subject.resource);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The second free of a cell comes from another thread: it is found, and whatever comes of it, nothing hangs.
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
+#include <span>
 #include <thread>
 
 #include <sys/wait.h>
@@ -26,7 +27,7 @@ using pool = ashlar::process_pool<32, 8, ashlar::thread_cached>;
 constexpr int found = 42;
 
 // What watches for races lets a child that ends among threads sleep for a second.
-constexpr std::size_t rounds = ashlar_test::has_tsan ? 10 : 100;
+constexpr std::size_t rounds = ashlar_test::has_tsan ? 10 : 1000;
 
 /// Returns: how a child ended that has run `f`, five seconds at most.
 template <class F>
@@ -44,19 +45,25 @@ int status_of_child(F f) {
   return status;
 }
 
-void free_in_another_thread(void* cell) {
-  std::thread([cell] { pool::deallocate(cell); }).join();
+void free_in_another_thread(std::span<void* const> cells) {
+  std::thread([cells] {
+    for (void* const cell : cells) pool::deallocate(cell);
+  }).join();
 }
 
-// The freers never allocated: both frees are noted, and meet where the second arrives, if not before.
+// The freers never allocated: both frees are noted, and meet where the second arrives, if not before. Others free on
+// both sides of it: one cell each, or many.
 TEST(double_free, of_two_threads_that_only_free_is_found) {
   for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
     const int status = status_of_child([round] {
-      std::array<void*, 100> cells = {};
-      for (void*& cell : cells) cell = pool::allocate();
-      for (std::size_t i = 0; i < round % 100; ++i) free_in_another_thread(cells[i]);
-      free_in_another_thread(cells[round % 100]);
-      free_in_another_thread(cells[round % 100]);
+      std::array<void*, 100> all = {};
+      for (void*& cell : all) cell = pool::allocate();
+      const std::span cells(all);
+      const std::size_t twice = round % 100;
+      for (std::size_t i = 0; i < std::min<std::size_t>(twice, round % 4); ++i)
+        free_in_another_thread(cells.subspan(i, 1));
+      free_in_another_thread(cells.subspan(twice));
+      free_in_another_thread(cells.subspan(twice, 1 + round % (100 - twice)));
     });
     ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == found) << "round " << round << ", status " << status;
   }
@@ -82,7 +89,7 @@ TEST(double_free, of_the_owner_and_another_never_hangs) {
       std::array<void*, 300> cells = {};
       for (void*& cell : cells) cell = pool::allocate();
       for (std::size_t i = 0; i <= round % 100; ++i) pool::deallocate(cells[i]);
-      for (std::size_t i = 0; i <= round % 100; i += 3) free_in_another_thread(cells[i]);
+      for (std::size_t i = 0; i <= round % 100; i += 40) free_in_another_thread(std::span(cells).subspan(i, 1));
       for (int again = 0; again < 20; ++again) {
         for (void*& cell : cells) cell = pool::allocate();
         for (void* const cell : cells) pool::deallocate(cell);

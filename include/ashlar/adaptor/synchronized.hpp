@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
@@ -15,8 +16,8 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// Owns an `R`, made from the arguments, and holds a lock around every call of it. Has exactly the refinements of `R`,
-/// and may be used by any thread. Neither copies nor moves: a lock is in it.
+/// Owns an `R`, made from the arguments, and holds a lock around every call of it, but not while misuse is reported.
+/// Has exactly the refinements of `R`, and may be used by any thread. Neither copies nor moves: a lock is in it.
 ///
 ///     ashlar::synchronized<ashlar::block_pool<>> tickets(ashlar::block_pool_options{.cell_bytes = 64, .max_cells =
 ///     8});
@@ -28,6 +29,7 @@ template <resource R, basic_lockable Lock>
 class synchronized {
 public:
   static constexpr bool is_thread_safe = true;
+  static constexpr bool is_divisible = divisible_resource<R>;
 
   synchronized() = default;
   template <class... Args>
@@ -39,7 +41,7 @@ public:
 
   /// As `R::allocate`.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    const lock_scope held(lock_);
+    const report_scope held(lock_);
     return upstream_.allocate(bytes, alignment);
   }
 
@@ -47,13 +49,21 @@ public:
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
     requires try_resource<R>
   {
-    const lock_scope held(lock_);
+    const report_scope held(lock_);
     return upstream_.try_allocate(bytes, alignment);
+  }
+
+  /// As `R::allocate_at_least`.
+  [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
+    requires at_least_resource<R>
+  {
+    const report_scope held(lock_);
+    return upstream_.allocate_at_least(bytes, alignment);
   }
 
   /// As `R::deallocate`.
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const lock_scope held(lock_);
+    const report_scope held(lock_);
     upstream_.deallocate(p, bytes, alignment);
   }
 
@@ -61,14 +71,14 @@ public:
   void deallocate(void* p) noexcept
     requires self_describing_resource<R>
   {
-    const lock_scope held(lock_);
+    const report_scope held(lock_);
     upstream_.deallocate(p);
   }
 
   [[nodiscard]] bool owns(const void* p) const noexcept
     requires owning_resource<R>
   {
-    const lock_scope held(lock_);
+    const report_scope held(lock_);
     return upstream_.owns(p);
   }
 
@@ -76,28 +86,28 @@ public:
   void release() noexcept
     requires releasable_resource<R>
   {
-    const lock_scope held(lock_);
+    const report_scope held(lock_);
     upstream_.release();
   }
 
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
     requires expanding_resource<R>
   {
-    const lock_scope held(lock_);
+    const report_scope held(lock_);
     return upstream_.try_expand(p, bytes, new_bytes, alignment);
   }
 
   void prefault(void* p, std::size_t bytes) noexcept
     requires prefaulting_resource<R>
   {
-    const lock_scope held(lock_);
+    const report_scope held(lock_);
     upstream_.prefault(p, bytes);
   }
 
   /// Effects: calls `f(R&)` under the lock: for what is not of the concept. Returns: what `f` returns.
   template <class F>
   decltype(auto) with_upstream(F f) {
-    const lock_scope held(lock_);
+    const report_scope held(lock_);
     return f(upstream_);
   }
 

@@ -2,6 +2,8 @@
 // Version, checking level and ABI name: the only switches a user of the library sets.
 #pragma once
 
+#include <version>
+
 #define ASHLAR_VERSION_MAJOR 0
 #define ASHLAR_VERSION_MINOR 1
 #define ASHLAR_VERSION_PATCH 0
@@ -68,6 +70,13 @@
 #define ASHLAR_THROW(exception) static_cast<void>(0)
 #define ASHLAR_TRY if constexpr (true)
 #define ASHLAR_CATCH_ALL else
+#endif
+
+// `std::allocation_result`, where the library has it; else what stands in for it.
+#if defined(__cpp_lib_allocate_at_least) && __cpp_lib_allocate_at_least >= 202302L
+#define ASHLAR_STD_ALLOCATION_RESULT(...) using std::allocation_result
+#else
+#define ASHLAR_STD_ALLOCATION_RESULT(...) __VA_ARGS__
 #endif
 
 // Without RTTI no object's type is known at run time: the cast says null.

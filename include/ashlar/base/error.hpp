@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/held_locks.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/panic.hpp>
 
@@ -59,7 +60,8 @@ struct violation {
   std::size_t got = 0;
 };
 
-/// Called on misuse. If it returns, the process aborts.
+/// Called on misuse, with no lock of ashlar's held: it may use the resource that noticed. If it returns, the process
+/// aborts.
 using violation_handler = void (*)(const violation&) noexcept;
 
 /// Blocks that nobody gave back before their resource ended. Memory goes, objects in it are not destroyed.
@@ -134,8 +136,9 @@ inline out_of_memory_handler set_out_of_memory_handler(out_of_memory_handler han
                                            std::memory_order_relaxed);
 }
 
-/// Effects: calls the violation handler, then aborts.
+/// Effects: lets go of the thread's `held_locks`, calls the violation handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void report(const violation& v) noexcept {
+  held_locks::let_go();
   detail::on_violation.load(std::memory_order_relaxed)(v);
   std::abort();
 }

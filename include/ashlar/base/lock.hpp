@@ -5,8 +5,10 @@
 #include <atomic>
 #include <concepts>
 #include <thread>
+#include <type_traits>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/held_locks.hpp>
 #include <ashlar/base/hints.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -71,6 +73,33 @@ public:
 private:
   Lock& lock_;
 };
+
+/// As `lock_scope`, where misuse may be found meanwhile: `report` lets go of the lock before it calls the handler.
+template <basic_lockable Lock>
+class report_scope {
+public:
+  ASHLAR_INLINE explicit report_scope(Lock& lock) : lock_(lock) {
+    lock_.lock();
+    noted_.lock = &lock_;
+    noted_.unlock = [](void* held) noexcept { static_cast<Lock*>(held)->unlock(); };
+    held_locks::note(noted_);
+  }
+  ASHLAR_INLINE ~report_scope() {
+    held_locks::forget(noted_);
+    lock_.unlock();
+  }
+  report_scope(const report_scope&) = delete;
+  report_scope& operator=(const report_scope&) = delete;
+
+private:
+  Lock& lock_;
+  held_locks::entry noted_;
+};
+
+/// Holds a lock for calls that look for misuse from level `checked` on, and never at `fast`.
+template <basic_lockable Lock>
+using check_scope = std::conditional_t<checking_level >= checking::checked && !std::same_as<Lock, null_lock>,
+                                       report_scope<Lock>, lock_scope<Lock>>;
 
 static_assert(basic_lockable<null_lock> && basic_lockable<spin_lock>);
 

@@ -6,8 +6,11 @@
 #include <cstddef>
 #include <memory>
 
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -59,6 +62,13 @@ concept prefaulting_resource = resource<R> && requires(R& r, void* p, std::size_
   { r.prefault(p, n) } noexcept;
 };
 
+/// Also says how large a block has really become: all of it may be used, and `deallocate` takes it with any size from
+/// what was asked for to that.
+template <class R>
+concept at_least_resource = resource<R> && requires(R& r, std::size_t n) {
+  { r.allocate_at_least(n, n) } -> std::same_as<block>;
+};
+
 /// Whether a resource says that any thread may use it at any time: a member `is_thread_safe` that is true. Specialise
 /// it for a resource of somebody else's.
 template <class R>
@@ -70,6 +80,12 @@ inline constexpr bool enable_thread_safe<R> = R::is_thread_safe;
 /// Also may be used by any thread at any time.
 template <class R>
 concept thread_safe_resource = resource<R> && enable_thread_safe<R>;
+
+/// Also takes a block back in parts, in any order, each of a size and at an alignment that it could have been asked
+/// for: a member `is_divisible` that is true. A resource on it may ask for much at once and give it back bit by bit.
+/// Adaptors that keep book of whole blocks do not pass this on.
+template <class R>
+concept divisible_resource = resource<R> && requires { requires R::is_divisible; };
 
 /// Returns: a block, or null where `r` has no memory left, whether `r` says so by null or by an exception.
 template <resource R>
@@ -90,12 +106,50 @@ template <try_resource R>
   return p;
 }
 
+/// Returns: a block of at least `bytes`: how large it has really become, where `r` can say so.
+/// Throws: what `r.allocate` throws.
+template <resource R>
+[[nodiscard]] ASHLAR_INLINE block allocate_at_least_from(R& r, std::size_t bytes, std::size_t alignment) {
+  if constexpr (at_least_resource<R>) return r.allocate_at_least(bytes, alignment);
+  else return {r.allocate(bytes, alignment), bytes};
+}
+
+/// Effects: ends the process where the alignment is none; for requests that a resource hands on as they came.
+/// Throws: `std::bad_alloc` where no block can be so large.
+inline void expect_request(std::size_t bytes, std::size_t alignment) {
+  ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+  if (!is_valid_request(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+}
+
+/// Returns: a block of `upstream`, for a resource that cannot serve the request itself. Expects: `alignment` is a power
+/// of two, which is looked at here, whatever `upstream` does. Throws: `std::bad_alloc`, or what `upstream` throws.
+template <resource R>
+[[nodiscard]] ASHLAR_COLD void* allocate_upstream(R& upstream, std::size_t bytes, std::size_t alignment) {
+  expect_request(bytes, alignment);
+  return upstream.allocate(bytes, alignment);
+}
+
+/// As `allocate_upstream`, and how large the block has become.
+template <resource R>
+[[nodiscard]] ASHLAR_COLD block allocate_upstream_at_least(R& upstream, std::size_t bytes, std::size_t alignment) {
+  expect_request(bytes, alignment);
+  return allocate_at_least_from(upstream, bytes, alignment);
+}
+
+/// As `allocate_upstream`, but null where memory has run out.
+template <resource R>
+[[nodiscard]] ASHLAR_COLD void* try_allocate_upstream(R& upstream, std::size_t bytes, std::size_t alignment) noexcept {
+  ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+  return is_valid_request(bytes, alignment) ? try_allocate_from(upstream, bytes, alignment) : nullptr;
+}
+
 /// A resource that refers to another: one pointer wide, copyable, shares what it refers to.
 /// Has exactly the refinements of `R`. Lifetime: the referred-to resource outlives every copy.
 template <resource R>
 class resource_ref {
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<R>;
+  static constexpr bool is_divisible = divisible_resource<R>;
 
   // Implicit, so that a resource can be passed where a reference to one is stored.
   resource_ref(R& r) noexcept : resource_(std::addressof(r)) {}
@@ -112,6 +166,12 @@ public:
     requires try_resource<R>
   {
     return resource_->try_allocate(bytes, alignment);
+  }
+
+  [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
+    requires at_least_resource<R>
+  {
+    return resource_->allocate_at_least(bytes, alignment);
   }
 
   [[nodiscard]] bool owns(const void* p) const noexcept

@@ -6,7 +6,9 @@
 #include <memory>
 #include <type_traits>
 
+#include <ashlar/base/allocation_result.hpp>
 #include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
@@ -51,7 +53,15 @@ public:
     return static_cast<T*>(resource_->allocate(n * sizeof(T), alignof(T)));
   }
 
-  /// Expects: `p` came from `allocate(n)` of an equal allocator.
+  /// As `allocate(n)`. Returns: also how many objects there is room for, where the resource can say so: `deallocate`
+  /// takes any number from `n` to that.
+  [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) {
+    if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
+    const block got = allocate_at_least_from(*resource_, n * sizeof(T), alignof(T));
+    return {static_cast<T*>(got.data), got.size / sizeof(T)};
+  }
+
+  /// Expects: `p` came from `allocate(n)` of an equal allocator, or `n` is a number that `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept { resource_->deallocate(p, n * sizeof(T), alignof(T)); }
 
   [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <ashlar/base/allocation_result.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
@@ -57,6 +58,10 @@ public:
     if (ASHLAR_LIKELY(is_pooled(n))) return static_cast<T*>(pool<T>::allocate());
     return static_cast<T*>(allocate_array(n));
   }
+
+  /// As `allocate(n)`. Returns: also how many objects there is room for, which is `n`: a cell has room for one, and
+  /// operator new does not tell.
+  [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) { return {allocate(n), n}; }
 
   /// Expects: `p` came from `allocate(n)` with the same `n`.
   ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept {

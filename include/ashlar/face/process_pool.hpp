@@ -24,13 +24,13 @@ class process_pool {
 public:
   [[nodiscard]] static ASHLAR_INLINE void* allocate() {
     locked_pool& shared = instance();
-    const lock_scope held(shared.lock);
+    const check_scope<Lock> held(shared.lock);
     return shared.pool.allocate();
   }
 
   static ASHLAR_INLINE void deallocate(void* cell) noexcept {
     locked_pool& shared = instance();
-    const lock_scope held(shared.lock);
+    const check_scope<Lock> held(shared.lock);
     shared.pool.deallocate(cell);
   }
 
@@ -38,7 +38,7 @@ public:
   template <class F>
   static decltype(auto) with_pool(F f) {
     locked_pool& shared = instance();
-    const lock_scope held(shared.lock);
+    const check_scope<Lock> held(shared.lock);
     return f(shared.pool);
   }
 
@@ -115,7 +115,10 @@ private:
   static inline constinit thread_local state state_ = state::fresh;
   static inline constinit thread_local os::thread_end_participant at_thread_end_{.at_end = end};
   static inline constinit os::fork_participant at_fork_{
-      .before = [](void*) noexcept { shared().before_fork(&cache_); },
+      .before =
+          [](void*, os::fork_step step) noexcept {
+            if (step == os::fork_step::inner_locks) shared().before_fork();
+          },
       .in_parent = [](void*) noexcept { shared().after_fork_in_parent(); },
       .in_child = [](void*) noexcept { shared().after_fork_in_child(&cache_); }};
 };

@@ -63,6 +63,7 @@ public:
 
   ~slot_map() {
     if constexpr (!std::is_trivially_destructible_v<T>) clear();
+    pool_.release();  // what is left in it is meant to go, and no leak
     table_.release(upstream_);
   }
 

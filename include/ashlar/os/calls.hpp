@@ -59,6 +59,9 @@ struct system_calls {
 #endif
   }
 
+  /// Effects: makes the range resident, and keeps it so until it is unmapped. Refused above `RLIMIT_MEMLOCK`.
+  [[nodiscard]] static bool lock(void* p, std::size_t bytes) noexcept { return ::mlock(p, bytes) == 0; }
+
 private:
 #if defined(MAP_NORESERVE)
   static constexpr int no_reserve = MAP_NORESERVE;

@@ -11,9 +11,19 @@
 
 namespace ashlar::inline ASHLAR_ABI::os {
 
-/// One thing that comes to rest. Its functions run in the thread that forks, and must neither enter nor leave.
+/// Which locks are taken before a fork, in this order: those of one step by all participants before any of the next. So
+/// it does not matter who entered first, and a thread that holds a lock may wait for one of a later step, never of an
+/// earlier one or of its own.
+enum class fork_step : unsigned char {
+  outer_locks,  ///< held while inner locks are taken, of others too
+  inner_locks,
+  last_locks,  ///< taken under inner locks
+};
+
+/// One thing that comes to rest. Its functions run in the thread that forks, and must neither enter nor leave, nor wait
+/// for another participant.
 struct fork_participant {
-  void (*before)(void* self) noexcept = nullptr;
+  void (*before)(void* self, fork_step step) noexcept = nullptr;
   void (*in_parent)(void* self) noexcept = nullptr;
   void (*in_child)(void* self) noexcept = nullptr;
   void* self = nullptr;
@@ -28,7 +38,7 @@ struct fork_registry {
   bool is_installed = false;
 };
 
-/// The participants of the process, called in the order in which they entered.
+/// The participants of the process, called in the order in which they entered, before the fork once for each step.
 /// Thread safety: any thread.
 class fork_participants {
 public:
@@ -36,28 +46,29 @@ public:
   static void enter(fork_participant& joining) noexcept {
     if (joining.is_entered.load(std::memory_order_relaxed)) return;  // nothing is read that its entering wrote
     const lock_scope held(all_.lock);
-    if (joining.is_entered) return;
+    if (joining.is_entered.load(std::memory_order_relaxed)) return;
     if (!all_.is_installed) all_.is_installed = ::pthread_atfork(before, in_parent, in_child) == 0;
     fork_participant** end = &all_.first;
     while (*end != nullptr) end = &(*end)->next;
     *end = &joining;
-    joining.is_entered = true;
+    joining.is_entered.store(true, std::memory_order_relaxed);
   }
 
   /// Effects: removes a participant, if it is one. Complexity: O(participants).
   static void leave(fork_participant& leaving) noexcept {
     const lock_scope held(all_.lock);
-    if (!leaving.is_entered) return;
+    if (!leaving.is_entered.load(std::memory_order_relaxed)) return;
     fork_participant** at = &all_.first;
     while (*at != &leaving) at = &(*at)->next;
     *at = leaving.next;
-    leaving.is_entered = false;
+    leaving.is_entered.store(false, std::memory_order_relaxed);
   }
 
 private:
   static void before() {
     all_.lock.lock();  // until the fork is over nobody joins or leaves
-    for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->before(each->self);
+    for (const fork_step step : {fork_step::outer_locks, fork_step::inner_locks, fork_step::last_locks})
+      for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->before(each->self, step);
   }
 
   static void in_parent() {

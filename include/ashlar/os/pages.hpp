@@ -80,6 +80,13 @@ public:
     static_cast<void>(Calls::populate(p, bytes));
   }
 
+  /// Effects: makes usable pages resident, and keeps them so until they are released: they are never swapped out.
+  /// Returns: false where the system refuses, as it does beyond `RLIMIT_MEMLOCK`; some may be resident then.
+  [[nodiscard]] static bool lock(void* p, std::size_t bytes) noexcept {
+    const keep_errno keep;
+    return Calls::lock(p, bytes);
+  }
+
   /// Effects: asks for huge pages in the range; a hint.
   static void advise_huge(void* p, std::size_t bytes) noexcept {
     const keep_errno keep;

@@ -11,6 +11,7 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/part/address_heap.hpp>
 #include <ashlar/part/address_tree.hpp>
+#include <ashlar/part/run_marks.hpp>
 #include <ashlar/part/slab_registry.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -32,7 +33,9 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
   std::uint32_t free;      ///< cells
   std::uint32_t turn;      ///< of `free`: where its owner files it anew (see `slab_set`)
   std::uint32_t shelf;     ///< where its owner has filed it
+  std::uint32_t lane;      ///< which thread takes from it, as far as its owner tells them apart
   ASHLAR_NO_UNIQUE_ADDRESS slab_registration_if_checked registration;
+  ASHLAR_NO_UNIQUE_ADDRESS run_marks_if_checked runs;
 
   [[nodiscard]] ASHLAR_INLINE std::uint64_t* bits() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
   [[nodiscard]] const std::uint64_t* bits() const noexcept { return reinterpret_cast<const std::uint64_t*>(this + 1); }
@@ -44,7 +47,7 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     made->owner = owner;
     made->cells = cells;
     made->capacity = made->free = capacity;
-    made->next = made->turn = made->shelf = 0;
+    made->next = made->turn = made->shelf = made->lane = 0;
     for (std::size_t word = 0; word < made->words(); ++word) made->bits()[word] = made->cells_in_word(word);
     return made;
   }

@@ -23,8 +23,8 @@ struct cell_place {
 struct registered_slab : tree_node<registered_slab> {
   const void* owner = nullptr;
   const std::byte* cells = nullptr;
-  std::size_t bytes = 0;  ///< of all cells
-  std::size_t cell_bytes = 0;
+  std::uint32_t bytes = 0;  ///< of all cells; slabs have at most 2^31
+  std::uint32_t cell_bytes = 0;
 };
 
 /// The slabs that are entered, ordered by address.
@@ -57,6 +57,11 @@ public:
     return {below->owner, below->cell_bytes};
   }
 
+  /// Effects: holds the registry as it is, so that a fork finds it at rest. Expects: it is held for a moment, and
+  /// `find` and all changes wait for it.
+  void lock() noexcept { lock_.lock(); }
+  void unlock() noexcept { lock_.unlock(); }
+
   /// Complexity: O(slabs).
   [[nodiscard]] bool invariant() const noexcept {
     const lock_scope held(lock_);
@@ -80,8 +85,8 @@ public:
   void enter(const void* owner, const std::byte* cells, std::size_t bytes, std::size_t cell_bytes) noexcept {
     line_.owner = owner;
     line_.cells = cells;
-    line_.bytes = bytes;
-    line_.cell_bytes = cell_bytes;
+    line_.bytes = static_cast<std::uint32_t>(bytes);
+    line_.cell_bytes = static_cast<std::uint32_t>(cell_bytes);
     process_slabs.enter(line_);
   }
 

@@ -28,18 +28,24 @@ namespace ashlar::inline ASHLAR_ABI {
 ///
 /// Shelf 0 comes late: a slab with so few free cells is searched long for each. A slab moves on as its `free` reaches
 /// its `turn`, so that a free costs one comparison; those that words and runs are taken from are on no shelf.
+///
+/// Words are taken by lanes, one a thread: each has shelves 0 to 4 of its own and its own slab in use, so that threads
+/// do not write into each other's cache lines; shelf 5 is for all. A lane that has nothing left takes over the slabs of
+/// others before the pool grows, so no free cell is out of reach. Runs are lane 0's.
 /// Invariant: `taken_ == sum over slabs of (capacity - free)`; each slab is in `all_`, and on a shelf iff it has a free
-/// cell and is not one of the two in use; on shelf 5 iff all its cells are free; `free < turn` but on shelf 5.
+/// cell and is not one of those in use; on shelf 5 iff all its cells are free; `free < turn` but on shelf 5.
 /// Thread safety: none. All operations are O(1) but where said.
 class slab_set {
 public:
+  static constexpr std::uint32_t lanes = 8;
+
   [[nodiscard]] bool has_free() const noexcept { return taken_ != capacity_; }
   [[nodiscard]] std::size_t taken() const noexcept { return taken_; }        ///< cells
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }  ///< cells
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_; }
   [[nodiscard]] std::size_t empty_slabs() const noexcept { return empty_slabs_; }
   /// Returns: an empty slab. Expects: there is one.
-  [[nodiscard]] slab* empty_slab() const noexcept { return shelves_[empty_shelf].top(); }
+  [[nodiscard]] slab* empty_slab() const noexcept { return empty_.top(); }
 
   /// Effects: adds a slab with all cells free. Complexity: O(log slabs) expected.
   void add(slab* fresh) noexcept {
@@ -57,13 +63,14 @@ public:
     --slabs_;
   }
 
-  /// Returns: up to `most` free cells, now taken. Expects: `has_free()`, `most > 0`.
+  /// Returns: up to `most` free cells, now taken. Expects: `has_free()`, `most > 0`, `lane < lanes`.
   /// Complexity: O(words of a slab), O(log slabs) amortised for each slab.
-  [[nodiscard]] cell_word take_word(const slab_geometry& geometry, std::size_t most) noexcept {
-    if (for_words_ == nullptr) for_words_ = open_for_words();
-    slab* const from = for_words_;
+  [[nodiscard]] cell_word take_word(const slab_geometry& geometry, std::size_t most, std::uint32_t lane = 0) noexcept {
+    slab*& used = lanes_[lane].for_words;
+    if (used == nullptr) used = open_for_words(lane);
+    slab* const from = used;
     const slab::taken got = from->take_word(most);
-    if (from->free == 0) close(for_words_);
+    if (from->free == 0) close(used);
     return leave(geometry, from, got);
   }
 
@@ -99,7 +106,7 @@ public:
   /// Effects: puts a slab where it belongs now. Returns: whether it is empty. Complexity: O(log slabs) amortised.
   bool refile(slab* home) noexcept {
     if (home->shelf != no_shelf) take_off(home);
-    if (home == for_words_) for_words_ = nullptr;
+    if (home == lanes_[home->lane].for_words) lanes_[home->lane].for_words = nullptr;
     if (home == for_runs_) for_runs_ = nullptr;
     put_on(shelf_of(home), home);
     return home->shelf == empty_shelf;
@@ -131,9 +138,10 @@ public:
 
   /// Effects: orders the slabs by address: the lowest cells leave first. Complexity: O(slabs).
   void sort() noexcept {
-    shelves_ = {};
+    lanes_ = {};
+    empty_ = {};
+    for_runs_ = nullptr;
     empty_slabs_ = 0;
-    for_words_ = for_runs_ = nullptr;
     all_.for_each([this](slab& each) {
       each.next = 0;
       if (each.free == 0) return mark_full(each);
@@ -149,19 +157,23 @@ public:
   /// Complexity: O(slabs and their words).
   [[nodiscard]] bool invariant() const noexcept {
     slab_set sum;
-    std::array<std::size_t, shelves> on_shelf{};
+    std::array<std::array<std::size_t, shelves>, lanes> filed{};
+    std::size_t on_empty_shelf = 0;
     bool good = all_.invariant();
     all_.for_each([&](const slab& each) {
-      good = good && each.invariant() && is_filed_right(each);
+      good = good && each.invariant() && each.lane < lanes && is_filed_right(each);
       sum.capacity_ += each.capacity;
       sum.taken_ += each.capacity - each.free;
       sum.slabs_ += 1;
-      if (each.shelf != no_shelf) ++on_shelf[each.shelf];
+      if (each.shelf == empty_shelf) ++on_empty_shelf;
+      else if (each.shelf != no_shelf) ++filed[each.lane][each.shelf];
     });
-    for (std::size_t shelf = 0; shelf < shelves; ++shelf)
-      good = good && shelves_[shelf].invariant() && shelves_[shelf].size() == on_shelf[shelf];
-    return good && sum.capacity_ == capacity_ && sum.taken_ == taken_ && sum.slabs_ == slabs_ &&
-           on_shelf[empty_shelf] == empty_slabs_;
+    for (std::uint32_t lane = 0; lane < lanes; ++lane)
+      for (std::uint32_t shelf = 0; shelf < empty_shelf; ++shelf)
+        good =
+            good && lanes_[lane].shelves[shelf].invariant() && lanes_[lane].shelves[shelf].size() == filed[lane][shelf];
+    return good && empty_.invariant() && empty_.size() == on_empty_shelf && on_empty_shelf == empty_slabs_ &&
+           sum.capacity_ == capacity_ && sum.taken_ == taken_ && sum.slabs_ == slabs_;
   }
 
 private:
@@ -171,6 +183,16 @@ private:
   static constexpr std::uint32_t shelves = 6;
   static constexpr std::uint32_t no_shelf = shelves;
   static constexpr std::size_t most_run_words = 8;
+
+  // What one lane takes words from.
+  struct lane_shelves {
+    std::array<address_heap<slab>, empty_shelf> shelves;
+    slab* for_words = nullptr;
+  };
+
+  [[nodiscard]] address_heap<slab>& shelf_at(std::uint32_t lane, std::uint32_t shelf) noexcept {
+    return shelf == empty_shelf ? empty_ : lanes_[lane].shelves[shelf];
+  }
 
   // Returns: the most free cells of a slab of `capacity` on a shelf below the emptiest.
   [[nodiscard]] static constexpr std::uint32_t most_on(std::uint32_t shelf, std::uint32_t capacity) noexcept {
@@ -186,37 +208,56 @@ private:
   }
 
   void put_on(std::uint32_t shelf, slab* filed) noexcept {
-    shelves_[shelf].push(filed);
+    shelf_at(filed->lane, shelf).push(filed);
     filed->shelf = shelf;
     filed->turn = shelf < emptiest_shelf ? most_on(shelf, filed->capacity) + 1 : filed->capacity;
     empty_slabs_ += shelf == empty_shelf ? 1 : 0;
   }
 
   void take_off(slab* filed) noexcept {
-    shelves_[filed->shelf].erase(filed);
+    shelf_at(filed->lane, filed->shelf).erase(filed);
     empty_slabs_ -= filed->shelf == empty_shelf ? 1 : 0;
     filed->shelf = no_shelf;
   }
 
-  // Takes a slab into use: only when it is empty it is filed again.
-  [[nodiscard]] slab* open(std::uint32_t shelf) noexcept {
-    slab* const opened = shelves_[shelf].top();
+  // Takes a slab into use by `lane`: only when it is empty it is filed again.
+  [[nodiscard]] slab* open(slab* opened, std::uint32_t lane) noexcept {
     take_off(opened);
+    opened->lane = lane;
     opened->turn = opened->capacity;
     return opened;
   }
 
   // Expects: a cell is free.
-  [[nodiscard]] ASHLAR_COLD slab* open_for_words() noexcept {
+  [[nodiscard]] ASHLAR_COLD slab* open_for_words(std::uint32_t lane) noexcept {
     for (const std::uint32_t shelf : {first_shelf, 2u, 3u, emptiest_shelf, 0u})
-      if (!shelves_[shelf].empty()) return open(shelf);
-    return for_runs_ != nullptr ? std::exchange(for_runs_, nullptr) : open(empty_shelf);
+      if (!shelf_at(lane, shelf).empty()) return open(shelf_at(lane, shelf).top(), lane);
+    if (for_runs_ != nullptr) return take_over(for_runs_, lane);
+    return empty_slabs_ != 0 ? open(empty_.top(), lane) : open_of_others(lane);
+  }
+
+  // Expects: some other lane has a free cell. The emptiest come first: few lines of theirs are shared then.
+  [[nodiscard]] slab* open_of_others(std::uint32_t lane) noexcept {
+    for (std::uint32_t shelf = empty_shelf; shelf-- != 0;)
+      for (std::uint32_t other = 0; other < lanes; ++other)
+        if (!shelf_at(other, shelf).empty()) return open(shelf_at(other, shelf).top(), lane);
+    std::uint32_t other = 0;
+    while (lanes_[other].for_words == nullptr) ++other;
+    return take_over(lanes_[other].for_words, lane);
+  }
+
+  // Takes a slab over that is in use already.
+  [[nodiscard]] static slab* take_over(slab*& used, std::uint32_t lane) noexcept {
+    slab* const taken = std::exchange(used, nullptr);
+    taken->lane = lane;
+    return taken;
   }
 
   // Returns: null where no slab promises to have a run.
   [[nodiscard]] ASHLAR_COLD slab* open_for_runs(bool only_empty) noexcept {
-    if (!only_empty && !shelves_[emptiest_shelf].empty()) return open(emptiest_shelf);
-    return empty_slabs_ != 0 ? open(empty_shelf) : nullptr;
+    address_heap<slab>& emptiest = shelf_at(0, emptiest_shelf);
+    if (!only_empty && !emptiest.empty()) return open(emptiest.top(), 0);
+    return empty_slabs_ != 0 ? open(empty_.top(), 0) : nullptr;
   }
 
   // Ends the use of a slab.
@@ -239,13 +280,13 @@ private:
 
   [[nodiscard]] bool is_filed_right(const slab& each) const noexcept {
     if (each.shelf == empty_shelf) return each.free == each.capacity;
-    const bool in_use = &each == for_words_ || &each == for_runs_;
+    const bool in_use = &each == lanes_[each.lane].for_words || &each == for_runs_;
     const bool on_no_shelf = in_use || each.free == 0;
     return (each.shelf == no_shelf) == on_no_shelf && each.free < each.turn && each.turn <= each.capacity;
   }
 
-  std::array<address_heap<slab>, shelves> shelves_;
-  slab* for_words_ = nullptr;
+  std::array<lane_shelves, lanes> lanes_;
+  address_heap<slab> empty_;
   slab* for_runs_ = nullptr;
   address_tree<slab> all_;
   std::size_t taken_ = 0;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
@@ -101,15 +102,24 @@ public:
   /// Returns: a cell where one is large enough, else a block of the upstream.
   /// Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    return fits(bytes, alignment) ? with_slack(allocate(), bytes) : allocate_upstream(bytes, alignment);
+    return fits(bytes, alignment) ? with_slack(allocate(), bytes)
+                                  : allocate_upstream(store_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`, but null where memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    return fits(bytes, alignment) ? with_slack(try_allocate(), bytes) : try_allocate_upstream(bytes, alignment);
+    return fits(bytes, alignment) ? with_slack(try_allocate(), bytes)
+                                  : try_allocate_upstream(store_.upstream(), bytes, alignment);
   }
 
-  /// Expects: `p` was allocated with the same `bytes` and `alignment`.
+  /// As `allocate(bytes, alignment)`. Returns: also how large the block is: the whole cell, but at level `hardened`,
+  /// where the bytes that were not asked for are watched.
+  [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
+    if (!fits(bytes, alignment)) return allocate_upstream_at_least(store_.upstream(), bytes, alignment);
+    return {with_slack(allocate(), bytes), checking_level >= checking::hardened ? bytes : cell_bytes()};
+  }
+
+  /// Expects: `p` was allocated with the same `bytes` and `alignment`, or `bytes` is one that `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if constexpr (checking_level >= checking::checked) check_sized_free(p, {bytes, alignment});
     fits(bytes, alignment) ? deallocate(p) : store_.upstream().deallocate(p, bytes, alignment);
@@ -123,7 +133,7 @@ public:
   /// As `allocate_run`, but null where memory has run out.
   [[nodiscard]] void* try_allocate_run(std::size_t n) noexcept {
     if (n <= 1) return try_allocate();
-    if (!is_run(n)) return try_allocate_upstream(array_bytes(n), geometry().cell_alignment());
+    if (!is_run(n)) return try_allocate_upstream(store_.upstream(), array_bytes(n), geometry().cell_alignment());
     while (true) {
       if (void* const run = take_run(run_length(n)); run != nullptr) return run;
       if (!may_have(run_length(n))) return nullptr;
@@ -136,7 +146,7 @@ public:
   /// As `allocate_run`. Returns: also how many cells there are: `deallocate_run` takes any number from `n` to that.
   [[nodiscard]] cell_run allocate_at_least(std::size_t n) {
     if (n <= 1) return {allocate(), 1};
-    if (!is_run(n)) return {allocate_upstream(array_bytes(n), geometry().cell_alignment()), n};
+    if (!is_run(n)) return {allocate_upstream(store_.upstream(), array_bytes(n), geometry().cell_alignment()), n};
     while (true) {
       if (void* const run = take_run(run_length(n)); run != nullptr) return {run, run_length(n)};
       if (!may_have(run_length(n))) throw_bad_alloc(array_bytes(n), geometry().cell_alignment());
@@ -145,17 +155,16 @@ public:
   }
 
   /// Effects: takes a run back. Expects: it came from `allocate_run(n)`, or from `allocate_at_least` with an `n` that
-  /// is in its range. Complexity: O(1); from level `checked` on O(n).
+  /// is in its range. Complexity: O(1); from level `checked` on O(log slabs) expected.
   void deallocate_run(void* run, std::size_t n) noexcept {
     if (n <= 1) return deallocate(run);
+    if constexpr (checking_level >= checking::checked) check_run(run, n);
     if (!is_run(n)) return store_.upstream().deallocate(run, array_bytes(n), geometry().cell_alignment());
     const std::size_t length = run_length(n);
-    if constexpr (checking_level >= checking::checked) check_run(static_cast<std::byte*>(run), length);
     mark_free(run, cell_offset(length));
     slab* const home = slab_set::slab_around(geometry(), run);
     const std::uint32_t index = slab_set::index_in(geometry(), home, run);
-    ASHLAR_EXPECTS(index % 64 + length <= 64, "freed a run by a length that it does not have");
-    store_.give_word(geometry(), home, index / 64, slab::run_mask(length) << (index % 64));
+    store_.give_run(geometry(), home, index / 64, slab::run_mask(length) << (index % 64));
   }
 
   /// Effects: fills `cells` with cells, all or none. Throws: `std::bad_alloc`.
@@ -315,11 +324,9 @@ private:
     return same;
   }
 
-  ASHLAR_NOINLINE void check_run(std::byte* run, std::size_t length) const noexcept {
-    for (std::size_t i = 0; i < length; ++i) {
-      std::byte* const cell = run + cell_offset(i);
-      check_free({geometry(), slabs_held(), this}, cell, hot_.is_in_word(cell, cell_bytes()));
-    }
+  void check_run(void* run, std::size_t n) const noexcept {
+    check_run_free({geometry(), slabs_held(), this}, store_.upstream(), run, is_run(n) ? run_length(n) : n,
+                   hot_.is_in_word(run, cell_bytes()));
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_cold() {
@@ -354,17 +361,6 @@ private:
   // Puts every free cell into its bitmap.
   void settle() noexcept {
     hot_.empty(cell_bytes(), [this](void* cell) { return_cell(cell); });
-  }
-
-  [[nodiscard]] ASHLAR_COLD void* allocate_upstream(std::size_t bytes, std::size_t alignment) {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    if (!is_valid_request(bytes, alignment)) throw_bad_alloc(bytes, alignment);
-    return store_.upstream().allocate(bytes, alignment);
-  }
-
-  [[nodiscard]] ASHLAR_COLD void* try_allocate_upstream(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    return is_valid_request(bytes, alignment) ? try_allocate_from(store_.upstream(), bytes, alignment) : nullptr;
   }
 
   void check_sized_free(void* p, const freed_extent& given) const noexcept {

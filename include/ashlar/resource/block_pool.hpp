@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
@@ -37,6 +38,13 @@ struct block_pool_options {
   return std::max(std::size_t{256} * 1024, std::bit_ceil(8 * cell_bytes));
 }
 
+/// The largest slab there may be. A slab counts its cells, of a byte at least, in 32 bits.
+inline constexpr std::size_t largest_slab = std::size_t{1} << 31;
+static_assert(largest_slab <= std::numeric_limits<decltype(slab::capacity)>::max() &&
+                  largest_slab <= std::numeric_limits<decltype(slab::free)>::max() &&
+                  largest_slab <= std::numeric_limits<decltype(slab::turn)>::max(),
+              "a slab's counts may not wrap");
+
 /// Returns: the layout that the options ask for, with defaults filled in.
 /// Expects: as each option says. These are checked at every level, since a wrong layout corrupts memory.
 [[nodiscard]] constexpr slab_geometry make_slab_geometry(const block_pool_options& options) noexcept {
@@ -47,7 +55,7 @@ struct block_pool_options {
   ASHLAR_REQUIRE(is_power_of_two(alignment) && alignment <= largest_cell, "cell_alignment is not a power of two");
   const std::size_t cell_bytes = align_up(options.cell_bytes, alignment);
   const std::size_t slab_bytes = options.slab_bytes != 0 ? options.slab_bytes : default_slab_bytes(cell_bytes);
-  ASHLAR_REQUIRE(is_power_of_two(slab_bytes) && slab_bytes <= std::size_t{1} << 31, "slab_bytes is not a power of two");
+  ASHLAR_REQUIRE(is_power_of_two(slab_bytes) && slab_bytes <= largest_slab, "slab_bytes is not a power of two");
   ASHLAR_REQUIRE(slab_bytes > sizeof(slab) && slab_bytes >= cell_bytes, "slab_bytes has no room for a cell");
   const slab_geometry geometry(
       {.cell_bytes = cell_bytes, .cell_alignment = alignment, .slab_bytes = slab_bytes, .header_bytes = sizeof(slab)});

@@ -47,31 +47,39 @@ public:
     return cache.put(slabs_, cell);
   }
 
-  /// Returns: a cell; `cache` is open, or null for a thread that has none. Throws: what the upstream throws.
+  /// Returns: a cell; `cache` is open, or null for a thread that has none. It may have cells at hand, where the thread
+  /// found it late. Throws: what the upstream throws.
   [[nodiscard]] void* allocate_slowly(cache_type* cache) {
-    return caches && cache != nullptr ? cache->refill(slabs_) : slabs_.allocate();
+    if (!caches || cache == nullptr) return slabs_.allocate();
+    void* const cell = take(*cache);
+    return cell != nullptr ? cell : cache->refill(slabs_);
   }
 
   /// As `allocate_slowly`, but null where the upstream has no memory left.
   [[nodiscard]] void* try_allocate_slowly(cache_type* cache) noexcept {
-    return caches && cache != nullptr ? cache->try_refill(slabs_) : slabs_.try_allocate();
+    if (!caches || cache == nullptr) return slabs_.try_allocate();
+    void* const cell = take(*cache);
+    return cell != nullptr ? cell : cache->try_refill(slabs_);
   }
 
-  /// Effects: takes a cell back that `put` refused; `cache` is open or null.
+  /// Effects: takes a cell back; `cache` is as for `allocate_slowly`.
   void deallocate_slowly(cache_type* cache, void* cell) noexcept {
-    caches&& cache != nullptr ? cache->put_slowly(slabs_, cell) : slabs_.deallocate(cell);
+    if (!caches || cache == nullptr) slabs_.deallocate(cell);
+    else if (!put(*cache, cell)) cache->put_slowly(slabs_, cell);
   }
 
   /// Effects: lets the calling thread's cache keep cells, until `close`.
   void open(cache_type& cache) noexcept {
-    slabs_.with_store([&](auto&) { caches_.push_back(&cache); });
-    cache.open();
+    slabs_.with_store([&](auto&) {
+      cache.open();
+      caches_.push_back(&cache);
+    });
   }
 
   /// Effects: gives back what the cache has; its memory may go.
   void close(cache_type& cache) noexcept {
+    slabs_.with_store([&](auto&) { caches_.erase(&cache); });  // first, for nobody asks whose it is from then on
     cache.close(slabs_);
-    slabs_.with_store([&](auto&) { caches_.erase(&cache); });
   }
 
   /// Effects: gives back what the calling thread's cache has.
@@ -90,27 +98,26 @@ public:
     slabs_.release();
   }
 
-  /// Effects: gives back what the calling thread's cache has, then holds the lock, so that a fork finds it free.
-  void before_fork(cache_type* mine) noexcept {
-    if (mine != nullptr) flush(*mine);
-    slabs_.lock().lock();
-  }
+  /// Effects: holds the lock, so that a fork finds it free.
+  void before_fork() noexcept { slabs_.lock().lock(); }
 
   void after_fork_in_parent() noexcept { slabs_.lock().unlock(); }
 
-  /// Effects: forgets the caches of threads that the child does not have; what they had at hand stays taken.
+  /// Effects: forgets the caches of all threads but `mine`, since the child has none of them; what they had at hand
+  /// stays taken.
   void after_fork_in_child(cache_type* mine) noexcept {
     caches_ = {};
     if (mine != nullptr && mine->is_open()) caches_.push_back(mine);
     slabs_.lock().unlock();
   }
 
-  /// Returns: the cells handed out and not taken back; exact while no thread allocates or frees.
+  /// Returns: the cells handed out and not taken back, and what other threads have at hand.
   [[nodiscard]] std::size_t live() noexcept {
     std::size_t cells = 0;
     slabs_.with_store([&](auto& store) {
       cells = store.slabs().taken();
-      for (const cache_type* each = caches_.front(); each != nullptr; each = each->next) cells -= each->at_hand();
+      for (const cache_type* each = caches_.front(); each != nullptr; each = each->next)
+        if (each->is_mine()) cells -= each->at_hand();
     });
     return cells;
   }

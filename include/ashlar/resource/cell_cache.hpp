@@ -22,7 +22,8 @@ namespace ashlar::inline ASHLAR_ABI {
 ///
 /// It starts closed, and constant-initialised, so that it can be thread-local at no cost; a closed cache has no cells
 /// and takes none, which sends every call down the cold path, where its owner may open it.
-/// Thread safety: one thread, the one that opened it; `at_hand` is for others where that thread is at rest.
+/// Thread safety: one thread, the one that opened it. `is_mine` is for any thread, under a lock that was held when it
+/// was opened.
 template <class Slabs>
 class cell_cache : public list_node<cell_cache<Slabs>> {
 public:
@@ -70,10 +71,13 @@ public:
     if (batch_ != nullptr) to.settle(*batch_);
   }
 
-  [[nodiscard]] bool is_open() const noexcept { return is_open_; }
+  [[nodiscard]] bool is_open() const noexcept { return owner_ != nullptr; }
 
-  /// Effects: lets cells in.
-  void open() noexcept { is_open_ = true; }
+  /// Returns: whether the calling thread opened it, and so may ask what is at hand.
+  [[nodiscard]] bool is_mine() const noexcept { return owner_ == &this_thread_; }
+
+  /// Effects: lets cells in, of the calling thread.
+  void open() noexcept { owner_ = &this_thread_; }
 
   /// Effects: flushes, and gives back the memory it asked the upstream for.
   void strip(Slabs& to) noexcept {
@@ -87,7 +91,7 @@ public:
   /// Effects: strips; from now on no cell stays here. Its own memory may go.
   void close(Slabs& to) noexcept {
     strip(to);
-    is_open_ = false;
+    owner_ = nullptr;
   }
 
   /// Returns: the cells taken from the slabs and not handed out, and those freed and not sent.
@@ -101,7 +105,7 @@ public:
   /// Complexity: O(cells at hand).
   [[nodiscard]] bool invariant(const Slabs& of) const noexcept {
     return hot_.invariant(of.cell_bytes()) && stock_.count <= word_stock::max_words &&
-           (batch_ == nullptr || batch_->invariant()) && (is_open_ || at_hand() == 0);
+           (batch_ == nullptr || batch_->invariant()) && (is_open() || at_hand() == 0);
   }
 
 private:
@@ -137,9 +141,11 @@ private:
       give(word.base + static_cast<std::size_t>(std::countr_zero(rest)) * to.cell_bytes());
   }
 
+  static inline constinit thread_local const char this_thread_ = 0;
+
   hot_cells hot_;
   batcher_type* batch_ = nullptr;
-  bool is_open_ = false;
+  const char* owner_ = nullptr;  // the thread that opened it, known by where its `this_thread_` lies
   word_stock stock_ = {};
 };
 

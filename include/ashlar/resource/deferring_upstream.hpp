@@ -24,6 +24,8 @@ public:
     std::size_t alignment;
   };
 
+  static constexpr bool is_divisible = divisible_resource<Upstream>;
+
   constexpr explicit deferring_upstream(Upstream upstream) : upstream_(std::move(upstream)) {}
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -48,11 +50,19 @@ public:
   /// Returns: what waits, which now is the caller's to hand on.
   [[nodiscard]] returned* take_returned() noexcept { return std::exchange(waiting_, nullptr); }
 
+  /// Effects: gives the blocks to the upstream; neighbours that wait one behind the other as one block, where it may be
+  /// given back in any parts.
   void hand_on(returned* blocks) noexcept {
     while (blocks != nullptr) {
-      const returned leaving = *blocks;
-      upstream_.deallocate(blocks, leaving.bytes, leaving.alignment);
-      blocks = leaving.next;
+      returned* const first = blocks;
+      std::byte* low = reinterpret_cast<std::byte*>(first);
+      std::byte* high = low + first->bytes;
+      const std::size_t alignment = first->alignment;
+      blocks = first->next;
+      if constexpr (is_divisible)
+        for (; blocks != nullptr && blocks->alignment == alignment; blocks = blocks->next)
+          if (!join(low, high, *blocks)) break;
+      upstream_.deallocate(low, static_cast<std::size_t>(high - low), alignment);
     }
   }
 
@@ -63,6 +73,13 @@ public:
   }
 
 private:
+  [[nodiscard]] static bool join(std::byte*& low, std::byte*& high, returned& block) noexcept {
+    auto* const start = reinterpret_cast<std::byte*>(&block);
+    if (start != high && start + block.bytes != low) return false;
+    (start == high ? high : low) = start == high ? high + block.bytes : start;
+    return true;
+  }
+
   returned* waiting_ = nullptr;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
 };

@@ -2,13 +2,16 @@
 // What a pool checks before it takes a cell back, at the levels that check.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/part/run_length.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slab_registry.hpp>
@@ -58,15 +61,31 @@ struct freed_extent {
           .size = place.cell_bytes});
 }
 
+/// Returns: the index of a live cell in its slab `home`; `waits` says whether the pool holds it outside its bitmap.
+/// Effects: reports what is not the start of a live cell, or of a run of them.
+[[nodiscard]] inline std::uint32_t check_live(const free_site& site, slab* home, const void* cell,
+                                              bool waits) noexcept {
+  const std::uint32_t index = slab_set::index_in(site.geometry, home, cell);
+  if (home->cells + std::size_t{index} * site.geometry.cell_bytes() != cell)
+    report_free(fault::misaligned_free, "freed a pointer into the middle of a cell", cell, site);
+  if (waits || home->is_free(index)) report_free(fault::double_free, "freed a cell that is free", cell, site);
+  if (home->runs.is_inside(index))
+    report_free(fault::misaligned_free, "freed a pointer into the middle of a run", cell, site);
+  return index;
+}
+
+[[noreturn]] ASHLAR_COLD inline void report_length(const void* run, const free_site& site, std::size_t expected,
+                                                   std::size_t got) noexcept {
+  report_size("freed a run with another length than it was allocated with", run, site, expected, got);
+}
+
 /// Effects: reports a free of what is no live cell of the pool; does not return then. `cell` is not read.
 /// `waits` says whether the pool holds the cell outside its bitmap. Complexity: O(log slabs) expected.
 ASHLAR_NOINLINE inline void check_free(const free_site& site, void* cell, bool waits) noexcept {
   slab* const home = site.slabs.find(site.geometry, cell);
   if (home == nullptr) report_foreign(cell, site);
-  const std::uint32_t index = slab_set::index_in(site.geometry, home, cell);
-  if (home->cells + std::size_t{index} * site.geometry.cell_bytes() != cell)
-    report_free(fault::misaligned_free, "freed a pointer into the middle of a cell", cell, site);
-  if (waits || home->is_free(index)) report_free(fault::double_free, "freed a cell that is free", cell, site);
+  const std::size_t length = home->runs.length_at(check_live(site, home, cell, waits));
+  if (length != 1) report_length(cell, site, length, 1);
 }
 
 /// Effects: reports a free of a block that no cell can hold, if `p` points into a cell nevertheless: of this pool, or
@@ -85,14 +104,20 @@ ASHLAR_NOINLINE inline void check_larger_free(const free_site& site, const void*
               given.alignment);
 }
 
+/// Effects: reports a free of a block of the upstream as if it were `bytes` bytes of a cell.
+template <resource Upstream>
+void check_not_larger(const free_site& site, const Upstream& upstream, const void* p, std::size_t bytes) noexcept {
+  if constexpr (owning_resource<Upstream>)
+    if (site.slabs.find(site.geometry, p) == nullptr && process_slabs.find(p).owner == nullptr && upstream.owns(p))
+      report_size("freed a larger block with the size of a cell", p, site, 0, bytes);
+}
+
 /// Effects: reports a free of a cell with a size that it was not allocated with, as far as that can be known: at
 /// `hardened` from the canary behind what was asked for. Expects: `waits` as in `check_free`.
 template <resource Upstream>
 ASHLAR_NOINLINE void check_cell_free(const free_site& site, const Upstream& upstream, void* p,
                                      const freed_extent& given, bool waits) noexcept {
-  if constexpr (owning_resource<Upstream>)
-    if (site.slabs.find(site.geometry, p) == nullptr && process_slabs.find(p).owner == nullptr && upstream.owns(p))
-      report_size("freed a larger block with the size of a cell", p, site, 0, given.bytes);
+  check_not_larger(site, upstream, p, given.bytes);
   check_free(site, p, waits);
   if constexpr (checking_level >= checking::hardened) {
     const slack_state found = look_at_slack(p, given.bytes, site.geometry.cell_bytes());
@@ -107,6 +132,33 @@ ASHLAR_NOINLINE void check_cell_free(const free_site& site, const Upstream& upst
             .expected = given.bytes,
             .got = found.written_to});
   }
+}
+
+// Returns: the length of the run at a cell; where that is not known, `said`, as far as the run can be so long.
+[[nodiscard]] inline std::size_t length_of_run(const slab* home, std::uint32_t cell, std::size_t said) noexcept {
+  if (!home->runs.is_unknown()) return home->runs.length_at(cell);
+  return std::min<std::size_t>({said, 64 - cell % 64, home->capacity - cell});
+}
+
+/// Effects: reports a free of what is no run of `length` cells: of the pool, or of the upstream if it is longer than
+/// runs are. `run` is not read. Expects: `waits` as in `check_free`.
+template <resource Upstream>
+ASHLAR_NOINLINE void check_run_free(const free_site& site, const Upstream& upstream, void* run, std::size_t length,
+                                    bool waits) noexcept {
+  slab* const home = site.slabs.find(site.geometry, run);
+  if (home == nullptr) {
+    std::size_t bytes = 0;
+    const bool exists = checked_mul(length, site.geometry.cell_bytes(), bytes);
+    if (length > std::min<std::size_t>(longest_run, site.geometry.least_capacity()))
+      return check_larger_free(site, run, {exists ? bytes : max_size, site.geometry.cell_alignment()});
+    check_not_larger(site, upstream, run, bytes);
+    report_foreign(run, site);
+  }
+  const std::uint32_t first = check_live(site, home, run, waits);
+  const std::size_t was = length_of_run(home, first, length);
+  if (length != was) report_length(run, site, was, length);
+  for (std::uint32_t cell = first; cell < first + length; ++cell)
+    if (home->is_free(cell)) report_free(fault::double_free, "freed a run with a cell that is free", run, site);
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI

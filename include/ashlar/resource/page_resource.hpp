@@ -46,6 +46,31 @@ struct fresh_huge {
   }
 };
 
+/// Fresh memory, policy: as `Fresh`, and resident before it is handed out, as far as the system can do that in one call
+/// (Linux 5.14 and later); elsewhere as `Fresh`. The cost of all first touches moves into the allocation.
+template <class Fresh>
+struct fresh_resident {
+  template <class Pages>
+  static void* map(std::size_t bytes, std::size_t alignment) noexcept {
+    void* const p = Fresh::template map<Pages>(bytes, alignment);
+    if (p != nullptr) Pages::populate(p, bytes);
+    return p;
+  }
+};
+
+/// Fresh memory, policy: as `Fresh`, resident before it is handed out and never swapped out. What the system refuses to
+/// lock is not handed out: beyond `RLIMIT_MEMLOCK` memory has run out.
+template <class Fresh>
+struct fresh_locked {
+  template <class Pages>
+  static void* map(std::size_t bytes, std::size_t alignment) noexcept {
+    void* const p = Fresh::template map<Pages>(bytes, alignment);
+    if (p == nullptr || Pages::lock(p, bytes)) return p;
+    Pages::release(p, bytes);
+    return nullptr;
+  }
+};
+
 /// Stateless: all instances with the same policies are equal. Sizes are rounded up to whole pages.
 /// Complexity: one system call (three where the alignment is above a page and the first try missed it).
 /// Thread safety: any thread.
@@ -53,6 +78,7 @@ template <class Fresh, class Pages>
 class basic_page_resource {
 public:
   static constexpr bool is_thread_safe = true;
+  static constexpr bool is_divisible = true;  // at whole pages
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -81,6 +107,6 @@ public:
   [[nodiscard]] friend bool operator==(const basic_page_resource&, const basic_page_resource&) noexcept = default;
 };
 
-static_assert(try_resource<page_resource> && prefaulting_resource<page_resource>);
+static_assert(try_resource<page_resource> && prefaulting_resource<page_resource> && divisible_resource<page_resource>);
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
@@ -55,8 +56,10 @@ public:
     if constexpr (checking_level >= checking::checked)
       if (const std::size_t cells = live(); cells != 0)
         report_leak({.resource = this, .count = cells, .block_bytes = cell_bytes(), .bytes = cells * cell_bytes()});
-    os::fork_participants::leave(at_fork_);
-    if (link* const shared = link_.load(std::memory_order_acquire); shared != nullptr) shared->part(pool_);
+    link* const shared = link_.load(std::memory_order_acquire);
+    if (shared != nullptr) shared->part(pool_);
+    os::fork_participants::leave(at_fork_);  // until now a fork waits for the link
+    if (shared != nullptr) shared->drop();
   }
 
   /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised.
@@ -81,15 +84,21 @@ public:
 
   /// Returns: a cell where one is large enough, else a block of the upstream. Throws: as `allocate`.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    return fits(bytes, alignment) ? allocate() : allocate_upstream(bytes, alignment);
+    return fits(bytes, alignment) ? allocate() : allocate_upstream(pool_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`, but null where memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    return fits(bytes, alignment) ? try_allocate() : try_allocate_upstream(bytes, alignment);
+    return fits(bytes, alignment) ? try_allocate() : try_allocate_upstream(pool_.upstream(), bytes, alignment);
   }
 
-  /// Expects: `p` was allocated with the same `bytes` and `alignment`.
+  /// As `allocate(bytes, alignment)`. Returns: also how large the block is: the whole cell.
+  [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
+    if (!fits(bytes, alignment)) return allocate_upstream_at_least(pool_.upstream(), bytes, alignment);
+    return {allocate(), cell_bytes()};
+  }
+
+  /// Expects: `p` was allocated with the same `bytes` and `alignment`, or `bytes` is one that `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     fits(bytes, alignment) ? deallocate(p) : pool_.upstream().deallocate(p, bytes, alignment);
   }
@@ -105,12 +114,16 @@ public:
   [[nodiscard]] std::size_t cell_bytes() const noexcept { return pool_.cell_bytes(); }
   [[nodiscard]] std::size_t slab_bytes() const noexcept { return pool_.slab_bytes(); }
   [[nodiscard]] std::size_t capacity() const noexcept { return pool_.capacity(); }
-  /// Returns: the number of cells handed out and not taken back; exact while no thread allocates or frees.
+  /// Returns: the number of cells handed out and not taken back, and of those that other threads have at hand: exact
+  /// when those have ended or flushed, and never less than are live. At level `checked` nobody has any at hand.
   [[nodiscard]] std::size_t live() const noexcept { return pool_.live(); }
   [[nodiscard]] std::size_t slabs() const noexcept { return pool_.slabs(); }
 
   /// Effects: makes `cells` cells possible without asking the upstream, until `shrink_to_fit`. Throws: as `allocate`.
-  void reserve(std::size_t cells) { pool_.reserve(cells); }
+  void reserve(std::size_t cells) {
+    os::fork_participants::enter(at_fork_);
+    pool_.reserve(cells);
+  }
 
   /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
   void keep(spare_policy spare) noexcept { pool_.keep(spare); }
@@ -121,8 +134,14 @@ public:
     return pool_.shrink_to_fit();
   }
 
-  /// Effects: takes all cells back, live or not, and gives all slabs back. Expects: no other thread uses the pool.
-  void release() noexcept { pool_.release(); }
+  /// Effects: takes all cells back, live or not, and gives all slabs back. Expects: no other thread uses the pool;
+  /// those that did may be ending.
+  void release() noexcept {
+    link* const shared = link_.load(std::memory_order_acquire);
+    if (shared == nullptr) return pool_.release();
+    const lock_scope held(shared->lock);
+    pool_.release();
+  }
 
   [[nodiscard]] friend bool operator==(const shared_block_pool& a, const shared_block_pool& b) noexcept {
     return &a == &b;
@@ -132,21 +151,24 @@ public:
   [[nodiscard]] bool invariant() const noexcept { return pool_.invariant(); }
 
 private:
-  // What the pool and the records of its threads share; the last of them ends it.
+  // What the pool and the records of its threads share; the last of them ends it. The lock is held while caches of any
+  // thread are closed or emptied, and so while the upstream takes memory back, which may be a pool too.
   struct link {
     spin_lock lock;
-    pool_type* pool;  // null where the pool is gone
+    std::atomic<pool_type*> pool;  // null where the pool is gone; changed under the lock
     std::atomic<std::size_t> references = 1;
 
     explicit link(pool_type* of) : pool(of) {}
 
     void part(pool_type& leaving) noexcept {
-      {
-        const lock_scope held(lock);
-        leaving.close_all();
-        pool = nullptr;
-      }
-      drop();
+      const lock_scope held(lock);
+      leaving.close_all();
+      pool.store(nullptr, std::memory_order_release);  // pairs with is_orphan()
+    }
+
+    // Without the lock, which this thread may hold, or may wait for while it holds another's.
+    [[nodiscard]] bool is_orphan() const noexcept {
+      return pool.load(std::memory_order_acquire) == nullptr;  // pairs with part(), which closed the cache
     }
 
     void drop() noexcept {
@@ -161,18 +183,14 @@ private:
     record(std::uint64_t number, link* of) noexcept : shared(of) {
       pool = number;
       cache = &cells;
-      is_orphan = [](thread_cache_record* self) noexcept {
-        link& known = *static_cast<record*>(self)->shared;
-        const lock_scope held(known.lock);
-        return known.pool == nullptr;
-      };
+      is_orphan = [](thread_cache_record* self) noexcept { return static_cast<record*>(self)->shared->is_orphan(); };
       retire = [](thread_cache_record* self) noexcept { static_cast<record*>(self)->end(); };
     }
 
     void end() noexcept {
-      {
+      if (!shared->is_orphan()) {
         const lock_scope held(shared->lock);
-        if (shared->pool != nullptr) shared->pool->close(cells);
+        if (pool_type* const of = shared->pool.load(std::memory_order_relaxed); of != nullptr) of->close(cells);
       }
       shared->drop();
       delete this;
@@ -226,27 +244,15 @@ private:
   [[nodiscard]] ASHLAR_COLD void* try_allocate_slowly() noexcept { return pool_.try_allocate_slowly(usable_cache()); }
   ASHLAR_COLD void deallocate_slowly(void* cell) noexcept { pool_.deallocate_slowly(usable_cache(), cell); }
 
-  [[nodiscard]] ASHLAR_COLD void* allocate_upstream(std::size_t bytes, std::size_t alignment) {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    if (!is_valid_request(bytes, alignment)) throw_bad_alloc(bytes, alignment);
-    return pool_.upstream().allocate(bytes, alignment);
-  }
-
-  [[nodiscard]] ASHLAR_COLD void* try_allocate_upstream(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    return is_valid_request(bytes, alignment) ? try_allocate_from(pool_.upstream(), bytes, alignment) : nullptr;
-  }
-
   [[nodiscard]] static shared_block_pool& self(void* pool) noexcept { return *static_cast<shared_block_pool*>(pool); }
 
-  void before_fork() noexcept {
-    cache_type* const mine = known_cache();
-    if (link* const shared = link_.load(std::memory_order_acquire); shared != nullptr) shared->lock.lock();
-    pool_.before_fork(mine);
-  }
-
-  void unlock_link() noexcept {
-    if (link* const shared = link_.load(std::memory_order_relaxed); shared != nullptr) shared->lock.unlock();
+  void before_fork(os::fork_step step) noexcept {
+    if (step == os::fork_step::outer_locks) {
+      link_at_fork_ = link_.load(std::memory_order_acquire);
+      if (link_at_fork_ != nullptr) link_at_fork_->lock.lock();
+    } else if (step == os::fork_step::inner_locks) {
+      pool_.before_fork();
+    }
   }
 
   void after_fork_in_parent() noexcept {
@@ -255,14 +261,19 @@ private:
   }
 
   void after_fork_in_child() noexcept {
-    pool_.after_fork_in_child(recent_cache());
+    pool_.after_fork_in_child(static_cast<cache_type*>(thread_caches::find_unchanged(number_)));
     unlock_link();
+  }
+
+  void unlock_link() noexcept {
+    if (link_at_fork_ != nullptr) link_at_fork_->lock.unlock();
   }
 
   mutable pool_type pool_;  // asking it takes its lock and takes arrived frees in
   const std::uint64_t number_ = thread_caches::new_pool();
   std::atomic<link*> link_ = nullptr;
-  os::fork_participant at_fork_{.before = [](void* pool) noexcept { self(pool).before_fork(); },
+  link* link_at_fork_ = nullptr;  // what the fork holds: another thread may make one meanwhile
+  os::fork_participant at_fork_{.before = [](void* pool, os::fork_step step) noexcept { self(pool).before_fork(step); },
                                 .in_parent = [](void* pool) noexcept { self(pool).after_fork_in_parent(); },
                                 .in_child = [](void* pool) noexcept { self(pool).after_fork_in_child(); },
                                 .self = this};

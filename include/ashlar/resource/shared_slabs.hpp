@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
@@ -27,14 +28,17 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// A few words of free cells that one thread took at once.
+/// A few words of free cells that one thread took at once, and the lane it takes them from (see `slab_set`).
 struct word_stock {
   static constexpr std::size_t max_words = 16;
   static constexpr std::size_t max_cells = 64 * max_words;
   static constexpr std::size_t max_bytes = 64 * 1024;
 
   cell_word words[max_words] = {};
-  std::size_t count = 0;
+  std::uint32_t count = 0;
+  std::uint32_t lane = no_lane;  // until the first is taken
+
+  static constexpr std::uint32_t no_lane = slab_set::lanes;
 };
 
 /// A `slab_store` behind a lock, and an inbox through which frees reach it without the lock.
@@ -68,13 +72,13 @@ public:
   /// Effects: fills an empty stock with some free cells, at least one and at most `most`; takes in all frees that have
   /// arrived, and what `own` has noted. Throws: what the upstream throws.
   void take(word_stock& stock, std::size_t most, batcher_type* own) {
-    while (!try_take(stock, most, own)) add_slab(store_.request(geometry()));
+    while (!try_take(stock, most, own)) add_slab(slab_memory());
   }
 
   /// As `take`. Returns: false where the upstream has no memory left.
   [[nodiscard]] bool try_take(word_stock& stock, std::size_t most, batcher_type* own) noexcept {
     while (!take_some(stock, most, own)) {
-      void* const memory = store_.try_request(geometry());
+      void* const memory = try_slab_memory();
       if (memory == nullptr) return take_some(stock, most, own);  // a free may have arrived meanwhile
       add_slab(memory);
     }
@@ -83,14 +87,14 @@ public:
 
   /// Returns: one cell, taken under the lock. Throws: what the upstream throws.
   [[nodiscard]] void* allocate() {
-    word_stock one;
+    word_stock one = {.lane = 0};
     take(one, 1, nullptr);
     return only_cell(one);
   }
 
   /// As `allocate`, but null where the upstream has no memory left.
   [[nodiscard]] void* try_allocate() noexcept {
-    word_stock one;
+    word_stock one = {.lane = 0};
     return try_take(one, 1, nullptr) ? only_cell(one) : nullptr;
   }
 
@@ -144,7 +148,7 @@ public:
   /// Effects: holds slabs for `cells` cells, until `shrink_to_fit`. Throws: what the upstream throws; keeps what was
   /// gained.
   void reserve(std::size_t cells) {
-    while (keep_for(cells) < cells) add_slab(store_.request(geometry()));
+    while (keep_for(cells) < cells) add_slab(slab_memory());
   }
 
   /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
@@ -201,12 +205,15 @@ private:
   template <class F>
   void under_lock(F f) noexcept(noexcept(f())) {
     typename deferring_upstream<Upstream>::returned* returned = nullptr;
+    const void* twice_freed = nullptr;
     {
-      const lock_scope held(lock_);
+      const report_scope held(lock_);
       f();
       returned = store_.upstream().take_returned();
+      twice_freed = std::exchange(twice_freed_, nullptr);
     }
     store_.upstream().hand_on(returned);
+    if (ASHLAR_UNLIKELY(twice_freed != nullptr)) report_double_free(twice_freed);
   }
 
   // Effects: keeps what there is of `cells`, lest other threads' frees give it back. Returns: the capacity.
@@ -228,14 +235,16 @@ private:
   // Under the lock.
   void give(void* cell) noexcept { store_.give(geometry(), cell); }
 
-  // Under the lock. A bit that is free already comes from a double free: it must not corrupt the counts.
+  // Under the lock. A bit that is free already comes from a double free: it must not corrupt the counts, and is
+  // reported when everything has been taken in and the lock is free, since a handler may use the pool.
   void give_word(const freed_word& word) noexcept {
     const std::uintptr_t number = word.key % geometry().slab_bytes();
     auto* const start = reinterpret_cast<std::byte*>(word.key - number);
     auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
-    if (ASHLAR_UNLIKELY((home->bits()[number] & word.cells) != 0))
-      report_double_free(home->cells + (number * 64 + first_of(home->bits()[number] & word.cells)) * cell_bytes());
-    store_.give_word(geometry(), home, static_cast<std::uint32_t>(number), word.cells);
+    const std::uint64_t twice = home->bits()[number] & word.cells;
+    if (ASHLAR_UNLIKELY(twice != 0)) twice_freed_ = home->cells + (number * 64 + first_of(twice)) * cell_bytes();
+    if (const std::uint64_t cells = word.cells & ~twice; cells != 0)
+      store_.give_word(geometry(), home, static_cast<std::uint32_t>(number), cells);
   }
 
   [[noreturn]] ASHLAR_COLD void report_use_after_destroy(const void* cell) const noexcept {
@@ -266,24 +275,52 @@ private:
   // Under the lock.
   void fill(word_stock& stock, std::size_t most) noexcept {
     if (ASHLAR_UNLIKELY(inbox_.is_closed())) report_use_after_destroy(nullptr);
+    if (ASHLAR_UNLIKELY(stock.lane == word_stock::no_lane)) stock.lane = lanes_used_++ % slab_set::lanes;
     std::size_t cells = std::clamp<std::size_t>(word_stock::max_bytes / cell_bytes(), 1, most);
     while (cells != 0 && stock.count != word_stock::max_words && store_.slabs().has_free()) {
       cell_word& word = stock.words[stock.count++];
-      word = store_.take_word(geometry(), cells);
+      word = store_.take_word(geometry(), cells, stock.lane);
       cells -= static_cast<std::size_t>(std::popcount(word.mask));
     }
     std::reverse(stock.words, stock.words + stock.count);  // the last is used first: cells go out upwards
-    slabs_held_ = store_.slabs().slabs();
+    slabs_held_.store(store_.slabs().slabs(), std::memory_order_relaxed);
   }
 
+  // Returns: memory for one more slab. The upstream is called outside the lock.
+  [[nodiscard]] void* slab_memory() {
+    if (void* const raw = take_raw(); raw != nullptr) return raw;
+    return keep(store_.request_region(geometry(), slabs_held()));
+  }
+
+  [[nodiscard]] void* try_slab_memory() noexcept {
+    if (void* const raw = take_raw(); raw != nullptr) return raw;
+    const block region = store_.try_request_region(geometry(), slabs_held());
+    return region ? keep(region) : nullptr;
+  }
+
+  [[nodiscard]] void* take_raw() noexcept {
+    const lock_scope held(lock_);
+    return store_.take_raw(geometry());
+  }
+
+  [[nodiscard]] void* keep(block region) noexcept {
+    void* memory = nullptr;
+    under_lock([&] { memory = store_.keep(geometry(), region); });
+    return memory;
+  }
+
+  [[nodiscard]] std::size_t slabs_held() const noexcept { return slabs_held_.load(std::memory_order_relaxed); }
+
   void add_slab(void* memory) noexcept {
-    store_.prepare(geometry(), memory, slabs_held_);
+    store_.prepare(geometry(), memory, slabs_held());
     under_lock([&] { store_.add_prepared(geometry(), this, memory); });
   }
 
   alignas(64) Lock lock_ = {};
   store store_;
-  std::atomic<std::size_t> slabs_held_ = 0;  // a recent figure, to be read without the lock
+  const void* twice_freed_ = nullptr;  // a cell that was, to be reported
+  std::uint32_t lanes_used_ = 0;
+  std::atomic<std::size_t> slabs_held_ = 0;  // a recent figure, to be read without the lock: a hint only
   alignas(64) inbox_type inbox_ = {};
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
@@ -17,6 +18,8 @@
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slab_set.hpp>
+#include <ashlar/resource/registry_at_fork.hpp>
+#include <ashlar/resource/slab_source.hpp>
 #include <ashlar/resource/spare_policy.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -27,23 +30,26 @@ namespace ashlar::inline ASHLAR_ABI {
 template <resource Upstream>
 class slab_store {
 public:
-  constexpr slab_store(spare_policy spare, Upstream upstream) : spare_(spare), upstream_(std::move(upstream)) {}
+  constexpr slab_store(spare_policy spare, Upstream upstream) : spare_(spare), source_(std::move(upstream)) {}
 
   slab_store(const slab_store&) = delete;  // the owner's cells point into it
   slab_store& operator=(const slab_store&) = delete;
 
   [[nodiscard]] const slab_set& slabs() const noexcept { return set_; }
-  [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
-  [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
+  [[nodiscard]] Upstream& upstream() noexcept { return source_.upstream(); }
+  [[nodiscard]] const Upstream& upstream() const noexcept { return source_.upstream(); }
 
-  /// Returns: up to `most` free cells, now taken. Expects: some are free, `most > 0`.
-  [[nodiscard]] cell_word take_word(const slab_geometry& geometry, std::size_t most) noexcept {
-    return set_.take_word(geometry, most);
+  /// Returns: up to `most` free cells, now taken, by `lane` of the `slab_set`. Expects: some are free, `most > 0`.
+  [[nodiscard]] cell_word take_word(const slab_geometry& geometry, std::size_t most, std::uint32_t lane = 0) noexcept {
+    return set_.take_word(geometry, most, lane);
   }
 
   /// Returns: a run of neighbouring cells, now taken, or no cells where a fresh slab is needed. See `slab_set`.
   [[nodiscard]] cell_word take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
-    return set_.take_run(geometry, cells);
+    const cell_word got = set_.take_run(geometry, cells);
+    if constexpr (checking_level >= checking::checked)
+      if (got.mask != 0) mark_run(geometry, got);
+    return got;
   }
 
   /// Effects: takes a cell back. Expects: it is taken.
@@ -56,22 +62,46 @@ public:
     if (slab* const turned = set_.give_word(home, word, mask); turned != nullptr) refile(geometry, turned);
   }
 
+  /// As `give_word`, for the cells of a run.
+  void give_run(const slab_geometry& geometry, slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
+    home->runs.unmark(word, mask);
+    give_word(geometry, home, word, mask);
+  }
+
   /// Returns: memory for one more slab, to be handed to `add`. Throws: what the upstream throws.
   [[nodiscard]] void* request(const slab_geometry& geometry) {
-    return upstream_.allocate(geometry.slab_bytes(), geometry.slab_bytes());
+    if (void* const raw = take_raw(geometry); raw != nullptr) return raw;
+    return keep(geometry, request_region(geometry, set_.slabs()));
   }
 
   /// As `request`, but null where the upstream has no memory left.
   [[nodiscard]] void* try_request(const slab_geometry& geometry) noexcept {
-    return try_allocate_from(upstream_, geometry.slab_bytes(), geometry.slab_bytes());
+    if (void* const raw = take_raw(geometry); raw != nullptr) return raw;
+    const block region = try_request_region(geometry, set_.slabs());
+    return region ? keep(geometry, region) : nullptr;
+  }
+
+  /// The steps of `request`, for an owner that calls the upstream outside its lock: see `slab_source`.
+  [[nodiscard]] void* take_raw(const slab_geometry& geometry) noexcept {
+    return source_.take_raw(geometry.slab_bytes());
+  }
+  [[nodiscard]] block request_region(const slab_geometry& geometry, std::size_t slabs) {
+    return source_.request(geometry.slab_bytes(), slabs);
+  }
+  [[nodiscard]] block try_request_region(const slab_geometry& geometry, std::size_t slabs) noexcept {
+    return source_.try_request(geometry.slab_bytes(), slabs);
+  }
+  [[nodiscard]] void* keep(const slab_geometry& geometry, block region) noexcept {
+    return source_.keep(region, geometry.slab_bytes());
   }
 
   /// Effects: makes the first pages of a new slab resident at once, as many as a pool of `slabs` slabs has 128 times:
-  /// so little may stay unused. Nothing where that is too little to be worth a call.
+  /// so little may stay unused. None where that is too little to be worth a call. Expects: no lock is held.
   void prepare(const slab_geometry& geometry, void* memory, std::size_t slabs) noexcept {
+    registry_at_fork::enter();
     if constexpr (prefaulting_resource<Upstream>) {
       const std::size_t bytes = std::min(slabs, std::size_t{128}) * (geometry.slab_bytes() / 128);
-      if (bytes >= least_prefault) upstream_.prefault(memory, bytes);
+      if (bytes >= least_prefault) upstream().prefault(memory, bytes);
     }
   }
 
@@ -89,6 +119,7 @@ public:
     std::byte* const cells = geometry.cells_of(header);
     const std::uint32_t count = geometry.capacity(start);
     slab* const made = slab::format(header, owner, cells, count);
+    learn(geometry);
     made->registration.enter(owner, cells, count * geometry.cell_bytes(), geometry.cell_bytes());
     set_.add(made);
     mark_free(cells, count * geometry.cell_bytes());
@@ -96,8 +127,9 @@ public:
 
   /// Effects: holds slabs for `cells` cells, until `shrink`. Throws: what the upstream throws; keeps what was gained.
   void reserve(const slab_geometry& geometry, const void* owner, std::size_t cells) {
+    registry_at_fork::enter();
     while (set_.capacity() < cells) {
-      add(geometry, owner, request(geometry));
+      add_prepared(geometry, owner, request(geometry));  // not yet used, so not yet resident
       keep_for(std::min(cells, set_.capacity()));
     }
     keep_for(cells);
@@ -118,6 +150,8 @@ public:
   /// Effects: gives all empty slabs back and orders the others by address. Complexity: O(slabs).
   void shrink(const slab_geometry& geometry) noexcept {
     while (set_.empty_slabs() != 0) give_back(geometry, set_.empty_slab());
+    source_.give_back_raw(geometry.slab_bytes());
+    gone_ = missed_ = 0;
     set_.sort();
   }
 
@@ -125,14 +159,15 @@ public:
   void release(const slab_geometry& geometry) noexcept {
     set_.for_each([&](slab& each) { give_memory_back(geometry, each); });
     set_.clear();
-    reserved_ = 0;
+    source_.give_back_raw(geometry.slab_bytes());
+    reserved_ = gone_ = missed_ = 0;
   }
 
 private:
   static constexpr std::size_t least_prefault = 64 * 1024;
 
   ASHLAR_COLD void refile(const slab_geometry& geometry, slab* turned) noexcept {
-    if (!set_.refile(turned)) return;
+    if (!set_.refile(turned) || !is_worth_a_call(geometry)) return;
     if (is_too_many(*turned)) give_back(geometry, turned);  // the lower ones are kept
     trim(geometry);
   }
@@ -141,28 +176,56 @@ private:
     while (set_.empty_slabs() != 0 && is_too_many(*set_.empty_slab())) give_back(geometry, set_.empty_slab());
   }
 
+  // A region's worth of slabs goes back in one go: neighbours may go in one call, and other threads wait once.
+  [[nodiscard]] bool is_worth_a_call(const slab_geometry& geometry) const noexcept {
+    return set_.empty_slabs() >= kept() + spare_.batch(source_.region(geometry.slab_bytes(), set_.slabs()));
+  }
+
+  [[nodiscard]] std::size_t kept() const noexcept { return spare_.kept(set_.slabs() - set_.empty_slabs(), missed_); }
+
   // Expects: `empty` is.
   [[nodiscard]] bool is_too_many(const slab& empty) const noexcept {
-    return set_.empty_slabs() > spare_.kept(set_.slabs() - set_.empty_slabs()) &&
-           set_.capacity() - empty.capacity >= reserved_;
+    return set_.empty_slabs() > kept() && set_.capacity() - empty.capacity >= reserved_;
+  }
+
+  // A slab comes: had one gone before, it should have stayed.
+  void learn(const slab_geometry& geometry) noexcept {
+    if (gone_ == 0) return;
+    --gone_;
+    missed_ = std::min(missed_ + 1, spare_policy::most_learned(geometry.slab_bytes()));
   }
 
   void give_back(const slab_geometry& geometry, slab* empty) noexcept {
+    ++gone_;
     set_.remove(empty);
     give_memory_back(geometry, *empty);
   }
 
+  // The slab's first run brings memory for its marks. The run is taken already, so the upstream may use this pool.
+  void mark_run(const slab_geometry& geometry, const cell_word& run) noexcept {
+    slab* const home = slab_set::slab_around(geometry, run.base);
+    if (home->runs.needs_memory())
+      home->runs.use(try_allocate_from(upstream(), marks_bytes(*home), alignof(std::uint64_t)), home->words());
+    home->runs.mark(slab_set::index_in(geometry, home, run.base) / 64, run.mask);
+  }
+
+  [[nodiscard]] static std::size_t marks_bytes(const slab& of) noexcept { return of.words() * sizeof(std::uint64_t); }
+
   void give_memory_back(const slab_geometry& geometry, slab& leaving) noexcept {
+    if (void* const marks = leaving.runs.memory(); marks != nullptr)
+      upstream().deallocate(marks, marks_bytes(leaving), alignof(std::uint64_t));
     std::byte* const start = geometry.slab_of(&leaving);
     leaving.registration.leave();
     mark_readable(start, geometry.slab_bytes());
-    upstream_.deallocate(start, geometry.slab_bytes(), geometry.slab_bytes());
+    upstream().deallocate(start, geometry.slab_bytes(), geometry.slab_bytes());
   }
 
   slab_set set_;
   std::size_t reserved_ = 0;  // cells
+  std::size_t gone_ = 0;      // empty slabs that were given back and have not been asked for again
+  std::size_t missed_ = 0;    // empty slabs to keep, since so many were asked for again
   spare_policy spare_;
-  ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
+  slab_source<Upstream> source_;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

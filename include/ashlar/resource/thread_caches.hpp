@@ -17,7 +17,7 @@ struct thread_cache_record {
   thread_cache_record* next = nullptr;
   std::uint64_t pool = 0;  ///< the pool's number, see `thread_caches::new_pool`
   void* cache = nullptr;
-  /// Returns: whether the pool is gone.
+  /// Returns: whether the pool is gone. It is asked where locks of other pools are held, so it takes none.
   bool (*is_orphan)(thread_cache_record*) noexcept = nullptr;
   /// Effects: gives everything back, where the pool still is, and ends the record.
   void (*retire)(thread_cache_record*) noexcept = nullptr;
@@ -65,6 +65,13 @@ public:
     retire_orphans();
     for (thread_cache_record* each = mine_.first; each != nullptr; each = each->next)
       if (each->pool == pool) return remember(*each);
+    return nullptr;
+  }
+
+  /// As `find_slowly`, but it neither retires nor remembers anything: for a fork.
+  [[nodiscard]] static ASHLAR_COLD void* find_unchanged(std::uint64_t pool) noexcept {
+    for (const thread_cache_record* each = mine_.first; each != nullptr; each = each->next)
+      if (each->pool == pool) return each->cache;
     return nullptr;
   }
 

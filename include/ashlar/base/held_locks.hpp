@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The locks that a thread holds while misuse may be found, so that a report can let go of them first.
+#pragma once
+
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// What is checked under a lock is reported without it: a handler may use the very pool that noticed. The process ends
+/// afterwards, so nobody comes back to what the lock guarded.
+/// Expects: where misuse is found, what the lock guards is as sound as between two calls.
+/// Thread safety: each thread sees its own.
+class held_locks {
+public:
+  /// One of them. It lies on the stack of who holds the lock.
+  struct entry {
+    entry* outer = nullptr;
+    void* lock = nullptr;
+    void (*unlock)(void* lock) noexcept = nullptr;
+  };
+
+  /// Effects: notes a lock that was taken. Expects: `forget` comes before `taken` goes, the latest first.
+  static void note(entry& taken) noexcept {
+    taken.outer = latest_;
+    latest_ = &taken;
+  }
+
+  /// Effects: forgets the lock that was noted last; it is about to be unlocked.
+  static void forget(const entry& leaving) noexcept { latest_ = leaving.outer; }
+
+  /// Effects: unlocks all, the latest first. Expects: the scopes that hold them do not end any more.
+  static void let_go() noexcept {
+    for (const entry* each = std::exchange(latest_, nullptr); each != nullptr; each = each->outer)
+      each->unlock(each->lock);
+  }
+
+private:
+  static inline constinit thread_local entry* latest_ = nullptr;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests that a report lets go of the locks of its thread, the latest first, and of those of no other.
+#include <ashlar/base/held_locks.hpp>
+
+#include <csetjmp>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/lock.hpp>
+
+namespace {
+
+std::vector<int> unlocked;
+
+struct named_lock {
+  int name;
+  void lock() noexcept {}
+  void unlock() noexcept { unlocked.push_back(name); }
+};
+
+using ashlar::report_scope;
+
+TEST(held_locks, a_scope_unlocks_once_where_nothing_is_reported) {
+  unlocked.clear();
+  named_lock first{1};
+  {
+    const report_scope held(first);
+    EXPECT_TRUE(unlocked.empty());
+  }
+  EXPECT_EQ(unlocked, std::vector<int>{1});
+  ashlar::held_locks::let_go();
+  EXPECT_EQ(unlocked, std::vector<int>{1});
+}
+
+std::jmp_buf back;
+
+TEST(held_locks, a_report_lets_go_of_all_the_latest_first) {
+  unlocked.clear();
+  static named_lock first{1};
+  static named_lock second{2};
+  static named_lock gone{3};
+  ashlar::set_violation_handler([](const ashlar::violation&) noexcept {
+    EXPECT_EQ(unlocked, (std::vector<int>{3, 2, 1}));
+    std::longjmp(back, 1);
+  });
+  if (setjmp(back) == 0) {
+    const report_scope outer(first);
+    const report_scope inner(second);
+    {
+      const report_scope over(gone);
+    }
+    ashlar::report({.what = "tried it"});
+  }
+  ashlar::set_violation_handler(nullptr);
+  ashlar::held_locks::let_go();
+  EXPECT_EQ(unlocked.size(), 3u);
+}
+
+TEST(held_locks, are_each_threads_own) {
+  std::mutex mutex;
+  const report_scope held(mutex);
+  std::thread([&] {
+    ashlar::held_locks::let_go();
+    EXPECT_FALSE(mutex.try_lock());
+  }).join();
+}
+
+static_assert(std::is_same_v<ashlar::check_scope<ashlar::null_lock>, ashlar::lock_scope<ashlar::null_lock>>);
+static_assert(std::is_same_v<ashlar::check_scope<std::mutex>,
+                             std::conditional_t<ashlar::checking_level >= ashlar::checking::checked,
+                                                report_scope<std::mutex>, ashlar::lock_scope<std::mutex>>>);
+
+}  // namespace

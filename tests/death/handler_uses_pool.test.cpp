@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A handler that allocates from the pool that noticed, and frees to it, in its thread and in another, is not locked
+// out.
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/adaptor/guarding.hpp>
+#include <ashlar/adaptor/synchronized.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
+
+#include "tests/death/last_words.hpp"
+#include "tests/support/build.hpp"
+
+namespace {
+
+struct cell {
+  alignas(16) std::byte bytes[48];
+};
+
+constexpr std::size_t cells_used = 3000;
+
+/// `Pool` has static `allocate()` and `deallocate(void*)`.
+template <class Pool>
+void use() {
+  static std::array<void*, cells_used> cells;
+  for (void*& each : cells) each = Pool::allocate();
+  for (void* const each : cells) Pool::deallocate(each);
+}
+
+template <class Pool>
+void handler(const ashlar::violation& v) noexcept {
+  use<Pool>();
+  std::thread(&use<Pool>).join();
+  ashlar::print_violation(v);
+}
+
+// A handler that waits for ever is ended by the alarm, which is not the signal that is expected.
+template <class Pool, class F>
+void misuse(F f) {
+  ::alarm(5);
+  ashlar::set_violation_handler(&handler<Pool>);
+  f();
+}
+
+template <class Pool>
+void free_twice() {
+  misuse<Pool>([] {
+    void* const twice = Pool::allocate();
+    Pool::deallocate(twice);
+    Pool::deallocate(twice);
+  });
+}
+
+template <class Lock>
+struct by_allocator {
+  using allocator = ashlar::pool_allocator<cell, Lock>;
+  static void* allocate() { return allocator().allocate(1); }
+  static void deallocate(void* p) { allocator().deallocate(static_cast<cell*>(p), 1); }
+};
+
+struct by_shared_pool {
+  static ashlar::shared_block_pool<>& pool() {
+    static ashlar::shared_block_pool<> shared({.cell_bytes = sizeof(cell)});
+    return shared;
+  }
+  static void* allocate() { return pool().allocate(); }
+  static void deallocate(void* p) { pool().deallocate(p); }
+};
+
+template <class R>
+struct by_synchronized {
+  static ashlar::synchronized<R, std::mutex>& resource() {
+    static ashlar::synchronized<R, std::mutex> shared(ashlar::block_pool_options{.cell_bytes = 4 * sizeof(cell)});
+    return shared;
+  }
+  static void* allocate() { return resource().allocate(sizeof(cell), 16); }
+  static void deallocate(void* p) { resource().deallocate(p, sizeof(cell), 16); }
+};
+
+const std::string line = "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 48";
+
+class a_handler : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+    if (ashlar_test::has_tsan) GTEST_SKIP() << "the tool does not let a child have threads";
+  }
+};
+
+TEST_F(a_handler, may_use_the_shared_pool_that_noticed) {
+  ASHLAR_EXPECT_LAST_WORDS(free_twice<by_shared_pool>(), line);
+}
+
+TEST_F(a_handler, may_use_the_pools_behind_thread_cached_allocators) {
+  ASHLAR_EXPECT_LAST_WORDS(free_twice<by_allocator<ashlar::thread_cached>>(), line);
+}
+
+TEST_F(a_handler, may_use_the_pools_behind_allocators_with_a_lock) {
+  ASHLAR_EXPECT_LAST_WORDS(free_twice<by_allocator<ashlar::spin_lock>>(), line);
+  ASHLAR_EXPECT_LAST_WORDS(free_twice<by_allocator<std::mutex>>(), line);
+}
+
+TEST_F(a_handler, may_use_a_pool_that_is_misused_under_its_users_hands) {
+  using pool = by_allocator<std::mutex>;
+  const auto misuse_it = [](auto& held) { held.deallocate(&held); };
+  ASHLAR_EXPECT_LAST_WORDS(misuse<pool>([&] { pool::allocator::with_pool(misuse_it); }),
+                           "ashlar: invalid_free: freed a pointer that is not of this pool, pointer 0x*, "
+                           "resource 0x*, size 48");
+}
+
+TEST_F(a_handler, may_use_a_synchronized_resource_that_noticed) {
+  ASHLAR_EXPECT_LAST_WORDS(free_twice<by_synchronized<ashlar::block_pool<>>>(),
+                           "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 192");
+}
+
+// What is looked for at every level: a guarded block, and an alignment that is none.
+TEST(a_handler_at_every_level, may_use_a_synchronized_resource_that_noticed) {
+  if (ashlar_test::has_tsan) GTEST_SKIP() << "the tool does not let a child have threads";
+  using guarded = by_synchronized<ashlar::guarding<ashlar::block_pool<>>>;
+  ASHLAR_EXPECT_LAST_WORDS(misuse<guarded>([] {
+                             auto* const bytes = static_cast<std::byte*>(guarded::allocate());
+                             bytes[sizeof(cell)] = std::byte{1};
+                             guarded::deallocate(bytes);
+                           }),
+                           "ashlar: overflow: bytes behind a block were written to, pointer 0x*, resource 0x*, "
+                           "size 48, expected 48, got 49");
+  ASHLAR_EXPECT_LAST_WORDS(misuse<guarded>([] { static_cast<void>(guarded::resource().allocate(8, 3)); }),
+                           "ashlar: precondition: alignment is not a power of two");
+}
+
+// Where threads keep cells at hand, two frees by threads that keep nothing meet in the shared slabs.
+TEST(a_handler_at_every_level, may_use_the_shared_pool_that_noticed_late) {
+  if (ashlar_test::has_tsan) GTEST_SKIP() << "the tool does not let a child have threads";
+  using pool = by_allocator<ashlar::thread_cached>;
+  ASHLAR_EXPECT_LAST_WORDS(misuse<pool>([] {
+                             std::array<void*, 300> cells;
+                             for (void*& each : cells) each = pool::allocate();
+                             const auto free_all = [&] {
+                               for (void* const each : cells) pool::deallocate(each);
+                             };
+                             std::thread(free_all).join();
+                             std::thread(free_all).join();
+                           }),
+                           line);
+}
+
+}  // namespace

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Runs a function in a forked child and says how that went.
+#pragma once
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/deadline.hpp"
+
+namespace ashlar_test {
+
+/// Returns: whether `f()` did in a forked child, within a few seconds. The child ends without destructors.
+template <class F>
+[[nodiscard]] bool child_does(F f) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const deadline soon(10);
+    ::syscall(SYS_exit_group, f() ? 0 : 1);  // what watches for races would miss the parent's threads at an _exit
+  }
+  int status = -1;
+  return child != -1 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace ashlar_test

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Forks among several pools, pools on pools, and threads that use, end and destroy them meanwhile.
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/deadline.hpp"
+#include "tests/support/stress.hpp"
+#include "tests/threads/stacked_pools.hpp"
+
+namespace {
+
+using ashlar_test::child_does;
+using ashlar_test::deadline;
+using ashlar_test::pool_type;
+using ashlar_test::slab;
+using ashlar_test::stress_rounds;
+using ashlar_test::upper_pool;
+using ashlar_test::use;
+
+// In a child; what watches for races lets it have no threads of its own.
+bool works(auto& pool) {
+  use(pool, 500);
+  if constexpr (!ashlar_test::has_tsan) std::thread([&] { use(pool, 500); }).join();
+  return pool.invariant();
+}
+
+// Does something again and again until it is destroyed.
+template <class F>
+class busy_thread {
+public:
+  explicit busy_thread(F f) : f_(std::move(f)) {}
+  ~busy_thread() {
+    stop_ = true;
+    thread_.join();
+  }
+
+private:
+  F f_;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_{[this] {
+    while (!stop_.load(std::memory_order_relaxed)) f_();
+  }};
+};
+
+TEST(forks, of_a_thread_that_uses_one_pool_of_two) {
+  const deadline hang(20);
+  pool_type used({.cell_bytes = 24});
+  pool_type unused({.cell_bytes = 32});
+  void* const cell = used.allocate();
+  std::thread([&] { use(unused, 10); }).join();
+  EXPECT_TRUE(child_does([&] {
+    used.deallocate(cell);
+    return works(used) && works(unused);
+  }));
+  used.deallocate(cell);
+}
+
+// Two of them share a place in the thread's table, so that one is not found at once.
+TEST(forks, of_a_thread_that_uses_many_pools) {
+  const deadline hang(20);
+  std::vector<std::unique_ptr<pool_type>> pools;
+  for (int i = 0; i < 17; ++i)
+    pools.push_back(std::make_unique<pool_type>(ashlar::block_pool_options{.cell_bytes = 24}));
+  void* const first = pools[0]->allocate();
+  void* const last = pools[16]->allocate();
+  EXPECT_TRUE(child_does([&] {
+    if (pools[0]->live() != 1 || pools[16]->live() != 1) return false;
+    pools[0]->deallocate(first);
+    pools[16]->deallocate(last);
+    if (pools[0]->live() != 0 || pools[16]->live() != 0) return false;
+    const bool good = works(*pools[0]) && works(*pools[16]);
+    pools.clear();
+    return good;
+  }));
+  pools[0]->deallocate(first);
+  pools[16]->deallocate(last);
+}
+
+TEST(forks, keep_what_the_thread_has_at_hand_and_on_its_way) {
+  const deadline hang(20);
+  pool_type pool({.cell_bytes = 64});
+  std::vector<void*> cells(20'000);
+  for (void*& each : cells) each = pool.allocate();
+  for (std::size_t i = 0; i < 15'001; ++i) pool.deallocate(cells[i]);
+  EXPECT_TRUE(child_does([&] {
+    if (pool.live() != 4'999 || !pool.invariant()) return false;
+    for (std::size_t i = 15'001; i < cells.size(); ++i) pool.deallocate(cells[i]);
+    pool.flush();
+    return pool.shrink_to_fit() != 0 && pool.slabs() == 0;
+  }));
+  for (std::size_t i = 15'001; i < cells.size(); ++i) pool.deallocate(cells[i]);
+}
+
+// The lower pool has been used first or last, so it is asked first or last.
+TEST(forks, of_pools_on_pools_while_threads_use_and_end_them) {
+  const deadline hang(60);
+  for (const bool lower_first : {true, false}) {
+    pool_type lower({.cell_bytes = slab, .cell_alignment = slab});
+    if (lower_first) use(lower, 1);
+    upper_pool upper({.cell_bytes = 24, .slab_bytes = slab, .spare_slabs = 0}, lower);
+    use(upper, 1000);
+    const busy_thread ending([&] { std::thread([&] { use(upper, 3000); }).join(); });
+    for (std::size_t round = 0; round < stress_rounds(200); ++round)
+      ASSERT_TRUE(child_does([&] { return works(upper) && works(lower); })) << "in round " << round;
+  }
+}
+
+// The thread that forks has used the pools, so its end must find their links at rest in the child too.
+TEST(forks, while_another_thread_destroys_pools) {
+  const deadline hang(60);
+  for (std::size_t round = 0; round < stress_rounds(300); ++round) {
+    auto pool = std::make_unique<pool_type>(ashlar::block_pool_options{.cell_bytes = 24, .slab_bytes = slab});
+    std::atomic<bool> is_used = false;
+    std::thread destroyer([&] {
+      while (!is_used.load(std::memory_order_acquire)) std::this_thread::yield();  // pairs with the store below
+      pool.reset();
+    });
+    std::thread([&] {
+      use(*pool, 4000);
+      is_used.store(true, std::memory_order_release);  // pairs with the destroyer's load
+      EXPECT_TRUE(child_does([] {
+        pool_type own({.cell_bytes = 24});
+        return works(own);  // retires what is left of the other
+      })) << "in round "
+          << round;
+    }).join();
+    destroyer.join();
+  }
+}
+
+// A pool that nobody has used from a thread with a cache gets its link while the fork goes on.
+TEST(forks, while_threads_use_a_pool_for_the_first_time) {
+  const deadline hang(60);
+  for (std::size_t round = 0; round < stress_rounds(200); ++round) {
+    pool_type pool({.cell_bytes = 24, .slab_bytes = slab});
+    std::array<std::thread, 2> users;
+    for (std::thread& each : users) each = std::thread([&] { use(pool, 100); });
+    EXPECT_TRUE(child_does([&] { return works(pool); })) << "in round " << round;
+    for (std::thread& each : users) each.join();
+    ASSERT_EQ(pool.live(), 0u);
+  }
+}
+
+// Nobody has taken a cell of it when the fork comes.
+TEST(forks, while_another_thread_reserves) {
+  const deadline hang(60);
+  pool_type pool({.cell_bytes = 24, .slab_bytes = slab});
+  std::atomic<bool> has_begun = false;
+  const busy_thread reserving([&] {
+    pool.reserve(10'000);
+    static_cast<void>(pool.shrink_to_fit());
+    has_begun = true;
+  });
+  while (!has_begun) std::this_thread::yield();
+  for (std::size_t round = 0; round < stress_rounds(100); ++round)
+    ASSERT_TRUE(child_does([&] { return works(pool); })) << "in round " << round;
+}
+
+TEST(forks, of_thread_cached_allocators) {
+  const deadline hang(60);
+  using cells = ashlar::process_pool<56, 8, ashlar::thread_cached>;
+  const auto use_cells = [](std::size_t count) {
+    std::vector<void*> taken(count);
+    for (void*& each : taken) each = cells::allocate();
+    for (void* const each : taken) cells::deallocate(each);
+  };
+  const busy_thread busy([&] { std::thread([&] { use_cells(3000); }).join(); });
+  for (std::size_t round = 0; round < stress_rounds(200); ++round) {
+    use_cells(round);
+    ASSERT_TRUE(child_does([&] {
+      use_cells(1000);
+      if constexpr (!ashlar_test::has_tsan) std::thread([&] { use_cells(1000); }).join();
+      return cells::with_pool([](auto& pool) { return pool.invariant(); });
+    }));
+  }
+}
+
+}  // namespace

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Threads that end while others count, release and destroy the pools they used; pools that stand on pools.
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/resource.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/deadline.hpp"
+#include "tests/support/stress.hpp"
+#include "tests/threads/stacked_pools.hpp"
+
+namespace {
+
+using ashlar_test::deadline;
+using ashlar_test::pool_type;
+using ashlar_test::slab;
+using ashlar_test::stress_rounds;
+using ashlar_test::upper_pool;
+using ashlar_test::use;
+
+// Frees beyond the front are noted in memory that the end of the thread gives back.
+TEST(pool_ends, live_is_asked_while_threads_work_and_end) {
+  const deadline hang(60);
+  pool_type pool({.cell_bytes = 24});
+  void* const kept = pool.allocate();
+  std::atomic<bool> stop = false;
+  std::atomic<std::size_t> least = 1;
+  std::thread monitor([&] {
+    while (!stop.load(std::memory_order_relaxed))
+      if (const std::size_t live = pool.live(); live < least) least = live;
+  });
+  for (std::size_t round = 0; round < stress_rounds(500); ++round) std::thread([&] { use(pool, 4000); }).join();
+  stop = true;
+  monitor.join();
+  EXPECT_EQ(least, 1u) << "it may count too many, never too few";
+  EXPECT_EQ(pool.live(), 1u);
+  pool.deallocate(kept);
+}
+
+TEST(pool_ends, release_meets_threads_that_end) {
+  const deadline hang(60);
+  pool_type pool({.cell_bytes = 24});
+  for (std::size_t round = 0; round < stress_rounds(1000); ++round) {
+    std::atomic<bool> done = false;
+    std::thread ending([&] {
+      use(pool, round % 2 == 0 ? 300 : 4000);
+      done.store(true, std::memory_order_release);  // pairs with the load below: all uses have happened
+    });
+    while (!done.load(std::memory_order_acquire)) std::this_thread::yield();
+    pool.release();
+    ending.join();
+    ASSERT_EQ(pool.live(), 0u) << "in round " << round;
+    ASSERT_EQ(pool.slabs(), 0u);
+    ASSERT_TRUE(pool.invariant());
+  }
+}
+
+TEST(pool_ends, the_end_of_a_pool_meets_threads_that_end) {
+  const deadline hang(60);
+  for (std::size_t round = 0; round < stress_rounds(1000); ++round) {
+    auto pool = std::make_unique<pool_type>(ashlar::block_pool_options{.cell_bytes = 24, .slab_bytes = slab});
+    std::atomic<bool> done = false;
+    std::thread ending([&] {
+      use(*pool, round % 2 == 0 ? 300 : 4000);
+      done.store(true, std::memory_order_release);  // pairs with the load below: all uses have happened
+    });
+    while (!done.load(std::memory_order_acquire)) std::this_thread::yield();
+    pool.reset();
+    ending.join();
+  }
+}
+
+// The upper pool's end gives slabs to the lower, whose cache in this thread is not found at once.
+TEST(pool_ends, a_pool_on_a_pool_is_destroyed) {
+  const deadline hang(20);
+  pool_type lower({.cell_bytes = slab, .cell_alignment = slab});
+  {
+    upper_pool upper({.cell_bytes = 24, .slab_bytes = slab}, lower);
+    use(upper, 100'000);
+    std::vector<std::unique_ptr<pool_type>> more;
+    for (int i = 0; i < 16; ++i) {
+      more.push_back(std::make_unique<pool_type>(ashlar::block_pool_options{.cell_bytes = 32}));
+      use(*more.back(), 1);
+    }
+  }
+  EXPECT_EQ(lower.live(), 0u);
+}
+
+TEST(pool_ends, threads_of_a_pool_on_a_pool_end) {
+  const deadline hang(60);
+  pool_type lower({.cell_bytes = slab, .cell_alignment = slab});
+  for (std::size_t round = 0; round < stress_rounds(100); ++round) {
+    upper_pool upper({.cell_bytes = 24, .slab_bytes = slab, .spare_slabs = 0}, lower);
+    std::thread other([&] { use(upper, 5000); });
+    use(upper, 5000);
+    other.join();
+    if (round % 2 == 0) upper.release();
+    ASSERT_EQ(upper.live(), 0u) << "in round " << round;
+  }
+  lower.flush();
+  EXPECT_EQ(lower.live(), 0u);
+}
+
+}  // namespace
