@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <type_traits>
 
 #include "operations.hpp"
@@ -36,6 +37,7 @@ public:
   watched_atomic(T value = T{}) noexcept : number_{explorer::new_atomic(to_word(value))} {}
   watched_atomic(const watched_atomic&) = delete;
   watched_atomic& operator=(const watched_atomic&) = delete;
+  ~watched_atomic() { explorer::end_atomic(number_); }
 
   [[nodiscard]] T load(std::memory_order order) const noexcept { return from_word<T>(explorer::load(number_, order)); }
   void store(T value, std::memory_order order) noexcept { explorer::store(number_, to_word(value), order); }
@@ -97,6 +99,21 @@ struct atomics {
   using atomic = watched_atomic<T>;
   template <class T>
   using plain = watched_plain<T>;
+};
+
+/// An object that one of the threads ends, while others may still be about.
+template <class T>
+class mortal {
+public:
+  mortal() { ::new (static_cast<void*>(&object_)) T; }
+  ~mortal() {}
+  T* operator->() { return &object_; }
+  void end() { object_.~T(); }
+
+private:
+  union {
+    T object_;
+  };
 };
 
 class mutex {

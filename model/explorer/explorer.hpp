@@ -37,6 +37,7 @@ public:
 
   // What models call, by way of operations.hpp.
   [[nodiscard]] std::size_t new_atomic(std::uint64_t value);
+  void end_atomic(std::size_t atomic);
   [[nodiscard]] std::uint64_t load(std::size_t atomic, std::memory_order order);
   void store(std::size_t atomic, std::uint64_t value, std::memory_order order);
   [[nodiscard]] std::uint64_t modify(std::size_t atomic, update how, std::uint64_t operand, std::memory_order order);
@@ -81,6 +82,7 @@ private:
   void note(const std::string& what);
   [[nodiscard]] std::uint64_t begin_event(std::uint64_t read);
   void acquire(const knowledge& message);
+  void use(std::size_t atomic);
   void read_from(std::size_t atomic, number n, std::memory_order order);
   void add_write(std::size_t atomic, std::size_t place, write w, std::memory_order order, const write* continued);
   [[noreturn]] void abandon();
@@ -99,6 +101,7 @@ private:
   std::size_t thread_count_ = 1;
   std::size_t current_ = 0;
   std::array<location, max_locations> atomics_;
+  std::array<watch, max_locations> lives_{};  // a use counts as a read, the end as a write
   std::size_t atomic_count_ = 0;
 };
 

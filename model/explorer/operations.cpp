@@ -48,8 +48,14 @@ std::size_t search::new_atomic(std::uint64_t value) {
   if (atomic_count_ == max_locations) fail("the model has more atomics than the explorer");
   atomics_[atomic_count_].reset(value, begin_event(0));
   for (std::size_t i = 0; i < thread_count_; ++i) threads_[i].knows.latest[atomic_count_] = 0;
+  lives_[atomic_count_] = {};
   return atomic_count_++;
 }
+
+void search::end_atomic(std::size_t atomic) { will_write(lives_[atomic]); }
+
+// Before the event of the use, so that who learns of the event knows of the use.
+void search::use(std::size_t atomic) { will_read(lives_[atomic]); }
 
 std::uint64_t search::begin_event(std::uint64_t read) {
   thread& t = self();
@@ -90,6 +96,7 @@ void search::add_write(std::size_t atomic, std::size_t place, write w, std::memo
 
 std::uint64_t search::load(std::size_t atomic, std::memory_order order) {
   step();
+  use(atomic);
   location& a = atomics_[atomic];
   const std::size_t oldest = a.at(self().knows.latest[atomic]).place;
   const number n = a.in_place(a.size() - 1 - choose(a.size() - oldest));
@@ -101,6 +108,7 @@ std::uint64_t search::load(std::size_t atomic, std::memory_order order) {
 
 void search::store(std::size_t atomic, std::uint64_t value, std::memory_order order) {
   step();
+  use(atomic);
   location& a = atomics_[atomic];
   std::vector<std::size_t> places;
   for (std::size_t p = a.size(); p-- > a.at(self().knows.latest[atomic]).place;) {
@@ -114,6 +122,7 @@ void search::store(std::size_t atomic, std::uint64_t value, std::memory_order or
 
 std::uint64_t search::modify(std::size_t atomic, update how, std::uint64_t operand, std::memory_order order) {
   step();
+  use(atomic);
   location& a = atomics_[atomic];
   std::vector<number> sources;
   for (std::size_t p = a.size(); p-- > a.at(self().knows.latest[atomic]).place;) {
@@ -131,6 +140,7 @@ std::uint64_t search::modify(std::size_t atomic, update how, std::uint64_t opera
 bool search::compare_exchange(std::size_t atomic, std::uint64_t& expected, std::uint64_t desired,
                               std::memory_order success, std::memory_order failure) {
   step();
+  use(atomic);
   location& a = atomics_[atomic];
   std::vector<number> sources;
   for (std::size_t p = a.size(); p-- > a.at(self().knows.latest[atomic]).place;) {
@@ -191,6 +201,7 @@ void search::will_write(watch& w) {
 }
 
 std::size_t new_atomic(std::uint64_t value) { return the_search().new_atomic(value); }
+void end_atomic(std::size_t atomic) { the_search().end_atomic(atomic); }
 std::uint64_t load(std::size_t atomic, std::memory_order order) { return the_search().load(atomic, order); }
 void store(std::size_t atomic, std::uint64_t value, std::memory_order order) {
   the_search().store(atomic, value, order);

@@ -15,6 +15,8 @@ enum class update { exchange, add, subtract, and_, or_, xor_ };
 
 /// Returns: the number of a new atomic.
 [[nodiscard]] std::size_t new_atomic(std::uint64_t value);
+/// Effects: notes that its memory goes; ends the search where another thread may still use it.
+void end_atomic(std::size_t atomic);
 [[nodiscard]] std::uint64_t load(std::size_t atomic, std::memory_order order);
 void store(std::size_t atomic, std::uint64_t value, std::memory_order order);
 /// Returns: the value before.

@@ -2,6 +2,9 @@
 // What models are written against, when GenMC runs them; explorer/checker.hpp is the same for the other checker.
 #pragma once
 
+#include <cstddef>
+#include <new>
+
 #include <ashlar/base/atomics.hpp>
 
 // What GenMC offers to programs.
@@ -9,6 +12,8 @@ extern "C" {
 int __VERIFIER_thread_create(const void* attributes, void* (*body)(void*), void* argument) noexcept;
 void* __VERIFIER_thread_join(long thread) noexcept;
 int __VERIFIER_mutex_lock(int* mutex) noexcept;
+void* __VERIFIER_malloc(std::size_t bytes) noexcept;
+void __VERIFIER_free(void* memory) noexcept;
 int __VERIFIER_mutex_unlock(int* mutex) noexcept;
 void __VERIFIER_assert_fail(const char* condition, const char* file, int line) noexcept;
 }
@@ -17,6 +22,18 @@ namespace checker {
 
 /// GenMC watches the compiled program, so the headers are checked as they ship.
 using atomics = ashlar::std_atomics;
+
+/// An object that one of the threads ends, while others may still be about.
+template <class T>
+class mortal {
+public:
+  mortal() : object_{::new(__VERIFIER_malloc(sizeof(T))) T} {}
+  T* operator->() { return object_; }
+  void end() { __VERIFIER_free(object_); }
+
+private:
+  T* object_;
+};
 
 class mutex {
 public:

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Messages that are kept constructed and recycled: after start-up nothing is allocated, and the bound is told by null.
+#include <cstdio>
+#include <string>
+
+#include <ashlar/face/exhausted.hpp>
+#include <ashlar/face/intrusive_pool.hpp>
+#include <ashlar/face/lifetime.hpp>
+
+struct message {
+  std::string text;
+  void recycle() noexcept { text.clear(); }  // keeps its memory
+};
+
+using messages = ashlar::intrusive_pool<message, ashlar::keep_constructed<ashlar::reset_with<&message::recycle>>,
+                                        ashlar::null_when_exhausted>;
+
+int main() {
+  messages pool({.max_slots = 2});
+  pool.reserve(2);
+
+  auto first = pool.make();
+  first->text.assign(100, 'x');
+  const auto second = pool.make();
+  const bool is_refused = !pool.make();
+
+  first.reset();
+  const auto again = pool.make();
+  std::printf("a third was %s; the recycled one has %zu characters and room for %zu\n", is_refused ? "refused" : "made",
+              again->text.size(), again->text.capacity());
+  return is_refused && second && again->text.capacity() >= 100 ? 0 : 1;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One thread fills buffers of a megabyte, another empties them: memory resident from the start, releases without a
+// lock.
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdio>
+#include <thread>
+
+#include <ashlar/base/threads.hpp>
+#include <ashlar/face/exhausted.hpp>
+#include <ashlar/face/lifetime.hpp>
+#include <ashlar/face/object_pool.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+struct frame {
+  std::array<std::byte, 1 << 20> pixels;
+  frame() noexcept {}  // leaves the pixels as they are
+};
+
+// `fresh_locked` in place of `fresh_resident` would keep the frames from being swapped out, or say that it cannot.
+using resident_pages = ashlar::basic_page_resource<ashlar::fresh_resident<ashlar::fresh_huge>>;
+using frame_pool = ashlar::object_pool<frame, ashlar::dynamic_capacity, ashlar::keep_constructed<>,
+                                       ashlar::null_when_exhausted, ashlar::any_thread<>, resident_pages>;
+
+int main() {
+  frame_pool frames(4);
+  frames.reserve();  // one allocation, every page resident
+  std::atomic<frame*> hand = nullptr;
+  std::atomic<int> shown = 0;
+
+  std::thread screen([&] {
+    while (shown < 100) {
+      // Pairs with the exchange below: the pixels were written by the other thread.
+      if (frame* const each = hand.exchange(nullptr, std::memory_order_acquire)) {
+        ++shown;
+        frames.release(each);  // lock-free, from any thread
+      }
+    }
+  });
+  int dropped = 0;
+  while (shown < 100) {
+    frame* const next = frames.acquire();
+    if (next == nullptr) continue;
+    next->pixels[0] = std::byte{1};
+    if (frame* const late = hand.exchange(next, std::memory_order_acq_rel)) ++dropped, frames.release(late);
+  }
+  screen.join();
+  if (frame* const left = hand.exchange(nullptr)) frames.release(left);
+  std::printf("shown %d, dropped some: %s, all home: %s\n", shown.load(), dropped > 0 ? "yes" : "no",
+              frames.empty() ? "yes" : "no");
+  return frames.empty() ? 0 : 1;
+}

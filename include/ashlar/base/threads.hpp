@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The threads policy: who may use a pool of objects and count the references to them.
+#pragma once
+
+#include <concepts>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// One thread at a time uses the pool and all its objects: no atomic anywhere.
+struct one_thread {
+  using lock_type = null_lock;
+  static constexpr bool is_shared = false;
+};
+
+/// Any thread gives objects back, lock-free, and counts references; taking an object is guarded by `Lock`. With
+/// `null_lock` one thread at a time takes, any gives back: neither ever waits.
+template <basic_lockable Lock = spin_lock>
+struct any_thread {
+  using lock_type = Lock;
+  static constexpr bool is_shared = true;
+};
+
+template <class T>
+concept threads_policy = basic_lockable<typename T::lock_type> && requires {
+  { T::is_shared } -> std::convertible_to<bool>;
+};
+
+static_assert(threads_policy<one_thread> && threads_policy<any_thread<>>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where the count of references to an object lies: beside it, in its slab, or in the object itself.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/part/slot_layout.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Placement: an array of counts in front of the slots of each slab; 4 bytes an object, whatever its alignment.
+struct count_in_slab {};
+/// Placement: right behind the object. Costs what aligning the next object costs, touches one line less.
+struct count_beside {};
+/// Placement: a member of the object. `Count` is a `std::uint32_t`, or a `std::atomic<std::uint32_t>` where any thread
+/// counts; its value when an object has been constructed does not matter.
+template <auto Member>
+struct count_in_member {};
+/// Placement, the default: in the object where `ref_count(object)` is found by argument-dependent lookup, and gives a
+/// reference to such a count; else beside it where its padding leaves room; else in the slab.
+struct count_by_padding {};
+
+/// Whether a `T*` points to an object of just that type, so that the place of its count is known without looking.
+template <class T>
+inline constexpr bool is_exact_type = !std::is_class_v<T> || std::is_final_v<T>;
+
+namespace detail {
+
+template <class T>
+concept has_ref_count = requires(T& object) { ref_count(object); };
+
+// The slot beside costs no more than the slot and its word apart.
+template <class T>
+inline constexpr bool has_room_beside =
+    align_up(sizeof(T) + 4, std::max<std::size_t>(alignof(T), 4)) <= align_up(sizeof(T), alignof(T)) + 4;
+
+template <class T, class Placement>
+struct placement_traits;
+template <class T>
+struct placement_traits<T, count_in_slab> {
+  static constexpr bool is_beside = false;
+  static constexpr bool is_own = false;
+};
+template <class T>
+struct placement_traits<T, count_beside> {
+  static constexpr bool is_beside = true;
+  static constexpr bool is_own = false;
+};
+// The slot's own word says only whether the slot is free.
+template <class T, auto Member>
+struct placement_traits<T, count_in_member<Member>> {
+  static constexpr bool is_beside = has_room_beside<T>;
+  static constexpr bool is_own = true;
+  [[nodiscard]] static auto& own(T& object) noexcept { return object.*Member; }
+};
+template <class T>
+struct placement_traits<T, count_by_padding> {
+  static constexpr bool is_beside = has_room_beside<T>;
+  static constexpr bool is_own = has_ref_count<T>;
+  [[nodiscard]] static auto& own(T& object) noexcept
+    requires has_ref_count<T>
+  {
+    return ref_count(object);
+  }
+};
+
+}  // namespace detail
+
+/// The layout of a pool of `T`.
+template <class T, threads_policy Threads, class Placement>
+using layout_of = slot_layout<Threads, sizeof(T), alignof(T), detail::placement_traits<T, Placement>::is_beside>;
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Bare counts of owners out of a pool, four bytes each: for smart pointers to objects that know nothing of counting.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/adaptor/synchronized.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/face/counter.hpp>
+#include <ashlar/face/process_pool.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/resource/basic_block_pool.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// The counter that goes with a lock policy: one for any thread, unless there is no lock.
+template <lock_policy Lock>
+using counter_for = std::conditional_t<std::same_as<Lock, null_lock>, plain_counter, atomic_counter>;
+
+namespace detail {
+
+// The pool behind a `counted_pool`, by what keeps its threads apart.
+template <class Counter, class Lock, class Upstream>
+struct counter_cells {
+  using type = synchronized<fixed_block_pool<sizeof(Counter), alignof(Counter), Upstream>, Lock>;
+  [[nodiscard]] static type make(const pool_limits& limits, Upstream upstream) {
+    return type(limits, std::move(upstream));
+  }
+};
+template <class Counter, class Upstream>
+struct counter_cells<Counter, null_lock, Upstream> {
+  using type = fixed_block_pool<sizeof(Counter), alignof(Counter), Upstream>;
+  [[nodiscard]] static type make(const pool_limits& limits, Upstream upstream) {
+    return type(limits, std::move(upstream));
+  }
+};
+template <class Counter, class Upstream>
+struct counter_cells<Counter, thread_cached, Upstream> {
+  using type = shared_block_pool<Upstream>;
+  [[nodiscard]] static type make(const pool_limits& limits, Upstream upstream) {
+    return type({.cell_bytes = sizeof(Counter),
+                 .cell_alignment = alignof(Counter),
+                 .max_cells = limits.max_cells,
+                 .spare_slabs = limits.spare_slabs},
+                std::move(upstream));
+  }
+};
+
+template <class Counter>
+[[nodiscard]] ASHLAR_INLINE Counter* make_counter(void* cell, std::uint32_t owners) noexcept {
+  ASHLAR_EXPECTS(owners != 0, "made a counter without an owner");
+  return ::new (cell) Counter(owners);
+}
+
+// Drops an owner of a counter in `cells`. What is no live counter is left to the pool to report, before it is written
+// to: a dead one has no owners, since nothing writes to dead cells.
+template <class Counter, class Cells>
+[[nodiscard]] ASHLAR_INLINE bool drop_owner(Cells cells, Counter* counter) noexcept {
+  if constexpr (checking_level >= checking::checked)
+    if (!cells.owns(counter) || !is_aligned(counter, alignof(Counter)) || counter->owners() == 0)
+      cells.deallocate(counter);
+  if (ASHLAR_LIKELY(!counter->drop())) return false;
+  cells.deallocate(counter);
+  return true;
+}
+
+}  // namespace detail
+
+/// Counters of owners, each in a cell of its own size, 4 bytes and a bit. A smart pointer keeps the address of a
+/// counter beside that of its object, and the pool, where it is not known otherwise.
+///
+///     ashlar::counted_pool<> counts;
+///     auto* const owners = counts.make();          // one owner
+///     owners->add();                               // two
+///     if (counts.drop(owners)) delete object;      // the last of them ends the object; the counter is back already
+///
+/// `Lock` as in `pool_allocator`; counters are plain with `null_lock`, else atomic, unless `Counter` says otherwise.
+/// Counters that live when the pool ends are reported as a leak from level `checked` on. Nothing is allocated before
+/// the first `make` or `reserve`. Thread safety: by `Lock`.
+template <lock_policy Lock = null_lock, owner_counter Counter = counter_for<Lock>, resource Upstream = page_resource>
+class counted_pool {
+  using source = detail::counter_cells<Counter, Lock, Upstream>;
+
+public:
+  using counter_type = Counter;
+
+  /// Expects: no `max_cells` with `thread_cached`: what threads have at hand could not be counted.
+  explicit counted_pool(const pool_limits& limits = {}, Upstream upstream = {})
+      : cells_(source::make(limits, std::move(upstream))) {}
+
+  /// Returns: a counter that counts `owners` already, one at least. Throws: `std::bad_alloc`, or what the upstream
+  /// throws.
+  [[nodiscard]] Counter* make(std::uint32_t owners = 1) {
+    return detail::make_counter<Counter>(cells_.allocate(sizeof(Counter), alignof(Counter)), owners);
+  }
+
+  /// As `make`, but null where there is no counter left.
+  [[nodiscard]] Counter* try_make(std::uint32_t owners = 1) noexcept {
+    void* const cell = cells_.try_allocate(sizeof(Counter), alignof(Counter));
+    return cell != nullptr ? detail::make_counter<Counter>(cell, owners) : nullptr;
+  }
+
+  /// Effects: drops an owner; takes the counter back if it was the last. Returns: whether it was.
+  /// Expects: the counter is of this pool and has an owner.
+  [[nodiscard]] bool drop(Counter* counter) noexcept { return detail::drop_owner(by_size{cells_}, counter); }
+
+  /// Effects: makes `counters` live counters possible without asking the upstream. Throws: as `make`.
+  void reserve(std::size_t counters) {
+    visit([&](auto& cells) { cells.reserve(counters); });
+  }
+
+  /// Effects: gives all empty slabs back. Returns: bytes given back.
+  std::size_t shrink_to_fit() noexcept {
+    return visit([](auto& cells) { return cells.shrink_to_fit(); });
+  }
+
+  /// Effects: takes all counters back, whatever they count, and gives all memory back. Called before the pool ends, it
+  /// says that whatever is live is meant to go. Expects: no other thread uses the pool.
+  void release() noexcept { cells_.release(); }
+
+  /// Returns: whether `p` points into a counter of this pool, live or free. Complexity: O(log slabs) expected.
+  [[nodiscard]] bool owns(const void* p) const noexcept { return cells_.owns(p); }
+  /// Returns: the number of counters that have owners.
+  [[nodiscard]] std::size_t live() const noexcept {
+    return visit([](auto& cells) { return cells.live(); });
+  }
+  [[nodiscard]] std::size_t capacity() const noexcept {
+    return visit([](auto& cells) { return cells.capacity(); });
+  }
+  /// Expects: no thread makes or drops meanwhile.
+  [[nodiscard]] bool invariant() const noexcept {
+    return visit([](auto& cells) { return cells.invariant(); });
+  }
+
+private:
+  using cells_type = typename source::type;
+
+  struct by_size {
+    cells_type& cells;
+    [[nodiscard]] bool owns(const void* p) const noexcept { return cells.owns(p); }
+    ASHLAR_INLINE void deallocate(void* p) const noexcept { cells.deallocate(p, sizeof(Counter), alignof(Counter)); }
+  };
+
+  // Calls `f(pool)`, under the lock where there is one.
+  template <class F>
+  decltype(auto) visit(F f) const {
+    if constexpr (requires { cells_.with_upstream(f); }) return cells_.with_upstream(f);
+    else return f(cells_);
+  }
+
+  mutable cells_type cells_;  // asking it may take its lock
+};
+
+/// The same without an object: the process's pool of such counters, for smart pointers of two words that can be made
+/// before `main` and after it. See `process_pool`.
+template <lock_policy Lock = null_lock, owner_counter Counter = counter_for<Lock>>
+class process_counted_pool {
+  using pool = process_pool<sizeof(Counter), alignof(Counter), Lock>;
+
+public:
+  using counter_type = Counter;
+
+  /// As `counted_pool::make`.
+  [[nodiscard]] static ASHLAR_INLINE Counter* make(std::uint32_t owners = 1) {
+    return detail::make_counter<Counter>(pool::allocate(), owners);
+  }
+
+  /// As `counted_pool::drop`.
+  [[nodiscard]] static ASHLAR_INLINE bool drop(Counter* counter) noexcept {
+    return detail::drop_owner(process_cells{}, counter);
+  }
+
+  /// Effects: calls `f(pool)` with the process's pool of all objects of this size, alignment and lock, under its lock
+  /// where it has one. Returns: what `f` returns.
+  template <class F>
+  static decltype(auto) with_pool(F f) {
+    return pool::with_pool(std::move(f));
+  }
+
+private:
+  struct process_cells {
+    [[nodiscard]] bool owns(const void* p) const noexcept {
+      return pool::with_pool([p](auto& cells) { return cells.owns(p); });
+    }
+    ASHLAR_INLINE void deallocate(void* p) const noexcept { pool::deallocate(p); }
+  };
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

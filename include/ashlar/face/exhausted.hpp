@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a pool of objects does when it has no more of them.
+#pragma once
+
+#include <concepts>
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Policy, the default: throws `std::bad_alloc`, or what the upstream throws.
+struct throw_when_exhausted {
+  static constexpr bool throws = true;
+};
+
+/// Policy: a null pointer or handle.
+struct null_when_exhausted {
+  static constexpr bool throws = false;
+};
+
+template <class E>
+concept exhaustion_policy = requires {
+  { E::throws } -> std::convertible_to<bool>;
+};
+
+static_assert(exhaustion_policy<throw_when_exhausted> && exhaustion_policy<null_when_exhausted>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The lifetime policy of a pool of objects: when objects are constructed, and what happens to them between two users.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// `acquire` constructs an object, `release` destroys it.
+struct construct_on_acquire {
+  static constexpr bool keeps = false;
+};
+
+/// Objects stay as they were released.
+struct no_reset {
+  template <class T>
+  void operator()(T&) const noexcept {}
+};
+
+/// Objects are reset by a member function: `reset_with<&message::clear>`.
+template <auto Member>
+struct reset_with {
+  template <class T>
+  void operator()(T& object) const noexcept(noexcept((object.*Member)())) {
+    (object.*Member)();
+  }
+};
+
+/// `acquire` constructs an object in a slot once, with its arguments; `release` calls `reset(object)` and keeps it; the
+/// next `acquire` of that slot hands it out as `reset` left it, whatever the arguments. Kept objects are destroyed when
+/// their memory goes. `Reset` is any callable that takes a `T&` and is noexcept.
+template <class Reset = no_reset>
+struct keep_constructed {
+  static constexpr bool keeps = true;
+  using reset_type = Reset;
+
+  constexpr keep_constructed()
+    requires std::default_initializable<Reset>
+      : reset() {}
+  constexpr explicit keep_constructed(Reset r) noexcept(std::is_nothrow_move_constructible_v<Reset>)
+      : reset(std::move(r)) {}
+
+  ASHLAR_NO_UNIQUE_ADDRESS Reset reset;
+};
+
+/// Either of the two.
+template <class L>
+concept lifetime_policy = requires {
+  { L::keeps } -> std::convertible_to<bool>;
+};
+
+static_assert(lifetime_policy<construct_on_acquire> && lifetime_policy<keep_constructed<>>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Objects that are acquired and released: in the pool itself, in one block, or in a growing number of slabs.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/face/exhausted.hpp>
+#include <ashlar/face/lifetime.hpp>
+#include <ashlar/face/object_pool_slots.hpp>
+#include <ashlar/face/pool_handle.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/part/slot_stack.hpp>
+#include <ashlar/part/slot_word.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Hands out objects of type `T`, and takes them back, in O(1).
+///
+///     ashlar::object_pool<particle, 1000> particles;              // in the pool; never allocates
+///     particle* const p = particles.acquire(position);
+///     particles.release(p);
+///
+/// | `Capacity`         | where objects lie                                        | constructor                      |
+/// |--------------------|----------------------------------------------------------|----------------------------------|
+/// | a number           | in the pool: nothing is ever allocated; `constinit` works | `()`, `(lifetime)` | |
+/// `dynamic_capacity` | in one block, from the first `acquire` or `reserve` on    | `(capacity, lifetime, upstream)` |
+/// | `growing`          | in slabs, more and more of them                           | `({max_slots, step}, lifetime,
+/// upstream)` |
+///
+/// `Lifetime`: `construct_on_acquire`, or `keep_constructed<Reset>`. `Exhausted`: `throw_when_exhausted` or
+/// `null_when_exhausted`. `Threads`: `one_thread`; or `any_thread<Lock>`: any thread acquires, under the lock, and
+/// releases, without. The object released last is acquired next.
+///
+/// Cost of an object: its size and 4 bytes, outside of it: a free object is not touched. At level `fast`, in one thread
+/// and with `construct_on_acquire`, `acquire` and `release` of 64 bytes in a bounded pool are nine instructions each,
+/// besides constructor and destructor, with one branch, in `acquire` (tests/face/object_pool_hot_path): together within
+/// 2 % of a hand-written list through the objects themselves, which the pool beats where frees come in another order.
+///
+/// Constructors, destructors and `Reset` may use the pool; none of them runs under the lock. An object that is released
+/// while another of the same pool is being destroyed or reset on the same thread waits until that is done, so a chain
+/// of objects that release each other needs no more stack than two. Destructors and `Reset` do not throw. What has not
+/// been released is destroyed when the pool ends, once, in any order: destructors may release other objects then, gone
+/// already or not, and must not acquire.
+///
+/// Thread safety: `one_thread` none. `any_thread`: acquire, release, make, reserve, live and the like any thread;
+/// `for_each_live`, `clear`, `invariant` and the destructor only while nobody else uses the pool.
+template <class T, std::size_t Capacity, class Lifetime, class Exhausted, threads_policy Threads, resource Upstream>
+class object_pool {
+  static_assert(std::is_object_v<T> && !std::is_array_v<T> && std::is_same_v<T, std::remove_cv_t<T>>,
+                "an object_pool holds objects, neither const nor arrays");
+  static_assert(std::is_nothrow_destructible_v<T>, "a destructor that throws would leave the pool half way");
+  static_assert(lifetime_policy<Lifetime> && exhaustion_policy<Exhausted>);
+  static_assert(Capacity == dynamic_capacity || Capacity == growing || Capacity <= slot_word::max_slots);
+
+  using slots_type = detail::object_pool_slots<T, Capacity, Lifetime, Threads, Upstream>;
+  static constexpr bool grows = Capacity == growing;
+  static constexpr bool is_inside = Capacity != growing && Capacity != dynamic_capacity;
+
+public:
+  using value_type = T;
+  using handle = pool_handle<object_pool>;
+
+  /// Allocates nothing.
+  constexpr object_pool() noexcept(std::is_nothrow_default_constructible_v<Lifetime>)
+    requires is_inside && std::default_initializable<Lifetime>
+  = default;
+  constexpr explicit object_pool(Lifetime lifetime)
+    requires is_inside
+      : lifetime_(std::move(lifetime)) {}
+
+  /// Allocates nothing.
+  constexpr explicit object_pool(std::size_t capacity, Lifetime lifetime = Lifetime(), Upstream upstream = Upstream())
+    requires(Capacity == dynamic_capacity)
+      : slots_(std::in_place, capacity, std::move(upstream)), lifetime_(std::move(lifetime)) {}
+  constexpr object_pool(std::size_t capacity, Upstream upstream)
+    requires(Capacity == dynamic_capacity)
+      : slots_(std::in_place, capacity, std::move(upstream)) {}
+
+  /// Allocates nothing.
+  explicit object_pool(const object_pool_options& options = {}, Lifetime lifetime = Lifetime(),
+                       Upstream upstream = Upstream())
+    requires grows
+      : slots_(std::in_place, options, std::move(upstream)), lifetime_(std::move(lifetime)) {}
+  object_pool(const object_pool_options& options, Upstream upstream)
+    requires grows
+      : slots_(std::in_place, options, std::move(upstream)) {}
+
+  object_pool(const object_pool&) = delete;  // objects point into it
+  object_pool& operator=(const object_pool&) = delete;
+
+  /// Effects: destroys what has not been released, and what was kept.
+  ~object_pool() {
+    // Slabs outlive the pool while slots of theirs are out, so those come home whatever was in them.
+    if constexpr (grows || !std::is_trivially_destructible_v<T>) destroy_all();
+  }
+
+  /// Returns: a new object `T(args...)`, or one that was kept, as it is.
+  /// Where there is none to be had: throws `std::bad_alloc` or what the upstream throws, or returns null: `Exhausted`.
+  /// Throws: what the constructor throws; nothing is lost then.
+  template <class... Args>
+  ASHLAR_INLINE T* acquire(Args&&... args) noexcept(!Exhausted::throws && std::is_nothrow_constructible_v<T, Args...>) {
+    if constexpr (!Exhausted::throws) return try_acquire(std::forward<Args>(args)...);
+    else return fill(slots_.take(), std::forward<Args>(args)...);
+  }
+
+  /// As `acquire`, but null where there is no object to be had. Throws: what the constructor throws.
+  template <class... Args>
+  [[nodiscard]] ASHLAR_INLINE T* try_acquire(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
+    const taken_place place = slots_.try_take();
+    if (ASHLAR_UNLIKELY(place.slot == nullptr)) return nullptr;
+    return fill(place, std::forward<Args>(args)...);
+  }
+
+  /// Effects: destroys the object, or resets and keeps it. Expects: it is an object of this pool, and not released yet;
+  /// from level `checked` on anything else is reported.
+  ASHLAR_INLINE void release(T* object) noexcept {
+    void* const slot = const_cast<void*>(static_cast<const volatile void*>(object));
+    if constexpr (!ends_plainly)
+      if (ASHLAR_UNLIKELY(is_sweeping_) && slots_.is_free(slot)) return;
+    if constexpr (checking_level >= checking::checked) slots_.check(slot);
+    if constexpr (ends_plainly) slots_.give(slot, Lifetime::keeps ? 0 : slot_word::raw_mark);
+    else slots_.end_in_turn(slot, [this](void* ending) { return retire(ending); });
+  }
+
+  /// Returns: as `acquire`, but as a handle that releases the object; two words. See `static_pool_handle` for one word.
+  template <class... Args>
+  [[nodiscard]] handle make(Args&&... args) noexcept(!Exhausted::throws &&
+                                                     std::is_nothrow_constructible_v<T, Args...>) {
+    return handle(acquire(std::forward<Args>(args)...), returns_to<object_pool>(*this));
+  }
+
+  /// Returns: as `make`, but empty where there is no object to be had.
+  template <class... Args>
+  [[nodiscard]] handle try_make(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
+    return handle(try_acquire(std::forward<Args>(args)...), returns_to<object_pool>(*this));
+  }
+
+  /// Effects: allocates the memory of all objects now. Throws: what the upstream throws; `std::bad_array_new_length`
+  /// where nobody has so much.
+  void reserve()
+    requires(!grows)
+  {
+    slots_.reserve();
+  }
+  /// Effects: makes `objects` live objects possible without asking the upstream. Throws: as `acquire`.
+  void reserve(std::size_t objects)
+    requires grows
+  {
+    slots_.reserve(objects);
+  }
+
+  /// Effects: gives slabs without live objects back, and destroys what was kept in them. Returns: their bytes.
+  std::size_t shrink_to_fit() noexcept
+    requires grows
+  {
+    return slots_.shrink_to_fit();
+  }
+
+  /// Effects: releases all objects, in any order. Destructors and `Reset` may release others, gone already or not, and
+  /// must not acquire. Complexity: O(objects that ever lived at once).
+  void clear() noexcept {
+    sweep([this](void* slot) { return retire(slot); });
+  }
+
+  /// Effects: calls `f(T&)` for each live object, in the order of addresses (within a slab, if growing). `f` may
+  /// release any object, and acquire some, which may or may not be visited; the growing pool allows neither.
+  /// Expects: no constructor, destructor or `Reset` of an object of this pool is running.
+  /// Complexity: O(objects that ever lived at once).
+  template <class F>
+  void for_each_live(F f) {
+    slots_.for_each_taken([&f](void* slot) { f(*object_in(slot)); });
+  }
+
+  /// Returns: how many objects there is room for; of a growing pool: without growing.
+  [[nodiscard]] constexpr std::size_t capacity() const noexcept { return slots_.capacity(); }
+  /// Returns: how many objects are acquired. Complexity: O(1 + free objects that lived once); growing: O(slabs). Of a
+  /// pool of any thread: O(objects that ever lived at once), and exact only while nobody acquires or releases.
+  [[nodiscard]] std::size_t live() const noexcept { return slots_.live(); }
+  /// Returns: how many more can be acquired, without growing. Complexity: as `live`.
+  [[nodiscard]] std::size_t spare() const noexcept { return capacity() - live(); }
+  [[nodiscard]] bool empty() const noexcept { return live() == 0; }
+  /// Returns: whether no more can be acquired. Complexity: O(1); growing: O(slabs).
+  [[nodiscard]] bool full() const noexcept { return slots_.is_exhausted(); }
+  /// Returns: whether `p` points into an object of this pool, acquired or free. Complexity: O(1); growing: O(slabs).
+  [[nodiscard]] bool owns(const void* p) const noexcept { return slots_.owns(p); }
+
+  /// Complexity: O(objects that ever lived at once).
+  [[nodiscard]] bool invariant() const noexcept { return slots_.invariant() && live() <= capacity(); }
+
+private:
+  [[nodiscard]] static consteval bool has_reset() {
+    if constexpr (Lifetime::keeps) return !std::is_same_v<typename Lifetime::reset_type, no_reset>;
+    else return false;
+  }
+
+  /// Whether nothing happens to an object that is released.
+  static constexpr bool ends_plainly = Lifetime::keeps ? !has_reset() : std::is_trivially_destructible_v<T>;
+
+  // A slot that goes back unless an object was made in it.
+  struct unfilled {
+    slots_type& slots;
+    void* slot;
+    ~unfilled() {
+      if (ASHLAR_UNLIKELY(slot != nullptr)) slots.give(slot, slot_word::raw_mark);
+    }
+  };
+
+  [[nodiscard]] ASHLAR_INLINE static T* object_in(void* slot) noexcept { return std::launder(static_cast<T*>(slot)); }
+
+  template <class... Args>
+  [[nodiscard]] ASHLAR_INLINE T* fill(taken_place place, Args&&... args) {
+    if constexpr (Lifetime::keeps)
+      if (!place.is_raw) return object_in(place.slot);
+    if constexpr (std::is_nothrow_constructible_v<T, Args...>) {
+      return ::new (place.slot) T(std::forward<Args>(args)...);
+    } else {
+      unfilled guard = {slots_, place.slot};
+      T* const made = ::new (place.slot) T(std::forward<Args>(args)...);
+      guard.slot = nullptr;
+      return made;
+    }
+  }
+
+  // Returns: the marks of the slot.
+  std::uint32_t retire(void* slot) noexcept {
+    if constexpr (Lifetime::keeps) {
+      static_assert(std::is_nothrow_invocable_v<typename Lifetime::reset_type&, T&>,
+                    "Reset takes a T& and is noexcept: it runs where nobody could catch");
+      lifetime_.reset(*object_in(slot));
+      return 0;
+    } else {
+      return destroy(slot);
+    }
+  }
+
+  static std::uint32_t destroy(void* slot) noexcept {
+    std::destroy_at(object_in(slot));
+    return slot_word::raw_mark;
+  }
+
+  // Ends all objects, once each, even if one releases another that came before it.
+  template <class End>
+  void sweep(End end) noexcept {
+    is_sweeping_ = true;
+    slots_.for_each_taken([this, &end](void* slot) { slots_.end_in_turn(slot, end); });
+    is_sweeping_ = false;
+  }
+
+  void destroy_all() noexcept {
+    sweep(&destroy);
+    if constexpr (Lifetime::keeps && !grows) slots_.for_each_kept([](void* slot) { static_cast<void>(destroy(slot)); });
+  }
+
+  slots_type slots_;
+  ASHLAR_NO_UNIQUE_ADDRESS Lifetime lifetime_;
+  bool is_sweeping_ = false;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Who has an object of a pool to himself: a unique pointer that gives the object back.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Releases an object to the pool that it came from.
+template <class Pool>
+class returns_to {
+public:
+  constexpr returns_to() = default;  // of an empty handle
+  constexpr explicit returns_to(Pool& pool) noexcept : pool_(std::addressof(pool)) {}
+
+  void operator()(typename Pool::value_type* object) const noexcept { pool_->release(object); }
+  [[nodiscard]] constexpr Pool* pool() const noexcept { return pool_; }
+
+private:
+  Pool* pool_ = nullptr;
+};
+
+/// Two words: object and pool. Moves, does not copy. Lifetime: the pool outlives it.
+template <class Pool>
+using pool_handle = std::unique_ptr<typename Pool::value_type, returns_to<Pool>>;
+
+/// Releases an object to a pool with static storage.
+template <auto& Pool>
+struct returns_to_static {
+  void operator()(typename std::remove_reference_t<decltype(Pool)>::value_type* object) const noexcept {
+    Pool.release(object);
+  }
+};
+
+/// One word: the pool is part of the type. `static_pool_handle<messages> m(messages.acquire());`
+template <auto& Pool>
+using static_pool_handle =
+    std::unique_ptr<typename std::remove_reference_t<decltype(Pool)>::value_type, returns_to_static<Pool>>;
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A counted pointer of one word to an object of a pool; the object need not know that it is counted.
+#pragma once
+
+#include <compare>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/face/count_placement.hpp>
+#include <ashlar/face/ref_counts.hpp>
+#include <ashlar/fwd.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+namespace detail {
+
+template <class T, class Placement>
+inline constexpr bool has_own_count = placement_traits<std::remove_cv_t<T>, Placement>::is_own;
+
+// What finds its count by the header of the slab finds that of any object; others must look in the same place.
+template <class From, class FromPlacement, class To, class ToPlacement>
+concept same_count =
+    std::convertible_to<From*, To*> &&
+    ((std::same_as<std::remove_cv_t<From>, std::remove_cv_t<To>> &&
+      std::same_as<FromPlacement, ToPlacement>) ||  // first: the rest asks for complete types
+     (has_own_count<To, ToPlacement> ? has_own_count<From, FromPlacement> && std::same_as<FromPlacement, ToPlacement>
+                                     : !has_own_count<From, FromPlacement> && !is_exact_type<To>));
+
+}  // namespace detail
+
+/// As `std::shared_ptr` without weak pointers and deleters: who is last ends the object, in whatever pool it lies. It
+/// converts to a pointer to a base, also to one that does not stand first; bases need no virtual destructor.
+/// Thread safety: `one_thread` counts plainly. `any_thread` counts as `std::shared_ptr` does: each `ref_ptr` is one
+/// thread's at a time, the object and its count are anybody's.
+template <class T, threads_policy Threads, class Placement>
+class ref_ptr {
+  using counts = ref_counts<std::remove_cv_t<T>, Threads, Placement>;
+
+public:
+  using element_type = T;
+  using placement_type = Placement;
+
+  constexpr ref_ptr() noexcept = default;
+  constexpr ref_ptr(std::nullptr_t) noexcept {}
+  ASHLAR_INLINE ref_ptr(const ref_ptr& other) noexcept : object_(other.object_) { retain(); }
+  ASHLAR_INLINE ref_ptr(ref_ptr&& other) noexcept : object_(other.release()) {}
+
+  // Implicit, as a pointer to a base is.
+  template <class U, class P>
+    requires detail::same_count<U, P, T, Placement>
+  ref_ptr(const ref_ptr<U, Threads, P>& other) noexcept : object_(other.get()) {
+    retain();
+  }
+  template <class U, class P>
+    requires detail::same_count<U, P, T, Placement>
+  ref_ptr(ref_ptr<U, Threads, P>&& other) noexcept : object_(other.release()) {}
+
+  ASHLAR_INLINE ~ref_ptr() { drop(); }
+
+  ASHLAR_INLINE ref_ptr& operator=(const ref_ptr& other) noexcept {
+    ref_ptr(other).swap(*this);
+    return *this;
+  }
+  ASHLAR_INLINE ref_ptr& operator=(ref_ptr&& other) noexcept {
+    ref_ptr(std::move(other)).swap(*this);
+    return *this;
+  }
+  ref_ptr& operator=(std::nullptr_t) noexcept {
+    reset();
+    return *this;
+  }
+
+  /// Returns: a pointer that has the reference which the caller had: what `release` returned, of a pointer of this
+  /// type. Expects: a live object of a pool, or null.
+  [[nodiscard]] static ref_ptr adopt(T* object) noexcept {
+    if constexpr (checking_level >= checking::checked)
+      if (object != nullptr) counts::check_address(object);
+    return ref_ptr(made_object(), object);
+  }
+
+  /// Effects: the pointer is null. Returns: the object, whose reference is the caller's now.
+  [[nodiscard]] ASHLAR_INLINE T* release() noexcept { return std::exchange(object_, nullptr); }
+  ASHLAR_INLINE void reset() noexcept { ref_ptr().swap(*this); }
+  ASHLAR_INLINE void swap(ref_ptr& other) noexcept { std::swap(object_, other.object_); }
+  friend void swap(ref_ptr& a, ref_ptr& b) noexcept { a.swap(b); }
+
+  [[nodiscard]] ASHLAR_INLINE T* get() const noexcept { return object_; }
+  [[nodiscard]] ASHLAR_INLINE std::add_lvalue_reference_t<T> operator*() const noexcept {
+    ASHLAR_EXPECTS(object_ != nullptr, "dereferenced a null ref_ptr");
+    return *object_;
+  }
+  [[nodiscard]] ASHLAR_INLINE T* operator->() const noexcept {
+    ASHLAR_EXPECTS(object_ != nullptr, "dereferenced a null ref_ptr");
+    return object_;
+  }
+  [[nodiscard]] ASHLAR_INLINE explicit operator bool() const noexcept { return object_ != nullptr; }
+
+  /// Returns: how many pointers refer to the object; 0 if null. With `any_thread` that was so a moment ago.
+  [[nodiscard]] std::uint32_t use_count() const noexcept {
+    return object_ != nullptr ? counts::use_count(mutable_object()) : 0;
+  }
+
+  template <class U, class P>
+  [[nodiscard]] friend bool operator==(const ref_ptr& a, const ref_ptr<U, Threads, P>& b) noexcept {
+    return a.get() == b.get();
+  }
+  template <class U, class P>
+  [[nodiscard]] friend std::strong_ordering operator<=>(const ref_ptr& a, const ref_ptr<U, Threads, P>& b) noexcept {
+    return std::compare_three_way()(a.get(), b.get());
+  }
+  [[nodiscard]] friend bool operator==(const ref_ptr& a, std::nullptr_t) noexcept { return a.object_ == nullptr; }
+
+private:
+  template <class U, class Lifetime, class Exhausted, threads_policy OfThreads, class P, resource Upstream>
+  friend class counted_objects;
+
+  struct made_object {};
+  ASHLAR_INLINE ref_ptr(made_object, T* object) noexcept : object_(object) {}
+
+  [[nodiscard]] ASHLAR_INLINE std::remove_cv_t<T>* mutable_object() const noexcept {
+    return const_cast<std::remove_cv_t<T>*>(object_);
+  }
+  ASHLAR_INLINE void retain() const noexcept {
+    if (object_ != nullptr) counts::retain(mutable_object());
+  }
+  ASHLAR_INLINE void drop() const noexcept {
+    if (object_ != nullptr) counts::release(mutable_object());
+  }
+
+  T* object_ = nullptr;
+};
+
+static_assert(sizeof(ref_ptr<int>) == sizeof(int*), "a counted pointer is one word");
+
+/// Effects: counts one more reference to an object of a pool, as copying a `ref_ptr` does: for other smart pointers.
+template <threads_policy Threads = one_thread, class Placement = count_by_padding, class T>
+void add_reference(T* object) noexcept {
+  using counts = ref_counts<std::remove_cv_t<T>, Threads, Placement>;
+  if constexpr (checking_level >= checking::checked) counts::check_address(object);
+  counts::retain(const_cast<std::remove_cv_t<T>*>(object));
+}
+
+/// Effects: counts one less, as destroying a `ref_ptr` does.
+template <threads_policy Threads = one_thread, class Placement = count_by_padding, class T>
+void drop_reference(T* object) noexcept {
+  using counts = ref_counts<std::remove_cv_t<T>, Threads, Placement>;
+  if constexpr (checking_level >= checking::checked) counts::check_address(object);
+  counts::release(const_cast<std::remove_cv_t<T>*>(object));
+}
+
+/// Returns: a pointer to the same object as a `U`, by `static_cast`. Expects: the object is one, and lies in a pool
+/// that counts where a `ref_ptr<U>` looks.
+template <class U, class T, threads_policy Threads, class Placement>
+[[nodiscard]] ref_ptr<U, Threads> static_pointer_cast(ref_ptr<T, Threads, Placement> from) noexcept {
+  using from_counts = ref_counts<std::remove_cv_t<T>, Threads, Placement>;
+  using to_counts = ref_counts<std::remove_cv_t<U>, Threads, count_by_padding>;
+  U* const object = static_cast<U*>(from.get());
+  if (object == nullptr) return {};
+  const void* const counted = &from_counts::count_of(const_cast<std::remove_cv_t<T>*>(from.get()));
+  ASHLAR_REQUIRE(counted == &to_counts::count_of(const_cast<std::remove_cv_t<U>*>(object)),
+                 "cast a pointer to an object whose count lies elsewhere");
+  static_cast<void>(from.release());
+  return ref_ptr<U, Threads>::adopt(object);
+}
+
+/// Returns: a pointer to the same object, which may be written to.
+template <class U, class T, threads_policy Threads, class Placement>
+  requires std::same_as<U, std::remove_cv_t<T>>
+[[nodiscard]] ref_ptr<U, Threads, Placement> const_pointer_cast(ref_ptr<T, Threads, Placement> from) noexcept {
+  return ref_ptr<U, Threads, Placement>::adopt(const_cast<U*>(from.release()));
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI
+
+template <class T, class Threads, class Placement>
+struct std::hash<ashlar::ref_ptr<T, Threads, Placement>> {
+  [[nodiscard]] std::size_t operator()(const ashlar::ref_ptr<T, Threads, Placement>& p) const noexcept {
+    return std::hash<T*>()(p.get());
+  }
+};

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Deleters that give an object's memory back to a resource, with the size and alignment that it was allocated with.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/face/resource_link.hpp>
+#include <ashlar/fwd.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+namespace detail {
+
+template <class U, class T>
+concept same_but_for_const = std::convertible_to<U*, T*> && std::same_as<std::remove_cv_t<U>, std::remove_cv_t<T>>;
+
+template <class T, class Base>
+concept castable_from = requires(Base* p) { static_cast<T*>(p); };
+
+}  // namespace detail
+
+/// Effects: destroys an object that was made as a `T` and nothing else, so that no table of virtual functions is asked.
+template <class T>
+ASHLAR_INLINE void destroy_exactly(T* p) noexcept {
+  static_assert(sizeof(T) > 0, "the type of the object is incomplete here");
+  if constexpr (std::is_class_v<T>) p->T::~T();
+  else p->~T();
+}
+
+/// Destroys an object that was made as a `T` in memory of an `R`, and gives the memory back. One pointer, nothing where
+/// `R` has no state. It does not convert to the deleter of a base, since that would free with the size and at the
+/// address of the base: `base_delete` does. Thread safety: that of `R`.
+template <class T, resource R>
+class resource_delete {
+public:
+  constexpr resource_delete() = default;  ///< for null pointers only, unless `R` has no state
+  explicit constexpr resource_delete(resource_link<R> home) noexcept : home_(home) {}
+  template <detail::same_but_for_const<T> U>
+  constexpr resource_delete(const resource_delete<U, R>& other) noexcept : home_(other.home()) {}
+
+  void operator()(T* p) const noexcept {
+    destroy_exactly(p);
+    home_.get().deallocate(const_cast<std::remove_cv_t<T>*>(p), sizeof(T), alignof(T));
+  }
+
+  [[nodiscard]] constexpr resource_link<R> home() const noexcept { return home_; }
+
+private:
+  ASHLAR_NO_UNIQUE_ADDRESS resource_link<R> home_;
+};
+
+/// The same for an array, whose length it knows: destroys the last element first. A pointer to an array of another
+/// length must not be given to it.
+template <class T, resource R>
+class resource_delete<T[], R> {
+public:
+  constexpr resource_delete() = default;  ///< for null pointers only
+  constexpr resource_delete(resource_link<R> home, std::size_t count) noexcept : home_(home), count_(count) {}
+  template <detail::same_but_for_const<T> U>
+  constexpr resource_delete(const resource_delete<U[], R>& other) noexcept
+      : home_(other.home()), count_(other.count()) {}
+
+  void operator()(T* p) const noexcept {
+    for (std::size_t left = count_; left != 0; --left) destroy_exactly(p + (left - 1));
+    home_.get().deallocate(const_cast<std::remove_cv_t<T>*>(p), count_ * sizeof(T), alignof(T));
+  }
+
+  /// Returns: the number of elements.
+  [[nodiscard]] constexpr std::size_t count() const noexcept { return count_; }
+  [[nodiscard]] constexpr resource_link<R> home() const noexcept { return home_; }
+
+private:
+  ASHLAR_NO_UNIQUE_ADDRESS resource_link<R> home_;
+  std::size_t count_ = 0;
+};
+
+/// Destroys an object through a pointer to its base. It remembers, by one function, what the object was made as, so
+/// `Base` needs no virtual destructor and may lie anywhere in the object; a virtual base is refused, since there is no
+/// way back from it. One pointer more than `resource_delete`. Thread safety: that of `R`.
+template <class Base, resource R>
+class base_delete {
+public:
+  constexpr base_delete() = default;  ///< for null pointers only
+  template <class T>
+    requires(std::convertible_to<T*, Base*> && detail::castable_from<std::remove_cv_t<T>, std::remove_cv_t<Base>>)
+  constexpr base_delete(const resource_delete<T, R>& exact) noexcept
+      : home_(exact.home()), delete_(&delete_as<std::remove_cv_t<T>>) {}
+  template <detail::same_but_for_const<Base> U>
+  constexpr base_delete(const base_delete<U, R>& other) noexcept : home_(other.home_), delete_(other.delete_) {}
+
+  void operator()(Base* p) const noexcept {
+    ASHLAR_EXPECTS(delete_ != nullptr, "freed to a deleter that has no resource");
+    delete_(home_, const_cast<std::remove_cv_t<Base>*>(p));
+  }
+
+private:
+  template <class, resource>
+  friend class base_delete;
+
+  template <class T>
+  static void delete_as(resource_link<R> home, std::remove_cv_t<Base>* p) noexcept {
+    resource_delete<T, R> exact(home);
+    exact(static_cast<T*>(p));
+  }
+
+  ASHLAR_NO_UNIQUE_ADDRESS resource_link<R> home_;
+  void (*delete_)(resource_link<R>, std::remove_cv_t<Base>*) noexcept = nullptr;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// std::shared_ptr whose object and counts share one cell of a pool.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/face/resource_link.hpp>
+#include <ashlar/face/shared_cell.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+namespace detail {
+
+// Whether a block may be in a cell of the pool, as far as the type of the pool tells.
+template <class T, class R>
+inline constexpr bool may_be_in_cell_of = true;
+template <class T, std::size_t CellBytes, std::size_t CellAlignment, class Upstream>
+inline constexpr bool may_be_in_cell_of<T, fixed_block_pool<CellBytes, CellAlignment, Upstream>> =
+    static_geometry<CellBytes, CellAlignment>::value.fits(sizeof(T), alignof(T));
+
+// What `std::allocate_shared` asks for the one block that holds counts and object: `T` is the type of that block.
+template <class T, resource R>
+class shared_cell_allocator {
+public:
+  using value_type = T;
+  template <class U>
+  struct rebind {
+    using other = shared_cell_allocator<U, R>;
+  };
+
+  explicit shared_cell_allocator(resource_link<R> home) noexcept : home_(home) {}
+  template <class U>
+  shared_cell_allocator(const shared_cell_allocator<U, R>& other) noexcept : home_(other.home()) {}
+
+  [[nodiscard]] T* allocate(std::size_t) {
+    static_assert(may_be_in_cell_of<T, R>,
+                  "the cells of this pool cannot hold the object and its counts: see most_shared_cell_bytes");
+    auto&& from = home_.get();
+    void* const cell = from.allocate(sizeof(T), alignof(T));
+    if constexpr (owning_resource<R>)
+      ASHLAR_EXPECTS(from.owns(cell), "made a shared object in a pool whose cells cannot hold it and its counts");
+    return static_cast<T*>(cell);
+  }
+
+  ASHLAR_INLINE void deallocate(T* cell, std::size_t) noexcept { home_.get().deallocate(cell, sizeof(T), alignof(T)); }
+
+  [[nodiscard]] resource_link<R> home() const noexcept { return home_; }
+  template <class U>
+  [[nodiscard]] friend bool operator==(const shared_cell_allocator& a, const shared_cell_allocator<U, R>& b) noexcept {
+    return a.home_.get() == b.home().get();
+  }
+
+private:
+  ASHLAR_NO_UNIQUE_ADDRESS resource_link<R> home_;
+};
+
+// An allocator with a member would ask for a larger cell, so the visitor waits here.
+template <class F>
+constinit inline thread_local F* waiting_visitor = nullptr;
+
+// Shows the process's pool to a visitor before it takes a cell of it.
+template <class T, lock_policy Lock, class F>
+class visiting_allocator : public pool_allocator<T, Lock> {
+public:
+  template <class U>
+  struct rebind {
+    using other = visiting_allocator<U, Lock, F>;
+  };
+
+  visiting_allocator() = default;
+  template <class U>
+  visiting_allocator(const visiting_allocator<U, Lock, F>&) noexcept {}
+
+  [[nodiscard]] T* allocate(std::size_t n) {
+    static_assert(sizeof(T) <= 64 * 1024, "so large an object and its counts come from operator new, not from a pool");
+    pool_allocator<T, Lock>::with_pool(std::ref(*waiting_visitor<F>));
+    return pool_allocator<T, Lock>::allocate(n);
+  }
+};
+
+}  // namespace detail
+
+/// Returns: a `T` made from `args`, in one cell of `pool` together with the counts of its owners. The cell goes back
+/// when the last `shared_ptr` and `weak_ptr` have gone, so the pool outlives both. Any resource will do; a pool's cells
+/// have `shared_cell_bytes<T>()`. Throws: what the pool throws, and what the constructor throws.
+/// Expects: a pool's cells are large enough. Where their size is a constant the compiler says so; a pool that knows its
+/// cells (`owns`) says so from level `checked` on, and at `fast` takes a block of its upstream instead.
+/// Thread safety: that of the pool, wherever the last owner may go: a `shared_block_pool` serves any thread.
+template <class T, resource_argument R, class... Args>
+  requires(!std::is_array_v<T>)
+[[nodiscard]] std::shared_ptr<T> allocate_shared_pooled(R&& pool, Args&&... args) {
+  using home = referred_resource<std::remove_cvref_t<R>>;
+  return std::allocate_shared<T>(detail::shared_cell_allocator<std::remove_cv_t<T>, home>(link_to(pool)),
+                                 std::forward<Args>(args)...);
+}
+
+/// As above, in the process's pool for cells of that size. What is above 64 KiB with its counts comes from operator
+/// new. Name a `Lock`, if only `thread_cached`, where the first argument of the constructor is a resource. Thread
+/// safety: that of `pool_allocator<T, Lock>`: any thread, unless `Lock` is `null_lock`.
+template <class T, lock_policy Lock = thread_cached, class... Args>
+  requires(!std::is_array_v<T>)
+[[nodiscard]] std::shared_ptr<T> allocate_shared_pooled(Args&&... args) {
+  return std::allocate_shared<T>(pool_allocator<std::remove_cv_t<T>, Lock>(), std::forward<Args>(args)...);
+}
+
+/// Effects: calls `f(pool)` with the process's pool that `allocate_shared_pooled<T, Lock>(…)` takes its cells from,
+/// under its lock where it has one: to `reserve`, to read `live`. Takes a cell of it for a moment.
+/// Throws: what `f` throws, and `std::bad_alloc`.
+template <class T, lock_policy Lock = thread_cached, class F>
+void with_shared_pool(F f) {
+  using stand_in = shared_stand_in<T>;
+  detail::waiting_visitor<F> = std::addressof(f);
+  static_cast<void>(std::allocate_shared<stand_in>(detail::visiting_allocator<stand_in, Lock, F>()));
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// std::unique_ptr to objects and arrays in the memory of any resource.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/face/resource_delete.hpp>
+#include <ashlar/face/resource_link.hpp>
+#include <ashlar/fwd.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Owns an object, or an array `T[]`, that lies in memory of an `R`: two pointers wide (an array knows its length
+/// too), one where `R` has no state. A default one is null. The resource outlives it. It moves only: what derives from
+/// `T` is not taken over, see `unique_base_from`.
+template <class T, class R>
+using unique_from = std::unique_ptr<T, resource_delete<T, referred_resource<R>>>;
+
+/// Owns an object of `Base` or of a class derived from it, whatever its size: takes over a `unique_from<Derived, R>`.
+/// `Base` needs no virtual destructor. One pointer wider than `unique_from`.
+template <class Base, class R>
+using unique_base_from = std::unique_ptr<Base, base_delete<Base, referred_resource<R>>>;
+
+namespace detail {
+
+// Memory for objects that are being made. Unless all of them are, those that are go, the last first, and it goes back.
+template <class T, resource R>
+class building_site {
+public:
+  building_site(resource_link<R> home, void* memory, std::size_t count) noexcept
+      : home_(home), first_(static_cast<T*>(memory)), count_(count) {}
+  building_site(const building_site&) = delete;
+  building_site& operator=(const building_site&) = delete;
+  ASHLAR_INLINE ~building_site() {
+    if (ASHLAR_UNLIKELY(first_ != nullptr)) abandon();
+  }
+
+  template <class... Args>
+  ASHLAR_INLINE void build(Args&&... args) {
+    std::construct_at(first_ + built_, std::forward<Args>(args)...);
+    ++built_;
+  }
+
+  void build_for_overwrite() {
+    ::new (static_cast<void*>(first_ + built_)) T;
+    ++built_;
+  }
+
+  [[nodiscard]] ASHLAR_INLINE T* finish() noexcept { return std::exchange(first_, nullptr); }
+
+private:
+  ASHLAR_COLD void abandon() noexcept {
+    while (built_ != 0) destroy_exactly(first_ + --built_);
+    home_.get().deallocate(first_, count_ * sizeof(T), alignof(T));
+  }
+
+  ASHLAR_NO_UNIQUE_ADDRESS resource_link<R> home_;
+  T* first_;
+  std::size_t count_;
+  std::size_t built_ = 0;
+};
+
+// Makes one object in `memory`, by `build(site)`.
+template <class T, resource R, class Build>
+[[nodiscard]] unique_from<T, R> unique_at(resource_link<R> home, void* memory, Build build) {
+  building_site<std::remove_cv_t<T>, R> site(home, memory, 1);
+  build(site);
+  return unique_from<T, R>(site.finish(), resource_delete<T, R>(home));
+}
+
+// Makes `n` objects in `memory`, each by `build(site)`.
+template <class T, resource R, class Build>
+[[nodiscard]] unique_from<T[], R> unique_array_at(resource_link<R> home, void* memory, std::size_t n, Build build) {
+  building_site<std::remove_cv_t<T>, R> site(home, memory, n);
+  for (std::size_t i = 0; i < n; ++i) build(site);
+  return unique_from<T[], R>(site.finish(), resource_delete<T[], R>(home, n));
+}
+
+template <class T>
+[[nodiscard]] constexpr bool is_countable(std::size_t n) noexcept {
+  return n <= max_block_bytes / sizeof(T);
+}
+
+template <class T, resource R>
+[[nodiscard]] void* array_memory(resource_link<R> home, std::size_t n) {
+  if (ASHLAR_UNLIKELY(!is_countable<T>(n))) throw_bad_array_new_length();
+  return home.get().allocate(n * sizeof(T), alignof(T));
+}
+
+template <resource R>
+[[nodiscard]] void* try_memory(resource_link<R> home, std::size_t bytes, std::size_t alignment) noexcept {
+  auto&& from = home.get();
+  return try_allocate_from(from, bytes, alignment);
+}
+
+}  // namespace detail
+
+/// Returns: a `T` made from `args`. `r` is referred to by one pointer, not copied; where it has no state it costs none.
+/// Where `T`'s constructor throws the memory goes back. Throws: what `r` throws, and what the constructor throws.
+///
+///     ashlar::unique_from<node, ashlar::block_pool<>> first = ashlar::allocate_unique<node>(pool, "name");
+template <class T, resource_argument R, class... Args>
+  requires(!std::is_array_v<T>)
+[[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique(R&& r, Args&&... args) {
+  const auto home = link_to(r);
+  void* const memory = home.get().allocate(sizeof(T), alignof(T));
+  return detail::unique_at<T>(home, memory, [&](auto& site) { site.build(std::forward<Args>(args)...); });
+}
+
+/// As above. Returns: null where `r` has no memory left. Throws: what the constructor throws.
+template <class T, resource_argument R, class... Args>
+  requires(!std::is_array_v<T>)
+[[nodiscard]] unique_from<T, std::remove_cvref_t<R>> try_allocate_unique(R&& r, Args&&... args) {
+  const auto home = link_to(r);
+  void* const memory = detail::try_memory(home, sizeof(T), alignof(T));
+  if (memory == nullptr) return {};
+  return detail::unique_at<T>(home, memory, [&](auto& site) { site.build(std::forward<Args>(args)...); });
+}
+
+/// Returns: a `T` of indeterminate value, where its type has no constructor.
+template <class T, resource_argument R>
+  requires(!std::is_array_v<T>)
+[[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique_for_overwrite(R&& r) {
+  const auto home = link_to(r);
+  void* const memory = home.get().allocate(sizeof(T), alignof(T));
+  return detail::unique_at<T>(home, memory, [](auto& site) { site.build_for_overwrite(); });
+}
+
+/// Returns: an array of `n` value-initialised elements; `n` may be 0. Where a constructor throws, the elements before
+/// it are destroyed, the last first, and the memory goes back. Throws: `std::bad_array_new_length` where
+/// `n * sizeof(element)` is above PTRDIFF_MAX; what `r` throws, and what a constructor throws.
+template <class T, resource_argument R>
+  requires std::is_unbounded_array_v<T>
+[[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique(R&& r, std::size_t n) {
+  using element = std::remove_extent_t<T>;
+  const auto home = link_to(r);
+  void* const memory = detail::array_memory<element>(home, n);
+  return detail::unique_array_at<element>(home, memory, n, [](auto& site) { site.build(); });
+}
+
+/// As above. Returns: null where `r` has no memory left, or nobody has so much. Throws: what a constructor throws.
+template <class T, resource_argument R>
+  requires std::is_unbounded_array_v<T>
+[[nodiscard]] unique_from<T, std::remove_cvref_t<R>> try_allocate_unique(R&& r, std::size_t n) {
+  using element = std::remove_extent_t<T>;
+  const auto home = link_to(r);
+  if (!detail::is_countable<element>(n)) return {};
+  void* const memory = detail::try_memory(home, n * sizeof(element), alignof(element));
+  if (memory == nullptr) return {};
+  return detail::unique_array_at<element>(home, memory, n, [](auto& site) { site.build(); });
+}
+
+/// Returns: an array of `n` elements of indeterminate value, where their type has no constructor. Throws: as
+/// `allocate_unique<T[]>`.
+template <class T, resource_argument R>
+  requires std::is_unbounded_array_v<T>
+[[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique_for_overwrite(R&& r, std::size_t n) {
+  using element = std::remove_extent_t<T>;
+  const auto home = link_to(r);
+  void* const memory = detail::array_memory<element>(home, n);
+  return detail::unique_array_at<element>(home, memory, n, [](auto& site) { site.build_for_overwrite(); });
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI

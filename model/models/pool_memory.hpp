@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A pool whose handle goes while its objects are out: whoever comes last, and nobody else, frees the memory.
+#pragma once
+
+#include "slots.hpp"
+
+namespace models {
+
+/// What outlives the handle.
+template <std::size_t Count>
+struct pool_memory {
+  slot_home home;
+  slots<Count> all{std::uint32_t{1}};
+  checker::atomics::plain<int> state = 0;  // what the handle leaves behind
+};
+
+template <std::size_t Count>
+class dying_pool {
+public:
+  pool_memory<Count>* operator->() { return memory_.operator->(); }
+
+  /// Effects: the last use of an object, and its slot's way home.
+  void write_and_give(std::uint32_t number) {
+    memory_->all[number].content = 1;
+    give(number);
+  }
+
+  void give(std::uint32_t number) {
+    if (memory_->home.give(number, 0, memory_->all[number].word)) free_memory();
+  }
+
+  /// Effects: the end of the handle, which took back `taken` slots before.
+  void end_handle(int taken) {
+    memory_->state = 1;
+    taken += memory_->all.for_each(memory_->home.close(), [](std::uint32_t, slot&) {});
+    if (memory_->home.abandon(static_cast<std::uint32_t>(Count) - static_cast<std::uint32_t>(taken))) free_memory();
+  }
+
+  void check_freed() { checker::check(freed_ == 1, "one thread frees the memory"); }
+
+private:
+  void free_memory() {
+    for (std::uint32_t n = 0; n < Count; ++n)
+      checker::check(memory_->all[n].content == 1, "who frees sees what was done to the objects");
+    checker::check(memory_->state == 1, "who frees sees what the handle did");
+    freed_ = freed_ + 1;
+    memory_.end();
+  }
+
+  checker::mortal<pool_memory<Count>> memory_;
+  checker::atomics::plain<int> freed_ = 0;
+};
+
+}  // namespace models

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests where the default puts the count of each kind of object.
+#include <ashlar/face/count_placement.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/threads.hpp>
+
+namespace {
+
+using ashlar::one_thread;
+
+struct open_class {
+  double value;
+};
+struct closed_class final {
+  double value;
+};
+union either {
+  int a;
+  float b;
+};
+enum class colour { red };
+
+static_assert(ashlar::is_exact_type<int> && ashlar::is_exact_type<double*> && ashlar::is_exact_type<closed_class>);
+static_assert(ashlar::is_exact_type<either> && ashlar::is_exact_type<colour> && !ashlar::is_exact_type<open_class>);
+
+struct padded {
+  double number;
+  int rest;
+};
+struct own_count {
+  std::uint32_t count;
+  [[maybe_unused]] friend std::uint32_t& ref_count(own_count& object) { return object.count; }
+};
+struct derives : own_count {
+  double more;
+};
+struct has_member {
+  std::atomic<std::uint32_t> references;
+  double value;
+};
+
+template <class T, class Placement = ashlar::count_by_padding>
+inline constexpr bool is_beside = ashlar::layout_of<T, one_thread, Placement>::is_beside;
+template <class T, class Placement = ashlar::count_by_padding>
+inline constexpr bool is_own = ashlar::detail::placement_traits<T, Placement>::is_own;
+
+static_assert(is_beside<int> && is_beside<float> && !is_beside<std::int64_t> == (alignof(std::int64_t) == 8));
+static_assert(!is_beside<char> && !is_beside<std::int16_t>, "the word would be aligned to four");
+static_assert(is_beside<int, ashlar::count_beside> && !is_beside<int, ashlar::count_in_slab>);
+static_assert(is_own<own_count> && is_own<derives> && !is_own<int> && !is_own<std::string>);
+static_assert(!is_own<own_count, ashlar::count_in_slab>, "who says where is heard");
+static_assert(is_own<has_member, ashlar::count_in_member<&has_member::references>> && !is_own<has_member>);
+
+TEST(count_placement, padding_is_used_where_it_costs_nothing) {
+  using layout = ashlar::layout_of<padded, one_thread, ashlar::count_by_padding>;
+  // The padding inside a class is the class's own: a copy of the object would write over it.
+  EXPECT_EQ(layout::bytes_per_slot, sizeof(padded) + 4);
+}
+
+TEST(count_placement, beside_costs_no_more_than_in_the_slab_where_it_is_chosen) {
+  const auto cost = []<class T>(T*) {
+    using chosen = ashlar::layout_of<T, one_thread, ashlar::count_by_padding>;
+    using beside = ashlar::layout_of<T, one_thread, ashlar::count_beside>;
+    using in_slab = ashlar::layout_of<T, one_thread, ashlar::count_in_slab>;
+    EXPECT_EQ(chosen::bytes_per_slot, std::min(beside::bytes_per_slot, in_slab::bytes_per_slot));
+  };
+  cost(static_cast<char*>(nullptr));
+  cost(static_cast<short*>(nullptr));
+  cost(static_cast<int*>(nullptr));
+  cost(static_cast<double*>(nullptr));
+  cost(static_cast<padded*>(nullptr));
+  cost(static_cast<std::string*>(nullptr));
+}
+
+}  // namespace

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Pools of counted objects call for memory when they grow and at no other time, from whatever malloc there is.
+#include "tests/libcxx/count_mallocs.hpp"
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include <ashlar/base/threads.hpp>
+#include <ashlar/face/byte_buffer.hpp>
+#include <ashlar/face/intrusive_pool.hpp>
+#include <ashlar/face/lifetime.hpp>
+#include <ashlar/face/ref_pool.hpp>
+#include <ashlar/face/ref_ptr.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+
+namespace {
+
+struct base {
+  int number = 0;
+};
+template <class Threads>
+struct object : base {
+  ashlar::ref_ptr<object, Threads> next;
+  void recycle() noexcept { next.reset(); }
+};
+
+[[nodiscard]] std::size_t mallocs() { return ashlar_test::mallocs.load(std::memory_order_relaxed); }
+
+void expect(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "%s\n", what);
+  std::exit(1);
+}
+
+// Makes and drops as many as there may be, in a list, by a base, and again.
+template <class Pool>
+void work(Pool& pool, std::size_t count) {
+  for (int round = 0; round < 3; ++round) {
+    typename Pool::pointer head;
+    for (std::size_t i = 0; i < count; ++i) {
+      auto fresh = pool.make();
+      fresh->next = std::move(head);
+      head = std::move(fresh);
+    }
+  }
+}
+
+template <class Threads, class Lifetime>
+void expect_no_malloc(const char* what) {
+  constexpr std::size_t reserved = 5000;
+  using node = object<Threads>;
+  ashlar::intrusive_pool<node, Lifetime, ashlar::throw_when_exhausted, Threads, ashlar::count_by_padding,
+                         ashlar::new_delete_resource>
+      pool({.step = reserved});
+  pool.reserve(reserved);
+  const std::size_t slots = pool.capacity();  // whole slabs
+  const std::size_t before = mallocs();
+  work(pool, slots);
+  expect(mallocs() == before, what);
+  work(pool, slots + 1);
+  expect(mallocs() > before || !ashlar_test::counts_mallocs, "who grows asks for memory");
+}
+
+}  // namespace
+
+int main() {
+  using kept = ashlar::keep_constructed<ashlar::reset_with<&object<ashlar::one_thread>::recycle>>;
+  using shared_kept = ashlar::keep_constructed<ashlar::reset_with<&object<ashlar::any_thread<>>::recycle>>;
+  expect_no_malloc<ashlar::one_thread, ashlar::construct_on_acquire>("one thread, constructed");
+  expect_no_malloc<ashlar::one_thread, kept>("one thread, kept");
+  expect_no_malloc<ashlar::any_thread<>, ashlar::construct_on_acquire>("any thread, constructed");
+  expect_no_malloc<ashlar::any_thread<>, shared_kept>("any thread, kept");
+
+  const std::size_t before = mallocs();
+  ashlar::ref_pool<double> numbers;  // over pages: malloc is never called
+  ashlar::buffer_pool<256> buffers;
+  auto view = buffers.view();
+  for (int i = 0; i < 100'000; ++i) {
+    const auto number = numbers.make(i);
+    const auto copy = number;
+    view = view.first(view.size()).slice(0, 1 + static_cast<std::size_t>(i % 2));
+    view = buffers.view();
+  }
+  expect(mallocs() == before, "a pool over pages called malloc");
+  std::puts("no malloc but for growth");
+  return 0;
+}

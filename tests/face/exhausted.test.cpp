@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the policies of exhaustion: two answers, and nothing else is one.
+#include <ashlar/face/exhausted.hpp>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+struct no_answer {};
+
+TEST(exhausted, there_are_two_answers) {
+  EXPECT_TRUE(ashlar::throw_when_exhausted::throws);
+  EXPECT_FALSE(ashlar::null_when_exhausted::throws);
+  EXPECT_FALSE(ashlar::exhaustion_policy<no_answer>);
+}
+
+}  // namespace

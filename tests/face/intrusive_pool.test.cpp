@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests bounded and growing pools: exhaustion, recycling, own counts, bases, re-entrance, and that nothing is
+// allocated behind the pool's back.
+#include <ashlar/face/intrusive_pool.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/resource.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/face/exhausted.hpp>
+#include <ashlar/face/lifetime.hpp>
+#include <ashlar/face/ref_ptr.hpp>
+
+#include "tests/face/witness.hpp"
+#include "tests/support/build.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
+
+namespace {
+
+using ashlar::any_thread;
+using ashlar::construct_on_acquire;
+using ashlar::count_by_padding;
+using ashlar::keep_constructed;
+using ashlar::null_when_exhausted;
+using ashlar::one_thread;
+using ashlar::throw_when_exhausted;
+using ashlar_test::counting_resource;
+using ashlar_test::nothing;
+using ashlar_test::witness;
+using counted = ashlar::resource_ref<counting_resource<>>;
+
+template <class Threads>
+class intrusive_pool : public ::testing::Test {
+protected:
+  template <class T, class Lifetime = construct_on_acquire, class Exhausted = throw_when_exhausted>
+  using pool_of = ashlar::intrusive_pool<T, Lifetime, Exhausted, Threads>;
+  template <class T>
+  using pointer_to = ashlar::ref_ptr<T, Threads>;
+
+  void SetUp() override { witness::start(); }
+};
+using policies = ::testing::Types<one_thread, any_thread<>>;
+TYPED_TEST_SUITE(intrusive_pool, policies);
+
+TYPED_TEST(intrusive_pool, null_when_exhausted_and_one_more_after_one_release) {
+  typename TestFixture::template pool_of<int, construct_on_acquire, null_when_exhausted> pool({.max_slots = 2});
+  auto a = pool.make(1);
+  auto b = pool.make(2);
+  for (int i = 0; i < 1000; ++i) ASSERT_FALSE(pool.make(3));
+  EXPECT_EQ(pool.capacity(), 2u);
+  EXPECT_EQ(pool.max_size(), 2u);
+  EXPECT_EQ(pool.spare(), 0u);
+  const int* const was = a.get();
+  a.reset();
+  a = pool.make(4);
+  EXPECT_EQ(a.get(), was);
+  EXPECT_FALSE(pool.make(5));
+}
+
+#if defined(__cpp_exceptions)
+TYPED_TEST(intrusive_pool, throws_when_exhausted) {
+  typename TestFixture::template pool_of<int> pool({.max_slots = 1});
+  auto a = pool.make(1);
+  for (int i = 0; i < 1000; ++i) ASSERT_THROW(static_cast<void>(pool.make(2)), std::bad_alloc);
+  EXPECT_FALSE(pool.try_make(2));
+  EXPECT_THROW(pool.reserve(2), std::bad_alloc);
+  a.reset();
+  EXPECT_EQ(*pool.make(3), 3);
+}
+#endif
+
+TYPED_TEST(intrusive_pool, grows_by_its_step) {
+  for (const std::size_t step : {16u, 256u, 4096u, 100'000u}) {
+    typename TestFixture::template pool_of<std::uint64_t> pool({.step = step});
+    std::vector<typename decltype(pool)::pointer> all;
+    for (std::size_t i = 0; i < 3 * step / 2; ++i) all.push_back(pool.make(i));
+    EXPECT_EQ(pool.growth_steps(), 2u);
+    EXPECT_GE(pool.capacity(), 2 * step);
+    all.clear();
+    EXPECT_TRUE(pool.empty());
+    pool.clear();
+    EXPECT_EQ(pool.capacity(), 0u);
+    EXPECT_TRUE(pool.invariant());
+  }
+}
+
+#if defined(__cpp_exceptions)
+TYPED_TEST(intrusive_pool, ten_times_its_size_of_throwing_constructors_lose_nothing) {
+  constexpr std::size_t size = 20;
+  typename TestFixture::template pool_of<witness, construct_on_acquire, null_when_exhausted> pool({.max_slots = size});
+  for (std::size_t i = 0; i < 10 * size; ++i) {
+    witness::start(0);
+    EXPECT_THROW(static_cast<void>(pool.make(1)), ashlar_test::refused_to_be);
+    EXPECT_EQ(pool.live(), 0u);
+  }
+  witness::start();
+  std::vector<typename decltype(pool)::pointer> all;
+  for (std::size_t i = 0; i < size; ++i) all.push_back(pool.make(1));
+  EXPECT_TRUE(all.back());
+  EXPECT_FALSE(pool.make(1));
+}
+#endif
+
+TYPED_TEST(intrusive_pool, make_with_constructs_as_it_is_told) {
+  typename TestFixture::template pool_of<std::pair<int, int>> pool;
+  const auto object = pool.make_with([](void* memory) { return ::new (memory) std::pair<int, int>(3, 4); });
+  EXPECT_EQ(object->second, 4);
+#if defined(__cpp_exceptions)
+  EXPECT_THROW(static_cast<void>(pool.make_with([](void*) -> std::pair<int, int>* { throw 5; })), int);
+  EXPECT_EQ(pool.live(), 1u);
+#endif
+  static std::pair<int, int> elsewhere;
+  ASHLAR_EXPECT_DEATH(static_cast<void>(pool.make_with([](void*) { return &elsewhere; })),
+                      "ashlar: precondition: constructed an object elsewhere than where it was told to");
+}
+
+struct recycled : witness {
+  explicit recycled(std::string first) : text(std::move(first)) {}
+  void recycle() noexcept {
+    text += '.';
+    ++times;
+  }
+  std::string text;
+  static inline int times = 0;
+};
+
+TYPED_TEST(intrusive_pool, keeps_objects_and_calls_the_hook) {
+  recycled::times = 0;
+  {
+    typename TestFixture::template pool_of<recycled, keep_constructed<ashlar::reset_with<&recycled::recycle>>> pool;
+    const recycled* const was = pool.make("first").get();
+    EXPECT_EQ(recycled::times, 1);
+    EXPECT_EQ(witness::live(), 1u);
+    const auto again = pool.make("second");
+    EXPECT_EQ(again.get(), was);
+    EXPECT_EQ(again->text, "first.");
+    const auto other = pool.make("third");
+    EXPECT_EQ(other->text, "third");
+    EXPECT_EQ(witness::made(), 2u);
+  }
+  EXPECT_EQ(recycled::times, 3);
+  EXPECT_EQ(witness::live(), 0u) << "what was kept ends with the pool";
+}
+
+TYPED_TEST(intrusive_pool, what_is_kept_ends_when_its_memory_goes) {
+  const auto hook = [](recycled&) noexcept {};
+  using pool_type = typename TestFixture::template pool_of<recycled, keep_constructed<decltype(hook)>>;
+  std::optional<pool_type> pool(std::in_place, ashlar::intrusive_pool_options{.step = 1});
+  std::vector<typename pool_type::pointer> all;
+  for (int i = 0; i < 10; ++i) all.push_back(pool->make("x"));
+  for (std::size_t i = 0; i < 4; ++i) all[i].reset();
+  EXPECT_EQ(witness::live(), 10u);
+  static_cast<void>(pool->shrink_to_fit());
+  EXPECT_EQ(witness::live(), 6u);
+  for (std::size_t i = 4; i < 7; ++i) all[i].reset();
+  pool.reset();
+  EXPECT_EQ(witness::live(), 6u);
+  all.clear();
+  EXPECT_EQ(witness::live(), 0u);
+}
+
+// A hook that makes an object of the pool, which is bounded: the slot that is being recycled is not free yet.
+template <class Threads>
+struct reentrant {
+  struct again {
+    void operator()(reentrant& object) const noexcept { object.recycle(); }
+  };
+  using pool_type = ashlar::intrusive_pool<reentrant, keep_constructed<again>, null_when_exhausted, Threads>;
+  explicit reentrant(pool_type& from) : pool(&from) {}
+  void recycle() noexcept {
+    if (got != -1) return;
+    const auto more = pool->make(*pool);
+    got = more ? 1 : 0;
+  }
+  pool_type* pool;
+  int got = -1;
+};
+
+TYPED_TEST(intrusive_pool, a_hook_may_use_the_pool) {
+  using object = reentrant<TypeParam>;
+  typename object::pool_type one({.max_slots = 1});
+  auto a = one.make(one);
+  a.reset();
+  a = one.make(one);
+  EXPECT_EQ(a->got, 0) << "the only slot was not free yet";
+  typename object::pool_type two({.max_slots = 2});
+  auto b = two.make(two);
+  b.reset();
+  EXPECT_EQ(two.live(), 0u);
+  EXPECT_TRUE(two.invariant());
+}
+
+TYPED_TEST(intrusive_pool, constructors_nest_a_hundred_deep_and_find_the_bound) {
+  struct nested {
+    using pool_type = ashlar::intrusive_pool<nested, construct_on_acquire, null_when_exhausted, TypeParam>;
+    nested(pool_type& pool, int depth) {
+      if (depth > 0) child = pool.make(pool, depth - 1);
+    }
+    ashlar::ref_ptr<nested, TypeParam> child;
+  };
+  typename nested::pool_type pool({.max_slots = 100});
+  auto root = pool.make(pool, 150);
+  EXPECT_EQ(pool.live(), 100u);
+  root.reset();
+  EXPECT_EQ(pool.live(), 0u);
+  typename nested::pool_type one({.max_slots = 1});
+  EXPECT_FALSE(one.make(one, 1)->child);
+}
+
+struct shape {
+  int corners = 0;
+  friend auto& ref_count(shape& s) { return s.references; }
+  std::atomic<std::uint32_t> references = 0;
+};
+struct square : shape {
+  square() { corners = 4; }
+  double side = 1;
+};
+
+TYPED_TEST(intrusive_pool, an_own_count_is_found_through_a_base) {
+  typename TestFixture::template pool_of<square> pool;
+  typename TestFixture::template pointer_to<shape> base = pool.make();
+  EXPECT_EQ(base->references.load(), 1u);
+  const auto copy = base;
+  EXPECT_EQ(base->references.load(), 2u);
+  EXPECT_EQ(copy.use_count(), 2u);
+  EXPECT_EQ(copy->corners, 4);
+}
+
+struct has_member {
+  explicit has_member(int v) : value(v) {}
+  std::atomic<std::uint32_t> references = 0;
+  int value;
+};
+
+TYPED_TEST(intrusive_pool, an_own_count_may_be_named) {
+  ashlar::intrusive_pool<has_member, construct_on_acquire, throw_when_exhausted, TypeParam,
+                         ashlar::count_in_member<&has_member::references>>
+      pool;
+  const auto a = pool.make(9);
+  const auto b = a;
+  EXPECT_EQ(a->references.load(), 2u);
+  EXPECT_EQ(b->value, 9);
+  // A base without the count would count elsewhere.
+  struct base {
+    int value = 1;
+  };
+  struct counts_below : base {
+    std::atomic<std::uint32_t> references = 0;
+  };
+  using below = ashlar::ref_ptr<counts_below, TypeParam, ashlar::count_in_member<&counts_below::references>>;
+  static_assert(!std::is_convertible_v<below, ashlar::ref_ptr<base, TypeParam>>);
+}
+
+TYPED_TEST(intrusive_pool, allocates_nothing_until_more_live_than_were_reserved) {
+  counting_resource<> upstream;
+  ashlar::intrusive_pool<recycled, construct_on_acquire, throw_when_exhausted, TypeParam, count_by_padding, counted>
+      pool({.step = 1000}, upstream);
+  pool.reserve(1000);
+  const std::size_t before = upstream.allocations();
+  std::vector<typename decltype(pool)::pointer> all;
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 1000; ++i) all.push_back(pool.make("x"));
+    all.clear();
+  }
+  for (int i = 0; i < 1000; ++i) all.push_back(pool.make("x"));
+  EXPECT_EQ(upstream.allocations(), before);
+  all.push_back(pool.make("x"));
+  EXPECT_GT(upstream.allocations(), before);
+}
+
+TYPED_TEST(intrusive_pool, survives_an_upstream_that_fails_at_any_call) {
+  for (std::size_t k = 0; k < 12; ++k) {
+    counting_resource<> upstream;
+    ashlar::intrusive_pool<witness, construct_on_acquire, null_when_exhausted, TypeParam, count_by_padding, counted>
+        pool({.step = 8}, upstream);
+    std::vector<typename decltype(pool)::pointer> all;
+    for (int scenario = 0; scenario < 2; ++scenario) {
+      scenario == 0 ? upstream.fail_at(k) : upstream.fail_never();
+      for (int i = 0; i < 50; ++i)
+        if (auto object = pool.make(i)) all.push_back(std::move(object));
+      EXPECT_TRUE(pool.invariant());
+    }
+    EXPECT_EQ(pool.live(), all.size());
+    EXPECT_GE(all.size(), 50u);
+  }
+}
+
+TYPED_TEST(intrusive_pool, clearing_what_lives_is_refused) {
+  typename TestFixture::template pool_of<int> pool;
+  const auto object = pool.make(1);
+  ASHLAR_EXPECT_DEATH(pool.clear(), "ashlar: precondition: cleared a pool while objects of it live");
+}
+
+}  // namespace

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of what every object_pool does: order, exhaustion, observers, handles, iteration, the end.
+#include <ashlar/face/object_pool.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/threads.hpp>
+#include <ashlar/face/exhausted.hpp>
+#include <ashlar/face/lifetime.hpp>
+#include <ashlar/face/pool_handle.hpp>
+
+#include "tests/face/pool_kinds.hpp"
+#include "tests/face/witness.hpp"
+#include "tests/support/build.hpp"
+
+namespace {
+
+using ashlar::construct_on_acquire;
+using ashlar::null_when_exhausted;
+using ashlar::object_pool;
+using ashlar_test::pool_of;
+using ashlar_test::witness;
+
+template <class Kind>
+class object_pools : public ::testing::Test {};
+TYPED_TEST_SUITE(object_pools, ashlar_test::pool_kinds);
+
+TYPED_TEST(object_pools, reuse_the_latest_first) {
+  if constexpr (!std::is_same_v<TypeParam, ashlar_test::in_slabs<ashlar::any_thread<>>>) {
+    pool_of<TypeParam, std::string, 2, construct_on_acquire, null_when_exhausted> pool;
+    std::string* const a = pool->acquire("a");
+    std::string* const b = pool->acquire("b");
+    pool->release(a);
+    EXPECT_EQ(pool->acquire("c"), a);
+    EXPECT_EQ(pool->acquire("d"), nullptr);
+    pool->release(b);
+    EXPECT_EQ(pool->acquire("e"), b);
+    EXPECT_EQ(*a, "c");
+    EXPECT_EQ(*b, "e");
+  }
+}
+
+TYPED_TEST(object_pools, construct_with_any_arguments) {
+  struct picky {
+    picky(std::unique_ptr<int> p, int& r, const char* s) : pointer(std::move(p)), reference(r), text(s) {}
+    std::unique_ptr<int> pointer;
+    int& reference;
+    std::string text;
+  };
+  pool_of<TypeParam, picky, 4> pool;
+  int n = 7;
+  picky* const made = pool->acquire(std::make_unique<int>(5), n, "text");
+  EXPECT_EQ(*made->pointer, 5);
+  EXPECT_EQ(&made->reference, &n);
+  EXPECT_EQ(made->text, "text");
+}
+
+TYPED_TEST(object_pools, aggregates_and_numbers_need_no_constructor) {
+  struct point {
+    int x, y;
+  };
+  pool_of<TypeParam, point, 4> points;
+  pool_of<TypeParam, int, 4> numbers;
+  EXPECT_EQ(points->acquire(1, 2)->y, 2);
+  EXPECT_EQ(*numbers->acquire(), 0);
+  EXPECT_EQ(*numbers->acquire(3), 3);
+}
+
+TYPED_TEST(object_pools, exhausted_throw_or_say_null_and_go_on) {
+  pool_of<TypeParam, int, 5> throwing;
+  pool_of<TypeParam, int, 5, construct_on_acquire, null_when_exhausted> saying_null;
+  std::vector<int*> all;
+  for (int i = 0; i < 5; ++i) all.push_back(throwing->acquire(i)), static_cast<void>(saying_null->acquire(i));
+  for (int again = 0; again < 1000; ++again) {
+    ASSERT_EQ(throwing->try_acquire(1), nullptr);
+    ASSERT_EQ(saying_null->acquire(1), nullptr);
+#if defined(__cpp_exceptions)
+    if (again < 10) ASSERT_THROW(throwing->acquire(1), std::bad_alloc);
+#endif
+  }
+  EXPECT_TRUE(throwing->full());
+  EXPECT_EQ(throwing->live(), 5u);
+  throwing->release(all[3]);
+  EXPECT_FALSE(throwing->full());
+  EXPECT_EQ(throwing->acquire(9), all[3]);
+  EXPECT_TRUE(throwing->invariant());
+}
+
+TYPED_TEST(object_pools, observers_are_exact) {
+  pool_of<TypeParam, int, 9> pool;
+  EXPECT_TRUE(pool->empty());
+  std::vector<int*> all;
+  for (std::size_t n = 1; n <= 9; ++n) {
+    all.push_back(pool->acquire());
+    EXPECT_EQ(pool->live(), n);
+    EXPECT_EQ(pool->spare(), pool->capacity() - n);
+    EXPECT_EQ(pool->full(), n == 9);
+    EXPECT_FALSE(pool->empty());
+    EXPECT_TRUE(pool->owns(all.back()));
+  }
+  EXPECT_EQ(pool->capacity(), 9u);
+  EXPECT_FALSE(pool->owns(&all));
+  while (!all.empty()) {
+    pool->release(all.back());
+    all.pop_back();
+    EXPECT_EQ(pool->live(), all.size());
+    EXPECT_TRUE(pool->invariant());
+  }
+  EXPECT_TRUE(pool->empty());
+}
+
+TYPED_TEST(object_pools, construction_allocates_nothing_and_use_as_little_as_promised) {
+  pool_of<TypeParam, std::array<char, 100>, 30> pool;
+  EXPECT_EQ(pool.upstream.allocations(), 0u);
+  EXPECT_TRUE(pool->empty());
+  EXPECT_TRUE(pool->invariant());
+  for (int i = 0; i < 30; ++i) pool->acquire();
+  const std::size_t allocations = pool.upstream.allocations();
+  if (std::is_same_v<TypeParam, ashlar_test::in_a_block<ashlar::one_thread>>) EXPECT_EQ(allocations, 1u);
+  if (TypeParam::is_inside) EXPECT_EQ(allocations, 0u);
+  pool->clear();
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 30; ++i) pool->acquire();
+    pool->clear();
+  }
+  EXPECT_EQ(pool.upstream.allocations(), allocations);
+}
+
+TYPED_TEST(object_pools, reserved_ones_need_no_more_memory) {
+  pool_of<TypeParam, int, 10> pool;
+  if constexpr (requires { pool->reserve(10); }) pool->reserve(10);
+  else pool->reserve();
+  pool.upstream.fail_from(0);
+  for (int i = 0; i < 10; ++i) EXPECT_NE(pool->try_acquire(i), nullptr);
+}
+
+TYPED_TEST(object_pools, visit_exactly_the_live_objects) {
+  pool_of<TypeParam, int, 20> pool;
+  std::vector<int*> all;
+  for (int i = 0; i < 20; ++i) all.push_back(pool->acquire(i));
+  for (const std::size_t gone : {3u, 4u, 11u, 19u}) pool->release(all[gone]);
+  *pool->acquire(100) += 0;
+  std::vector<int> seen;
+  pool->for_each_live([&](int& each) { seen.push_back(each); });
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(seen, (std::vector<int>{0, 1, 2, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16, 17, 18, 100}));
+}
+
+TYPED_TEST(object_pools, visitors_may_release) {
+  pool_of<TypeParam, int, 12> pool;
+  std::vector<int*> all;
+  for (int i = 0; i < 12; ++i) all.push_back(pool->acquire(i));
+  int visited = 0;
+  pool->for_each_live([&](int& each) {
+    ++visited;
+    const int value = each;
+    pool->release(&each);
+    if (value == 0) pool->release(all[7]);
+  });
+  EXPECT_EQ(visited, 11);
+  EXPECT_TRUE(pool->empty());
+  EXPECT_TRUE(pool->invariant());
+}
+
+TYPED_TEST(object_pools, destroy_what_is_left_exactly_once) {
+  witness::start();
+  {
+    pool_of<TypeParam, witness, 8> pool;
+    std::vector<witness*> all;
+    for (int i = 0; i < 8; ++i) all.push_back(pool->acquire(i));
+    pool->release(all[2]);
+    pool->release(all[6]);
+    pool->acquire(1);
+    EXPECT_EQ(witness::live(), 7u);
+  }
+  EXPECT_EQ(witness::made(), 9u);
+  EXPECT_EQ(witness::live(), 0u);
+  std::vector<std::size_t> numbers = witness::destroyed();
+  std::sort(numbers.begin(), numbers.end());
+  EXPECT_EQ(std::unique(numbers.begin(), numbers.end()), numbers.end());
+}
+
+TYPED_TEST(object_pools, clear_releases_all) {
+  witness::start();
+  pool_of<TypeParam, witness, 8> pool;
+  pool->clear();
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 8; ++i) pool->acquire(i);
+    pool->clear();
+    EXPECT_EQ(witness::live(), 0u);
+    EXPECT_TRUE(pool->empty());
+    EXPECT_TRUE(pool->invariant());
+  }
+}
+
+TYPED_TEST(object_pools, handles_release) {
+  witness::start();
+  pool_of<TypeParam, witness, 2, construct_on_acquire, null_when_exhausted> pool;
+  {
+    auto a = pool->make(1);
+    auto b = pool->try_make(2);
+    EXPECT_EQ(a->value + b->value, 3);
+    EXPECT_FALSE(pool->make(3));
+    auto moved = std::move(a);
+    EXPECT_FALSE(a);  // NOLINT(bugprone-use-after-move): it is empty, that is the point
+    moved.reset();
+    EXPECT_EQ(witness::live(), 1u);
+    a = pool->make(4);
+    EXPECT_TRUE(a);
+    EXPECT_EQ(sizeof(a), 2 * sizeof(void*));
+    EXPECT_FALSE((std::is_copy_constructible_v<decltype(a)>));
+    EXPECT_TRUE((std::is_nothrow_move_constructible_v<decltype(a)>));
+  }
+  EXPECT_TRUE(pool->empty());
+}
+
+// Beside the pool a list of what must live, each object with its own number.
+TYPED_TEST(object_pools, do_as_a_vector_of_unique_pointers_would) {
+  struct numbered {
+    explicit numbered(std::uint64_t n) : number(n), text(std::to_string(n)) {}
+    std::uint64_t number;
+    std::string text;
+  };
+  std::mt19937 random(1);
+  pool_of<TypeParam, numbered, 40> pool;
+  std::vector<std::pair<numbered*, std::uint64_t>> live;
+  for (std::uint64_t step = 0; step < 5000; ++step) {
+    if (random() % 2 == 0) {
+      if (numbered* const made = pool->try_acquire(step)) live.emplace_back(made, step);
+      else ASSERT_EQ(live.size(), 40u);
+    } else if (!live.empty()) {
+      std::swap(live[random() % live.size()], live.back());
+      ASSERT_EQ(live.back().first->text, std::to_string(live.back().second));
+      pool->release(live.back().first);
+      live.pop_back();
+    }
+    if (step % 64 != 0) continue;
+    ASSERT_EQ(pool->live(), live.size());
+    ASSERT_TRUE(pool->invariant());
+    std::size_t found = 0;
+    pool->for_each_live([&](const numbered& each) {
+      found += static_cast<std::size_t>(
+          std::count(live.begin(), live.end(), std::pair(const_cast<numbered*>(&each), each.number)));
+    });
+    ASSERT_EQ(found, live.size());
+  }
+}
+
+struct alignas(256) wide {
+  char bytes[256];
+};
+struct alignas(4096) page_wide {
+  char bytes[4096];
+};
+
+TYPED_TEST(object_pools, objects_are_aligned) {
+  pool_of<TypeParam, wide, 5> pool;
+  pool_of<TypeParam, page_wide, 5> pages;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(ashlar::is_aligned(pool->acquire(), 256));
+    EXPECT_TRUE(ashlar::is_aligned(pages->acquire(), 4096));
+  }
+}
+
+TYPED_TEST(object_pools, objects_may_be_small_or_empty_or_overload_address_of) {
+  struct empty {};
+  struct strange {
+    strange* operator&() { return nullptr; }
+    int value = 5;
+  };
+  pool_of<TypeParam, empty, 4> nothings;
+  pool_of<TypeParam, char, 4> bytes;
+  pool_of<TypeParam, strange, 4> strangers;
+  EXPECT_NE(nothings->acquire(), nothings->acquire());
+  EXPECT_NE(bytes->acquire('a'), bytes->acquire('b'));
+  strange* const one = strangers->acquire();
+  EXPECT_EQ(one->value, 5);
+  strangers->release(one);
+  EXPECT_TRUE(strangers->empty());
+}
+
+constinit object_pool<std::string, 10> in_static_memory;
+constinit object_pool<int, 10, construct_on_acquire, null_when_exhausted, ashlar::any_thread<>> shared_in_static_memory;
+constinit object_pool<int> dynamic_in_static_memory(10);
+
+TEST(object_pool, is_constant_initialised) {
+  ashlar::static_pool_handle<in_static_memory> text(in_static_memory.acquire("long enough to allocate its letters"));
+  EXPECT_EQ(sizeof(text), sizeof(void*));
+  EXPECT_EQ(in_static_memory.live(), 1u);
+  text.reset();
+  EXPECT_TRUE(in_static_memory.empty());
+  shared_in_static_memory.release(shared_in_static_memory.acquire(1));
+  dynamic_in_static_memory.release(dynamic_in_static_memory.acquire(1));
+}
+
+TEST(object_pool, neither_moves_nor_copies) {
+  using inside = object_pool<int, 3>;
+  using grown = object_pool<int, ashlar::growing>;
+  EXPECT_FALSE(std::is_move_constructible_v<inside> || std::is_copy_constructible_v<inside>);
+  EXPECT_FALSE(std::is_move_assignable_v<inside> || std::is_copy_assignable_v<inside>);
+  EXPECT_FALSE(std::is_move_constructible_v<object_pool<int>> || std::is_move_constructible_v<grown>);
+  EXPECT_FALSE(std::is_move_assignable_v<object_pool<int>> || std::is_move_assignable_v<grown>);
+}
+
+TEST(object_pool, promises_noexcept_exactly_where_it_holds) {
+  struct throws {
+    explicit throws(int) {}  // NOLINT(performance-noexcept-move-constructor)
+  };
+  object_pool<int, 1> numbers;
+  object_pool<int, 1, construct_on_acquire, null_when_exhausted> null_numbers;
+  object_pool<throws, 1, construct_on_acquire, null_when_exhausted> others;
+  EXPECT_FALSE(noexcept(numbers.acquire(1)));
+  EXPECT_TRUE(noexcept(numbers.try_acquire(1)) && noexcept(numbers.release(nullptr)));
+  EXPECT_TRUE(noexcept(null_numbers.acquire(1)) && noexcept(null_numbers.make(1)));
+  EXPECT_FALSE(noexcept(others.acquire(1)) || noexcept(others.try_acquire(1)));
+}
+
+TEST(object_pool, of_no_capacity_is_full_and_empty) {
+  object_pool<int> pool(0);
+  EXPECT_TRUE(pool.empty());
+  EXPECT_EQ(pool.try_acquire(1), nullptr);
+  EXPECT_EQ(pool.capacity(), 0u);
+  EXPECT_TRUE(pool.full() && pool.invariant());
+}
+
+// Numbers, offsets and the block's size pass 2^32 and 2^33; nothing but the words at the end is touched.
+TEST(object_pool, of_more_than_eight_gigabytes_keeps_its_objects_apart) {
+  struct untouched {
+    char bytes[std::size_t{1} << 20];
+    untouched() noexcept {}  // NOLINT(modernize-use-equals-default): leaves the bytes as they are
+  };
+  if constexpr (sizeof(void*) == 8 && !ashlar_test::has_asan && !ashlar_test::has_tsan) {
+    constexpr std::size_t count = 8200;
+    object_pool<untouched, ashlar::dynamic_capacity, construct_on_acquire, null_when_exhausted> pool(count);
+    std::vector<untouched*> all;
+    while (untouched* const each = pool.acquire()) all.push_back(each);
+    if (all.empty()) GTEST_SKIP() << "the system has no such address space to give";
+    ASSERT_EQ(all.size(), count);
+    EXPECT_TRUE(std::is_sorted(all.begin(), all.end()));
+    EXPECT_EQ(all.back() - all.front(), static_cast<std::ptrdiff_t>(count - 1));
+    for (const std::size_t at : {std::size_t{0}, std::size_t{4095}, std::size_t{4096}, count - 1}) {
+      pool.release(all[at]);
+      EXPECT_EQ(pool.acquire(), all[at]);
+    }
+    EXPECT_TRUE(pool.full() && pool.owns(all.back()) && pool.invariant());
+  }
+}
+
+TEST(object_pool, growing_gives_empty_slabs_back) {
+  ashlar_test::counting_resource<> upstream;
+  object_pool<int, ashlar::growing, construct_on_acquire, ashlar::throw_when_exhausted, ashlar::one_thread,
+              ashlar_test::counting_ref>
+      pool({.step = 100}, ashlar_test::counting_ref(upstream));
+  for (int i = 0; i < 1000; ++i) pool.acquire(i);
+  EXPECT_GE(pool.capacity(), 1000u);
+  pool.clear();
+  EXPECT_GE(pool.capacity(), 1000u);
+  EXPECT_GT(pool.shrink_to_fit(), 0u);
+  EXPECT_EQ(pool.capacity(), 0u);
+  pool.acquire(1);
+  EXPECT_TRUE(pool.invariant());
+}
+
+}  // namespace

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests pools whose objects know nothing of counting: every size and place of the count, and every order of ending.
+#include <ashlar/face/ref_pool.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/face/ref_ptr.hpp>
+
+#include "tests/face/witness.hpp"
+#include "tests/support/build.hpp"
+#include "tests/support/counting_resource.hpp"
+
+namespace {
+
+using ashlar::any_thread;
+using ashlar::count_beside;
+using ashlar::count_by_padding;
+using ashlar::count_in_slab;
+using ashlar::one_thread;
+using ashlar_test::counting_resource;
+using ashlar_test::nothing;
+using ashlar_test::witness;
+using counted = ashlar::resource_ref<counting_resource<>>;
+
+// What 15 million pointers are promised to cost, with their own 8 bytes.
+static_assert(ashlar::ref_pool<double>::bytes_per_object == 12 && ashlar::ref_pool<int>::bytes_per_object == 8);
+static_assert(ashlar::ref_pool<char>::bytes_per_object == 5);
+static_assert(!std::is_move_constructible_v<ashlar::ref_pool<int>>, "pointers lead to it");
+
+template <class Threads, class Placement>
+struct policy {
+  using threads = Threads;
+  using placement = Placement;
+};
+
+template <class Policy>
+class ref_pool : public ::testing::Test {
+protected:
+  template <class T>
+  using pool_of = ashlar::ref_pool<T, typename Policy::threads, typename Policy::placement, counted>;
+
+  void SetUp() override { witness::start(); }
+  counting_resource<> upstream;
+};
+using policies =
+    ::testing::Types<policy<one_thread, count_by_padding>, policy<one_thread, count_in_slab>,
+                     policy<one_thread, count_beside>, policy<any_thread<>, count_by_padding>,
+                     policy<any_thread<>, count_in_slab>, policy<any_thread<ashlar::null_lock>, count_beside>>;
+TYPED_TEST_SUITE(ref_pool, policies);
+
+TYPED_TEST(ref_pool, makes_objects_with_one_reference) {
+  typename TestFixture::template pool_of<std::pair<int, std::string>> pool(this->upstream);
+  EXPECT_TRUE(pool.empty());
+  EXPECT_EQ(this->upstream.allocations(), 0u);
+  const auto object = pool.make(3, "a string that is longer than any small buffer");
+  EXPECT_EQ(object->first, 3);
+  EXPECT_EQ(object.use_count(), 1u);
+  EXPECT_TRUE(pool.owns(object.get()));
+  EXPECT_TRUE(pool.owns(&object->second));
+  EXPECT_FALSE(pool.owns(&pool));
+  EXPECT_EQ(pool.live(), 1u);
+  EXPECT_EQ(pool.spare(), pool.capacity() - 1);
+}
+
+template <std::size_t Bytes, std::size_t Alignment>
+struct alignas(Alignment) sized {
+  unsigned char bytes[Bytes];
+};
+
+template <class Pool>
+void expect_whole_objects(Pool& pool) {
+  using object = typename Pool::value_type;
+  std::vector<typename Pool::pointer> all;
+  for (std::size_t i = 0; i < 300; ++i) {
+    all.push_back(pool.make());
+    for (auto& byte : all.back()->bytes) byte = static_cast<unsigned char>(i);
+    ASSERT_TRUE(ashlar::is_aligned(all.back().get(), alignof(object)));
+  }
+  const auto copies = all;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    ASSERT_EQ(all[i].use_count(), 2u);
+    for (const auto byte : all[i]->bytes) ASSERT_EQ(byte, static_cast<unsigned char>(i));
+  }
+  all.clear();
+  EXPECT_EQ(pool.live(), 300u);
+  EXPECT_TRUE(pool.invariant());
+}
+
+TYPED_TEST(ref_pool, objects_of_every_size_lie_apart_from_their_counts) {
+  const auto check = [this]<class T>(T) {
+    typename TestFixture::template pool_of<T> pool(this->upstream);
+    expect_whole_objects(pool);
+  };
+  check(sized<1, 1>());
+  check(sized<3, 1>());
+  check(sized<8, 8>());
+  check(sized<12, 4>());
+  check(sized<40, 8>());
+  check(sized<64, 64>());
+  check(sized<5000, 8>());
+  check(sized<200'000, 8>());
+}
+
+TYPED_TEST(ref_pool, ends_each_object_once_when_its_last_pointer_goes) {
+  typename TestFixture::template pool_of<witness> pool(this->upstream);
+  std::vector<typename decltype(pool)::pointer> all;
+  for (int i = 0; i < 100; ++i) all.push_back(pool.make(i));
+  auto kept = all[42];
+  all.clear();
+  EXPECT_EQ(witness::live(), 1u);
+  EXPECT_EQ(kept->value, 42);
+  kept.reset();
+  EXPECT_EQ(witness::live(), 0u);
+  EXPECT_EQ(witness::destroyed().size(), 100u);
+}
+
+TYPED_TEST(ref_pool, may_end_before_its_objects) {
+  for (const bool is_shuffled : {false, true}) {
+    witness::start();
+    std::optional<typename TestFixture::template pool_of<witness>> pool(this->upstream);
+    std::vector<typename std::remove_reference_t<decltype(*pool)>::pointer> all;
+    for (int i = 0; i < 20'000; ++i) all.push_back(pool->make(i));
+    for (std::size_t i = 0; i < all.size(); i += 2) all[i].reset();
+    pool.reset();
+    EXPECT_EQ(witness::live(), 10'000u);
+    if (is_shuffled) std::shuffle(all.begin(), all.end(), std::mt19937(1));
+    for (auto& each : all) {
+      EXPECT_TRUE(!each || this->upstream.balance() != nothing);
+      each.reset();
+    }
+    EXPECT_EQ(this->upstream.balance(), nothing);
+    EXPECT_EQ(witness::live(), 0u);
+  }
+}
+
+TYPED_TEST(ref_pool, may_end_first_where_objects_do_nothing_when_they_end) {
+  std::optional<typename TestFixture::template pool_of<double>> pool(this->upstream);
+  std::vector<typename std::remove_reference_t<decltype(*pool)>::pointer> all;
+  for (int i = 0; i < 50'000; ++i) all.push_back(pool->make(i));
+  pool.reset();
+  EXPECT_EQ(*all[49'999], 49'999.0);
+  const auto copies = all;
+  all.clear();
+  EXPECT_NE(this->upstream.balance(), nothing);
+}
+
+#if defined(__cpp_exceptions)
+TYPED_TEST(ref_pool, a_constructor_that_throws_loses_no_slot) {
+  typename TestFixture::template pool_of<witness> pool(this->upstream);
+  pool.reserve(1);
+  for (std::size_t k = 0; k < 50; ++k) {
+    witness::start(k);
+    std::vector<typename decltype(pool)::pointer> all;
+    EXPECT_THROW(
+        {
+          for (std::size_t i = 0; i <= k; ++i) all.push_back(pool.make(1));
+        },
+        ashlar_test::refused_to_be);
+    EXPECT_EQ(pool.live(), k);
+    EXPECT_TRUE(pool.invariant());
+  }
+  witness::start();
+  EXPECT_EQ(pool.growth_steps(), 1u);
+  EXPECT_EQ(pool.live(), 0u);
+}
+#endif
+
+TYPED_TEST(ref_pool, a_constructor_may_make_others) {
+  struct nested {
+    nested(typename TestFixture::template pool_of<nested>& pool, int depth) {
+      if (depth > 0) child = pool.make(pool, depth - 1);
+    }
+    ashlar::ref_ptr<nested, typename TypeParam::threads> child;
+  };
+  typename TestFixture::template pool_of<nested> pool(this->upstream);
+  auto root = pool.make(pool, 100);
+  EXPECT_EQ(pool.live(), 101u);
+  root.reset();
+  EXPECT_EQ(pool.live(), 0u);
+}
+
+TYPED_TEST(ref_pool, a_destructor_may_make_others) {
+  struct phoenix {
+    explicit phoenix(typename TestFixture::template pool_of<phoenix>& from, int lives) : pool(&from), left(lives) {}
+    ~phoenix() {
+      if (left > 0) static_cast<void>(pool->make(*pool, left - 1));  // ends at once, which waits for this to end
+    }
+    typename TestFixture::template pool_of<phoenix>* pool;
+    int left;
+  };
+  typename TestFixture::template pool_of<phoenix> pool(this->upstream);
+  static_cast<void>(pool.make(pool, 10'000));
+  EXPECT_EQ(pool.live(), 0u);
+  EXPECT_TRUE(pool.invariant());
+  EXPECT_EQ(pool.growth_steps(), 1u);
+}
+
+TYPED_TEST(ref_pool, visits_live_objects) {
+  typename TestFixture::template pool_of<int> pool(this->upstream);
+  std::vector<typename decltype(pool)::pointer> all;
+  for (int i = 0; i < 100; ++i) all.push_back(pool.make(i));
+  for (std::size_t i = 0; i < 100; i += 2) all[i].reset();
+  std::vector<int> seen;
+  pool.for_each_live([&](int value) { seen.push_back(value); });
+  ASSERT_EQ(seen.size(), 50u);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(seen[static_cast<std::size_t>(i)], 2 * i + 1);
+}
+
+TYPED_TEST(ref_pool, needs_no_upstream_for_what_was_reserved) {
+  typename TestFixture::template pool_of<std::uint64_t> pool(this->upstream);
+  pool.reserve(100'000);
+  const std::size_t before = this->upstream.allocations();
+  std::vector<typename decltype(pool)::pointer> all;
+  for (std::size_t round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i < 100'000; ++i) all.push_back(pool.make(i));
+    all.clear();
+  }
+  EXPECT_EQ(this->upstream.allocations(), before);
+  EXPECT_GT(pool.shrink_to_fit(), 100'000u * 12);
+  EXPECT_EQ(pool.capacity(), 0u);
+}
+
+TYPED_TEST(ref_pool, try_make_says_null_where_memory_has_run_out) {
+  typename TestFixture::template pool_of<int> pool(this->upstream);
+  this->upstream.fail_from(0);
+  EXPECT_FALSE(pool.try_make(1));
+  this->upstream.fail_never();
+  EXPECT_EQ(*pool.try_make(2), 2);
+}
+
+TYPED_TEST(ref_pool, makes_objects_for_overwriting) {
+  typename TestFixture::template pool_of<int> pool(this->upstream);
+  *pool.make_for_overwrite() = 5;
+  EXPECT_EQ(pool.live(), 0u);
+}
+
+}  // namespace

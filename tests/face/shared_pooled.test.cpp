@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of shared pointers whose object and counts are one cell of a pool.
+#include <ashlar/face/shared_pooled.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/adaptor/synchronized.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/face/immortal.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
+
+#include "tests/death/last_words.hpp"
+#include "tests/face/witness.hpp"
+#include "tests/support/build.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/fail_each_allocation.hpp"
+#include "tests/support/stress.hpp"
+
+namespace {
+
+using ashlar::allocate_shared_pooled;
+using ashlar::block_pool;
+using ashlar::null_lock;
+using ashlar::resource_ref;
+using ashlar::shared_block_pool;
+using ashlar::shared_cell_options;
+using ashlar::thread_cached;
+using ashlar::with_shared_pool;
+using ashlar_test::counting_resource;
+using ashlar_test::stress_rounds;
+using ashlar_test::witness;
+
+TEST(shared_pooled, an_object_and_its_counts_are_one_cell) {
+  witness::start();
+  block_pool<> pool(shared_cell_options<witness>());
+  std::shared_ptr<witness> a = allocate_shared_pooled<witness>(pool, 7);
+  const std::shared_ptr<witness> b = a;
+  EXPECT_EQ(b->value, 7);
+  EXPECT_EQ(b.use_count(), 2);
+  EXPECT_EQ(pool.live(), 1u);
+  a.reset();
+  EXPECT_EQ(witness::live(), 1u);
+}
+
+TEST(shared_pooled, a_weak_pointer_keeps_the_cell_and_not_the_object) {
+  witness::start();
+  block_pool<> pool(shared_cell_options<witness>());
+  std::shared_ptr<witness> strong = allocate_shared_pooled<witness>(pool, 7);
+  std::weak_ptr<witness> weak = strong;
+  EXPECT_EQ(weak.lock()->value, 7);
+  strong.reset();
+  EXPECT_EQ(witness::live(), 0u);
+  EXPECT_TRUE(weak.expired());
+  EXPECT_EQ(pool.live(), 1u);
+  weak.reset();
+  EXPECT_EQ(pool.live(), 0u);
+}
+
+struct base {
+  virtual ~base() = default;
+};
+struct knows_itself : base, std::enable_shared_from_this<knows_itself> {
+  explicit knows_itself(std::string text) : said(std::move(text)) {}
+  std::string said;
+};
+
+TEST(shared_pooled, bases_members_and_the_object_itself_share_the_cell) {
+  block_pool<> pool(shared_cell_options<knows_itself>());
+  std::shared_ptr<const knows_itself> p = allocate_shared_pooled<const knows_itself>(pool, "a");
+  const std::shared_ptr<const base> as_base = p;
+  const std::shared_ptr<const std::string> member(p, &p->said);
+  const auto self = p->shared_from_this();
+  EXPECT_EQ(p.use_count(), 4);
+  p.reset();
+  EXPECT_EQ(*member, "a");
+  EXPECT_EQ(pool.live(), 1u);
+}
+
+TEST(shared_pooled, is_over_any_resource) {
+  block_pool<> pool(shared_cell_options<int>());
+  ashlar::synchronized<block_pool<>, std::mutex> locked(shared_cell_options<int>());
+  counting_resource<> upstream;
+  const std::vector<std::shared_ptr<int>> all = {
+      allocate_shared_pooled<int>(pool, 1), allocate_shared_pooled<int>(resource_ref(pool), 2),
+      allocate_shared_pooled<int>(locked, 3), allocate_shared_pooled<int>(upstream, 4),
+      allocate_shared_pooled<int>(ashlar::new_delete_resource(), 5)};
+  EXPECT_EQ(pool.live(), 2u);
+  EXPECT_EQ(upstream.balance().blocks, 1u);
+}
+
+// Objects and counts of the process's pools.
+struct of_process {
+  explicit of_process(int n) : number(n) {}
+  std::array<char, 1001> rest = {};
+  int number;
+};
+
+template <class T, class Lock>
+std::size_t live_of() {
+  std::size_t live = 0;
+  with_shared_pool<T, Lock>([&](auto& pool) { live = pool.live(); });
+  return live;
+}
+
+template <class Lock>
+class shared_pooled_with : public ::testing::Test {};
+
+using locks = ::testing::Types<null_lock, ashlar::spin_lock, std::mutex, thread_cached>;
+TYPED_TEST_SUITE(shared_pooled_with, locks);
+
+TYPED_TEST(shared_pooled_with, needs_no_pool_object) {
+  std::weak_ptr<of_process> weak;
+  {
+    const auto a = allocate_shared_pooled<of_process, TypeParam>(3);
+    const auto b = allocate_shared_pooled<const of_process, TypeParam>(4);
+    EXPECT_EQ(a->number * 10 + b->number, 34);
+    EXPECT_EQ((live_of<of_process, TypeParam>()), 2u);
+    weak = a;
+  }
+  EXPECT_EQ((live_of<of_process, TypeParam>()), 1u);
+  weak.reset();
+  EXPECT_EQ((live_of<of_process, TypeParam>()), 0u);
+}
+
+TYPED_TEST(shared_pooled_with, reserves_before_the_first_object) {
+  struct rare {
+    std::array<char, 1234> bytes = {};
+  };
+  std::size_t capacity = 0;
+  with_shared_pool<rare, TypeParam>([](auto& pool) { pool.reserve(1000); });
+  with_shared_pool<rare, TypeParam>([&](auto& pool) { capacity = pool.capacity(); });
+  EXPECT_GE(capacity, 1000u);
+  std::vector<std::shared_ptr<rare>> all(900);
+  for (auto& each : all) each = allocate_shared_pooled<rare, TypeParam>();
+  with_shared_pool<rare, TypeParam>([&](auto& pool) { EXPECT_EQ(pool.capacity(), capacity); });
+}
+
+TYPED_TEST(shared_pooled_with, empty_objects_are_counted_in_a_pool_too) {
+  struct nothing_in_it {};
+  const std::size_t before = live_of<nothing_in_it, TypeParam>();
+  const auto p = allocate_shared_pooled<nothing_in_it, TypeParam>();
+  EXPECT_EQ((live_of<nothing_in_it, TypeParam>()), before + 1);
+}
+
+template <class T>
+void visit_the_pool_of() {
+  const std::size_t before = live_of<T, thread_cached>();
+  const auto p = allocate_shared_pooled<T>();
+  EXPECT_EQ((live_of<T, thread_cached>()), before + 1);
+}
+
+TEST(shared_pooled, the_pool_of_any_type_can_be_visited) {
+  struct empty_and_final final {};
+  struct alignas(64) empty_and_aligned {};
+  struct alignas(64) aligned {
+    char c = 0;
+  };
+  visit_the_pool_of<char>();
+  visit_the_pool_of<double>();
+  visit_the_pool_of<long long>();
+  visit_the_pool_of<long double>();
+  visit_the_pool_of<int base::*>();
+  visit_the_pool_of<empty_and_final>();
+  visit_the_pool_of<empty_and_aligned>();
+  visit_the_pool_of<aligned>();
+  visit_the_pool_of<std::string>();
+}
+
+// A first argument that is a resource is the pool, unless a lock is named.
+struct takes_a_pool {
+  explicit takes_a_pool(block_pool<>& given) : pool(&given) {}
+  block_pool<>* pool;
+};
+
+TEST(shared_pooled, a_constructor_may_take_a_resource) {
+  block_pool<> given({.cell_bytes = 8});
+  block_pool<> pool(shared_cell_options<takes_a_pool>());
+  EXPECT_EQ(allocate_shared_pooled<takes_a_pool>(pool, given)->pool, &given);
+  EXPECT_EQ((allocate_shared_pooled<takes_a_pool, thread_cached>(given)->pool), &given);
+}
+
+TEST(shared_pooled, a_bounded_pool_serves_again_after_a_release) {
+  ashlar::block_pool_options options = shared_cell_options<int>();
+  options.max_cells = 3;
+  block_pool<> pool(options);
+  std::vector<std::shared_ptr<int>> all;
+  for (int i = 0; i < 3; ++i) all.push_back(allocate_shared_pooled<int>(pool, i));
+#if defined(__cpp_exceptions)
+  for (int again = 0; again < 1000; ++again)
+    ASSERT_THROW(static_cast<void>(allocate_shared_pooled<int>(pool, 9)), std::bad_alloc);
+#endif
+  all.pop_back();
+  EXPECT_EQ(*allocate_shared_pooled<int>(pool, 5), 5);
+  EXPECT_EQ(pool.live(), 2u);
+}
+
+TEST(shared_pooled, survives_each_failure_of_its_upstream) {
+  using pool_type = block_pool<resource_ref<counting_resource<>>>;
+  ashlar_test::fail_each_allocation(
+      [](counting_resource<>& upstream) {
+        ashlar::block_pool_options options = shared_cell_options<std::string>();
+        options.slab_bytes = 1024;
+        return pool_type(options, resource_ref(upstream));
+      },
+      [](pool_type& pool) {
+        std::vector<std::shared_ptr<std::string>> held;
+        for (int i = 0; i < 100; ++i)
+          held.push_back(allocate_shared_pooled<std::string>(pool, "a string that is too long to lie in itself"));
+      });
+}
+
+#if defined(__cpp_exceptions)
+TEST(shared_pooled, a_constructor_that_throws_costs_no_cell) {
+  block_pool<> pool(shared_cell_options<witness>());
+  for (int again = 0; again < 40; ++again) {
+    witness::start(0);
+    EXPECT_THROW(static_cast<void>(allocate_shared_pooled<witness>(pool, 1)), ashlar_test::refused_to_be);
+    EXPECT_THROW(static_cast<void>(allocate_shared_pooled<witness>(1)), ashlar_test::refused_to_be);
+    EXPECT_EQ(pool.live(), 0u);
+    EXPECT_EQ((live_of<witness, thread_cached>()), 0u);
+  }
+  witness::start();
+  EXPECT_EQ(allocate_shared_pooled<witness>(pool, 1)->value, 1);
+}
+#endif
+
+// Each holds the next, which is made in its constructor and destroyed in its destructor.
+struct nested {
+  nested(block_pool<>& pool, int deeper) {
+    if (deeper != 0) inner = allocate_shared_pooled<nested>(pool, pool, deeper - 1);
+  }
+  std::shared_ptr<nested> inner;
+};
+
+TEST(shared_pooled, constructors_and_destructors_may_use_the_same_pool) {
+  block_pool<> pool(shared_cell_options<nested>());
+  auto outermost = allocate_shared_pooled<nested>(pool, pool, 100);
+  EXPECT_EQ(pool.live(), 101u);
+  outermost.reset();
+  EXPECT_EQ(pool.live(), 0u);
+}
+
+// The last owner is in any thread, of an object that another made; a weak pointer looks on.
+template <class Make>
+void share_among_threads(Make make) {
+  using pointer = std::shared_ptr<of_process>;
+  constexpr std::size_t threads = 4;
+  std::array<std::mutex, threads> guards;
+  std::array<pointer, threads> places;
+  std::atomic<std::size_t> seen = 0;
+  const auto work = [&](std::size_t who) {
+    for (std::size_t round = 0; round < stress_rounds(5000); ++round) {
+      pointer mine = make(static_cast<int>(who));
+      const std::weak_ptr<of_process> weak = mine;
+      const std::size_t to = (who + round) % threads;
+      {
+        const std::lock_guard hold(guards[to]);
+        places[to].swap(mine);
+      }
+      if (mine != nullptr && mine->number < static_cast<int>(threads)) seen.fetch_add(1);
+      if (const pointer still = weak.lock(); still != nullptr && still->number != static_cast<int>(who)) seen = 0;
+    }
+  };
+  std::vector<std::thread> all;
+  for (std::size_t who = 0; who < threads; ++who) all.emplace_back(work, who);
+  for (std::thread& each : all) each.join();
+  EXPECT_GT(seen.load(), 0u);
+}
+
+TEST(shared_pooled, the_last_owner_may_be_in_any_thread) {
+  shared_block_pool<> pool(shared_cell_options<of_process>());
+  share_among_threads([&](int n) { return allocate_shared_pooled<of_process>(pool, n); });
+  EXPECT_EQ(pool.live(), 0u);
+  share_among_threads([](int n) { return allocate_shared_pooled<of_process>(n); });
+  EXPECT_EQ((live_of<of_process, thread_cached>()), 0u);
+}
+
+TEST(shared_pooled, a_pool_whose_cells_are_too_small_is_reported) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  block_pool<> pool({.cell_bytes = 16});
+  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(allocate_shared_pooled<std::string>(pool)),
+                           "ashlar: precondition: made a shared object in a pool whose cells cannot hold it and its "
+                           "counts");
+}
+
+TEST(shared_pooled, what_lives_when_its_pool_ends_is_reported) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  static std::size_t leaked = 0;
+  static ashlar::immortal<std::shared_ptr<int>> outlives_its_pool;
+  static_cast<void>(ashlar::set_leak_handler([](const ashlar::leaked_blocks& leak) noexcept { leaked = leak.count; }));
+  {
+    block_pool<> pool(shared_cell_options<int>());
+    outlives_its_pool.value = allocate_shared_pooled<int>(pool, 5);
+  }
+  static_cast<void>(ashlar::set_leak_handler(nullptr));
+  EXPECT_EQ(leaked, 1u);
+}
+
+}  // namespace

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Slots in slabs with objects that do nothing, for the tests of what lies below the pools of objects.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/resource.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/part/slot_core.hpp>
+#include <ashlar/part/slot_layout.hpp>
+#include <ashlar/part/slot_slab.hpp>
+#include <ashlar/part/slot_word.hpp>
+#include <ashlar/resource/slot_slabs.hpp>
+
+#include "tests/support/counting_resource.hpp"
+
+namespace ashlar_test {
+
+template <class Threads>
+struct plain_ends {
+  static constexpr bool is_plain = true;
+  static inline std::size_t slabs = 0;  // that ended
+  static void object(ashlar::slot_slab<Threads>& slab, std::uint32_t index) noexcept {
+    ashlar::slot_core<Threads>::give(slab, index, ashlar::slot_word::raw_mark, slab.word_at(index));
+  }
+  static void slab(ashlar::slot_slab<Threads>&) noexcept { ++slabs; }
+};
+
+using counted_upstream = ashlar::resource_ref<counting_resource<>>;
+
+/// Slots of `Bytes` bytes, aligned to 8, with their words in the slab.
+template <class Threads, std::size_t Bytes = 1024>
+using test_slots =
+    ashlar::slot_slabs<ashlar::slot_layout<Threads, Bytes, 8, false>, Threads, counted_upstream, plain_ends<Threads>>;
+
+/// Effects: gives a slot back that `take` of some slots returned.
+template <class Place>
+void give_back(const Place& at, std::uint32_t marks = ashlar::slot_word::raw_mark) {
+  using core = std::remove_pointer_t<decltype(at.in->home)>;
+  core::give(*at.in, at.index, marks, at.in->word_at(at.index));
+}
+
+}  // namespace ashlar_test

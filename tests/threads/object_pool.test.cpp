@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Pools of any thread: objects made in one thread and released in another, at a bound and without.
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/face/exhausted.hpp>
+#include <ashlar/face/lifetime.hpp>
+#include <ashlar/face/object_pool.hpp>
+
+#include "tests/support/stress.hpp"
+
+namespace {
+
+using ashlar::any_thread;
+using ashlar::construct_on_acquire;
+using ashlar::keep_constructed;
+using ashlar::null_when_exhausted;
+using ashlar::object_pool;
+
+// Plain members: whoever sees another's leftovers races.
+struct message {
+  explicit message(std::uint64_t n) : number(n), complement(~n) {}
+  ~message() { number = complement = 0; }
+  message(const message&) = delete;
+  message& operator=(const message&) = delete;
+  void set(std::uint64_t n) noexcept { number = n, complement = ~n; }
+  void reset() noexcept { set(0); }
+  [[nodiscard]] bool is_whole() const { return number == ~complement; }
+  std::uint64_t number;
+  std::uint64_t complement;
+};
+
+template <class Lifetime, class Threads>
+struct bounded : object_pool<message, 64, Lifetime, null_when_exhausted, Threads> {};
+template <class Lifetime, class Threads>
+struct one_block : object_pool<message, ashlar::dynamic_capacity, Lifetime, null_when_exhausted, Threads> {
+  one_block() : one_block::object_pool(64) {}
+};
+template <class Lifetime, class Threads>
+struct unbounded : object_pool<message, ashlar::growing, Lifetime, null_when_exhausted, Threads> {};
+
+template <class Pool>
+class shared_pools : public ::testing::Test {};
+using kept = keep_constructed<ashlar::reset_with<&message::reset>>;
+using kinds = ::testing::Types<bounded<construct_on_acquire, any_thread<>>, bounded<kept, any_thread<>>,
+                               one_block<construct_on_acquire, any_thread<std::mutex>>, one_block<kept, any_thread<>>,
+                               unbounded<construct_on_acquire, any_thread<>>, unbounded<kept, any_thread<>>>;
+TYPED_TEST_SUITE(shared_pools, kinds);
+
+// Every thread acquires, and releases what it finds in a table that all put into.
+TYPED_TEST(shared_pools, objects_wander_between_threads) {
+  TypeParam pool;
+  std::array<std::atomic<message*>, 32> table = {};
+  std::atomic<std::uint64_t> made = 0, released = 0;
+  const auto work = [&](std::uint64_t who) {
+    for (std::uint64_t i = 0; i < ashlar_test::stress_rounds(50'000); ++i) {
+      message* each = pool.try_acquire(i);
+      if (each != nullptr) {
+        ++made;
+        ASSERT_TRUE(each->is_whole());
+        each->set(i + who);
+      }
+      // Pairs with itself: what comes was written by another thread.
+      each = table[(i * 7 + who * 5) % table.size()].exchange(each, std::memory_order_acq_rel);
+      if (each == nullptr) continue;
+      ASSERT_TRUE(each->is_whole());
+      pool.release(each);
+      ++released;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::uint64_t who = 0; who < 4; ++who) threads.emplace_back(work, who);
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(pool.live(), made - released);
+  for (auto& slot : table)
+    if (message* const left = slot.exchange(nullptr)) pool.release(left);
+  EXPECT_TRUE(pool.empty());
+  EXPECT_TRUE(pool.invariant());
+}
+
+// All are out, then come home from another thread: the pool must look there before it says that it has none.
+TYPED_TEST(shared_pools, what_others_released_is_found_before_failing) {
+  TypeParam pool;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<message*> all;
+    for (std::uint64_t i = 0; i < 64; ++i) {
+      all.push_back(pool.try_acquire(i));
+      ASSERT_NE(all.back(), nullptr);
+    }
+    std::thread([&] {
+      for (message* const each : all) pool.release(each);
+    }).join();
+    EXPECT_TRUE(pool.empty());
+  }
+}
+
+// One thread acquires without a lock, others release.
+TEST(shared_pool, with_a_null_lock_has_one_acquirer) {
+  object_pool<message, 16, construct_on_acquire, null_when_exhausted, any_thread<ashlar::null_lock>> pool;
+  std::atomic<message*> hand = nullptr;
+  const auto rounds = ashlar_test::stress_rounds(20'000);
+  std::atomic<bool> is_over = false;
+  const auto releaser = [&] {
+    while (!is_over.load(std::memory_order_relaxed))
+      if (message* const each = hand.exchange(nullptr, std::memory_order_acquire)) {  // pairs with the exchange below
+        ASSERT_TRUE(each->is_whole());
+        pool.release(each);
+      }
+  };
+  std::thread one(releaser), other(releaser);
+  for (std::uint64_t i = 0; i < rounds; ++i)
+    if (message* const each = pool.acquire(i))
+      if (message* const back = hand.exchange(each, std::memory_order_acq_rel)) pool.release(back);
+  is_over = true;
+  one.join();
+  other.join();
+  if (message* const left = hand.exchange(nullptr)) pool.release(left);
+  EXPECT_TRUE(pool.empty());
+}
+
+// Handles are released wherever they end.
+TEST(shared_pool, handles_travel) {
+  object_pool<message, ashlar::growing, construct_on_acquire, ashlar::throw_when_exhausted, any_thread<>> pool;
+  std::vector<std::thread> threads;
+  for (int who = 0; who < 4; ++who) {
+    std::vector<decltype(pool)::handle> batch;
+    for (std::uint64_t i = 0; i < 1000; ++i) batch.push_back(pool.make(i));
+    threads.emplace_back([batch = std::move(batch)]() mutable { batch.clear(); });
+  }
+  for (std::thread& each : threads) each.join();
+  EXPECT_TRUE(pool.empty());
+}
+
+}  // namespace
