@@ -42,8 +42,14 @@ targets_of() {
   esac
 }
 
+# libc++ for the tests that want it: unpacked beside the builds, since Debian's package removes libunwind-dev.
+unpack_libcxx() {
+  [[ $1 != dev && $1 != noexcept ]] || bash tests/libcxx/unpack.sh build/libcxx
+}
+
 test_configuration() {
   local targets
+  unpack_libcxx "$1"
   read -ra targets <<<"$(targets_of "$1")"
   say "$1: building"
   step "$1: configure" configure "$1" || return 0
