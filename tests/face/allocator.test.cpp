@@ -2,6 +2,7 @@
 // Tests of the allocator over a resource: its traits, and every container between equal and unequal resources.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <list>
@@ -266,6 +267,40 @@ TEST(allocator, holds_incomplete_elements) {
   node::children nodes{counted<node>(upstream)};
   nodes.resize(10);
   EXPECT_EQ(nodes.size(), 10u);
+}
+
+struct four_words {
+  std::uint64_t words[4];
+};
+
+TEST(allocator, arrays_of_a_pools_own_cells_are_runs) {
+  static_assert(ashlar::run_resource<pool_type> && !ashlar::run_resource<counting_resource<>>);
+  counting_resource<> upstream;
+  pool_type pool({.cell_bytes = sizeof(four_words), .slab_bytes = 64 * 1024}, upstream);
+  pool.reserve(4000);  // two slabs: words come from one, runs from the other
+  const std::size_t before = upstream.allocations();
+  {
+    std::vector<four_words, in_pool<four_words>> values(pool);
+    for (std::uint64_t i = 0; i < 64; ++i) values.push_back({{i, i, i, i}});
+    EXPECT_GE(pool.live(), values.capacity());
+    for (std::uint64_t i = 0; i < 64; ++i) ASSERT_EQ(values[i].words[3], i);
+    EXPECT_EQ(upstream.allocations(), before + (ashlar_test::is_checked ? 1 : 0));  // where runs start, if checked
+    values.resize(1000);                                                            // longer than any run
+    EXPECT_EQ(pool.live(), 0u);
+  }
+  const auto some = in_pool<four_words>(pool).allocate_at_least(5);
+  EXPECT_GE(some.count, 5u);
+  in_pool<four_words>(pool).deallocate(some.ptr, some.count);
+  EXPECT_EQ(pool.live(), 0u);
+  EXPECT_TRUE(pool.invariant());
+}
+
+TEST(allocator, arrays_of_anything_else_are_blocks) {
+  counting_resource<> upstream;
+  pool_type pool({.cell_bytes = 16}, upstream);
+  std::vector<four_words, in_pool<four_words>> values(10, four_words{}, pool);
+  EXPECT_EQ(pool.live(), 0u);
+  EXPECT_EQ(upstream.balance().bytes, 10 * sizeof(four_words));
 }
 
 }  // namespace

@@ -69,6 +69,16 @@ concept at_least_resource = resource<R> && requires(R& r, std::size_t n) {
   { r.allocate_at_least(n, n) } -> std::same_as<block>;
 };
 
+/// Also hands out runs of neighbouring cells; a run is given back with the number that it was asked for by.
+template <class R>
+concept run_resource = resource<R> && requires(R& r, const R& c, void* p, std::size_t n) {
+  { r.allocate_run(n) } -> std::same_as<void*>;
+  { r.deallocate_run(p, n) } noexcept;
+  { r.allocate_at_least(n).count } -> std::convertible_to<std::size_t>;
+  { c.cell_bytes() } noexcept -> std::same_as<std::size_t>;
+  { c.cell_alignment() } noexcept -> std::same_as<std::size_t>;
+};
+
 /// Whether a resource says that any thread may use it at any time: a member `is_thread_safe` that is true. Specialise
 /// it for a resource of somebody else's.
 template <class R>

@@ -26,6 +26,9 @@ namespace ashlar::inline ASHLAR_ABI {
 /// | propagate_on_container_copy_assignment | false | a container stays where it was put |
 /// | select_on_container_copy_construction | the same resource | a copy lives beside its original |
 ///
+/// Over a pool whose cells are as large as a `T`, arrays are runs of cells (`run_resource`): what a small vector or a
+/// block of a deque needs comes from the slabs too, up to the longest run, and more from the pool's upstream.
+///
 /// Lifetime: the resource outlives every container. Thread safety: the resource's.
 template <class T, resource R>
 class allocator {
@@ -50,6 +53,8 @@ public:
   /// resource.
   [[nodiscard]] ASHLAR_INLINE T* allocate(std::size_t n) {
     if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
+    if constexpr (run_resource<R>)
+      if (is_run(n)) return static_cast<T*>(resource_->allocate_run(n));
     return static_cast<T*>(resource_->allocate(n * sizeof(T), alignof(T)));
   }
 
@@ -57,12 +62,21 @@ public:
   /// takes any number from `n` to that.
   [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) {
     if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
+    if constexpr (run_resource<R>)
+      if (is_run(n)) {
+        const auto run = resource_->allocate_at_least(n);
+        return {static_cast<T*>(run.cells), run.count};
+      }
     const block got = allocate_at_least_from(*resource_, n * sizeof(T), alignof(T));
     return {static_cast<T*>(got.data), got.size / sizeof(T)};
   }
 
   /// Expects: `p` came from `allocate(n)` of an equal allocator, or `n` is a number that `allocate_at_least` gave.
-  ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept { resource_->deallocate(p, n * sizeof(T), alignof(T)); }
+  ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept {
+    if constexpr (run_resource<R>)
+      if (is_run(n)) return resource_->deallocate_run(p, n);
+    resource_->deallocate(p, n * sizeof(T), alignof(T));
+  }
 
   [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
   [[nodiscard]] allocator select_on_container_copy_construction() const noexcept { return *this; }
@@ -74,6 +88,12 @@ public:
   }
 
 private:
+  [[nodiscard]] ASHLAR_INLINE bool is_run(std::size_t n) const noexcept
+    requires run_resource<R>
+  {
+    return n > 1 && resource_->cell_bytes() == sizeof(T) && resource_->cell_alignment() >= alignof(T);
+  }
+
   R* resource_;
 };
 

@@ -201,6 +201,7 @@ public:
   [[nodiscard]] bool owns(const void* p) const noexcept { return slabs_held().find(geometry(), p) != nullptr; }
 
   [[nodiscard]] std::size_t cell_bytes() const noexcept { return geometry().cell_bytes(); }
+  [[nodiscard]] std::size_t cell_alignment() const noexcept { return geometry().cell_alignment(); }
   [[nodiscard]] std::size_t slab_bytes() const noexcept { return geometry().slab_bytes(); }
   /// Returns: the number of cells in the slabs held, at most `max_cells`.
   [[nodiscard]] std::size_t capacity() const noexcept { return std::min(slabs_held().capacity(), max_cells_); }

@@ -88,6 +88,7 @@ public:
              {.max_cells = options.max_cells, .spare_slabs = options.spare_slabs}, std::move(upstream)) {}
 };
 
-static_assert(try_resource<block_pool<>> && owning_resource<block_pool<>> && releasable_resource<block_pool<>>);
+static_assert(try_resource<block_pool<>> && owning_resource<block_pool<>> && releasable_resource<block_pool<>> &&
+              run_resource<block_pool<>>);
 
 }  // namespace ashlar::inline ASHLAR_ABI
