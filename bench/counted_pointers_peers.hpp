@@ -9,8 +9,10 @@
 #include <memory_resource>
 #include <new>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
+#include <ashlar/face/count_placement.hpp>
 #include <ashlar/face/counted_pool.hpp>
 #include <ashlar/face/ref_pool.hpp>
 #include <ashlar/face/shared_pooled.hpp>
@@ -192,18 +194,23 @@ private:
   ashlar::counted_pool<> counts_;
 };
 
-template <class T, class Threads>
+template <class T, class Threads, class Placement = ashlar::count_by_padding>
 class ashlar_ref_pointers {
 public:
-  using pointer = ashlar::ref_ptr<T, Threads>;
+  using pointer = ashlar::ref_ptr<T, Threads, Placement>;
   pointer make(T value) { return pool_.make(value); }
 
 private:
-  ashlar::ref_pool<T, Threads> pool_;
+  ashlar::ref_pool<T, Threads, Placement> pool_;
 };
 
 template <class T>
 using ashlar_one_thread = ashlar_ref_pointers<T, ashlar::one_thread>;
+/// The count where the default does not put it: beside a double, away from an int.
+template <class T>
+using ashlar_elsewhere =
+    ashlar_ref_pointers<T, ashlar::one_thread,
+                        std::conditional_t<(alignof(T) > 4), ashlar::count_beside, ashlar::count_in_slab>>;
 template <class T>
 using ashlar_any_thread = ashlar_ref_pointers<T, ashlar::any_thread<>>;
 
