@@ -40,10 +40,9 @@ struct block_pool_options {
 
 /// The largest slab there may be. A slab counts its cells, of a byte at least, in 32 bits.
 inline constexpr std::size_t largest_slab = std::size_t{1} << 31;
-static_assert(largest_slab <= std::numeric_limits<decltype(slab::capacity)>::max() &&
-                  largest_slab <= std::numeric_limits<decltype(slab::free)>::max() &&
-                  largest_slab <= std::numeric_limits<decltype(slab::turn)>::max(),
-              "a slab's counts may not wrap");
+static_assert(largest_slab <= std::numeric_limits<decltype(slab::capacity)>::max(), "counts may not wrap");
+static_assert(largest_slab <= std::numeric_limits<decltype(slab::free)>::max(), "counts may not wrap");
+static_assert(largest_slab <= std::numeric_limits<decltype(slab::turn)>::max(), "counts may not wrap");
 
 /// Returns: the layout that the options ask for, with defaults filled in.
 /// Expects: as each option says. These are checked at every level, since a wrong layout corrupts memory.
