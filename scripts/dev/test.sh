@@ -3,18 +3,18 @@
 # Lints, then builds and runs the tests in every configuration. Ends with one line that counts all of them.
 source scripts/dev/common.sh
 
-all=(lint dev gcc asan tsan noexcept m32)
+all=(lint outside gcc asan tsan noexcept m32)
 wanted=("${@:-${all[@]}}")
 results=build/results
 
 packages_for() {
   case $1 in
     lint) echo "${lint_packages[@]}" "${command_packages[@]}" ;;
-    dev) echo googletest python3 sqlite3 "${command_packages[@]}" "${rival_packages[@]}" "${bench_packages[@]}" ;;
+    outside | dev) echo googletest python3 sqlite3 "${command_packages[@]}" "${rival_packages[@]}" "${bench_packages[@]}" ;;
     asan | tsan) echo googletest python3 libclang-rt-19-dev ;;
     gcc | noexcept) echo googletest python3 ;;
     m32) echo googletest python3 g++-multilib ;;
-    *) fail "test: no configuration '$1'; there are: ${all[*]}" ;;
+    *) fail "test: no configuration '$1'; there are: ${all[*]} dev" ;;
   esac
 }
 
@@ -44,7 +44,7 @@ targets_of() {
 
 # libc++ for the tests that want it: unpacked beside the builds, since Debian's package removes libunwind-dev.
 unpack_libcxx() {
-  [[ $1 != dev && $1 != noexcept ]] || bash tests/libcxx/unpack.sh build/libcxx
+  [[ $1 != outside && $1 != dev && $1 != noexcept ]] || bash tests/libcxx/unpack.sh build/libcxx
 }
 
 test_configuration() {
