@@ -166,9 +166,9 @@ TYPED_TEST(slot_slabs, a_slab_that_has_room_left_serves_after_frees_too) {
 }
 
 TYPED_TEST(slot_slabs, empty_slabs_go_back) {
-  using slots_type = test_slots<TypeParam, 130 * 1024>;  // one to a slab
-  slots_type slots({}, this->upstream);
-  std::vector<typename slots_type::place> taken(70);  // more slabs than the directory has entries in itself
+  using single_slots = test_slots<TypeParam, 130 * 1024>;  // one to a slab
+  single_slots slots({}, this->upstream);
+  std::vector<typename single_slots::place> taken(70);  // more slabs than the directory has entries in itself
   for (auto& each : taken) each = slots.take();
   for (std::size_t i = 0; i < taken.size(); ++i)
     if (i != 5) give_back(taken[i]);
