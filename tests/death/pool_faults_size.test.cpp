@@ -64,7 +64,8 @@ TEST_F(pool_faults_size, an_object_freed_as_another_class) {
   ashlar::allocator<derived_type, block_pool<>> derived(pool);
   base_type* const p = bases.allocate(1);
   ASHLAR_EXPECT_LAST_WORDS(derived.deallocate(static_cast<derived_type*>(static_cast<void*>(p)), 1), larger + "80");
-  const std::string other_length = "ashlar: size_mismatch: freed a run with another length than it was allocated with, ";
+  const std::string other_length =
+      "ashlar: size_mismatch: freed a run with another length than it was allocated with, ";
   ASHLAR_EXPECT_LAST_WORDS(bases.deallocate(p, 2),
                            other_length + "pointer 0x*, resource 0x*, size 32, expected 1, got 2");
   bases.deallocate(p, 1);
