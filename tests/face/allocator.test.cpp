@@ -283,7 +283,7 @@ TEST(allocator, arrays_of_a_pools_own_cells_are_runs) {
     std::vector<four_words, in_pool<four_words>> values(pool);
     for (std::uint64_t i = 0; i < 64; ++i) values.push_back({{i, i, i, i}});
     EXPECT_GE(pool.live(), values.capacity());
-    for (std::uint64_t i = 0; i < 64; ++i) ASSERT_EQ(values[i].words[3], i);
+    for (std::size_t i = 0; i < 64; ++i) ASSERT_EQ(values[i].words[3], i);
     EXPECT_EQ(upstream.allocations(), before + (ashlar_test::is_checked ? 1 : 0));  // where runs start, if checked
     values.resize(1000);                                                            // longer than any run
     EXPECT_EQ(pool.live(), 0u);

@@ -3,6 +3,7 @@
 #include <ashlar/part/slot_stack.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <set>
@@ -182,7 +183,7 @@ private:
     const bool raw = !marked_ || random_() % 2 == 0;
     slots_.give(taken_[index], raw ? word::raw_mark : 0);
     free_.push_back({taken_[index], raw});
-    taken_.erase(taken_.begin() + index);
+    taken_.erase(taken_.begin() + static_cast<std::ptrdiff_t>(index));
   }
 
   void compare_taken() {
