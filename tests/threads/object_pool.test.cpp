@@ -71,7 +71,8 @@ TYPED_TEST(shared_pools, objects_wander_between_threads) {
         each->set(i + who);
       }
       // Pairs with itself: what comes was written by another thread.
-      each = table[(i * 7 + who * 5) % table.size()].exchange(each, std::memory_order_acq_rel);
+      each =
+          table[static_cast<std::size_t>((i * 7 + who * 5) % table.size())].exchange(each, std::memory_order_acq_rel);
       if (each == nullptr) continue;
       ASSERT_TRUE(each->is_whole());
       pool.release(each);
