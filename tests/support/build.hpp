@@ -30,6 +30,13 @@ inline constexpr bool has_tsan = false;
 inline constexpr bool has_tsan = false;
 #endif
 
+/// Whether this build takes many times as long as an optimised one.
+#if defined(__OPTIMIZE__)
+inline constexpr bool is_slow = has_asan || has_tsan;
+#else
+inline constexpr bool is_slow = true;
+#endif
+
 /// Whether a request that no machine can serve ends the process, as sanitizers do instead of answering null.
 /// On 32 bits half of the address space may even be granted.
 inline constexpr bool huge_requests_abort = has_asan || has_tsan || sizeof(void*) == 4;
