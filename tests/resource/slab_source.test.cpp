@@ -3,7 +3,7 @@
 #include <ashlar/resource/slab_source.hpp>
 
 #include <cstddef>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,6 +15,7 @@
 #include <ashlar/resource/deferring_upstream.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/spare_policy.hpp>
 
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/divisible_resource.hpp"
@@ -27,7 +28,7 @@ using ashlar_test::counting_resource;
 using ashlar_test::divisible_resource;
 using source = ashlar::slab_source<resource_ref<divisible_resource>>;
 
-constexpr std::size_t slab = 4096;
+constexpr std::size_t slab = 64 * 1024;
 
 static_assert(ashlar::divisible_resource<ashlar::page_resource>);
 static_assert(ashlar::divisible_resource<ashlar::deferring_upstream<ashlar::page_resource>>);
@@ -116,6 +117,21 @@ TEST(slab_source, lets_a_pool_grow_and_shrink_in_regions) {
     pool.release();
   }
   EXPECT_EQ(upstream.bytes_out(), 0u);
+}
+
+// Less than a page would take its neighbours along when it goes back.
+TEST(slab_source, slabs_smaller_than_a_page_come_one_by_one) {
+  ashlar::block_pool<> pool({.cell_bytes = 64, .slab_bytes = 1024, .spare_slabs = ashlar::release_now});
+  std::vector<unsigned char*> cells;
+  while (pool.slabs() < 200) {
+    cells.push_back(static_cast<unsigned char*>(pool.allocate()));
+    *cells.back() = 7;
+  }
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if ((ashlar::address_of(cells[i]) / 1024) % 2 == 0) pool.deallocate(std::exchange(cells[i], nullptr));
+  for (unsigned char* const cell : cells)
+    if (cell != nullptr) ASSERT_EQ(*cell, 7);
+  pool.release();
 }
 
 TEST(slab_source, lets_neighbours_go_back_as_one_block) {

@@ -91,8 +91,11 @@ inline constexpr bool enable_thread_safe<R> = R::is_thread_safe;
 template <class R>
 concept thread_safe_resource = resource<R> && enable_thread_safe<R>;
 
-/// Also takes a block back in parts, in any order, each of a size and at an alignment that it could have been asked
-/// for: a member `is_divisible` that is true. A resource on it may ask for much at once and give it back bit by bit.
+/// Bytes: no page is larger, so whole parts of this size share none.
+inline constexpr std::size_t least_part = std::size_t{64} * 1024;
+
+/// Also takes a block back in parts, in any order, each a multiple of `least_part` long and aligned: a member
+/// `is_divisible` that is true. A resource on it may ask for much at once and give it back bit by bit.
 /// Adaptors that keep book of whole blocks do not pass this on.
 template <class R>
 concept divisible_resource = resource<R> && requires { requires R::is_divisible; };

@@ -78,7 +78,7 @@ template <class Fresh, class Pages>
 class basic_page_resource {
 public:
   static constexpr bool is_thread_safe = true;
-  static constexpr bool is_divisible = true;  // at whole pages
+  static constexpr bool is_divisible = true;
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {

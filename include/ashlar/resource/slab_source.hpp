@@ -14,7 +14,8 @@ namespace ashlar::inline ASHLAR_ABI {
 
 /// The operating system changes its map of a process one call at a time, and page faults of all threads wait meanwhile.
 /// So a pool that grows asks for a region, as large as an eighth of what it holds and at most 4 MiB, and cuts slabs off
-/// its low end. What is not cut yet is address space and no memory: nobody has touched it.
+/// its low end. What is not cut yet is address space and no memory: nobody has touched it. Slabs below `least_part`
+/// come one by one, since they may share a page, which goes back as a whole.
 ///
 ///   region   | slab | slab | slab | raw ...      |
 ///
@@ -65,7 +66,7 @@ public:
 
   /// Returns: how many slabs a pool of `held` asks for at once.
   [[nodiscard]] static constexpr std::size_t region(std::size_t slab_bytes, std::size_t held) noexcept {
-    if constexpr (!divisible_resource<Upstream>) return 1;
+    if (!divisible_resource<Upstream> || slab_bytes < least_part) return 1;
     return std::max<std::size_t>(std::min(held / 8, region_bytes / slab_bytes), 1);
   }
 
