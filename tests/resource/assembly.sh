@@ -15,3 +15,23 @@ straight_path() {
     index($0, label) { inside = 1; next }
     inside && /^ *[0-9a-f]+:/ { sub(/^ *[0-9a-f]+:[ \t]*/, ""); if ($1 ~ /^ret/) inside = 0; else print }'
 }
+
+# expect_straight_path <function> <most instructions> <branches>: no call, jump or lock. A landing mark is no work.
+expect_straight_path() {
+  local path count
+  path=$(straight_path "$1" | grep -v '^endbr' || true)
+  count=$(grep -c . <<<"$path" || true)
+  printf '%s: %s instructions before the return, at most %s expected\n%s\n' "$1" "$count" "$2" "$path"
+  if ((count == 0 || count > $2)); then
+    echo "the straight path is missing or too long"
+    exit 1
+  fi
+  if grep -qE '^(call|lock|jmp)' <<<"$path"; then
+    echo "the straight path calls, jumps or locks"
+    exit 1
+  fi
+  if (($(grep -cE '^j' <<<"$path" || true) != $3)); then
+    echo "the straight path has not exactly this many branches: $3"
+    exit 1
+  fi
+}

@@ -5,25 +5,5 @@
 # shellcheck source=tests/resource/assembly.sh
 source "$(dirname "${BASH_SOURCE[0]}")/assembly.sh"
 
-# expect <function> <most instructions>
-expect() {
-  local path count
-  path=$(straight_path "$1")
-  count=$(grep -c . <<<"$path" || true)
-  printf '%s: %s instructions before the return, at most %s expected\n%s\n' "$1" "$count" "$2" "$path"
-  if ((count == 0 || count > $2)); then
-    echo "the straight path is missing or too long"
-    exit 1
-  fi
-  if grep -qE '^(call|lock|jmp)' <<<"$path"; then
-    echo "the straight path calls, jumps or locks"
-    exit 1
-  fi
-  if (($(grep -cE '^j' <<<"$path" || true) != 1)); then
-    echo "the straight path has not exactly one branch"
-    exit 1
-  fi
-}
-
-expect hot_path_allocate 6    # load, test, branch; count, store; load
-expect hot_path_deallocate 6  # load, compare, branch; count, store; store
+expect_straight_path hot_path_allocate 6 1    # load, test, branch; count, store; load
+expect_straight_path hot_path_deallocate 6 1  # load, compare, branch; count, store; store

@@ -12,8 +12,10 @@ namespace ashlar::inline ASHLAR_ABI {
 /// How many empty slabs a pool keeps. A number stands for that many, for one more for every eight in use, which is what
 /// a program that breathes needs again at once, and for those that the pool has learned to keep: each slab that went
 /// back and was asked for again adds one, up to 1 MiB of them. So a program that goes up and down over the same few
-/// slabs pays for system calls a few times only, and one that goes down for good keeps no more than the number. Kept
-/// slabs stay resident; `shrink_to_fit` gives them back, and forgets what was learned, whatever this says.
+/// slabs pays for system calls a few times only, and one that goes down for good keeps no more than the number. Where
+/// the upstream takes neighbours back in one call, a large pool waits until a region's worth is too many
+/// (`slab_source`). Kept slabs stay resident; `shrink_to_fit` gives them back, and forgets what was learned, whatever
+/// this says.
 ///
 /// | policy | keeps | for |
 /// |---|---|---|
