@@ -3,6 +3,7 @@
 #include <ashlar/face/ref_pool.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -106,14 +107,16 @@ TYPED_TEST(ref_pool, objects_of_every_size_lie_apart_from_their_counts) {
     typename TestFixture::template pool_of<T> pool(this->upstream);
     expect_whole_objects(pool);
   };
-  check(sized<1, 1>());
   check(sized<3, 1>());
-  check(sized<8, 8>());
   check(sized<12, 4>());
-  check(sized<40, 8>());
-  check(sized<64, 64>());
-  check(sized<5000, 8>());
   check(sized<200'000, 8>());
+  if constexpr (std::same_as<TypeParam, policy<one_thread, count_by_padding>>) {  // the layouts differ by size only
+    check(sized<1, 1>());
+    check(sized<8, 8>());
+    check(sized<40, 8>());
+    check(sized<64, 64>());
+    check(sized<5000, 8>());
+  }
 }
 
 TYPED_TEST(ref_pool, ends_each_object_once_when_its_last_pointer_goes) {
