@@ -15,7 +15,29 @@ target_compile_options(ashlar_test_base PUBLIC
 target_include_directories(ashlar_test_base PUBLIC "${PROJECT_SOURCE_DIR}")
 target_precompile_headers(ashlar_test_base PRIVATE <gtest/gtest.h>)
 
-# ashlar_add_tests(<room> <source>…): executable test_<room>, and one ctest entry `<room>.<suite>.<test>` for each test.
+# A process for each test tells best what failed. Starting thousands of them is what costs most under a sanitizer, so
+# the configurations of `./dev test` run a room in a few processes, each a share of its tests.
+option(ASHLAR_TESTS_BY_ROOM "Run the tests of a room in a few processes" OFF)
+
+# ashlar_discover_tests(<room>): ctest entries for the GoogleTests of test_<room>, `<room>.<suite>.<test>` for each, or
+# `<room>.<share>` for each share. A share writes its results to gtest/<room>.<share>.xml.
+function(ashlar_discover_tests room)
+  if(NOT ASHLAR_TESTS_BY_ROOM)
+    gtest_discover_tests(test_${room} TEST_PREFIX "${room}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+      NO_PRETTY_TYPES NO_PRETTY_VALUES PROPERTIES TIMEOUT 300)
+    return()
+  endif()
+  set(shares 4)
+  foreach(share RANGE 1 ${shares})
+    math(EXPR index "${share} - 1")
+    add_test(NAME ${room}.${share}
+      COMMAND test_${room} --gtest_brief=1 "--gtest_output=xml:${PROJECT_BINARY_DIR}/gtest/${room}.${share}.xml")
+    set_tests_properties(${room}.${share} PROPERTIES TIMEOUT 600
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${shares};GTEST_SHARD_INDEX=${index}")
+  endforeach()
+endfunction()
+
+# ashlar_add_tests(<room> <source>…): executable test_<room> and its tests.
 function(ashlar_add_tests room)
   if(NOT ARGN)
     return()
@@ -23,6 +45,5 @@ function(ashlar_add_tests room)
   add_executable(test_${room} ${ARGN})
   target_link_libraries(test_${room} PRIVATE ashlar_test_base ashlar_warnings)
   target_precompile_headers(test_${room} REUSE_FROM ashlar_test_base)
-  gtest_discover_tests(test_${room} TEST_PREFIX "${room}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    NO_PRETTY_TYPES NO_PRETTY_VALUES PROPERTIES TIMEOUT 300)
+  ashlar_discover_tests(${room})
 endfunction()

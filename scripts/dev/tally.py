@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Adds up the results of a test run: JUnit files written by ctest, and a list of build steps.
+"""Adds up the results of a test run: JUnit files written by ctest, GoogleTest's own, and a list of build steps.
 
 Prints what failed, then one closing line. Exits non-zero if anything failed or nothing was run.
 """
@@ -16,6 +16,13 @@ def results_of_steps(path):
         yield name, outcome
 
 
+def outcome_of_gtest(case):
+    """The same in GoogleTest's words."""
+    if case.find("failure") is not None:
+        return "failed"
+    return "passed" if case.get("result") == "completed" else "skipped"
+
+
 def outcome_of(case):
     """A test that chose not to run is skipped; one that could not is failed."""
     skipped = case.find("skipped")
@@ -23,13 +30,31 @@ def outcome_of(case):
     return "skipped" if chose else "passed" if case.get("status") == "run" else "failed"
 
 
-def results_of_tests(path):
-    """Yields (name, outcome) for each test of one configuration; a file without tests is one failure."""
+def tests_of_share(configuration, share):
+    """Returns [(name, outcome)] of a process that ran many tests, or None where it left no results."""
+    path = configuration / "gtest" / f"{share}.xml"
+    if not path.exists():
+        return None
+    cases = xml.parse(path).getroot().iter("testcase")
+    return [(f"{share}.{case.get('classname')}.{case.get('name')}", outcome_of_gtest(case)) for case in cases]
+
+
+def results_of_tests(path, configuration):
+    """Yields (name, outcome) for each test of one configuration; a file without tests is one failure.
+
+    A process that ran many counts by them, and as one more failure where it failed otherwise, by a crash say.
+    """
     cases = list(xml.parse(path).getroot().iter("testcase"))
     if not cases:
         yield f"{path.stem}: no tests were run", "failed"
     for case in cases:
-        yield f"{path.stem}: {case.get('name')}", outcome_of(case)
+        whole = outcome_of(case)
+        each = tests_of_share(configuration, case.get("name"))
+        if each is None:
+            each = [(case.get("name"), whole)]
+        elif whole == "failed" and all(outcome != "failed" for _, outcome in each):
+            each.append((case.get("name"), "failed"))
+        yield from ((f"{path.stem}: {name}", outcome) for name, outcome in each)
 
 
 def main():
@@ -38,7 +63,7 @@ def main():
     if (folder / "steps").exists():
         results += results_of_steps(folder / "steps")
     for path in sorted(folder.glob("*.xml")):
-        results += results_of_tests(path)
+        results += results_of_tests(path, folder.parent / path.stem)
     count = {outcome: sum(o == outcome for _, o in results) for outcome in ("passed", "failed", "skipped")}
     for name, outcome in results:
         if outcome == "failed":

@@ -10,7 +10,8 @@ results=build/results
 packages_for() {
   case $1 in
     lint) echo "${lint_packages[@]}" "${command_packages[@]}" ;;
-    outside | dev) echo googletest python3 sqlite3 "${command_packages[@]}" "${rival_packages[@]}" "${bench_packages[@]}" ;;
+    outside | dev) echo googletest python3 sqlite3 "${command_packages[@]}" "${rival_packages[@]}" \
+      "${bench_packages[@]}" "${tool_packages[@]}" ;;
     asan | tsan) echo googletest python3 libclang-rt-19-dev ;;
     gcc | noexcept) echo googletest python3 ;;
     m32) echo googletest python3 g++-multilib ;;
@@ -29,6 +30,7 @@ step() {
 
 run_tests() {
   local log=build/$1/ctest.log
+  rm -rf "build/$1/gtest"
   ctest --test-dir "build/$1" -j "$(nproc)" --no-tests=error --output-on-failure \
     --output-junit "$PWD/$results/$1.xml" >"$log" 2>&1 || grep -vE ' Passed +[0-9.]+ sec$|^ +Start +[0-9]+:' "$log"
   grep -E '^[0-9]+% tests passed' "$log"

@@ -214,7 +214,7 @@ TEST(solve, takes_the_next_height_above_what_is_excluded_not_the_next_but_one) {
 /// More problems than a quick run wants: ASHLAR_TEST_PLANNER_PROBLEMS=100000.
 std::uint64_t problems() {
   const char* wanted = std::getenv("ASHLAR_TEST_PLANNER_PROBLEMS");
-  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : ashlar_test::is_slow ? 200 : 1000;
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : ashlar_test::is_slow ? 60 : 1000;
 }
 
 void add_gaps(plan::problem& p, plan::splitmix& random) {
