@@ -13,7 +13,7 @@ UMBRELLA = "include/ashlar/ashlar.hpp"
 FORWARD = "include/ashlar/fwd.hpp"
 
 # Where the operating system and the instrumentation tools may be seen.
-SYSTEM = ("include/ashlar/os/", "include/ashlar/base/panic.hpp", "include/ashlar/base/poison.hpp")
+SYSTEM = ("include/ashlar/os/", "include/ashlar/base/platform.hpp", "include/ashlar/base/poison.hpp")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"[a-z0-9_]+")

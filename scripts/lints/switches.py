@@ -2,10 +2,10 @@
 """Policy is a type: behaviour hangs on no macro, except in the few files whose purpose that is."""
 import re
 
-RULE = "no #if outside base/config, base/hints, base/panic, base/poison and os/"
+RULE = "no #if outside base/config, base/hints, base/platform, base/poison and os/"
 
 ALLOWED = tuple(f"include/ashlar/{place}" for place in (
-    "base/config.hpp", "base/hints.hpp", "base/panic.hpp", "base/poison.hpp", "os/"))
+    "base/config.hpp", "base/hints.hpp", "base/platform.hpp", "base/poison.hpp", "os/"))
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
 
 

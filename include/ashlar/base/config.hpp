@@ -18,6 +18,16 @@
 #endif
 #endif
 
+// Whether there is an operating system below, or the bare machine (-ffreestanding): then memory is what the program
+// brings, there is one thread, and base/platform.hpp says what becomes of errors.
+#if __STDC_HOSTED__
+#define ASHLAR_HOSTED 1
+#define ASHLAR_THREAD_LOCAL thread_local
+#else
+#define ASHLAR_HOSTED 0
+#define ASHLAR_THREAD_LOCAL
+#endif
+
 // Which tool is told what memory is live (base/poison.hpp).
 #if defined(__SANITIZE_ADDRESS__)
 #define ASHLAR_ASAN 1
@@ -26,7 +36,7 @@
 #define ASHLAR_ASAN 1
 #endif
 #endif
-#if !defined(ASHLAR_ASAN) && !defined(NDEBUG)
+#if !defined(ASHLAR_ASAN) && !defined(NDEBUG) && ASHLAR_HOSTED
 #if __has_include(<valgrind/memcheck.h>)
 #define ASHLAR_VALGRIND 1
 #endif
@@ -54,9 +64,14 @@
 #else
 #define ASHLAR_ABI_THROWS _noexcept
 #endif
-#define ASHLAR_ABI_JOIN(level, marks, throws) v0_1_##level##marks##throws
-#define ASHLAR_ABI_NAME(level, marks, throws) ASHLAR_ABI_JOIN(level, marks, throws)
-#define ASHLAR_ABI ASHLAR_ABI_NAME(ASHLAR_ABI_LEVEL, ASHLAR_ABI_MARKS, ASHLAR_ABI_THROWS)
+#if ASHLAR_HOSTED
+#define ASHLAR_ABI_HOST
+#else
+#define ASHLAR_ABI_HOST _bare
+#endif
+#define ASHLAR_ABI_JOIN(level, marks, throws, host) v0_1_##level##marks##throws##host
+#define ASHLAR_ABI_NAME(level, marks, throws, host) ASHLAR_ABI_JOIN(level, marks, throws, host)
+#define ASHLAR_ABI ASHLAR_ABI_NAME(ASHLAR_ABI_LEVEL, ASHLAR_ABI_MARKS, ASHLAR_ABI_THROWS, ASHLAR_ABI_HOST)
 
 // Where exceptions are off, nothing is thrown and so nothing is caught: memory that has run out ends in the
 // out-of-memory handler.
@@ -94,6 +109,9 @@ enum class checking {
   checked,  ///< Also preconditions, allocated bits and owners on every free.
   hardened  ///< Also encoded links and poison.
 };
+
+/// Whether there is an operating system below.
+inline constexpr bool is_hosted = ASHLAR_HOSTED != 0;
 
 /// The level that this translation unit was compiled at.
 inline constexpr checking checking_level = static_cast<checking>(ASHLAR_CHECKING);

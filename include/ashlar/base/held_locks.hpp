@@ -37,7 +37,7 @@ public:
   }
 
 private:
-  static inline constinit thread_local entry* latest_ = nullptr;
+  static inline constinit ASHLAR_THREAD_LOCAL entry* latest_ = nullptr;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <concepts>
-#include <thread>
 #include <type_traits>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/held_locks.hpp>
 #include <ashlar/base/hints.hpp>
+#include <ashlar/base/platform.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -54,7 +54,7 @@ private:
   ASHLAR_COLD void wait() noexcept {
     do {
       for (unsigned spin = 0; held_.load(std::memory_order_relaxed); ++spin)
-        if (spin >= spins_before_yield) std::this_thread::yield();
+        if (spin >= spins_before_yield) yield_thread();
     } while (!try_lock());
   }
 

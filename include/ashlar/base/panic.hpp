@@ -4,17 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
-
-#if defined(__unix__) || defined(__APPLE__)
-#include <unistd.h>
-#else
-#include <cstdio>
-#endif
+#include <ashlar/base/platform.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -58,18 +52,14 @@ private:
 /// there is nobody left to tell.
 inline void write_error_line(std::string_view words) noexcept {
   panic_line line;
-  const std::string_view whole = line.text(words.substr(0, panic_line::capacity - 1)).text("\n").view();
-#if defined(__unix__) || defined(__APPLE__)
-  [[maybe_unused]] const auto written = ::write(2, whole.data(), whole.size());
-#else
-  std::fwrite(whole.data(), 1, whole.size(), stderr);
-#endif
+  const std::size_t shown = words.size() < panic_line::capacity ? words.size() : panic_line::capacity - 1;
+  write_error(line.text({words.data(), shown}).text("\n").view());
 }
 
 /// Effects: writes the words as one line to the error stream and aborts.
 [[noreturn]] ASHLAR_COLD inline void panic(std::string_view words) noexcept {
   write_error_line(words);
-  std::abort();
+  end_process();
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI

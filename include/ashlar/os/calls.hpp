@@ -6,6 +6,10 @@
 
 #include <ashlar/base/config.hpp>
 
+// Without an operating system there are no pages: `system_calls` stays a name, and what wants pages does not compile.
+// Give it another upstream: a `buffer_resource`, or the `null_resource`.
+#if ASHLAR_HOSTED
+
 #if !defined(__unix__) && !defined(__APPLE__)
 #error "ashlar/os: this system has no mmap; use new_delete_resource or buffer_resource as upstream"
 #endif
@@ -71,3 +75,5 @@ private:
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI::os
+
+#endif

@@ -4,10 +4,12 @@
 
 #include <atomic>
 
-#include <pthread.h>
-
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
+
+#if ASHLAR_HOSTED
+#include <pthread.h>
+#endif
 
 namespace ashlar::inline ASHLAR_ABI::os {
 
@@ -47,7 +49,7 @@ public:
     if (joining.is_entered.load(std::memory_order_relaxed)) return;  // nothing is read that its entering wrote
     const lock_scope held(all_.lock);
     if (joining.is_entered.load(std::memory_order_relaxed)) return;
-    if (!all_.is_installed) all_.is_installed = ::pthread_atfork(before, in_parent, in_child) == 0;
+    if (!all_.is_installed) all_.is_installed = install();
     fork_participant** end = &all_.first;
     while (*end != nullptr) end = &(*end)->next;
     *end = &joining;
@@ -65,6 +67,15 @@ public:
   }
 
 private:
+  // Without an operating system no process forks.
+  [[nodiscard]] static bool install() noexcept {
+#if ASHLAR_HOSTED
+    return ::pthread_atfork(before, in_parent, in_child) == 0;
+#else
+    return true;
+#endif
+  }
+
   static void before() {
     all_.lock.lock();  // until the fork is over nobody joins or leaves
     for (const fork_step step : {fork_step::outer_locks, fork_step::inner_locks, fork_step::last_locks})

@@ -34,7 +34,7 @@ namespace ashlar::inline ASHLAR_ABI {
 /// Thread safety: none.
 class hot_cells {
 public:
-  static constexpr std::size_t slots = 1024;
+  static constexpr std::size_t slots = is_hosted ? 1024 : 32;  // a machine without a system has few bytes
 
   // What has no use for zeros is not filled with them, but where the compiler lays the object out.
   constexpr hot_cells() noexcept {

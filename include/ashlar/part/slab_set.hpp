@@ -114,7 +114,7 @@ public:
 
   /// Returns: the header of the slab around a cell, computed from its address alone.
   [[nodiscard]] static ASHLAR_INLINE slab* slab_around(const slab_geometry& geometry, void* cell) noexcept {
-    return reinterpret_cast<slab*>(geometry.header_of(geometry.slab_of(cell)));
+    return static_cast<slab*>(static_cast<void*>(geometry.header_of(geometry.slab_of(cell))));
   }
 
   /// Returns: the index of the cell at `p` in the slab `home`.
@@ -230,7 +230,8 @@ private:
 
   // Expects: a cell is free.
   [[nodiscard]] ASHLAR_COLD slab* open_for_words(std::uint32_t lane) noexcept {
-    for (const std::uint32_t shelf : {first_shelf, 2u, 3u, emptiest_shelf, 0u})
+    for (const std::uint32_t shelf :
+         {first_shelf, std::uint32_t{2}, std::uint32_t{3}, emptiest_shelf, std::uint32_t{0}})
       if (!shelf_at(lane, shelf).empty()) return open(shelf_at(lane, shelf).top(), lane);
     if (for_runs_ != nullptr) return take_over(for_runs_, lane);
     return empty_slabs_ != 0 ? open(empty_.top(), lane) : open_of_others(lane);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the library asks of the system below it, memory apart: a line of text, an end, a moment's patience.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+
+#if ASHLAR_HOSTED
+#include <cstdlib>
+#include <thread>
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#else
+#include <cstdio>
+#endif
+#else
+/// Where there is no operating system, this is the error stream: a program defines it to see what went wrong, for
+/// example on a serial line. Where nobody defines it, nothing is written.
+extern "C" __attribute__((weak)) void ashlar_write_error(const char* text, std::size_t bytes) noexcept;
+#endif
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Effects: writes the text to the error stream. Allocates nothing; a failed write is ignored, since there is nobody
+/// left to tell.
+inline void write_error(std::string_view text) noexcept {
+#if !ASHLAR_HOSTED
+  if (&ashlar_write_error != nullptr) ashlar_write_error(text.data(), text.size());
+#elif defined(__unix__) || defined(__APPLE__)
+  [[maybe_unused]] const auto written = ::write(2, text.data(), text.size());
+#else
+  std::fwrite(text.data(), 1, text.size(), stderr);
+#endif
+}
+
+/// Effects: aborts; without an operating system executes what the processor traps at. A program that would rather
+/// restart does so in its handlers, which are called before (`set_violation_handler`).
+[[noreturn]] ASHLAR_COLD inline void end_process() noexcept {
+#if ASHLAR_HOSTED
+  std::abort();
+#else
+  __builtin_trap();
+#endif
+}
+
+/// Effects: lets other threads run, where there is somebody who knows of threads.
+inline void yield_thread() noexcept {
+#if ASHLAR_HOSTED
+  std::this_thread::yield();
+#endif
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI

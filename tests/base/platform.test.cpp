@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests what stands between the library and the system; tests/freestanding tests it where there is no system.
+#include <ashlar/base/platform.hpp>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/config.hpp>
+
+#include "tests/support/death.hpp"
+
+namespace {
+
+static_assert(ashlar::is_hosted, "tests run on an operating system");
+
+TEST(platform, text_reaches_the_error_stream_as_it_is) {
+  ::testing::internal::CaptureStderr();
+  ashlar::write_error("no line end, ");
+  ashlar::write_error("");
+  ashlar::write_error({"a\0b", 3});
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), std::string("no line end, a\0b", 16));
+}
+
+TEST(platform, the_end_is_an_abort) { ASHLAR_EXPECT_DEATH(ashlar::end_process(), ""); }
+
+TEST(platform, a_thread_that_yields_comes_back) {
+  std::atomic<bool> done = false;
+  std::thread other([&] { done = true; });
+  while (!done) ashlar::yield_thread();
+  other.join();
+}
+
+}  // namespace
