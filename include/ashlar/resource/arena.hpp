@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An arena: blocks behind each other in a few large chunks, all taken back at once, the memory kept for the next time.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/part/bump.hpp>
+#include <ashlar/part/chunk.hpp>
+#include <ashlar/part/finalizers.hpp>
+#include <ashlar/part/mark_book.hpp>
+#include <ashlar/resource/chunk_store.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// A place in an arena, to which it can be taken back. It is good until the arena goes back to an older one, is reset
+/// or released; it may be gone back to any number of times.
+class arena_marker {
+  template <resource Upstream>
+  friend class arena;
+  using book = std::conditional_t<checking_level >= checking::checked, mark_book, no_mark_book>;
+
+  const void* arena_ = nullptr;
+  chunk* chunk_ = nullptr;
+  std::byte* top_ = nullptr;
+  finalizer* objects_ = nullptr;
+  std::size_t used_ = 0;
+  ASHLAR_NO_UNIQUE_ADDRESS decltype(std::declval<book&>().open()) ticket_ = {};
+};
+
+/// Freeing a block is nothing: blocks go all at once, by `reset`, `rewind` or `release`. See docs/arenas.md.
+///
+///   buffer (where one was given) <- chunk <- chunk       spare chunks, kept for later
+///                                            | block | block |  free  |
+///
+/// | | objects made here | memory | markers |
+/// |---|---|---|---|
+/// | `reset()` | are ended, the latest first | is kept, as one chunk | are good no longer |
+/// | `release()` | are ended | goes back upstream: as if newly made | are good no longer |
+/// | `rewind(m)` | made since `m` are ended | is kept | made since `m` are good no longer |
+///
+/// A destructor that is run so may allocate and make objects here, which are ended in turn; it may go back to markers
+/// that it made itself. It must not reset or release the arena.
+///
+/// Straight path, at level `fast`: 7 instructions where size and alignment are known, 10 for bytes of unknown number; 1
+/// branch each. Freeing is none.
+/// Invariant: `used() + waste() <= capacity()`, `held() <= limit`. Complexity: O(1), and where a chunk is full
+/// O(chunks) and a call upstream at most. Thread safety: none.
+template <resource Upstream>
+class arena {
+public:
+  using marker = arena_marker;
+
+  constexpr arena() : arena(arena_options{}) {}
+  constexpr explicit arena(const arena_options& options, Upstream upstream = Upstream())
+      : store_(options, std::move(upstream)) {}
+  constexpr explicit arena(Upstream upstream) : arena(arena_options{}, std::move(upstream)) {}
+
+  /// The buffer is used up before anything is asked of the upstream. Lifetime: it outlives the arena.
+  explicit arena(std::span<std::byte> buffer, const arena_options& options = {}, Upstream upstream = Upstream())
+      : bump_(buffer.data(), buffer.data() + buffer.size()), buffer_(buffer), store_(options, std::move(upstream)) {
+    mark_free(buffer_.data(), buffer_.size());
+  }
+
+  arena(const arena&) = delete;  // blocks point into it
+  arena& operator=(const arena&) = delete;
+  ~arena() {
+    release();
+    mark_live(buffer_.data(), buffer_.size());
+  }
+
+  /// Throws: `std::bad_alloc` beyond the limit; what the upstream throws. Expects: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    const bump::place at = bump_.place_for(bytes, alignment);
+    if (ASHLAR_UNLIKELY(!at.is_free)) return allocate_slowly(bytes, alignment);
+    return bump_.take(at, bytes);
+  }
+
+  /// Returns: a block, or null. Expects: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    const bump::place at = bump_.place_for(bytes, alignment);
+    if (ASHLAR_UNLIKELY(!at.is_free)) return try_allocate_slowly(bytes, alignment);
+    return bump_.take(at, bytes);
+  }
+
+  /// Effects: none but marks and checks. The bytes are used again after `reset`, `rewind` or `release`.
+  ASHLAR_INLINE void deallocate([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes,
+                                std::size_t /*alignment*/) noexcept {
+    if constexpr (checking_level >= checking::checked) expect_owned(p);
+    mark_free(p, bytes);
+  }
+
+  /// Returns: whether the block has `new_bytes` now: it is the last one and there is room, or it shrinks. Only what
+  /// the last block gives up is used again.
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t /*alignment*/) noexcept {
+    if (bump_.is_last(p, bytes)) {
+      note_high_water();
+      return bump_.resize_last(p, bytes, new_bytes);
+    }
+    if (new_bytes > bytes) return false;
+    mark_free(static_cast<std::byte*>(p) + new_bytes, bytes - new_bytes);
+    return true;
+  }
+
+  /// Returns: whether `p` points into what is used. Complexity: O(chunks).
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    std::byte* top = bump_.top();
+    for (const chunk* each = chunk_; each != nullptr; top = each->below_top, each = each->below)
+      if (lies_in(p, each->begin, top)) return true;
+    return lies_in(p, buffer_.data(), top);
+  }
+
+  /// Returns: an object that is ended by `reset`, `rewind`, `release` or the arena's end, the latest first. One whose
+  /// destructor does nothing costs no more than its bytes, any other two pointers more.
+  /// Throws: as `allocate`, and what the constructor throws; then its memory is given back.
+  template <class T, class... Args>
+  [[nodiscard]] ASHLAR_INLINE T* make(Args&&... args) {
+    if constexpr (std::is_trivially_destructible_v<T>) {
+      return construct<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...);
+    } else {
+      using held = finalized<T>;
+      held* const made = construct<held>(allocate(sizeof(held), alignof(held)), std::forward<Args>(args)...);
+      objects_.push(made->entry);
+      return std::addressof(made->object);
+    }
+  }
+
+  /// As `make`, but nobody ends the object unless the caller does.
+  template <class T, class... Args>
+  [[nodiscard]] ASHLAR_INLINE T* make_unowned(Args&&... args) {
+    return construct<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...);
+  }
+
+  /// Returns: `count` objects made by `T()`, which are ended as one made by `make`, the last element first.
+  /// Throws: as `make`; `std::bad_array_new_length` where their size overflows.
+  template <class T>
+  [[nodiscard]] std::span<T> make_array(std::size_t count) {
+    constexpr bool is_plain = std::is_trivially_destructible_v<T>;
+    using held = finalized_array<T>;
+    constexpr std::size_t before = is_plain ? 0 : held::offset;
+    if (count > (max_block_bytes - before) / sizeof(T)) throw_bad_array_new_length();
+    const std::size_t bytes = before + count * sizeof(T);
+    void* const p = allocate(bytes, is_plain ? alignof(T) : std::max(alignof(T), alignof(held)));
+    unbuilt until_built{*this, p, bytes};
+    if constexpr (is_plain) std::uninitialized_value_construct_n(static_cast<T*>(p), count);
+    else (::new (p) held)->build(count);
+    until_built.memory = nullptr;
+    if constexpr (is_plain) return {static_cast<T*>(p), count};
+    else {
+      objects_.push(static_cast<held*>(p)->entry);
+      return {static_cast<held*>(p)->elements(), count};
+    }
+  }
+
+  /// Effects: ends the objects, takes all blocks back and keeps the memory. Where it was in several chunks, they become
+  /// one, as large as all: a program that uses no more than before asks the upstream for nothing from then on.
+  void reset() noexcept {
+    end_objects_down_to(nullptr);
+    note_high_water();
+    marks_.close_all();
+    if (is_in_one_piece()) return bump_.rewind(begin_of(chunk_));
+    while (chunk_ != nullptr) store_.keep(leave_chunk());
+    bump_.rewind(buffer_.data());
+    store_.consolidate();
+    if (buffer_.empty())
+      if (chunk* const kept = store_.take_spare()) enter_chunk(kept);
+  }
+
+  /// Effects: ends the objects and gives everything back; the arena is as when it was made.
+  void release() noexcept {
+    end_objects_down_to(nullptr);
+    marks_.close_all();
+    while (chunk_ != nullptr) store_.give_back(leave_chunk());
+    bump_.rewind(buffer_.data());
+    store_.release();
+    high_water_ = 0;
+  }
+
+  [[nodiscard]] marker mark() noexcept {
+    marker here;
+    here.arena_ = this;
+    here.chunk_ = chunk_;
+    here.top_ = bump_.top();
+    here.objects_ = objects_.first();
+    here.used_ = used();
+    here.ticket_ = marks_.open();
+    return here;
+  }
+
+  /// Effects: ends the objects made since `to`, and takes back the blocks, and what older ones have grown by since.
+  /// The memory is kept.
+  /// Expects: `to` is a marker of this arena that is still good.
+  void rewind(const marker& to) noexcept {
+    if constexpr (checking_level >= checking::checked) expect_good(to);
+    ASHLAR_REQUIRE(to.used_ >= ending_from_, "a destructor took the arena back to before itself");
+    end_objects_down_to(to.objects_);
+    note_high_water();
+    marks_.close_after(to.ticket_);
+    while (chunk_ != to.chunk_) store_.keep(leave_chunk());
+    bump_.rewind(to.top_);
+  }
+
+  /// Bytes of blocks, with padding, since the last `reset` or `release`; freed ones count.
+  [[nodiscard]] std::size_t used() const noexcept { return left_used_ + size_of(begin_of(chunk_), bump_.top()); }
+  /// The largest `used()` since the arena was made or released.
+  [[nodiscard]] std::size_t high_water() const noexcept { return std::max(high_water_, used()); }
+  /// Bytes at the ends of chunks that were left because a block did not fit.
+  [[nodiscard]] std::size_t waste() const noexcept { return waste_; }
+  /// Bytes for blocks: of the buffer and of all chunks.
+  [[nodiscard]] std::size_t capacity() const noexcept { return buffer_.size() + store_.usable(); }
+  /// Bytes held of the upstream.
+  [[nodiscard]] std::size_t held() const noexcept { return store_.held(); }
+
+  [[nodiscard]] Upstream& upstream_resource() noexcept { return store_.upstream_resource(); }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return store_.upstream_resource(); }
+  [[nodiscard]] const arena_options& options() const noexcept { return store_.options(); }
+  [[nodiscard]] bool invariant() const noexcept;
+
+  [[nodiscard]] friend bool operator==(const arena& a, const arena& b) noexcept { return &a == &b; }
+
+private:
+  /// Gives a block back if no object came to be in it.
+  struct unbuilt {
+    arena& from;
+    void* memory;
+    std::size_t bytes;
+    ~unbuilt() {
+      if (memory != nullptr && from.bump_.is_last(memory, bytes)) from.bump_.take_back(memory, bytes);
+    }
+  };
+
+  template <class T, class... Args>
+  ASHLAR_INLINE T* construct(void* p, Args&&... args) {
+    unbuilt until_built{*this, p, sizeof(T)};
+    T* const made = ::new (p) T(std::forward<Args>(args)...);
+    until_built.memory = nullptr;
+    return made;
+  }
+
+  [[nodiscard]] static std::size_t size_of(const std::byte* begin, const std::byte* end) noexcept {
+    return static_cast<std::size_t>(end - begin);
+  }
+  [[nodiscard]] static bool lies_in(const void* p, std::byte* begin, std::byte* end) noexcept {
+    return block{begin, size_of(begin, end)}.contains(p);
+  }
+  [[nodiscard]] std::byte* begin_of(const chunk* at) const noexcept {
+    return at != nullptr ? at->begin : buffer_.data();
+  }
+  [[nodiscard]] std::byte* end_of(const chunk* at) const noexcept {
+    return at != nullptr ? at->end() : buffer_.data() + buffer_.size();
+  }
+
+  /// Whether all that is held is one piece, and the blocks lie in it.
+  [[nodiscard]] bool is_in_one_piece() const noexcept {
+    if (chunk_ == nullptr) return store_.count() <= 1;
+    return store_.count() == 1 && buffer_.empty();
+  }
+
+  void note_high_water() noexcept { high_water_ = high_water(); }
+
+  ASHLAR_COLD void* allocate_slowly(std::size_t bytes, std::size_t alignment) {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    enter_chunk(store_.take(bytes, alignment));
+    return bump_.take(bump_.place_for(bytes, alignment), bytes);
+  }
+
+  ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    chunk* const fresh = store_.try_take(bytes, alignment);
+    if (fresh == nullptr) return nullptr;
+    enter_chunk(fresh);
+    return bump_.take(bump_.place_for(bytes, alignment), bytes);
+  }
+
+  void enter_chunk(chunk* fresh) noexcept {
+    left_used_ += size_of(begin_of(chunk_), bump_.top());
+    waste_ += bump_.rest();
+    fresh->below = chunk_;
+    fresh->below_top = bump_.top();
+    chunk_ = fresh;
+    bump_ = bump(fresh->begin, fresh->end());
+  }
+
+  /// Returns: the chunk, which is nobody's now.
+  [[nodiscard]] chunk* leave_chunk() noexcept {
+    chunk* const leaving = std::exchange(chunk_, chunk_->below);
+    bump_ = bump(leaving->below_top, end_of(chunk_));
+    left_used_ -= size_of(begin_of(chunk_), bump_.top());
+    waste_ -= bump_.rest();
+    return leaving;
+  }
+
+  // The objects go while everything is as it was, so that their destructors can allocate; only then the memory.
+  void end_objects_down_to(finalizer* last) noexcept {
+    ASHLAR_REQUIRE(last != nullptr || ending_from_ == 0, "a destructor reset or released the arena that ends it");
+    if (objects_.first() == last) return;
+    const std::size_t outer = std::exchange(ending_from_, std::max(used(), std::size_t{1}));
+    objects_.run_down_to(last);
+    ending_from_ = outer;
+  }
+
+  ASHLAR_COLD void expect_owned(const void* p) const noexcept {
+    if (owns(p)) return;
+    report({.kind = fault::invalid_free,
+            .what = "freed a pointer that is not of this arena",
+            .pointer = p,
+            .resource = this});
+  }
+
+  ASHLAR_COLD void expect_good(const marker& to) const noexcept {
+    const bool is_mine = to.arena_ == this;
+    if (is_mine && marks_.is_good(to.ticket_) && to.used_ <= used()) return;
+    report({.kind = fault::bad_marker,
+            .what = is_mine ? "rewound to a marker that is good no longer" : "rewound to a marker of another arena",
+            .pointer = to.top_,
+            .resource = this});
+  }
+
+  bump bump_;
+  chunk* chunk_ = nullptr;
+  finalizers objects_;
+  std::span<std::byte> buffer_;
+  std::size_t left_used_ = 0;  // in what lies below the chunk
+  std::size_t waste_ = 0;
+  std::size_t high_water_ = 0;
+  std::size_t ending_from_ = 0;  // 0, or how much was used when destructors began to run
+  ASHLAR_NO_UNIQUE_ADDRESS arena_marker::book marks_;
+  chunk_store<Upstream> store_;
+};
+
+template <resource Upstream>
+bool arena<Upstream>::invariant() const noexcept {
+  std::size_t used_below = 0, waste = 0, bytes = 0, count = 0;
+  for (const chunk* each = chunk_; each != nullptr; each = each->below, ++count) {
+    used_below += size_of(begin_of(each->below), each->below_top);
+    waste += size_of(each->below_top, end_of(each->below));
+    bytes += each->bytes;
+  }
+  for (const chunk* each = store_.spares(); each != nullptr; each = each->below, ++count) bytes += each->bytes;
+  return bump_.invariant() && bump_.end() == end_of(chunk_) && used_below == left_used_ && waste == waste_ &&
+         bytes == held() && count == store_.count() && held() <= options().limit && used() + waste_ <= capacity();
+}
+
+static_assert(try_resource<arena<>> && owning_resource<arena<>>);
+static_assert(releasable_resource<arena<>> && expanding_resource<arena<>>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

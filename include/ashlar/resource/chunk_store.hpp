@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The chunks that an arena has of its upstream: how large the next one is, how many bytes they may be, which are spare.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/part/chunk.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// What an arena asks its upstream for. A block that is larger than the step has a chunk as large as itself.
+struct arena_options {
+  std::size_t first_bytes = 64 * 1024;          ///< the first chunk
+  std::size_t largest_step = 16 * 1024 * 1024;  ///< each is half as large again as the one before, up to this
+  std::size_t limit = max_size;                 ///< bytes that are held of the upstream at most
+};
+
+/// A chunk goes back upstream with the size and the alignment that it came with.
+/// Invariant: the bytes of the spare chunks `<= held() <= limit`.
+template <resource Upstream>
+class chunk_store {
+public:
+  constexpr chunk_store(const arena_options& options, Upstream upstream)
+      : options_(options), step_(options.first_bytes), upstream_(std::move(upstream)) {}
+
+  /// Returns: a chunk that can hold the block. Throws: `std::bad_alloc` beyond the limit; what the upstream throws.
+  [[nodiscard]] chunk* take(std::size_t bytes, std::size_t alignment) {
+    if (chunk* const got = take_gladly(bytes, alignment)) return got;
+    if (!has_room_for(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    const std::size_t needed = chunk::bytes_for(bytes);
+    return adopt(upstream_.allocate(needed, alignment_for(alignment)), needed, alignment);
+  }
+
+  /// As `take`, but null where there is none.
+  [[nodiscard]] chunk* try_take(std::size_t bytes, std::size_t alignment) noexcept {
+    if (chunk* const got = take_gladly(bytes, alignment)) return got;
+    if (!has_room_for(bytes, alignment)) return nullptr;
+    const std::size_t needed = chunk::bytes_for(bytes);
+    return adopt(try_allocate_from(upstream_, needed, alignment_for(alignment)), needed, alignment);
+  }
+
+  /// Returns: a spare chunk, or null.
+  [[nodiscard]] chunk* take_spare() noexcept {
+    chunk* const taken = spares_;
+    if (taken != nullptr) spares_ = taken->below;
+    return taken;
+  }
+
+  /// Effects: keeps a chunk that is no longer in use.
+  void keep(chunk* spare) noexcept {
+    spare->clear();
+    spare->below = std::exchange(spares_, spare);
+  }
+
+  /// Effects: where several chunks are spare, makes one of them, as large as all: gives them back and asks for that.
+  /// Where the upstream refuses it, the next request tries again. Expects: no chunk is in use.
+  void consolidate() noexcept {
+    if (spares_ == nullptr || spares_->below == nullptr) return;
+    const std::size_t total = held_;
+    std::size_t alignment = spares_->alignment;
+    for (const chunk* each = spares_; each != nullptr; each = each->below)
+      alignment = std::max(alignment, each->alignment);
+    if (!is_valid_request(total, alignment)) return;
+    give_back_spares();
+    step_ = std::max(step_, total);
+    if (chunk* const all = adopt(try_allocate_from(upstream_, total, alignment), total, alignment)) keep(all);
+  }
+
+  /// Effects: gives a chunk that is no longer in use back upstream.
+  void give_back(chunk* leaving) noexcept {
+    const chunk was = *leaving;
+    held_ -= was.bytes;
+    --count_;
+    mark_live(was.begin, was.bytes);
+    upstream_.deallocate(was.begin, was.bytes, was.alignment);
+  }
+
+  void give_back_spares() noexcept {
+    while (chunk* const spare = take_spare()) give_back(spare);
+  }
+
+  /// Effects: gives all back; the next chunk is as large as the first. Expects: no chunk is in use.
+  void release() noexcept {
+    give_back_spares();
+    step_ = options_.first_bytes;
+  }
+
+  [[nodiscard]] bool has_spares() const noexcept { return spares_ != nullptr; }
+  [[nodiscard]] const chunk* spares() const noexcept { return spares_; }
+  [[nodiscard]] std::size_t held() const noexcept { return held_; }                             ///< bytes
+  [[nodiscard]] std::size_t usable() const noexcept { return held_ - count_ * sizeof(chunk); }  ///< bytes
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }                           ///< chunks
+  [[nodiscard]] const arena_options& options() const noexcept { return options_; }
+  [[nodiscard]] Upstream& upstream_resource() noexcept { return upstream_; }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
+
+private:
+  [[nodiscard]] static constexpr std::size_t alignment_for(std::size_t alignment) noexcept {
+    return std::max(alignment, alignof(std::max_align_t));
+  }
+
+  [[nodiscard]] bool fits(std::size_t bytes) const noexcept { return bytes <= options_.limit - held_; }
+
+  /// Returns: a spare chunk, or a fresh one with room for more than this block; null where the upstream refuses it.
+  /// Asks for half as much each time. Where no chunk is spare, the last try is left to the caller.
+  [[nodiscard]] chunk* take_gladly(std::size_t bytes, std::size_t alignment) noexcept {
+    for (chunk** at = &spares_; *at != nullptr; at = &(*at)->below)
+      if ((*at)->can_hold(bytes, alignment)) return std::exchange(*at, (*at)->below);
+    if (!is_valid_request(bytes, alignment)) return nullptr;
+    const std::size_t needed = chunk::bytes_for(bytes);
+    std::size_t wanted = align_down(std::min(step_, options_.limit - held_), alignof(chunk));
+    for (; wanted > needed; wanted = align_down(wanted / 2, alignof(chunk)))
+      if (is_valid_request(wanted, alignment_for(alignment)))
+        if (void* const p = try_allocate_from(upstream_, wanted, alignment_for(alignment)))
+          return adopt(p, wanted, alignment);
+    if (spares_ == nullptr || !fits(needed) || !is_valid_request(needed, alignment_for(alignment))) return nullptr;
+    return adopt(try_allocate_from(upstream_, needed, alignment_for(alignment)), needed, alignment);
+  }
+
+  /// Returns: whether a chunk for this block alone may be asked for.
+  /// Effects: spare chunks, which are all too small for it, go back, so that there may be room.
+  [[nodiscard]] bool has_room_for(std::size_t bytes, std::size_t alignment) noexcept {
+    if (!is_valid_request(bytes, alignment)) return false;
+    const std::size_t needed = chunk::bytes_for(bytes);
+    if (!is_valid_request(needed, alignment_for(alignment))) return false;
+    give_back_spares();
+    return fits(needed);
+  }
+
+  /// Returns: a chunk of the block, or null of null.
+  [[nodiscard]] chunk* adopt(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    if (p == nullptr) return nullptr;
+    held_ += bytes;
+    ++count_;
+    step_ = std::min(step_ + std::min(step_ / 2, max_size - step_), options_.largest_step);
+    return chunk::build(p, bytes, alignment_for(alignment));
+  }
+
+  arena_options options_;
+  std::size_t step_;
+  std::size_t held_ = 0;
+  std::size_t count_ = 0;
+  chunk* spares_ = nullptr;
+  ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

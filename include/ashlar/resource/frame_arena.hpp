@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Two arenas in turn: what is made in one frame is good until the end of the next.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/resource/arena.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// What this frame takes of memory, the next may still read:
+///
+///   frame       1    2    3    4
+///   one arena   ====-----====-----      = blocks are allocated here
+///   the other        ====-----====      - they are still good
+///
+/// Each of the two arenas keeps its memory: after the first frames the upstream is asked for nothing.
+/// `Upstream` is copied for each. Invariant: `current()` and `previous()` are two.
+/// Complexity: that of `arena`. Thread safety: none.
+template <resource Upstream>
+class frame_arena {
+public:
+  /// The options hold for each of the two.
+  explicit frame_arena(const arena_options& options = {}, const Upstream& upstream = Upstream())
+      : first_(options, upstream), second_(options, upstream) {}
+  explicit frame_arena(const Upstream& upstream) : frame_arena(arena_options{}, upstream) {}
+  frame_arena(const frame_arena&) = delete;
+  frame_arena& operator=(const frame_arena&) = delete;
+
+  /// Effects: ends the frame: what was made in the frame before it is ended, its memory is used for the next.
+  void next_frame() noexcept {
+    std::swap(current_, previous_);
+    current_->reset();
+  }
+
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    return current_->allocate(bytes, alignment);
+  }
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    return current_->try_allocate(bytes, alignment);
+  }
+
+  /// Effects: none but marks and checks.
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    if constexpr (checking_level >= checking::checked)
+      if (previous_->owns(p)) return previous_->deallocate(p, bytes, alignment);
+    current_->deallocate(p, bytes, alignment);
+  }
+
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return (previous_->owns(p) ? previous_ : current_)->try_expand(p, bytes, new_bytes, alignment);
+  }
+
+  [[nodiscard]] bool owns(const void* p) const noexcept { return current_->owns(p) || previous_->owns(p); }
+
+  /// As `arena::make`: the object is ended with the frame after this one.
+  template <class T, class... Args>
+  [[nodiscard]] ASHLAR_INLINE T* make(Args&&... args) {
+    return current_->template make<T>(std::forward<Args>(args)...);
+  }
+
+  /// Effects: ends all objects, those of this frame first, and gives everything back.
+  void release() noexcept {
+    current_->release();
+    previous_->release();
+  }
+
+  [[nodiscard]] arena<Upstream>& current() noexcept { return *current_; }    ///< of this frame
+  [[nodiscard]] arena<Upstream>& previous() noexcept { return *previous_; }  ///< of the frame before it
+  [[nodiscard]] const arena<Upstream>& current() const noexcept { return *current_; }
+  [[nodiscard]] const arena<Upstream>& previous() const noexcept { return *previous_; }
+  [[nodiscard]] bool invariant() const noexcept {
+    return current_ != previous_ && first_.invariant() && second_.invariant();
+  }
+
+  [[nodiscard]] friend bool operator==(const frame_arena& a, const frame_arena& b) noexcept { return &a == &b; }
+
+private:
+  arena<Upstream> first_;
+  arena<Upstream> second_;
+  arena<Upstream>* current_ = &first_;
+  arena<Upstream>* previous_ = &second_;
+};
+
+static_assert(try_resource<frame_arena<>> && owning_resource<frame_arena<>>);
+static_assert(releasable_resource<frame_arena<>> && expanding_resource<frame_arena<>>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

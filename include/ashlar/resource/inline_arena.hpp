@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An arena that brings its first bytes along, for the stack or for a member.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/resource/arena.hpp>
+#include <ashlar/resource/inline_buffer.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// An `arena` over `Bytes` bytes of its own, aligned for any object, and over `Upstream` when they are used up. With
+/// `null_resource` as upstream it never asks anybody.
+template <std::size_t Bytes, resource Upstream>
+class inline_arena : private detail::inline_storage<Bytes>, public arena<Upstream> {
+public:
+  explicit inline_arena(const arena_options& options = {}, Upstream upstream = Upstream())
+      : arena<Upstream>(std::span<std::byte>(this->bytes), options, std::move(upstream)) {}
+  explicit inline_arena(Upstream upstream) : inline_arena(arena_options{}, std::move(upstream)) {}
+};
+
+static_assert(try_resource<inline_arena<64>> && owning_resource<inline_arena<64>>);
+static_assert(releasable_resource<inline_arena<64>> && expanding_resource<inline_arena<64>>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Scratch memory of the calling thread, in scopes that nest: for what a function needs until it returns.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/os/thread_end.hpp>
+#include <ashlar/resource/arena.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// The arenas of one thread that its scratch scopes share. Made by the first scope, given back when the thread ends.
+class thread_scratch {
+public:
+  static constexpr std::size_t count = 4;
+
+  struct slot {
+    arena<page_resource> memory;
+    std::size_t depth = 0;  ///< scopes that are open in it
+  };
+
+  /// Returns: the thread's own. Throws: `std::bad_alloc` where the thread has none yet and there is no page for it.
+  [[nodiscard]] static ASHLAR_INLINE thread_scratch& mine() {
+    thread_scratch* const known = mine_;
+    return ASHLAR_LIKELY(known != nullptr) ? *known : make();
+  }
+
+  /// Effects: gives the thread's memory back, unless scopes are open.
+  static void give_back() noexcept {
+    if (mine_ != nullptr && !mine_->has_open_scope()) end_of(std::exchange(mine_, nullptr));
+  }
+
+  /// Returns: the first arena that is none of `others`. Expects: those are fewer than `count`.
+  [[nodiscard]] slot& other_than(std::initializer_list<const void*> others) noexcept {
+    slot* each = slots_;
+    while (contains(others, &each->memory)) ++each;
+    return *each;
+  }
+
+  /// Effects: after the end of a thread nobody will come any more to give back what is kept.
+  void scope_ended() noexcept {
+    if (ASHLAR_UNLIKELY(is_late_)) give_back();
+  }
+
+private:
+  [[nodiscard]] static bool contains(std::initializer_list<const void*> addresses, const void* p) noexcept {
+    for (const void* const each : addresses)
+      if (each == p) return true;
+    return false;
+  }
+
+  [[nodiscard]] bool has_open_scope() const noexcept {
+    for (const slot& each : slots_)
+      if (each.depth != 0) return true;
+    return false;
+  }
+
+  static ASHLAR_COLD thread_scratch& make() {
+    void* const page = page_resource().allocate(sizeof(thread_scratch), alignof(thread_scratch));
+    mine_ = ::new (page) thread_scratch;
+    if (!is_watched_) is_watched_ = os::thread_end::enter(at_end_);
+    mine_->is_late_ = !is_watched_;
+    return *mine_;
+  }
+
+  static void end_of(thread_scratch* leaving) noexcept {
+    std::destroy_at(leaving);
+    page_resource().deallocate(leaving, sizeof(thread_scratch), alignof(thread_scratch));
+  }
+
+  static void at_thread_end(os::thread_end_participant*) noexcept {
+    is_watched_ = false;
+    give_back();
+    if (mine_ != nullptr) mine_->is_late_ = true;
+  }
+
+  slot slots_[count];
+  bool is_late_ = false;
+
+  static inline constinit thread_local thread_scratch* mine_ = nullptr;
+  static inline constinit thread_local os::thread_end_participant at_end_ = {.at_end = at_thread_end};
+  static inline constinit thread_local bool is_watched_ = false;  // `at_end_` will be called
+};
+
+/// A scope of the thread's scratch memory. When it ends, the objects made in it are ended and its blocks are taken
+/// back; the memory stays with the thread.
+///
+/// Scopes of one arena lie on each other, so the blocks of an outer scope that are made while an inner one is open end
+/// with the inner one. A function that allocates its results where its caller says, while it has a scope of its own,
+/// names the caller's arena, and is given another:
+///
+///     void parse(ashlar::scratch_arena& results) {
+///       auto scratch = ashlar::scratch_arena::beside(results);
+///
+/// From level `checked` on, an allocation from a scope that lies under an open one is reported.
+/// Complexity: O(1). Thread safety: it is used by the thread that made it.
+class scratch_arena {
+public:
+  using arena_type = arena<page_resource>;
+
+  /// Throws: `std::bad_alloc` where this is the thread's first scope, and there is no memory at all.
+  scratch_arena() : scratch_arena(std::initializer_list<const void*>{}) {}
+
+  /// Returns: a scope in memory of its own beside those of `results`: scopes, arenas, any resources; at most three.
+  /// Throws: as the constructor.
+  template <resource... Results>
+  [[nodiscard]] static scratch_arena beside(const Results&... results) {
+    static_assert(sizeof...(Results) < thread_scratch::count, "a thread has four scratch arenas");
+    return scratch_arena({memory_of(results)...});
+  }
+
+  scratch_arena(const scratch_arena&) = delete;
+  scratch_arena& operator=(const scratch_arena&) = delete;
+
+  ~scratch_arena() {
+    ASHLAR_EXPECTS(is_on_top(), "ended a scratch scope before one that was opened in it");
+    if (--in_.depth == 0) in_.memory.reset();
+    else in_.memory.rewind(start_);
+    of_.scope_ended();
+  }
+
+  /// Throws: `std::bad_alloc`. Expects: no later scope is open in the same arena.
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    expect_on_top();
+    return in_.memory.allocate(bytes, alignment);
+  }
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    expect_on_top();
+    return in_.memory.try_allocate(bytes, alignment);
+  }
+
+  /// Effects: none but marks and checks.
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    in_.memory.deallocate(p, bytes, alignment);
+  }
+
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return in_.memory.try_expand(p, bytes, new_bytes, alignment);
+  }
+
+  /// Returns: whether `p` points into a block of this scope, or of one around it.
+  [[nodiscard]] bool owns(const void* p) const noexcept { return in_.memory.owns(p); }
+
+  /// As `arena::make`: the object is ended with the scope.
+  template <class T, class... Args>
+  [[nodiscard]] ASHLAR_INLINE T* make(Args&&... args) {
+    expect_on_top();
+    return in_.memory.make<T>(std::forward<Args>(args)...);
+  }
+
+  /// Returns: the arena, for what is not said here. It is shared with the scopes around this one: going back or
+  /// resetting it takes their blocks as well.
+  [[nodiscard]] arena_type& memory() noexcept { return in_.memory; }
+  [[nodiscard]] const arena_type& memory() const noexcept { return in_.memory; }
+  [[nodiscard]] bool invariant() const noexcept { return in_.depth >= depth_ && in_.memory.invariant(); }
+
+  /// Effects: gives back what the calling thread keeps, unless it has a scope open.
+  static void release_thread() noexcept { thread_scratch::give_back(); }
+
+  // Not by the arena: what is moved out of an inner scope must not stay in it.
+  [[nodiscard]] friend bool operator==(const scratch_arena& a, const scratch_arena& b) noexcept { return &a == &b; }
+
+private:
+  explicit scratch_arena(std::initializer_list<const void*> others)
+      : of_(thread_scratch::mine()), in_(of_.other_than(others)), depth_(++in_.depth), start_(in_.memory.mark()) {}
+
+  template <class R>
+  [[nodiscard]] static const void* memory_of(const R& results) noexcept {
+    if constexpr (std::is_same_v<R, scratch_arena>) return &results.in_.memory;
+    else return std::addressof(results);
+  }
+
+  [[nodiscard]] bool is_on_top() const noexcept { return in_.depth == depth_; }
+  ASHLAR_INLINE void expect_on_top() const noexcept {
+    ASHLAR_EXPECTS(is_on_top(), "allocated from a scratch scope under one that is open; that one belongs beside it");
+  }
+
+  thread_scratch& of_;
+  thread_scratch::slot& in_;
+  std::size_t depth_;
+  arena_marker start_;
+};
+
+static_assert(try_resource<scratch_arena> && owning_resource<scratch_arena> && expanding_resource<scratch_arena>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the arena.
+#include <array>
+#include <cstddef>
+#include <new>
+#include <random>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/resource/arena.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/conformance.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
+#include "tests/support/fail_each_allocation.hpp"
+#include "tests/support/live_blocks.hpp"
+
+namespace {
+
+using ashlar::arena;
+using ashlar_test::counting_resource;
+using ashlar_test::throwing_only;
+using counted_arena = arena<ashlar::resource_ref<counting_resource<>>>;
+
+struct arena_subject : ashlar_test::conformance_defaults {
+  static constexpr bool reuses = false;
+  static constexpr std::size_t churn_steps = 500;
+};
+struct over_pages : arena_subject {
+  static constexpr bool exhaustible = false;
+  arena<> resource;
+};
+struct over_counted : arena_subject {
+  counting_resource<> upstream;
+  counted_arena resource{{.first_bytes = 1000, .largest_step = 20'000}, upstream};
+};
+struct over_buffer : arena_subject {
+  alignas(64) std::array<std::byte, 3000> buffer;
+  counting_resource<> upstream;
+  counted_arena resource{buffer, {.first_bytes = 1000, .limit = 2'000'000}, upstream};
+};
+
+struct arenas : ::testing::Test {
+  counting_resource<> upstream;
+
+  std::size_t calls() const { return upstream.allocations() + upstream.refusals() + upstream.deallocations(); }
+};
+
+std::string ended;
+
+struct named {
+  explicit named(char as) : name(as) {}
+  named(const named&) = delete;
+  named& operator=(const named&) = delete;
+  ~named() { ended += name; }
+  char name;
+};
+
+TEST_F(arenas, are_made_without_asking_and_neither_copied_nor_moved) {
+  const counted_arena made({}, upstream);
+  EXPECT_EQ(calls(), 0u);
+  EXPECT_EQ(made.capacity() + made.used() + made.waste() + made.high_water() + made.held(), 0u);
+  EXPECT_TRUE(made.invariant());
+  EXPECT_FALSE(std::is_copy_constructible_v<arena<>> || std::is_move_constructible_v<arena<>>);
+  EXPECT_FALSE(std::is_copy_assignable_v<arena<>> || std::is_move_assignable_v<arena<>>);
+}
+
+TEST_F(arenas, lay_blocks_behind_each_other_and_count_them) {
+  counted_arena a({.first_bytes = 1000}, upstream);
+  auto* const first = static_cast<std::byte*>(a.allocate(10, 1));
+  EXPECT_EQ(a.allocate(8, 8), first + 16);
+  EXPECT_EQ(a.used(), 24u);
+  EXPECT_EQ(a.waste(), 0u);
+  EXPECT_EQ(a.capacity(), 1000 - sizeof(ashlar::chunk));
+  EXPECT_EQ(a.held(), 1000u);
+  static_cast<void>(a.allocate(1000, 1));
+  EXPECT_EQ(a.used(), 1024u);
+  EXPECT_EQ(a.waste(), 1000 - sizeof(ashlar::chunk) - 24);
+  EXPECT_EQ(a.high_water(), 1024u);
+  a.release();
+  EXPECT_EQ(a.used() + a.waste() + a.capacity() + a.high_water(), 0u);
+}
+
+TEST_F(arenas, after_a_warm_up_never_ask_again) {
+  counted_arena a({.first_bytes = 256, .largest_step = 4096}, upstream);
+  const auto frame = [&](unsigned seed) {
+    std::mt19937 random(seed);
+    for (int i = 0; i < 300; ++i) static_cast<void>(a.allocate(1 + random() % 100, std::size_t{1} << random() % 5));
+    EXPECT_TRUE(a.invariant());
+    a.reset();
+    EXPECT_EQ(a.used() + a.waste(), 0u);
+    EXPECT_TRUE(a.invariant());
+  };
+  for (unsigned i = 0; i < 3; ++i) frame(1);
+  EXPECT_EQ(upstream.balance().blocks, 1u);
+  const std::size_t before = calls();
+  for (unsigned i = 0; i < 20; ++i) frame(1);
+  EXPECT_EQ(calls(), before);
+}
+
+TEST_F(arenas, with_a_buffer_use_it_first_and_again_after_a_reset) {
+  alignas(16) std::array<std::byte, 100> buffer;
+  counted_arena a(buffer, {.first_bytes = 256}, upstream);
+  EXPECT_EQ(a.allocate(100, 1), buffer.data());
+  EXPECT_EQ(calls(), 0u);
+  static_cast<void>(a.allocate(200, 1));
+  static_cast<void>(a.allocate(300, 1));
+  EXPECT_EQ(upstream.balance().blocks, 2u);
+  EXPECT_TRUE(a.owns(buffer.data() + 99));
+  a.reset();
+  EXPECT_EQ(upstream.balance().blocks, 1u);
+  const std::size_t before = calls();
+  for (int i = 0; i < 3; ++i, a.reset()) {
+    EXPECT_EQ(a.allocate(100, 1), buffer.data());
+    static_cast<void>(a.allocate(200, 1));
+    static_cast<void>(a.allocate(300, 1));
+  }
+  EXPECT_EQ(calls(), before);
+  a.release();
+  EXPECT_EQ(a.allocate(1, 1), buffer.data());
+  EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
+}
+
+TEST_F(arenas, stop_at_the_limit_and_go_on_after_a_reset) {
+  counted_arena a({.first_bytes = 1024, .limit = 4096}, upstream);
+  std::size_t got = 0;
+  while (a.try_allocate(64, 1) != nullptr) ++got;
+  EXPECT_GE(got, 3u * 1024 / 64);
+  EXPECT_LE(a.held(), 4096u);
+  for (int i = 0; i < 1000; ++i) ashlar_test::expect_refused(a, 64, 1);
+  EXPECT_LE(upstream.peak().bytes, 4096u);
+  a.reset();
+  EXPECT_EQ(upstream.balance().blocks, 1u);
+  EXPECT_NE(a.try_allocate(64, 1), nullptr);
+  EXPECT_LE(upstream.peak().bytes, 4096u);
+}
+
+TEST_F(arenas, grow_and_shrink_the_last_block_where_it_stands) {
+  counted_arena a({.first_bytes = 4096}, upstream);
+  void* p = a.allocate(16, 8);
+  std::size_t bytes = 16;
+  for (; bytes < 2048; bytes *= 2) EXPECT_TRUE(a.try_expand(p, bytes, 2 * bytes, 8));
+  EXPECT_EQ(a.used(), bytes);  // nothing was left behind
+  EXPECT_FALSE(a.try_expand(p, bytes, 5000, 8));
+  EXPECT_FALSE(a.try_expand(p, bytes, ashlar::max_size, 8));
+  EXPECT_TRUE(a.try_expand(p, bytes, 100, 8));
+  EXPECT_EQ(a.used(), 100u);
+  EXPECT_EQ(a.high_water(), 2048u);
+  static_cast<void>(a.allocate(1, 1));
+  EXPECT_FALSE(a.try_expand(p, 100, 101, 8));
+  EXPECT_TRUE(a.try_expand(p, 100, 50, 8));
+  EXPECT_EQ(a.used(), 101u);
+}
+
+TEST_F(arenas, go_back_to_a_marker_and_keep_the_memory) {
+  counted_arena a({.first_bytes = 256}, upstream);
+  const auto empty = a.mark();
+  void* const first = a.allocate(100, 1);
+  const auto after_first = a.mark();
+  const auto fill = [&] {
+    for (int i = 0; i < 50; ++i) static_cast<void>(a.allocate(100, 1));
+  };
+  fill();
+  const std::size_t used = a.used(), before = calls();
+  for (int i = 0; i < 5; ++i) {
+    a.rewind(after_first);
+    EXPECT_EQ(a.used(), 100u);
+    EXPECT_EQ(a.waste(), 0u);
+    EXPECT_TRUE(a.invariant());
+    fill();
+  }
+  EXPECT_EQ(calls(), before);
+  EXPECT_EQ(a.high_water(), used);
+  a.rewind(empty);
+  EXPECT_EQ(a.used(), 0u);
+  EXPECT_EQ(a.allocate(100, 1), first);
+  EXPECT_EQ(calls(), before);
+}
+
+TEST_F(arenas, end_objects_the_latest_first) {
+  ended.clear();
+  {
+    counted_arena a({.first_bytes = 256}, upstream);
+    static_cast<void>(a.make<named>('a'));
+    const auto m = a.mark();
+    for (char c = 'b'; c <= 'e'; ++c) static_cast<void>(a.make<named>(c));
+    a.rewind(m);
+    EXPECT_EQ(ended, "edcb");
+    static_cast<void>(a.make<named>('f'));
+    a.reset();
+    EXPECT_EQ(ended, "edcbfa");
+    static_cast<void>(a.make<named>('g'));
+    a.release();
+    static_cast<void>(a.make<named>('h'));
+    static_cast<void>(a.make_unowned<named>('i'));
+  }
+  EXPECT_EQ(ended, "edcbfagh");
+}
+
+TEST_F(arenas, spend_nothing_on_objects_whose_end_is_nothing) {
+  counted_arena a({}, upstream);
+  EXPECT_EQ(*a.make<int>(7), 7);
+  EXPECT_EQ(a.used(), sizeof(int));
+  EXPECT_EQ(a.make_array<int>(5)[4], 0);
+  EXPECT_EQ(a.used(), 6 * sizeof(int));
+  const auto texts = a.make_array<std::string>(3);
+  texts[2] = std::string(100, 'x');  // a sanitizer would see it leak
+  EXPECT_EQ(texts[0], "");
+  EXPECT_TRUE(a.make_array<std::string>(0).empty());
+}
+
+struct fails {
+  static inline int left = 0;
+  fails() {
+    if (left-- == 0) ASHLAR_THROW(1);
+  }
+  explicit fails(counted_arena& a) {
+    static_cast<void>(a.make<named>('n'));
+    ASHLAR_THROW(1);
+  }
+  ~fails() { ended += '-'; }
+};
+
+#if defined(__cpp_exceptions)
+TEST_F(arenas, forget_an_object_whose_constructor_throws) {
+  counted_arena a({}, upstream);
+  static_cast<void>(a.allocate(8, 8));
+  ended.clear();
+  for (int i = 0; i < 10; ++i) {
+    fails::left = 0;
+    EXPECT_THROW(static_cast<void>(a.make<fails>()), int);
+    fails::left = 2;
+    EXPECT_THROW(static_cast<void>(a.make_array<fails>(4)), int);
+  }
+  EXPECT_EQ(a.used(), 8u);
+  EXPECT_EQ(ended, std::string(20, '-'));
+  ended.clear();
+  EXPECT_THROW(static_cast<void>(a.make<fails>(a)), int);  // what it made lies above it, and stays
+  EXPECT_GT(a.used(), 8u);
+  EXPECT_EQ(ended, "");
+  a.reset();
+  EXPECT_EQ(ended, "n");
+  EXPECT_THROW(static_cast<void>(a.make_array<int>(ashlar::max_size / 2)), std::bad_array_new_length);
+  EXPECT_THROW(static_cast<void>(a.make_array<std::string>(ashlar::max_size / sizeof(std::string))),
+               std::bad_array_new_length);
+}
+#endif
+
+// Its end makes another in the same arena, a number of times, and uses scratch memory of it.
+struct heir {
+  counted_arena& from;
+  int left;
+  heir(counted_arena& a, int n) : from(a), left(n) {}
+  heir(const heir&) = delete;
+  heir& operator=(const heir&) = delete;
+  ~heir() {
+    const auto m = from.mark();
+    static_cast<void>(from.allocate(300, 1));
+    static_cast<void>(from.make<named>('t'));
+    from.rewind(m);
+    if (left != 0) static_cast<void>(from.make<heir>(from, left - 1));
+    ended += 'h';
+  }
+};
+
+TEST_F(arenas, let_destructors_allocate_and_make_objects) {
+  ended.clear();
+  counted_arena a({.first_bytes = 256}, upstream);
+  for (int round = 0; round < 3; ++round) {
+    static_cast<void>(a.make<named>('a'));
+    static_cast<void>(a.make<heir>(a, 3));
+    static_cast<void>(a.make<named>('b'));
+    round == 1 ? a.release() : a.reset();
+    EXPECT_EQ(ended, "bththththa");
+    EXPECT_EQ(a.used(), 0u);
+    EXPECT_TRUE(a.invariant());
+    ended.clear();
+  }
+}
+
+TEST_F(arenas, end_a_long_chain_without_a_deep_stack) {
+  counted_arena a({}, upstream);
+  std::size_t ends = 0;
+  struct link {
+    std::size_t& counted;
+    link* next;
+    link(std::size_t& n, link* to) : counted(n), next(to) {}
+    ~link() { ++counted; }
+  };
+  link* last = nullptr;
+  for (int i = 0; i < 100'000; ++i) last = a.make<link>(ends, last);
+  a.reset();
+  EXPECT_EQ(ends, 100'000u);
+}
+
+// A plain model: what is live, by marker; every block keeps its contents until it is taken back.
+TEST_F(arenas, agree_with_a_model) {
+  for (unsigned seed = 0; seed < (ashlar_test::is_slow ? 10u : 100u); ++seed) {
+    std::mt19937 random(seed);
+    alignas(16) std::array<std::byte, 64> buffer;
+    counted_arena a(std::span<std::byte>(buffer).first(seed % 2 * 64), {.first_bytes = 100, .largest_step = 2000},
+                    upstream);
+    ashlar_test::live_blocks blocks(a);
+    struct point {
+      counted_arena::marker m;
+      std::size_t blocks;
+    };
+    std::vector<point> points;
+    const auto forget_down_to = [&](std::size_t n) {
+      while (blocks.size() > n) static_cast<void>(blocks.forget(blocks.size() - 1));
+    };
+    for (int step = 0; step < 300; ++step) {
+      switch (random() % 20) {
+        case 0: points.push_back({a.mark(), blocks.size()}); break;
+        case 1:
+          if (points.empty()) break;
+          points.resize(points.size() - random() % points.size());
+          forget_down_to(points.back().blocks);
+          a.rewind(points.back().m);
+          break;
+        case 2:
+          if (random() % 5 != 0) break;
+          forget_down_to(0), points.clear();
+          random() % 4 == 0 ? a.release() : a.reset();
+          break;
+        default: ASSERT_TRUE(blocks.try_allocate(random() % 200, std::size_t{1} << random() % 8));
+      }
+      ASSERT_TRUE(a.invariant());
+    }
+    EXPECT_TRUE(blocks.all_intact());
+    forget_down_to(0);
+  }
+}
+
+TEST(arenas_that_fail, are_as_before_and_work_on) {
+  const auto scenario = [](auto& a) {
+    ashlar_test::live_blocks blocks(a);
+    const auto m = a.mark();
+    bool all = true;
+    for (std::size_t i = 0; i < 12; ++i) all = blocks.try_allocate(90 * i, 16) && all;
+    while (blocks.size() != 0) static_cast<void>(blocks.forget(0));
+    a.rewind(m);
+    all = a.try_allocate(3000, 8) != nullptr && all;
+    a.reset();
+    return a.try_allocate(2500, 64) != nullptr && all;
+  };
+  ashlar_test::fail_each_allocation(
+      [](counting_resource<>& upstream) { return counted_arena({.first_bytes = 128}, upstream); }, scenario);
+#if defined(__cpp_exceptions)
+  const auto throwing = [](auto& a) {
+    for (std::size_t i = 0; i < 12; ++i) static_cast<void>(a.allocate(90 * i, 16));
+    static_cast<void>(a.template make<named>('x'));
+    a.reset();
+  };
+  ashlar_test::fail_each_allocation(
+      [](counting_resource<>& upstream) { return arena<throwing_only<>>({.first_bytes = 128}, upstream); }, throwing);
+#endif
+}
+
+#if defined(GTEST_HAS_DEATH_TEST)
+TEST_F(arenas, report_markers_and_pointers_that_are_not_theirs) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  counted_arena a({}, upstream), b({}, upstream);
+  const auto outer = a.mark();
+  static_cast<void>(a.allocate(8, 8));
+  const auto inner = a.mark();
+  const std::string stale = "ashlar: bad_marker: rewound to a marker that is good no longer, pointer 0x*, resource 0x*";
+  ASHLAR_EXPECT_DEATH(b.rewind(outer), "ashlar: bad_marker: rewound to a marker of another arena, resource 0x*");
+  ASHLAR_EXPECT_DEATH((a.rewind(outer), a.rewind(inner)), stale);
+  a.rewind(outer);
+  static_cast<void>(a.allocate(64, 8));  // above the stale marker again
+  ASHLAR_EXPECT_DEATH(a.rewind(inner), stale);
+  ASHLAR_EXPECT_DEATH((a.reset(), a.rewind(inner)), stale);
+  ASHLAR_EXPECT_DEATH((a.release(), static_cast<void>(a.allocate(99, 1)), a.rewind(inner)), stale);
+  int local = 0;
+  ASHLAR_EXPECT_DEATH(a.deallocate(&local, 4, 4),
+                      "ashlar: invalid_free: freed a pointer that is not of this arena, pointer 0x*, resource 0x*");
+}
+#endif
+
+}  // namespace
+
+namespace ashlar_test {
+using arena_kinds = ::testing::Types<over_pages, over_counted, over_buffer>;
+INSTANTIATE_TYPED_TEST_SUITE_P(arena, conformance, arena_kinds);
+}  // namespace ashlar_test

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the arena whose blocks are good for this frame and the next.
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/resource.hpp>
+#include <ashlar/face/allocator.hpp>
+#include <ashlar/resource/frame_arena.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/conformance.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
+#include "tests/support/pattern.hpp"
+
+namespace {
+
+using ashlar_test::counting_resource;
+using counted = ashlar::frame_arena<ashlar::resource_ref<counting_resource<>>>;
+
+struct frames_of_pages : ashlar_test::conformance_defaults {
+  static constexpr bool reuses = false;
+  static constexpr std::size_t churn_steps = 200;
+  counting_resource<> upstream;
+  counted resource{{.first_bytes = 1000}, upstream};
+};
+
+TEST(frame_arena, keeps_what_was_made_until_the_end_of_the_next_frame) {
+  counting_resource<> upstream;
+  counted frames({.first_bytes = 500}, upstream);
+  std::size_t before = 0;
+  std::vector<std::byte*> last;
+  for (int frame = 0; frame < 10; ++frame) {
+    std::vector<std::byte*> now;
+    for (std::size_t i = 0; i < 40; ++i) {
+      now.push_back(static_cast<std::byte*>(frames.allocate(100, 8)));
+      ashlar_test::write_pattern(now.back(), 100, static_cast<std::uint32_t>(frame));
+    }
+    for (std::byte* const p : last)
+      EXPECT_TRUE(frames.owns(p) && ashlar_test::has_pattern(p, 100, static_cast<std::uint32_t>(frame - 1)));
+    EXPECT_TRUE(frames.invariant());
+    last = std::move(now);
+    frames.next_frame();
+    if (frame == 3) before = upstream.allocations();
+  }
+  EXPECT_EQ(upstream.allocations(), before);  // warm after two frames of each arena
+}
+
+struct counted_end {
+  int& ends;
+  explicit counted_end(int& n) : ends(n) {}
+  ~counted_end() { ++ends; }
+};
+
+TEST(frame_arena, ends_objects_a_frame_later) {
+  counting_resource<> upstream;
+  int ends = 0;
+  counted frames{ashlar::resource_ref(upstream)};
+  static_cast<void>(frames.make<counted_end>(ends));
+  frames.next_frame();
+  EXPECT_EQ(ends, 0);
+  static_cast<void>(frames.make<counted_end>(ends));
+  frames.next_frame();
+  EXPECT_EQ(ends, 1);
+  frames.next_frame();
+  EXPECT_EQ(ends, 2);
+}
+
+TEST(frame_arena, the_last_frame_may_still_be_read) {
+  ashlar::frame_arena<> frames;
+  using numbers = std::vector<int, ashlar::allocator<int, ashlar::frame_arena<>>>;
+  numbers last(frames);
+  for (int frame = 0; frame < 20; ++frame) {
+    numbers now(frames);
+    for (int i = 0; i < 100; ++i) now.push_back(last.empty() ? i : last[static_cast<std::size_t>(i)] + 1);
+    last = std::move(now);
+    frames.next_frame();
+  }
+  EXPECT_EQ(last[5], 5 + 19);
+}
+
+TEST(frame_arena, expands_the_last_block_of_either_frame) {
+  ashlar::frame_arena<> frames;
+  void* const p = frames.allocate(16, 8);
+  frames.next_frame();
+  EXPECT_TRUE(frames.try_expand(p, 16, 32, 8));
+  void* const q = frames.allocate(16, 8);
+  EXPECT_TRUE(frames.try_expand(q, 16, 64, 8));
+  frames.deallocate(p, 32, 8);
+  frames.release();
+  EXPECT_FALSE(frames.owns(p) || frames.owns(q));
+}
+
+TEST(frame_arena_death, a_block_of_two_frames_ago_is_reported) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  ashlar::frame_arena<> frames;
+  void* const p = frames.allocate(16, 8);
+  frames.next_frame();
+  frames.next_frame();
+  ASHLAR_EXPECT_DEATH(frames.deallocate(p, 16, 8),
+                      "ashlar: invalid_free: freed a pointer that is not of this arena, pointer 0x*, resource 0x*");
+}
+
+}  // namespace
+
+namespace ashlar_test {
+INSTANTIATE_TYPED_TEST_SUITE_P(frame_arena, conformance, ::testing::Types<frames_of_pages>);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the thread's scratch memory.
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include <pthread.h>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/face/allocator.hpp>
+#include <ashlar/resource/arena.hpp>
+#include <ashlar/resource/scratch_arena.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/conformance.hpp"
+#include "tests/support/death.hpp"
+
+namespace {
+
+using ashlar::scratch_arena;
+
+struct a_scope : ashlar_test::conformance_defaults {
+  static constexpr bool exhaustible = false;
+  static constexpr std::size_t churn_steps = 200;
+  scratch_arena resource;
+};
+
+bool is_same_memory(const scratch_arena& a, const scratch_arena& b) { return &a.memory() == &b.memory(); }
+
+TEST(scratch_arena, gives_memory_back_to_the_thread_when_a_scope_ends) {
+  void* first = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    scratch_arena outer;
+    void* const p = outer.allocate(100, 8);
+    if (i == 1) first = p;  // after the first, the memory is one chunk
+    EXPECT_TRUE(i < 2 || p == first);
+    const std::size_t used = outer.memory().used();
+    {
+      scratch_arena inner;
+      EXPECT_TRUE(is_same_memory(inner, outer) && inner != outer);
+      static_cast<void>(inner.allocate(200'000, 8));
+      EXPECT_TRUE(inner.owns(p));
+    }
+    EXPECT_EQ(outer.memory().used(), used);
+    EXPECT_TRUE(outer.invariant());
+  }
+}
+
+TEST(scratch_arena, keeps_apart_from_the_arenas_of_the_results) {
+  scratch_arena results;
+  auto second = scratch_arena::beside(results);
+  auto third = scratch_arena::beside(results, second);
+  auto fourth = scratch_arena::beside(third, results.memory(), second);
+  EXPECT_FALSE(is_same_memory(results, second) || is_same_memory(results, third) || is_same_memory(second, third));
+  EXPECT_FALSE(is_same_memory(fourth, third) || is_same_memory(fourth, results) || is_same_memory(fourth, second));
+  ashlar::arena<> elsewhere;
+  // No scratch arena: there is nothing to keep apart from.
+  EXPECT_TRUE(is_same_memory(scratch_arena::beside(elsewhere), results));
+}
+
+using text = std::basic_string<char, std::char_traits<char>, ashlar::allocator<char, scratch_arena>>;
+
+text join(const std::vector<std::string>& words, scratch_arena& results) {
+  auto scratch = scratch_arena::beside(results);
+  text longest(results);
+  for (const std::string& word : words) {
+    text upper(word.begin(), word.end(), scratch);
+    upper += "----------------------------------------";
+    upper.resize(word.size() + 30);
+    longest += upper;
+  }
+  return longest;
+}
+
+TEST(scratch_arena, results_outlive_the_scratch_they_were_made_with) {
+  scratch_arena mine;
+  const text joined = join({"some", "words", "or other"}, mine);
+  const text again = join({joined.c_str(), "x"}, mine);
+  EXPECT_EQ(std::string_view(again).substr(0, 4), "some");
+  EXPECT_EQ(again.size(), joined.size() + 30 + 31);
+}
+
+TEST(scratch_arena, ends_objects_with_the_scope) {
+  static int ends = 0;
+  struct counts {
+    ~counts() { ++ends; }
+  };
+  {
+    scratch_arena outer;
+    static_cast<void>(outer.make<counts>());
+    {
+      scratch_arena inner;
+      static_cast<void>(inner.make<counts>());
+    }
+    EXPECT_EQ(ends, 1);
+  }
+  EXPECT_EQ(ends, 2);
+}
+
+TEST(scratch_arena, is_each_threads_own) {
+  scratch_arena mine;
+  void* const p = mine.allocate(64, 8);
+  std::thread([&] {
+    scratch_arena theirs;
+    EXPECT_FALSE(is_same_memory(theirs, mine) || theirs.owns(p));
+    static_cast<void>(theirs.allocate(1'000'000, 8));
+  }).join();
+  EXPECT_TRUE(mine.owns(p));
+}
+
+TEST(scratch_arena, gives_the_threads_memory_back_when_asked_and_no_scope_is_open) {
+  {
+    scratch_arena scope;
+    scratch_arena::release_thread();
+    static_cast<void>(scope.allocate(100'000, 8));
+  }
+  scratch_arena::release_thread();
+  scratch_arena::release_thread();
+  scratch_arena anew;
+  EXPECT_EQ(anew.memory().held(), 0u);
+}
+
+// Memory that is asked for again by a key's destructor, after the thread's end has begun.
+TEST(scratch_arena, works_while_the_thread_ends) {
+  static pthread_key_t key;
+  static bool worked = false;
+  ASSERT_EQ(pthread_key_create(&key,
+                               [](void*) {
+                                 scratch_arena late;
+                                 worked = late.allocate(100, 8) != nullptr;
+                               }),
+            0);
+  std::thread([] {
+    {
+      static_cast<void>(scratch_arena().allocate(100, 8));
+    }
+    pthread_setspecific(key, &key);
+  }).join();
+  EXPECT_TRUE(worked);
+  pthread_key_delete(key);
+}
+
+TEST(scratch_arena, neither_copies_nor_moves) {
+  EXPECT_FALSE(std::is_copy_constructible_v<scratch_arena> || std::is_move_constructible_v<scratch_arena>);
+}
+
+TEST(scratch_arena_death, an_outer_scope_is_not_used_under_an_inner_one) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  scratch_arena outer;
+  const auto misuse = [&] {
+    scratch_arena inner;
+    static_cast<void>(outer.allocate(8, 8));
+  };
+  ASHLAR_EXPECT_DEATH(misuse(), "ashlar: precondition: allocated from a scratch scope under one that is open; that one "
+                                "belongs beside it");
+}
+
+}  // namespace
+
+namespace ashlar_test {
+INSTANTIATE_TYPED_TEST_SUITE_P(scratch_arena, conformance, ::testing::Types<a_scope>);
+}
