@@ -17,6 +17,7 @@ configure() {
 build_and_run() {
   cmake --build "$work/build"
   "$work/build/program"
+  "$work/build/quiet"
 }
 
 install_ashlar() {

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A scope in which this thread must not use the heap: every malloc and every new inside it is reported.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/panic.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// One use of the heap inside a `no_heap_scope`.
+struct heap_use {
+  const char* function = "";     ///< what was called; under a sanitizer "malloc or new"
+  std::size_t bytes = 0;         ///< what was asked for
+  const void* caller = nullptr;  ///< the code that called it; null under a sanitizer
+};
+
+/// What the hooks tell of this thread's uses. Between the hooks and the scopes; of no use to others.
+struct heap_watch {
+  void (*on_use)(heap_watch& self, const heap_use& use) noexcept = nullptr;
+};
+
+namespace detail {
+
+#if defined(__ELF__)
+// Returns: where this thread says who watches it; null for nobody. Defined by malloc/no_heap_hooks.cpp, and weak here
+// so that a program can be without. The number changes with the layout of what is exchanged.
+extern "C" __attribute__((weak)) heap_watch** ashlar_heap_watch_1() noexcept;
+
+[[nodiscard]] inline heap_watch** heap_watch_slot() noexcept {
+  return &ashlar_heap_watch_1 != nullptr ? ashlar_heap_watch_1() : nullptr;
+}
+#else
+[[nodiscard]] inline heap_watch** heap_watch_slot() noexcept { return nullptr; }
+#endif
+
+// Puts a watch, or nobody, in place of the one before while it lives.
+class watch_scope {
+public:
+  explicit watch_scope(heap_watch* watch) noexcept : slot_(heap_watch_slot()), outer_(slot_ ? *slot_ : nullptr) {
+    if (slot_ != nullptr) *slot_ = watch;
+  }
+  watch_scope(const watch_scope&) = delete;
+  watch_scope& operator=(const watch_scope&) = delete;
+  ~watch_scope() {
+    if (slot_ != nullptr) *slot_ = outer_;
+  }
+
+  [[nodiscard]] heap_watch* outer() const noexcept { return outer_; }
+  [[nodiscard]] bool holds(const heap_watch* watch) const noexcept { return slot_ != nullptr && *slot_ == watch; }
+
+private:
+  heap_watch** slot_;
+  heap_watch* outer_;
+};
+
+// Returns: whether one malloc is seen by the hooks.
+[[nodiscard]] inline bool sees_a_malloc() noexcept {
+  struct probe : heap_watch {
+    bool is_seen = false;
+  };
+  probe watch;
+  watch.on_use = [](heap_watch& self, const heap_use&) noexcept { static_cast<probe&>(self).is_seen = true; };
+  const watch_scope inside(&watch);
+  void* (*volatile allocate)(std::size_t) = &std::malloc;  // else the compiler may see that nobody needs the block
+  std::free(allocate(1));
+  return watch.is_seen;
+}
+
+}  // namespace detail
+
+/// Returns: whether this program is linked with the hooks (`ashlar::no_heap_hooks`, malloc/no_heap_hooks.cpp), and they
+/// really see what malloc is called for. The first call tries, with one malloc.
+[[nodiscard]] inline bool heap_hooks_work() noexcept {
+  static const bool do_work = detail::sees_a_malloc();
+  return do_work;
+}
+
+/// Called on each use of the heap, in the thread that used it, before the memory is handed out. It may use the heap
+/// itself, which is not reported. `context` is what the scope was given.
+using heap_use_handler = void (*)(const heap_use& use, void* context) noexcept;
+
+/// Handler: writes one line to the error stream and aborts.
+[[noreturn]] ASHLAR_COLD inline void abort_on_heap_use(const heap_use& use, void* /*context*/) noexcept {
+  panic_line line;
+  line.text("ashlar: heap use: ").text(use.function).text(" of ").number(use.bytes).text(" bytes in a no_heap_scope");
+  if (use.caller != nullptr) line.text(", caller ").address(use.caller);
+  panic(line.view());
+}
+
+/// Handler: does nothing, as the scope counts anyway.
+inline void count_heap_use(const heap_use& /*use*/, void* /*context*/) noexcept {}
+
+/// While one lives, every `malloc`, `calloc`, `realloc`, `aligned_alloc` and the like, and every `operator new` that
+/// its thread calls, in this program or in a library, is reported to the handler. Other threads are not watched. Frees
+/// are not reported. Scopes nest: the innermost handler is called, and all scopes around it count too.
+///
+///     const ashlar::no_heap_scope quiet;                                // a use aborts, with one line
+///     ashlar::no_heap_scope counted(ashlar::count_heap_use);            // counted.uses()
+///     ashlar::no_heap_scope told(&on_use, &log);                        // on_use(use, &log)
+///
+/// Needs the hooks: without them it ends the process, at every level, since it would find nothing.
+/// Cost: while no scope is open, one load and one branch for each use of the heap. Thread safety: one scope, one
+/// thread.
+class no_heap_scope : private heap_watch {
+public:
+  no_heap_scope() noexcept : no_heap_scope(&abort_on_heap_use) {}
+
+  explicit no_heap_scope(heap_use_handler handler, void* context = nullptr) noexcept
+      : heap_watch{&tell}, handler_((expect_hooks(), handler)), context_(context), scope_(this) {}
+
+  no_heap_scope(const no_heap_scope&) = delete;
+  no_heap_scope& operator=(const no_heap_scope&) = delete;
+  ~no_heap_scope() { ASHLAR_EXPECTS(scope_.holds(this), "ended a no_heap_scope inside another, or in another thread"); }
+
+  /// How often the heap was used in this scope so far, and in scopes inside it.
+  [[nodiscard]] std::size_t uses() const noexcept { return uses_; }
+
+private:
+  static void expect_hooks() noexcept {
+    ASHLAR_REQUIRE(heap_hooks_work(), "made a no_heap_scope in a program whose heap has no hooks: link "
+                                      "ashlar::no_heap_hooks, or compile malloc/no_heap_hooks.cpp into it");
+  }
+
+  static void tell(heap_watch& innermost, const heap_use& use) noexcept {
+    const detail::watch_scope unwatched(nullptr);
+    auto& told = static_cast<no_heap_scope&>(innermost);
+    for (auto* each = &told; each != nullptr; each = static_cast<no_heap_scope*>(each->scope_.outer())) ++each->uses_;
+    told.handler_(use, told.context_);
+  }
+
+  heap_use_handler handler_;
+  void* context_;
+  std::size_t uses_ = 0;
+  detail::watch_scope scope_;
+};
+
+/// While one lives, its thread may use the heap whatever scope is around it: for an exception that is known. Does
+/// nothing in a program without the hooks.
+class allow_heap_scope {
+public:
+  allow_heap_scope() noexcept = default;
+  allow_heap_scope(const allow_heap_scope&) = delete;
+  allow_heap_scope& operator=(const allow_heap_scope&) = delete;
+
+private:
+  detail::watch_scope scope_{nullptr};
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

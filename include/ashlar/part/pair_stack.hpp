@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Stacks of free cells whose two top cells are known: the link that a pop reads is needed two pops later.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// `Count` stacks of cells, each cell a word at least. The link in a cell names the one two below it:
+///
+///   top    next   link(top)   link(next)   link(link(top)) …
+///   s0     s1     s2          s3           s4
+///
+/// A plain list waits for the link of one cell before it knows the next; here that load has a whole pop's time more.
+/// Tops and nexts lie in arrays of their own, for a compiler that finds both words side by side moves them as one
+/// vector, and the load that follows waits for that store to leave the core.
+/// Thread safety: none. Never allocates.
+template <std::size_t Count>
+class pair_stacks {
+public:
+  [[nodiscard]] ASHLAR_INLINE bool is_empty(std::size_t stack) const noexcept { return top_[stack] == nullptr; }
+
+  ASHLAR_INLINE void push(std::size_t stack, void* cell) noexcept {
+    void* const top = top_[stack];
+    mark_readable(cell, sizeof(void*));
+    *static_cast<void**>(cell) = next_[stack];
+    mark_free(cell, sizeof(void*));
+    next_[stack] = top;
+    top_[stack] = cell;
+  }
+
+  /// Returns: the cell pushed last, or null. Its first word is what the link has left there.
+  [[nodiscard]] ASHLAR_INLINE void* pop(std::size_t stack) noexcept {
+    void* const cell = top_[stack];
+    if (ASHLAR_UNLIKELY(cell == nullptr)) return nullptr;
+    mark_readable(cell, sizeof(void*));
+    top_[stack] = next_[stack];
+    next_[stack] = *static_cast<void**>(cell);
+    return cell;
+  }
+
+  /// Returns: the cell below the top, or null: what the last pop has read.
+  [[nodiscard]] void* next_of(std::size_t stack) const noexcept { return next_[stack]; }
+
+  /// Calls `f(cell)` from the top down. Complexity: O(cells).
+  template <class F>
+  void for_each(std::size_t stack, F f) const {
+    void* cell = top_[stack];
+    void* next = next_[stack];
+    while (cell != nullptr) {
+      mark_readable(cell, sizeof(void*));
+      void* const below = *static_cast<void**>(cell);
+      mark_free(cell, sizeof(void*));
+      f(cell);
+      cell = next;
+      next = below;
+    }
+  }
+
+  /// Effects: forgets all cells.
+  void clear() noexcept { top_ = next_ = {}; }
+
+private:
+  std::array<void*, Count> top_ = {};
+  std::array<void*, Count> next_ = {};
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

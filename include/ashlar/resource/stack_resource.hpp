@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A resource whose blocks are freed in the reverse order of their allocation, down to the last byte of padding.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <new>
+#include <span>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/growth.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/part/stack_order.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// How a stack grows unless told otherwise: each chunk as large as all before it, up to 2 MiB.
+inline constexpr proportional_growth stack_growth{
+    .smallest = std::size_t{64} * 1024, .largest = std::size_t{2} * 1024 * 1024, .divisor = 1};
+
+namespace detail {
+
+// The memory of a stack lies in chunks; this is in front of each, but for a buffer that somebody else owns.
+struct alignas(stack_grain) stack_chunk {
+  stack_chunk* below = nullptr;
+  std::byte* begin = nullptr;
+  std::byte* end = nullptr;
+  std::byte* top = nullptr;    // where blocks end, while the stack stands in a higher chunk
+  std::size_t used_below = 0;  // bytes in lower chunks
+
+  [[nodiscard]] std::size_t room() const noexcept { return static_cast<std::size_t>(end - begin); }
+  [[nodiscard]] std::size_t whole_bytes() const noexcept { return sizeof(stack_chunk) + room(); }
+};
+
+}  // namespace detail
+
+/// Where a stack stood. Small, copied freely; as long as the block that was on top then is live, it may be rewound to
+/// any number of times.
+struct stack_marker {
+  detail::stack_chunk* chunk = nullptr;
+  std::byte* top = nullptr;
+  ASHLAR_NO_UNIQUE_ADDRESS stack_order::position position{};
+};
+
+/// Owns an `Upstream`. Blocks lie on each other in chunks of it, or in a buffer and then in chunks.
+///
+///   buffer or nothing     chunk                 chunk                            spare
+///   | b | b | b | pad |   |h| b | b | pad |     |h| b | label | b |   free   |   |h|  free  |
+///   ^ bottom_                                   ^ base_           ^ top_     ^ end
+///
+/// Freeing the top block takes its padding back too: `used()` is what it was before the block, at any alignment. A
+/// block takes its bytes rounded up to `stack_grain`, and above that alignment one grain more; from level `checked` on
+/// a label of three grains beside that, and the order of frees is checked. At `fast` a block freed out of order is let
+/// be: its room comes back with the block below it at the latest by `rewind` or `release`.
+///
+/// An emptied chunk is not given back: the stack goes on in it, and when it has gone below, keeps the larger of it and
+/// its spare. So no program pays the upstream for going to and fro over a border.
+///
+/// Invariant: `begin <= top_ <= limit_ <= end` in the current chunk, `high_water() >= used()`; no chunk below the
+/// current one is empty but the buffer. Complexity: O(1) and now and then a call of the upstream; `owns`, `capacity`:
+/// O(chunks); `rewind`: O(chunks left), at `checked` O(blocks freed). Thread safety: none.
+/// At `fast`, with constant size and alignment up to a grain: 7 instructions for `allocate`, 4 for `deallocate`, one
+/// branch each; sizes known at run time cost 5 more in `allocate`.
+template <resource Upstream>
+class stack_resource {
+public:
+  using marker = stack_marker;
+
+  stack_resource() = default;
+  explicit stack_resource(Upstream upstream) noexcept : upstream_(std::move(upstream)) {}
+  explicit stack_resource(const proportional_growth& growth, Upstream upstream = {}) noexcept
+      : growth_(growth), upstream_(std::move(upstream)) {}
+
+  /// Starts in `buffer`; over a `null_resource` stays there. Lifetime: the buffer outlives the stack.
+  explicit stack_resource(std::span<std::byte> buffer, Upstream upstream = {},
+                          const proportional_growth& growth = stack_growth) noexcept
+      : growth_(growth), upstream_(std::move(upstream)) {
+    const std::size_t skipped = (0 - address_of(buffer.data())) & (stack_grain - 1);
+    if (buffer.size() < skipped + stack_grain) return;
+    bottom_.begin = bottom_.top = buffer.data() + skipped;
+    bottom_.end = bottom_.begin + align_down(buffer.size() - skipped, stack_grain);
+    mark_free(bottom_.begin, bottom_.room());
+    stand_in(&bottom_);
+  }
+
+  stack_resource(const stack_resource&) = delete;  // blocks belong to one of them
+  stack_resource& operator=(const stack_resource&) = delete;
+  ~stack_resource() {
+    release();
+    mark_live(bottom_.begin, bottom_.room());
+  }
+
+  /// Throws: what the upstream throws. Expects: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t gap = gap_above<stack_order>(top_, alignment);
+    if (ASHLAR_LIKELY(fits_stack(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
+    return allocate_slowly(bytes, alignment);
+  }
+
+  /// Returns: a block, or null. Expects: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t gap = gap_above<stack_order>(top_, alignment);
+    if (ASHLAR_LIKELY(fits_stack(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
+    return try_allocate_slowly(bytes, alignment);
+  }
+
+  /// Expects: the block lies on top. From `checked` on, `out_of_order` and other kinds are reported.
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
+    order_.expect_top(freed, this, has_memory());
+    if (ASHLAR_UNLIKELY(freed.data + stack_bytes(bytes) != top_)) return deallocate_slowly(p, bytes, alignment);
+    pop(freed);
+  }
+
+  /// Returns: whether the block has `new_bytes` now: the one on top can grow up to the end of its chunk, and shrink.
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    const stack_block block = {static_cast<std::byte*>(p), bytes, alignment};
+    order_.expect_live(block, this, has_memory());
+    if (!reaches(block.data + stack_bytes(bytes))) return false;
+    if (new_bytes > static_cast<std::size_t>(current_->end - block.data)) return false;
+    resize_top(block, new_bytes);
+    return true;
+  }
+
+  /// Returns: where the stack stands now.
+  [[nodiscard]] marker mark() const noexcept {
+    if (ASHLAR_UNLIKELY(stands_in_empty_chunk())) return {current_->below, current_->below->top, order_.top()};
+    return {current_, top_, order_.top()};
+  }
+
+  /// Effects: takes all blocks back that were allocated since `to` was made. From `checked` on a marker of another
+  /// stack and one that the stack has gone below are reported as `bad_marker`. Expects: the block that was on top then
+  /// was not expanded since.
+  void rewind(const marker& to) noexcept {
+    order_.rewind(to.position, to.top, this);
+    if (ASHLAR_UNLIKELY(current_ != to.chunk) && !leave_chunks_above(to)) return;
+    mark_free(to.top, static_cast<std::size_t>(top_ - to.top));
+    top_ = to.top;
+  }
+
+  /// Effects: takes all blocks back and gives all chunks back: all is as at the beginning.
+  void release() noexcept {
+    while (current_ != &bottom_) step_down();
+    give_spare_back();
+    mark_free(bottom_.begin, bottom_.room());
+    top_ = limit_ = base_;
+    high_water_ = 0;
+    order_.clear();
+  }
+
+  /// Effects: gives back what is kept empty.
+  void shrink_to_fit() noexcept {
+    if (stands_in_empty_chunk()) step_down();
+    give_spare_back();
+  }
+
+  /// Whether `p` points to where blocks lie now.
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    const std::byte* top = top_;
+    for (const chunk* each = current_; each != nullptr; each = each->below) {
+      if (block{each->begin, static_cast<std::size_t>(top - each->begin)}.contains(p)) return true;
+      if (each->below != nullptr) top = each->below->top;
+    }
+    return false;
+  }
+
+  [[nodiscard]] Upstream& upstream_resource() noexcept { return upstream_; }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
+
+  /// Bytes that blocks take, with labels and padding.
+  [[nodiscard]] std::size_t used() const noexcept {
+    return current_->used_below + static_cast<std::size_t>(top_ - base_);
+  }
+  /// Bytes: the most that `used` has been since the stack was made or released.
+  [[nodiscard]] std::size_t high_water() const noexcept { return high_water_; }
+  /// Bytes there is memory for, in the buffer, in chunks and in the spare one.
+  [[nodiscard]] std::size_t capacity() const noexcept {
+    std::size_t sum = spare_ != nullptr ? spare_->room() : 0;
+    for (const chunk* each = current_; each != nullptr; each = each->below) sum += each->room();
+    return sum;
+  }
+
+  [[nodiscard]] bool invariant() const noexcept {
+    if (base_ != current_->begin || top_ < base_ || limit_ < top_ || current_->end < limit_) return false;
+    if (high_water_ < used() || !is_aligned(top_, stack_grain)) return false;
+    for (const chunk* each = current_; each->below != nullptr; each = each->below) {
+      const chunk& below = *each->below;
+      if (below.top < below.begin || below.end < below.top || (below.top == below.begin && &below != &bottom_))
+        return false;
+      if (each->used_below != below.used_below + static_cast<std::size_t>(below.top - below.begin)) return false;
+    }
+    return order_.invariant();
+  }
+
+  [[nodiscard]] friend bool operator==(const stack_resource& a, const stack_resource& b) noexcept { return &a == &b; }
+
+private:
+  using chunk = detail::stack_chunk;
+
+  [[nodiscard]] ASHLAR_INLINE std::size_t room_below(const std::byte* end) const noexcept {
+    return static_cast<std::size_t>(end - top_);
+  }
+
+  [[nodiscard]] ASHLAR_INLINE void* push(std::size_t gap, std::size_t bytes, std::size_t alignment) noexcept {
+    std::byte* const data = top_ + gap;
+    order_.push({data, bytes, alignment}, top_);
+    top_ = data + stack_bytes(bytes);
+    mark_live(data, bytes);
+    return data;
+  }
+
+  // Whether an address is inside the stack's memory, live or not.
+  [[nodiscard]] auto has_memory() const noexcept {
+    return [this](const void* p) { return has_memory_at(p); };
+  }
+
+  [[nodiscard]] bool has_memory_at(const void* p) const noexcept {
+    for (const chunk* each = current_; each != nullptr; each = each->below)
+      if (block{each->begin, each->room()}.contains(p)) return true;
+    return spare_ != nullptr && block{spare_->begin, spare_->room()}.contains(p);
+  }
+
+  [[nodiscard]] bool stands_in_empty_chunk() const noexcept { return top_ == base_ && current_ != &bottom_; }
+
+  ASHLAR_INLINE void pop(const stack_block& freed) noexcept {
+    mark_free(freed.data, stack_bytes(freed.bytes));
+    top_ = order_.pop(freed, freed.data);
+  }
+
+  ASHLAR_COLD void deallocate_slowly(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
+    if (reaches(freed.data + stack_bytes(bytes))) pop(freed);
+  }
+
+  // Returns: whether the top block ends at `end`, after leaving a chunk that is empty.
+  [[nodiscard]] bool reaches(const std::byte* end) noexcept {
+    if (end != top_ && stands_in_empty_chunk()) step_down();
+    return end == top_;
+  }
+
+  void resize_top(const stack_block& block, std::size_t new_bytes) noexcept {
+    top_ = block.data + stack_bytes(new_bytes);
+    order_.resize(new_bytes);
+    if (new_bytes > block.bytes) mark_live(block.data + block.bytes, new_bytes - block.bytes);
+    else mark_free(block.data + new_bytes, stack_bytes(block.bytes) - new_bytes);
+    raise_high_water();
+  }
+
+  // The hot path goes as far as blocks have ever been, so that the way there, once, is what counts the high water.
+  void raise_high_water() noexcept {
+    if (top_ > limit_) limit_ = top_;
+    high_water_ = std::max(high_water_, used());
+  }
+
+  [[nodiscard]] void* push_above_high_water(std::size_t bytes, std::size_t alignment) noexcept {
+    const std::size_t gap = gap_above<stack_order>(top_, alignment);
+    if (!fits_stack(room_below(current_->end), gap, bytes)) return nullptr;
+    void* const p = push(gap, bytes, alignment);
+    raise_high_water();
+    return p;
+  }
+
+  ASHLAR_COLD void* allocate_slowly(std::size_t bytes, std::size_t alignment) {
+    if (void* const p = push_above_high_water(bytes, alignment)) return p;
+    const std::size_t needed = room_for(bytes, alignment);
+    if (needed == 0) throw_bad_alloc(bytes, alignment);
+    if (!spare_has(needed)) {
+      const std::size_t whole = next_chunk_bytes(needed);
+      keep_new(upstream_.allocate(whole, alignof(chunk)), whole);
+    }
+    enter_spare();
+    return push_above_high_water(bytes, alignment);
+  }
+
+  ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
+    if (void* const p = push_above_high_water(bytes, alignment)) return p;
+    const std::size_t needed = room_for(bytes, alignment);
+    if (needed == 0) return nullptr;
+    if (!spare_has(needed)) {
+      const std::size_t whole = next_chunk_bytes(needed);
+      void* const memory = try_allocate_from(upstream_, whole, alignof(chunk));
+      if (memory == nullptr) return nullptr;
+      keep_new(memory, whole);
+    }
+    enter_spare();
+    return push_above_high_water(bytes, alignment);
+  }
+
+  // Returns: the bytes that a chunk must have for the block wherever it starts, or 0 where none can be so large.
+  [[nodiscard]] static std::size_t room_for(std::size_t bytes, std::size_t alignment) noexcept {
+    if (!is_valid_request(bytes, alignment)) return 0;
+    const std::size_t gap = stack_order::label_bytes(alignment) + (alignment > stack_grain ? alignment : 0);
+    const std::size_t needed = stack_bytes(bytes) + gap;  // below twice PTRDIFF_MAX
+    return needed <= max_block_bytes - sizeof(chunk) ? needed : 0;
+  }
+
+  // Returns: whether the spare chunk will do; if not, it is given back before more is asked for.
+  [[nodiscard]] bool spare_has(std::size_t needed) noexcept {
+    if (stands_in_empty_chunk()) step_down();
+    if (spare_ != nullptr && spare_->room() >= needed) return true;
+    give_spare_back();
+    return false;
+  }
+
+  [[nodiscard]] std::size_t next_chunk_bytes(std::size_t needed) const noexcept {
+    return std::max(align_down(growth_.next(capacity()), stack_grain), needed + sizeof(chunk));
+  }
+
+  void keep_new(void* memory, std::size_t whole) noexcept {
+    auto* const made = ::new (memory) chunk;
+    made->begin = static_cast<std::byte*>(memory) + sizeof(chunk);
+    made->end = static_cast<std::byte*>(memory) + whole;
+    mark_free(made->begin, made->room());
+    spare_ = made;
+  }
+
+  void enter_spare() noexcept {
+    chunk* const entered = std::exchange(spare_, nullptr);
+    current_->top = top_;
+    entered->below = current_;
+    entered->used_below = used();
+    entered->top = entered->begin;
+    stand_in(entered);
+  }
+
+  void stand_in(chunk* in) noexcept {
+    current_ = in;
+    base_ = in->begin;
+    top_ = in->top;
+    const std::size_t reached = high_water_ > in->used_below ? high_water_ - in->used_below : 0;
+    limit_ = base_ + std::min(align_down(reached, stack_grain), in->room());
+  }
+
+  // The emptied chunk becomes the spare one, or goes back if that is larger.
+  void step_down() noexcept {
+    chunk* emptied = current_;
+    mark_free(base_, static_cast<std::size_t>(top_ - base_));
+    stand_in(emptied->below);
+    if (spare_ == nullptr || spare_->room() < emptied->room()) std::swap(spare_, emptied);
+    if (emptied != nullptr) give_back(emptied);
+  }
+
+  // Returns: whether the stack stands in the marker's chunk now. If it stands at the marker in an empty chunk, it
+  // stays.
+  ASHLAR_COLD bool leave_chunks_above(const marker& to) noexcept {
+    while (current_ != to.chunk && current_ != &bottom_) {
+      if (current_->below == to.chunk && to.chunk->top == to.top) {
+        mark_free(base_, static_cast<std::size_t>(top_ - base_));
+        top_ = base_;
+        return false;
+      }
+      step_down();
+    }
+    return current_ == to.chunk;
+  }
+
+  void give_spare_back() noexcept {
+    if (spare_ != nullptr) give_back(std::exchange(spare_, nullptr));
+  }
+
+  void give_back(chunk* leaving) noexcept {
+    const std::size_t bytes = leaving->whole_bytes();
+    mark_live(leaving->begin, leaving->room());
+    upstream_.deallocate(leaving, bytes, alignof(chunk));
+  }
+
+  std::byte* top_ = nullptr;
+  std::byte* limit_ = nullptr;
+  std::byte* base_ = nullptr;
+  chunk* current_ = &bottom_;
+  chunk* spare_ = nullptr;
+  std::size_t high_water_ = 0;
+  chunk bottom_{};  // the buffer, or nothing
+  ASHLAR_NO_UNIQUE_ADDRESS stack_order order_{};
+  proportional_growth growth_ = stack_growth;
+  ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_{};
+};
+
+static_assert(try_resource<stack_resource<>> && owning_resource<stack_resource<>>);
+static_assert(releasable_resource<stack_resource<>> && expanding_resource<stack_resource<>>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

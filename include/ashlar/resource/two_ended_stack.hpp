@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Two stacks in one buffer that grow towards each other: what stays at one end, what passes at the other.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/part/stack_order.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+enum class stack_side { front, back };
+
+/// The buffer and how far each stack has come.
+///
+///   | f | f | f |    free    | b | b |
+///   begin       low          high    end
+struct stack_ends {
+  std::byte* begin = nullptr;
+  std::byte* low = nullptr;
+  std::byte* high = nullptr;
+  std::byte* end = nullptr;
+  std::size_t high_water = 0;  // bytes of both
+
+  [[nodiscard]] std::size_t available() const noexcept { return static_cast<std::size_t>(high - low); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return static_cast<std::size_t>(end - begin); }
+};
+
+/// One of the two: a resource whose blocks are freed in the reverse order of their allocation, as in `stack_resource`,
+/// padding and all. The other end may do what it likes meanwhile. Made by `two_ended_stack`.
+template <stack_side Side>
+class stack_end {
+  static constexpr bool is_front = Side == stack_side::front;
+
+public:
+  /// Where this end stood. Small, copied freely.
+  struct marker {
+    std::byte* top = nullptr;
+    ASHLAR_NO_UNIQUE_ADDRESS stack_order::position position{};
+  };
+
+  explicit stack_end(stack_ends& both) noexcept : both_(&both) {}
+  stack_end(const stack_end&) = delete;
+  stack_end& operator=(const stack_end&) = delete;
+
+  /// Throws: `std::bad_alloc` where the ends would meet. Expects: `alignment` is a power of two.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    return allocate_or_throw(*this, bytes, alignment);
+  }
+
+  /// Returns: a block, or null where the ends would meet. Expects: `alignment` is a power of two.
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t gap = gap_for(bytes, alignment);
+    if (!fits_stack(both_->available(), gap, bytes)) return nullptr;
+    const std::size_t label = stack_order::label_bytes(alignment);
+    std::byte* const before = top();
+    std::byte* const data = is_front ? before + gap : before - (gap - label) - stack_bytes(bytes);
+    order_.push({data, bytes, alignment}, before);
+    top() = is_front ? data + stack_bytes(bytes) : data - label;
+    both_->high_water = std::max(both_->high_water, both_->capacity() - both_->available());
+    mark_live(data, bytes);
+    return data;
+  }
+
+  /// Expects: the block lies on top. From `checked` on, `out_of_order` and other kinds are reported; at `fast` such a
+  /// block is let be until `rewind` or `release`.
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
+    order_.expect_top(freed, this, [this](const void* at) { return reachable().contains(at); });
+    std::byte* const above = freed.data + stack_bytes(bytes);
+    if ((is_front ? above : freed.data - stack_order::label_bytes(alignment)) != top()) return;
+    mark_free(freed.data, stack_bytes(bytes));
+    top() = order_.pop(freed, is_front ? freed.data : above);
+  }
+
+  /// Returns: where this end stands now.
+  [[nodiscard]] marker mark() const noexcept { return {is_front ? both_->low : both_->high, order_.top()}; }
+
+  /// Effects: takes all blocks of this end back that were allocated since `to` was made. From `checked` on a marker of
+  /// another stack and one that this end has gone below are reported as `bad_marker`.
+  void rewind(const marker& to) noexcept {
+    order_.rewind(to.position, to.top, this);
+    free_down_to(to.top);
+  }
+
+  /// Effects: takes all blocks of this end back.
+  void release() noexcept {
+    order_.clear();
+    free_down_to(is_front ? both_->begin : both_->end);
+  }
+
+  /// Whether `p` points to where blocks of this end lie now.
+  [[nodiscard]] bool owns(const void* p) const noexcept { return taken().contains(p); }
+
+  /// Bytes that blocks of this end take, with labels and padding.
+  [[nodiscard]] std::size_t used() const noexcept { return taken().size; }
+
+  [[nodiscard]] bool invariant() const noexcept { return order_.invariant(); }
+
+  [[nodiscard]] friend bool operator==(const stack_end& a, const stack_end& b) noexcept { return &a == &b; }
+
+private:
+  [[nodiscard]] std::byte*& top() noexcept { return is_front ? both_->low : both_->high; }
+
+  // At the back padding lies above a block and the label below it, so that both are freed with the block.
+  [[nodiscard]] std::size_t gap_for(std::size_t bytes, std::size_t alignment) const noexcept {
+    if constexpr (is_front) {
+      return gap_above<stack_order>(both_->low, alignment);
+    } else {
+      const std::size_t padding = (address_of(both_->high) - stack_bytes(bytes)) & (alignment - 1);
+      return stack_order::label_bytes(alignment) + (alignment > stack_grain ? padding : 0);
+    }
+  }
+
+  [[nodiscard]] block taken() const noexcept {
+    if constexpr (is_front) return {both_->begin, static_cast<std::size_t>(both_->low - both_->begin)};
+    else return {both_->high, static_cast<std::size_t>(both_->end - both_->high)};
+  }
+
+  // What is this end's, or nobody's.
+  [[nodiscard]] block reachable() const noexcept {
+    if constexpr (is_front) return {both_->begin, static_cast<std::size_t>(both_->high - both_->begin)};
+    else return {both_->low, static_cast<std::size_t>(both_->end - both_->low)};
+  }
+
+  void free_down_to(std::byte* to) noexcept {
+    if constexpr (is_front) mark_free(to, static_cast<std::size_t>(both_->low - to));
+    else mark_free(both_->high, static_cast<std::size_t>(to - both_->high));
+    top() = to;
+  }
+
+  stack_ends* both_;
+  ASHLAR_NO_UNIQUE_ADDRESS stack_order order_{};
+};
+
+/// Lives in a buffer that the caller owns. What is loaded for long goes to one end, what is needed while loading to the
+/// other: neither leaves holes in the other, and only their sum must fit. There is no upstream.
+/// Invariant: `begin <= low <= high <= end`. Complexity: O(1); at `checked` `rewind` is O(blocks freed).
+/// Thread safety: none, neither for one end nor for the two.
+class two_ended_stack {
+public:
+  using front_resource = stack_end<stack_side::front>;
+  using back_resource = stack_end<stack_side::back>;
+
+  /// Lifetime: the buffer outlives the stack and every block.
+  explicit two_ended_stack(std::span<std::byte> buffer) noexcept {
+    const std::size_t skipped = (0 - address_of(buffer.data())) & (stack_grain - 1);
+    if (buffer.size() < skipped + stack_grain) return;
+    both_.begin = both_.low = buffer.data() + skipped;
+    both_.end = both_.high = both_.begin + align_down(buffer.size() - skipped, stack_grain);
+    mark_free(both_.begin, both_.capacity());
+  }
+
+  two_ended_stack(const two_ended_stack&) = delete;  // blocks and ends belong to one of them
+  two_ended_stack& operator=(const two_ended_stack&) = delete;
+  ~two_ended_stack() { mark_live(both_.begin, both_.capacity()); }
+
+  [[nodiscard]] front_resource& front() noexcept { return front_; }
+  [[nodiscard]] const front_resource& front() const noexcept { return front_; }
+  [[nodiscard]] back_resource& back() noexcept { return back_; }
+  [[nodiscard]] const back_resource& back() const noexcept { return back_; }
+
+  /// Effects: takes all blocks of both ends back, and all is as at the beginning.
+  void release() noexcept {
+    front_.release();
+    back_.release();
+    both_.high_water = 0;
+  }
+
+  [[nodiscard]] std::size_t capacity() const noexcept { return both_.capacity(); }                  ///< bytes
+  [[nodiscard]] std::size_t used() const noexcept { return both_.capacity() - both_.available(); }  ///< bytes of both
+  [[nodiscard]] std::size_t available() const noexcept { return both_.available(); }                ///< bytes between
+  [[nodiscard]] std::size_t high_water() const noexcept { return both_.high_water; }                ///< most bytes used
+
+  [[nodiscard]] bool invariant() const noexcept {
+    return both_.begin <= both_.low && both_.low <= both_.high && both_.high <= both_.end &&
+           both_.high_water >= used() && front_.invariant() && back_.invariant();
+  }
+
+private:
+  stack_ends both_;
+  front_resource front_{both_};
+  back_resource back_{both_};
+};
+
+static_assert(try_resource<two_ended_stack::front_resource> && owning_resource<two_ended_stack::front_resource>);
+static_assert(try_resource<two_ended_stack::back_resource> && releasable_resource<two_ended_stack::back_resource>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

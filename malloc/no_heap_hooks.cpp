@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The hooks behind no_heap_scope: compiled into a program, they stand in front of the C library's malloc and its kin.
+//
+// The program's own definitions come first in the search order of the dynamic linker, so that its libraries use them as
+// well. Each looks whether a scope is open in its thread, and hands on to glibc. Where a sanitizer stands in front
+// already, it is asked to tell instead. The program gets this file as a source, and so with its own flags.
+#include <ashlar/os/no_heap_scope.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define ASHLAR_SANITIZER_HAS_HEAP 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ASHLAR_SANITIZER_HAS_HEAP 1
+#endif
+
+namespace {
+
+// Never allocated by the loader on first use: that would call malloc.
+__attribute__((tls_model("initial-exec"))) constinit thread_local ashlar::heap_watch* watch = nullptr;
+
+ASHLAR_INLINE void note(const char* function, std::size_t bytes, const void* caller) noexcept {
+  ashlar::heap_watch* const watching = watch;
+  if (ASHLAR_UNLIKELY(watching != nullptr)) watching->on_use(*watching, {function, bytes, caller});
+}
+
+}  // namespace
+
+extern "C" ashlar::heap_watch** ashlar_heap_watch_1() noexcept { return &watch; }
+
+#if defined(ASHLAR_SANITIZER_HAS_HEAP)
+
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void*, std::size_t),
+                                                         void (*on_free)(const volatile void*));
+
+__attribute__((constructor)) static void install_hooks() {
+  __sanitizer_install_malloc_and_free_hooks(
+      [](const volatile void*, std::size_t bytes) { note("malloc or new", bytes, nullptr); },
+      [](const volatile void*) {});
+}
+
+#elif defined(__GLIBC__)
+
+#define ASHLAR_CALLER __builtin_return_address(0)
+
+extern "C" {
+void* __libc_malloc(std::size_t bytes) noexcept;
+void* __libc_calloc(std::size_t count, std::size_t bytes) noexcept;
+void* __libc_realloc(void* p, std::size_t bytes) noexcept;
+void __libc_free(void* p) noexcept;
+void* __libc_memalign(std::size_t alignment, std::size_t bytes) noexcept;
+void* __libc_valloc(std::size_t bytes) noexcept;
+void* __libc_pvalloc(std::size_t bytes) noexcept;
+
+void* malloc(std::size_t bytes) noexcept {
+  note("malloc", bytes, ASHLAR_CALLER);
+  return __libc_malloc(bytes);
+}
+
+void* calloc(std::size_t count, std::size_t bytes) noexcept {
+  std::size_t product = 0;
+  const bool fits = ashlar::checked_mul(count, bytes, product);
+  note("calloc", fits ? product : ashlar::max_size, ASHLAR_CALLER);
+  return __libc_calloc(count, bytes);
+}
+
+void* realloc(void* p, std::size_t bytes) noexcept {
+  note("realloc", bytes, ASHLAR_CALLER);
+  return __libc_realloc(p, bytes);
+}
+
+void* reallocarray(void* p, std::size_t count, std::size_t bytes) noexcept {
+  std::size_t product = 0;
+  const bool fits = ashlar::checked_mul(count, bytes, product);
+  note("reallocarray", fits ? product : ashlar::max_size, ASHLAR_CALLER);
+  if (fits) return __libc_realloc(p, product);
+  errno = ENOMEM;
+  return nullptr;
+}
+
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  note("aligned_alloc", bytes, ASHLAR_CALLER);
+  return __libc_memalign(alignment, bytes);
+}
+
+void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+  note("memalign", bytes, ASHLAR_CALLER);
+  return __libc_memalign(alignment, bytes);
+}
+
+int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept {
+  note("posix_memalign", bytes, ASHLAR_CALLER);
+  if (!ashlar::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  const int before = errno;
+  void* const p = __libc_memalign(alignment, bytes);
+  errno = before;
+  if (p == nullptr) return ENOMEM;
+  *out = p;
+  return 0;
+}
+
+void* valloc(std::size_t bytes) noexcept {
+  note("valloc", bytes, ASHLAR_CALLER);
+  return __libc_valloc(bytes);
+}
+
+void* pvalloc(std::size_t bytes) noexcept {
+  note("pvalloc", bytes, ASHLAR_CALLER);
+  return __libc_pvalloc(bytes);
+}
+
+// Not reported, but another malloc that is preloaded must not get what is glibc's.
+void free(void* p) noexcept { __libc_free(p); }
+}
+
+namespace {
+
+// Returns: a block, or null where there is none and no new_handler to make room.
+void* ask(std::size_t bytes, std::size_t alignment) {
+  for (;;) {
+    void* const p = alignment > alignof(std::max_align_t) ? __libc_memalign(alignment, bytes == 0 ? 1 : bytes)
+                                                          : __libc_malloc(bytes);
+    if (ASHLAR_LIKELY(p != nullptr)) return p;
+    const std::new_handler make_room = std::get_new_handler();
+    if (make_room == nullptr) return nullptr;
+    make_room();
+  }
+}
+
+ASHLAR_INLINE void* make(const char* function, std::size_t bytes, std::size_t alignment, const void* caller) {
+  note(function, bytes, caller);
+  void* const p = ask(bytes, alignment);
+  if (ASHLAR_UNLIKELY(p == nullptr)) ashlar::throw_bad_alloc(bytes, alignment);
+  return p;
+}
+
+ASHLAR_INLINE void* try_make(const char* function, std::size_t bytes, std::size_t alignment,
+                             const void* caller) noexcept {
+  note(function, bytes, caller);
+  ASHLAR_TRY { return ask(bytes, alignment); }
+  ASHLAR_CATCH_ALL { return nullptr; }
+}
+
+constexpr std::size_t value_of(std::align_val_t alignment) noexcept { return static_cast<std::size_t>(alignment); }
+
+}  // namespace
+
+// Weak: a program that replaces them itself keeps its own, whose mallocs are reported.
+#define ASHLAR_WEAK __attribute__((weak))
+
+ASHLAR_WEAK void* operator new(std::size_t n) { return make("operator new", n, 0, ASHLAR_CALLER); }
+ASHLAR_WEAK void* operator new[](std::size_t n) { return make("operator new[]", n, 0, ASHLAR_CALLER); }
+ASHLAR_WEAK void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
+  return try_make("operator new", n, 0, ASHLAR_CALLER);
+}
+ASHLAR_WEAK void* operator new[](std::size_t n, const std::nothrow_t&) noexcept {
+  return try_make("operator new[]", n, 0, ASHLAR_CALLER);
+}
+ASHLAR_WEAK void* operator new(std::size_t n, std::align_val_t a) {
+  return make("operator new", n, value_of(a), ASHLAR_CALLER);
+}
+ASHLAR_WEAK void* operator new[](std::size_t n, std::align_val_t a) {
+  return make("operator new[]", n, value_of(a), ASHLAR_CALLER);
+}
+ASHLAR_WEAK void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+  return try_make("operator new", n, value_of(a), ASHLAR_CALLER);
+}
+ASHLAR_WEAK void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+  return try_make("operator new[]", n, value_of(a), ASHLAR_CALLER);
+}
+ASHLAR_WEAK void operator delete(void* p) noexcept { __libc_free(p); }
+ASHLAR_WEAK void operator delete[](void* p) noexcept { __libc_free(p); }
+ASHLAR_WEAK void operator delete(void* p, std::size_t) noexcept { __libc_free(p); }
+ASHLAR_WEAK void operator delete[](void* p, std::size_t) noexcept { __libc_free(p); }
+ASHLAR_WEAK void operator delete(void* p, const std::nothrow_t&) noexcept { __libc_free(p); }
+ASHLAR_WEAK void operator delete[](void* p, const std::nothrow_t&) noexcept { __libc_free(p); }
+ASHLAR_WEAK void operator delete(void* p, std::align_val_t) noexcept { __libc_free(p); }
+ASHLAR_WEAK void operator delete[](void* p, std::align_val_t) noexcept { __libc_free(p); }
+ASHLAR_WEAK void operator delete(void* p, std::size_t, std::align_val_t) noexcept { __libc_free(p); }
+ASHLAR_WEAK void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { __libc_free(p); }
+ASHLAR_WEAK void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { __libc_free(p); }
+ASHLAR_WEAK void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { __libc_free(p); }
+
+#else
+#error "no_heap_hooks stands in front of glibc's malloc, or a sanitizer's; here is neither"
+#endif

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Misuse of stacks and of markers: out of order, twice, foreign, of another size, rewound to what is gone.
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/face/allocator.hpp>
+#include <ashlar/resource/arena.hpp>
+#include <ashlar/resource/null_resource.hpp>
+#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/stack_resource.hpp>
+#include <ashlar/resource/two_ended_stack.hpp>
+
+#include "tests/death/caught.hpp"
+#include "tests/death/last_words.hpp"
+#include "tests/support/build.hpp"
+
+namespace {
+
+using ashlar::fault;
+using ashlar::stack_resource;
+using ashlar::two_ended_stack;
+using ashlar_test::caught_in;
+
+const std::string where = ", pointer 0x*, resource 0x*";
+const std::string not_on_top = "ashlar: out_of_order: freed a block that does not lie on top" + where;
+const std::string is_free = "ashlar: double_free: freed a block that is free" + where;
+const std::string foreign = "ashlar: invalid_free: freed a pointer that is not of this stack" + where;
+const std::string null_freed = "ashlar: invalid_free: freed a pointer that is not of this stack, resource 0x*";
+const std::string in_the_middle = "ashlar: misaligned_free: freed a pointer into the middle of a block" + where;
+const std::string other_size = "ashlar: size_mismatch: gave another size than the block was allocated with" + where;
+const std::string other_alignment =
+    "ashlar: size_mismatch: gave another alignment than the block was allocated with" + where;
+const std::string of_another = "ashlar: bad_marker: rewound to a marker of another stack" + where;
+const std::string of_another_null = "ashlar: bad_marker: rewound to a marker of another stack, resource 0x*";
+const std::string gone_below = "ashlar: bad_marker: rewound to a marker that the stack has gone below" + where;
+const std::string expanded = "ashlar: bad_marker: rewound to a marker whose top block was expanded since" + where;
+
+// Runs each test on a growing stack, on one in a buffer, and on both ends of a shared buffer.
+class stack_faults : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  }
+
+  template <class Test>
+  static void on_each_kind(const Test& test) {
+    alignas(16) std::array<std::byte, 4096> memory;
+    {
+      stack_resource<> growing;
+      test(growing);
+      growing.release();
+    }
+    {
+      stack_resource<ashlar::null_resource> inside{std::span<std::byte>(memory)};
+      test(inside);
+    }
+    two_ended_stack both(memory);
+    test(both.front());
+    test(both.back());
+  }
+};
+
+TEST_F(stack_faults, a_block_freed_out_of_order) {
+  on_each_kind([](auto& s) {
+    void* const lower = s.allocate(40, 8);
+    static_cast<void>(s.allocate(40, 64));
+    ASHLAR_EXPECT_LAST_WORDS(s.deallocate(lower, 40, 8), not_on_top);
+  });
+}
+
+TEST_F(stack_faults, a_vector_that_grows_on_a_stack) {
+  stack_resource<> s;
+  const auto grow = [&] {
+    std::vector<int, ashlar::allocator<int, stack_resource<>>> values(s);
+    for (int i = 0; i < 100; ++i) values.push_back(i);
+  };
+  ASHLAR_EXPECT_LAST_WORDS(grow(), not_on_top);
+}
+
+TEST_F(stack_faults, a_block_freed_twice) {
+  on_each_kind([](auto& s) {
+    static_cast<void>(s.allocate(40, 8));
+    void* const p = s.allocate(40, 8);
+    s.deallocate(p, 40, 8);
+    ASHLAR_EXPECT_LAST_WORDS(s.deallocate(p, 40, 8), is_free);
+  });
+}
+
+TEST_F(stack_faults, a_pointer_of_another_kind_of_memory) {
+  static int in_static_memory = 0;
+  on_each_kind([](auto& s) {
+    static_cast<void>(s.allocate(40, 8));
+    int on_the_stack = 0;
+    void* const on_the_heap = std::malloc(4);
+    ashlar::page_resource pages;
+    void* const mapped = pages.allocate(4, 4);
+    for (void* const p :
+         {static_cast<void*>(&in_static_memory), static_cast<void*>(&on_the_stack), on_the_heap, mapped})
+      ASHLAR_EXPECT_LAST_WORDS(s.deallocate(p, 4, 4), foreign);
+    ASHLAR_EXPECT_LAST_WORDS(s.deallocate(nullptr, 4, 4), null_freed);
+    pages.deallocate(mapped, 4, 4);
+    std::free(on_the_heap);
+  });
+}
+
+TEST_F(stack_faults, a_block_of_another_stack) {
+  stack_resource<> a;
+  stack_resource<> b;
+  void* const p = a.allocate(40, 8);
+  static_cast<void>(b.allocate(40, 8));
+  ASHLAR_EXPECT_LAST_WORDS(b.deallocate(p, 40, 8), foreign);
+  alignas(16) std::array<std::byte, 1024> memory;
+  two_ended_stack both(memory);
+  void* const low = both.front().allocate(40, 8);
+  void* const high = both.back().allocate(40, 8);
+  ASHLAR_EXPECT_LAST_WORDS(both.back().deallocate(low, 40, 8), foreign);
+  ASHLAR_EXPECT_LAST_WORDS(both.front().deallocate(high, 40, 8), foreign);
+}
+
+TEST_F(stack_faults, a_pointer_into_a_block) {
+  on_each_kind([](auto& s) {
+    auto* const p = static_cast<std::byte*>(s.allocate(600, 8));
+    ASHLAR_EXPECT_LAST_WORDS(s.deallocate(p + 8, 600, 8), in_the_middle);
+    for (const std::size_t offset : {1u, 8u, 16u, 300u, 599u}) {
+      const auto seen = caught_in([&] { s.deallocate(p + offset, 600, 8); });
+      EXPECT_TRUE(seen && seen->kind == fault::misaligned_free) << offset;
+    }
+    EXPECT_TRUE(caught_in([&] { s.deallocate(p + 4096, 600, 8); }));
+  });
+}
+
+TEST_F(stack_faults, another_size_or_alignment) {
+  on_each_kind([](auto& s) {
+    void* const p = s.allocate(40, 16);
+    ASHLAR_EXPECT_LAST_WORDS(s.deallocate(p, 80, 16), other_size + ", expected 40, got 80");
+    ASHLAR_EXPECT_LAST_WORDS(s.deallocate(p, 40, 64), other_alignment + ", expected 16, got 64");
+    for (const std::size_t bytes : {0u, 39u, 41u, 48u}) {
+      const auto seen = caught_in([&] { s.deallocate(p, bytes, 16); });
+      EXPECT_TRUE(seen && seen->kind == fault::size_mismatch && seen->got == bytes) << bytes;
+    }
+    s.deallocate(p, 40, 16);
+  });
+}
+
+TEST_F(stack_faults, an_expansion_of_what_is_no_block) {
+  stack_resource<> s;
+  void* const p = s.allocate(40, 8);
+  int local = 0;
+  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(s.try_expand(&local, 40, 50, 8)), foreign);
+  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(s.try_expand(p, 30, 50, 8)), other_size + ", expected 40, got 30");
+}
+
+TEST_F(stack_faults, a_write_before_a_block) {
+  if (ashlar_test::has_asan) GTEST_SKIP() << "the sanitizer is faster";
+  stack_resource<> s;
+  auto* const p = static_cast<std::byte*>(s.allocate(40, 8));
+  p[-1] ^= std::byte{0xFF};
+  ASHLAR_EXPECT_LAST_WORDS(s.deallocate(p, 40, 8),
+                           "ashlar: underflow: bytes before a block were written to, pointer 0x*");
+  p[-1] ^= std::byte{0xFF};
+}
+
+TEST_F(stack_faults, a_marker_that_the_stack_has_gone_below) {
+  on_each_kind([](auto& s) {
+    const auto outer = s.mark();
+    void* const p = s.allocate(40, 8);
+    const auto inner = s.mark();
+    static_cast<void>(s.allocate(40, 8));
+    s.rewind(outer);
+    ASHLAR_EXPECT_LAST_WORDS(s.rewind(inner), gone_below);  // in the wrong order
+    EXPECT_EQ(s.allocate(40, 8), p);
+    ASHLAR_EXPECT_LAST_WORDS(s.rewind(inner), gone_below);  // the same place, another block
+    s.deallocate(p, 40, 8);
+    ASHLAR_EXPECT_LAST_WORDS(s.rewind(inner), gone_below);
+    s.release();
+    ASHLAR_EXPECT_LAST_WORDS(s.rewind(inner), gone_below);
+    s.rewind(outer);
+  });
+}
+
+TEST_F(stack_faults, a_marker_of_another_stack) {
+  stack_resource<> a;
+  stack_resource<> b;
+  static_cast<void>(a.allocate(40, 8));
+  static_cast<void>(b.allocate(40, 8));
+  ASHLAR_EXPECT_LAST_WORDS(a.rewind(b.mark()), of_another);
+  ASHLAR_EXPECT_LAST_WORDS(a.rewind({}), of_another_null);
+  alignas(16) std::array<std::byte, 1024> memory;
+  two_ended_stack one(memory);
+  alignas(16) std::array<std::byte, 1024> more;
+  two_ended_stack two(more);
+  ASHLAR_EXPECT_LAST_WORDS(one.front().rewind(two.front().mark()), of_another);
+}
+
+TEST_F(stack_faults, a_marker_whose_top_block_was_expanded) {
+  stack_resource<> s;
+  void* const p = s.allocate(40, 8);
+  const auto at = s.mark();
+  EXPECT_TRUE(s.try_expand(p, 40, 80, 8));
+  ASHLAR_EXPECT_LAST_WORDS(s.rewind(at), expanded);
+}
+
+TEST_F(stack_faults, a_marker_of_an_arena_that_is_gone_or_of_another) {
+  const std::string no_longer = "ashlar: bad_marker: rewound to a marker that is good no longer" + where;
+  const std::string of_another_arena = "ashlar: bad_marker: rewound to a marker of another arena" + where;
+  ashlar::arena<> a;
+  ashlar::arena<> b;
+  const auto outer = a.mark();
+  static_cast<void>(a.allocate(40, 8));
+  const auto inner = a.mark();
+  static_cast<void>(b.allocate(40, 8));
+  ASHLAR_EXPECT_LAST_WORDS(a.rewind(b.mark()), of_another_arena);
+
+  a.rewind(outer);
+  ASHLAR_EXPECT_LAST_WORDS(a.rewind(inner), no_longer);
+  static_cast<void>(a.allocate(40, 8));
+  static_cast<void>(a.allocate(40, 8));
+  ASHLAR_EXPECT_LAST_WORDS(a.rewind(inner), no_longer);
+  const auto again = a.mark();
+  a.reset();
+  ASHLAR_EXPECT_LAST_WORDS(a.rewind(again), no_longer);
+}
+
+}  // namespace

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of no_heap_scope in a program without the hooks: it must say so, never pass. With them: tests/no_heap.
+#include <type_traits>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/os/no_heap_scope.hpp>
+
+#include "tests/support/death.hpp"
+
+namespace {
+
+using ashlar::allow_heap_scope;
+using ashlar::no_heap_scope;
+
+TEST(no_heap_scope, scopes_neither_copy_nor_move) {
+  EXPECT_FALSE(std::is_copy_constructible_v<no_heap_scope> || std::is_move_constructible_v<no_heap_scope>);
+  EXPECT_FALSE(std::is_copy_constructible_v<allow_heap_scope> || std::is_move_constructible_v<allow_heap_scope>);
+}
+
+TEST(no_heap_scope, a_program_without_the_hooks_can_ask) {
+  EXPECT_FALSE(ashlar::heap_hooks_work());
+  const allow_heap_scope allowed;  // does nothing, as nothing is forbidden
+}
+
+TEST(no_heap_scope_death, a_scope_without_the_hooks_is_misuse_at_every_level) {
+  ASHLAR_EXPECT_DEATH(const no_heap_scope quiet,
+                      "ashlar: precondition: made a no_heap_scope in a program whose heap has no hooks: link "
+                      "ashlar::no_heap_hooks, or compile malloc/no_heap_hooks.cpp into it");
+}
+
+TEST(no_heap_scope_death, the_default_handler_says_what_was_asked_for_and_where) {
+  static const int code = 0;
+  ASHLAR_EXPECT_DEATH(ashlar::abort_on_heap_use({"malloc", 24, &code}, nullptr),
+                      "ashlar: heap use: malloc of 24 bytes in a no_heap_scope, caller 0x*");
+  ASHLAR_EXPECT_DEATH(ashlar::abort_on_heap_use({"malloc or new", 24, nullptr}, nullptr),
+                      "ashlar: heap use: malloc or new of 24 bytes in a no_heap_scope");
+}
+
+}  // namespace

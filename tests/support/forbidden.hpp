@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which bytes a program may touch, as AddressSanitizer sees it.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/poison.hpp>
+
+namespace ashlar_test {
+
+/// Returns: whether AddressSanitizer would report a program that touches the byte; false where it is not there.
+[[nodiscard]] inline bool is_forbidden([[maybe_unused]] const void* p) noexcept {
+#if defined(ASHLAR_ASAN)
+  return __asan_address_is_poisoned(p) != 0;
+#else
+  return false;
+#endif
+}
+
+/// Returns: how many of the bytes would be reported.
+[[nodiscard]] inline std::size_t forbidden_bytes(const void* from, std::size_t bytes) noexcept {
+  std::size_t forbidden = 0;
+  for (std::size_t i = 0; i < bytes; ++i) forbidden += is_forbidden(static_cast<const std::byte*>(from) + i) ? 1u : 0u;
+  return forbidden;
+}
+
+}  // namespace ashlar_test
