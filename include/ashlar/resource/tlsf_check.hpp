@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a tlsf_resource looks at before it believes a pointer or a tag, at the levels that check.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/part/address_tree.hpp>
+#include <ashlar/part/slack.hpp>
+#include <ashlar/part/tlsf_block.hpp>
+#include <ashlar/part/tlsf_region.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+using tlsf_regions = address_tree<tlsf_region>;
+
+/// Where something is looked at: the regions, and who looks.
+struct tlsf_site {
+  const tlsf_regions& regions;
+  const void* resource;
+
+  /// Returns: the region that `p` is in, or null. Complexity: O(log regions).
+  [[nodiscard]] tlsf_region* find(const void* p) const noexcept {
+    tlsf_region* const region = regions.find_at_or_below(p);
+    return region != nullptr && region->holds(p) ? region : nullptr;
+  }
+};
+
+[[noreturn]] ASHLAR_COLD inline void report_tlsf(fault kind, const char* what, const void* p, const tlsf_site& site,
+                                                 std::size_t size = 0) noexcept {
+  report({.kind = kind, .what = what, .pointer = p, .resource = site.resource, .size = size});
+}
+
+/// Effects: says what is wrong where no header stands in front of `p`: walks the region to the place.
+/// Complexity: O(blocks of the region).
+[[noreturn]] ASHLAR_COLD inline void report_no_header(std::byte* p, tlsf_region& region,
+                                                      const tlsf_site& site) noexcept {
+  tlsf_block last(nullptr);
+  tlsf_header said(0);
+  region.walk([&](const tlsf_block& each, tlsf_header h) {
+    last = each, said = h;
+    return address_of(each.data() + h.stride()) <= address_of(p);
+  });
+  if (last.data() == nullptr)
+    report_tlsf(fault::underflow, "bytes before the first block of a region were written to", p, site);
+  const std::size_t bytes = said.stride() - tlsf_block::header_bytes;
+  const std::size_t into = static_cast<std::size_t>(p - last.data());
+  if (into < said.stride() && said.is_free())
+    report_tlsf(fault::double_free, "freed a block that is free, with its neighbours", p, site);
+  if (into != 0 && into < said.stride())
+    report_tlsf(fault::misaligned_free, "freed a pointer into the middle of a block", p, site, bytes);
+  if (said.is_free())
+    report_tlsf(fault::corrupt_link, "a free block was written to, and the header behind it", last.data(), site);
+  report_tlsf(fault::overflow, "bytes behind a block were written to, over the header of the next", last.data(), site,
+              bytes);
+}
+
+/// Effects: reports unless a free block that is a member of the index starts at `p`, with links both of whose ends
+/// agree. What a link says is not read before it is known to be a block of the resource.
+inline void check_member(std::byte* p, const tlsf_site& site) noexcept {
+  const auto is_member = [&site](std::byte* at) {
+    return is_aligned(at, tlsf_block::granule) && site.find(at) != nullptr && tlsf_block(at).is_sound() &&
+           tlsf_block(at).header().is_free();
+  };
+  const auto expect = [&](bool holds) {
+    if (ASHLAR_UNLIKELY(!holds)) report_tlsf(fault::corrupt_link, "a free block was written to", p, site);
+  };
+  expect(is_member(p));
+  const tlsf_block block(p);
+  std::byte* const next = block.next();
+  std::byte* const previous = block.previous();
+  expect(next == nullptr || (is_member(next) && tlsf_block(next).previous() == p));
+  expect(previous == nullptr || (is_member(previous) && tlsf_block(previous).next() == p));
+  const std::size_t stride = block.header().stride();
+  const tlsf_block behind = block.behind(stride);
+  expect(behind.is_sound() && behind.header().is_behind_free() && behind.stride_in_front() == stride);
+}
+
+/// Returns: the live block that starts at `p`. Effects: reports where none does, or a tag beside it is broken. `p` is
+/// not read before a region is known to hold it.
+inline tlsf_block check_live(void* p, const tlsf_site& site) noexcept {
+  tlsf_region* const region = site.find(p);
+  auto* const data = static_cast<std::byte*>(p);
+  if (region == nullptr) report_tlsf(fault::invalid_free, "freed a pointer that is not of this resource", p, site);
+  if (!is_aligned(p, tlsf_block::granule))
+    report_tlsf(fault::misaligned_free, "freed a pointer into the middle of a block", p, site);
+  const tlsf_block block(data);
+  if (!block.is_sound()) report_no_header(data, *region, site);
+  const tlsf_header h = block.header();
+  if (h.is_end()) report_tlsf(fault::invalid_free, "freed a pointer that is not of this resource", p, site);
+  if (h.is_free()) report_tlsf(fault::double_free, "freed a block that is free", p, site);
+  const tlsf_block behind = block.behind(h.stride());
+  if (!behind.is_sound()) report_no_header(behind.data(), *region, site);
+  if (behind.header().is_free()) check_member(behind.data(), site);
+  if (h.is_behind_free()) {
+    const std::size_t back = block.stride_in_front();
+    const bool may_be =
+        back <= static_cast<std::size_t>(data - region->first_data()) && back % tlsf_block::granule == 0;
+    if (!may_be || tlsf_block(data - back).header().stride() != back)
+      report_tlsf(fault::corrupt_link, "a free block was written to, the one in front of this", p, site);
+    check_member(data - back, site);
+  }
+  return block;
+}
+
+[[noreturn]] ASHLAR_COLD inline void report_tlsf_mismatch(const char* what, const tlsf_block& block,
+                                                          const tlsf_site& site, std::size_t expected,
+                                                          std::size_t got) noexcept {
+  report({.kind = fault::size_mismatch,
+          .what = what,
+          .pointer = block.data(),
+          .resource = site.resource,
+          .size = block.header().stride() - tlsf_block::header_bytes,
+          .expected = expected,
+          .got = got});
+}
+
+inline constexpr const char* tlsf_other_size = "freed a block with another size than it was allocated with";
+
+/// Effects: reports a size that a live block was not allocated with, as far as the block tells: its stride would have
+/// been another.
+inline void check_size(const tlsf_block& block, std::size_t bytes, const tlsf_site& site) noexcept {
+  const std::size_t stride = block.header().stride();
+  const std::size_t usable = stride - tlsf_block::header_bytes;
+  if (bytes > usable || stride - tlsf_block::stride_for(bytes) >= tlsf_block::least)
+    report_tlsf_mismatch(tlsf_other_size, block, site, usable, bytes);
+}
+
+/// Effects: reports an alignment that a live block does not have.
+inline void check_alignment(const tlsf_block& block, std::size_t alignment, const tlsf_site& site) noexcept {
+  if (is_aligned(block.data(), alignment)) return;
+  const std::size_t has = std::size_t{1} << std::countr_zero(address_of(block.data()));
+  report_tlsf_mismatch("freed a block with an alignment that it does not have", block, site, has, alignment);
+}
+
+/// The bytes of a block behind what was asked for, at level `hardened`: at least one, with a canary in it.
+struct tlsf_slack {
+  static constexpr bool is_kept = checking_level >= checking::hardened;
+  static constexpr std::size_t bytes = is_kept ? 1 : 0;
+
+  static void fill(std::byte* data, std::size_t wanted, std::size_t usable) noexcept {
+    mark_readable(data + wanted, usable - wanted);
+    fill_slack(data, wanted, usable);
+    mark_free(data + wanted, usable - wanted);
+  }
+
+  /// Returns: what was asked for, as the last byte tells.
+  [[nodiscard]] static std::size_t wanted(const std::byte* data, std::size_t usable) noexcept {
+    mark_readable(data + usable - 1, 1);
+    const std::size_t size = detail::slack_size(data[usable - 1], usable - 1);
+    mark_free(data + usable - 1, 1);
+    const std::size_t back = (usable - 1 - size) % detail::slack_period;
+    return back < usable ? usable - 1 - back : 0;  // a canary says that only where it was overwritten
+  }
+
+  /// Effects: reports a canary that was written to, or was written for another size.
+  static void check(std::byte* data, std::size_t given, std::size_t usable, const tlsf_site& site) noexcept {
+    if (given >= usable) report_tlsf_mismatch(tlsf_other_size, tlsf_block(data), site, wanted(data, usable), given);
+    const std::size_t from = std::min(given, wanted(data, usable));
+    mark_readable(data + from, usable - from);
+    const slack_state slack = look_at_slack(data, given, usable);
+    if (slack.is_intact) return mark_free(data + given, usable - given);
+    if (slack.allocated != given) report_tlsf_mismatch(tlsf_other_size, tlsf_block(data), site, slack.allocated, given);
+    report({.kind = fault::overflow,
+            .what = "bytes behind a block were written to",
+            .pointer = data,
+            .resource = site.resource,
+            .size = given,
+            .expected = given,
+            .got = slack.written_to});
+  }
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

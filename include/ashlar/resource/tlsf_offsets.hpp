@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Two-level segregated fit over offsets: divides memory that it never touches, such as a GPU's, a file's or a peer's.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/part/tlsf_index.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/resource/tlsf_nodes.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Names a live block of a `tlsf_offsets`: 32 bits to keep beside the offset.
+enum class tlsf_handle : std::uint32_t { none = ~std::uint32_t{0} };
+
+/// A block that was handed out, or none.
+template <std::unsigned_integral Offset>
+struct tlsf_range {
+  Offset offset = 0;
+  tlsf_handle handle = tlsf_handle::none;
+
+  [[nodiscard]] explicit operator bool() const noexcept { return handle != tlsf_handle::none; }
+  [[nodiscard]] friend bool operator==(const tlsf_range&, const tlsf_range&) noexcept = default;
+};
+
+struct tlsf_offsets_options {
+  /// Sizes are rounded up to multiples of it, and all offsets are such: a power of two. A coarse one keeps fewer,
+  /// larger holes: 256 suits a GPU's buffers, 4096 a file's pages.
+  std::size_t granule = 1;
+  /// Blocks there may be at once, free ones included.
+  std::size_t most_blocks = max_size;
+};
+
+/// What a range holds.
+template <std::unsigned_integral Offset>
+struct tlsf_report {
+  Offset used = 0;          ///< in live blocks
+  Offset free = 0;          ///< in free ones
+  Offset largest_free = 0;  ///< the largest request that is sure to be served at an alignment of the granule
+  std::size_t live_blocks = 0;
+  std::size_t free_blocks = 0;
+};
+
+/// Hands out parts of `[0, size)`. What it must remember of them lies in records of its own (`tlsf_node`), from
+/// `Upstream`; the range is never read or written, and need not even be memory.
+///
+///     ashlar::tlsf_offsets<> heap(256u << 20);               // 256 MiB of the GPU's
+///     const auto vertices = heap.allocate(65536, 256);       // {offset, handle}
+///     heap.deallocate(vertices.handle);
+///
+/// Units are the caller's: bytes, pages, texels. Sizes are below 2^32, or 2^63 for 64-bit offsets. What kinds of
+/// resources may share a page (Vulkan's bufferImageGranularity) is not looked at: use a range for each kind.
+///
+/// Complexity: O(1), however many blocks there are; records come from the upstream 64, 128, 256 … at a time and never
+/// move; `reserve` fetches them ahead. Thread safety: none.
+template <std::unsigned_integral Offset, resource Upstream>
+class tlsf_offsets {
+public:
+  using offset_type = Offset;
+  using range = tlsf_range<Offset>;
+
+  static constexpr Offset most_size =
+      sizeof(Offset) == 8 ? std::numeric_limits<Offset>::max() / 2 : std::numeric_limits<Offset>::max();
+
+  /// Expects: `size <= most_size`; what is beyond the last whole granule is not used.
+  explicit tlsf_offsets(Offset size, const tlsf_offsets_options& options = {}, Upstream upstream = {})
+      : nodes_(options.most_blocks, std::move(upstream)), granule_(static_cast<Offset>(options.granule)) {
+    ASHLAR_REQUIRE(is_power_of_two(options.granule) && options.granule - 1 <= most_size / 2,
+                   "granule is not a power of two that a range can have");
+    ASHLAR_REQUIRE(size <= most_size, "the range is larger than offsets can say");
+    size_ = round_down(size);
+  }
+  tlsf_offsets(const tlsf_offsets&) = delete;  // handles belong to one of them
+  tlsf_offsets& operator=(const tlsf_offsets&) = delete;
+
+  /// Returns: a block. One of no size takes a granule. Throws: `std::bad_alloc` where there is no room, or what the
+  /// upstream throws. Expects: `alignment` is a power of two.
+  [[nodiscard]] range allocate(Offset size, Offset alignment = 1) {
+    nodes_.ensure(most_new_nodes);
+    const range got = try_allocate(size, alignment);
+    if (ASHLAR_UNLIKELY(!got)) throw_bad_alloc(static_cast<std::size_t>(size), static_cast<std::size_t>(alignment));
+    return got;
+  }
+
+  /// Returns: a block, or none. Expects: `alignment` is a power of two.
+  [[nodiscard]] range try_allocate(Offset size, Offset alignment = 1) noexcept {
+    ASHLAR_REQUIRE(std::has_single_bit(alignment), "alignment is not a power of two");
+    if (ASHLAR_UNLIKELY(size > size_ || !start())) return {};
+    const Offset taken = rounded(size);
+    const link found = find(taken, alignment);
+    if (ASHLAR_UNLIKELY(found == none)) return {};
+    const Offset gap = gap_at(found, alignment);
+    const Offset rest = static_cast<Offset>(node(found).size - gap - taken);
+    if (!nodes_.try_ensure(std::size_t{gap != 0} + std::size_t{rest != 0})) return {};
+    index_.remove(nodes_, found, nodes_.size(found));
+    --free_blocks_;
+    const link got = gap != 0 ? cut(found, gap) : found;
+    if (gap != 0) add_free(found);
+    if (rest != 0) add_free(cut(got, taken));
+    node(got).state = tlsf_node_state::live;
+    used_ = static_cast<Offset>(used_ + taken);
+    return {node(got).offset, static_cast<tlsf_handle>(got)};
+  }
+
+  /// Expects: `handle` names a live block.
+  void deallocate(tlsf_handle handle) noexcept {
+    check(handle);
+    link freed = static_cast<link>(handle);
+    used_ = static_cast<Offset>(used_ - node(freed).size);
+    if (is_free(node(freed).behind)) {
+      take_free(node(freed).behind);
+      join(freed, node(freed).behind);
+    }
+    if (is_free(node(freed).front)) {
+      const link front = node(freed).front;
+      take_free(front);
+      join(front, freed);
+      freed = front;
+    }
+    add_free(freed);
+  }
+
+  /// As above. From level `checked` on, the offset must be the one that the handle came with.
+  void deallocate(const range& block) noexcept {
+    check(block.handle);
+    if constexpr (checking_level >= checking::checked)
+      if (node(static_cast<link>(block.handle)).offset != block.offset)
+        report_handle(fault::invalid_free, "freed a range with the handle of another", block.handle);
+    deallocate(block.handle);
+  }
+
+  /// Effects: grows a block into a free one behind it, or shrinks it; its offset stays.
+  /// Returns: whether it is `size` large now; where not, nothing has changed. Expects: `handle` names a live block.
+  [[nodiscard]] bool try_expand(tlsf_handle handle, Offset size) noexcept {
+    check(handle);
+    const link block = static_cast<link>(handle);
+    const link behind = node(block).behind;
+    const bool joins = is_free(behind);
+    if (size > size_) return false;
+    const Offset before = node(block).size;
+    const Offset all = static_cast<Offset>(before + (joins ? node(behind).size : 0));
+    const Offset wanted = rounded(size);
+    if (wanted > all) return false;
+    if (wanted == before) return true;
+    if (!joins && !nodes_.try_ensure(1)) return false;
+    if (joins) {
+      take_free(behind);
+      join(block, behind);
+    }
+    if (wanted != all) add_free(cut(block, wanted));
+    used_ = static_cast<Offset>(used_ - before + wanted);
+    return true;
+  }
+
+  /// Effects: appends to the range, as a file grows: it ends at `size` from now on. Returns: false where a record could
+  /// not be had; then nothing has changed. Expects: the range does not become smaller, nor larger than `most_size`.
+  [[nodiscard]] bool try_extend(Offset size) noexcept {
+    ASHLAR_REQUIRE(size >= size_ && size <= most_size, "a range cannot be extended to less, or beyond its offsets");
+    const Offset more = static_cast<Offset>(round_down(size) - size_);
+    if (more == 0) return true;
+    if (last_ == none) return size_ = static_cast<Offset>(size_ + more), true;  // nothing was asked of it so far
+    if (is_free(last_)) {
+      take_free(last_);
+      node(last_).size = static_cast<Offset>(node(last_).size + more);
+      add_free(last_);
+    } else {
+      if (!nodes_.try_ensure(1)) return false;
+      const link made = nodes_.make({size_, more, none, none, last_, none, tlsf_node_state::free});
+      node(last_).behind = made;
+      last_ = made;
+      add_free(made);
+    }
+    size_ = static_cast<Offset>(size_ + more);
+    return true;
+  }
+
+  /// Effects: fetches records for so many blocks, free ones included, so that the upstream is not asked until there are
+  /// more. Throws: what the upstream throws.
+  void reserve(std::size_t blocks) {
+    if (blocks > nodes_.in_use()) nodes_.ensure(blocks - nodes_.in_use());
+  }
+
+  /// Effects: takes all blocks back and gives the records back.
+  void release() noexcept {
+    nodes_.release();
+    index_.clear();
+    last_ = none;
+    used_ = 0;
+    free_blocks_ = 0;
+  }
+
+  [[nodiscard]] Offset offset_of(tlsf_handle handle) const noexcept {
+    check(handle);
+    return node(static_cast<link>(handle)).offset;
+  }
+  /// Returns: what the block has, which may be more than was asked for by less than a granule.
+  [[nodiscard]] Offset size_of(tlsf_handle handle) const noexcept {
+    check(handle);
+    return node(static_cast<link>(handle)).size;
+  }
+
+  [[nodiscard]] Offset size() const noexcept { return size_; }                                ///< of the range
+  [[nodiscard]] Offset used() const noexcept { return used_; }                                ///< in live blocks
+  [[nodiscard]] std::size_t live() const noexcept { return nodes_.in_use() - free_blocks_; }  ///< blocks
+
+  /// Returns: the largest request that is sure to be served at the granule's alignment, if a record can be had.
+  [[nodiscard]] Offset largest_free() const noexcept {
+    if (last_ == none) return size_;
+    const link largest = index_.largest();
+    return largest != none ? node(largest).size : 0;
+  }
+
+  [[nodiscard]] tlsf_report<Offset> report_storage() const noexcept {
+    return {.used = used_,
+            .free = static_cast<Offset>(size_ - used_),
+            .largest_free = largest_free(),
+            .live_blocks = live(),
+            .free_blocks = last_ == none ? std::size_t{size_ != 0} : free_blocks_};
+  }
+
+  /// Effects: calls `f(offset, size, is_free)` for each block, from the highest offset down. Complexity: O(blocks).
+  template <class F>
+  void for_each_block(F f) const {
+    for (link at = last_; at != none; at = node(at).front)
+      f(node(at).offset, node(at).size, node(at).state == tlsf_node_state::free);
+  }
+
+  [[nodiscard]] Upstream& upstream_resource() noexcept { return nodes_.upstream_resource(); }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return nodes_.upstream_resource(); }
+
+  /// Complexity: O(blocks).
+  [[nodiscard]] bool invariant() const noexcept {
+    if (last_ == none) return used_ == 0 && nodes_.in_use() == 0 && index_.empty();
+    std::uint64_t end = size_, live_size = 0;
+    std::size_t blocks = 0, free_ones = 0;
+    link behind = none;
+    for (link at = last_; at != none; behind = at, at = node(at).front, ++blocks) {
+      const bool frees = node(at).state == tlsf_node_state::free;
+      if (node(at).behind != behind || node(at).size == 0 || node(at).offset + std::uint64_t{node(at).size} != end)
+        return false;
+      if (frees ? behind != none && is_free(behind) : node(at).state != tlsf_node_state::live) return false;
+      end = node(at).offset;
+      frees ? void(++free_ones) : void(live_size += node(at).size);
+    }
+    return end == 0 && live_size == used_ && blocks == nodes_.in_use() && free_ones == free_blocks_ &&
+           free_ones == index_.count(nodes_) && index_.invariant(nodes_);
+  }
+
+private:
+  using nodes = tlsf_nodes_in_chunks<Offset, Upstream>;
+  using link = typename nodes::link;
+  using index = tlsf_index<tlsf_scale<0, sizeof(Offset) == 8 ? 63 : 8 * sizeof(Offset), 5>, nodes>;
+  static constexpr link none = nodes::none;
+  static constexpr std::size_t most_new_nodes = 3;  // the first block of all, a gap in front, a rest behind
+
+  [[nodiscard]] tlsf_node<Offset>& node(link at) noexcept { return nodes_.at(at); }
+  [[nodiscard]] const tlsf_node<Offset>& node(link at) const noexcept { return nodes_.at(at); }
+  [[nodiscard]] bool is_free(link at) const noexcept { return at != none && node(at).state == tlsf_node_state::free; }
+
+  [[nodiscard]] Offset round_down(Offset size) const noexcept {
+    return static_cast<Offset>(size & ~static_cast<Offset>(granule_ - 1));
+  }
+  // Expects: `size` is at most the range's, which is whole granules: so this does not overflow.
+  [[nodiscard]] Offset rounded(Offset size) const noexcept {
+    return size == 0 ? granule_ : round_down(static_cast<Offset>(size + (granule_ - 1)));
+  }
+
+  // Returns: whether the range has its first block, which is made when something is first asked of it.
+  [[nodiscard]] ASHLAR_INLINE bool start() noexcept { return ASHLAR_LIKELY(last_ != none) || start_now(); }
+
+  [[nodiscard]] ASHLAR_COLD bool start_now() noexcept {
+    if (size_ == 0 || !nodes_.try_ensure(1)) return false;
+    last_ = nodes_.make({0, size_, none, none, none, none, tlsf_node_state::free});
+    add_free(last_);
+    return true;
+  }
+
+  [[nodiscard]] Offset gap_at(link at, Offset alignment) const noexcept {
+    return static_cast<Offset>((Offset{0} - node(at).offset) & (alignment - 1));
+  }
+
+  [[nodiscard]] link find(Offset size, Offset alignment) const noexcept {
+    const std::uint64_t wanted = size;
+    const std::uint64_t extra = alignment > granule_ ? std::uint64_t{alignment} - granule_ : 0;
+    const std::uint64_t room = extra < std::uint64_t{most_size} - wanted ? wanted + extra : std::uint64_t{most_size};
+    const auto fits = [this, wanted, alignment](link at) {
+      return node(at).size >= wanted && node(at).size - wanted >= gap_at(at, alignment);
+    };
+    const link found = index_.find(wanted, room, fits);
+    return found != none && fits(found) ? found : none;
+  }
+
+  ASHLAR_INLINE void add_free(link at) noexcept {
+    node(at).state = tlsf_node_state::free;
+    index_.insert(nodes_, at, nodes_.size(at));
+    ++free_blocks_;
+  }
+
+  ASHLAR_INLINE void take_free(link at) noexcept {
+    index_.remove(nodes_, at, nodes_.size(at));
+    --free_blocks_;
+  }
+
+  // Returns: a new block, made of what is behind the first `size` of `block`. Expects: a record is ready.
+  [[nodiscard]] link cut(link block, Offset size) noexcept {
+    const tlsf_node<Offset> whole = node(block);
+    const link made = nodes_.make({static_cast<Offset>(whole.offset + size), static_cast<Offset>(whole.size - size),
+                                   none, none, block, whole.behind, tlsf_node_state::live});
+    node(block).size = size;
+    node(block).behind = made;
+    (whole.behind != none ? node(whole.behind).front : last_) = made;
+    return made;
+  }
+
+  // `behind` becomes part of the block in front of it.
+  void join(link front, link behind) noexcept {
+    node(front).size = static_cast<Offset>(node(front).size + node(behind).size);
+    node(front).behind = node(behind).behind;
+    (node(behind).behind != none ? node(node(behind).behind).front : last_) = front;
+    nodes_.drop(behind);
+  }
+
+  void check(tlsf_handle handle) const noexcept {
+    if constexpr (checking_level >= checking::checked) {
+      const link at = static_cast<link>(handle);
+      if (!nodes_.has(at)) report_handle(fault::invalid_free, "used a handle that is not of this range", handle);
+      if (node(at).state != tlsf_node_state::live)
+        report_handle(fault::double_free, "used a handle whose block is free", handle);
+    }
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_handle(fault kind, const char* what, tlsf_handle handle) const noexcept {
+    report({.kind = kind, .what = what, .resource = this, .size = static_cast<std::size_t>(handle)});
+  }
+
+  nodes nodes_;
+  Offset granule_;
+  Offset size_ = 0;
+  Offset used_ = 0;
+  std::size_t free_blocks_ = 0;
+  link last_ = none;
+  index index_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Blocks of any size in constant time, with immediate coalescing: in a buffer, on an upstream, or both.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/growth.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/part/tlsf_block.hpp>
+#include <ashlar/part/tlsf_index.hpp>
+#include <ashlar/part/tlsf_region.hpp>
+#include <ashlar/resource/null_resource.hpp>
+#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/spare_policy.hpp>
+#include <ashlar/resource/tlsf_check.hpp>
+#include <ashlar/resource/tlsf_space.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+struct tlsf_options {
+  /// How much is asked of the upstream at a time: half of what is held, from 64 KiB to 4 MiB; more for a larger block.
+  proportional_growth growth = {.smallest = 64 * 1024, .largest = 4 * 1024 * 1024, .divisor = 2};
+  /// Empty regions that are kept; also `release_now`, `never_release`. One above `growth.largest` is kept only by
+  /// `never_release`.
+  spare_policy spare_regions = 1;
+};
+
+/// Two-level segregated fit: a block of any size at any power-of-two alignment, in a bounded number of instructions,
+/// however many blocks there are and whatever happened before (docs/tlsf.md has the figures).
+///
+///     std::array<std::byte, 65536> memory;
+///     ashlar::tlsf_resource<ashlar::null_resource> buffer(memory);     // no upstream: what is full says no
+///     ashlar::tlsf_resource<> growing;                                 // regions from the system
+///
+/// A live block costs 8 bytes (4 on 32 bits; 8 from level `checked` on) and is rounded up to a granule of 16 (8). The
+/// smallest takes 32 bytes (16) in all and has 24 (12) for its user. `Scale` bounds the size of a block and of a
+/// region: 1 TiB (2 GiB), or 1 MiB by `tlsf_small`, whose index takes less.
+///
+/// Complexity: O(1) within the regions held; growing and giving back cost what the upstream costs. From level
+/// `checked` on, a free looks its region up: O(log regions). Thread safety: none; see `synchronized`.
+template <resource Upstream, class Scale>
+class tlsf_resource {
+public:
+  /// bytes: larger requests fail
+  static constexpr std::size_t most_bytes = tlsf_space<Scale>::most - 2 * tlsf_block::granule - tlsf_slack::bytes;
+
+  explicit tlsf_resource(const tlsf_options& options = {}, Upstream upstream = {})
+      : upstream_(std::move(upstream)), options_(options) {}
+
+  /// Effects: uses `buffer` first, and the upstream where that is not enough. Where the buffer has no room for the
+  /// record of a region and a block, about 100 bytes, it is left alone; what is beyond `Scale` also.
+  /// Lifetime: the buffer outlives the resource and every block.
+  explicit tlsf_resource(std::span<std::byte> buffer, Upstream upstream = {}, const tlsf_options& options = {})
+      : upstream_(std::move(upstream)), options_(options), buffer_{buffer.data(), buffer.size()} {
+    add_buffer();
+  }
+
+  tlsf_resource(const tlsf_resource&) = delete;  // blocks belong to one of them
+  tlsf_resource& operator=(const tlsf_resource&) = delete;
+
+  /// Effects: gives all memory back. From level `checked` on, reports live blocks to the leak handler.
+  ~tlsf_resource() {
+    if constexpr (tlsf_block::is_sealed) report_leaks();
+    drop_all();
+  }
+
+  /// Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    void* const p = take(bytes, alignment);
+    return ASHLAR_LIKELY(p != nullptr) ? p : allocate_fresh(bytes, alignment);
+  }
+
+  /// Returns: a block, or null. Expects: `alignment` is a power of two.
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    void* const p = take(bytes, alignment);
+    return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_fresh(bytes, alignment);
+  }
+
+  /// Returns: a block, and how large it has become. At `hardened` no larger than asked for: the rest is watched.
+  /// Throws: as `allocate`.
+  [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
+    void* const p = allocate(bytes, alignment);
+    if constexpr (tlsf_slack::is_kept) return {p, bytes};
+    const std::size_t usable = space_.room_of(p);
+    mark_live(static_cast<std::byte*>(p) + bytes, usable - bytes);
+    return {p, usable};
+  }
+
+  /// Expects: `p` was allocated here with this size and alignment; from level `checked` on that is looked at, as far as
+  /// the block's own size tells, and exactly at `hardened`.
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    if constexpr (tlsf_block::is_sealed) check(p, bytes, alignment);
+    give(p);
+  }
+
+  /// Expects: `p` was allocated here.
+  void deallocate(void* p) noexcept {
+    if constexpr (tlsf_block::is_sealed) check_unsized(p);
+    give(p);
+  }
+
+  /// Effects: grows a block into a free neighbour, or shrinks it, where it stands; contents stay.
+  /// Returns: whether it is `new_bytes` large now; where not, nothing has changed.
+  /// Expects: as `deallocate`.
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    if constexpr (tlsf_block::is_sealed) check(p, bytes, alignment);
+    const std::size_t room = space_.room_of(p);
+    if (new_bytes > most_bytes || !space_.resize(p, new_bytes + tlsf_slack::bytes)) {
+      if constexpr (tlsf_slack::is_kept) tlsf_slack::fill(static_cast<std::byte*>(p), bytes, room);
+      return false;
+    }
+    settle(static_cast<std::byte*>(p), bytes, new_bytes, room);
+    return true;
+  }
+
+  /// Returns: bytes at `p` that may be used; at `hardened` those asked for. Expects: `p` was allocated here.
+  [[nodiscard]] std::size_t usable_size(void* p) const noexcept {
+    if constexpr (tlsf_slack::is_kept) return tlsf_slack::wanted(static_cast<std::byte*>(p), space_.room_of(p));
+    return space_.room_of(p);
+  }
+
+  /// Returns: whether `p` points into a region. Complexity: O(log regions).
+  [[nodiscard]] bool owns(const void* p) const noexcept { return space_.site(this).find(p) != nullptr; }
+
+  /// Effects: takes all blocks back and gives all regions back.
+  void release() noexcept {
+    drop_all();
+    add_buffer();
+  }
+
+  /// Effects: gives the empty regions back. Returns: their bytes. Complexity: O(regions).
+  std::size_t shrink_to_fit() noexcept {
+    std::size_t given = 0;
+    for (tlsf_region* region = find_empty(); region != nullptr; region = find_empty()) {
+      given += region->memory.size;
+      give_region(region);
+    }
+    return given;
+  }
+
+  /// Effects: makes sure that the next block of `bytes` bytes is served without the upstream. Throws: as `allocate`.
+  void reserve(std::size_t bytes) {
+    if (bytes > most_bytes) throw_bad_alloc(bytes, 1);
+    if (largest_free() < bytes) grow(bytes, 1);
+  }
+
+  [[nodiscard]] std::size_t capacity() const noexcept { return space_.capacity(); }  ///< bytes, headers included
+  [[nodiscard]] std::size_t used() const noexcept { return space_.used(); }     ///< bytes of live blocks, with headers
+  [[nodiscard]] std::size_t regions() const noexcept { return space_.lent(); }  ///< how many the upstream has lent
+
+  /// Returns: the largest request that is sure to be served without the upstream; none larger by 1/32 would be.
+  [[nodiscard]] std::size_t largest_free() const noexcept {
+    const std::size_t room = space_.largest_free();
+    return room > tlsf_slack::bytes ? room - tlsf_slack::bytes : 0;
+  }
+
+  /// Effects: calls `f(block, is_free)` for each block, free and live, region by region, the lowest address first.
+  /// Complexity: O(blocks). Expects: `f` neither allocates nor frees here.
+  template <class F>
+  void for_each_block(F f) const {
+    space_.regions().for_each([&](tlsf_region& region) {
+      region.walk([&](const tlsf_block& each, tlsf_header h) {
+        f(block{each.data(), h.stride() - tlsf_block::header_bytes}, h.is_free());
+        return true;
+      });
+    });
+  }
+
+  [[nodiscard]] Upstream& upstream_resource() noexcept { return upstream_; }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
+
+  /// Complexity: O(blocks).
+  [[nodiscard]] bool invariant() const noexcept { return space_.invariant(); }
+
+  [[nodiscard]] friend bool operator==(const tlsf_resource& a, const tlsf_resource& b) noexcept { return &a == &b; }
+
+private:
+  static constexpr std::size_t region_alignment = tlsf_block::granule;
+
+  [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept {
+    if (ASHLAR_UNLIKELY(bytes > most_bytes)) return nullptr;
+    std::byte* const p = space_.take(bytes + tlsf_slack::bytes, alignment, this);
+    if (ASHLAR_LIKELY(p != nullptr)) {
+      mark_live(p, bytes);
+      if constexpr (tlsf_slack::is_kept) tlsf_slack::fill(p, bytes, space_.room_of(p));
+    }
+    return p;
+  }
+
+  ASHLAR_INLINE void give(void* p) noexcept {
+    if constexpr (marks_memory) mark_free(p, space_.room_of(p));
+    tlsf_region* const emptied = space_.give(p);
+    if (ASHLAR_UNLIKELY(emptied != nullptr)) let_go(emptied);
+  }
+
+  // After a change of size: the tools and the canary learn of it. What stays must stay as it is.
+  void settle(std::byte* p, std::size_t bytes, std::size_t new_bytes, std::size_t room) noexcept {
+    if (new_bytes > bytes) mark_live(p + bytes, new_bytes - bytes);
+    const std::size_t usable = space_.room_of(p);
+    if (room > new_bytes) mark_free(p + new_bytes, room - new_bytes);  // what it gave up, and the slack
+    if constexpr (tlsf_slack::is_kept) tlsf_slack::fill(p, new_bytes, usable);
+  }
+
+  void check(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
+    const tlsf_site site = space_.site(this);
+    const tlsf_block live = check_live(p, site);
+    if constexpr (tlsf_slack::is_kept) tlsf_slack::check(live.data(), bytes, space_.room_of(p), site);
+    else check_size(live, bytes, site);
+    check_alignment(live, alignment, site);
+  }
+
+  void check_unsized(void* p) const noexcept {
+    const tlsf_site site = space_.site(this);
+    const tlsf_block live = check_live(p, site);
+    if constexpr (tlsf_slack::is_kept) {
+      const std::size_t room = space_.room_of(p);
+      tlsf_slack::check(live.data(), tlsf_slack::wanted(live.data(), room), room, site);
+    }
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* allocate_fresh(std::size_t bytes, std::size_t alignment) {
+    if (!is_possible(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    grow(bytes, alignment);
+    return take(bytes, alignment);
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* try_allocate_fresh(std::size_t bytes, std::size_t alignment) noexcept {
+    if (!is_possible(bytes, alignment)) return nullptr;
+    const std::size_t least = region_bytes_for(bytes, alignment);
+    const std::size_t step = step_for(least);
+    void* memory = try_allocate_from(upstream_, step, region_alignment);
+    const bool is_stepped = memory != nullptr;
+    if (!is_stepped && step != least) memory = try_allocate_from(upstream_, least, region_alignment);
+    if (memory == nullptr) return nullptr;
+    add_region({memory, is_stepped ? step : least});
+    return take(bytes, alignment);
+  }
+
+  // Effects: a region with room for the block: a whole step, or where that is refused, just enough.
+  ASHLAR_COLD void grow(std::size_t bytes, std::size_t alignment) {
+    const std::size_t least = region_bytes_for(bytes, alignment);
+    const std::size_t step = step_for(least);
+    if (step != least) {
+      if (void* const memory = try_allocate_from(upstream_, step, region_alignment)) return add_region({memory, step});
+    }
+    add_region({upstream_.allocate(least, region_alignment), least});
+  }
+
+  [[nodiscard]] static bool is_possible(std::size_t bytes, std::size_t alignment) noexcept {
+    return bytes <= most_bytes && alignment <= most_bytes && slack_for(alignment) <= most_bytes - bytes;
+  }
+
+  // What an alignment may cost at most, in front of a block.
+  [[nodiscard]] static std::size_t slack_for(std::size_t alignment) noexcept {
+    return alignment > tlsf_block::granule ? alignment + tlsf_block::least : 0;
+  }
+
+  [[nodiscard]] static std::size_t region_bytes_for(std::size_t bytes, std::size_t alignment) noexcept {
+    constexpr std::size_t page = 4096;
+    const std::size_t stride = tlsf_block::stride_for(bytes + tlsf_slack::bytes) + slack_for(alignment);
+    return align_up(stride + tlsf_region::overhead(), page);
+  }
+
+  [[nodiscard]] std::size_t step_for(std::size_t least) const noexcept {
+    const std::size_t step = options_.growth.next(space_.capacity());
+    return std::max(least, std::min(step, std::size_t{tlsf_space<Scale>::most}));
+  }
+
+  void add_region(const block& memory) noexcept { space_.add(tlsf_region::make(memory, space_.most, true)); }
+
+  void add_buffer() noexcept {
+    if (tlsf_region* const region = tlsf_region::make(buffer_, space_.most, false)) space_.add(region);
+  }
+
+  // A region has become empty.
+  ASHLAR_COLD void let_go(tlsf_region* region) noexcept {
+    if (!region->goes_upstream || options_.spare_regions == never_release) return;
+    const std::size_t kept = options_.spare_regions.kept(space_.lent() - space_.empty());
+    if (space_.empty() > kept || region->memory.size > options_.growth.largest) give_region(region);
+  }
+
+  void give_region(tlsf_region* region) noexcept {
+    space_.remove(region);
+    hand_over(*region);
+  }
+
+  void hand_over(const tlsf_region& region) noexcept {
+    const block memory = region.memory;
+    const bool goes_upstream = region.goes_upstream;
+    mark_live(memory.data, memory.size);
+    if (goes_upstream) upstream_.deallocate(memory.data, memory.size, region_alignment);
+  }
+
+  void drop_all() noexcept {
+    space_.regions().for_each([this](tlsf_region& region) {
+      // In memory that stays, no header may outlive its block: an old pointer would pass for a live one.
+      if constexpr (tlsf_block::is_sealed) region.forget_headers();
+      hand_over(region);
+    });
+    space_.clear();
+  }
+
+  [[nodiscard]] tlsf_region* find_empty() const noexcept {
+    tlsf_region* found = nullptr;
+    if (space_.empty() == 0) return found;
+    space_.regions().for_each([&found](tlsf_region& region) {
+      if (region.goes_upstream && region.is_empty()) found = &region;
+    });
+    return found;
+  }
+
+  ASHLAR_COLD void report_leaks() const noexcept {
+    std::array<const void*, leaked_blocks::most_shown> first{};
+    std::size_t count = 0;
+    for_each_block([&](const block& each, bool is_free) {
+      if (is_free) return;
+      if (count < first.size()) first[count] = each.data;
+      ++count;
+    });
+    if (count != 0)
+      report_leak(
+          {.resource = this, .count = count, .bytes = used(), .first = {first.data(), std::min(count, first.size())}});
+  }
+
+  ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
+  tlsf_options options_;
+  block buffer_;
+  tlsf_space<Scale> space_;
+};
+
+static_assert(try_resource<tlsf_resource<>> && owning_resource<tlsf_resource<>> && expanding_resource<tlsf_resource<>>);
+static_assert(releasable_resource<tlsf_resource<>> && self_describing_resource<tlsf_resource<>>);
+static_assert(at_least_resource<tlsf_resource<>>);
+
+}  // namespace ashlar::inline ASHLAR_ABI
