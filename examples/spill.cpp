@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An arena that must not grow once it is warm: a gate behind it counts, tells and finally refuses, with no change of
+// types.
+#include <cstddef>
+#include <cstdio>
+
+#include <ashlar/adaptor/fallback.hpp>
+#include <ashlar/adaptor/spill_gate.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/resource/arena.hpp>
+#include <ashlar/resource/inline_buffer.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+namespace {
+
+using gate_type = ashlar::spill_gate<ashlar::page_resource>;
+using frame_memory = ashlar::arena<ashlar::resource_ref<gate_type>>;
+
+// Returns: whether the frame got all its memory.
+bool draw_frame(frame_memory& memory, int things) {
+  memory.reset();
+  for (int i = 0; i < things; ++i)
+    if (memory.try_allocate(100, 8) == nullptr) return false;
+  return true;
+}
+
+void tell(void*, const ashlar::spill& request) noexcept {
+  std::printf("  a frame asked for %zu more bytes\n", request.bytes);
+}
+
+}  // namespace
+
+int main() {
+  gate_type gate;
+  frame_memory memory({.first_bytes = 64 * 1024}, ashlar::resource_ref<gate_type>(gate));
+  for (int frame = 0; frame < 10; ++frame) static_cast<void>(draw_frame(memory, 3000));
+  const ashlar::spill_counters warm = gate.counters();
+  std::printf("warming up: %llu requests, the largest of %zu bytes\n", static_cast<unsigned long long>(warm.spills),
+              warm.largest);
+
+  gate.choose(ashlar::on_spill::refuse);  // in development: ashlar::on_spill::end
+  bool is_steady = true;
+  for (int frame = 0; frame < 1000; ++frame) is_steady = draw_frame(memory, 3000) && is_steady;
+  const bool asked_nothing = gate.counters() == warm;
+  const bool is_refused = !draw_frame(memory, 300'000);
+  std::printf("a thousand frames: %s; a frame a hundred times as large: %s\n",
+              is_steady && asked_nothing ? "not one request" : "spilled", is_refused ? "refused" : "served");
+
+  gate.call(&tell);
+  const bool is_served = draw_frame(memory, 30'000);
+
+  ashlar::fallback<ashlar::inline_buffer<1024>, ashlar::spill_gate<ashlar::new_delete_resource>> scratch;
+  scratch.deallocate(scratch.allocate(1000, 8), 1000, 8);
+  const auto usual = scratch.second().counters().spills;
+  scratch.deallocate(scratch.allocate(5000, 8), 5000, 8);
+  const auto unusual = scratch.second().counters().spills;
+  std::printf("scratch on the stack: %llu spills, then %llu\n", static_cast<unsigned long long>(usual),
+              static_cast<unsigned long long>(unusual));
+  return is_steady && asked_nothing && is_refused && is_served && usual == 0 && unusual == 1 ? 0 : 1;
+}

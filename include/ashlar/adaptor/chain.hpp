@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An adaptor that makes one more resource of a kind when those it has are full, and ends those that became empty.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/adaptor/owned_block.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/part/list.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+struct chain_options {
+  std::size_t most = max_size;  ///< resources at once; from 1 up
+  std::size_t spare = 1;        ///< empty resources that are kept; `max_size`: all, until `shrink_to_fit`
+  std::size_t room_bytes = 0;   ///< memory beside each resource, which its maker may hand to it
+  /// Whether a resource is released, where it can be, when its last block is back: right for buffers and arenas, which
+  /// lose what is not freed in order; wasted on pools, which would give their slabs back.
+  bool renew_empty = false;
+};
+
+/// The default maker of a chain's resources: from the room beside each, where `R` can be made from bytes; else by
+/// default. Any callable will do: `R maker(std::span<std::byte> room)` or `R maker()`.
+template <class R>
+struct constructed {
+  [[nodiscard]] R operator()() const
+    requires(std::default_initializable<R> && !std::constructible_from<R, std::span<std::byte>>)
+  {
+    return R();
+  }
+  [[nodiscard]] R operator()(std::span<std::byte> room) const
+    requires std::constructible_from<R, std::span<std::byte>>
+  {
+    return R(room);
+  }
+};
+
+/// Makes a resource, out of nothing or in the room that it is handed.
+template <class Maker, class R>
+concept maker_of = requires(Maker& make) {
+  { make() } -> std::same_as<R>;
+};
+template <class Maker, class R>
+concept room_maker_of = requires(Maker& make, std::span<std::byte> room) {
+  { make(room) } -> std::same_as<R>;
+};
+
+/// A growing sequence of `R`s, each made by `Maker` in memory of `Upstream`, its room behind it:
+///
+///   serving_ -> [ links | R | live | room ] <-> [ links | R | live | room ] <-> …
+///
+///     ashlar::chain<ashlar::buffer_resource> bytes({.most = 16, .room_bytes = 64 * 1024});
+///
+/// The one that served last is asked first, then the others; an empty one that says no is released, where it can be,
+/// and asked again; when none has room, one more is made. A block goes back to its owner; when the last block of a
+/// resource is back and more than `spare` are empty, that resource ends. Requests that no `R` can serve are refused:
+/// the `R` that was made for one ends at once. `R` serves only what it knows again (`try_allocate_owned`).
+///
+/// Refinements: `owns`; try, releasable, self-describing, expanding and prefaulting where `R` has them. Not at-least,
+/// since there is no way to ask for that but by exceptions; neither thread-safe nor divisible.
+/// Invariant: `count() <= most`, and every live block is counted by its owner.
+/// Complexity: that of `R` where the same one serves, and is freed to, again and again; else O(count).
+/// Thread safety: none.
+template <owning_resource R, resource Upstream, class Maker>
+class chain {
+  static_assert(maker_of<Maker, R> || room_maker_of<Maker, R>,
+                "a maker returns an R, made from the room that it is handed or from nothing");
+
+public:
+  /// Nothing is allocated before the first request. Expects: `most` is not 0, `room_bytes` is less than half of memory.
+  explicit chain(const chain_options& options = {}, Maker maker = {}, Upstream upstream = {})
+      : options_(options), maker_(std::move(maker)), upstream_(std::move(upstream)) {
+    ASHLAR_REQUIRE(options.most != 0, "made a chain that may have no resource");
+    ASHLAR_REQUIRE(options.room_bytes <= max_block_bytes / 2, "room_bytes is larger than any block");
+  }
+
+  chain(const chain&) = delete;  // live blocks point into it
+  chain& operator=(const chain&) = delete;
+  /// Effects: ends all resources; what is live in them is theirs to report.
+  ~chain() { end_all(); }
+
+  /// Throws: `std::bad_alloc` where there may be no more resources; else what the upstream, the maker or a fresh `R`
+  /// throws. Expects: `alignment` is a power of two.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    void* const p = serving_ != nullptr ? serve(*serving_, bytes, alignment) : nullptr;
+    return ASHLAR_LIKELY(p != nullptr) ? p : allocate_cold(bytes, alignment);
+  }
+
+  /// As `allocate`, but null where memory has run out.
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
+    requires try_resource<R>
+  {
+    void* const p = serving_ != nullptr ? serve(*serving_, bytes, alignment) : nullptr;
+    return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_cold(bytes, alignment);
+  }
+
+  /// Effects: gives the block back to its owner. Expects: it has one here, which is looked at on every level.
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    link& home = owner_of(p);
+    home.resource.deallocate(p, bytes, alignment);
+    uncount(home);
+  }
+
+  /// As above; the owner finds the size.
+  void deallocate(void* p) noexcept
+    requires self_describing_resource<R>
+  {
+    link& home = owner_of(p);
+    home.resource.deallocate(p);
+    uncount(home);
+  }
+
+  [[nodiscard]] bool owns(const void* p) const noexcept { return find(p) != nullptr; }
+
+  /// Returns: whether the owner could resize the block. A block never moves to another resource.
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
+    requires expanding_resource<R>
+  {
+    return owner_of(p).resource.try_expand(p, bytes, new_bytes, alignment);
+  }
+
+  void prefault(void* p, std::size_t bytes) noexcept
+    requires prefaulting_resource<R>
+  {
+    owner_of(p).resource.prefault(p, bytes);
+  }
+
+  /// Effects: takes all blocks back, ends all resources and gives their memory back.
+  void release() noexcept
+    requires releasable_resource<R>
+  {
+    for (link* each = links_.front(); each != nullptr; each = each->next) each->resource.release();
+    end_all();
+  }
+
+  /// Effects: ends all empty resources. Returns: bytes given back to the upstream. Complexity: O(count).
+  std::size_t shrink_to_fit() noexcept {
+    const std::size_t before = count_;
+    for (link* each = links_.front(); each != nullptr;) {
+      link* const next = each->next;
+      if (each->live == 0) end(*each);
+      each = next;
+    }
+    return (before - count_) * link_bytes();
+  }
+
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }  ///< resources there are
+  [[nodiscard]] std::size_t empty() const noexcept { return empty_; }  ///< resources that have no live block
+  [[nodiscard]] std::size_t most() const noexcept { return options_.most; }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
+
+  /// Effects: calls `f(R&)` for each resource, the youngest first.
+  template <class F>
+  void for_each_resource(F f) {
+    for (link* each = links_.front(); each != nullptr; each = each->next) f(each->resource);
+  }
+
+  [[nodiscard]] friend bool operator==(const chain& a, const chain& b) noexcept { return &a == &b; }
+
+  /// Complexity: O(count).
+  [[nodiscard]] bool invariant() const noexcept {
+    std::size_t count = 0, empty = 0;
+    bool knows_serving = serving_ == nullptr, knows_freed = freed_ == nullptr;
+    for (const link* each = links_.front(); each != nullptr; each = each->next) {
+      ++count;
+      empty += each->live == 0 ? 1 : 0;
+      knows_serving = knows_serving || each == serving_;
+      knows_freed = knows_freed || each == freed_;
+    }
+    return links_.invariant() && knows_serving && knows_freed && count == count_ && empty == empty_ &&
+           count_ <= options_.most;
+  }
+
+private:
+  struct link : list_node<link> {
+    link(Maker& maker, std::span<std::byte> room) : resource(make(maker, room)) {}
+
+    [[nodiscard]] static R make(Maker& maker, [[maybe_unused]] std::span<std::byte> room) {
+      if constexpr (room_maker_of<Maker, R>) return maker(room);
+      else return maker();
+    }
+
+    R resource;
+    std::size_t live = 1;  // blocks; the one that it was made for is on its way
+  };
+
+  static constexpr std::size_t link_alignment = alignof(link) > alignof(std::max_align_t) ? alignof(link)
+                                                                                          : alignof(std::max_align_t);
+  static constexpr std::size_t room_offset = align_up(sizeof(link), alignof(std::max_align_t));
+
+  [[nodiscard]] std::size_t link_bytes() const noexcept { return room_offset + options_.room_bytes; }
+
+  // Holds a place in the count, so that nobody's code can take one too many meanwhile, and memory for a link. Gives
+  // both back unless a link has come to stand there.
+  struct building_site {
+    explicit building_site(chain& c) noexcept : owner(c) { ++c.count_; }
+    building_site(const building_site&) = delete;
+    building_site& operator=(const building_site&) = delete;
+    ~building_site() {
+      if (is_built) return;
+      --owner.count_;
+      if (memory != nullptr) owner.upstream_.deallocate(memory, owner.link_bytes(), link_alignment);
+    }
+
+    chain& owner;
+    void* memory = nullptr;
+    bool is_built = false;
+  };
+
+  // A fresh resource is asked for its first block, which is counted beforehand: without that it ends.
+  struct probation {
+    probation(chain& c, link& l) noexcept : owner(c), fresh(l) {}
+    probation(const probation&) = delete;
+    probation& operator=(const probation&) = delete;
+    ~probation() {
+      if (has_served) owner.serving_ = &fresh;
+      else if (--fresh.live == 0) ++owner.empty_, owner.end(fresh);
+    }
+
+    chain& owner;
+    link& fresh;
+    bool has_served = false;
+  };
+
+  [[nodiscard]] ASHLAR_INLINE void* serve(link& from, std::size_t bytes, std::size_t alignment) noexcept {
+    void* const p = try_allocate_owned(from.resource, bytes, alignment);
+    if (ASHLAR_LIKELY(p != nullptr)) count_block(from);
+    return p;
+  }
+
+  ASHLAR_INLINE void count_block(link& home) noexcept {
+    if (home.live++ == 0) --empty_;
+  }
+
+  ASHLAR_INLINE void uncount(link& home) noexcept {
+    if (ASHLAR_UNLIKELY(--home.live == 0)) keep_or_end(home);
+  }
+
+  void keep_or_end(link& idle) noexcept {
+    if (++empty_ > options_.spare) return end(idle);
+    if constexpr (releasable_resource<R>)
+      if (options_.renew_empty) idle.resource.release();
+  }
+
+  [[nodiscard]] ASHLAR_INLINE link& owner_of(const void* p) noexcept {
+    if (ASHLAR_LIKELY(freed_ != nullptr && freed_->resource.owns(p))) return *freed_;
+    return find_owner(p);
+  }
+
+  [[nodiscard]] link* find(const void* p) const noexcept {
+    link* each = links_.front();
+    while (each != nullptr && !each->resource.owns(p)) each = each->next;
+    return each;
+  }
+
+  [[nodiscard]] ASHLAR_COLD link& find_owner(const void* p) noexcept {
+    freed_ = find(p);
+    if (freed_ == nullptr)
+      report({.kind = fault::invalid_free,
+              .what = "freed a pointer that is of no resource of this chain",
+              .pointer = p,
+              .resource = this});
+    return *freed_;
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* allocate_cold(std::size_t bytes, std::size_t alignment) {
+    expect_request(bytes, alignment);
+    if (void* const p = serve_by_any(bytes, alignment)) return p;
+    if (count_ >= options_.most) throw_bad_alloc(bytes, alignment);
+    building_site site(*this);
+    site.memory = upstream_.allocate(link_bytes(), link_alignment);
+    probation trial(*this, build(site));
+    void* const p = allocate_owned(trial.fresh.resource, bytes, alignment);
+    trial.has_served = true;
+    return p;
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* try_allocate_cold(std::size_t bytes, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if (!is_valid_request(bytes, alignment)) return nullptr;
+    if (void* const p = serve_by_any(bytes, alignment)) return p;
+    link* const fresh = count_ < options_.most ? try_build() : nullptr;
+    if (fresh == nullptr) return nullptr;
+    probation trial(*this, *fresh);
+    void* const p = try_allocate_owned(fresh->resource, bytes, alignment);
+    trial.has_served = p != nullptr;
+    return p;
+  }
+
+  // An empty resource may be full all the same: a buffer whose blocks were not freed in order.
+  [[nodiscard]] void* serve_by_any(std::size_t bytes, std::size_t alignment) noexcept {
+    for (link* each = links_.front(); each != nullptr; each = each->next) {
+      void* p = each != serving_ ? serve(*each, bytes, alignment) : nullptr;
+      if constexpr (releasable_resource<R>)
+        if (p == nullptr && each->live == 0) {
+          each->resource.release();
+          p = serve(*each, bytes, alignment);
+        }
+      if (p == nullptr) continue;
+      serving_ = each;
+      return p;
+    }
+    return nullptr;
+  }
+
+  // The maker may use this chain: nothing is linked before it returns.
+  [[nodiscard]] link& build(building_site& site) {
+    auto* const room = static_cast<std::byte*>(site.memory) + room_offset;
+    auto* const fresh = ::new (site.memory) link(maker_, {room, options_.room_bytes});
+    site.is_built = true;
+    links_.push_front(fresh);
+    return *fresh;
+  }
+
+  [[nodiscard]] link* try_build() noexcept {
+    building_site site(*this);
+    site.memory = try_allocate_from(upstream_, link_bytes(), link_alignment);
+    if (site.memory == nullptr) return nullptr;
+    ASHLAR_TRY { return &build(site); }
+    ASHLAR_CATCH_ALL { return nullptr; }
+  }
+
+  // Expects: no block of it is live, or all of them may go.
+  void end(link& old) noexcept {
+    links_.erase(&old);
+    --count_;
+    if (old.live == 0) --empty_;
+    if (freed_ == &old) freed_ = nullptr;
+    if (serving_ == &old) serving_ = links_.front();
+    std::destroy_at(&old);
+    upstream_.deallocate(&old, link_bytes(), link_alignment);
+  }
+
+  void end_all() noexcept {
+    while (links_.front() != nullptr) end(*links_.front());
+  }
+
+  chain_options options_;
+  list<link> links_;
+  link* serving_ = nullptr;  // allocated from last
+  link* freed_ = nullptr;    // freed to last
+  std::size_t count_ = 0;
+  std::size_t empty_ = 0;
+  ASHLAR_NO_UNIQUE_ADDRESS Maker maker_;
+  ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
+};
+
+template <std::invocable Maker, class Upstream>
+chain(chain_options, Maker, Upstream) -> chain<std::invoke_result_t<Maker&>, Upstream, Maker>;
+template <std::invocable<std::span<std::byte>> Maker, class Upstream>
+chain(chain_options, Maker, Upstream) -> chain<std::invoke_result_t<Maker&, std::span<std::byte>>, Upstream, Maker>;
+
+}  // namespace ashlar::inline ASHLAR_ABI

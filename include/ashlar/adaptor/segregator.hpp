@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An adaptor that sends small requests to one resource and large ones to another, by size and alignment alone.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Answers one question: is a request small? The answer depends on the size, the alignment and what the rule was made
+/// with, and on nothing else: a block comes back by the same answer.
+template <class Rule>
+concept segregation_rule = std::equality_comparable<Rule> && requires(const Rule& rule, std::size_t n) {
+  { rule.is_small(n, n) } noexcept -> std::same_as<bool>;
+};
+
+/// Also says that a large request stays large when it grows: a member `is_monotone` that is true.
+template <class Rule>
+concept monotone_rule = segregation_rule<Rule> && requires { requires Rule::is_monotone; };
+
+/// Small is what has at most `bytes` bytes, and at most `alignment`.
+struct threshold {
+  static constexpr bool is_monotone = true;
+
+  std::size_t bytes;
+  std::size_t alignment = max_size;
+
+  [[nodiscard]] constexpr bool is_small(std::size_t n, std::size_t at) const noexcept {
+    return n <= bytes && at <= alignment;
+  }
+  [[nodiscard]] friend bool operator==(const threshold&, const threshold&) noexcept = default;
+};
+
+/// As `threshold`, known at compile time: empty.
+template <std::size_t Bytes, std::size_t Alignment>
+struct fixed_threshold {
+  static constexpr bool is_monotone = true;
+
+  [[nodiscard]] constexpr bool is_small(std::size_t n, std::size_t at) const noexcept {
+    return n <= Bytes && at <= Alignment;
+  }
+  [[nodiscard]] friend bool operator==(const fixed_threshold&, const fixed_threshold&) noexcept = default;
+};
+
+static_assert(monotone_rule<threshold>);
+
+/// Owns both sides. What `Rule` calls small is `Small`'s from `allocate` to `deallocate`, the rest is `Large`'s:
+///
+///     ashlar::segregator<ashlar::block_pool<>, ashlar::new_delete_resource> memory(
+///         ashlar::threshold{64}, ashlar::block_pool_options{.cell_bytes = 64}, ashlar::new_delete_resource());
+///
+/// | refinement | where | because |
+/// |---|---|---|
+/// | try, owning, releasable, thread-safe | both sides have it | it is said of all blocks |
+/// | process-wide | both sides have it, and the rule is empty | else it has state of its own |
+/// | expanding | one has it | the block's side is asked; a block never crosses to the other side |
+/// | at-least | one has it, and the rule is monotone | a block is never called larger than its side serves |
+/// | self-describing, prefaulting, divisible | never | a block without its size, or a part of one, has no side |
+///
+/// Two are equal where both sides and the rules are. A block that is freed with a size of the other side is a
+/// `size_mismatch` from level `checked` on where `Small` owns it. Complexity: a comparison a call.
+/// Thread safety: any thread where both sides allow it.
+template <resource Small, resource Large, class Rule>
+class segregator {
+  static_assert(segregation_rule<Rule>, "a rule has is_small(bytes, alignment), noexcept, and can be compared");
+
+public:
+  static constexpr bool is_thread_safe = thread_safe_resource<Small> && thread_safe_resource<Large>;
+  static constexpr bool is_process_wide = process_wide_resource<Small> && process_wide_resource<Large>;
+
+  segregator()
+    requires std::is_empty_v<Rule>
+  = default;
+
+  /// Effects: makes both sides by default.
+  explicit segregator(const Rule& rule)
+    requires(std::default_initializable<Small> && std::default_initializable<Large>)
+      : rule_(rule) {}
+
+  /// Effects: makes each side from its argument.
+  template <class S, class L>
+    requires(std::constructible_from<Small, S> && std::constructible_from<Large, L>)
+  segregator(const Rule& rule, S&& small, L&& large)
+      : rule_(rule), small_(std::forward<S>(small)), large_(std::forward<L>(large)) {}
+
+  /// Effects: makes each side from the arguments in its tuple.
+  template <class... S, class... L>
+  segregator(const Rule& rule, std::piecewise_construct_t, std::tuple<S...> small, std::tuple<L...> large)
+      : segregator(rule, small, large, std::index_sequence_for<S...>(), std::index_sequence_for<L...>()) {}
+
+  /// Throws: what the side throws. Expects: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    return rule_.is_small(bytes, alignment) ? small_.allocate(bytes, alignment) : large_.allocate(bytes, alignment);
+  }
+
+  /// Returns: a block, or null where the side has no memory left; the other is not asked.
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
+    requires(try_resource<Small> && try_resource<Large>)
+  {
+    return rule_.is_small(bytes, alignment) ? small_.try_allocate(bytes, alignment)
+                                            : large_.try_allocate(bytes, alignment);
+  }
+
+  /// As `allocate`. Returns: also how large the block is, up to where large ones begin.
+  [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
+    requires(monotone_rule<Rule> && (at_least_resource<Small> || at_least_resource<Large>))
+  {
+    if (!rule_.is_small(bytes, alignment)) return allocate_at_least_from(large_, bytes, alignment);
+    const block got = allocate_at_least_from(small_, bytes, alignment);
+    return {got.data, rule_.is_small(got.size, alignment) ? got.size : bytes};
+  }
+
+  /// Expects: `p` was allocated with the same `bytes` and `alignment`.
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    if (rule_.is_small(bytes, alignment)) return small_.deallocate(p, bytes, alignment);
+    check_large(p, bytes);
+    large_.deallocate(p, bytes, alignment);
+  }
+
+  [[nodiscard]] bool owns(const void* p) const noexcept
+    requires(owning_resource<Small> && owning_resource<Large>)
+  {
+    return small_.owns(p) || large_.owns(p);
+  }
+
+  /// Effects: takes all blocks of both sides back.
+  void release() noexcept
+    requires(releasable_resource<Small> && releasable_resource<Large>)
+  {
+    small_.release();
+    large_.release();
+  }
+
+  /// Returns: false where old and new size are of different sides; else what the side says.
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
+    requires(expanding_resource<Small> || expanding_resource<Large>)
+  {
+    const bool is_small = rule_.is_small(bytes, alignment);
+    if (is_small != rule_.is_small(new_bytes, alignment)) return false;
+    if constexpr (expanding_resource<Small>)
+      if (is_small) return small_.try_expand(p, bytes, new_bytes, alignment);
+    if constexpr (expanding_resource<Large>)
+      if (!is_small) return large_.try_expand(p, bytes, new_bytes, alignment);
+    return false;
+  }
+
+  [[nodiscard]] const Rule& rule() const noexcept { return rule_; }
+  [[nodiscard]] Small& small() noexcept { return small_; }
+  [[nodiscard]] const Small& small() const noexcept { return small_; }
+  [[nodiscard]] Large& large() noexcept { return large_; }
+  [[nodiscard]] const Large& large() const noexcept { return large_; }
+
+  [[nodiscard]] friend bool operator==(const segregator& a, const segregator& b) noexcept {
+    return a.rule_ == b.rule_ && a.small_ == b.small_ && a.large_ == b.large_;
+  }
+
+private:
+  template <class S, class L, std::size_t... I, std::size_t... J>
+  segregator(const Rule& rule, S& small, L& large, std::index_sequence<I...>, std::index_sequence<J...>)
+      : rule_(rule), small_(std::forward<std::tuple_element_t<I, S>>(std::get<I>(small))...),
+        large_(std::forward<std::tuple_element_t<J, L>>(std::get<J>(large))...) {}
+
+  // The other way round nothing can be said: `Small` may rightly draw its memory from `Large`.
+  void check_large([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) const noexcept {
+    if constexpr (checking_level >= checking::checked && owning_resource<Small>)
+      if (ASHLAR_UNLIKELY(small_.owns(p)))
+        report({.kind = fault::size_mismatch,
+                .what = "freed a block of the small side with a size of the large side",
+                .pointer = p,
+                .resource = this,
+                .size = bytes});
+  }
+
+  ASHLAR_NO_UNIQUE_ADDRESS Rule rule_;
+  ASHLAR_NO_UNIQUE_ADDRESS Small small_;
+  ASHLAR_NO_UNIQUE_ADDRESS Large large_;
+};
+
+template <class Rule, class Small, class Large>
+segregator(Rule, Small, Large) -> segregator<Small, Large, Rule>;
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the adaptor with two sides: each block goes back to the side that it is of, also at the border between them.
+#include <array>
+#include <cstddef>
+#include <memory_resource>
+#include <new>
+#include <random>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/adaptor/fallback.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/buffer_resource.hpp>
+#include <ashlar/resource/inline_buffer.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+
+#include "tests/support/able_resource.hpp"
+#include "tests/support/build.hpp"
+#include "tests/support/conformance.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
+#include "tests/support/live_blocks.hpp"
+#include "tests/support/skills.hpp"
+
+namespace {
+
+using namespace ashlar_test;
+using ashlar::buffer_resource;
+using ashlar::fallback;
+using ashlar::inline_buffer;
+using ashlar::new_delete_resource;
+using ashlar::resource_ref;
+
+// The table in the header.
+constexpr skills expected_of(skills first, skills second) {
+  const skills both = can_own | can_release | can_describe | can_share | can_divide;
+  const skills one = can_expand | can_prefault;
+  const skills of_second = can_try | can_at_least;
+  return (first & second & both) | ((first | second) & one) | (second & of_second);
+}
+
+template <skills First, skills Second>
+constexpr bool has_what_it_should = skills_of<fallback<skilled<First>, skilled<Second>>> == expected_of(First, Second);
+
+template <skills... Each>
+constexpr bool have_what_they_should =
+    (has_what_it_should<can_own | can_try | Each, Each> && ...) &&
+    (has_what_it_should<can_own | can_try | Each, 0> && ...) && (has_what_it_should<can_own | can_try, Each> && ...);
+
+static_assert(have_what_they_should<0, can_try, can_own, can_release, can_describe, can_expand, can_prefault,
+                                    can_at_least, can_share, can_divide, every_skill>);
+static_assert(!ashlar::resource<int> && has_what_it_should<every_skill, every_skill>);
+
+// Two empty objects of one type have two addresses; else a fallback is as large as what has state in it.
+static_assert(sizeof(fallback<resource_ref<buffer_resource>, new_delete_resource>) == sizeof(void*));
+static_assert(sizeof(fallback<resource_ref<buffer_resource>, resource_ref<buffer_resource>>) == 2 * sizeof(void*));
+
+struct over_two_able : conformance_defaults {
+  static constexpr bool reuses = false;
+  counting_resource<> upstream;
+  fallback<able_resource<>, able_resource<>> resource{upstream, upstream};
+};
+
+// The first side is soon full; the second says no by throwing.
+struct buffer_over_thrower : conformance_defaults {
+  [[maybe_unused]] static constexpr bool reuses = false;
+  counting_resource<> upstream;
+  fallback<inline_buffer<10'000>, throwing_only<>> resource{std::piecewise_construct, std::tuple(), std::tie(upstream)};
+};
+
+TEST(fallback, asks_the_second_side_only_where_the_first_has_no_room) {
+  counting_resource<> heap;
+  inline_buffer<256> buffer;
+  fallback both{resource_ref<buffer_resource>(buffer), resource_ref{heap}};
+  void* const inside = both.allocate(200, 8);
+  EXPECT_EQ(heap.allocations(), 0U);
+  void* const outside = both.allocate(100, 8);
+  EXPECT_EQ(heap.allocations(), 1U);
+  EXPECT_TRUE(buffer.owns(inside) && !buffer.owns(outside));
+  both.deallocate(outside, 100, 8);
+  both.deallocate(inside, 200, 8);
+  EXPECT_EQ(buffer.used(), 0U);
+  EXPECT_EQ(heap.balance(), nothing);
+}
+
+// The halves touch: where one ends the other begins. FAULTS: a block of no bytes at the border has an address of its
+// own side, and goes back there.
+TEST(fallback, frees_to_the_right_side_where_the_sides_touch) {
+  alignas(64) std::array<std::byte, 128> memory;
+  for (const bool first_is_below : {true, false}) {
+    buffer_resource below(std::span<std::byte>(memory).first(64));
+    buffer_resource above(std::span<std::byte>(memory).last(64));
+    buffer_resource& first = first_is_below ? below : above;
+    buffer_resource& second = first_is_below ? above : below;
+    fallback<resource_ref<buffer_resource>, resource_ref<buffer_resource>> both(first, second);
+    void* const filling = both.allocate(63, 1);
+    void* const last_of_first = both.allocate(0, 1);
+    void* const first_of_second = both.allocate(0, 1);
+    void* const next = both.allocate(63, 1);
+    EXPECT_TRUE(first.owns(filling) && first.owns(last_of_first) && second.owns(first_of_second) && second.owns(next));
+    EXPECT_EQ(static_cast<std::byte*>(first_of_second), first_is_below ? &memory[64] : &memory[0]);
+    EXPECT_EQ(static_cast<std::byte*>(last_of_first), first_is_below ? &memory[63] : &memory[127]);
+    EXPECT_TRUE(both.owns(last_of_first) && both.owns(first_of_second));
+    EXPECT_EQ(both.try_allocate(0, 1), nullptr);
+    both.deallocate(last_of_first, 0, 1);
+    EXPECT_EQ(std::pair(first.used(), second.used()), std::pair(std::size_t{63}, std::size_t{64}));
+    both.deallocate(next, 63, 1);
+    EXPECT_EQ(std::pair(first.used(), second.used()), std::pair(std::size_t{63}, std::size_t{1}));
+    both.deallocate(first_of_second, 0, 1);
+    both.deallocate(filling, 63, 1);
+    EXPECT_EQ(first.used() + second.used(), 0U);
+  }
+}
+
+// The same with the heap as the second side: a buffer that ends exactly where a block of the heap begins, and one that
+// begins where it ends.
+TEST(fallback, frees_to_the_right_side_beside_a_block_of_the_heap) {
+  const std::size_t bytes = 64;
+  counting_resource<> heap;
+  auto* const region = static_cast<std::byte*>(heap.allocate(3 * bytes, 8));
+  counting_resource<resource_ref<buffer_resource>>* side = nullptr;
+  for (const std::size_t buffer_at : {std::size_t{0}, 2 * bytes}) {
+    buffer_resource buffer(std::span(region + buffer_at, bytes));
+    buffer_resource middle(std::span(region + bytes, bytes));
+    counting_resource<resource_ref<buffer_resource>> ledgered(middle);
+    side = &ledgered;
+    fallback<resource_ref<buffer_resource>, resource_ref<counting_resource<resource_ref<buffer_resource>>>> both(buffer,
+                                                                                                                 *side);
+    void* const inside = both.allocate(bytes, 1);
+    std::vector<std::pair<void*, std::size_t>> blocks;
+    for (const std::size_t each : {std::size_t{0}, bytes - 2, std::size_t{0}})
+      blocks.emplace_back(both.allocate(each, 1), each);
+    EXPECT_EQ(blocks.front().first, region + bytes);
+    EXPECT_EQ(blocks.back().first, region + 2 * bytes - 1);
+    both.deallocate(inside, bytes, 1);
+    EXPECT_EQ(buffer.used(), 0U);
+    EXPECT_EQ(ledgered.balance().blocks, 3U);
+    while (!blocks.empty()) {
+      both.deallocate(blocks.back().first, blocks.back().second, 1);
+      blocks.pop_back();
+    }
+    EXPECT_EQ(ledgered.balance(), nothing);
+  }
+  heap.deallocate(region, 3 * bytes, 8);
+}
+
+// A small bounded first side, which is full at most times: sums of both books agree with what is held.
+TEST(fallback, sends_each_block_back_in_a_random_walk) {
+  counting_resource<> upper;
+  counting_resource<> lower;
+  fallback<able_resource<>, able_resource<>> both(upper, lower);
+  upper.limit_bytes(2000);
+  live_blocks blocks(both);
+  std::mt19937 random(7);
+  for (int step = 0; step < 3000; ++step) {
+    if (blocks.size() < 40 && random() % 2 == 0) ASSERT_TRUE(blocks.try_allocate(random() % 300, 1 << random() % 7));
+    else if (blocks.size() != 0) blocks.free(random() % blocks.size());
+    ASSERT_EQ(both.first().live() + both.second().live(), blocks.size());
+  }
+  EXPECT_GT(upper.allocations(), 100U);
+  EXPECT_GT(lower.allocations(), 100U);
+}
+
+TEST(fallback, a_pool_serves_what_its_cells_hold_and_nothing_else) {
+  counting_resource<> slabs;
+  counting_resource<> heap;
+  using pool = ashlar::block_pool<resource_ref<counting_resource<>>>;
+  fallback<pool, resource_ref<counting_resource<>>> both(
+      std::piecewise_construct,
+      std::tuple(ashlar::block_pool_options{.cell_bytes = 32, .slab_bytes = 1024, .max_cells = 2}, resource_ref(slabs)),
+      std::tie(heap));
+  void* const large = both.allocate(1000, 8);  // a pool would hand it on to where its slabs come from
+  EXPECT_EQ(heap.balance().bytes, 1000U);
+  both.deallocate(large, 1000, 8);
+  void* const cells[] = {both.allocate(32, 8), both.allocate(1, 1), both.allocate(32, 8)};
+  EXPECT_EQ(both.first().live(), 2U);
+  EXPECT_EQ(heap.balance().bytes, 32U);
+  both.deallocate(cells[0], 32, 8);
+  both.deallocate(cells[1], 1, 1);
+  both.deallocate(cells[2], 32, 8);
+  EXPECT_EQ(both.first().live(), 0U);
+}
+
+TEST(fallback, resizes_in_the_side_of_the_block_and_frees_without_a_size) {
+  counting_resource<> upper;
+  counting_resource<> lower;
+  fallback<able_resource<>, able_resource<>> both(upper, lower);
+  void* const first = both.allocate(10, 1);
+  upper.fail_from(0);
+  void* const second = both.allocate(10, 1);
+  EXPECT_TRUE(both.try_expand(first, 10, 64, 1) && both.try_expand(second, 10, 64, 1));
+  EXPECT_FALSE(both.try_expand(first, 64, 65, 1) || both.try_expand(second, 64, 65, 1));
+  EXPECT_EQ(both.allocate_at_least(65, 1).size, 128U);
+  both.deallocate(first);
+  EXPECT_EQ(upper.balance(), nothing);
+  both.deallocate(second);
+  EXPECT_EQ(lower.balance().blocks, 1U);
+  both.release();
+  EXPECT_EQ(lower.balance(), nothing);
+
+  inline_buffer<64> buffer;
+  fallback<resource_ref<buffer_resource>, able_resource<>> one(buffer, lower);
+  void* const stiff = one.allocate(32, 1);
+  void* const large = one.allocate(65, 1);
+  EXPECT_FALSE(one.try_expand(stiff, 32, 33, 1));
+  EXPECT_TRUE(one.try_expand(large, 65, 128, 1));
+  EXPECT_EQ(one.allocate_at_least(5, 1).size, 5U);
+  one.deallocate(large, 128, 1);
+}
+
+TEST(fallback, is_equal_where_both_sides_are) {
+  inline_buffer<64> a;
+  inline_buffer<64> b;
+  using over_heap = fallback<resource_ref<buffer_resource>, new_delete_resource>;
+  EXPECT_TRUE(over_heap(a) == over_heap(a));
+  EXPECT_FALSE(over_heap(a) == over_heap(b));
+  using over_buffer = fallback<resource_ref<buffer_resource>, resource_ref<buffer_resource>>;
+  EXPECT_FALSE(over_buffer(a, b) == over_buffer(a, a));
+}
+
+// Says no by null; throwing would be seen.
+struct never_throws : skilled<can_own | can_try> {
+  void* allocate(std::size_t, std::size_t) {
+    ADD_FAILURE() << "asked by exception";
+    return nullptr;
+  }
+};
+
+TEST(fallback, decides_by_null_where_it_can) {
+  fallback<never_throws, new_delete_resource> both;
+  void* const p = both.allocate(10, 1);
+  both.deallocate(p, 10, 1);
+#if defined(__cpp_exceptions)
+  counting_resource<> below;
+  below.fail_from(0);
+  fallback<able_resource<false>, throwing_only<>> throwing(below, below);
+  EXPECT_THROW(static_cast<void>(throwing.allocate(10, 1)), injected_failure);
+  EXPECT_EQ(below.refusals(), 2U);
+#endif
+}
+
+TEST(fallback, a_second_side_inside_the_first_is_noticed) {
+  if constexpr (is_checked) {
+    alignas(64) std::array<std::byte, 128> memory;
+    buffer_resource whole(memory);
+    buffer_resource half(std::span<std::byte>(memory).last(64));
+    fallback<resource_ref<buffer_resource>, resource_ref<buffer_resource>> both(whole, half);
+    static_cast<void>(both.allocate(128, 1));
+    ASHLAR_EXPECT_DEATH(static_cast<void>(both.allocate(8, 1)),
+                        "ashlar: precondition: the second side of a fallback hands out memory of the first");
+  }
+}
+
+using subjects = ::testing::Types<over_two_able, buffer_over_thrower>;
+
+}  // namespace
+
+namespace ashlar_test {
+INSTANTIATE_TYPED_TEST_SUITE_P(fallback, conformance, subjects);
+}  // namespace ashlar_test
