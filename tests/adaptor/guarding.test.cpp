@@ -21,9 +21,11 @@
 #include <ashlar/resource/page_resource.hpp>
 
 #include "tests/death/caught.hpp"
+#include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
+#include "tests/support/forbidden.hpp"
 
 namespace {
 
@@ -112,8 +114,15 @@ std::byte* block_of(auto& r, std::size_t bytes, std::size_t alignment = 1) {
   return static_cast<std::byte*>(r.allocate(bytes, alignment));
 }
 
-void flip(std::byte* from, std::size_t bytes) {
+// Code that no sanitizer has seen: only the canaries can tell of it.
+ASHLAR_TEST_UNSEEN void flip(std::byte* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) from[i] = ~from[i];
+}
+
+ASHLAR_TEST_UNSEEN std::byte exchange(std::byte* at, std::byte to) {
+  const std::byte was = *at;
+  *at = to;
+  return was;
 }
 
 std::optional<violation> caught_at_free(guarded& r, std::byte* p, std::size_t bytes, std::size_t alignment = 1) {
@@ -157,7 +166,7 @@ TEST(guarding, sees_one_byte_anywhere_around_a_block_at_every_alignment) {
     std::byte* const p = block_of(r, 100, alignment);
     EXPECT_TRUE(ashlar::is_aligned(p, alignment));
     const std::size_t front = guarded::guarded_bytes(0, alignment) - guarded::canary_bytes;
-    for (std::size_t before = 1; before <= front; ++before) {
+    for (std::size_t before = 1; before <= front; before += before < 128 || !ashlar_test::is_slow ? 1 : 7) {
       flip(p - before, 1);
       const auto seen = caught_at_free(r, p, 100, alignment);
       ASSERT_TRUE(seen.has_value()) << before;
@@ -177,10 +186,9 @@ TEST(guarding, sees_a_terminator_one_too_far) {
   guarded r;
   for (std::size_t bytes = 0; bytes < 300; ++bytes) {
     std::byte* const p = block_of(r, bytes);
-    const std::byte was = p[bytes];
-    p[bytes] = std::byte{0};
+    const std::byte was = exchange(p + bytes, std::byte{0});
     expect(caught_at_free(r, p, bytes), fault::overflow, bytes, bytes + 1);
-    p[bytes] = was;
+    exchange(p + bytes, was);
     r.deallocate(p, bytes, 1);
   }
 }
@@ -224,6 +232,31 @@ TEST(guarding, a_block_that_grew_has_its_canary_at_the_new_end) {
   expect(caught_in([&] { r.deallocate(p); }), fault::overflow, 10, 13);
   flip(p + 10, 3);
   r.deallocate(p);
+}
+
+TEST(guarding, an_access_beside_a_block_is_forbidden_as_it_happens) {
+  if constexpr (!ashlar_test::has_asan) GTEST_SKIP() << "nothing watches accesses in this build";
+  using ashlar_test::forbidden_bytes;
+  guarding<knowing> r;
+  for (std::size_t bytes = 0; bytes <= 100; ++bytes) {
+    std::byte* const p = block_of(r, bytes, 8);
+    const auto is_fenced = [&] {
+      return forbidden_bytes(p - 56, 56) == 56 && forbidden_bytes(p, bytes) == 0 &&
+             forbidden_bytes(p + bytes, 24) == 24;
+    };
+    EXPECT_TRUE(is_fenced()) << bytes;
+    EXPECT_FALSE(r.try_expand(p, bytes, 2000, 8));
+    EXPECT_TRUE(is_fenced()) << "after a look at the canaries";
+    r.deallocate(p, bytes, 8);
+  }
+}
+
+TEST(guarding_death, an_access_beside_a_block_is_reported_by_the_tool) {
+  if constexpr (!ashlar_test::has_asan) GTEST_SKIP() << "nothing watches accesses in this build";
+  guarded r;
+  volatile std::byte* const p = block_of(r, 24, 8);
+  EXPECT_DEATH(p[24] = std::byte{1}, "use-after-poison");
+  r.deallocate(const_cast<std::byte*>(p), 24, 8);
 }
 
 TEST(guarding, wraps_and_is_wrapped) {

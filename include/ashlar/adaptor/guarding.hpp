@@ -3,18 +3,17 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
-#include <utility>
 
+#include <ashlar/adaptor/forwarding.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -29,18 +28,20 @@ namespace ashlar::inline ASHLAR_ABI {
 /// alignment than it was allocated with a `size_mismatch`, and a pointer where no block starts an `invalid_free`.
 /// The canary of a byte depends on its address and is never 0, so that a moved canary or a terminator is seen.
 ///
+/// Where a tool watches memory (`marks_memory`), canaries and label are marked as free: an access beside a block is
+/// reported at once, with the stack of the culprit, and the canaries see what was not compiled for the tool. Exact to
+/// the byte behind a block, and before one that is aligned to 8.
+///
 /// What is in front of a pointer that is freed must be readable.
 /// Complexity: that of `R` and O(alignment). Thread safety: that of `R`.
 template <resource R>
-class guarding {
+class guarding : public forwarding<R> {
 public:
   static constexpr std::size_t canary_bytes = 32;  ///< at each side of a block
   static constexpr bool is_thread_safe = thread_safe_resource<R>;
 
-  guarding() = default;
-  template <class... Args>
-    requires(std::constructible_from<R, Args...> && !(std::same_as<std::remove_cvref_t<Args>, guarding> && ...))
-  explicit guarding(Args&&... args) : upstream_(std::forward<Args>(args)...) {}
+  using forwarding<R>::forwarding;
+  using forwarding<R>::upstream_resource;
 
   /// Returns: what is asked of the upstream for a block, for sizing a pool. Expects: that does not overflow.
   [[nodiscard]] static constexpr std::size_t guarded_bytes(std::size_t bytes, std::size_t alignment) noexcept {
@@ -50,7 +51,7 @@ public:
   /// As `R::allocate`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     if (!is_possible(bytes, alignment)) throw_bad_alloc(bytes, alignment);
-    return guard(upstream_.allocate(guarded_bytes(bytes, alignment), alignment), {bytes, alignment});
+    return guard(upstream_resource().allocate(guarded_bytes(bytes, alignment), alignment), {bytes, alignment});
   }
 
   /// As `R::try_allocate`. Expects: `alignment` is a power of two.
@@ -58,7 +59,7 @@ public:
     requires try_resource<R>
   {
     if (!is_possible(bytes, alignment)) return nullptr;
-    void* const start = upstream_.try_allocate(guarded_bytes(bytes, alignment), alignment);
+    void* const start = upstream_resource().try_allocate(guarded_bytes(bytes, alignment), alignment);
     return start != nullptr ? guard(start, {bytes, alignment}) : nullptr;
   }
 
@@ -77,42 +78,22 @@ public:
     give_back(p, was);
   }
 
-  [[nodiscard]] bool owns(const void* p) const noexcept
-    requires owning_resource<R>
-  {
-    return upstream_.owns(p);
-  }
-
-  void release() noexcept
-    requires releasable_resource<R>
-  {
-    upstream_.release();
-  }
-
   /// As `R::try_expand`, after a look at the canaries.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
     requires expanding_resource<R>
   {
     check(p, {bytes, alignment});
-    if (!is_possible(new_bytes, alignment)) return false;
     std::byte* const start = static_cast<std::byte*>(p) - front_bytes(alignment);
     const std::size_t whole = guarded_bytes(bytes, alignment);
-    if (!upstream_.try_expand(start, whole, guarded_bytes(new_bytes, alignment), alignment)) return false;
-    static_cast<void>(guard(start, {new_bytes, alignment}));
-    return true;
+    const bool grown = is_possible(new_bytes, alignment) &&
+                       upstream_resource().try_expand(start, whole, guarded_bytes(new_bytes, alignment), alignment);
+    if (grown) static_cast<void>(guard(start, {new_bytes, alignment}));
+    else hide_zones(static_cast<std::byte*>(p), {bytes, alignment});
+    return grown;
   }
-
-  void prefault(void* p, std::size_t bytes) noexcept
-    requires prefaulting_resource<R>
-  {
-    upstream_.prefault(p, bytes);
-  }
-
-  [[nodiscard]] R& upstream_resource() noexcept { return upstream_; }
-  [[nodiscard]] const R& upstream_resource() const noexcept { return upstream_; }
 
   [[nodiscard]] friend bool operator==(const guarding& a, const guarding& b) noexcept {
-    return a.upstream_ == b.upstream_;  // all it knows of a block lies beside the block
+    return a.upstream_resource() == b.upstream_resource();  // all it knows of a block lies beside the block
   }
 
 private:
@@ -165,22 +146,35 @@ private:
     auto* const from = static_cast<std::byte*>(start);
     std::byte* const block = from + front_bytes(of.alignment);
     const label written = {of, sum_of(block, of)};
+    show_zones(block, of);  // where an upstream that marks nothing hands out memory again
     fill(from, block - label_and_canary);
     std::memcpy(block - label_and_canary, &written, sizeof written);
     fill(block - canary_bytes, block);
     fill(block + of.bytes, block + of.bytes + canary_bytes);
+    hide_zones(block, of);
     return block;
+  }
+
+  static void hide_zones(const std::byte* block, const extent& of) noexcept {
+    mark_free(block - front_bytes(of.alignment), front_bytes(of.alignment));
+    mark_free(block + of.bytes, canary_bytes);
+  }
+
+  static void show_zones(const std::byte* block, const extent& of) noexcept {
+    mark_readable(block - front_bytes(of.alignment), front_bytes(of.alignment));
+    mark_readable(block + of.bytes, canary_bytes);
   }
 
   void give_back(void* p, const extent& of) noexcept {
     void* const start = static_cast<std::byte*>(p) - front_bytes(of.alignment);
-    upstream_.deallocate(start, guarded_bytes(of.bytes, of.alignment), of.alignment);
+    upstream_resource().deallocate(start, guarded_bytes(of.bytes, of.alignment), of.alignment);
   }
 
   // Returns: what the block was allocated with. Reports where no block starts, or its label was overwritten.
   [[nodiscard]] extent read_label(const void* p) const noexcept {
     const auto* const block = static_cast<const std::byte*>(p);
     label read;
+    mark_readable(block - label_and_canary, label_and_canary);
     std::memcpy(&read, block - label_and_canary, sizeof read);
     if (ASHLAR_LIKELY(read.sum == sum_of(block, read.of))) return read.of;
     if (first_changed(block - canary_bytes, block) == block)
@@ -203,6 +197,7 @@ private:
   // `got` is how far the writes reached: bytes before the block's start, or behind it.
   void check_canaries(const void* p, const extent& of) const noexcept {
     const auto* const block = static_cast<const std::byte*>(p);
+    show_zones(block, of);
     const auto before = [block](const std::byte* at) { return static_cast<std::size_t>(block - at); };
     const std::byte* const label_at = block - label_and_canary;
     const std::byte* const outer = first_changed(block - front_bytes(of.alignment), label_at);
@@ -231,8 +226,6 @@ private:
             .expected = f.expected,
             .got = f.got});
   }
-
-  ASHLAR_NO_UNIQUE_ADDRESS R upstream_;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -3,14 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
-#include <utility>
 
+#include <ashlar/adaptor/forwarding.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -33,17 +30,15 @@ struct allocation_counters {
 /// Owns an `R`, made from the arguments, and behaves as it does. Has the refinements of `R`, except that a block must
 /// come back with its size. Thread safety: none.
 template <resource R>
-class statistics {
+class statistics : public forwarding<R> {
 public:
-  statistics() = default;
-  template <class... Args>
-    requires(std::constructible_from<R, Args...> && !(std::same_as<std::remove_cvref_t<Args>, statistics> && ...))
-  explicit statistics(Args&&... args) : upstream_(std::forward<Args>(args)...) {}
+  using forwarding<R>::forwarding;
+  using forwarding<R>::upstream_resource;
 
   /// As `R::allocate`.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     ++counters_.failures;  // taken back below: counted even where an exception leaves
-    void* const p = upstream_.allocate(bytes, alignment);
+    void* const p = upstream_resource().allocate(bytes, alignment);
     --counters_.failures;
     count_allocation(bytes);
     return p;
@@ -53,7 +48,7 @@ public:
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
     requires try_resource<R>
   {
-    void* const p = upstream_.try_allocate(bytes, alignment);
+    void* const p = upstream_resource().try_allocate(bytes, alignment);
     if (p != nullptr) count_allocation(bytes);
     else ++counters_.failures;
     return p;
@@ -64,13 +59,7 @@ public:
     ++counters_.deallocations;
     --counters_.live_blocks;
     counters_.live_bytes -= bytes;
-    upstream_.deallocate(p, bytes, alignment);
-  }
-
-  [[nodiscard]] bool owns(const void* p) const noexcept
-    requires owning_resource<R>
-  {
-    return upstream_.owns(p);
+    upstream_resource().deallocate(p, bytes, alignment);
   }
 
   /// As `R::release`; what was live counts as deallocated.
@@ -79,27 +68,19 @@ public:
   {
     counters_.deallocations += counters_.live_blocks;
     counters_.live_blocks = counters_.live_bytes = 0;
-    upstream_.release();
+    upstream_resource().release();
   }
 
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
     requires expanding_resource<R>
   {
-    if (!upstream_.try_expand(p, bytes, new_bytes, alignment)) return false;
+    if (!upstream_resource().try_expand(p, bytes, new_bytes, alignment)) return false;
     counters_.live_bytes += new_bytes - bytes;  // modulo 2^n: right for a shrink too
     counters_.peak_bytes = std::max(counters_.peak_bytes, counters_.live_bytes);
     return true;
   }
 
-  void prefault(void* p, std::size_t bytes) noexcept
-    requires prefaulting_resource<R>
-  {
-    upstream_.prefault(p, bytes);
-  }
-
   [[nodiscard]] const allocation_counters& counters() const noexcept { return counters_; }
-  [[nodiscard]] R& upstream_resource() noexcept { return upstream_; }
-  [[nodiscard]] const R& upstream_resource() const noexcept { return upstream_; }
 
   /// Effects: starts to count anew; what is live stays counted as live.
   void reset_counters() noexcept {
@@ -126,7 +107,6 @@ private:
     counters_.largest_request = std::max(counters_.largest_request, bytes);
   }
 
-  ASHLAR_NO_UNIQUE_ADDRESS R upstream_;
   allocation_counters counters_;
 };
 

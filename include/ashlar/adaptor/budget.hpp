@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A limit of bytes, under another limit of bytes: what may be charged is what all of them allow.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/fwd.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// A number of bytes that is never raised above a limit. Where it is shared, every change is one atomic step; where
+/// not, plain loads and stores.
+template <bool IsShared>
+class byte_count {
+public:
+  [[nodiscard]] std::size_t get() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+
+  /// Effects: adds `by`, unless that would exceed `limit`. Returns: whether it did.
+  [[nodiscard]] bool raise_within(std::size_t by, std::size_t limit) noexcept {
+    std::size_t now = get();
+    do {
+      if (now > limit || by > limit - now) return false;
+    } while (!replace(now, now + by));
+    return true;
+  }
+
+  void raise_to(std::size_t at_least) noexcept {
+    for (std::size_t now = get(); now < at_least && !replace(now, at_least);) {
+    }
+  }
+
+  /// Expects: `by` is not more than there is.
+  void lower(std::size_t by) noexcept {
+    if constexpr (IsShared) bytes_.fetch_sub(by, std::memory_order_relaxed);
+    else bytes_.store(get() - by, std::memory_order_relaxed);
+  }
+
+private:
+  // Relaxed suffices: the number orders nothing but itself.
+  [[nodiscard]] bool replace(std::size_t& now, std::size_t then) noexcept {
+    if constexpr (IsShared) return bytes_.compare_exchange_weak(now, then, std::memory_order_relaxed);
+    bytes_.store(then, std::memory_order_relaxed);
+    return true;
+  }
+
+  std::atomic<std::size_t> bytes_ = 0;
+};
+
+/// A node of a tree of limits; `budget` for one thread at a time, `shared_budget` for any. Neither copies nor moves:
+/// children point to their parent, which must outlive them.
+///
+///     ashlar::budget process(512 << 20);
+///     ashlar::budget textures(64 << 20, &process);   // and never more than the process has left
+///
+/// used() <= limit() always, unless the limit was lowered below what was used. Every charge to a child is a charge to
+/// its parent: the parent's used() >= the sum of its children's.
+/// Complexity: O(depth). Thread safety: a shared one, any thread at any time, but handlers are set before. While one
+/// thread's charge is refused higher up, what it had charged below is taken back; another charge may be refused
+/// meanwhile that would have fitted a moment later. No charge ever goes above a limit.
+template <threads_policy Threads>
+class basic_budget {
+public:
+  static constexpr bool is_shared = Threads::is_shared;
+  static constexpr std::size_t unlimited = max_size;
+  /// How often a request may be tried again: a handler that never frees enough does not hang the program.
+  static constexpr unsigned most_attempts = 16;
+
+  /// A request that does not fit.
+  struct refusal {
+    basic_budget& exceeded;  ///< whose limit it is
+    basic_budget& charged;   ///< where the request came in: the same, or below
+    std::size_t bytes;
+    std::size_t alignment;
+    unsigned attempt;  ///< 1 is the first
+  };
+
+  enum class answer { give_up, try_again };
+
+  /// Called where a request exceeds a limit. It may give memory back, or raise the limit, and ask for another try.
+  using exceeded_handler = answer (*)(const refusal&, void* context) noexcept;
+  /// Called when the soft limit has just been exceeded.
+  using soft_limit_handler = void (*)(basic_budget&, void* context) noexcept;
+
+  explicit basic_budget(std::size_t limit = unlimited, basic_budget* parent = nullptr) noexcept
+      : limit_(limit), parent_(parent) {}
+  basic_budget(const basic_budget&) = delete;
+  basic_budget& operator=(const basic_budget&) = delete;
+  ~basic_budget() { ASHLAR_EXPECTS(used() == 0, "ended a budget while memory was charged to it"); }
+
+  /// Effects: charges `bytes` here and to every budget above, or to none. Where one refuses, its handler is asked, or
+  /// that of the nearest budget above it that has one. Returns: whether it was charged.
+  [[nodiscard]] bool charge(std::size_t bytes, std::size_t alignment = 1) noexcept {
+    basic_budget* const refuser = try_charge(bytes);
+    return ASHLAR_LIKELY(refuser == nullptr) || charge_again(refuser, bytes, alignment);
+  }
+
+  /// Effects: takes back what was charged here. Expects: it was charged.
+  void uncharge(std::size_t bytes) noexcept {
+    ASHLAR_EXPECTS(bytes <= used(), "took back more than was charged to a budget");
+    for (basic_budget* each = this; each != nullptr; each = each->parent_) each->lower(bytes);
+  }
+
+  [[nodiscard]] std::size_t used() const noexcept { return used_.get(); }
+  /// Returns: the most that was ever used at once.
+  [[nodiscard]] std::size_t peak() const noexcept { return peak_.get(); }
+  [[nodiscard]] std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+  [[nodiscard]] basic_budget* parent() const noexcept { return parent_; }
+
+  /// Returns: how much could be charged now, as far as this budget and those above are concerned.
+  [[nodiscard]] std::size_t available() const noexcept {
+    std::size_t least = unlimited;
+    for (const basic_budget* each = this; each != nullptr; each = each->parent_)
+      least = std::min(least, each->limit() - std::min(each->limit(), each->used()));
+    return least;
+  }
+
+  /// Effects: from now on no charge goes above `limit`; what is used already stays.
+  void set_limit(std::size_t limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
+
+  /// Effects: null: a request that does not fit is refused at once. Expects: nobody charges meanwhile.
+  void on_exceeded(exceeded_handler handler, void* context = nullptr) noexcept {
+    exceeded_ = handler;
+    exceeded_context_ = context;
+  }
+
+  /// Effects: `handler` is called by the charge that makes used() exceed `bytes`, once until it is below again.
+  /// Expects: nobody charges meanwhile.
+  void on_soft_limit(std::size_t bytes, soft_limit_handler handler, void* context = nullptr) noexcept {
+    soft_limit_ = bytes;
+    soft_ = handler;
+    soft_context_ = context;
+  }
+
+  [[nodiscard]] bool invariant() const noexcept {
+    return used() <= peak() && (parent_ == nullptr || used() <= parent_->used());
+  }
+
+private:
+  // Returns: who refused, or null. The peak counts what was granted only.
+  [[nodiscard]] basic_budget* try_charge(std::size_t bytes) noexcept {
+    for (basic_budget* each = this; each != nullptr; each = each->parent_)
+      if (!each->used_.raise_within(bytes, each->limit())) {
+        for (basic_budget* below = this; below != each; below = below->parent_) below->lower(bytes);
+        return each;
+      }
+    for (basic_budget* each = this; each != nullptr; each = each->parent_) each->note_charge();
+    return nullptr;
+  }
+
+  [[nodiscard]] ASHLAR_COLD bool charge_again(basic_budget* refuser, std::size_t bytes,
+                                              std::size_t alignment) noexcept {
+    for (unsigned attempt = 1; attempt <= most_attempts; ++attempt) {
+      const basic_budget* asked = refuser;
+      while (asked != nullptr && asked->exceeded_ == nullptr) asked = asked->parent_;
+      if (asked == nullptr) return false;
+      const refusal what = {*refuser, *this, bytes, alignment, attempt};
+      if (asked->exceeded_(what, asked->exceeded_context_) == answer::give_up) return false;
+      refuser = try_charge(bytes);
+      if (refuser == nullptr) return true;
+    }
+    return false;
+  }
+
+  void note_charge() noexcept {
+    peak_.raise_to(used());
+    if (soft_ == nullptr || used() <= soft_limit_) return;
+    if (!soft_told_.exchange(true, std::memory_order_relaxed)) soft_(*this, soft_context_);
+  }
+
+  void lower(std::size_t bytes) noexcept {
+    used_.lower(bytes);
+    if (soft_ != nullptr && used() <= soft_limit_) soft_told_.store(false, std::memory_order_relaxed);
+  }
+
+  byte_count<is_shared> used_;
+  byte_count<is_shared> peak_;
+  std::atomic<std::size_t> limit_;
+  basic_budget* parent_;
+  exceeded_handler exceeded_ = nullptr;
+  void* exceeded_context_ = nullptr;
+  soft_limit_handler soft_ = nullptr;
+  void* soft_context_ = nullptr;
+  std::size_t soft_limit_ = unlimited;
+  std::atomic<bool> soft_told_ = false;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The base of adaptors over one upstream: it holds the upstream, and passes on what most adaptors do not change.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Owns an `R`, made from the arguments, and passes on the refinements that concern no single block: `owns`, `release`
+/// and `prefault`. An adaptor derives from it, says what it does with blocks and what equality means, and hides what it
+/// changes:
+///
+///     template <resource R>
+///     class counting : public forwarding<R> {
+///     public:
+///       using forwarding<R>::forwarding;
+///       using forwarding<R>::upstream_resource;
+///       void* allocate(std::size_t bytes, std::size_t alignment) {
+///         return ++calls_, upstream_resource().allocate(bytes, alignment);
+///       }
+///       …
+///
+/// Not passed on, for what an adaptor does not mention it must not claim: calls that hand out, take back or resize
+/// blocks, `is_thread_safe` (an adaptor without state of its own says `thread_safe_resource<R>`) and `is_divisible`.
+/// It is no resource itself, and as large as `R`.
+template <resource R>
+class forwarding {
+public:
+  // Public, since an inherited constructor is as accessible as it was in the base. Copies are not made by it.
+  template <class... Args>
+    requires(std::constructible_from<R, Args...> && !(std::derived_from<std::remove_cvref_t<Args>, forwarding> && ...))
+  explicit forwarding(Args&&... args) : upstream_(std::forward<Args>(args)...) {}
+
+  [[nodiscard]] bool owns(const void* p) const noexcept
+    requires owning_resource<R>
+  {
+    return upstream_.owns(p);
+  }
+
+  /// As `R::release`.
+  void release() noexcept
+    requires releasable_resource<R>
+  {
+    upstream_.release();
+  }
+
+  void prefault(void* p, std::size_t bytes) noexcept
+    requires prefaulting_resource<R>
+  {
+    upstream_.prefault(p, bytes);
+  }
+
+  [[nodiscard]] R& upstream_resource() noexcept { return upstream_; }
+  [[nodiscard]] const R& upstream_resource() const noexcept { return upstream_; }
+
+protected:
+  forwarding() = default;
+  ~forwarding() = default;
+  forwarding(const forwarding&) = default;
+  forwarding& operator=(const forwarding&) = default;
+
+private:
+  ASHLAR_NO_UNIQUE_ADDRESS R upstream_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

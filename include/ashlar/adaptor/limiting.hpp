@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An adaptor that asks a budget before every allocation.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include <ashlar/adaptor/budget.hpp>
+#include <ashlar/adaptor/forwarding.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Owns an `R`, made from the arguments behind the budget, and behaves as it does while the budget lasts. Has the
+/// refinements of `R`, except that a block must come back with its size; thread-safe where `R` is and the budget is
+/// shared. Blocks are charged with the bytes requested, before `R` is asked, and taken back when they are freed, by
+/// `release`, or with the adaptor. A refused request fails as if `R` had no memory, and `R` never hears of it.
+///
+///     ashlar::budget scripts(8 << 20);
+///     ashlar::limiting<ashlar::new_delete_resource> memory(scripts);
+///
+/// Lifetime: the budget outlives the adaptor. Complexity: that of `R`, and O(depth of the budgets).
+template <resource R, class Budget>
+class limiting : public forwarding<R> {
+public:
+  static constexpr bool is_thread_safe = thread_safe_resource<R> && Budget::is_shared;
+
+  using forwarding<R>::upstream_resource;
+
+  template <class... Args>
+    requires std::constructible_from<R, Args...>
+  explicit limiting(Budget& limits, Args&&... args)
+      : forwarding<R>(std::forward<Args>(args)...), budget_(std::addressof(limits)) {}
+  limiting(const limiting&) = delete;
+  limiting& operator=(const limiting&) = delete;
+  ~limiting() { budget_->uncharge(charged()); }
+
+  /// As `R::allocate`. Throws: `std::bad_alloc` also where the budget refuses.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    if (!charge(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    charge_guard charged{*this, bytes};
+    void* const p = upstream_resource().allocate(bytes, alignment);
+    charged.bytes = 0;
+    return p;
+  }
+
+  /// As `R::try_allocate`. Returns: null also where the budget refuses.
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
+    requires try_resource<R>
+  {
+    if (!charge(bytes, alignment)) return nullptr;
+    void* const p = upstream_resource().try_allocate(bytes, alignment);
+    if (p == nullptr) uncharge(bytes);
+    return p;
+  }
+
+  /// As `R::deallocate`.
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    upstream_resource().deallocate(p, bytes, alignment);
+    uncharge(bytes);  // the bytes are free now, and not before
+  }
+
+  /// As `R::try_expand`. Returns: false also where the budget refuses what is to be added.
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
+    requires expanding_resource<R>
+  {
+    const std::size_t more = new_bytes > bytes ? new_bytes - bytes : 0;
+    if (!charge(more, alignment)) return false;
+    const bool done = upstream_resource().try_expand(p, bytes, new_bytes, alignment);
+    if (!done) uncharge(more);
+    else if (new_bytes < bytes) uncharge(bytes - new_bytes);
+    return done;
+  }
+
+  /// As `R::release`; all that was charged here is taken back.
+  void release() noexcept
+    requires releasable_resource<R>
+  {
+    upstream_resource().release();
+    uncharge(charged());
+  }
+
+  /// Returns: the bytes of this adaptor's live blocks, as requested.
+  [[nodiscard]] std::size_t charged() const noexcept { return charged_.get(); }
+  [[nodiscard]] Budget& limits() const noexcept { return *budget_; }
+
+  [[nodiscard]] friend bool operator==(const limiting& a, const limiting& b) noexcept {
+    return &a == &b;  // a block that came back elsewhere would be taken back from the wrong account
+  }
+
+  [[nodiscard]] bool invariant() const noexcept { return charged() <= budget_->used(); }
+
+private:
+  struct charge_guard {
+    limiting& owner;
+    std::size_t bytes;
+    ~charge_guard() {
+      if (bytes != 0) owner.uncharge(bytes);
+    }
+  };
+
+  [[nodiscard]] bool charge(std::size_t bytes, std::size_t alignment) noexcept {
+    return budget_->charge(bytes, alignment) && charged_.raise_within(bytes, max_size);
+  }
+
+  void uncharge(std::size_t bytes) noexcept {
+    charged_.lower(bytes);
+    budget_->uncharge(bytes);
+  }
+
+  Budget* budget_;
+  byte_count<Budget::is_shared> charged_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where a logging adaptor's lines go: the error stream, a file descriptor, a function.
+#pragma once
+
+#include <concepts>
+#include <string_view>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/panic.hpp>
+#include <ashlar/base/platform.hpp>
+#include <ashlar/os/descriptor.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// `s.write(line)` gets one whole line, its newline included, and neither allocates from what is logged nor throws.
+/// `S::is_thread_safe` says whether threads may write at once.
+template <class S>
+concept log_sink = requires(S& s, std::string_view line) {
+  { s.write(line) } noexcept;
+  { S::is_thread_safe } -> std::convertible_to<bool>;
+};
+
+/// The error stream: one write a line. Empty.
+struct error_log {
+  static constexpr bool is_thread_safe = true;  // the system keeps single writes apart
+  static void write(std::string_view line) noexcept { write_error(line); }
+};
+
+/// A file descriptor, whose owner closes it. Lines of several threads stay whole where the system keeps single writes
+/// apart: on pipes, and on files opened for appending. What cannot be written is lost, and the program goes on.
+class descriptor_log {
+public:
+  static constexpr bool is_thread_safe = true;
+
+  /// `name` comes first in each line, to tell resources apart; it outlives the sink.
+  explicit descriptor_log(int descriptor, std::string_view name = {}) noexcept : descriptor_(descriptor), name_(name) {}
+
+  void write(std::string_view line) const noexcept {
+    if (name_.empty()) {
+      os::write_all(descriptor_, line);
+      return;
+    }
+    panic_line named;
+    os::write_all(descriptor_, named.text(name_).text(" ").text(line).view());
+  }
+
+private:
+  int descriptor_;
+  std::string_view name_;
+};
+
+/// A function, chosen at run time. Thread-safe only if the function is: so it says no.
+class function_log {
+public:
+  using function = void (*)(std::string_view line, void* context) noexcept;
+  static constexpr bool is_thread_safe = false;
+
+  explicit function_log(function f, void* context = nullptr) noexcept : function_(f), context_(context) {}
+  void write(std::string_view line) const noexcept { function_(line, context_); }
+
+private:
+  function function_;
+  void* context_;
+};
+
+static_assert(log_sink<error_log> && log_sink<descriptor_log> && log_sink<function_log>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where a call of a resource came from, as a policy: nothing, a return address, some frames, a label.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/panic.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/os/backtrace.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// What an adaptor remembers of a call.
+///   S::capture(caller)   the site of the call that returns to `caller`; nothing is allocated
+///   s.describe(line)     appends it in words
+///   s.frames()           its return addresses, the innermost first; may be none
+///   s == s               the same place
+template <class S>
+concept site_policy =
+    std::copyable<S> && std::equality_comparable<S> && requires(const S& s, const void* caller, panic_line& line) {
+      { S::capture(caller) } noexcept -> std::same_as<S>;
+      { s.describe(line) } noexcept;
+      { s.frames() } noexcept -> std::same_as<std::span<const void* const>>;
+    };
+
+/// Remembers nothing: no byte, no instruction.
+struct no_site {
+  [[nodiscard]] static constexpr no_site capture(const void*) noexcept { return {}; }
+  static constexpr void describe(panic_line&) noexcept {}
+  [[nodiscard]] static constexpr std::span<const void* const> frames() noexcept { return {}; }
+  [[nodiscard]] friend constexpr bool operator==(const no_site&, const no_site&) noexcept = default;
+};
+
+/// The return address: one word, one instruction. Behind a container it is the container's code; see `backtrace_site`.
+class return_site {
+public:
+  [[nodiscard]] static return_site capture(const void* caller) noexcept {
+    return_site here;
+    here.caller_ = caller;
+    return here;
+  }
+  void describe(panic_line& line) const noexcept { line.address(caller_); }
+  [[nodiscard]] std::span<const void* const> frames() const noexcept { return {&caller_, 1}; }
+  [[nodiscard]] friend bool operator==(const return_site&, const return_site&) noexcept = default;
+
+private:
+  const void* caller_ = nullptr;
+};
+
+/// Up to `Frames` return addresses, the innermost first: `Frames` words, about a microsecond a call.
+template <std::size_t Frames>
+class backtrace_site {
+  static_assert(Frames > 0, "a backtrace has frames");
+
+public:
+  [[nodiscard]] static backtrace_site capture(const void* caller) noexcept {
+    backtrace_site here;
+    here.count_ = static_cast<std::uint32_t>(os::backtrace(here.frames_, caller));
+    if (here.count_ == 0) here.frames_[here.count_++] = caller;
+    return here;
+  }
+  void describe(panic_line& line) const noexcept {
+    for (const void* const& each : frames()) line.text(&each == frames_.data() ? "" : " < ").address(each);
+  }
+  [[nodiscard]] std::span<const void* const> frames() const noexcept { return {frames_.data(), count_}; }
+  [[nodiscard]] friend bool operator==(const backtrace_site&, const backtrace_site&) noexcept = default;
+
+private:
+  std::array<const void*, Frames> frames_{};
+  std::uint32_t count_ = 0;
+};
+
+/// What a `site_label` says, and where it stands.
+struct label_words {
+  const char* name = nullptr;  ///< null: no label
+  const char* file = "";
+  std::uint_least32_t line = 0;
+
+  [[nodiscard]] friend bool operator==(const label_words&, const label_words&) noexcept = default;
+};
+
+/// Names what this thread does from here to the end of the scope, for sites that are `labelled`. Scopes nest. Lifetime:
+/// the name outlives all that was allocated meanwhile; a literal does.
+///
+///     const ashlar::site_label now("loading level 3");
+class site_label {
+public:
+  explicit site_label(const char* name, std::source_location where = std::source_location::current()) noexcept
+      : outer_(std::exchange(current_, {name, where.file_name(), where.line()})) {}
+  ~site_label() { current_ = outer_; }
+  site_label(const site_label&) = delete;
+  site_label& operator=(const site_label&) = delete;
+
+  /// Returns: what this thread does now.
+  [[nodiscard]] static const label_words& current() noexcept { return current_; }
+
+private:
+  static inline constinit thread_local label_words current_{};
+
+  label_words outer_;
+};
+
+/// What `Site` remembers, and the innermost `site_label` of the thread.
+template <class Site>
+class labelled {
+public:
+  [[nodiscard]] static labelled capture(const void* caller) noexcept {
+    labelled here;
+    here.label_ = site_label::current();
+    here.site_ = Site::capture(caller);
+    return here;
+  }
+  void describe(panic_line& line) const noexcept {
+    if (label_.name != nullptr) line.text(label_.name).text(" (").text(file_name()).text(":").number(label_.line);
+    if (label_.name != nullptr) line.text(std::is_empty_v<Site> ? ")" : ") ");
+    if (label_.name == nullptr && std::is_empty_v<Site>) line.text("no label");
+    site_.describe(line);
+  }
+  [[nodiscard]] std::span<const void* const> frames() const noexcept { return site_.frames(); }
+  [[nodiscard]] const char* name() const noexcept { return label_.name; }
+  [[nodiscard]] friend bool operator==(const labelled&, const labelled&) noexcept = default;
+
+private:
+  [[nodiscard]] std::string_view file_name() const noexcept {
+    const std::string_view path(label_.file);
+    return path.substr(path.rfind('/') + 1);
+  }
+
+  label_words label_{};
+  ASHLAR_NO_UNIQUE_ADDRESS Site site_{};
+};
+
+static_assert(site_policy<no_site> && std::is_empty_v<no_site> && site_policy<return_site>);
+static_assert(site_policy<backtrace_site<8>> && site_policy<labelled<return_site>>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

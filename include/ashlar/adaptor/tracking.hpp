@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An adaptor that knows every live block: who leaked it, and who gave back what was not his.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/adaptor/block_book.hpp>
+#include <ashlar/adaptor/forwarding.hpp>
+#include <ashlar/adaptor/site.hpp>
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/panic.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Says that the first argument of a `tracking` is where its book lives.
+struct book_in_t {};
+inline constexpr book_in_t book_in{};
+
+/// Owns an `R`, made from the arguments, and behaves as it does, at every level of checking. Has exactly the
+/// refinements of `R`, but that it is not divisible; thread-safe where `R` is and `Lock` is one.
+///
+/// A block that comes back wrongly is reported before `R` sees it: freed twice, with another size or alignment, a
+/// pointer into a block, one that was never handed out; each with where the block was allocated and where it was freed,
+/// as `Site` knows it. Blocks that are live at the end go to the leak handler, and stay allocated.
+///
+/// The book is one entry of `Book` for each live block and for the last 64 freed; where there is no memory for an
+/// entry, the allocation fails, and nothing has happened. Blocks that `R` takes back behind this adaptor's back (a
+/// rewound arena, say) stay in the book until their address comes again. What is freed is never read. Complexity: that
+/// of `R`, and O(log live) expected.
+template <resource R, class Site, resource Book, basic_lockable Lock>
+class tracking : public forwarding<R> {
+  using book_type = block_book<Site, Book>;
+
+public:
+  using entry = tracked_block<Site>;
+  static constexpr bool is_thread_safe = thread_safe_resource<R> && !std::same_as<Lock, null_lock>;
+
+  using forwarding<R>::forwarding;
+  using forwarding<R>::upstream_resource;
+
+  tracking() = default;
+  template <class... Args>
+    requires std::constructible_from<R, Args...>
+  tracking(book_in_t, Book memory, Args&&... args)
+      : forwarding<R>(std::forward<Args>(args)...), book_(std::move(memory)) {}
+  tracking(const tracking&) = delete;
+  tracking& operator=(const tracking&) = delete;
+  ~tracking() {
+    if (book_.live() != 0) report_live();
+  }
+
+  /// As `R::allocate`. Throws: `std::bad_alloc` also where the book has no room.
+  [[nodiscard]] ASHLAR_NOINLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    fresh_entry fresh(*this);
+    if (fresh.e == nullptr) throw_bad_alloc(bytes, alignment);
+    void* const p = upstream_resource().allocate(bytes, alignment);
+    return fresh.keep({p, bytes}, bytes, alignment, Site::capture(ASHLAR_RETURN_ADDRESS()));
+  }
+
+  /// As `R::try_allocate`. Returns: null also where the book has no room.
+  [[nodiscard]] ASHLAR_NOINLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
+    requires try_resource<R>
+  {
+    fresh_entry fresh(*this);
+    void* const p = fresh.e != nullptr ? upstream_resource().try_allocate(bytes, alignment) : nullptr;
+    if (p == nullptr) return nullptr;
+    return fresh.keep({p, bytes}, bytes, alignment, Site::capture(ASHLAR_RETURN_ADDRESS()));
+  }
+
+  /// As `R::allocate_at_least`. Throws: `std::bad_alloc` also where the book has no room.
+  [[nodiscard]] ASHLAR_NOINLINE block allocate_at_least(std::size_t bytes, std::size_t alignment)
+    requires at_least_resource<R>
+  {
+    fresh_entry fresh(*this);
+    if (fresh.e == nullptr) throw_bad_alloc(bytes, alignment);
+    const block got = upstream_resource().allocate_at_least(bytes, alignment);
+    static_cast<void>(fresh.keep(got, bytes, alignment, Site::capture(ASHLAR_RETURN_ADDRESS())));
+    return got;
+  }
+
+  /// As `R::deallocate`, after a look into the book.
+  ASHLAR_NOINLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    take(p, Site::capture(ASHLAR_RETURN_ADDRESS()), [&](const entry& e, const Site& here) {
+      expect_size(e, bytes, here);
+      expect_alignment(e, alignment, here);
+    });
+    upstream_resource().deallocate(p, bytes, alignment);
+  }
+
+  /// As above; the size is in the book.
+  ASHLAR_NOINLINE void deallocate(void* p) noexcept
+    requires self_describing_resource<R>
+  {
+    take(p, Site::capture(ASHLAR_RETURN_ADDRESS()), [](const entry&, const Site&) {});
+    upstream_resource().deallocate(p);
+  }
+
+  /// As `R::try_expand`, after a look into the book.
+  [[nodiscard]] ASHLAR_NOINLINE bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes,
+                                                std::size_t alignment) noexcept
+    requires expanding_resource<R>
+  {
+    const Site here = Site::capture(ASHLAR_RETURN_ADDRESS());
+    entry* const e = look_up(p, bytes, alignment, here);
+    if (!upstream_resource().try_expand(p, bytes, new_bytes, alignment)) return false;
+    const report_scope held(lock_);
+    book_.resize(e, new_bytes);
+    return true;
+  }
+
+  /// As `R::release`; nothing is live afterwards.
+  void release() noexcept
+    requires releasable_resource<R>
+  {
+    {
+      const report_scope held(lock_);
+      book_.clear();
+    }
+    upstream_resource().release();
+  }
+
+  /// Effects: calls `f(const tracked_block<Site>&)` for every live block, from the lowest address up. Expects: `f` does
+  /// not use this resource.
+  template <class F>
+  void for_each_live(F f) const {
+    const report_scope held(lock_);
+    book_.for_each(f);
+  }
+
+  /// Returns: how many blocks are live.
+  [[nodiscard]] std::size_t live() const noexcept {
+    const report_scope held(lock_);
+    return book_.live();
+  }
+
+  /// Returns: how many bytes were requested for what is live.
+  [[nodiscard]] std::size_t live_bytes() const noexcept {
+    const report_scope held(lock_);
+    return book_.bytes();
+  }
+
+  [[nodiscard]] friend bool operator==(const tracking& a, const tracking& b) noexcept {
+    return &a == &b;  // a block that came back elsewhere is in the wrong book
+  }
+
+  /// Complexity: O(live).
+  [[nodiscard]] bool invariant() const noexcept {
+    const report_scope held(lock_);
+    return book_.invariant();
+  }
+
+private:
+  // Room in the book, taken before the block, so that nothing has to be undone behind the upstream's back.
+  struct fresh_entry {
+    explicit fresh_entry(tracking& of) noexcept : owner(of) {
+      const report_scope held(owner.lock_);
+      e = owner.book_.make();
+    }
+    fresh_entry(const fresh_entry&) = delete;
+    fresh_entry& operator=(const fresh_entry&) = delete;
+    ~fresh_entry() {
+      if (e == nullptr) return;
+      const report_scope held(owner.lock_);
+      owner.book_.drop(e);
+    }
+
+    [[nodiscard]] void* keep(const block& got, std::size_t bytes, std::size_t alignment, const Site& where) noexcept {
+      e->data = got.data;
+      e->bytes = bytes;
+      e->capacity = got.size;
+      e->alignment = alignment;
+      e->allocated = where;
+      const report_scope held(owner.lock_);
+      owner.book_.insert(std::exchange(e, nullptr));
+      return got.data;
+    }
+
+    tracking& owner;
+    entry* e = nullptr;
+  };
+
+  // Before the upstream gets the block: afterwards another thread may have the address already.
+  template <class Check>
+  void take(void* p, const Site& here, Check check) noexcept {
+    const report_scope held(lock_);
+    entry* const e = book_.find(p);
+    if (ASHLAR_UNLIKELY(e == nullptr)) explain_unknown(p, here);
+    check(*e, here);
+    book_.remember_as_freed(e, here);
+  }
+
+  [[nodiscard]] entry* look_up(void* p, std::size_t bytes, std::size_t alignment, const Site& here) noexcept {
+    const report_scope held(lock_);
+    entry* const e = book_.find(p);
+    if (ASHLAR_UNLIKELY(e == nullptr)) explain_unknown(p, here);
+    expect_size(*e, bytes, here);
+    expect_alignment(*e, alignment, here);
+    return e;
+  }
+
+  void expect_size(const entry& e, std::size_t bytes, const Site& here) const noexcept {
+    if (ASHLAR_LIKELY(e.bytes <= bytes && bytes <= e.capacity)) return;
+    found({.kind = fault::size_mismatch,
+           .what = "freed a block with another size than it was allocated with",
+           .pointer = e.data,
+           .resource = this,
+           .size = e.bytes,
+           .expected = e.bytes,
+           .got = bytes},
+          {&e.allocated, nullptr, &here});
+  }
+
+  void expect_alignment(const entry& e, std::size_t alignment, const Site& here) const noexcept {
+    if (ASHLAR_LIKELY(e.alignment == alignment)) return;
+    found({.kind = fault::size_mismatch,
+           .what = "freed a block with another alignment than it was allocated with",
+           .pointer = e.data,
+           .resource = this,
+           .size = e.bytes,
+           .expected = e.alignment,
+           .got = alignment},
+          {&e.allocated, nullptr, &here});
+  }
+
+  [[noreturn]] ASHLAR_COLD void explain_unknown(const void* p, const Site& here) const noexcept {
+    violation v = {.what = "freed a pointer that was never handed out", .pointer = p, .resource = this};
+    if (const entry* const around = book_.find_around(p)) {
+      v.kind = fault::misaligned_free;
+      v.what = "freed a pointer into the middle of a block";
+      v.size = around->bytes;
+      v.got = address_of(p) - address_of(around->data);
+      found(v, {&around->allocated, nullptr, &here});
+    }
+    const entry* const freed = book_.find_freed(p);
+    v.kind = freed != nullptr ? fault::double_free : fault::invalid_free;
+    if (freed == nullptr) found(v, {nullptr, nullptr, &here});
+    v.what = "freed a block that is free";
+    v.size = freed->bytes;
+    found(v, {&freed->allocated, &freed->freed, &here});
+  }
+
+  struct sites {
+    const Site* allocated;
+    const Site* freed;
+    const Site* here;
+  };
+
+  // The sites go where the words are: `(allocated at …, freed at …, now at …)`.
+  [[noreturn]] ASHLAR_COLD void found(violation v, const sites& at) const noexcept {
+    panic_line line;
+    line.text(v.what);
+    if constexpr (!std::is_empty_v<Site>) {
+      line.text(" (");
+      if (at.allocated != nullptr) at.allocated->describe(line.text("allocated at "));
+      if (at.freed != nullptr) at.freed->describe(line.text(", freed at "));
+      at.here->describe(line.text(at.allocated != nullptr ? ", now at " : "now at "));
+      line.text(")");
+    }
+    std::array<char, panic_line::capacity + 1> words{};
+    std::copy(line.view().begin(), line.view().end(), words.begin());
+    v.what = words.data();
+    report(v);
+  }
+
+  struct leaking_site {
+    const Site* where = nullptr;
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+  };
+
+  ASHLAR_COLD void report_live() const noexcept {
+    std::array<const void*, leaked_blocks::most_shown> first{};
+    std::array<leaking_site, leaked_blocks::most_shown> places{};
+    std::size_t shown = 0;
+    book_.for_each([&](const entry& e) {
+      if (shown < first.size()) first[shown++] = e.data;
+      const auto same = [&e](const leaking_site& s) { return s.where == nullptr || *s.where == e.allocated; };
+      const auto place = std::find_if(places.begin(), places.end() - 1, same);  // the last: everywhere else
+      if (place->where == nullptr) place->where = &e.allocated;
+      ++place->count;
+      place->bytes += e.bytes;
+    });
+    panic_line line;
+    if constexpr (!std::is_empty_v<Site>) describe(places, line);
+    report_leak({.resource = this,
+                 .count = book_.live(),
+                 .bytes = book_.bytes(),
+                 .first = {first.data(), shown},
+                 .sites = line.view()});
+  }
+
+  static void describe(const std::array<leaking_site, leaked_blocks::most_shown>& places, panic_line& line) noexcept {
+    for (const leaking_site& each : places) {
+      if (each.count == 0) return;
+      if (&each != places.data()) line.text("; ");
+      if (&each == &places.back()) line.text("elsewhere");
+      else each.where->describe(line);
+      line.text(": ").number(each.count).text(" of ").number(each.bytes).text(" bytes");
+    }
+  }
+
+  book_type book_;
+  ASHLAR_NO_UNIQUE_ADDRESS mutable Lock lock_ = {};
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

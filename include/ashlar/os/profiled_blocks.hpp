@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The blocks a heap profiler was told of, so that it can be told when all of a pool's end at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/os/pages.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::os {
+
+/// A hash table of addresses with open addressing, at most half full, in pages of its own: a profiler does not see
+/// them. Where the system has no pages left, blocks are no longer noted, and nothing else happens.
+/// Invariant: between an entry and its home every slot is taken.
+/// Thread safety: any thread. Complexity: O(1) expected; `end` looks at every entry.
+class profiled_blocks {
+public:
+  profiled_blocks() = default;
+  profiled_blocks(const profiled_blocks&) = delete;
+  profiled_blocks& operator=(const profiled_blocks&) = delete;
+  ~profiled_blocks() { give_back(); }
+
+  /// Effects: notes that the block belongs to `pool`. Expects: it is not noted.
+  void note(const void* block, const void* pool) noexcept {
+    const lock_scope held(lock_);
+    if ((size_ + 1) * 2 > capacity_ && !grow()) return;
+    slots_[find(block)] = {block, pool};
+    ++size_;
+  }
+
+  /// Effects: forgets a block, if it was noted.
+  void forget(const void* block) noexcept {
+    const lock_scope held(lock_);
+    if (size_ == 0) return;
+    if (const std::size_t at = find(block); slots_[at].block != nullptr) erase(at);
+  }
+
+  /// Effects: calls `f(block)` for each block of the pool, and forgets it. Expects: `f` does not come back here.
+  template <class F>
+  void end(const void* pool, F f) noexcept {
+    const lock_scope held(lock_);
+    for (std::size_t at = 0; at < capacity_;) {
+      if (slots_[at].block == nullptr || slots_[at].pool != pool) {
+        ++at;
+        continue;
+      }
+      f(slots_[at].block);
+      erase(at);  // another entry may have moved here
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept {
+    const lock_scope held(lock_);
+    return size_;
+  }
+
+  /// Complexity: O(entries).
+  [[nodiscard]] bool invariant() const noexcept {
+    const lock_scope held(lock_);
+    std::size_t seen = 0;
+    for (std::size_t at = 0; at != capacity_; ++at) {
+      if (slots_[at].block == nullptr) continue;
+      if (find(slots_[at].block) != at) return false;
+      ++seen;
+    }
+    return seen == size_;
+  }
+
+private:
+  struct entry {
+    const void* block = nullptr;
+    const void* pool = nullptr;
+  };
+
+  [[nodiscard]] std::size_t home(const void* block) const noexcept {
+    const std::uint64_t mixed = std::uint64_t{address_of(block)} * 0x9E3779B97F4A7C15;
+    return static_cast<std::size_t>(mixed ^ (mixed >> 32)) & (capacity_ - 1);
+  }
+
+  // Returns: where the block is, or the empty slot where it belongs.
+  [[nodiscard]] std::size_t find(const void* block) const noexcept {
+    std::size_t at = home(block);
+    while (slots_[at].block != nullptr && slots_[at].block != block) at = (at + 1) & (capacity_ - 1);
+    return at;
+  }
+
+  // Followers that are not at home move up.
+  void erase(std::size_t hole) noexcept {
+    --size_;
+    for (std::size_t at = hole;;) {
+      slots_[hole] = {};
+      do {
+        at = (at + 1) & (capacity_ - 1);
+        if (slots_[at].block == nullptr) return;
+      } while (((at - home(slots_[at].block)) & (capacity_ - 1)) < ((at - hole) & (capacity_ - 1)));
+      slots_[hole] = slots_[at];
+      hole = at;
+    }
+  }
+
+  [[nodiscard]] bool grow() noexcept {
+    const std::size_t wanted = capacity_ != 0 ? 2 * capacity_ : 4096;
+    void* const fresh = pages::map(pages::round_up(wanted * sizeof(entry)), pages::page_bytes());
+    if (fresh == nullptr) return false;
+    const entry* const old = std::exchange(slots_, static_cast<entry*>(fresh));  // zeros are empty entries
+    const std::size_t count = std::exchange(capacity_, wanted);
+    for (std::size_t at = 0; at != count; ++at)
+      if (old[at].block != nullptr) slots_[find(old[at].block)] = old[at];
+    if (old != nullptr) pages::release(const_cast<entry*>(old), pages::round_up(count * sizeof(entry)));
+    return true;
+  }
+
+  void give_back() noexcept {
+    if (slots_ != nullptr) pages::release(slots_, pages::round_up(capacity_ * sizeof(entry)));
+  }
+
+  mutable spin_lock lock_;
+  entry* slots_ = nullptr;
+  std::size_t capacity_ = 0;  // a power of two
+  std::size_t size_ = 0;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::os

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the base of adaptors: an adaptor with nothing of its own has the refinements that concern no single block.
+#include <cstddef>
+#include <memory_resource>
+#include <type_traits>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/adaptor/forwarding.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/resource/buffer_resource.hpp>
+#include <ashlar/resource/inline_buffer.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/resource/null_resource.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/counting_resource.hpp"
+
+namespace {
+
+using ashlar::forwarding;
+using ashlar::resource_ref;
+using ashlar_test::counting_resource;
+
+// The least that an adaptor is.
+template <ashlar::resource R>
+struct plain : forwarding<R> {
+  using forwarding<R>::forwarding;
+  using forwarding<R>::upstream_resource;
+
+  void* allocate(std::size_t bytes, std::size_t alignment) { return upstream_resource().allocate(bytes, alignment); }
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    upstream_resource().deallocate(p, bytes, alignment);
+  }
+  friend bool operator==(const plain& a, const plain& b) noexcept {
+    return a.upstream_resource() == b.upstream_resource();
+  }
+};
+
+template <class R, class A = plain<R>>
+constexpr bool forwards_what_concerns_no_block =
+    ashlar::resource<A> && ashlar::owning_resource<A> == ashlar::owning_resource<R> &&
+    ashlar::releasable_resource<A> == ashlar::releasable_resource<R> &&
+    ashlar::prefaulting_resource<A> == ashlar::prefaulting_resource<R>;
+
+template <class R, class A = plain<R>>
+constexpr bool claims_nothing_else =
+    !ashlar::try_resource<A> && !ashlar::expanding_resource<A> && !ashlar::at_least_resource<A> &&
+    !ashlar::self_describing_resource<A> && !ashlar::thread_safe_resource<A> && !ashlar::divisible_resource<A>;
+
+template <class... R>
+constexpr bool hold_for = ((forwards_what_concerns_no_block<R> && claims_nothing_else<R>) && ...);
+
+static_assert(hold_for<ashlar::new_delete_resource, ashlar::null_resource, ashlar::page_resource,
+                       resource_ref<ashlar::buffer_resource>, resource_ref<std::pmr::memory_resource>,
+                       ashlar_test::throwing_only<>, plain<plain<ashlar::null_resource>>>);
+
+static_assert(std::is_empty_v<plain<plain<ashlar::new_delete_resource>>>);
+static_assert(sizeof(plain<resource_ref<counting_resource<>>>) == sizeof(void*));
+static_assert(!std::is_constructible_v<forwarding<ashlar::null_resource>>, "no resource by itself");
+
+// An upstream that is made from another like it.
+struct nested : ashlar::new_delete_resource {
+  int depth = 0;
+  nested() = default;
+  explicit nested(int d) : depth(d) {}
+};
+
+TEST(forwarding, makes_the_upstream_from_the_arguments) {
+  const plain<nested> three(3);
+  EXPECT_EQ(three.upstream_resource().depth, 3);
+  const plain<nested> none;
+  EXPECT_EQ(none.upstream_resource().depth, 0);
+}
+
+TEST(forwarding, a_copy_is_a_copy_and_not_made_from_the_arguments) {
+  plain<nested> five(5);
+  const plain<nested> copy(five);
+  const plain<nested> moved(std::move(five));
+  EXPECT_EQ(copy.upstream_resource().depth, 5);
+  EXPECT_EQ(moved.upstream_resource().depth, 5);
+  plain<resource_ref<plain<nested>>> outer(five);  // refers to an adaptor of the same kind
+  EXPECT_EQ(&outer.upstream_resource().get(), &five);
+}
+
+TEST(forwarding, passes_on_owns_release_and_prefault) {
+  ashlar::inline_buffer<256> buffer;
+  plain<resource_ref<ashlar::buffer_resource>> r{resource_ref<ashlar::buffer_resource>(buffer)};
+  void* const p = r.allocate(64, 8);
+  EXPECT_TRUE(r.owns(p));
+  EXPECT_FALSE(r.owns(&r));
+  r.release();
+  EXPECT_EQ(r.allocate(64, 8), p);
+  plain<ashlar::page_resource> pages;
+  void* const page = pages.allocate(4096, 4096);
+  pages.prefault(page, 4096);
+  pages.deallocate(page, 4096, 4096);
+}
+
+}  // namespace

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the adaptor for profilers, with a heaptrack of the test's own: it is told of every block and of every end,
+// and the refinements are those of what is wrapped. Real tools are asked in tests/visibility.
+#include <ashlar/adaptor/profiling.hpp>
+
+#include <cstddef>
+#include <map>
+#include <memory_resource>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/adaptor/guarding.hpp>
+#include <ashlar/adaptor/synchronized.hpp>
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/buffer_resource.hpp>
+#include <ashlar/resource/inline_buffer.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/resource/null_resource.hpp>
+#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
+
+#include "tests/support/conformance.hpp"
+#include "tests/support/counting_resource.hpp"
+
+namespace {
+
+// What the stand-in for heaptrack believes.
+std::map<const void*, std::size_t> profile;
+std::size_t frees = 0;
+
+}  // namespace
+
+extern "C" {
+void heaptrack_malloc(void* p, std::size_t bytes) {
+  EXPECT_TRUE(profile.emplace(p, bytes).second) << "told of a block that is live";
+}
+void heaptrack_realloc(void* p, std::size_t bytes, void* moved_to) {
+  EXPECT_EQ(profile.erase(p), 1);
+  EXPECT_TRUE(profile.emplace(moved_to, bytes).second);
+}
+void heaptrack_free(void* p) {
+  EXPECT_EQ(profile.erase(p), 1) << "told of the end of no live block";
+  ++frees;
+}
+}
+
+namespace {
+
+using ashlar::profiling;
+using ashlar::resource_ref;
+using ashlar_test::counting_resource;
+
+struct growing : ashlar::new_delete_resource {
+  using new_delete_resource::deallocate;
+  void* allocate(std::size_t, std::size_t alignment) { return new_delete_resource::allocate(100, alignment); }
+  void deallocate(void* p) noexcept { new_delete_resource::deallocate(p, 100, 1); }
+  bool try_expand(void*, std::size_t, std::size_t new_bytes, std::size_t) noexcept { return new_bytes <= 100; }
+};
+
+template <class R>
+constexpr bool has_exactly_the_refinements_of =
+    ashlar::try_resource<profiling<R>> == ashlar::try_resource<R> &&
+    ashlar::owning_resource<profiling<R>> == ashlar::owning_resource<R> &&
+    ashlar::releasable_resource<profiling<R>> == ashlar::releasable_resource<R> &&
+    ashlar::expanding_resource<profiling<R>> == ashlar::expanding_resource<R> &&
+    ashlar::prefaulting_resource<profiling<R>> == ashlar::prefaulting_resource<R> &&
+    ashlar::self_describing_resource<profiling<R>> == ashlar::self_describing_resource<R> &&
+    ashlar::at_least_resource<profiling<R>> == ashlar::at_least_resource<R> &&
+    ashlar::thread_safe_resource<profiling<R>> == ashlar::thread_safe_resource<R> && sizeof(profiling<R>) == sizeof(R);
+
+static_assert(has_exactly_the_refinements_of<ashlar::new_delete_resource>);
+static_assert(has_exactly_the_refinements_of<ashlar::null_resource>);
+static_assert(has_exactly_the_refinements_of<ashlar::page_resource>);
+static_assert(has_exactly_the_refinements_of<ashlar::block_pool<>> && ashlar::at_least_resource<ashlar::block_pool<>>);
+static_assert(has_exactly_the_refinements_of<ashlar::shared_block_pool<>>);
+static_assert(has_exactly_the_refinements_of<resource_ref<ashlar::buffer_resource>>);
+static_assert(has_exactly_the_refinements_of<resource_ref<std::pmr::memory_resource>>);
+static_assert(has_exactly_the_refinements_of<ashlar_test::throwing_only<>>);
+static_assert(has_exactly_the_refinements_of<growing> && ashlar::self_describing_resource<profiling<growing>>);
+static_assert(!std::is_copy_constructible_v<profiling<ashlar::new_delete_resource>>);
+
+struct profiled_upstream : ashlar_test::conformance_defaults {
+  static constexpr bool reuses = false;
+  counting_resource<> upstream;
+  profiling<resource_ref<counting_resource<>>> resource{upstream};
+};
+
+struct profiled_cells : ashlar_test::conformance_defaults {
+  static constexpr std::size_t max_alignment = 16;
+  static constexpr std::size_t largest = 64;
+  counting_resource<> upstream;
+  profiling<ashlar::block_pool<resource_ref<counting_resource<>>>> resource{
+      ashlar::block_pool_options{.cell_bytes = 64, .cell_alignment = 16, .slab_bytes = 8192},
+      resource_ref<counting_resource<>>(upstream)};
+};
+
+class profiling_of_pools : public ::testing::Test {
+protected:
+  void SetUp() override { frees = 0; }
+  void TearDown() override { EXPECT_TRUE(profile.empty()) << "what ended is still in the profile"; }
+};
+
+TEST_F(profiling_of_pools, tells_of_each_block_with_its_size) {
+  profiling<ashlar::block_pool<>> pool(ashlar::block_pool_options{.cell_bytes = 64});
+  void* const small = pool.allocate(10, 1);
+  void* const large = pool.try_allocate(5000, 64);
+  const ashlar::block whole = pool.allocate_at_least(10, 1);
+  EXPECT_EQ(profile, (std::map<const void*, std::size_t>{{small, 10}, {large, 5000}, {whole.data, whole.size}}));
+  pool.deallocate(small, 10, 1);
+  pool.deallocate(large, 5000, 64);
+  EXPECT_EQ(profile.size(), 1);
+  pool.deallocate(whole.data);  // without its size
+  EXPECT_EQ(frees, 3);
+}
+
+TEST_F(profiling_of_pools, all_blocks_end_with_a_release_and_with_the_pool) {
+  ashlar::inline_buffer<4096> outer;
+  profiling<resource_ref<ashlar::buffer_resource>> other{outer};
+  void* const kept = other.allocate(8, 8);
+  {
+    profiling<ashlar::inline_buffer<4096>> buffer;
+    for (int i = 0; i < 30; ++i) static_cast<void>(buffer.allocate(100, 1));
+    EXPECT_EQ(profile.size(), 31);
+    buffer.release();
+    EXPECT_EQ(profile.size(), 1) << "but the other's";
+    static_cast<void>(buffer.allocate(100, 1));
+  }
+  EXPECT_EQ(frees, 31);
+  other.deallocate(kept, 8, 8);
+}
+
+TEST_F(profiling_of_pools, a_block_that_grows_keeps_its_place_in_the_profile) {
+  profiling<growing> r;
+  void* const p = r.allocate(10, 1);
+  EXPECT_TRUE(r.try_expand(p, 10, 90, 1));
+  EXPECT_EQ(profile[p], 90);
+  EXPECT_FALSE(r.try_expand(p, 90, 101, 1));
+  EXPECT_EQ(profile[p], 90);
+  r.deallocate(p, 90, 1);
+}
+
+TEST_F(profiling_of_pools, what_was_refused_is_in_no_profile) {
+  profiling<ashlar::null_resource> none;
+  EXPECT_EQ(none.try_allocate(1, 1), nullptr);
+  EXPECT_TRUE(profile.empty());
+}
+
+TEST_F(profiling_of_pools, composes_with_other_adaptors) {
+  profiling<ashlar::guarding<ashlar::synchronized<ashlar::new_delete_resource>>> r;
+  void* const p = r.allocate(10, 1);
+  EXPECT_EQ(profile.at(p), 10) << "what was asked for, not what lies around it";
+  r.deallocate(p, 10, 1);
+  EXPECT_TRUE(r == r && !(r == decltype(r)()));
+}
+
+}  // namespace
+
+namespace ashlar_test {
+using profiled_resources = ::testing::Types<profiled_upstream, profiled_cells>;
+INSTANTIATE_TYPED_TEST_SUITE_P(profiling, conformance, profiled_resources);
+}  // namespace ashlar_test

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What an adaptor's tests ask of its types: which refinements of the upstream it has, and upstreams with all of them.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+
+namespace ashlar_test {
+
+/// Whether adaptor `A` over `R` has each refinement exactly if `R` has it, those apart that need no size to come back
+/// (`sizeless`) and thread safety, which is the adaptor's own affair.
+template <class A, class R>
+constexpr bool has_refinements_of = ashlar::resource<A> && ashlar::try_resource<A> == ashlar::try_resource<R> &&
+                                    ashlar::owning_resource<A> == ashlar::owning_resource<R> &&
+                                    ashlar::releasable_resource<A> == ashlar::releasable_resource<R> &&
+                                    ashlar::expanding_resource<A> == ashlar::expanding_resource<R> &&
+                                    ashlar::prefaulting_resource<A> == ashlar::prefaulting_resource<R>;
+template <class A, class R>
+constexpr bool has_sizeless_refinements_of =
+    ashlar::self_describing_resource<A> == ashlar::self_describing_resource<R> &&
+    ashlar::at_least_resource<A> == ashlar::at_least_resource<R>;
+template <class A>
+constexpr bool needs_its_sizes = !ashlar::self_describing_resource<A> && !ashlar::at_least_resource<A>;
+
+/// Gives 1000 bytes whatever is asked for: so it knows its sizes, and grows blocks where they stand.
+struct roomy : ashlar::new_delete_resource {
+  using new_delete_resource::deallocate;
+  void* allocate(std::size_t bytes, std::size_t alignment) {
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
+  }
+  void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    return bytes <= 1000 ? new_delete_resource::try_allocate(1000, alignment) : nullptr;
+  }
+  ashlar::block allocate_at_least(std::size_t bytes, std::size_t alignment) {
+    return {allocate(bytes, alignment), 1000};
+  }
+  void deallocate(void* p, std::size_t, std::size_t alignment) noexcept {
+    new_delete_resource::deallocate(p, 1000, alignment);
+  }
+  void deallocate(void* p) noexcept { deallocate(p, 1000, 8); }
+  bool try_expand(void*, std::size_t, std::size_t new_bytes, std::size_t) noexcept { return new_bytes <= 1000; }
+};
+
+static_assert(ashlar::self_describing_resource<roomy> && ashlar::at_least_resource<roomy> &&
+              ashlar::expanding_resource<roomy> && ashlar::try_resource<roomy>);
+
+}  // namespace ashlar_test

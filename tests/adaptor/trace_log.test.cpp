@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the trace that resources write into: what the reader gets back, and what becomes of a full disk.
+#include <ashlar/adaptor/trace_log.hpp>
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/os/modules.hpp>
+#include <ashlar/trace/event.hpp>
+#include <ashlar/trace/reader.hpp>
+#include <ashlar/trace/sink.hpp>
+
+namespace {
+
+using ashlar::trace::operation;
+using reader = ashlar::trace::reader<ashlar::trace::raw_codec>;
+template <class Sink>
+using log_to = ashlar::trace_log<ashlar::trace::raw_codec, Sink>;
+
+TEST(trace_log, writes_what_the_reader_reads) {
+  std::vector<std::byte> bytes;
+  log_to<ashlar::trace::memory_sink> log{ashlar::trace::memory_sink(bytes), {.command_line = {"a", "b"}}};
+  alignas(64) std::array<std::byte, 64> block{};
+  const std::array<const void*, 2> frames{&bytes, &log};
+  log.allocated(&block, 24, 8, frames);
+  log.mark(7);
+  log.resized(&block, 48, 8, {});
+  log.freed(&block, 48, 8, frames);
+  log.allocated(nullptr, 1000, 64, {});
+  ASSERT_TRUE(log.close());
+  reader r(bytes);
+  EXPECT_EQ(r.info().command_line.size(), 2U);
+  EXPECT_NE(r.info().start_unix_ns, 0U);
+  std::vector<ashlar::trace::event> events;
+  while (const auto e = r.next()) events.push_back(*e);
+  EXPECT_FALSE(r.error().has_value());
+  ASSERT_EQ(events.size(), 5U);
+  EXPECT_EQ(events[0].op, operation::new_);
+  EXPECT_EQ(events[0].size, 24U);
+  EXPECT_EQ(events[0].object, 1U);
+  EXPECT_EQ(events[0].alignment, 0U);
+  EXPECT_EQ(r.stacks()[events[0].stack].size(), 2U);
+  EXPECT_EQ(events[1].op, operation::mark);
+  EXPECT_EQ(events[2].op, operation::realloc_);
+  EXPECT_EQ(events[2].old_object, 1U);
+  EXPECT_EQ(events[3].object, 2U);
+  EXPECT_EQ(events[3].stack, events[0].stack) << "each stack is written once";
+  EXPECT_EQ(r.modules().empty(), !ashlar::os::has_modules) << "there are stacks to read";
+  EXPECT_EQ(events[4].object, 0U) << "it failed";
+  EXPECT_EQ(events[4].alignment, 64U);
+}
+
+// Takes so many bytes and no more.
+struct small_disk {
+  std::size_t left;
+  bool write(std::span<const std::byte> bytes) {
+    if (bytes.size() > left) return false;
+    left -= bytes.size();
+    return true;
+  }
+};
+
+TEST(trace_log, what_cannot_be_written_is_counted_and_the_program_goes_on) {
+  log_to<small_disk> log{small_disk{200}, {.command_line = {}, .chunk_records = 4}};
+  int block = 0;
+  for (int i = 0; i < 100; ++i) log.allocated(&block, 4, 4, {});
+  EXPECT_GT(log.lost(), 0U);
+  EXPECT_FALSE(log.close());
+  ASSERT_TRUE(log.error().has_value());
+  EXPECT_EQ(log.error()->message, "cannot be written");
+}
+
+TEST(trace_log, a_file_that_cannot_be_made_is_an_error_and_no_exception) {
+  ashlar::trace_log<> log("/nowhere/at/all");
+  log.mark(1);
+  EXPECT_FALSE(log.close());
+}
+
+}  // namespace

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the adaptor that knows every live block: leaks, wrong frees with their sites, and a book without memory.
+#include <ashlar/adaptor/tracking.hpp>
+
+#include <cstddef>
+#include <map>
+#include <memory_resource>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/buffer_resource.hpp>
+#include <ashlar/resource/inline_buffer.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/resource/null_resource.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+#include "tests/adaptor/refinements.hpp"
+#include "tests/death/caught.hpp"
+#include "tests/support/conformance.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
+
+namespace {
+
+using ashlar::fault;
+using ashlar::new_delete_resource;
+using ashlar::no_site;
+using ashlar::resource_ref;
+using ashlar::tracking;
+using ashlar_test::caught_in;
+using ashlar_test::counting_resource;
+using counted = resource_ref<counting_resource<>>;
+using labelled = tracking<new_delete_resource, ashlar::labelled<>>;
+
+template <class... R>
+constexpr bool forwards_exactly =
+    ((ashlar_test::has_refinements_of<tracking<R>, R> && ashlar_test::has_sizeless_refinements_of<tracking<R>, R> &&
+      !ashlar::thread_safe_resource<tracking<R>>) &&
+     ...);
+static_assert(forwards_exactly<new_delete_resource, ashlar::null_resource, ashlar::page_resource, ashlar::block_pool<>,
+                               resource_ref<ashlar::buffer_resource>, resource_ref<std::pmr::memory_resource>,
+                               ashlar_test::throwing_only<>, ashlar_test::roomy, tracking<new_delete_resource>>);
+using shared = tracking<new_delete_resource, no_site, new_delete_resource, ashlar::spin_lock>;
+static_assert(ashlar::thread_safe_resource<shared>);
+static_assert(!ashlar::thread_safe_resource<
+              tracking<resource_ref<ashlar::buffer_resource>, no_site, new_delete_resource, ashlar::spin_lock>>);
+// The book is state; an empty resource and an empty site add nothing to it.
+static_assert(sizeof(tracking<ashlar::null_resource, no_site>) ==
+              sizeof(ashlar::block_book<no_site, new_delete_resource>));
+
+struct tracked_operator_new : ashlar_test::conformance_defaults {
+  static constexpr bool exhaustible = false;
+  tracking<new_delete_resource> resource;
+};
+
+struct tracked_upstream : ashlar_test::conformance_defaults {
+  static constexpr bool reuses = false;
+  counting_resource<> upstream;
+  tracking<counted, ashlar::backtrace_site<>> resource{upstream};
+};
+
+struct tracked_buffer : ashlar_test::conformance_defaults {
+  static constexpr std::size_t max_alignment = 64;
+  static constexpr bool bounded = true;
+  static constexpr bool any_order = false;
+  ashlar::inline_buffer<64 * 1024> buffer;
+  tracking<resource_ref<ashlar::buffer_resource>> resource{resource_ref<ashlar::buffer_resource>(buffer)};
+};
+
+// The leak that was reported last, in the words of the default handler's fields.
+struct leak_seen {
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  std::size_t shown = 0;
+  std::string sites;
+};
+leak_seen last_leak;
+void see_leak(const ashlar::leaked_blocks& leak) noexcept {
+  last_leak = {leak.count, leak.bytes, leak.first.size(), std::string(leak.sites)};
+}
+
+template <class F>
+leak_seen leaked_in(F f) {
+  last_leak = {};
+  const ashlar::leak_handler before = ashlar::set_leak_handler(&see_leak);
+  f();
+  ashlar::set_leak_handler(before);
+  return last_leak;
+}
+
+TEST(tracking, knows_what_is_live) {
+  tracking<new_delete_resource> r;
+  std::map<const void*, std::size_t> oracle;
+  std::mt19937 random(1);
+  for (int step = 0; step < 2000; ++step) {
+    const std::size_t bytes = random() % 300;
+    if (oracle.empty() || random() % 2 == 0) {
+      oracle.emplace(r.allocate(bytes, 8), bytes);
+    } else {
+      const auto at = oracle.begin();
+      r.deallocate(const_cast<void*>(at->first), at->second, 8);
+      oracle.erase(at);
+    }
+    ASSERT_EQ(r.live(), oracle.size());
+  }
+  auto next = oracle.begin();
+  std::size_t bytes = 0;
+  r.for_each_live([&](const auto& e) {
+    EXPECT_EQ(e.data, next->first);
+    EXPECT_EQ(e.bytes, (next++)->second);
+    bytes += e.bytes;
+  });
+  EXPECT_EQ(r.live_bytes(), bytes);
+  EXPECT_TRUE(r.invariant());
+  for (const auto& [p, size] : oracle) r.deallocate(const_cast<void*>(p), size, 8);
+}
+
+TEST(tracking, leaks_are_counted_by_site) {
+  std::vector<void*> kept;
+  const leak_seen leak = leaked_in([&] {
+    labelled r;
+    const auto take = [&](std::size_t bytes) { kept.push_back(r.allocate(bytes, 8)); };
+    {
+      const ashlar::site_label now("first");
+      for (int i = 0; i < 20; ++i) take(10);
+    }
+    const ashlar::site_label now("second");
+    take(1000);
+  });
+  EXPECT_EQ(leak.count, 21U);
+  EXPECT_EQ(leak.bytes, 1200U);
+  EXPECT_EQ(leak.shown, ashlar::leaked_blocks::most_shown);
+  EXPECT_NE(leak.sites.find("first (tracking.test.cpp:"), std::string::npos);
+  EXPECT_NE(leak.sites.find("): 20 of 200 bytes"), std::string::npos);
+  EXPECT_NE(leak.sites.find("): 1 of 1000 bytes"), std::string::npos);
+  new_delete_resource heap;
+  for (std::size_t i = 0; i < kept.size(); ++i) heap.deallocate(kept[i], i < 20 ? 10 : 1000, 8);
+}
+
+TEST(tracking, nothing_leaks_where_all_came_back_or_was_released) {
+  ashlar::inline_buffer<1024> buffer;
+  const leak_seen leak = leaked_in([&] {
+    tracking<resource_ref<ashlar::buffer_resource>> r{resource_ref<ashlar::buffer_resource>(buffer)};
+    r.deallocate(r.allocate(10, 1), 10, 1);
+    static_cast<void>(r.allocate(100, 8));
+    r.release();
+    EXPECT_EQ(r.live(), 0U);
+  });
+  EXPECT_EQ(leak.count, 0U);
+}
+
+TEST(tracking, each_wrong_free_has_its_kind) {
+  tracking<new_delete_resource> r;
+  auto* const p = static_cast<std::byte*>(r.allocate(24, 8));
+  const auto caught = [&](void* q, std::size_t bytes, std::size_t alignment) {
+    const auto v = caught_in([&] { r.deallocate(q, bytes, alignment); });
+    return v ? std::optional(v->kind) : std::nullopt;
+  };
+  int on_the_stack = 0;
+  EXPECT_EQ(caught(p, 25, 8), fault::size_mismatch);
+  EXPECT_EQ(caught(p, 24, 16), fault::size_mismatch);
+  EXPECT_EQ(caught(p + 8, 24, 8), fault::misaligned_free);
+  EXPECT_EQ(caught(&on_the_stack, 24, 8), fault::invalid_free);
+  EXPECT_EQ(caught(nullptr, 24, 8), fault::invalid_free);
+  r.deallocate(p, 24, 8);
+  EXPECT_EQ(caught(p, 24, 8), fault::double_free);
+  EXPECT_TRUE(r.invariant());
+}
+
+TEST(tracking, sizes_follow_a_block_that_grew_or_became_larger_than_asked_for) {
+  tracking<ashlar_test::roomy> r;
+  void* const p = r.allocate(40, 8);
+  EXPECT_TRUE(r.try_expand(p, 40, 200, 8));
+  EXPECT_FALSE(r.try_expand(p, 200, 2000, 8));
+  EXPECT_EQ(r.live_bytes(), 200U);
+  EXPECT_TRUE(caught_in([&] { r.deallocate(p, 40, 8); }).has_value());
+  r.deallocate(p, 200, 8);
+  const ashlar::block b = r.allocate_at_least(40, 8);
+  EXPECT_TRUE(caught_in([&] { r.deallocate(b.data, 39, 8); }).has_value());
+  r.deallocate(b.data, 500, 8);
+  r.deallocate(r.allocate(8, 8));
+  EXPECT_EQ(r.live(), 0U);
+}
+
+TEST(tracking, where_the_book_or_the_upstream_has_no_room_nothing_has_happened) {
+  counting_resource<> memory;
+  counting_resource<> books;
+  tracking<counted, no_site, counted> r{ashlar::book_in, counted(books), counted(memory)};
+  books.fail_at(0);
+  EXPECT_EQ(r.try_allocate(8, 8), nullptr);
+  EXPECT_EQ(memory.allocations(), 0U);
+  memory.fail_at(0);
+  EXPECT_EQ(r.try_allocate(8, 8), nullptr);
+  EXPECT_EQ(books.balance().blocks, 0U);
+#if defined(__cpp_exceptions)
+  books.fail_at(0);
+  EXPECT_ANY_THROW(static_cast<void>(r.allocate(8, 8)));
+  memory.fail_at(0);
+  EXPECT_ANY_THROW(static_cast<void>(r.allocate(8, 8)));
+  EXPECT_EQ(books.balance().blocks, 0U);
+#endif
+  r.deallocate(r.allocate(8, 8), 8, 8);
+  EXPECT_EQ(r.live(), 0U);
+}
+
+TEST(tracking, threads_share_one_that_has_a_lock) {
+  shared r;
+  std::vector<std::thread> team;
+  for (int t = 0; t < 3; ++t)
+    team.emplace_back([&r] {
+      std::vector<void*> mine;
+      for (std::size_t i = 0; i < 1000; ++i) {
+        mine.push_back(r.allocate(i % 64, 8));
+        if (i % 2 == 0) continue;
+        const std::size_t bytes = i % 64;
+        r.deallocate(mine.back(), bytes, 8);
+        mine.pop_back();
+      }
+      for (std::size_t i = 0; i < mine.size(); ++i) r.deallocate(mine[i], i * 2 % 64, 8);
+    });
+  for (std::thread& each : team) each.join();
+  EXPECT_EQ(r.live(), 0U);
+  EXPECT_TRUE(r.invariant());
+}
+
+TEST(tracking_death, each_fault_has_its_sentence) {
+  tracking<new_delete_resource> r;
+  auto* const p = static_cast<std::byte*>(r.allocate(24, 8));
+  ASHLAR_EXPECT_DEATH(r.deallocate(p, 25, 8),
+                      "ashlar: size_mismatch: freed a block with another size than it was allocated with (allocated at "
+                      "0x*, now at 0x*), pointer 0x*, resource 0x*, size 24, expected 24, got 25");
+  ASHLAR_EXPECT_DEATH(r.deallocate(p, 24, 64),
+                      "ashlar: size_mismatch: freed a block with another alignment than it was allocated with "
+                      "(allocated at 0x*, now at 0x*), pointer 0x*, resource 0x*, size 24, expected 8, got 64");
+  ASHLAR_EXPECT_DEATH(r.deallocate(p + 4, 24, 8),
+                      "ashlar: misaligned_free: freed a pointer into the middle of a block (allocated at 0x*, now at "
+                      "0x*), pointer 0x*, resource 0x*, size 24, expected 0, got 4");
+  ASHLAR_EXPECT_DEATH((r.deallocate(p, 24, 8), r.deallocate(p, 24, 8)),
+                      "ashlar: double_free: freed a block that is free (allocated at 0x*, freed at 0x*, now at 0x*), "
+                      "pointer 0x*, resource 0x*, size 24");
+  ASHLAR_EXPECT_DEATH(r.deallocate(&r, 24, 8),
+                      "ashlar: invalid_free: freed a pointer that was never handed out (now at 0x*), pointer 0x*, "
+                      "resource 0x*");
+  r.deallocate(p, 24, 8);
+}
+
+TEST(tracking_death, leaks_have_a_line_of_their_own) {
+  const auto leak = [] {
+    tracking<new_delete_resource, no_site>* const r = new tracking<new_delete_resource, no_site>;
+    static_cast<void>(r->allocate(24, 8));
+    delete r;
+    std::abort();
+  };
+  ASHLAR_EXPECT_DEATH(leak(), "ashlar: leak: blocks were live when their pool ended, resource 0x*, count 1, bytes 24, "
+                              "first 0x*");
+}
+
+}  // namespace
+
+namespace ashlar_test {
+using tracked_resources = ::testing::Types<tracked_operator_new, tracked_upstream, tracked_buffer>;
+INSTANTIATE_TYPED_TEST_SUITE_P(tracking, conformance, tracked_resources);
+}  // namespace ashlar_test
