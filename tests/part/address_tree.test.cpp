@@ -58,6 +58,8 @@ TEST(address_tree, behaves_as_an_ordered_set) {
       ASSERT_NO_FATAL_FAILURE(expect_same(tree, model));
       const region* const asked = &all[random() % all.size()];
       ASSERT_EQ(tree.find_at_or_below(asked), below(model, asked));
+      const auto above = model.upper_bound(const_cast<region*>(asked));
+      ASSERT_EQ(tree.find_above(asked), above == model.end() ? nullptr : *above);
       ASSERT_EQ(tree.find_at_or_below(asked->bytes + 3), below(model, asked));
     }
   }

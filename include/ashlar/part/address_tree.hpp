@@ -53,6 +53,17 @@ public:
     return best;
   }
 
+  /// Returns: the member with the lowest address above `p`, or null.
+  [[nodiscard]] T* find_above(const void* p) const noexcept {
+    T* best = nullptr;
+    for (T* at = root_; at != nullptr;) {
+      const bool above = address_of(at) > address_of(p);
+      if (above) best = at;
+      at = above ? at->left : at->right;
+    }
+    return best;
+  }
+
   /// Effects: calls `f(member)` for each member from the lowest address up. `f` may destroy its member's links.
   template <class F>
   void for_each(F f) const {

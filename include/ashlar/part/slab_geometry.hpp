@@ -41,7 +41,8 @@ public:
       : cell_bytes_(static_cast<std::uint32_t>(shape.cell_bytes)),
         slab_bytes_(static_cast<std::uint32_t>(shape.slab_bytes)),
         step_(static_cast<std::uint32_t>(std::max(line_bytes, shape.cell_alignment))),
-        cell_alignment_(static_cast<std::uint32_t>(shape.cell_alignment)), inverse_(cell_bytes_) {
+        cell_alignment_(static_cast<std::uint32_t>(shape.cell_alignment)),
+        slab_shift_(static_cast<std::uint32_t>(std::countr_zero(slab_bytes_))), inverse_(cell_bytes_) {
     set_words(shape, bitmap_words(shape));
     if (capacity_behind(0) > words_ * 64) set_words(shape, words_ + 1);
     colour_mask_ = static_cast<std::uint32_t>(colours(shape.slab_bytes / 128 / step_) - 1);
@@ -104,7 +105,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_INLINE constexpr std::size_t gap(std::uintptr_t slab) const noexcept {
-    return ((slab / slab_bytes_) & colour_mask_) * step_;
+    return ((slab >> slab_shift_) & colour_mask_) * step_;  // a shift, as every cold free comes here
   }
 
   [[nodiscard]] constexpr std::uint32_t capacity_behind(std::size_t gap) const noexcept {
@@ -119,6 +120,7 @@ private:
   std::uint32_t words_ = 0;
   std::uint32_t cells_offset_ = 0;
   std::uint32_t colour_mask_ = 0;
+  std::uint32_t slab_shift_ = 0;
   reciprocal inverse_;
 };
 

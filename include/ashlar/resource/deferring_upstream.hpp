@@ -59,8 +59,9 @@ public:
       std::byte* high = low + first->bytes;
       const std::size_t alignment = first->alignment;
       blocks = first->next;
-      if constexpr (is_divisible)
-        for (; blocks != nullptr && blocks->alignment == alignment; blocks = blocks->next)
+      if constexpr (is_divisible)  // only parts of `least_part` may come back as one
+        for (; blocks != nullptr && is_part(*first) && is_part(*blocks) && blocks->alignment == alignment;
+             blocks = blocks->next)
           if (!join(low, high, *blocks)) break;
       upstream_.deallocate(low, static_cast<std::size_t>(high - low), alignment);
     }
@@ -73,6 +74,8 @@ public:
   }
 
 private:
+  [[nodiscard]] static bool is_part(const returned& block) noexcept { return block.bytes % least_part == 0; }
+
   [[nodiscard]] static bool join(std::byte*& low, std::byte*& high, returned& block) noexcept {
     auto* const start = reinterpret_cast<std::byte*>(&block);
     if (start != high && start + block.bytes != low) return false;

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Pools for blocks of all sizes: one pool of cells a size class, made when its class is first asked for.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/part/large_blocks.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/pool_set_base.hpp>
+#include <ashlar/resource/pool_set_options.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Any size, one thread: what `std::pmr::unsynchronized_pool_resource` is for.
+///
+///     ashlar::pool_set<> pools;                                  // over pages of its own
+///     std::list<int, ashlar::allocator<int, ashlar::pool_set<>>> numbers(pools);
+///
+///   allocate(bytes, alignment) -> class -> block_pool of that class -> slabs --+-> upstream
+///                              \-> above 32 KiB, or aligned by more than 256 -/     in a list, for release()
+///
+/// A request is rounded up to its alignment and then to its class: multiples of 8 up to 128 bytes, above that at most
+/// an eighth more (`fine_size_classes`). All that it ever asks the upstream for, the pools themselves included, goes
+/// back by `release`, which restores the initial state, or at the end; a slab goes back when it is empty, as the pools
+/// do it. Growth: a class asks for a slab, and for an eighth of what it holds once that is more, up to 4 MiB. Strong:
+/// whatever the upstream throws, whenever, passes through and changes nothing but what is at hand. Thread safety: none.
+/// Nothing is allocated before the first `allocate`.
+template <resource Upstream>
+class pool_set {
+  using base = pool_set_base<Upstream, null_lock>;
+
+public:
+  using pool_type = block_pool<class_upstream<typename base::source_type>>;
+
+  constexpr pool_set()
+    requires std::default_initializable<Upstream>
+      : pool_set(pool_set_options{}) {}
+  /// Effects: makes the upstream from the arguments.
+  template <class... Args>
+    requires std::constructible_from<Upstream, Args...>
+  constexpr explicit pool_set(const pool_set_options& options, Args&&... upstream)
+      : base_(options, std::forward<Args>(upstream)...) {}
+
+  pool_set(const pool_set&) = delete;  // live blocks point into it
+  pool_set& operator=(const pool_set&) = delete;
+  /// Effects: as `release()`; from level `checked` on, blocks that are live still are reported as leaks first.
+  constexpr ~pool_set() {
+    if constexpr (checking_level >= checking::checked) report_live();
+    release();
+  }
+
+  /// Returns: a block. Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
+  /// Complexity: O(1) amortised, as the pools; a large block is one call of the upstream.
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    if (pool_type* const pool = pool_for(bytes, alignment); ASHLAR_LIKELY(pool != nullptr))
+      return from(*pool, bytes, alignment);
+    return allocate_slowly(bytes, alignment);
+  }
+
+  /// As `allocate`, but null where the upstream has no memory left.
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    if (pool_type* const pool = pool_for(bytes, alignment); ASHLAR_LIKELY(pool != nullptr))
+      return try_from(*pool, bytes, alignment);
+    return try_allocate_slowly(bytes, alignment);
+  }
+
+  /// As `allocate`. Returns: also how large the block is: the whole cell, but at level `hardened`, where the bytes that
+  /// were not asked for are watched. `deallocate` takes it with any size from `bytes` to that.
+  [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
+    if (pool_type* const pool = made_pool(bytes, alignment); pool != nullptr)
+      return pool->allocate_at_least(bytes, alignment);
+    return {base_.allocate_large(bytes, alignment), bytes};
+  }
+
+  /// Effects: takes a block back. Expects: it was allocated here with the same `bytes` and `alignment`, or `bytes` is
+  /// one that `allocate_at_least` gave.
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    pool_type* const pool = pool_for(bytes, alignment);
+    if (ASHLAR_UNLIKELY(pool == nullptr)) return deallocate_slowly(p, bytes, alignment);
+    if constexpr (checking_level >= checking::checked) pool->deallocate(p, bytes, alignment);
+    else pool->deallocate(p);
+  }
+
+  /// Returns: whether `p` points into a cell, live or free, or into a large block. Complexity: O(classes, and for each
+  /// log slabs, and large blocks).
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    for (const pool_type* const pool : pools_)
+      if (pool != nullptr && pool->owns(p)) return true;
+    return base_.with_large([p](const large_blocks& large) { return large.find(p) != nullptr; });
+  }
+
+  /// Returns: the number of blocks handed out and not taken back. Complexity: O(classes).
+  [[nodiscard]] std::size_t live() const noexcept {
+    std::size_t blocks = base_.with_large([](const large_blocks& large) { return large.count(); });
+    for (const pool_type* const pool : pools_)
+      if (pool != nullptr) blocks += pool->live();
+    return blocks;
+  }
+
+  /// Effects: calls `f(const block_pool&)` for the pool of each class that was used, the smallest cells first.
+  template <class F>
+  void for_each_pool(F f) const {
+    for (const pool_type* const pool : pools_)
+      if (pool != nullptr) f(*pool);
+  }
+
+  /// Effects: gives all empty slabs back. Returns: bytes given back.
+  std::size_t shrink_to_fit() noexcept {
+    std::size_t bytes = 0;
+    for (pool_type* const pool : pools_)
+      if (pool != nullptr) bytes += pool->shrink_to_fit();
+    return bytes;
+  }
+
+  /// Effects: takes all blocks back, live or not, large ones too, and gives everything back to the upstream.
+  void release() noexcept {
+    for (pool_type*& pool : pools_) {
+      if (pool == nullptr) continue;
+      pool->release();
+      end(std::exchange(pool, nullptr));
+    }
+    base_.release_large();
+  }
+
+  [[nodiscard]] const pool_set_options& options() const noexcept { return base_.options(); }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return base_.upstream(); }
+
+  [[nodiscard]] friend bool operator==(const pool_set& a, const pool_set& b) noexcept { return &a == &b; }
+
+  /// Complexity: O(slabs and their words, large blocks).
+  [[nodiscard]] bool invariant() const noexcept {
+    bool good = base_.invariant();
+    for_each_pool([&](const pool_type& pool) { good = good && pool.invariant(); });
+    return good;
+  }
+
+private:
+  // Returns: the pool of the request's class, or null: it has none yet, or never will.
+  [[nodiscard]] ASHLAR_INLINE pool_type* pool_for(std::size_t bytes, std::size_t alignment) const noexcept {
+    return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pools_[pool_classes::of(bytes, alignment)] : nullptr;
+  }
+
+  [[nodiscard]] static ASHLAR_INLINE void* from(pool_type& pool, std::size_t bytes, std::size_t alignment) {
+    if constexpr (checking_level >= checking::hardened || marks_memory) return pool.allocate(bytes, alignment);
+    else return pool.allocate();
+  }
+
+  [[nodiscard]] static ASHLAR_INLINE void* try_from(pool_type& pool, std::size_t bytes,
+                                                    std::size_t alignment) noexcept {
+    if constexpr (checking_level >= checking::hardened || marks_memory) return pool.try_allocate(bytes, alignment);
+    else return pool.try_allocate();
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* allocate_slowly(std::size_t bytes, std::size_t alignment) {
+    pool_type* const pool = made_pool(bytes, alignment);
+    return pool != nullptr ? from(*pool, bytes, alignment) : base_.allocate_large(bytes, alignment);
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
+    const std::size_t number = base_.class_with_cells(bytes, alignment);
+    if (number == pool_classes::none) return base_.try_allocate_large(bytes, alignment);
+    if (pools_[number] == nullptr)
+      add_pool(number, try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
+    return pools_[number] != nullptr ? try_from(*pools_[number], bytes, alignment) : nullptr;
+  }
+
+  ASHLAR_COLD void deallocate_slowly(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    base_.deallocate_large(p, bytes, alignment, this);
+  }
+
+  // Returns: the pool of the request's class, made if need be; null where the block is a large one.
+  [[nodiscard]] pool_type* made_pool(std::size_t bytes, std::size_t alignment) {
+    const std::size_t number = base_.class_with_cells(bytes, alignment);
+    if (number == pool_classes::none) return nullptr;
+    if (pools_[number] == nullptr) add_pool(number, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
+    return pools_[number];
+  }
+
+  // The upstream may have used this set meanwhile, and made the pool.
+  void add_pool(std::size_t number, void* memory) noexcept {
+    if (memory == nullptr) return;
+    if (pools_[number] != nullptr) return base_.upstream().deallocate(memory, sizeof(pool_type), alignof(pool_type));
+    const block_pool_options options = base_.pool_options_of(number);
+    pools_[number] = ::new (memory) pool_type(options, base_.upstream_of(options));
+  }
+
+  void end(pool_type* pool) noexcept {
+    pool->~pool_type();
+    base_.upstream().deallocate(pool, sizeof(pool_type), alignof(pool_type));
+  }
+
+  // Each pool reports what is live in it when it ends without a `release`.
+  ASHLAR_COLD void report_live() noexcept {
+    for (pool_type*& pool : pools_)
+      if (pool != nullptr) end(std::exchange(pool, nullptr));
+    base_.with_large([this](const large_blocks& large) { large.report_leaks(this); });
+  }
+
+  std::array<pool_type*, pool_classes::count + 1> pools_ = {};  // by number; none has number 0
+  base base_;
+};
+
+static_assert(try_resource<pool_set<>> && owning_resource<pool_set<>> && releasable_resource<pool_set<>> &&
+              at_least_resource<pool_set<>>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the pools of many sizes have in common: their options, the slabs of each class, and what a class grows from.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/part/size_classes.hpp>
+#include <ashlar/part/slab.hpp>
+#include <ashlar/part/slab_geometry.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/spare_policy.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+struct pool_set_options {
+  /// Bytes: what is larger comes from the upstream, block by block. 0: 32 KiB, which is also the most.
+  std::size_t largest_cell_bytes = 0;
+  /// Cells that a class asks the upstream for at once. Where that is too few for a slab, the class has none, and its
+  /// blocks come from the upstream too.
+  std::size_t max_cells_at_once = max_size;
+  spare_policy spare_slabs = 1;  ///< empty slabs that each class keeps; also `release_now`, `never_release`
+};
+
+/// The classes of a `pool_set`: 24 and 40 bytes, which nodes have, are among them.
+using pool_classes = fine_size_classes;
+
+/// The largest alignment that cells have: more would cost the slabs their colours.
+inline constexpr std::size_t largest_cell_alignment = 256;
+
+/// Returns: the size of slabs of at most `most_cells` cells, a power of two up to `wanted`; 0 where there is none.
+[[nodiscard]] constexpr std::size_t bounded_slab_bytes(std::size_t cell_bytes, std::size_t alignment,
+                                                       std::size_t most_cells, std::size_t wanted) noexcept {
+  for (std::size_t slab_bytes = wanted; slab_bytes > sizeof(slab) && slab_bytes > cell_bytes; slab_bytes /= 2) {
+    const slab_geometry geometry({.cell_bytes = cell_bytes,
+                                  .cell_alignment = alignment,
+                                  .slab_bytes = slab_bytes,
+                                  .header_bytes = sizeof(slab)});
+    if (geometry.least_capacity() == 0) return 0;
+    if (geometry.capacity(nullptr) <= most_cells) return slab_bytes;  // at address 0 there is no gap: the most
+  }
+  return 0;
+}
+
+/// Returns: the options of the pool of a class; its `slab_bytes` are 0 where the class can have none. A divisible
+/// upstream is the operating system, which gives what is touched, so slabs are as `block_pool`'s; of others less is
+/// asked for at first, 64 KiB where the cells are not large.
+template <resource Upstream>
+[[nodiscard]] constexpr block_pool_options options_of_class(std::size_t number,
+                                                            const pool_set_options& options) noexcept {
+  const std::size_t cell_bytes = pool_classes::bytes_of(number);
+  const std::size_t alignment = pool_classes::alignment_of(number, largest_cell_alignment);
+  const std::size_t wanted = divisible_resource<Upstream> ? default_slab_bytes(cell_bytes)
+                                                          : std::max(least_part, std::bit_ceil(8 * cell_bytes));
+  return {.cell_bytes = cell_bytes,
+          .cell_alignment = alignment,
+          .slab_bytes = bounded_slab_bytes(cell_bytes, alignment, options.max_cells_at_once, wanted),
+          .spare_slabs = options.spare_slabs};
+}
+
+/// Returns: the largest class that may have cells.
+[[nodiscard]] constexpr std::size_t largest_class_of(const pool_set_options& options) noexcept {
+  const std::size_t wanted = options.largest_cell_bytes;
+  return wanted == 0 || wanted >= pool_classes::largest ? pool_classes::count : pool_classes::of(wanted);
+}
+
+/// What one class grows from: the source of the set, asked for regions of at most so many bytes.
+template <resource Source>
+class class_upstream {
+public:
+  static constexpr bool is_thread_safe = thread_safe_resource<Source>;
+  static constexpr bool is_divisible = divisible_resource<Source>;
+
+  constexpr class_upstream(Source& source, const block_pool_options& options, std::size_t most_cells) noexcept
+      : source_(&source), most_bytes_(most_bytes(options, most_cells)) {}
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) { return source_->allocate(bytes, alignment); }
+
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    return bytes <= most_bytes_ ? try_allocate_from(*source_, bytes, alignment) : nullptr;
+  }
+
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    source_->deallocate(p, bytes, alignment);
+  }
+
+  void prefault(void* p, std::size_t bytes) noexcept
+    requires prefaulting_resource<Source>
+  {
+    source_->prefault(p, bytes);
+  }
+
+  [[nodiscard]] friend bool operator==(const class_upstream& a, const class_upstream& b) noexcept {
+    return a.source_ == b.source_;
+  }
+
+private:
+  [[nodiscard]] static constexpr std::size_t most_bytes(const block_pool_options& options,
+                                                        std::size_t most_cells) noexcept {
+    std::size_t bytes = 0;
+    return checked_mul(options.cell_bytes, most_cells, bytes) ? std::max(bytes, options.slab_bytes) : max_size;
+  }
+
+  Source* source_;
+  std::size_t most_bytes_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Pools for blocks of all sizes that any thread may use, with a cache for each size in each thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/os/fork.hpp>
+#include <ashlar/part/large_blocks.hpp>
+#include <ashlar/part/list.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/cached_pool.hpp>
+#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/pool_set_base.hpp>
+#include <ashlar/resource/pool_set_options.hpp>
+#include <ashlar/resource/thread_tables.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// As `pool_set`, for any thread: a block may be freed by another thread than the one it was given to, threads may end
+/// while blocks of theirs live. What `std::pmr::synchronized_pool_resource` is for.
+///
+///   thread --> its table: class -> cache, pool --> [ cached_pool of the class ] --> upstream
+///
+/// A thread finds its table by one thread-local look, whatever the number of classes; a cache, 9 KiB of the upstream,
+/// is made when the thread first needs its class. Each keeps at most about 192 KiB of free cells at hand until the
+/// thread ends, or calls `flush`. At level `checked` nothing is cached. Thread safety: any thread; the destructor and
+/// `release` expect that no other thread uses the set, and that all uses have happened before.
+template <thread_safe_resource Upstream>
+class shared_pool_set {
+  using base = pool_set_base<Upstream, spin_lock>;
+  using pool_type = cached_pool<dynamic_geometry, class_upstream<typename base::source_type>, spin_lock>;
+  using cache_type = typename pool_type::cache_type;
+
+public:
+  static constexpr bool is_thread_safe = true;
+
+  shared_pool_set()
+    requires std::default_initializable<Upstream>
+      : shared_pool_set(pool_set_options{}) {}
+  /// Effects: makes the upstream from the arguments.
+  template <class... Args>
+    requires std::constructible_from<Upstream, Args...>
+  explicit shared_pool_set(const pool_set_options& options, Args&&... upstream)
+      : base_(options, std::forward<Args>(upstream)...) {}
+
+  shared_pool_set(const shared_pool_set&) = delete;  // live blocks point into it
+  shared_pool_set& operator=(const shared_pool_set&) = delete;
+  /// Effects: as `release()`; from level `checked` on, blocks that are live still are reported as leaks first.
+  ~shared_pool_set() {
+    if constexpr (checking_level >= checking::checked) report_live();
+    tables_.part(*this, [this] { os::fork_participants::leave(at_fork_); });  // until then a fork waits for them
+    end_pools();
+  }
+
+  /// Returns: a block. Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    if (void* const cell = take(bytes, alignment); ASHLAR_LIKELY(cell != nullptr)) return cell;
+    return allocate_slowly(bytes, alignment);
+  }
+
+  /// As `allocate`, but null where the upstream has no memory left.
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    if (void* const cell = take(bytes, alignment); ASHLAR_LIKELY(cell != nullptr)) return cell;
+    return try_allocate_slowly(bytes, alignment);
+  }
+
+  /// As `allocate`. Returns: also how large the block is: the whole cell. `deallocate` takes it with any size from
+  /// `bytes` to that.
+  [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
+    const std::size_t number = base_.class_with_cells(bytes, alignment);
+    return {allocate(bytes, alignment), number == pool_classes::none ? bytes : pool_classes::bytes_of(number)};
+  }
+
+  /// Effects: takes a block back, from whatever thread. Expects: it was allocated here with the same `bytes` and
+  /// `alignment`, or `bytes` is one that `allocate_at_least` gave.
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const entry mine = recent_entry(bytes, alignment);
+    if (ASHLAR_UNLIKELY(mine.cache == nullptr || !mine.pool->put(*mine.cache, p)))
+      deallocate_slowly(p, bytes, alignment);
+  }
+
+  /// Effects: gives back the cells that the calling thread has at hand, and its frees that were not sent yet.
+  void flush() noexcept {
+    if (table* const mine = tables_.known(); mine != nullptr)
+      for (const entry& each : mine->by_class)
+        if (each.cache != nullptr) each.pool->flush(*each.cache);
+  }
+
+  /// Returns: whether `p` points into a cell, live or free, or into a large block. Complexity: as `pool_set::owns`.
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    bool found = false;
+    for_each_pool([&](pool_type& pool) { found = found || pool.owns(p); });
+    if (found) return true;
+    return base_.with_large([p](const large_blocks& large) { return large.find(p) != nullptr; });
+  }
+
+  /// Returns: the number of blocks handed out and not taken back, and of the cells that other threads have at hand.
+  [[nodiscard]] std::size_t live() const noexcept {
+    std::size_t blocks = 0;
+    for_each_pool([&](pool_type& pool) { blocks += pool.live(); });
+    return blocks + base_.with_large([](const large_blocks& large) { return large.count(); });
+  }
+
+  /// Effects: flushes, and gives all empty slabs back. Returns: bytes given back.
+  std::size_t shrink_to_fit() noexcept {
+    flush();
+    std::size_t bytes = 0;
+    for_each_pool([&](pool_type& pool) { bytes += pool.shrink_to_fit(); });
+    return bytes;
+  }
+
+  /// Effects: takes all blocks back, live or not, large ones too, and gives everything back to the upstream.
+  /// Expects: no other thread uses the set; those that did may be ending.
+  void release() noexcept {
+    tables_.for_each([this](table& each) { close(each); }, [this] { end_pools(); });
+  }
+
+  [[nodiscard]] const pool_set_options& options() const noexcept { return base_.options(); }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return base_.upstream(); }
+
+  [[nodiscard]] friend bool operator==(const shared_pool_set& a, const shared_pool_set& b) noexcept { return &a == &b; }
+
+  /// Expects: no thread allocates or frees meanwhile.
+  [[nodiscard]] bool invariant() const noexcept {
+    bool good = base_.invariant();
+    for_each_pool([&](pool_type& pool) { good = good && pool.invariant(); });
+    return good;
+  }
+
+private:
+  struct entry {
+    cache_type* cache = nullptr;
+    pool_type* pool = nullptr;
+  };
+
+  // What a thread has in the set.
+  struct table : list_node<table> {
+    std::array<entry, pool_classes::count + 1> by_class = {};
+  };
+  friend thread_tables<shared_pool_set, table>;
+
+  // Returns: this thread's cache of the request's class, if it is at hand.
+  [[nodiscard]] ASHLAR_INLINE entry recent_entry(std::size_t bytes, std::size_t alignment) const noexcept {
+    if constexpr (!pool_type::caches) return {};
+    table* const mine = tables_.recent();
+    if (ASHLAR_UNLIKELY(mine == nullptr || !base::may_be_a_cell(bytes, alignment))) return {};
+    return mine->by_class[pool_classes::of(bytes, alignment)];
+  }
+
+  [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) const noexcept {
+    const entry mine = recent_entry(bytes, alignment);
+    return ASHLAR_LIKELY(mine.cache != nullptr) ? mine.pool->take(*mine.cache) : nullptr;
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* allocate_slowly(std::size_t bytes, std::size_t alignment) {
+    os::fork_participants::enter(at_fork_);
+    const std::size_t number = base_.class_with_cells(bytes, alignment);
+    if (number == pool_classes::none) return base_.allocate_large(bytes, alignment);
+    if (pool_at(number) == nullptr) add_pool(number, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
+    return pool_at(number)->allocate_slowly(usable_cache(number));
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
+    os::fork_participants::enter(at_fork_);
+    const std::size_t number = base_.class_with_cells(bytes, alignment);
+    if (number == pool_classes::none) return base_.try_allocate_large(bytes, alignment);
+    if (pool_at(number) == nullptr)
+      add_pool(number, try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
+    return pool_at(number) != nullptr ? pool_at(number)->try_allocate_slowly(usable_cache(number)) : nullptr;
+  }
+
+  ASHLAR_COLD void deallocate_slowly(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const std::size_t number = base_.class_with_cells(bytes, alignment);
+    if (number == pool_classes::none || pool_at(number) == nullptr)
+      return base_.deallocate_large(p, bytes, alignment, this);
+    pool_at(number)->deallocate_slowly(usable_cache(number), p);
+  }
+
+  // Acquire pairs with the release in add_pool(): whoever sees the pool sees it made.
+  [[nodiscard]] pool_type* pool_at(std::size_t number) const noexcept {
+    return pools_[number].load(std::memory_order_acquire);
+  }
+
+  template <class F>
+  void for_each_pool(F f) const {
+    for (const std::atomic<pool_type*>& each : pools_)
+      if (pool_type* const pool = each.load(std::memory_order_acquire); pool != nullptr) f(*pool);
+  }
+
+  // Several threads may come at once: one pool stays.
+  void add_pool(std::size_t number, void* memory) noexcept {
+    if (memory == nullptr) return;
+    const block_pool_options options = base_.pool_options_of(number);
+    auto* const made = ::new (memory)
+        pool_type(dynamic_geometry(make_slab_geometry(options)), options.spare_slabs, base_.upstream_of(options));
+    bool is_first = false;
+    {
+      const lock_scope held(making_lock_);
+      is_first = pool_at(number) == nullptr;
+      if (is_first) pools_[number].store(made, std::memory_order_release);
+    }
+    if (!is_first) end(made);
+  }
+
+  void end(pool_type* pool) noexcept {
+    pool->~pool_type();
+    base_.upstream().deallocate(pool, sizeof(pool_type), alignof(pool_type));
+  }
+
+  void end_pools() noexcept {
+    for (std::atomic<pool_type*>& each : pools_)
+      if (pool_type* const pool = each.exchange(nullptr, std::memory_order_relaxed); pool != nullptr) end(pool);
+    base_.release_large();
+  }
+
+  // Returns: this thread's open cache of a class; null where it cannot have one. Expects: the class has its pool.
+  [[nodiscard]] cache_type* usable_cache(std::size_t number) noexcept {
+    if constexpr (!pool_type::caches) return nullptr;
+    table* const mine = tables_.obtain(*this);
+    if (mine == nullptr) return nullptr;
+    entry& place = mine->by_class[number];
+    if (place.cache == nullptr) open_cache(place, number);
+    return place.cache;
+  }
+
+  void open_cache(entry& place, std::size_t number) noexcept {
+    void* const memory = try_allocate_from(base_.upstream(), sizeof(cache_type), alignof(cache_type));
+    if (memory == nullptr) return;
+    auto* const made = ::new (memory) cache_type;
+    pool_at(number)->open(*made);
+    place = {made, pool_at(number)};
+  }
+
+  void close(table& leaving) noexcept {
+    for (entry& each : leaving.by_class) {
+      if (each.cache == nullptr) continue;
+      each.pool->close(*each.cache);
+      each.cache->~cache_type();
+      base_.upstream().deallocate(each.cache, sizeof(cache_type), alignof(cache_type));
+      each = {};
+    }
+  }
+
+  ASHLAR_COLD void report_live() noexcept {
+    for_each_pool([&](pool_type& pool) {
+      const std::size_t cells = pool.live();
+      if (cells == 0) return;
+      const std::size_t bytes = pool.cell_bytes();
+      report_leak({.resource = this, .count = cells, .block_bytes = bytes, .bytes = cells * bytes});
+    });
+    base_.with_large([this](const large_blocks& large) { large.report_leaks(this); });
+  }
+
+  [[nodiscard]] static shared_pool_set& self(void* set) noexcept { return *static_cast<shared_pool_set*>(set); }
+
+  void before_fork(os::fork_step step) noexcept {
+    if (step == os::fork_step::outer_locks) {
+      tables_.before_fork();
+    } else if (step == os::fork_step::inner_locks) {
+      making_lock_.lock();
+      for_each_pool([](pool_type& pool) { pool.before_fork(); });
+    } else {
+      base_.before_fork();
+    }
+  }
+
+  void after_fork_in_parent() noexcept {
+    base_.after_fork();
+    for_each_pool([](pool_type& pool) { pool.after_fork_in_parent(); });
+    making_lock_.unlock();
+    tables_.after_fork_in_parent();
+  }
+
+  void after_fork_in_child() noexcept {
+    base_.after_fork();
+    const table* const mine = tables_.after_fork_in_child();
+    for (std::size_t number = 1; number <= pool_classes::count; ++number)
+      if (pool_type* const pool = pool_at(number); pool != nullptr)
+        pool->after_fork_in_child(mine != nullptr ? mine->by_class[number].cache : nullptr);
+    making_lock_.unlock();
+  }
+
+  std::array<std::atomic<pool_type*>, pool_classes::count + 1> pools_ = {};  // by number; none has number 0
+  base base_;
+  spin_lock making_lock_;  // held while a pool takes its place
+  thread_tables<shared_pool_set, table> tables_;
+  os::fork_participant at_fork_{.before = [](void* set, os::fork_step step) noexcept { self(set).before_fork(step); },
+                                .in_parent = [](void* set) noexcept { self(set).after_fork_in_parent(); },
+                                .in_child = [](void* set) noexcept { self(set).after_fork_in_child(); },
+                                .self = this};
+};
+
+static_assert(try_resource<shared_pool_set<>> && owning_resource<shared_pool_set<>> &&
+              releasable_resource<shared_pool_set<>> && at_least_resource<shared_pool_set<>> &&
+              thread_safe_resource<shared_pool_set<>>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,20 @@
+// error: process_wide_resource
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An allocator without data cannot know which of many pools to free to, whatever the pool says of itself.
+#include <vector>
+
+#include <ashlar/face/process_allocator.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+
+#ifdef ASHLAR_CONTROL
+using heap = ashlar::new_delete_resource;
+#else
+struct heap : ashlar::new_delete_resource {
+  int blocks_of_this_heap = 0;
+};
+#endif
+
+int main() {
+  const std::vector<int, ashlar::process_allocator<int, heap>> numbers(3);
+  return numbers[0];
+}

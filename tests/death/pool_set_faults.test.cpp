@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Misuse of the pools of all sizes: freed twice, by another size, to another set, large blocks too; and leaks.
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/face/pmr_pools.hpp>
+#include <ashlar/resource/pool_set.hpp>
+#include <ashlar/resource/shared_pool_set.hpp>
+
+#include "tests/death/last_words.hpp"
+#include "tests/support/build.hpp"
+
+namespace {
+
+template <class Set>
+class pool_set_faults : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  }
+  Set pools;
+};
+
+using sets = ::testing::Types<ashlar::pool_set<>, ashlar::shared_pool_set<>>;
+TYPED_TEST_SUITE(pool_set_faults, sets);
+
+const std::string where = ", pointer 0x*, resource 0x*";
+
+TYPED_TEST(pool_set_faults, a_cell_freed_twice) {
+  void* const cell = this->pools.allocate(100, 8);
+  void* const other = this->pools.allocate(100, 8);
+  this->pools.deallocate(cell, 100, 8);
+  ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(cell, 100, 8),
+                           "ashlar: double_free: freed a cell that is free" + where + ", size 104");
+  this->pools.deallocate(other, 100, 8);
+}
+
+TYPED_TEST(pool_set_faults, a_cell_freed_by_a_size_of_another_class) {
+  void* const cell = this->pools.allocate(100, 8);
+  this->pools.deallocate(this->pools.allocate(24, 8), 24, 8);
+  ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(cell, 24, 8),
+                           "ashlar: wrong_pool: freed a cell of another pool" + where + ", owner 0x*, size 104");
+  this->pools.deallocate(cell, 100, 8);
+}
+
+TYPED_TEST(pool_set_faults, a_large_block_freed_by_another_size_twice_or_never_allocated) {
+  void* const large = this->pools.allocate(50'000, 8);
+  int not_a_block = 0;
+  ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(large, 50'001, 8),
+                           "ashlar: size_mismatch: freed a large block with another size or alignment than it was "
+                           "allocated with" +
+                               where + ", size 50000, expected 50000, got 50001");
+  ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(&not_a_block, 50'000, 8),
+                           "ashlar: invalid_free: freed a large block that is not live here" + where + ", size 50000");
+  this->pools.deallocate(large, 50'000, 8);
+  ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(large, 50'000, 8),
+                           "ashlar: invalid_free: freed a large block that is not live here" + where + ", size 50000");
+}
+
+TYPED_TEST(pool_set_faults, a_block_of_a_class_that_was_never_used) {
+  int not_a_block = 0;
+  ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(&not_a_block, 24, 8),
+                           "ashlar: invalid_free: freed a block of a size that was never allocated here" + where +
+                               ", size 24");
+}
+
+std::size_t leaked_blocks = 0;
+std::size_t leaked_bytes = 0;
+
+TYPED_TEST(pool_set_faults, what_is_live_at_the_end_is_a_leak_unless_it_was_released) {
+  leaked_blocks = leaked_bytes = 0;
+  const auto before = ashlar::set_leak_handler([](const ashlar::leaked_blocks& leak) noexcept {
+    leaked_blocks += leak.count;
+    leaked_bytes += leak.bytes;
+  });
+  {
+    TypeParam ending;
+    for (const std::size_t bytes : {24u, 24u, 1000u, 50'000u}) static_cast<void>(ending.allocate(bytes, 8));
+  }
+  EXPECT_EQ(leaked_blocks, 4u);
+  EXPECT_EQ(leaked_bytes, 24u + 24 + 1024 + 50'000);
+  {
+    TypeParam released;
+    static_cast<void>(released.allocate(24, 8));
+    released.release();
+    ashlar::pmr::unsynchronized_pool_resource by_pmr;  // ends as the standard's does
+    static_cast<void>(by_pmr.allocate(24, 8));
+  }
+  EXPECT_EQ(leaked_blocks, 4u);
+  ashlar::set_leak_handler(before);
+}
+
+TEST(pool_set_overflow, a_write_behind_what_was_asked_for_is_found_at_hardened) {
+  if (ashlar::checking_level < ashlar::checking::hardened || ashlar_test::has_asan) GTEST_SKIP();
+  ashlar::pool_set<> pools;
+  auto* const cell = static_cast<std::byte*>(pools.allocate(100, 8));
+  std::memset(cell, 1, 101);
+  ASHLAR_EXPECT_LAST_WORDS(pools.deallocate(cell, 100, 8),
+                           "ashlar: overflow: bytes behind the size that a cell is freed with were written to" + where +
+                               ", size 104, expected 100, got 101");
+  pools.release();
+}
+
+}  // namespace

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests that regions come back in any parts and go back whole, and that everything else passes through.
+#include <algorithm>
+#include <cstddef>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/resource/divided_upstream.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/counting_resource.hpp"
+
+namespace {
+
+using ashlar::divided_upstream;
+using ashlar::least_part;
+using ashlar::resource_ref;
+using ashlar_test::counting_resource;
+using ashlar_test::nothing;
+using divided = divided_upstream<resource_ref<counting_resource<>>>;
+
+static_assert(ashlar::divisible_resource<divided> && ashlar::try_resource<divided>);
+static_assert(!ashlar::thread_safe_resource<divided>);
+static_assert(ashlar::thread_safe_resource<divided_upstream<ashlar::page_resource, ashlar::spin_lock>>);
+static_assert(!ashlar::thread_safe_resource<divided_upstream<ashlar::page_resource>>);
+
+TEST(divided_upstream, gives_a_region_back_when_its_last_part_is_back) {
+  counting_resource<> upstream;
+  divided regions(upstream);
+  std::mt19937 random(1);
+  std::vector<std::byte*> parts;
+  for (const std::size_t count : {std::size_t{1}, std::size_t{4}, std::size_t{2}}) {
+    auto* const region = static_cast<std::byte*>(regions.allocate(count * least_part, least_part));
+    EXPECT_TRUE(ashlar::is_aligned(region, least_part));
+    for (std::size_t i = 0; i < count; ++i) parts.push_back(region + i * least_part);
+  }
+  EXPECT_EQ(upstream.allocations(), 3u);
+  std::shuffle(parts.begin(), parts.end(), random);
+  while (!parts.empty()) {
+    ASSERT_TRUE(regions.invariant());
+    regions.deallocate(parts.back(), least_part, least_part);
+    parts.pop_back();
+  }
+  EXPECT_EQ(upstream.balance(), nothing);
+}
+
+TEST(divided_upstream, takes_several_parts_as_one) {
+  counting_resource<> upstream;
+  divided regions(upstream);
+  auto* const region = static_cast<std::byte*>(regions.try_allocate(4 * least_part, least_part));
+  regions.deallocate(region + least_part, 3 * least_part, least_part);
+  EXPECT_TRUE(regions.invariant());
+  EXPECT_EQ(upstream.deallocations(), 0u);
+  regions.deallocate(region, least_part, least_part);
+  EXPECT_EQ(upstream.balance(), nothing);
+}
+
+TEST(divided_upstream, passes_other_blocks_through_and_says_no_as_the_upstream) {
+  counting_resource<> upstream;
+  divided regions(upstream);
+  void* const block = regions.allocate(1000, 8);
+  EXPECT_EQ(upstream.balance().bytes, 1000u);
+  regions.deallocate(block, 1000, 8);
+  upstream.fail_from(0);
+  EXPECT_EQ(regions.try_allocate(least_part, least_part), nullptr);
+  EXPECT_EQ(regions.try_allocate(1, 1), nullptr);
+  EXPECT_TRUE(regions.invariant());
+}
+
+}  // namespace

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the pools of all sizes: the laws of a resource, every class and alignment, failing upstreams, giving back.
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory_resource>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/face/allocator.hpp>
+#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/pool_set.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/conformance.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/fail_each_allocation.hpp"
+
+namespace {
+
+using ashlar::pool_classes;
+using ashlar::pool_set;
+using ashlar::resource_ref;
+using ashlar_test::counting_resource;
+using ashlar_test::nothing;
+using counted_set = pool_set<resource_ref<counting_resource<>>>;
+
+static_assert(!std::is_copy_constructible_v<counted_set> && !std::is_move_constructible_v<counted_set>);
+static_assert(!std::is_default_constructible_v<counted_set> && std::is_default_constructible_v<pool_set<>>);
+
+struct cells_of_all_sizes : ashlar_test::conformance_defaults {
+  counting_resource<> upstream;
+  counted_set resource{{.max_cells_at_once = 40}, upstream};
+};
+
+struct large_blocks_too : ashlar_test::conformance_defaults {
+  static constexpr std::size_t largest = 40'000;
+  static constexpr std::size_t churn_steps = 300;
+  static constexpr bool reuses = false;  // each large block is a call of the upstream
+  counting_resource<> upstream;
+  counted_set resource{{}, upstream};
+};
+
+struct over_a_throwing_upstream : ashlar_test::conformance_defaults {
+  [[maybe_unused]] static constexpr std::size_t max_alignment = 64;
+  counting_resource<> upstream;
+  pool_set<ashlar_test::throwing_only<>> resource{{}, upstream};
+};
+
+struct over_pages : ashlar_test::conformance_defaults {
+  [[maybe_unused]] static constexpr bool exhaustible = false;
+  pool_set<> resource;
+};
+
+constinit pool_set<> before_main;  // constructed at compile time: nothing is allocated
+
+TEST(pool_set, allocates_nothing_until_it_is_asked) {
+  counting_resource<> upstream;
+  counted_set pools({}, upstream);
+  EXPECT_EQ(pools.live(), 0u);
+  EXPECT_FALSE(pools.owns(&pools));
+  EXPECT_EQ(pools.shrink_to_fit(), 0u);
+  pools.release();
+  EXPECT_EQ(upstream.allocations() + upstream.refusals(), 0u);
+  before_main.deallocate(before_main.allocate(24, 8), 24, 8);
+}
+
+TEST(pool_set, serves_each_size_from_the_pool_of_its_class) {
+  counting_resource<> upstream;
+  counted_set pools({}, upstream);
+  std::size_t made = 0;
+  for (std::size_t bytes = 0; bytes <= pool_classes::largest; bytes += 1 + bytes / 16)
+    for (std::size_t alignment = 1; alignment <= ashlar::largest_cell_alignment; alignment *= 4) {
+      void* const p = pools.allocate(bytes, alignment);
+      ASSERT_TRUE(ashlar::is_aligned(p, alignment));
+      const std::size_t cell = pool_classes::rounded(bytes, alignment);
+      bool found = false;
+      pools.for_each_pool([&](const auto& pool) { found = found || (pool.owns(p) && pool.cell_bytes() == cell); });
+      ASSERT_TRUE(found) << bytes << " at " << alignment;
+      pools.deallocate(p, bytes, alignment);
+    }
+  pools.for_each_pool([&](const auto&) { ++made; });
+  EXPECT_LE(made, pool_classes::count);
+  EXPECT_TRUE(pools.invariant());
+  EXPECT_EQ(pools.live(), 0u);
+}
+
+TEST(pool_set, says_how_large_a_block_has_become) {
+  pool_set<> pools;
+  const ashlar::block got = pools.allocate_at_least(130, 1);
+  EXPECT_EQ(got.size, ashlar::checking_level >= ashlar::checking::hardened ? 130u : 144u);
+  pools.deallocate(got.data, got.size, 1);
+  const ashlar::block large = pools.allocate_at_least(50'000, 1);
+  EXPECT_EQ(large.size, 50'000u);
+  pools.deallocate(large.data, large.size, 1);
+}
+
+TEST(pool_set, release_restores_the_initial_state_whatever_is_live) {
+  counting_resource<> upstream;
+  counted_set pools({}, upstream);
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t bytes = 1; bytes < 100'000; bytes += 1 + bytes / 4) static_cast<void>(pools.allocate(bytes, 8));
+    void* const aligned = pools.allocate(10, 8192);
+    EXPECT_TRUE(pools.owns(aligned));
+    EXPECT_NE(pools.live(), 0u);
+    pools.release();
+    EXPECT_EQ(pools.live(), 0u);
+    EXPECT_FALSE(pools.owns(aligned));
+    EXPECT_EQ(upstream.balance(), nothing);
+    EXPECT_TRUE(pools.invariant());
+  }
+}
+
+TEST(pool_set, asks_for_more_at_once_as_it_grows_and_never_for_more_than_four_mebibytes) {
+  counting_resource<> upstream;
+  counted_set pools({}, upstream);
+  constexpr std::size_t cells = ashlar_test::is_slow ? 200 : 2000;
+  std::vector<void*> held;
+  for (std::size_t i = 0; i < cells; ++i) held.push_back(pools.allocate(16 * 1024, 16));
+  const std::size_t regions = upstream.allocations();
+  EXPECT_LT(regions, cells / 7) << "one slab of eight at a time were more";
+  EXPECT_LT(upstream.balance().bytes, cells * 16 * 1024 * 4 / 3 + (std::size_t{1} << 20));
+  for (void* const p : held) pools.deallocate(p, 16 * 1024, 16);
+  EXPECT_GT(pools.shrink_to_fit(), 0u);
+  EXPECT_EQ(upstream.balance().blocks, 1u) << "the pool itself";
+  EXPECT_TRUE(pools.invariant());
+}
+
+TEST(pool_set, asks_for_no_more_cells_at_once_than_its_options_say) {
+  counting_resource<> upstream;
+  counted_set pools({.largest_cell_bytes = 512, .max_cells_at_once = 16}, upstream);
+  std::size_t before = 0;
+  for (int i = 0; i < 100; ++i) {
+    static_cast<void>(pools.allocate(256, 8));
+    const std::size_t now = upstream.balance().bytes;
+    EXPECT_TRUE(i == 0 || now - before <= 16u * 256 + 1024);
+    before = now;
+  }
+  const std::size_t calls = upstream.allocations();
+  void* const beyond = pools.allocate(513, 8);
+  EXPECT_EQ(upstream.allocations(), calls + 1) << "larger than the largest cell: a block of its own";
+  pools.deallocate(beyond, 513, 8);
+  pools.release();
+}
+
+// Every class, twice, and large blocks: whichever call of the upstream fails.
+TEST(pool_set, survives_a_failure_of_its_upstream_at_every_index) {
+  const auto make = [](counting_resource<>& upstream) { return counted_set({.max_cells_at_once = 8}, upstream); };
+  ashlar_test::fail_each_allocation(make, [](counted_set& pools) {
+    ashlar_test::live_blocks<counted_set> blocks(pools);
+    bool got_all = true;
+    for (const std::size_t bytes : {8u, 100u, 32'768u, 40'000u})
+      for (int i = 0; i < 10; ++i) got_all = got_all && blocks.try_allocate(bytes, 8);
+    return got_all;
+  });
+  ashlar_test::fail_each_allocation(make, [](counted_set& pools) {
+    ashlar_test::live_blocks<counted_set> blocks(pools);
+    for (const std::size_t bytes : {24u, 3000u, 40'000u})
+      for (int i = 0; i < 12; ++i) blocks.allocate(bytes, 8);
+  });
+}
+
+// An upstream that uses the set it serves, as a new_handler may.
+struct meddling_upstream {
+  std::function<void()> meddle;
+  counting_resource<> upstream;
+
+  void* allocate(std::size_t bytes, std::size_t alignment) {
+    if (meddle) std::exchange(meddle, nullptr)();
+    return upstream.allocate(bytes, alignment);
+  }
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    upstream.deallocate(p, bytes, alignment);
+  }
+  bool operator==(const meddling_upstream& other) const noexcept { return this == &other; }
+};
+
+TEST(pool_set, may_be_used_by_its_upstream_meanwhile) {
+  meddling_upstream upstream;
+  pool_set<resource_ref<meddling_upstream>> pools({}, upstream);
+  void* nested = nullptr;
+  upstream.meddle = [&] { nested = pools.allocate(24, 8); };
+  void* const outer = pools.allocate(24, 8);
+  EXPECT_NE(nested, outer);
+  EXPECT_EQ(pools.live(), 2u);
+  EXPECT_TRUE(pools.invariant());
+  pools.release();
+  EXPECT_EQ(upstream.upstream.balance(), nothing);
+}
+
+TEST(pool_set, containers_of_all_kinds_live_in_it) {
+  pool_set<> pools;
+  {
+    std::list<int, ashlar::allocator<int, pool_set<>>> numbers(pools);
+    std::vector<double, ashlar::allocator<double, pool_set<>>> values(pools);
+    for (int i = 0; i < 10'000; ++i) numbers.push_back(i), values.push_back(i);
+    EXPECT_EQ(numbers.back(), 9999);
+    EXPECT_EQ(values.back(), 9999.0);
+  }
+  EXPECT_EQ(pools.live(), 0u);
+}
+
+}  // namespace
+
+namespace ashlar_test {
+using throwing = std::conditional_t<has_exceptions, over_a_throwing_upstream, over_pages>;
+using pool_sets = ::testing::Types<cells_of_all_sizes, large_blocks_too, throwing>;
+INSTANTIATE_TYPED_TEST_SUITE_P(pool_set, conformance, pool_sets);
+}  // namespace ashlar_test

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the pools of all sizes for any thread: the laws of a resource, handing over, ends of threads and sets,
+// forks.
+#include <array>
+#include <atomic>
+#include <barrier>
+#include <cstddef>
+#include <latch>
+#include <optional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/adaptor/synchronized.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/shared_pool_set.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/conformance.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/fail_each_allocation.hpp"
+#include "tests/support/stress.hpp"
+
+namespace {
+
+using ashlar::resource_ref;
+using ashlar::shared_pool_set;
+using ashlar_test::counting_resource;
+using ashlar_test::nothing;
+using counted_set = shared_pool_set<ashlar::synchronized<resource_ref<counting_resource<>>>>;
+
+struct shared_cells : ashlar_test::conformance_defaults {
+  counting_resource<> upstream;
+  counted_set resource{{.max_cells_at_once = 40}, upstream};
+};
+
+struct shared_large_blocks : ashlar_test::conformance_defaults {
+  static constexpr std::size_t largest = 40'000;
+  static constexpr std::size_t churn_steps = 500;
+  static constexpr bool reuses = false;
+  counting_resource<> upstream;
+  counted_set resource{{}, upstream};
+};
+
+struct shared_over_pages : ashlar_test::conformance_defaults {
+  static constexpr bool exhaustible = false;
+  shared_pool_set<> resource;
+};
+
+TEST(shared_pool_set, allocates_nothing_until_it_is_asked) {
+  counting_resource<> upstream;
+  counted_set pools({}, upstream);
+  EXPECT_FALSE(pools.owns(&pools));
+  EXPECT_EQ(pools.live() + pools.shrink_to_fit(), 0u);
+  pools.flush();
+  pools.release();
+  EXPECT_EQ(upstream.allocations(), 0u);
+}
+
+TEST(shared_pool_set, release_restores_the_initial_state_whatever_is_live) {
+  counting_resource<> upstream;
+  counted_set pools({}, upstream);
+  for (int round = 0; round < 2; ++round) {
+    std::thread([&] { static_cast<void>(pools.allocate(24, 8)); }).join();  // its cache went with it
+    for (std::size_t bytes = 1; bytes < 100'000; bytes += 1 + bytes / 2) static_cast<void>(pools.allocate(bytes, 8));
+    EXPECT_NE(pools.live(), 0u);
+    pools.release();
+    EXPECT_EQ(pools.live(), 0u);
+    EXPECT_EQ(upstream.balance(), nothing);
+    EXPECT_TRUE(pools.invariant());
+  }
+}
+
+TEST(shared_pool_set, survives_a_failure_of_its_upstream_at_every_index) {
+  // Neither copies nor moves, so it is made in place.
+  struct made {
+    explicit made(counting_resource<>& upstream) : pools({.max_cells_at_once = 8}, upstream) {}
+    counted_set pools;
+    [[nodiscard]] bool invariant() const { return pools.invariant(); }
+  };
+  ashlar_test::fail_each_allocation([](counting_resource<>& upstream) { return made(upstream); },
+                                    [](made& object) {
+                                      ashlar_test::live_blocks<counted_set> blocks(object.pools);
+                                      bool got_all = true;
+                                      for (const std::size_t bytes : {24u, 3000u, 40'000u})
+                                        for (int i = 0; i < 12; ++i) got_all = got_all && blocks.try_allocate(bytes, 8);
+                                      return got_all;
+                                    });
+}
+
+struct handed_block {
+  unsigned char* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+// Each thread fills a slot with a block and frees what the other left there, and marks show who wrote last.
+TEST(shared_pool_set, blocks_of_all_sizes_cross_between_threads) {
+  shared_pool_set<> pools;
+  constexpr std::size_t slots = 64;
+  const std::size_t rounds = ashlar_test::stress_rounds(200);
+  std::array<std::array<handed_block, slots>, 2> ours{};
+  std::barrier together(2);
+  std::atomic<std::size_t> wrong = 0;
+  const auto body = [&](std::size_t me) {
+    std::mt19937 random(static_cast<unsigned>(me) + 1);
+    for (std::size_t round = 0; round < rounds; ++round) {
+      for (handed_block& slot : ours[me]) {
+        slot.bytes = 1 + random() % (random() % 16 == 0 ? 50'000 : 300);
+        slot.data = static_cast<unsigned char*>(pools.allocate(slot.bytes, 8));
+        slot.data[0] = slot.data[slot.bytes - 1] = static_cast<unsigned char>(round);
+      }
+      together.arrive_and_wait();
+      for (const handed_block& slot : ours[1 - me]) {
+        if (slot.data[0] != static_cast<unsigned char>(round) || slot.data[slot.bytes - 1] != slot.data[0]) ++wrong;
+        pools.deallocate(slot.data, slot.bytes, 8);
+      }
+      together.arrive_and_wait();
+    }
+  };
+  std::thread first(body, 0);
+  std::thread second(body, 1);
+  first.join();
+  second.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(pools.live(), 0u);
+  EXPECT_TRUE(pools.invariant());
+}
+
+TEST(shared_pool_set, may_end_before_the_threads_that_used_it) {
+  counting_resource<> upstream;
+  std::optional<counted_set> pools;
+  pools.emplace(ashlar::pool_set_options{}, upstream);
+  std::latch used(2);
+  std::latch gone(1);
+  const auto body = [&] {
+    for (const std::size_t bytes : {8u, 24u, 1000u}) pools->deallocate(pools->allocate(bytes, 8), bytes, 8);
+    used.count_down();
+    gone.wait();
+  };
+  std::thread first(body);
+  std::thread second(body);
+  used.wait();
+  pools.reset();
+  EXPECT_EQ(upstream.balance(), nothing);
+  gone.count_down();
+  first.join();
+  second.join();
+}
+
+TEST(shared_pool_set, a_forked_child_goes_on_while_another_thread_allocates) {
+  shared_pool_set<> pools;
+  std::atomic<bool> stop = false;
+  std::thread other([&] {
+    for (std::size_t bytes = 1; !stop; bytes = bytes * 3 % 40'007 + 1)
+      pools.deallocate(pools.allocate(bytes, 8), bytes, 8);
+  });
+  void* const mine = pools.allocate(24, 8);
+  for (int i = 0; i < (ashlar_test::is_slow ? 3 : 20); ++i)
+    EXPECT_TRUE(ashlar_test::child_does([&] {
+      pools.deallocate(mine, 24, 8);
+      for (const std::size_t bytes : {24u, 100u, 5000u, 50'000u}) pools.deallocate(pools.allocate(bytes, 8), bytes, 8);
+      return pools.invariant();
+    }));
+  stop = true;
+  other.join();
+  pools.deallocate(mine, 24, 8);
+}
+
+}  // namespace
+
+namespace ashlar_test {
+using shared_pool_sets = ::testing::Types<shared_cells, shared_large_blocks, shared_over_pages>;
+INSTANTIATE_TYPED_TEST_SUITE_P(shared_pool_set, conformance, shared_pool_sets);
+}  // namespace ashlar_test
