@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a heap may know of the pages of its upstream: whether they come zeroed, and whether contents can be dropped.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/os/pages.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Nothing is known of an upstream, unless it is the pages of the system.
+template <class Upstream>
+struct page_discard {
+  static constexpr bool gives_zeroes = false;  ///< what it hands out is all zero
+  static constexpr bool is_possible = false;
+
+  [[nodiscard]] static bool discard(void*, std::size_t) noexcept { return false; }
+};
+
+template <class Fresh, class Calls>
+struct page_discard<basic_page_resource<Fresh, os::basic_pages<Calls>>> {
+  static constexpr bool gives_zeroes = true;
+  static constexpr bool is_possible = true;
+
+  /// Effects: gives the memory of whole pages back; they stay usable, and are zero at their next touch.
+  /// Returns: false where the system refuses, as it does for locked pages.
+  [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept {
+    const int saved = errno;
+    const bool done = Calls::discard(p, bytes);
+    errno = saved;
+    return done;
+  }
+};
+
+template <class Upstream>
+struct page_discard<resource_ref<Upstream>> : page_discard<Upstream> {};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A segment: 4 MiB of address space in 64 slices, whose first tell all there is to know of the others.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/part/size_classes.hpp>
+#include <ashlar/part/slice_map.hpp>
+#include <ashlar/part/window_map.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+inline constexpr std::size_t slice_bytes = std::size_t{64} * 1024;
+inline constexpr std::size_t segment_bytes = window_bytes;
+inline constexpr std::size_t slices_per_segment = segment_bytes / slice_bytes;
+
+/// One bit for each cell that a slice may have.
+using cell_bits = std::uint64_t[slice_bytes / size_classes::granule / 64];
+
+/// What a run of slices is: a slab of equal cells, or one block. It stands in the segment's first slices, so that
+/// neither has a header: sixteen cells of 32 KiB fill eight slices.
+/// Invariant: `free` is the number of set bits; no bit from `capacity` on is set.
+struct alignas(64) run_record {
+  run_record* next;      ///< on the shelf of its class, as long as a cell is free
+  run_record* previous;  ///< the same
+  std::byte* cells;      ///< the first one
+  reciprocal by_cell;
+  std::uint32_t cell_bytes;
+  std::uint32_t capacity;  ///< cells
+  std::uint32_t free;      ///< cells whose bit is set
+  std::uint16_t hint;      ///< a word of the bitmap; none before it has a bit set
+  std::uint8_t number;     ///< of the class; `size_classes::none`: one block
+  std::uint8_t length;     ///< slices
+  std::uint8_t first;      ///< the slice where the run that holds this one starts; of blocks only if checked
+  bool is_shelved;         ///< a slab with a bit set, or a block that is free but not joined with its neighbours
+
+  [[nodiscard]] std::uint32_t index_of(const void* cell) const noexcept {
+    return by_cell.divide(static_cast<std::uint32_t>(address_of(cell) - address_of(cells)));
+  }
+  [[nodiscard]] std::byte* cell(std::size_t index) const noexcept { return cells + index * cell_bytes; }
+  [[nodiscard]] std::size_t words() const noexcept { return (std::size_t{capacity} + 63) / 64; }
+  /// Returns: whether `p` is where a cell starts. Expects: `p` points into the slab's slices.
+  [[nodiscard]] bool is_cell(const void* p) const noexcept {
+    if (address_of(p) < address_of(cells)) return false;
+    const std::uint32_t index = index_of(p);
+    return index < capacity && cell(index) == p;
+  }
+};
+
+namespace detail {
+struct no_live_cells {
+  static constexpr bool is_kept = false;
+  [[nodiscard]] static std::uint64_t* of_slice(std::size_t) noexcept { return nullptr; }
+};
+struct live_cells {
+  static constexpr bool is_kept = true;
+  [[nodiscard]] std::uint64_t* of_slice(std::size_t slice) noexcept { return bits[slice]; }
+  cell_bits bits[slices_per_segment];
+};
+}  // namespace detail
+
+/// The head of a segment.
+///
+///   slice 0                                                     (1)  first_slice                    63
+///   | owners 4 KiB | records 4 KiB | bits 32 KiB | (live 32 KiB) |    | slab | slab | one block |  …  |
+///
+/// `owners` has a byte for each slice: the class of its cells, 0 where it holds none. Byte `(address >> 16) & 4095`:
+/// the low six bits are the slice, the high six the segment's own number, so that the 64 bytes in use lie in another
+/// cache set in each of 64 neighbours. One load finds the class of a block from its address alone. From level `checked`
+/// on a second bitmap says which cells are live. Nothing of it is resident before it is used.
+struct segment {
+  struct alignas(64) header {
+    std::size_t index;  ///< in the table of the heap
+    std::size_t bytes;  ///< as it came from the upstream: less than `segment_bytes` where memory was short
+  };
+
+  using live_cells = std::conditional_t<checking_level >= checking::checked, detail::live_cells, detail::no_live_cells>;
+
+  std::uint8_t owners[4096];
+  header head;                                 // in the place of the record of slice 0
+  run_record records[slices_per_segment - 1];  // of the slices from 1 on
+  cell_bits bits[slices_per_segment];          // set: the cell is free, and nobody holds it
+  ASHLAR_NO_UNIQUE_ADDRESS live_cells live;
+
+  [[nodiscard]] static ASHLAR_INLINE segment* of(void* p) noexcept {
+    return reinterpret_cast<segment*>(align_down(p, segment_bytes));
+  }
+
+  /// Returns: the class of the slab that `p` lies in, or none. Expects: `p` lies in a segment, not at its start.
+  [[nodiscard]] static ASHLAR_INLINE std::size_t owner_of(void* p) noexcept {
+    return of(p)->owners[(address_of(p) / slice_bytes) % sizeof owners];
+  }
+
+  [[nodiscard]] static std::size_t slice_of(const void* p) noexcept {
+    return (address_of(p) / slice_bytes) % slices_per_segment;
+  }
+
+  /// Returns: the record of the slab that `p` lies in. Expects: it lies in one.
+  [[nodiscard]] static run_record& slab_of(void* p) noexcept {
+    segment* const home = of(p);
+    return home->record(home->record(slice_of(p)).first);
+  }
+
+  /// Effects: makes the head of a segment without slabs in raw memory. Expects: `memory` is aligned to a segment.
+  static segment* format(void* memory, std::size_t index, std::size_t bytes) noexcept {
+    auto* const made = static_cast<segment*>(memory);
+    ::new (&made->head) header{index, bytes};
+    made->set_owner(0, slices_per_segment, size_classes::none);
+    return made;
+  }
+
+  [[nodiscard]] run_record& record(std::size_t slice) noexcept { return records[slice - 1]; }
+  [[nodiscard]] const run_record& record(std::size_t slice) const noexcept { return records[slice - 1]; }
+  [[nodiscard]] std::size_t slice_of_record(const run_record& of) const noexcept {
+    return static_cast<std::size_t>(&of - records) + 1;
+  }
+  [[nodiscard]] std::byte* slice(std::size_t index) noexcept {
+    return reinterpret_cast<std::byte*>(this) + index * slice_bytes;
+  }
+  /// How many slices there are, those of the head included.
+  [[nodiscard]] std::size_t slices_held() const noexcept { return head.bytes / slice_bytes; }
+
+  /// Effects: says that a run of slices is one block. Which slices belong to it is looked up where frees are checked.
+  void set_block(std::size_t first, std::size_t length) noexcept {
+    run_record& run = record(first);
+    run.number = size_classes::none;
+    run.length = static_cast<std::uint8_t>(length);
+    run.is_shelved = false;
+    if constexpr (checking_level >= checking::checked)
+      for (std::size_t i = 0; i < length; ++i) record(first + i).first = static_cast<std::uint8_t>(first);
+  }
+
+  /// Effects: says of slices which class their cells are of.
+  void set_owner(std::size_t first, std::size_t length, std::size_t number) noexcept {
+    const std::size_t colour = (address_of(this) / slice_bytes) % sizeof owners;
+    std::memset(owners + colour + first, static_cast<int>(number), length);
+  }
+};
+
+/// Slices that the head of a segment takes, the first for blocks is the one behind them.
+inline constexpr std::size_t first_slice = (sizeof(segment) + slice_bytes - 1) / slice_bytes;
+/// Slices of the longest run that a segment can hold.
+inline constexpr std::size_t most_slices = slices_per_segment - first_slice;
+static_assert(sizeof(run_record) == 64 && sizeof(segment::header) == 64 && first_slice <= 2);
+
+/// Returns: how many slices hold so many bytes, one at least.
+[[nodiscard]] constexpr std::size_t slices_of(std::size_t bytes) noexcept {
+  return std::max<std::size_t>(1, bytes / slice_bytes + (bytes % slice_bytes != 0 ? 1 : 0));
+}
+
+/// Up to 64 neighbouring cells: bit `i` stands for the cell `i` cells behind `base`.
+struct taken_cells {
+  std::byte* base = nullptr;
+  std::uint64_t mask = 0;
+};
+
+/// A slab seen through its record: what is done with its cells' bits.
+class slab_cells {
+public:
+  explicit slab_cells(run_record& record) noexcept
+      : record_(record), home_(*segment::of(&record)), slice_(home_.slice_of_record(record)) {}
+
+  /// Returns: how many slices a slab of a class has: room for 16 cells at least.
+  [[nodiscard]] static constexpr std::size_t slices_for(std::size_t cell_bytes) noexcept {
+    return std::max<std::size_t>(1, std::bit_ceil(cell_bytes) * 16 / slice_bytes);
+  }
+
+  /// Effects: makes a slab of all free cells in a run of slices that starts at the record's. `turn` counts the slabs
+  /// made: each starts its cells at another cache line than the one before, as far as alignment and room allow.
+  void format(std::size_t number, std::size_t turn) noexcept {
+    const std::size_t cell_bytes = size_classes::bytes_of(number);
+    const std::size_t length = slices_for(cell_bytes), room = length * slice_bytes;
+    const std::size_t unit = std::max<std::size_t>(64, size_classes::alignment_of(number));
+    const std::size_t slack = std::max<std::size_t>(room % cell_bytes, cell_bytes < 1024 ? 1023 : 0);
+    const std::size_t colour = unit * (turn % (slack / unit + 1));
+    const std::size_t capacity = (room - colour) / cell_bytes;
+    record_ = {.next = nullptr,
+               .previous = nullptr,
+               .cells = home_.slice(slice_) + colour,
+               .by_cell = reciprocal(static_cast<std::uint32_t>(cell_bytes)),
+               .cell_bytes = static_cast<std::uint32_t>(cell_bytes),
+               .capacity = static_cast<std::uint32_t>(capacity),
+               .free = static_cast<std::uint32_t>(capacity),
+               .hint = 0,
+               .number = static_cast<std::uint8_t>(number),
+               .length = static_cast<std::uint8_t>(length),
+               .first = static_cast<std::uint8_t>(slice_),
+               .is_shelved = false};
+    for (std::size_t i = 1; i < length; ++i) home_.record(slice_ + i).first = static_cast<std::uint8_t>(slice_);
+    for (std::size_t word = 0; word < record_.words(); ++word) bits()[word] = cells_in_word(word);
+    if constexpr (segment::live_cells::is_kept)
+      for (std::size_t word = 0; word < record_.words(); ++word) live_bits()[word] = 0;
+    home_.set_owner(slice_, length, number);
+  }
+
+  /// Effects: takes up to 64 free cells side by side. Expects: some cell is free.
+  [[nodiscard]] taken_cells take_word() noexcept {
+    while (bits()[record_.hint] == 0) ++record_.hint;
+    const std::size_t word = record_.hint;
+    const std::uint64_t mask = bits()[word];
+    bits()[word] = 0;
+    record_.free -= static_cast<std::uint32_t>(std::popcount(mask));
+    return {record_.cell(word * 64), mask};
+  }
+
+  /// Effects: takes back what is left of a word. Expects: `rest` is what `take_word` gave, or less.
+  void give_word(const taken_cells& rest) noexcept {
+    const std::size_t word = record_.index_of(rest.base) / 64;
+    bits()[word] |= rest.mask;
+    record_.free += static_cast<std::uint32_t>(std::popcount(rest.mask));
+    record_.hint = static_cast<std::uint16_t>(std::min<std::size_t>(record_.hint, word));
+  }
+
+  void give(const void* cell) noexcept {
+    const std::uint32_t index = record_.index_of(cell);
+    ASHLAR_ASSERT(!is_free(index));
+    bits()[index / 64] |= std::uint64_t{1} << (index % 64);
+    record_.hint = std::min(record_.hint, static_cast<std::uint16_t>(index / 64));
+    ++record_.free;
+  }
+
+  [[nodiscard]] bool is_free(std::uint32_t index) const noexcept {
+    return ((bits()[index / 64] >> (index % 64)) & 1) != 0;
+  }
+  [[nodiscard]] std::uint64_t* bits() const noexcept { return home_.bits[slice_]; }
+
+  [[nodiscard]] std::uint64_t cells_in_word(std::size_t word) const noexcept {
+    const std::size_t from_here = record_.capacity - word * 64;
+    return from_here >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << from_here) - 1;
+  }
+
+  /// Whether a caller has the cell. Expects: level `checked`; below it nobody knows.
+  [[nodiscard]] bool is_live(const void* cell) const noexcept {
+    const std::uint32_t index = record_.index_of(cell);
+    return ((live_bits()[index / 64] >> (index % 64)) & 1) != 0;
+  }
+
+  /// Effects: as `is_live` says, the other way round. Expects: level `checked`.
+  void flip_live(const void* cell) noexcept {
+    const std::uint32_t index = record_.index_of(cell);
+    live_bits()[index / 64] ^= std::uint64_t{1} << (index % 64);
+  }
+
+  /// Calls `f(cell)` for each cell whose bit is not set, in order.
+  template <class F>
+  void for_each_taken(F f) const {
+    for (std::size_t word = 0; word < record_.words(); ++word)
+      for (std::uint64_t rest = cells_in_word(word) & ~bits()[word]; rest != 0; rest &= rest - 1)
+        f(record_.cell(word * 64 + static_cast<std::size_t>(std::countr_zero(rest))));
+  }
+
+  /// Complexity: O(words).
+  [[nodiscard]] bool invariant() const noexcept {
+    std::uint32_t set = 0;
+    for (std::size_t word = 0; word < record_.words(); ++word) {
+      if ((bits()[word] & ~cells_in_word(word)) != 0 || (word < record_.hint && bits()[word] != 0)) return false;
+      set += static_cast<std::uint32_t>(std::popcount(bits()[word]));
+    }
+    return set == record_.free;
+  }
+
+private:
+  [[nodiscard]] std::uint64_t* live_bits() const noexcept { return home_.live.of_slice(slice_); }
+
+  run_record& record_;
+  segment& home_;
+  std::size_t slice_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of slabs behind hot cells: each class, sweeping, and what goes back when all cells are free.
+#include <cstddef>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/poison.hpp>
+#include <ashlar/heap/cell_store.hpp>
+#include <ashlar/part/size_classes.hpp>
+
+#include "tests/support/counting_resource.hpp"
+
+namespace {
+
+using ashlar::size_classes;
+using ashlar_test::counting_resource;
+using upstream_ref = ashlar::resource_ref<counting_resource<>>;
+
+class cell_store_test : public ::testing::Test {
+protected:
+  std::byte* take(std::size_t number) {
+    void* p = hot_.pop(number);
+    if (p == nullptr) p = cells_.take(number, hot_);
+    if (p != nullptr) ashlar::mark_live(p, size_classes::bytes_of(number));
+    return static_cast<std::byte*>(p);
+  }
+
+  counting_resource<> upstream_;
+  ashlar::segment_store<upstream_ref> segments_{{}, upstream_};
+  ashlar::cell_store<upstream_ref> cells_{segments_};
+  ashlar::hot_stacks hot_;
+};
+
+TEST_F(cell_store_test, hands_out_cells_of_each_class_apart_from_each_other) {
+  std::set<std::pair<std::byte*, std::byte*>> all;
+  for (std::size_t number = 1; number <= size_classes::count; ++number)
+    for (int i = 0; i < 100; ++i) {
+      std::byte* const cell = take(number);
+      ASSERT_NE(cell, nullptr);
+      ASSERT_TRUE(cells_.is_at_large(cell) || ashlar::segment::live_cells::is_kept);
+      all.insert({cell, cell + size_classes::bytes_of(number)});
+    }
+  ASSERT_EQ(all.size(), 100 * size_classes::count);
+  for (auto each = all.begin(), next = std::next(each); next != all.end(); ++each, ++next)
+    ASSERT_LE(each->second, next->first);
+  EXPECT_TRUE(cells_.invariant());
+}
+
+TEST_F(cell_store_test, gives_slabs_back_whose_cells_are_all_free) {
+  std::vector<std::byte*> held;
+  for (std::size_t number = 1; number <= size_classes::count; number += 7)
+    for (int i = 0; i < 300; ++i) held.push_back(take(number));
+  const std::size_t slabs = cells_.slabs();
+  std::size_t seen = 0;
+  cells_.for_each_slab([&](ashlar::run_record&) { ++seen; });
+  EXPECT_EQ(seen, slabs);
+  for (std::byte* const cell : held) hot_.push(ashlar::segment::owner_of(cell), cell);
+  EXPECT_EQ(cells_.slabs(), slabs) << "frees do not look at slabs";
+  cells_.settle(hot_);
+  EXPECT_EQ(cells_.slabs(), 0u);
+  EXPECT_EQ(segments_.used_bytes(), 0u);
+  EXPECT_TRUE(cells_.invariant() && segments_.invariant());
+}
+
+TEST_F(cell_store_test, knows_which_cells_a_caller_has) {
+  std::set<std::byte*> held;
+  for (int i = 0; i < 1000; ++i) held.insert(take(size_classes::of(48)));
+  for (auto each = held.begin(); each != held.end();) {
+    hot_.push(size_classes::of(48), *each);
+    each = held.erase(each);
+    if (each != held.end()) ++each;
+  }
+  cells_.settle(hot_);
+  std::set<std::byte*> seen;
+  cells_.for_each_live([&](std::byte* cell, std::size_t bytes) {
+    EXPECT_EQ(bytes, 48u);
+    seen.insert(cell);
+  });
+  EXPECT_EQ(seen, held);
+  EXPECT_TRUE(cells_.invariant());
+}
+
+// Each phase allocates other sizes than the one before: the slabs of one become those of the next.
+TEST_F(cell_store_test, memory_moves_from_class_to_class) {
+  std::size_t most = 0;
+  for (const std::size_t bytes : {64u, 256u, 48u, 1024u, 96u}) {
+    std::vector<std::byte*> held;
+    for (std::size_t i = 0; i < (std::size_t{6} << 20) / bytes; ++i) held.push_back(take(size_classes::of(bytes)));
+    most = std::max(most, segments_.held_bytes());
+    for (std::byte* const cell : held) hot_.push(size_classes::of(bytes), cell);
+  }
+  EXPECT_LE(most, std::size_t{8} << 20);
+  EXPECT_TRUE(cells_.invariant());
+}
+
+TEST_F(cell_store_test, says_no_and_goes_on_when_memory_is_back) {
+  ASSERT_NE(take(1), nullptr);
+  upstream_.fail_from(0);
+  std::vector<std::byte*> held;
+  while (std::byte* const cell = take(50)) held.push_back(cell);
+  EXPECT_TRUE(cells_.invariant() && segments_.invariant());
+  EXPECT_EQ(take(50), nullptr);
+  hot_.push(50, held.back());
+  EXPECT_NE(take(50), nullptr);
+  upstream_.fail_never();
+  EXPECT_NE(take(50), nullptr);
+  cells_.clear();
+  hot_.clear();
+  segments_.release();
+  EXPECT_EQ(upstream_.balance(), ashlar_test::nothing);
+}
+
+}  // namespace
