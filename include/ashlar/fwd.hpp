@@ -2,7 +2,9 @@
 // Every public class template once, by declaration; default template arguments live here.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
@@ -18,6 +20,11 @@ template <class Calls = system_calls>
 class basic_pages;
 using pages = basic_pages<>;
 }  // namespace os
+
+namespace trace {
+struct raw_codec;
+class file_sink;
+}  // namespace trace
 
 namespace plan {
 struct buffer;
@@ -42,6 +49,9 @@ class null_resource;
 class buffer_resource;
 template <std::size_t Bytes>
 class inline_buffer;
+template <resource Upstream = page_resource>
+class stack_resource;
+class two_ended_stack;
 
 struct block_pool_options;
 template <resource Upstream = page_resource>
@@ -52,17 +62,87 @@ template <std::size_t CellBytes, std::size_t CellAlignment = natural_alignment(C
           resource Upstream = page_resource>
 class fixed_block_pool;
 
+template <unsigned UnitBits, unsigned MostBits, unsigned StepBits = 5>
+struct tlsf_scale;
+/// Sizes of blocks up to 1 TiB, or 2 GiB on 32 bits: an index of 8 KiB.
+using tlsf_wide = tlsf_scale<sizeof(void*) == 8 ? 4 : 3, sizeof(void*) == 8 ? 40 : 31>;
+/// Sizes of blocks up to 1 MiB: an index of 1.8 KiB, for small buffers.
+using tlsf_small = tlsf_scale<sizeof(void*) == 8 ? 4 : 3, 20, 4>;
+template <resource Upstream = page_resource, class Scale = tlsf_wide>
+class tlsf_resource;
+template <std::unsigned_integral Offset = std::uint32_t, resource Upstream = new_delete_resource>
+class tlsf_offsets;
+
+struct arena_options;
+template <resource Upstream = page_resource>
+class arena;
+template <std::size_t Bytes, resource Upstream = page_resource>
+class inline_arena;
+template <resource Upstream = page_resource>
+class frame_arena;
+class scratch_arena;
+
+struct pool_set_options;
+template <resource Upstream = page_resource>
+class pool_set;
+template <thread_safe_resource Upstream = page_resource>
+class shared_pool_set;
+template <resource Upstream, basic_lockable Lock = null_lock>
+class divided_upstream;
+
+struct local_heap_options;
+template <resource Upstream = page_resource>
+class local_heap;
+
 template <class Layout>
 class static_arena;
 template <class Table, resource Heap = new_delete_resource>
 class static_arena_guard;
 
 template <resource R>
+class forwarding;
+template <resource R>
 class statistics;
 template <resource R, basic_lockable Lock = spin_lock>
 class synchronized;
 template <resource R>
 class guarding;
+struct no_site;
+class return_site;
+template <std::size_t Frames = 8>
+class backtrace_site;
+template <class Site = no_site>
+class labelled;
+template <resource R, class Site = return_site, resource Book = new_delete_resource, basic_lockable Lock = null_lock>
+class tracking;
+template <threads_policy Threads>
+class basic_budget;
+using budget = basic_budget<one_thread>;
+using shared_budget = basic_budget<any_thread<>>;
+template <resource R, class Budget = budget>
+class limiting;
+struct error_log;
+template <resource R, class Sink = error_log>
+class logging;
+template <class Codec = trace::raw_codec, class Sink = trace::file_sink, basic_lockable Lock = null_lock>
+class trace_log;
+template <resource R, class Log = trace_log<>, class Site = no_site>
+class tracing;
+template <resource R>
+class profiling;
+template <owning_resource First, resource Second>
+class fallback;
+struct threshold;
+template <std::size_t Bytes, std::size_t Alignment = max_size>
+struct fixed_threshold;
+template <resource Small, resource Large, class Rule = threshold>
+class segregator;
+template <class R>
+struct constructed;
+template <owning_resource R, resource Upstream = new_delete_resource, class Maker = constructed<R>>
+class chain;
+template <resource R>
+class spill_gate;
 
 template <class T, resource R>
 class resource_delete;
@@ -72,6 +152,8 @@ template <class T, resource R>
 class allocator;
 template <class T, lock_policy Lock = null_lock>
 class pool_allocator;
+template <class T, process_wide_resource R>
+class process_allocator;
 template <resource R>
 class pmr_resource;
 template <class T>

@@ -11,8 +11,10 @@ command_packages=(libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev libdw-d
 # shellcheck disable=SC2034
 rival_packages=(libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4)
 # shellcheck disable=SC2034
-bench_packages=(libbenchmark-dev libboost-dev libmimalloc-dev libjemalloc-dev libgoogle-perftools-dev
+bench_packages=(libbenchmark-dev libboost-dev libboost-container-dev libmimalloc-dev libjemalloc-dev libgoogle-perftools-dev
   libfoonathan-memory-dev)
+# shellcheck disable=SC2034 # heap profilers, and a compiler for a machine without an operating system
+tool_packages=(heaptrack valgrind gcc-arm-none-eabi libstdc++-arm-none-eabi-dev libnewlib-dev)
 # shellcheck disable=SC2034
 lint_packages=(clang-format-19 clang-tidy-19 shellcheck python3)
 

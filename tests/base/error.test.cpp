@@ -23,7 +23,7 @@ using ashlar::violation;
 
 constexpr std::array faults = {fault::precondition, fault::double_free,   fault::invalid_free, fault::misaligned_free,
                                fault::wrong_pool,   fault::size_mismatch, fault::corrupt_link, fault::overflow,
-                               fault::underflow,    fault::leak};
+                               fault::underflow,    fault::bad_marker,    fault::out_of_order, fault::leak};
 
 std::string printed(const violation& v) {
   ::testing::internal::CaptureStderr();

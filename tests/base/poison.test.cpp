@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/build.hpp"
+#include "tests/support/forbidden.hpp"
 #include "tests/support/pattern.hpp"
 
 namespace {
@@ -16,28 +17,15 @@ constexpr std::size_t bytes = 64;
 
 static_assert(!ashlar_test::has_asan || ashlar::marks_memory);
 
-/// Returns: whether AddressSanitizer would report a program that touches the byte.
-[[nodiscard]] bool is_forbidden([[maybe_unused]] const unsigned char* p) {
-#if defined(ASHLAR_ASAN)
-  return __asan_address_is_poisoned(p) != 0;
-#else
-  return false;
-#endif
-}
-
 class poison : public ::testing::Test {
 protected:
   std::unique_ptr<unsigned char[]> memory_ = std::make_unique<unsigned char[]>(bytes);
 
   [[nodiscard]] bool all_forbidden(std::size_t from, std::size_t to) const {
-    for (std::size_t i = from; i < to; ++i)
-      if (!is_forbidden(memory_.get() + i)) return false;
-    return true;
+    return ashlar_test::forbidden_bytes(memory_.get() + from, to - from) == to - from;
   }
   [[nodiscard]] bool all_allowed(std::size_t from, std::size_t to) const {
-    for (std::size_t i = from; i < to; ++i)
-      if (is_forbidden(memory_.get() + i)) return false;
-    return true;
+    return ashlar_test::forbidden_bytes(memory_.get() + from, to - from) == 0;
   }
 };
 

@@ -47,3 +47,10 @@ inline constexpr bool is_checked = ashlar::checking_level >= ashlar::checking::c
 inline constexpr bool has_exceptions = ASHLAR_HAS_EXCEPTIONS != 0;
 
 }  // namespace ashlar_test
+
+// A function whose accesses no sanitizer looks at, as if it came from a library that was not compiled for one.
+#if defined(__GNUC__)
+#define ASHLAR_TEST_UNSEEN __attribute__((no_sanitize_address, noinline))
+#else
+#define ASHLAR_TEST_UNSEEN
+#endif

@@ -13,6 +13,7 @@
 #include <ashlar/base/held_locks.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/panic.hpp>
+#include <ashlar/base/platform.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -28,6 +29,8 @@ enum class fault {
   use_after_destroy,  ///< The pool was destroyed.
   overflow,           ///< Bytes behind a block were written to.
   underflow,          ///< Bytes before a block were written to.
+  bad_marker,         ///< A marker is stale, later than the top, or of another resource.
+  out_of_order,       ///< A block was freed that does not lie on top of its stack.
   leak                ///< Blocks were live when their resource ended.
 };
 
@@ -43,6 +46,8 @@ enum class fault {
     case fault::use_after_destroy: return "use_after_destroy";
     case fault::overflow: return "overflow";
     case fault::underflow: return "underflow";
+    case fault::bad_marker: return "bad_marker";
+    case fault::out_of_order: return "out_of_order";
     case fault::leak: return "leak";
   }
   return "fault";
@@ -70,9 +75,10 @@ struct leaked_blocks {
 
   const void* resource = nullptr;
   std::size_t count = 0;
-  std::size_t block_bytes = 0;           ///< Size of each.
+  std::size_t block_bytes = 0;           ///< Size of each, or 0 where sizes differ.
   std::size_t bytes = 0;                 ///< Of all of them.
   std::span<const void* const> first{};  ///< The lowest addresses among them, at most `most_shown`.
+  std::string_view sites{};              ///< Where they were allocated, in words, where the resource knows that.
 };
 
 /// Called where blocks were live when their resource ended, from level `checked` on. The program goes on when it
@@ -94,14 +100,19 @@ inline void print_violation(const violation& v) noexcept {
   write_error_line(line.view());
 }
 
-/// Effects: writes one line: `ashlar: leak: …` with the pool, the count, the bytes and the first addresses.
+/// Effects: writes one line: `ashlar: leak: …` with the pool, the count, the bytes and the first addresses; and a
+/// second with the sites, where they are known.
 inline void print_leak(const leaked_blocks& leak) noexcept {
   panic_line line;
   line.text("ashlar: leak: blocks were live when their pool ended, resource ").address(leak.resource);
-  line.text(", size ").number(leak.block_bytes).text(", count ").number(leak.count);
+  if (leak.block_bytes != 0) line.text(", size ").number(leak.block_bytes);
+  line.text(", count ").number(leak.count);
   line.text(", bytes ").number(leak.bytes);
   for (const void* const p : leak.first) line.text(p == leak.first.front() ? ", first " : " ").address(p);
   write_error_line(line.view());
+  if (leak.sites.empty()) return;
+  panic_line where;
+  write_error_line(where.text("ashlar: leak: allocated at ").text(leak.sites).view());
 }
 
 inline void print_out_of_memory(std::size_t bytes, std::size_t alignment) noexcept {
@@ -140,7 +151,7 @@ inline out_of_memory_handler set_out_of_memory_handler(out_of_memory_handler han
 [[noreturn]] ASHLAR_COLD inline void report(const violation& v) noexcept {
   held_locks::let_go();
   detail::on_violation.load(std::memory_order_relaxed)(v);
-  std::abort();
+  end_process();
 }
 
 /// Effects: calls the leak handler, and goes on.
@@ -152,14 +163,14 @@ ASHLAR_COLD inline void report_leak(const leaked_blocks& leak) noexcept {
 [[noreturn]] ASHLAR_COLD inline void throw_bad_alloc(std::size_t bytes, std::size_t alignment) {
   ASHLAR_THROW(std::bad_alloc());
   detail::on_out_of_memory.load(std::memory_order_relaxed)(bytes, alignment);
-  std::abort();
+  end_process();
 }
 
 /// Effects: throws `std::bad_array_new_length`; without exceptions calls the out-of-memory handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void throw_bad_array_new_length() {
   ASHLAR_THROW(std::bad_array_new_length());
   detail::on_out_of_memory.load(std::memory_order_relaxed)(static_cast<std::size_t>(-1), 1);
-  std::abort();
+  end_process();
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI

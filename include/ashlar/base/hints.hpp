@@ -29,3 +29,18 @@
 #else
 #define ASHLAR_IN_REGISTER(pointer) static_cast<void>(pointer)
 #endif
+
+// Whether the compiler knows the value, after inlining: of two right ways, the one that is shorter for known values may
+// be taken.
+#if defined(__GNUC__) || defined(__clang__)
+#define ASHLAR_IS_CONSTANT(value) (__builtin_constant_p(value) != 0)
+#else
+#define ASHLAR_IS_CONSTANT(value) false
+#endif
+
+// Where the function that asks returns to; the function must not be inlined. Null where the compiler cannot say.
+#if defined(__GNUC__) || defined(__clang__)
+#define ASHLAR_RETURN_ADDRESS() static_cast<const void*>(__builtin_return_address(0))
+#else
+#define ASHLAR_RETURN_ADDRESS() static_cast<const void*>(nullptr)
+#endif

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <memory>
+#include <type_traits>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
@@ -90,6 +91,13 @@ inline constexpr bool enable_thread_safe<R> = R::is_thread_safe;
 /// Also may be used by any thread at any time.
 template <class R>
 concept thread_safe_resource = resource<R> && enable_thread_safe<R>;
+
+/// Also is the same resource everywhere in the process, whichever thread asks and however the object was made: a member
+/// `is_process_wide` that is true, in a type without data that anybody can make. What refers to an instance, or to what
+/// belongs to a thread, is none: an allocator without data over it would free to another than it allocated from.
+template <class R>
+concept process_wide_resource =
+    resource<R> && std::is_empty_v<R> && std::default_initializable<R> && requires { requires R::is_process_wide; };
 
 /// Bytes: no page is larger, so whole parts of this size share none.
 inline constexpr std::size_t least_part = std::size_t{64} * 1024;

@@ -41,6 +41,10 @@ template <class T, class Buffer>
 class measuring_allocator {
 public:
   using value_type = T;
+  using is_always_equal = std::false_type;
+  using propagate_on_container_copy_assignment = std::false_type;
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
   template <class U>
   struct rebind {
     using other = measuring_allocator<U, Buffer>;

@@ -35,6 +35,10 @@ template <class T, resource R>
 class shared_cell_allocator {
 public:
   using value_type = T;
+  using is_always_equal = std::false_type;  // and no container ever has one, to which the others would matter
+  using propagate_on_container_copy_assignment = std::false_type;
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
   template <class U>
   struct rebind {
     using other = shared_cell_allocator<U, R>;

@@ -116,7 +116,8 @@ public:
   /// where the bytes that were not asked for are watched.
   [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if (!fits(bytes, alignment)) return allocate_upstream_at_least(store_.upstream(), bytes, alignment);
-    return {with_slack(allocate(), bytes), checking_level >= checking::hardened ? bytes : cell_bytes()};
+    if constexpr (checking_level >= checking::hardened) return {with_slack(allocate(), bytes), bytes};
+    else return {allocate(), cell_bytes()};
   }
 
   /// Expects: `p` was allocated with the same `bytes` and `alignment`, or `bytes` is one that `allocate_at_least` gave.
@@ -269,10 +270,12 @@ private:
     return geometry().fits(bytes, alignment);
   }
 
-  // The bytes behind a request smaller than its cell are a canary.
+  // The bytes behind a request smaller than its cell are a canary, and nobody's.
   [[nodiscard]] ASHLAR_INLINE void* with_slack(void* cell, [[maybe_unused]] std::size_t bytes) const noexcept {
     if constexpr (checking_level >= checking::hardened)
       if (cell != nullptr) fill_slack(cell, bytes, cell_bytes());
+    if constexpr (marks_memory)
+      if (cell != nullptr) mark_free(static_cast<std::byte*>(cell) + bytes, cell_bytes() - bytes);
     return cell;
   }
 

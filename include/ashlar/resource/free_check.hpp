@@ -10,6 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/part/run_length.hpp>
 #include <ashlar/part/slab.hpp>
@@ -120,6 +121,7 @@ ASHLAR_NOINLINE void check_cell_free(const free_site& site, const Upstream& upst
   check_not_larger(site, upstream, p, given.bytes);
   check_free(site, p, waits);
   if constexpr (checking_level >= checking::hardened) {
+    mark_readable(p, site.geometry.cell_bytes());
     const slack_state found = look_at_slack(p, given.bytes, site.geometry.cell_bytes());
     if (found.is_intact) return;
     if (found.allocated != given.bytes)

@@ -17,6 +17,7 @@ namespace ashlar::inline ASHLAR_ABI {
 class new_delete_resource {
 public:
   static constexpr bool is_thread_safe = true;
+  static constexpr bool is_process_wide = true;
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -43,6 +44,6 @@ private:
   static constexpr std::size_t default_alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 };
 
-static_assert(try_resource<new_delete_resource>);
+static_assert(try_resource<new_delete_resource> && process_wide_resource<new_delete_resource>);
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -16,6 +16,7 @@ namespace ashlar::inline ASHLAR_ABI {
 class null_resource {
 public:
   static constexpr bool is_thread_safe = true;
+  static constexpr bool is_process_wide = true;
 
   /// Throws: `std::bad_alloc`, always.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -39,6 +40,6 @@ public:
   [[nodiscard]] friend bool operator==(const null_resource&, const null_resource&) noexcept = default;
 };
 
-static_assert(try_resource<null_resource> && owning_resource<null_resource>);
+static_assert(try_resource<null_resource> && owning_resource<null_resource> && process_wide_resource<null_resource>);
 
 }  // namespace ashlar::inline ASHLAR_ABI

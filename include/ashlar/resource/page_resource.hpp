@@ -78,6 +78,7 @@ template <class Fresh, class Pages>
 class basic_page_resource {
 public:
   static constexpr bool is_thread_safe = true;
+  static constexpr bool is_process_wide = true;
   static constexpr bool is_divisible = true;
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
@@ -107,6 +108,7 @@ public:
   [[nodiscard]] friend bool operator==(const basic_page_resource&, const basic_page_resource&) noexcept = default;
 };
 
-static_assert(try_resource<page_resource> && prefaulting_resource<page_resource> && divisible_resource<page_resource>);
+static_assert(try_resource<page_resource> && prefaulting_resource<page_resource> && divisible_resource<page_resource> &&
+              process_wide_resource<page_resource>);
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -15,6 +15,7 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/fork.hpp>
@@ -84,12 +85,14 @@ public:
 
   /// Returns: a cell where one is large enough, else a block of the upstream. Throws: as `allocate`.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    return fits(bytes, alignment) ? allocate() : allocate_upstream(pool_.upstream(), bytes, alignment);
+    return fits(bytes, alignment) ? with_slack(allocate(), bytes)
+                                  : allocate_upstream(pool_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`, but null where memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    return fits(bytes, alignment) ? try_allocate() : try_allocate_upstream(pool_.upstream(), bytes, alignment);
+    return fits(bytes, alignment) ? with_slack(try_allocate(), bytes)
+                                  : try_allocate_upstream(pool_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`. Returns: also how large the block is: the whole cell.
@@ -238,6 +241,13 @@ private:
 
   [[nodiscard]] ASHLAR_INLINE bool fits(std::size_t bytes, std::size_t alignment) const noexcept {
     return pool_.geometry().fits(bytes, alignment);
+  }
+
+  // The bytes behind a request smaller than its cell are nobody's.
+  [[nodiscard]] ASHLAR_INLINE void* with_slack(void* cell, [[maybe_unused]] std::size_t bytes) const noexcept {
+    if constexpr (marks_memory)
+      if (cell != nullptr) mark_free(static_cast<std::byte*>(cell) + bytes, cell_bytes() - bytes);
+    return cell;
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_slowly() { return pool_.allocate_slowly(usable_cache()); }
