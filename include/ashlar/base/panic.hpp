@@ -52,8 +52,8 @@ private:
 /// there is nobody left to tell.
 inline void write_error_line(std::string_view words) noexcept {
   panic_line line;
-  const std::size_t shown = words.size() < panic_line::capacity ? words.size() : panic_line::capacity - 1;
-  write_error(line.text({words.data(), shown}).text("\n").view());
+  if (words.size() >= panic_line::capacity) words.remove_suffix(words.size() - panic_line::capacity + 1);
+  write_error(line.text(words).text("\n").view());
 }
 
 /// Effects: writes the words as one line to the error stream and aborts.
