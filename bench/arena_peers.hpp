@@ -16,6 +16,12 @@
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/inline_arena.hpp>
 
+#if ASHLAR_BENCH_HAS_BOOST_CONTAINER
+#include <boost/container/pmr/memory_resource.hpp>
+#include <boost/container/pmr/monotonic_buffer_resource.hpp>
+#include <boost/container/pmr/polymorphic_allocator.hpp>
+#endif
+
 #include "keep.hpp"
 
 namespace bench {
@@ -47,12 +53,13 @@ struct by_reset {
   static void empty(auto& resource) { resource.reset(); }
 };
 
-template <class Resource, class How>
+template <class Resource, class How, class Base = std::pmr::memory_resource,
+          template <class> class Allocator = std::pmr::polymorphic_allocator>
 class pmr_memory {
 public:
   static constexpr bool is_freed_by_reset = true, has_uses_allocator = true;
   template <class T>
-  using allocator = std::pmr::polymorphic_allocator<T>;
+  using allocator = Allocator<T>;
 
   template <class... Args>
   explicit pmr_memory(Args... args) : resource_(args...) {
@@ -68,7 +75,7 @@ public:
 
 private:
   Resource resource_;
-  std::pmr::memory_resource* by_address_ = &resource_;
+  Base* by_address_ = &resource_;
 };
 
 template <class Arena>
@@ -154,9 +161,9 @@ struct stack_buffer {
   alignas(16) std::array<std::byte, stack_bytes> bytes;
 };
 
-template <class Resource>
-struct pmr_on_stack : private stack_buffer, pmr_memory<Resource, by_release> {
-  pmr_on_stack() : pmr_memory<Resource, by_release>(static_cast<void*>(bytes.data()), bytes.size()) {}
+template <class Memory>
+struct pmr_on_stack : private stack_buffer, Memory {
+  pmr_on_stack() : Memory(static_cast<void*>(bytes.data()), bytes.size()) {}
 };
 struct bare_on_stack : private stack_buffer, bare_memory {
   bare_on_stack() : bare_memory(bytes.data(), bytes.size()) {}
@@ -172,5 +179,9 @@ using std_pmr = pmr_memory<std::pmr::monotonic_buffer_resource, by_release>;
 using ashlar_pmr = pmr_memory<ashlar::pmr::monotonic_buffer_resource, by_reset>;
 using ashlar_pmr_release = pmr_memory<ashlar::pmr::monotonic_buffer_resource, by_release>;
 using ashlar_arena = arena_memory<ashlar::arena<>>;
+#if ASHLAR_BENCH_HAS_BOOST_CONTAINER
+using boost_pmr = pmr_memory<boost::container::pmr::monotonic_buffer_resource, by_release,
+                             boost::container::pmr::memory_resource, boost::container::pmr::polymorphic_allocator>;
+#endif
 
 }  // namespace bench

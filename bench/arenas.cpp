@@ -272,9 +272,12 @@ constexpr row rows[] = {
     heap_row({"tcmalloc", "the heap, tcmalloc", true}),
     heap_row({"rpmalloc", "the heap, rpmalloc", true}),
     heap_row({"snmalloc", "the heap, snmalloc", true}),
-    row_of<std_pmr, pmr_on_stack<std::pmr::monotonic_buffer_resource>>(
-        {"pmr_monotonic", "std::pmr::monotonic_buffer_resource, release()", true}),
-    row_of<ashlar_pmr_release, pmr_on_stack<ashlar::pmr::monotonic_buffer_resource>>(
+    row_of<std_pmr, pmr_on_stack<std_pmr>>({"pmr_monotonic", "std::pmr::monotonic_buffer_resource, release()", true}),
+#if ASHLAR_BENCH_HAS_BOOST_CONTAINER
+    row_of<boost_pmr, pmr_on_stack<boost_pmr>>(
+        {"boost_monotonic", "Boost's monotonic_buffer_resource, release()", true}),
+#endif
+    row_of<ashlar_pmr_release, pmr_on_stack<ashlar_pmr_release>>(
         {"ashlar_pmr", "ashlar::pmr::monotonic_buffer_resource, release()", true}),
     kept_row<ashlar_pmr>({"ashlar_pmr_reset", "ashlar::pmr::monotonic_buffer_resource, reset()", true}),
     row_of<ashlar_arena, arena_on_stack>({"ashlar", "ashlar::arena, reset()", true}),
