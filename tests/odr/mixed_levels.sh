@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: mixed_levels.sh <folder of main.cpp and other.cpp> <folder to work in> <compiler> <flags…>
-# Passes if the two units link at each one checking level, and do not link at two different levels.
+# Passes if the two units link at each one checking level, and do not link at two different levels. What they share is
+# all they see here: that every header may be seen twice is another test.
 set -euo pipefail
 sources=$1 work=$2 compiler=$3
-flags=("${@:4}")
+flags=("-I$work" "${@:4}")
 mkdir -p "$work"
+echo '#include <ashlar/base/block.hpp>' >"$work/everything.hpp"
 
 fail() {
   echo "$*"
