@@ -165,6 +165,50 @@ TEST(budget, threads_never_overdraw_and_lose_nothing) {
   EXPECT_LE(teams[0].peak(), 700U);
 }
 
+TEST(budget, what_is_available_is_right_while_the_limit_changes) {
+  shared_budget limits(100);
+  ASSERT_TRUE(limits.charge(60));
+  std::atomic<bool> stop = false;
+  std::thread other([&] {
+    for (int i = 0; i < (ashlar_test::is_slow ? 20'000 : 200'000); ++i) limits.set_limit(i % 2 == 0 ? 50 : 100);
+    stop = true;
+  });
+  while (!stop) ASSERT_LE(limits.available(), 40U);
+  other.join();
+  limits.uncharge(60);
+}
+
+// One thread gives back just while another passes the soft limit: that it is below again must not be forgotten.
+TEST(budget, a_soft_limit_tells_again_whoever_was_faster) {
+  shared_budget limits(1000);
+  std::atomic<int> told = 0;
+  limits.on_soft_limit(
+      100, [](shared_budget&, void* count) noexcept { ++*static_cast<std::atomic<int>*>(count); }, &told);
+  const int rounds = ashlar_test::is_slow ? 1000 : 20'000;
+  std::atomic<int> begun = 0;
+  std::atomic<int> done = 0;
+  std::thread other([&] {
+    for (int round = 1; round <= rounds; ++round) {
+      while (begun < round) std::this_thread::yield();
+      limits.uncharge(30);
+      done = round;
+    }
+  });
+  int missed = 0;
+  for (int round = 1; round <= rounds; ++round) {
+    EXPECT_TRUE(limits.charge(90));
+    begun = round;
+    EXPECT_TRUE(limits.charge(20));
+    while (done < round) std::this_thread::yield();
+    const int before = told;
+    EXPECT_TRUE(limits.charge(30)) << "from 80 to 110";
+    missed += told == before ? 1 : 0;
+    limits.uncharge(110);
+  }
+  other.join();
+  EXPECT_EQ(missed, 0);
+}
+
 TEST(budget_death, an_account_must_be_right) {
   if constexpr (!ashlar_test::is_checked) GTEST_SKIP() << "checked builds look at it";
   ASHLAR_EXPECT_DEATH(

@@ -38,7 +38,7 @@ using ashlar::resource_ref;
 
 // The table in the header.
 constexpr skills expected_of(skills first, skills second) {
-  const skills both = can_own | can_release | can_describe | can_share | can_divide;
+  const skills both = can_own | can_release | can_describe | can_share;  // and never can_divide
   const skills one = can_expand | can_prefault;
   const skills of_second = can_try | can_at_least;
   return (first & second & both) | ((first | second) & one) | (second & of_second);

@@ -115,6 +115,18 @@ TEST(limiting, a_block_that_grows_is_charged_for_what_it_grows) {
   r.deallocate(p, 50, 8);
 }
 
+TEST(limiting, a_block_may_shrink_where_the_limit_was_lowered_below_what_is_used) {
+  budget limits(1000);
+  limiting<ashlar_test::roomy> memory(limits);
+  void* const p = memory.allocate(100, 8);
+  limits.set_limit(50);
+  EXPECT_FALSE(memory.try_expand(p, 100, 101, 8));
+  EXPECT_TRUE(memory.try_expand(p, 100, 60, 8)) << "nothing is added";
+  EXPECT_EQ(limits.used(), 60U);
+  memory.deallocate(p, 60, 8);
+  EXPECT_EQ(limits.used(), 0U);
+}
+
 TEST(limiting, release_and_the_end_take_back_everything) {
   budget limits(1000);
   ashlar::inline_buffer<1024> buffer;

@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/panic.hpp>
+
 namespace {
 
 static_assert(std::is_empty_v<ashlar::error_log>);
@@ -27,6 +29,20 @@ TEST(log_sink, a_descriptor_gets_whole_lines_with_its_name_in_front) {
   ::close(ends[0]);
   ::close(ends[1]);
   ashlar::descriptor_log(-1).write("lost, and no harm done\n");
+}
+
+TEST(log_sink, of_a_name_that_is_too_long_the_end_is_lost_and_the_line_stays_whole) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const std::string name(600, 'n');
+  ashlar::descriptor_log(ends[1], name).write("a line\n");
+  std::array<char, 1024> got{};
+  const auto count = ::read(ends[0], got.data(), got.size());
+  const std::string_view line(got.data(), static_cast<std::size_t>(count));
+  EXPECT_EQ(line.size(), ashlar::panic_line::capacity);
+  EXPECT_TRUE(line.starts_with("nnn") && line.ends_with("n a line\n"));
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST(log_sink, a_function_gets_lines_and_its_context) {

@@ -3,9 +3,13 @@
 // and the refinements are those of what is wrapped. Real tools are asked in tests/visibility.
 #include <ashlar/adaptor/profiling.hpp>
 
+#include <chrono>
 #include <cstddef>
+#include <functional>
+#include <latch>
 #include <map>
 #include <memory_resource>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -24,6 +28,7 @@
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
+#include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 
@@ -32,6 +37,7 @@ namespace {
 // What the stand-in for heaptrack believes.
 std::map<const void*, std::size_t> profile;
 std::size_t frees = 0;
+std::function<void()> at_free;
 
 }  // namespace
 
@@ -44,6 +50,7 @@ void heaptrack_realloc(void* p, std::size_t bytes, void* moved_to) {
   EXPECT_TRUE(profile.emplace(moved_to, bytes).second);
 }
 void heaptrack_free(void* p) {
+  if (at_free) at_free();
   EXPECT_EQ(profile.erase(p), 1) << "told of the end of no live block";
   ++frees;
 }
@@ -132,6 +139,37 @@ TEST_F(profiling_of_pools, all_blocks_end_with_a_release_and_with_the_pool) {
   }
   EXPECT_EQ(frees, 31);
   other.deallocate(kept, 8, 8);
+}
+
+TEST_F(profiling_of_pools, a_block_that_ended_unseen_ends_when_its_address_comes_again) {
+  ashlar::inline_buffer<4096> buffer;
+  profiling<resource_ref<ashlar::buffer_resource>> r{buffer};
+  void* const first = r.allocate(8, 8);
+  buffer.release();  // behind its back
+  EXPECT_EQ(r.allocate(16, 8), first);
+  EXPECT_EQ(profile, (std::map<const void*, std::size_t>{{first, 16}}));
+  EXPECT_EQ(frees, 1);
+  r.deallocate(first, 16, 8);
+}
+
+TEST_F(profiling_of_pools, a_child_of_a_fork_may_go_on_whatever_other_threads_told) {
+  profiling<ashlar::inline_buffer<4096>> other;
+  static_cast<void>(other.allocate(8, 8));
+  std::latch within(1);
+  at_free = [&] {
+    within.count_down();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the fork comes now
+  };
+  std::thread thread([&] { other.release(); });
+  within.wait();
+  EXPECT_TRUE(ashlar_test::child_does([] {
+    at_free = nullptr;
+    profiling<ashlar::inline_buffer<4096>> mine;
+    mine.deallocate(mine.allocate(8, 8), 8, 8);
+    return true;
+  }));
+  thread.join();
+  at_free = nullptr;
 }
 
 TEST_F(profiling_of_pools, a_block_that_grows_keeps_its_place_in_the_profile) {

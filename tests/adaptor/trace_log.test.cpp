@@ -4,11 +4,15 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/os/modules.hpp>
 #include <ashlar/trace/event.hpp>
 #include <ashlar/trace/reader.hpp>
@@ -72,6 +76,59 @@ TEST(trace_log, what_cannot_be_written_is_counted_and_the_program_goes_on) {
   EXPECT_FALSE(log.close());
   ASSERT_TRUE(log.error().has_value());
   EXPECT_EQ(log.error()->message, "cannot be written");
+}
+
+// Has no memory for its second write, which is that of the first stack.
+struct short_of_memory {
+  std::vector<std::byte>* bytes;
+  int writes = 0;
+  bool write(std::span<const std::byte> more) {
+    if (++writes == 2) ashlar::throw_bad_alloc(more.size(), 1);
+    bytes->insert(bytes->end(), more.begin(), more.end());
+    return true;
+  }
+};
+
+TEST(trace_log, a_stack_that_could_not_be_written_is_written_the_next_time) {
+  if constexpr (ASHLAR_HAS_EXCEPTIONS == 0) GTEST_SKIP() << "want of memory ends the process";
+  std::vector<std::byte> bytes;
+  log_to<short_of_memory> log{short_of_memory{&bytes}};
+  const std::array<const void*, 2> frames{&bytes, &log};
+  log.allocated(&bytes, 24, 8, frames);
+  EXPECT_EQ(log.lost(), 1U);
+  log.allocated(&bytes, 25, 8, frames);
+  EXPECT_FALSE(log.close()) << "one is missing";
+  reader r(bytes);
+  const auto only = r.next();
+  ASSERT_TRUE(only.has_value());
+  EXPECT_EQ(only->size, 25U);
+  EXPECT_EQ(r.stacks()[only->stack].size(), 2U);
+  EXPECT_FALSE(r.next().has_value());
+}
+
+// A sink whose memory comes from a heap that is traced into the same log.
+struct traced_sink {
+  std::function<void()>* at_write;
+  bool write(std::span<const std::byte>) {
+    if (*at_write) (*at_write)();
+    return true;
+  }
+};
+
+TEST(trace_log, what_the_writer_asks_of_a_traced_heap_is_left_out) {
+  std::function<void()> at_write;
+  ashlar::trace_log<ashlar::trace::raw_codec, traced_sink, ashlar::spin_lock> log{
+      traced_sink{&at_write}, {.command_line = {}, .chunk_records = 4}};
+  int calls = 0;
+  at_write = [&] {
+    ++calls;
+    log.allocated(&calls, 4, 4, {});
+    log.freed(&calls, 4, 4, {});
+  };
+  for (int i = 0; i < 100; ++i) log.mark(1);
+  EXPECT_TRUE(log.close());
+  EXPECT_GT(calls, 20);
+  EXPECT_EQ(log.lost(), 0U);
 }
 
 TEST(trace_log, a_file_that_cannot_be_made_is_an_error_and_no_exception) {

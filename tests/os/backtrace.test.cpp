@@ -48,4 +48,18 @@ TEST(backtrace, an_address_that_is_no_frame_means_from_here) {
   EXPECT_EQ(count != 0, look(4).count != 0);
 }
 
+ASHLAR_NOINLINE const void* first_from_here(const void*& mine) {
+  mine = ASHLAR_RETURN_ADDRESS();
+  std::array<const void*, 2> frames{};
+  const std::size_t count = backtrace(frames, nullptr);
+  return count == 2 ? frames[1] : nullptr;
+}
+
+TEST(backtrace, without_an_address_starts_at_the_caller) {
+  const void* expected = nullptr;
+  const void* const second = first_from_here(expected);
+  if (second == nullptr) GTEST_SKIP() << "no unwind tables";
+  EXPECT_EQ(second, expected) << "the first is in the function that asked";
+}
+
 }  // namespace

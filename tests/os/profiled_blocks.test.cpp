@@ -52,6 +52,17 @@ TEST(profiled_blocks, behaves_as_a_map) {
   }
 }
 
+TEST(profiled_blocks, a_block_whose_end_was_not_seen_is_noted_once) {
+  profiled_blocks book;
+  const std::array<int, 2> pools = {};
+  EXPECT_FALSE(book.note(memory.data(), &pools[0]));
+  for (int again = 0; again < 10'000; ++again) ASSERT_TRUE(book.note(memory.data(), &pools[1]));
+  EXPECT_EQ(book.size(), 1);
+  EXPECT_TRUE(book.invariant());
+  EXPECT_TRUE(ended(book, &pools[0]).empty());
+  EXPECT_EQ(ended(book, &pools[1]).size(), 1);
+}
+
 TEST(profiled_blocks, an_empty_book_takes_every_question) {
   profiled_blocks book;
   book.forget(memory.data());

@@ -53,4 +53,15 @@ TEST(large_blocks, knows_its_blocks_and_forgets_them_in_any_order) {
   EXPECT_TRUE(list.invariant());
 }
 
+TEST(large_blocks, knows_a_block_of_no_bytes_by_its_address) {
+  large_blocks list;
+  alignas(large_block) std::byte memory[large_blocks::extent_of(0, 1).bytes];
+  void* const p = list.add(memory, 0, 1);
+  ASSERT_NE(list.find(p), nullptr);
+  EXPECT_EQ(list.find(p)->start, p);
+  EXPECT_EQ(list.find(memory + 1), nullptr);
+  list.remove(p, 0);
+  EXPECT_EQ(list.find(p), nullptr);
+}
+
 }  // namespace

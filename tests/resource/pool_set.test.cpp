@@ -194,6 +194,14 @@ TEST(pool_set, may_be_used_by_its_upstream_meanwhile) {
   EXPECT_EQ(upstream.upstream.balance(), nothing);
 }
 
+TEST(pool_set, owns_a_large_block_of_no_bytes) {
+  ashlar::pool_set<> pools;
+  void* const p = pools.allocate(0, 512);  // aligned by more than cells are
+  EXPECT_TRUE(pools.owns(p));
+  pools.deallocate(p, 0, 512);
+  EXPECT_FALSE(pools.owns(p));
+}
+
 TEST(pool_set, containers_of_all_kinds_live_in_it) {
   pool_set<> pools;
   {

@@ -93,4 +93,30 @@ TEST(thread_tables, a_child_of_a_fork_has_only_its_own) {
   other.join();
 }
 
+TEST(thread_tables, a_child_of_a_fork_has_none_of_a_thread_that_came_first_meanwhile) {
+  std::atomic<int> closed = 0;
+  owner mine(closed);
+  std::latch entered(1);
+  std::latch forked(1);
+  mine.tables.before_fork();  // there is nothing to hold
+  std::thread other([&] {
+    mine.tables.obtain(mine)->entered = 1;
+    entered.count_down();
+    forked.wait();
+  });
+  entered.wait();
+  EXPECT_TRUE(ashlar_test::child_does([&] {
+    if (mine.tables.after_fork_in_child() != nullptr) return false;
+    int seen = 0;
+    mine.tables.for_each([&](table&) { ++seen; }, [] {});
+    table* const own = mine.tables.obtain(mine);
+    mine.tables.for_each([&](table& each) { seen += &each == own ? 10 : 1; }, [] {});
+    return seen == 10;
+  }));
+  mine.tables.after_fork_in_parent();
+  forked.count_down();
+  other.join();
+  EXPECT_EQ(closed, 1);
+}
+
 }  // namespace

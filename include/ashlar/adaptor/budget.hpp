@@ -116,8 +116,10 @@ public:
   /// Returns: how much could be charged now, as far as this budget and those above are concerned.
   [[nodiscard]] std::size_t available() const noexcept {
     std::size_t least = unlimited;
-    for (const basic_budget* each = this; each != nullptr; each = each->parent_)
-      least = std::min(least, each->limit() - std::min(each->limit(), each->used()));
+    for (const basic_budget* each = this; each != nullptr; each = each->parent_) {
+      const std::size_t most = each->limit();  // read once: it may change meanwhile
+      least = std::min(least, most - std::min(most, each->used()));
+    }
     return least;
   }
 
@@ -171,12 +173,19 @@ private:
   void note_charge() noexcept {
     peak_.raise_to(used());
     if (soft_ == nullptr || used() <= soft_limit_) return;
-    if (!soft_told_.exchange(true, std::memory_order_relaxed)) soft_(*this, soft_context_);
+    if (soft_told_.exchange(true, std::memory_order_acquire)) return;  // pairs with the release in rearm()
+    soft_(*this, soft_context_);
+    rearm();  // another thread may have lowered it, and said so, before it was told
   }
 
   void lower(std::size_t bytes) noexcept {
     used_.lower(bytes);
-    if (soft_ != nullptr && used() <= soft_limit_) soft_told_.store(false, std::memory_order_relaxed);
+    rearm();
+  }
+
+  // Whoever overwrites this `false` sees the figure it came from.
+  void rearm() noexcept {
+    if (soft_ != nullptr && used() <= soft_limit_) soft_told_.store(false, std::memory_order_release);
   }
 
   byte_count<is_shared> used_;

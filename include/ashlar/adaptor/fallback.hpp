@@ -30,10 +30,11 @@ namespace ashlar::inline ASHLAR_ABI {
 /// | refinement | where | because |
 /// |---|---|---|
 /// | try | `Second` has it | `First` is asked for null in any case |
-/// | owning, releasable, thread-safe, divisible | both have it | it is said of all blocks |
+/// | owning, releasable, thread-safe | both have it | it is said of all blocks |
 /// | self-describing | both have it | the owner test finds the side, the side the size |
 /// | expanding, prefaulting | one has it | the owner is asked; the other side may always say no |
 /// | at-least | `Second` has it | `First` could say no by an exception only; its blocks are as large as asked for |
+/// | divisible | never | neighbours may come back as one, and where the sides touch be of both |
 ///
 /// Two are equal where both sides are. Expects: `Second` draws no memory from `First`, which is looked at from level
 /// `checked` on. Complexity: an owner test a call. Thread safety: any thread where both sides allow it.
@@ -44,7 +45,6 @@ class fallback {
 
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<First> && thread_safe_resource<Second>;
-  static constexpr bool is_divisible = divisible_resource<First> && divisible_resource<Second>;
 
   fallback() = default;
 

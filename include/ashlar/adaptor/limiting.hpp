@@ -72,7 +72,7 @@ public:
     requires expanding_resource<R>
   {
     const std::size_t more = new_bytes > bytes ? new_bytes - bytes : 0;
-    if (!charge(more, alignment)) return false;
+    if (more != 0 && !charge(more, alignment)) return false;  // above a lowered limit, even 0 bytes are refused
     const bool done = upstream_resource().try_expand(p, bytes, new_bytes, alignment);
     if (!done) uncharge(more);
     else if (new_bytes < bytes) uncharge(bytes - new_bytes);

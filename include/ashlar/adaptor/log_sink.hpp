@@ -2,7 +2,9 @@
 // Where a logging adaptor's lines go: the error stream, a file descriptor, a function.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
@@ -41,7 +43,8 @@ public:
       return;
     }
     panic_line named;
-    os::write_all(descriptor_, named.text(name_).text(" ").text(line).view());
+    const std::size_t room = panic_line::capacity - std::min(line.size() + 1, panic_line::capacity);
+    os::write_all(descriptor_, named.text(name_.substr(0, room)).text(" ").text(line).view());  // the name is cut first
   }
 
 private:

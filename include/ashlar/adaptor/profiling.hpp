@@ -28,7 +28,8 @@ namespace ashlar::inline ASHLAR_ABI {
 ///
 /// Where neither is there, `allocate` and `deallocate` take a load and a predicted branch each.
 /// Memory that `R` takes from malloc is in heaptrack's profile twice: there, and block by block.
-/// Blocks that end by a call that is not of the concepts (a reset, a rewind) end for profilers at `release` only.
+/// Blocks that end by a call that is not of the concepts (a reset, a rewind) end for profilers at `release`; for
+/// heaptrack also when their address comes again.
 /// Thread safety: that of `R`.
 template <resource R>
 class profiling : public forwarding<R> {

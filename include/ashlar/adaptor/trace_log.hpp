@@ -31,9 +31,9 @@ namespace ashlar::inline ASHLAR_ABI {
 /// One trace file, in the format of `ashlar record`, in the making. Any number of `tracing` adaptors write into one, in
 /// the order of their calls. What cannot be written, for want of memory or of disk, is counted and left out; the
 /// program goes on. The writer's own memory comes from the global heap, a buffer of `chunk_records` records and one
-/// entry for each distinct call stack: so what it asks for does not show in the trace, unless the heap itself is
-/// traced. Thread safety: any thread, where `Lock` is a lock; threads are numbered as they come, over all logs of the
-/// process.
+/// entry for each distinct call stack: what it asks for does not show in the trace, even where that heap is traced into
+/// this very log. Thread safety: any thread, where `Lock` is a lock; threads are numbered as they come, over all logs
+/// of the process.
 template <class Codec, class Sink, basic_lockable Lock>
 class trace_log {
 public:
@@ -106,6 +106,7 @@ public:
   /// Returns: whether nothing was left out.
   bool close() {
     if (!std::exchange(closed_, true) && !stacks_.empty()) add_modules();
+    const writing_scope writing(this);
     const lock_scope held(lock_);
     return writer_.close() && lost_ == 0;
   }
@@ -118,12 +119,35 @@ public:
 
   /// Returns: why, where it was not for want of memory.
   [[nodiscard]] std::optional<trace::trace_error> error() const {
+    const writing_scope writing(this);  // the words of an error are copied
     const lock_scope held(lock_);
     return writer_.error();
   }
 
 private:
   using clock = std::chrono::steady_clock;
+
+  // The logs that this thread is writing into, the innermost first. The writer is at work then, under the lock: what it
+  // asks of a heap that is traced into the same log cannot be noted.
+  class writing_scope {
+  public:
+    explicit writing_scope(const trace_log* log) noexcept : log_(log), outer_(std::exchange(innermost_, this)) {}
+    writing_scope(const writing_scope&) = delete;
+    writing_scope& operator=(const writing_scope&) = delete;
+    ~writing_scope() { innermost_ = outer_; }
+
+    [[nodiscard]] static bool is_within(const trace_log* log) noexcept {
+      const writing_scope* scope = innermost_;
+      while (scope != nullptr && scope->log_ != log) scope = scope->outer_;
+      return scope != nullptr;
+    }
+
+  private:
+    static inline constinit thread_local const writing_scope* innermost_ = nullptr;
+
+    const trace_log* log_;
+    const writing_scope* outer_;
+  };
 
   [[nodiscard]] static trace::writer_options dated(trace::writer_options options) {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -149,6 +173,8 @@ private:
 
   template <class Put>
   void note(Put put) noexcept {
+    if (writing_scope::is_within(this)) return;
+    const writing_scope writing(this);
     const lock_scope held(lock_);
     ASHLAR_TRY {
       if (!put()) ++lost_;
@@ -171,11 +197,11 @@ private:
   // 64 bits of hash stand for the stack: among a million stacks two are taken for one with a chance of 1 in 10^7.
   [[nodiscard]] std::uint32_t stack_of(std::span<const void* const> frames) {
     if (frames.empty()) return 0;
-    const auto [at, is_new] = stacks_.try_emplace(trace::checksum(std::as_bytes(frames)), 0);
-    if (!is_new) return at->second;
+    std::uint32_t& number = stacks_[trace::checksum(std::as_bytes(frames))];
+    if (number != 0) return number;  // 0: it is new, or could not be written the last time
     std::vector<std::uint64_t> numbers;
     for (const void* const each : frames) numbers.push_back(address_of(each));
-    return at->second = writer_.add_stack(numbers);
+    return number = writer_.add_stack(numbers);
   }
 
   trace::writer<Codec, Sink> writer_;

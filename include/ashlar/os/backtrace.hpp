@@ -54,7 +54,8 @@ inline std::size_t walk_frames(const frame_walk&) noexcept { return 0; }
 /// 64-bit systems. Complexity: about a microsecond for eight frames. Thread safety: any thread, not a signal handler.
 [[nodiscard]] ASHLAR_NOINLINE inline std::size_t backtrace(std::span<const void*> to, const void* from) noexcept {
   if (to.empty()) return 0;
-  const std::size_t found = from != nullptr ? detail::walk_frames({to, from}) : 0;
+  std::size_t found = from != nullptr ? detail::walk_frames({to, from}) : 0;
+  if (found == 0) found = detail::walk_frames({to, ASHLAR_RETURN_ADDRESS()});  // else the walk itself comes first
   return found != 0 ? found : detail::walk_frames({to, nullptr});
 }
 

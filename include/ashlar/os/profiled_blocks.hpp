@@ -25,12 +25,15 @@ public:
   profiled_blocks& operator=(const profiled_blocks&) = delete;
   ~profiled_blocks() { give_back(); }
 
-  /// Effects: notes that the block belongs to `pool`. Expects: it is not noted.
-  void note(const void* block, const void* pool) noexcept {
+  /// Effects: notes that the block belongs to `pool`, and to no other. Returns: whether it was noted before: a block
+  /// that came to its end unseen.
+  bool note(const void* block, const void* pool) noexcept {
     const lock_scope held(lock_);
-    if ((size_ + 1) * 2 > capacity_ && !grow()) return;
-    slots_[find(block)] = {block, pool};
-    ++size_;
+    if ((size_ + 1) * 2 > capacity_ && !grow()) return false;
+    entry& place = slots_[find(block)];
+    const bool was_noted = std::exchange(place, {block, pool}).block != nullptr;
+    if (!was_noted) ++size_;
+    return was_noted;
   }
 
   /// Effects: forgets a block, if it was noted.
@@ -58,6 +61,10 @@ public:
     const lock_scope held(lock_);
     return size_;
   }
+
+  /// Effects: holds the lock, so that a fork finds it free.
+  void before_fork() noexcept { lock_.lock(); }
+  void after_fork() noexcept { lock_.unlock(); }
 
   /// Complexity: O(entries).
   [[nodiscard]] bool invariant() const noexcept {

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <new>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
+#include <ashlar/os/fork.hpp>
 #include <ashlar/os/profiled_blocks.hpp>
 
 #if defined(ASHLAR_VALGRIND)
@@ -25,6 +25,18 @@ __attribute__((weak)) void heaptrack_free(void* p);
 
 namespace ashlar::inline ASHLAR_ABI::os {
 
+namespace detail {
+
+// Never destroyed: pools may outlive every static object.
+union lasting_blocks {
+  profiled_blocks blocks;
+
+  constexpr lasting_blocks() noexcept : blocks() {}
+  ~lasting_blocks() {}
+};
+
+}  // namespace detail
+
 /// heaptrack records each block with the stack of calls that asked for it. A program that does not run under it pays
 /// for one load and one predicted branch a call.
 class heaptrack {
@@ -33,19 +45,20 @@ public:
   [[nodiscard]] static ASHLAR_INLINE bool is_there() noexcept { return &heaptrack_malloc != nullptr; }
 
   ASHLAR_COLD static void allocated(const void* pool, void* p, std::size_t bytes) noexcept {
+    fork_participants::enter(at_fork_);
+    if (told_.blocks.note(p, pool)) tell_freed(p);  // it ended unseen: by a rewind, say
     heaptrack_malloc(p, bytes);
-    told().note(p, pool);
   }
   ASHLAR_COLD static void resized(void* p, std::size_t bytes) noexcept {
     if (&heaptrack_realloc != nullptr) heaptrack_realloc(p, bytes, p);
   }
   ASHLAR_COLD static void freed(void* p) noexcept {
-    told().forget(p);
+    told_.blocks.forget(p);
     tell_freed(p);
   }
   /// Effects: all blocks of the pool end here.
   ASHLAR_COLD static void all_freed(const void* pool) noexcept {
-    told().end(pool, [](const void* p) { tell_freed(const_cast<void*>(p)); });
+    told_.blocks.end(pool, [](const void* p) { tell_freed(const_cast<void*>(p)); });
   }
 
 private:
@@ -53,12 +66,14 @@ private:
     if (&heaptrack_free != nullptr) heaptrack_free(p);
   }
 
-  // Never destroyed: pools may outlive every static object.
-  [[nodiscard]] static profiled_blocks& told() noexcept {
-    alignas(profiled_blocks) static std::byte room[sizeof(profiled_blocks)];
-    static profiled_blocks* const blocks = ::new (room) profiled_blocks;
-    return *blocks;
+  static void before_fork(void*, fork_step step) noexcept {
+    if (step == fork_step::last_locks) told_.blocks.before_fork();
   }
+  static void after_fork(void*) noexcept { told_.blocks.after_fork(); }
+
+  static inline constinit detail::lasting_blocks told_;
+  static inline constinit fork_participant at_fork_ = {
+      .before = before_fork, .in_parent = after_fork, .in_child = after_fork};
 #else
   [[nodiscard]] static bool is_there() noexcept { return false; }
   static void allocated(const void*, void*, std::size_t) noexcept {}

@@ -63,10 +63,10 @@ public:
     return first;
   }
 
-  /// Returns: the note of the block that `p` points into, or null. Complexity: O(blocks).
+  /// Returns: the note of the block that `p` points into, its start included, or null. Complexity: O(blocks).
   [[nodiscard]] const large_block* find(const void* p) const noexcept {
     for (const large_block* each = blocks_.front(); each != nullptr; each = each->next)
-      if (address_of(p) - address_of(each->start) < each->bytes) return each;
+      if (address_of(p) - address_of(each->start) < each->bytes || p == each->start) return each;
     return nullptr;
   }
 

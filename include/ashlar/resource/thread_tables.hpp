@@ -85,8 +85,9 @@ public:
 
   /// Returns: the only thread's table, or null. Its other tables are forgotten, since the child has not their threads.
   Table* after_fork_in_child() noexcept {
+    link_.store(at_fork_, std::memory_order_relaxed);  // one made meanwhile may be locked, by a thread that is not here
+    if (at_fork_ == nullptr) return nullptr;
     auto* const mine = static_cast<Table*>(thread_caches::find_unchanged(number_));
-    if (at_fork_ == nullptr) return mine;
     at_fork_->tables = {};
     if (mine != nullptr) at_fork_->tables.push_back(mine);
     at_fork_->lock.unlock();
