@@ -120,4 +120,18 @@ TEST_F(heap_faults, a_free_block_that_was_written_to) {
   heap_.release();
 }
 
+TEST_F(heap_faults, a_free_block_that_was_written_to_before_a_sweep) {
+  if (ashlar::checking_level < ashlar::checking::hardened || ashlar_test::has_asan)
+    GTEST_SKIP() << "looked for at hardened; the sanitizer sees the write itself";
+  std::vector<void*> cells(10);
+  for (void*& each : cells) each = heap_.allocate(48);
+  for (void* const each : cells) heap_.deallocate(each, 48);
+  *static_cast<std::size_t*>(cells[5]) = 0x4141414141414141u & ashlar::max_size;
+  const auto seen = caught_in([&] { static_cast<void>(heap_.trim()); });
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->kind, fault::corrupt_link);
+  EXPECT_EQ(seen->resource, &heap_);
+  heap_.release();
+}
+
 }  // namespace

@@ -157,10 +157,11 @@ private:
       const bool yes = heap_.try_expand(b.p, b.bytes, bytes, b.alignment);
       return yes ? hold(b.p, bytes, b.alignment) : hold(b.p, b.bytes, b.alignment);
     }
-    b.p = heap_.try_reallocate(b.p, bytes, 16);
+    const std::size_t alignment = std::size_t{1} << below(13);
+    b.p = heap_.try_reallocate(b.p, bytes, alignment);
     ASSERT_NE(b.p, nullptr);
     ASSERT_TRUE(ashlar_test::has_pattern(b.p, std::min({b.bytes, bytes, part}), b.seed) || b.bytes < 2 * part);
-    hold(b.p, bytes, 16);
+    hold(b.p, bytes, alignment);
   }
 
   local_heap<> heap_;
@@ -228,6 +229,20 @@ TEST(local_heap, resizes_in_place_where_there_is_room) {
   EXPECT_TRUE(heap.try_expand(behind, 400'000, 400'001, 16));
   EXPECT_FALSE(heap.try_expand(behind, 400'000, 100, 16)) << "a sized free would look for a cell";
   EXPECT_FALSE(heap.try_expand(behind, 400'000, ashlar::max_size, 16));
+}
+
+// A cell may lie at an alignment that its class has not, and then a sized free would take it for one of another class.
+TEST(local_heap, reallocates_to_the_class_that_a_sized_free_goes_by) {
+  local_heap<> heap;
+  std::vector<void*> held;
+  for (int i = 0; i < 64; ++i) held.push_back(heap.allocate(112));
+  for (void*& each : held) {
+    each = heap.reallocate(each, 112, 64);
+    EXPECT_TRUE(ashlar::is_aligned(each, 64));
+    EXPECT_EQ(heap.usable_size(each), ashlar::size_classes::rounded(112, 64));
+  }
+  for (void* const each : held) heap.deallocate(each, 112, 64);
+  EXPECT_TRUE(heap.invariant());
 }
 
 TEST(local_heap, a_small_block_with_pages_of_its_own_does_not_become_a_cell) {

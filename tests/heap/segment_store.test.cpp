@@ -157,6 +157,28 @@ TEST(segment_store, asks_for_less_where_there_is_less) {
   EXPECT_EQ(store.map_huge(segment_bytes, 1), nullptr);
 }
 
+TEST(segment_store, asks_for_just_what_a_run_needs_before_it_gives_up) {
+  for (std::size_t length = 1; length <= most_slices; ++length) {
+    counting_resource<> upstream;
+    upstream.limit_bytes((first_slice + length) * slice_bytes);
+    store_type store({}, upstream);
+    EXPECT_NE(take(store, length).data, nullptr) << length;
+    EXPECT_TRUE(store.invariant());
+  }
+}
+
+TEST(segment_store, a_huge_block_that_cannot_be_had_costs_nothing) {
+  counting_resource<> upstream;
+  upstream.limit_bytes(std::size_t{1} << 20);
+  store_type store({}, upstream);
+  EXPECT_EQ(store.map_huge(std::size_t{1} << 30, 1), nullptr);
+  EXPECT_EQ(upstream.balance(), ashlar_test::nothing) << "nor a table of its windows";
+  upstream.limit_bytes(9 * segment_bytes);
+  EXPECT_EQ(store.map_huge(9 * segment_bytes, 1), nullptr) << "no memory is left for the table";
+  EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
+  EXPECT_TRUE(store.held_bytes() == 0 && store.huge_count() == 0 && store.invariant());
+}
+
 TEST(segment_store, keeps_to_its_limit) {
   counting_resource<> upstream;
   store_type store({.max_bytes = 10 * slice_bytes}, upstream);
@@ -208,6 +230,17 @@ TEST(segment_store, gives_back_what_was_free_for_a_whole_epoch) {
   EXPECT_EQ(store.dirty_bytes(), 299 * slice_bytes);
   for (int i = 0; i < 3000; ++i) store.give_block(store.take_block(4).data);
   EXPECT_LE(store.dirty_bytes(), (std::size_t{1} << 20) + segment_bytes);
+  EXPECT_TRUE(store.invariant());
+}
+
+TEST(segment_store, keeps_what_it_is_told_to_keep) {
+  constexpr std::size_t keep = std::size_t{2} << 20;
+  ashlar::segment_store<ashlar::page_resource> store({.keep_bytes = keep}, {});
+  std::vector<std::byte*> runs;
+  for (int i = 0; i < 40; ++i) runs.push_back(take(store, 1).data);
+  for (std::byte* const each : runs) store.give(each, 1);
+  for (int i = 0; i < 3000; ++i) store.give_block(store.take_block(1).data);
+  EXPECT_GE(store.dirty_bytes(), keep);
   EXPECT_TRUE(store.invariant());
 }
 

@@ -108,6 +108,25 @@ TEST(tlsf_resource, the_largest_free_block_is_sure_to_be_served) {
   }
 }
 
+TEST(tlsf_resource, the_largest_free_block_is_no_larger_than_any_block_may_be) {
+  std::vector<std::byte> memory(std::size_t{2} << 20);
+  in_buffer r(memory);
+  EXPECT_EQ(r.largest_free(), in_buffer::most_bytes);
+  r.deallocate(r.allocate(r.largest_free(), 1));
+}
+
+TEST(tlsf_resource, all_of_the_usable_size_may_be_written_to) {
+  std::array<std::byte, 4096> memory;
+  in_buffer r(memory);
+  for (std::size_t bytes = 0; bytes < 100; ++bytes) {
+    void* const p = r.allocate(bytes, 1);
+    ashlar_test::write_pattern(p, bytes, 5);
+    ashlar_test::write_pattern(static_cast<std::byte*>(p) + bytes, r.usable_size(p) - bytes, 6);
+    EXPECT_TRUE(ashlar_test::has_pattern(p, bytes, 5));
+    r.deallocate(p, bytes, 1);
+  }
+}
+
 TEST(tlsf_resource, what_is_freed_joins_its_neighbours_in_any_order) {
   std::array<std::byte, 4096> memory;
   in_buffer r(memory);

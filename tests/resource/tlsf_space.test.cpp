@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -76,6 +77,18 @@ TEST_F(tlsf_spaces, says_which_region_became_empty_and_knows_how_many_are) {
   EXPECT_NE(space_->give(large), nullptr);
   EXPECT_TRUE(space_->invariant());
   EXPECT_EQ(space_->used(), 0u);
+}
+
+TEST_F(tlsf_spaces, serves_its_largest_block_where_a_region_is_as_large_as_any) {
+  std::vector<std::byte> memory(space::most + 2 * tlsf_region::overhead());
+  space_->add(tlsf_region::make({memory.data(), memory.size()}, space::most, true));
+  EXPECT_EQ(space_->largest_free(), space::most_room);
+  std::byte* const p = space_->take(space::most_room, 1, this);
+  ASSERT_NE(p, nullptr);
+  EXPECT_EQ(space_->take(space::most_room + 1, 1, this), nullptr);
+  space_->give(p);
+  EXPECT_TRUE(space_->invariant());
+  ashlar::mark_live(memory.data(), memory.size());
 }
 
 TEST_F(tlsf_spaces, resizes_within_what_is_free_behind) {

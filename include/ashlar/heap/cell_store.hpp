@@ -13,6 +13,7 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
+#include <ashlar/heap/heap_faults.hpp>
 #include <ashlar/heap/page_discard.hpp>
 #include <ashlar/heap/segment_store.hpp>
 #include <ashlar/os/pages.hpp>
@@ -36,7 +37,9 @@ using hot_stacks = pair_stacks<size_classes::count + 1>;
 template <resource Upstream>
 class cell_store {
 public:
-  explicit cell_store(segment_store<Upstream>& segments) noexcept : segments_(segments) {}
+  /// `heap`: whom reports name.
+  explicit cell_store(segment_store<Upstream>& segments, const void* heap = nullptr) noexcept
+      : segments_(segments), heap_(heap) {}
 
   /// Returns: a cell, or null where the upstream has no memory left.
   [[nodiscard]] void* take(std::size_t number, hot_stacks& hot) noexcept {
@@ -54,10 +57,12 @@ public:
     file(slab);
   }
 
-  /// Effects: empties the stacks into the bitmaps.
+  /// Effects: empties the stacks into the bitmaps. At level `hardened` reports a free cell that was written to.
   ASHLAR_COLD void sweep(hot_stacks& hot) noexcept {
     for (std::size_t number = 1; number <= size_classes::count; ++number)
       while (void* const cell = hot.pop(number)) {
+        if constexpr (checking_level >= checking::hardened)
+          block_check<Upstream>(segments_, heap_, nullptr).expect_link(hot.next_of(number), number);
         mark_free(cell, sizeof(void*));
         give(cell);
       }
@@ -241,6 +246,7 @@ private:
   std::size_t slabs_made_ = 0;
   std::size_t next_sweep_ = 0;
   segment_store<Upstream>& segments_;
+  const void* heap_;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

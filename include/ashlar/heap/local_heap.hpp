@@ -143,12 +143,7 @@ public:
   /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands. Expects: it was allocated with
   /// `bytes` and `alignment`. A run grows into free slices behind it, and gives its tail back where it shrinks.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    const std::size_t number = class_for(bytes, alignment), wanted = class_for(new_bytes, alignment);
-    if (is_aligned(p, window_bytes))
-      return wanted == size_classes::none && fits_huge(segments_.find(p)->bytes(), new_bytes);
-    if (number != size_classes::none || wanted != size_classes::none) return number == wanted;
-    if (new_bytes > segment_bytes) return false;
-    return resize_run(p, slices_of(new_bytes));
+    return resize(p, class_for(bytes, alignment), class_for(new_bytes, alignment), new_bytes);
   }
 
   /// Returns: a block of `new_bytes` with the contents of the one at `p`, as far as both reach; `p` itself if it can be
@@ -164,7 +159,8 @@ public:
     if (p == nullptr) return try_allocate(new_bytes, alignment);
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t bytes = checked_size(p);
-    if (is_aligned(p, alignment) && try_expand(p, bytes, new_bytes, least_alignment)) return p;
+    const std::size_t number = class_for(bytes, least_alignment), wanted = class_for(new_bytes, alignment);
+    if (is_aligned(p, alignment) && resize(p, number, wanted, new_bytes)) return p;
     void* const moved = try_allocate(new_bytes, alignment);
     if (moved == nullptr) return nullptr;
     std::memcpy(moved, p, std::min(bytes, new_bytes));
@@ -320,6 +316,14 @@ private:
 
   ASHLAR_NOINLINE void give_run(void* p) noexcept { segments_.give_block(p); }
 
+  // A block stays where it is only if a sized free finds it by its new size and alignment: `wanted` is their class.
+  [[nodiscard]] bool resize(void* p, std::size_t number, std::size_t wanted, std::size_t new_bytes) noexcept {
+    if (is_aligned(p, window_bytes))
+      return wanted == size_classes::none && fits_huge(segments_.find(p)->bytes(), new_bytes);
+    if (number != size_classes::none || wanted != size_classes::none) return number == wanted;
+    return new_bytes <= segment_bytes && resize_run(p, slices_of(new_bytes));
+  }
+
   [[nodiscard]] bool resize_run(void* p, std::size_t wanted) noexcept {
     segment& home = *segment::of(p);
     const std::size_t first = segment::slice_of(p), length = home.record(first).length;
@@ -380,7 +384,7 @@ private:
 
   front front_;
   segment_store<Upstream> segments_;
-  cell_store<Upstream> cells_{segments_};
+  cell_store<Upstream> cells_{segments_, this};
 };
 
 static_assert(try_resource<local_heap<>> && owning_resource<local_heap<>> && releasable_resource<local_heap<>>);

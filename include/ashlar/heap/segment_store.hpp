@@ -39,7 +39,7 @@ struct slice_run {
 /// the lowest that fits in the oldest segment that has one; a block is one that was freed lately, if it is as long.
 /// Huge blocks have windows of their own and start at one.
 ///
-/// What was free for a whole epoch, of 1024 blocks freed, goes back to the system unless no more than `keep_bytes`
+/// What was free for a whole epoch, of 1024 blocks freed, goes back to the system unless less than `keep_bytes`
 /// or than is in use would stay free: so memory that a program swings through stays, and what it left goes.
 /// Invariant: `held_bytes` is the sum of the segments and the huge blocks; the tables are not counted.
 /// Thread safety: none. Nothing is allocated before it is needed.
@@ -112,7 +112,7 @@ public:
   [[nodiscard]] ASHLAR_COLD bool grow(std::size_t length, std::size_t step = 1) noexcept {
     const std::size_t least = (std::max(first_slice, step) + length) * slice_bytes;
     if (least > segment_bytes || !make_room()) return false;
-    for (std::size_t wish = segment_bytes; wish >= least; wish -= step_down(wish))
+    for (std::size_t wish = segment_bytes; wish != 0; wish = next_wish(wish, least))
       if (void* const memory = request(wish, segment_bytes)) return add_segment(memory, wish), true;
     return false;
   }
@@ -141,11 +141,11 @@ public:
     if (bytes > max_block_bytes - window_bytes) return nullptr;
     const std::size_t whole = align_up(std::max<std::size_t>(bytes, 1), huge_step);
     const std::size_t windows = (whole + window_bytes - 1) / window_bytes;
-    if (!make_room_for_windows(windows)) return nullptr;
     const std::size_t aligned = std::max(alignment, window_bytes);
     if (aligned > max_block_bytes - whole) return nullptr;
     auto* const p = static_cast<std::byte*>(request(whole, aligned));
-    if (p == nullptr) return nullptr;
+    if (p == nullptr) return nullptr;  // only now a table, which for a block that nobody has could take all memory
+    if (!make_room_for_windows(windows)) return give_up(window::of(p, 0, whole, aligned, false)), nullptr;
     for (std::size_t i = 0; i < windows; ++i) map_.insert(window::of(p, i, whole, aligned, false));
     ++huge_count_;
     huge_bytes_ += whole;
@@ -271,9 +271,10 @@ private:
     return slices(first_slice, bytes / slice_bytes - first_slice);
   }
 
-  // A refused segment is asked for again by an eighth less, down to a slice.
-  [[nodiscard]] static constexpr std::size_t step_down(std::size_t bytes) noexcept {
-    return std::max(slice_bytes, align_down(bytes / 8, slice_bytes));
+  // A refused segment is asked for again by an eighth less, down to what is needed.
+  [[nodiscard]] static constexpr std::size_t next_wish(std::size_t wish, std::size_t least) noexcept {
+    const std::size_t eighth = std::max(slice_bytes, align_down(wish / 8, slice_bytes));
+    return wish != least ? std::max(least, wish - eighth) : 0;
   }
 
   [[nodiscard]] void* request(std::size_t bytes, std::size_t alignment) noexcept {
@@ -370,8 +371,9 @@ private:
     join_spare();
     std::size_t spare = dirty_bytes();
     const std::size_t keep = std::max(limits_.keep_bytes, used_bytes());
-    for (std::size_t i = count_; i-- != 0 && spare > keep;) {
+    for (std::size_t i = count_; i-- != 0;) {
       const std::size_t idle = static_cast<std::size_t>(std::popcount(spaces_[i].idle)) * slice_bytes;
+      if (spare - idle < keep) continue;
       if (pages::is_possible) spare -= discard(i, spaces_[i].idle);
       else if (is_unused(i) && spaces_[i].idle == spaces_[i].free) remove_segment(i), spare -= idle;
     }

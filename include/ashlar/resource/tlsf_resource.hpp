@@ -131,7 +131,9 @@ public:
   /// Returns: bytes at `p` that may be used; at `hardened` those asked for. Expects: `p` was allocated here.
   [[nodiscard]] std::size_t usable_size(void* p) const noexcept {
     if constexpr (tlsf_slack::is_kept) return tlsf_slack::wanted(static_cast<std::byte*>(p), space_.room_of(p));
-    return space_.room_of(p);
+    const std::size_t room = space_.room_of(p);
+    mark_readable(p, room);  // the tools let a program use what it is told of, and keep what they know of the rest
+    return room;
   }
 
   /// Returns: whether `p` points into a region. Complexity: O(log regions).
@@ -143,7 +145,7 @@ public:
     add_buffer();
   }
 
-  /// Effects: gives the empty regions back. Returns: their bytes. Complexity: O(regions).
+  /// Effects: gives the empty regions back. Returns: their bytes. Complexity: O(regions) for each of them.
   std::size_t shrink_to_fit() noexcept {
     std::size_t given = 0;
     for (tlsf_region* region = find_empty(); region != nullptr; region = find_empty()) {
@@ -165,7 +167,7 @@ public:
 
   /// Returns: the largest request that is sure to be served without the upstream; none larger by 1/32 would be.
   [[nodiscard]] std::size_t largest_free() const noexcept {
-    const std::size_t room = space_.largest_free();
+    const std::size_t room = std::min(space_.largest_free(), most_bytes + tlsf_slack::bytes);
     return room > tlsf_slack::bytes ? room - tlsf_slack::bytes : 0;
   }
 

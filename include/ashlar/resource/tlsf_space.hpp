@@ -2,6 +2,7 @@
 // Regions of memory and the index of what is free in them: allocation in constant time, without an upstream.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,6 +29,9 @@ public:
 
   /// bytes: the largest stride of a block, and of all blocks of a region
   static constexpr std::size_t most = static_cast<std::size_t>(Scale::most) & ~(tlsf_block::granule - 1);
+
+  /// bytes: a larger request fails, whatever is free
+  static constexpr std::size_t most_room = most - tlsf_block::header_bytes - tlsf_block::granule;
 
   /// Effects: takes a region over, which is empty.
   void add(tlsf_region* region) noexcept {
@@ -56,7 +60,7 @@ public:
 
   /// Returns: a block with room for `bytes`, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] std::byte* take(std::size_t bytes, std::size_t alignment, const void* who) noexcept {
-    if (ASHLAR_UNLIKELY(bytes > most - tlsf_block::header_bytes - tlsf_block::granule)) return nullptr;
+    if (ASHLAR_UNLIKELY(bytes > most_room)) return nullptr;
     const std::size_t stride = tlsf_block::stride_for(bytes);
     std::byte* const found = alignment <= tlsf_block::granule ? find(stride) : find_aligned(stride, alignment);
     if (ASHLAR_UNLIKELY(found == nullptr)) return nullptr;
@@ -101,7 +105,7 @@ public:
   /// Effects: makes a live block large enough for `bytes`, and no larger than that takes, where it stands.
   /// Returns: false where it cannot be; then nothing has changed.
   [[nodiscard]] bool resize(void* p, std::size_t bytes) noexcept {
-    if (bytes > most - tlsf_block::header_bytes - tlsf_block::granule) return false;
+    if (bytes > most_room) return false;
     tlsf_block block(static_cast<std::byte*>(p));
     const tlsf_header h = block.header();
     tlsf_block behind = block.behind(h.stride());
@@ -129,7 +133,7 @@ public:
   /// Returns: bytes that a request may have that is sure to be served, without an alignment above a granule.
   [[nodiscard]] std::size_t largest_free() const noexcept {
     std::byte* const largest = index_.largest();
-    return largest != nullptr ? links_.size(largest) - tlsf_block::header_bytes : 0;
+    return largest != nullptr ? std::min(links_.size(largest) - tlsf_block::header_bytes, most_room) : 0;
   }
 
   [[nodiscard]] const tlsf_regions& regions() const noexcept { return regions_; }
