@@ -155,41 +155,95 @@ constexpr std::size_t value_of(std::align_val_t alignment) noexcept { return sta
 
 }  // namespace
 
-// Weak: a program that replaces them itself keeps its own, whose mallocs are reported.
+// Weak: a program that replaces them itself keeps its own, whose mallocs are reported. The forms that it does not
+// replace ask those that it does, as the standard has it, so that both ends of a block are of one kind.
 #define ASHLAR_WEAK __attribute__((weak))
+#define ASHLAR_WEAK_NAME_OF(target) __attribute__((weak, alias(target)))
 
-ASHLAR_WEAK void* operator new(std::size_t n) { return make("operator new", n, 0, ASHLAR_CALLER); }
-ASHLAR_WEAK void* operator new[](std::size_t n) { return make("operator new[]", n, 0, ASHLAR_CALLER); }
+// Second names, by which it is known whether the first still mean these.
+extern "C" {
+__attribute__((visibility("hidden"))) void* ashlar_hooked_new(std::size_t n);
+__attribute__((visibility("hidden"))) void* ashlar_hooked_new_array(std::size_t n);
+__attribute__((visibility("hidden"))) void* ashlar_hooked_aligned_new(std::size_t n, std::align_val_t a);
+__attribute__((visibility("hidden"))) void* ashlar_hooked_aligned_new_array(std::size_t n, std::align_val_t a);
+}
+
+namespace {
+
+using plain_new = void*(std::size_t);
+using aligned_new = void*(std::size_t, std::align_val_t);
+
+// Returns: whether the program has its own of this form.
+template <class Form>
+bool is_replaced(Form* now, Form* hooked) noexcept {
+  return now != hooked;
+}
+bool has_own_new() noexcept { return is_replaced<plain_new>(&::operator new, &ashlar_hooked_new); }
+bool has_own_array() noexcept { return is_replaced<plain_new>(&::operator new[], &ashlar_hooked_new_array); }
+bool has_own_aligned() noexcept { return is_replaced<aligned_new>(&::operator new, &ashlar_hooked_aligned_new); }
+bool has_own_aligned_array() noexcept {
+  return is_replaced<aligned_new>(&::operator new[], &ashlar_hooked_aligned_new_array);
+}
+
+template <class F>
+void* or_null(const F& own) noexcept {
+  ASHLAR_TRY { return own(); }
+  ASHLAR_CATCH_ALL { return nullptr; }
+}
+
+}  // namespace
+
+extern "C" {
+void* ashlar_hooked_new(std::size_t n) { return make("operator new", n, 0, ASHLAR_CALLER); }
+void* ashlar_hooked_new_array(std::size_t n) {
+  return has_own_new() ? ::operator new(n) : make("operator new[]", n, 0, ASHLAR_CALLER);
+}
+void* ashlar_hooked_aligned_new(std::size_t n, std::align_val_t a) {
+  return make("operator new", n, value_of(a), ASHLAR_CALLER);
+}
+void* ashlar_hooked_aligned_new_array(std::size_t n, std::align_val_t a) {
+  return has_own_aligned() ? ::operator new(n, a) : make("operator new[]", n, value_of(a), ASHLAR_CALLER);
+}
+}
+
+void* operator new(std::size_t n) ASHLAR_WEAK_NAME_OF("ashlar_hooked_new");
+void* operator new[](std::size_t n) ASHLAR_WEAK_NAME_OF("ashlar_hooked_new_array");
+void* operator new(std::size_t n, std::align_val_t a) ASHLAR_WEAK_NAME_OF("ashlar_hooked_aligned_new");
+void* operator new[](std::size_t n, std::align_val_t a) ASHLAR_WEAK_NAME_OF("ashlar_hooked_aligned_new_array");
+
 ASHLAR_WEAK void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
+  if (has_own_new()) return or_null([&] { return ::operator new(n); });
   return try_make("operator new", n, 0, ASHLAR_CALLER);
 }
 ASHLAR_WEAK void* operator new[](std::size_t n, const std::nothrow_t&) noexcept {
+  if (has_own_array() || has_own_new()) return or_null([&] { return ::operator new[](n); });
   return try_make("operator new[]", n, 0, ASHLAR_CALLER);
 }
-ASHLAR_WEAK void* operator new(std::size_t n, std::align_val_t a) {
-  return make("operator new", n, value_of(a), ASHLAR_CALLER);
-}
-ASHLAR_WEAK void* operator new[](std::size_t n, std::align_val_t a) {
-  return make("operator new[]", n, value_of(a), ASHLAR_CALLER);
-}
 ASHLAR_WEAK void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+  if (has_own_aligned()) return or_null([&] { return ::operator new(n, a); });
   return try_make("operator new", n, value_of(a), ASHLAR_CALLER);
 }
 ASHLAR_WEAK void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+  if (has_own_aligned_array() || has_own_aligned()) return or_null([&] { return ::operator new[](n, a); });
   return try_make("operator new[]", n, value_of(a), ASHLAR_CALLER);
 }
+
 ASHLAR_WEAK void operator delete(void* p) noexcept { __libc_free(p); }
-ASHLAR_WEAK void operator delete[](void* p) noexcept { __libc_free(p); }
-ASHLAR_WEAK void operator delete(void* p, std::size_t) noexcept { __libc_free(p); }
-ASHLAR_WEAK void operator delete[](void* p, std::size_t) noexcept { __libc_free(p); }
-ASHLAR_WEAK void operator delete(void* p, const std::nothrow_t&) noexcept { __libc_free(p); }
-ASHLAR_WEAK void operator delete[](void* p, const std::nothrow_t&) noexcept { __libc_free(p); }
 ASHLAR_WEAK void operator delete(void* p, std::align_val_t) noexcept { __libc_free(p); }
-ASHLAR_WEAK void operator delete[](void* p, std::align_val_t) noexcept { __libc_free(p); }
-ASHLAR_WEAK void operator delete(void* p, std::size_t, std::align_val_t) noexcept { __libc_free(p); }
-ASHLAR_WEAK void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { __libc_free(p); }
-ASHLAR_WEAK void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { __libc_free(p); }
-ASHLAR_WEAK void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { __libc_free(p); }
+ASHLAR_WEAK void operator delete(void* p, std::size_t) noexcept { ::operator delete(p); }
+ASHLAR_WEAK void operator delete(void* p, std::size_t, std::align_val_t a) noexcept { ::operator delete(p, a); }
+ASHLAR_WEAK void operator delete(void* p, const std::nothrow_t&) noexcept { ::operator delete(p); }
+ASHLAR_WEAK void operator delete(void* p, std::align_val_t a, const std::nothrow_t&) noexcept {
+  ::operator delete(p, a);
+}
+ASHLAR_WEAK void operator delete[](void* p) noexcept { ::operator delete(p); }
+ASHLAR_WEAK void operator delete[](void* p, std::align_val_t a) noexcept { ::operator delete(p, a); }
+ASHLAR_WEAK void operator delete[](void* p, std::size_t) noexcept { ::operator delete[](p); }
+ASHLAR_WEAK void operator delete[](void* p, std::size_t, std::align_val_t a) noexcept { ::operator delete[](p, a); }
+ASHLAR_WEAK void operator delete[](void* p, const std::nothrow_t&) noexcept { ::operator delete[](p); }
+ASHLAR_WEAK void operator delete[](void* p, std::align_val_t a, const std::nothrow_t&) noexcept {
+  ::operator delete[](p, a);
+}
 
 #else
 #error "no_heap_hooks stands in front of glibc's malloc, or a sanitizer's; here is neither"

@@ -70,6 +70,15 @@ TEST(bump, refuses_alignments_that_are_none) {
   }
 }
 
+// Numbers that the compiler knows take another way.
+TEST(bump, refuses_known_alignments_that_are_none) {
+  bump some = over(0, 100);
+  EXPECT_FALSE(some.place_for(1, 0).is_free);
+  EXPECT_FALSE(some.place_for(16, 3).is_free);
+  EXPECT_FALSE(some.place_for(16, 24).is_free);
+  EXPECT_TRUE(some.place_for(16, 16).is_free);
+}
+
 TEST(bump, without_memory_has_nothing) {
   bump none;
   EXPECT_EQ(take(none, 0, 1), nullptr);

@@ -70,6 +70,38 @@ TEST(frame_arena, ends_objects_a_frame_later) {
   EXPECT_EQ(ends, 2);
 }
 
+struct leaves_another {
+  counted& frames;
+  int& ends;
+  leaves_another(counted& f, int& n) : frames(f), ends(n) {}
+  leaves_another(const leaves_another&) = delete;
+  leaves_another& operator=(const leaves_another&) = delete;
+  ~leaves_another() { static_cast<void>(frames.make<counted_end>(ends)); }
+};
+
+TEST(frame_arena, gives_back_what_destructors_took_meanwhile) {
+  for (const int frames_before : {0, 1, 2}) {
+    counting_resource<> upstream;
+    int ends = 0;
+    {
+      counted frames{ashlar::resource_ref(upstream)};
+      for (int i = 0; i < frames_before; ++i) frames.next_frame();
+      for (int round = 1; round <= 2; ++round) {
+        static_cast<void>(frames.make<leaves_another>(frames, ends));
+        frames.next_frame();
+        static_cast<void>(frames.make<leaves_another>(frames, ends));
+        if (round == 2) break;  // the arena's end does the same
+        frames.release();
+        EXPECT_EQ(ends, 2);
+        EXPECT_EQ(frames.current().held() + frames.previous().held(), 0u);
+        EXPECT_TRUE(frames.invariant());
+      }
+    }
+    EXPECT_EQ(ends, 4);
+    EXPECT_EQ(upstream.allocations(), upstream.deallocations());
+  }
+}
+
 TEST(frame_arena, the_last_frame_may_still_be_read) {
   ashlar::frame_arena<> frames;
   using numbers = std::vector<int, ashlar::allocator<int, ashlar::frame_arena<>>>;

@@ -124,6 +124,62 @@ TEST(scratch_arena, gives_the_threads_memory_back_when_asked_and_no_scope_is_ope
   EXPECT_EQ(anew.memory().held(), 0u);
 }
 
+// What a scope ends with may use that scope, open others, and ask for the thread's memory to go.
+struct uses_scratch {
+  scratch_arena& of;
+  int& ends;
+  uses_scratch(scratch_arena& scope, int& n) : of(scope), ends(n) {}
+  uses_scratch(const uses_scratch&) = delete;
+  uses_scratch& operator=(const uses_scratch&) = delete;
+  ~uses_scratch() {
+    static_cast<void>(of.allocate(10, 1));
+    {
+      scratch_arena inner;
+      static_cast<void>(inner.allocate(100'000, 8));
+    }
+    scratch_arena::release_thread();
+    static_cast<void>(of.allocate(10, 1));
+    ++ends;
+  }
+};
+
+TEST(scratch_arena, may_be_used_by_the_objects_that_end_with_it) {
+  int ends = 0;
+  for (int round = 1; round <= 3; ++round) {
+    scratch_arena outer;
+    static_cast<void>(outer.make<uses_scratch>(outer, ends));
+    {
+      scratch_arena inner;
+      static_cast<void>(inner.make<uses_scratch>(inner, ends));
+      static_cast<void>(inner.make<uses_scratch>(inner, ends));
+    }
+    EXPECT_EQ(ends, 3 * round - 1);
+    EXPECT_TRUE(outer.invariant());
+    outer.memory().reset();
+    EXPECT_EQ(ends, 3 * round);
+  }
+  {
+    scratch_arena last;
+    static_cast<void>(last.make<uses_scratch>(last, ends));
+  }
+  EXPECT_EQ(ends, 10);
+}
+
+// An inner scope starts where the outer one's last block ends.
+TEST(scratch_arena, grows_no_block_under_an_open_scope) {
+  scratch_arena outer;
+  void* const p = outer.allocate(100, 8);
+  {
+    scratch_arena inner;
+    EXPECT_FALSE(outer.try_expand(p, 100, 200, 8));
+    EXPECT_TRUE(outer.try_expand(p, 100, 50, 8));
+    static_cast<void>(inner.allocate(8, 8));
+  }
+  EXPECT_EQ(outer.memory().used(), 100u);
+  void* const q = outer.allocate(8, 8);
+  EXPECT_TRUE(outer.try_expand(q, 8, 200, 8));
+}
+
 // Memory that is asked for again by a key's destructor, after the thread's end has begun.
 TEST(scratch_arena, works_while_the_thread_ends) {
   static pthread_key_t key;

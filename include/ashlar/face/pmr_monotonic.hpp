@@ -20,7 +20,7 @@ namespace ashlar::inline ASHLAR_ABI::pmr {
 ///
 /// - The buffer is used first; what the upstream gives goes back to it with the same size and alignment.
 /// - Constructors allocate nothing. Deallocation is nothing.
-/// - Each request upstream is larger than the one before, up to the larger of 16 MiB and twice the first; where the
+/// - Each request upstream is larger than the one before, up to the larger of 16 MiB and the first; where the
 ///   upstream refuses it, smaller ones are tried down to what is needed, and what the last throws passes through.
 /// - `release()` is the state after construction: with the buffer, and the first size.
 ///

@@ -2,6 +2,7 @@
 // A scope in which this thread must not use the heap: every malloc and every new inside it is reported.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 
@@ -38,16 +39,23 @@ extern "C" __attribute__((weak)) heap_watch** ashlar_heap_watch_1() noexcept;
 [[nodiscard]] inline heap_watch** heap_watch_slot() noexcept { return nullptr; }
 #endif
 
+// Compilers know malloc, and that it neither reads nor writes what is the program's: g++ would leave out what is
+// written for the hooks, and not read again what they wrote. So it is settled here.
+inline void settle_memory() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
 // Puts a watch, or nobody, in place of the one before while it lives.
 class watch_scope {
 public:
   explicit watch_scope(heap_watch* watch) noexcept : slot_(heap_watch_slot()), outer_(slot_ ? *slot_ : nullptr) {
     if (slot_ != nullptr) *slot_ = watch;
+    settle_memory();
   }
   watch_scope(const watch_scope&) = delete;
   watch_scope& operator=(const watch_scope&) = delete;
   ~watch_scope() {
+    settle_memory();
     if (slot_ != nullptr) *slot_ = outer_;
+    settle_memory();
   }
 
   [[nodiscard]] heap_watch* outer() const noexcept { return outer_; }
@@ -118,7 +126,10 @@ public:
   ~no_heap_scope() { ASHLAR_EXPECTS(scope_.holds(this), "ended a no_heap_scope inside another, or in another thread"); }
 
   /// How often the heap was used in this scope so far, and in scopes inside it.
-  [[nodiscard]] std::size_t uses() const noexcept { return uses_; }
+  [[nodiscard]] std::size_t uses() const noexcept {
+    detail::settle_memory();
+    return uses_;
+  }
 
 private:
   static void expect_hooks() noexcept {

@@ -35,7 +35,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE place place_for(std::size_t bytes, std::size_t alignment) const noexcept {
     const std::uintptr_t top = address_of(top_);
     const std::size_t taken = occupied(bytes);
-    if (is_small(bytes) && is_small(alignment) && has_one_bit(alignment)) {
+    if (is_small(bytes) && is_small(alignment) && is_power_of_two(alignment)) {
       const std::uintptr_t begin = align_up(top, alignment);  // the fewest steps from one top to the next
       return {begin, begin + taken, begin + taken <= address_of(end_)};
     }

@@ -108,7 +108,7 @@ public:
   /// Returns: whether the block has `new_bytes` now: it is the last one and there is room, or it shrinks. Only what
   /// the last block gives up is used again.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t /*alignment*/) noexcept {
-    if (bump_.is_last(p, bytes)) {
+    if (is_last(p, bytes)) {
       note_high_water();
       return bump_.resize_last(p, bytes, new_bytes);
     }
@@ -170,7 +170,7 @@ public:
   /// Effects: ends the objects, takes all blocks back and keeps the memory. Where it was in several chunks, they become
   /// one, as large as all: a program that uses no more than before asks the upstream for nothing from then on.
   void reset() noexcept {
-    end_objects_down_to(nullptr);
+    end_all_objects();
     note_high_water();
     marks_.close_all();
     if (is_in_one_piece()) return bump_.rewind(begin_of(chunk_));
@@ -183,7 +183,7 @@ public:
 
   /// Effects: ends the objects and gives everything back; the arena is as when it was made.
   void release() noexcept {
-    end_objects_down_to(nullptr);
+    end_all_objects();
     marks_.close_all();
     while (chunk_ != nullptr) store_.give_back(leave_chunk());
     bump_.rewind(buffer_.data());
@@ -202,9 +202,8 @@ public:
     return here;
   }
 
-  /// Effects: ends the objects made since `to`, and takes back the blocks, and what older ones have grown by since.
-  /// The memory is kept.
-  /// Expects: `to` is a marker of this arena that is still good.
+  /// Effects: ends the objects made since `to`, and takes back the blocks, and what older ones have grown by since;
+  /// what has shrunk since stays so. The memory is kept. Expects: `to` is a marker of this arena that is still good.
   void rewind(const marker& to) noexcept {
     if constexpr (checking_level >= checking::checked) expect_good(to);
     ASHLAR_REQUIRE(to.used_ >= ending_from_, "a destructor took the arena back to before itself");
@@ -212,7 +211,7 @@ public:
     note_high_water();
     marks_.close_after(to.ticket_);
     while (chunk_ != to.chunk_) store_.keep(leave_chunk());
-    bump_.rewind(to.top_);
+    bump_.rewind(std::min(to.top_, bump_.top()));  // the top is lower where the block under the marker shrank since
   }
 
   /// Bytes of blocks, with padding, since the last `reset` or `release`; freed ones count.
@@ -240,7 +239,9 @@ private:
     void* memory;
     std::size_t bytes;
     ~unbuilt() {
-      if (memory != nullptr && from.bump_.is_last(memory, bytes)) from.bump_.take_back(memory, bytes);
+      if (memory == nullptr || !from.is_last(memory, bytes)) return;
+      from.note_high_water();
+      from.bump_.take_back(memory, bytes);
     }
   };
 
@@ -269,6 +270,11 @@ private:
   [[nodiscard]] bool is_in_one_piece() const noexcept {
     if (chunk_ == nullptr) return store_.count() <= 1;
     return store_.count() == 1 && buffer_.empty();
+  }
+
+  // A buffer's last block may end where a chunk begins that has been emptied: it is not in that chunk.
+  [[nodiscard]] bool is_last(const void* p, std::size_t bytes) const noexcept {
+    return bump_.is_last(p, bytes) && address_of(p) >= address_of(begin_of(chunk_));
   }
 
   void note_high_water() noexcept { high_water_ = high_water(); }
@@ -305,9 +311,13 @@ private:
     return leaving;
   }
 
+  void end_all_objects() noexcept {
+    ASHLAR_REQUIRE(ending_from_ == 0, "a destructor reset or released the arena that ends it");
+    end_objects_down_to(nullptr);
+  }
+
   // The objects go while everything is as it was, so that their destructors can allocate; only then the memory.
   void end_objects_down_to(finalizer* last) noexcept {
-    ASHLAR_REQUIRE(last != nullptr || ending_from_ == 0, "a destructor reset or released the arena that ends it");
     if (objects_.first() == last) return;
     const std::size_t outer = std::exchange(ending_from_, std::max(used(), std::size_t{1}));
     objects_.run_down_to(last);
@@ -322,9 +332,15 @@ private:
             .resource = this});
   }
 
+  [[nodiscard]] bool is_in_use(const chunk* sought) const noexcept {
+    const chunk* each = chunk_;
+    while (each != nullptr && each != sought) each = each->below;
+    return each == sought;
+  }
+
   ASHLAR_COLD void expect_good(const marker& to) const noexcept {
     const bool is_mine = to.arena_ == this;
-    if (is_mine && marks_.is_good(to.ticket_) && to.used_ <= used()) return;
+    if (is_mine && marks_.is_good(to.ticket_) && is_in_use(to.chunk_)) return;
     report({.kind = fault::bad_marker,
             .what = is_mine ? "rewound to a marker that is good no longer" : "rewound to a marker of another arena",
             .pointer = to.top_,
@@ -352,8 +368,9 @@ bool arena<Upstream>::invariant() const noexcept {
     bytes += each->bytes;
   }
   for (const chunk* each = store_.spares(); each != nullptr; each = each->below, ++count) bytes += each->bytes;
-  return bump_.invariant() && bump_.end() == end_of(chunk_) && used_below == left_used_ && waste == waste_ &&
-         bytes == held() && count == store_.count() && held() <= options().limit && used() + waste_ <= capacity();
+  return bump_.invariant() && begin_of(chunk_) <= bump_.top() && bump_.end() == end_of(chunk_) &&
+         used_below == left_used_ && waste == waste_ && bytes == held() && count == store_.count() &&
+         held() <= options().limit && used() + waste_ <= capacity();
 }
 
 static_assert(try_resource<arena<>> && owning_resource<arena<>>);

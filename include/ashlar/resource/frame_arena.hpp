@@ -31,6 +31,7 @@ public:
   explicit frame_arena(const Upstream& upstream) : frame_arena(arena_options{}, upstream) {}
   frame_arena(const frame_arena&) = delete;
   frame_arena& operator=(const frame_arena&) = delete;
+  ~frame_arena() { release(); }
 
   /// Effects: ends the frame: what was made in the frame before it is ended, its memory is used for the next.
   void next_frame() noexcept {
@@ -68,6 +69,7 @@ public:
   void release() noexcept {
     current_->release();
     previous_->release();
+    current_->release();  // of what the destructors of the frame before took meanwhile
   }
 
   [[nodiscard]] arena<Upstream>& current() noexcept { return *current_; }    ///< of this frame

@@ -125,8 +125,9 @@ public:
 
   ~scratch_arena() {
     ASHLAR_EXPECTS(is_on_top(), "ended a scratch scope before one that was opened in it");
-    if (--in_.depth == 0) in_.memory.reset();
+    if (in_.depth == 1) in_.memory.reset();
     else in_.memory.rewind(start_);
+    --in_.depth;  // after the objects, whose destructors may use this scope and open others
     of_.scope_ended();
   }
 
@@ -145,7 +146,10 @@ public:
     in_.memory.deallocate(p, bytes, alignment);
   }
 
+  /// As `arena::try_expand`; while a later scope is open in the same arena, which starts where the blocks of this one
+  /// end, none grows.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    if (!is_on_top()) return new_bytes <= bytes;
     return in_.memory.try_expand(p, bytes, new_bytes, alignment);
   }
 

@@ -59,7 +59,7 @@ struct stack_marker {
 /// Freeing the top block takes its padding back too: `used()` is what it was before the block, at any alignment. A
 /// block takes its bytes rounded up to `stack_grain`, and above that alignment one grain more; from level `checked` on
 /// a label of three grains beside that, and the order of frees is checked. At `fast` a block freed out of order is let
-/// be: its room comes back with the block below it at the latest by `rewind` or `release`.
+/// be, and so are those below it when they are freed: their room comes back by `rewind` or `release`.
 ///
 /// An emptied chunk is not given back: the stack goes on in it, and when it has gone below, keeps the larger of it and
 /// its spare. So no program pays the upstream for going to and fro over a border.

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the hooks in a program that replaces two operators of its own: all other forms ask those two.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/os/no_heap_scope.hpp>
+
+#include "tests/support/build.hpp"
+
+namespace {
+
+// In front of each block, so that what is freed here and was not made here is found out, and the other way round.
+struct alignas(std::max_align_t) head {
+  std::uint64_t mark = 0x0B10C;
+};
+
+std::size_t made = 0, freed = 0, strange = 0;
+
+}  // namespace
+
+void* operator new(std::size_t n) {
+  void* const p = std::malloc(n + sizeof(head));
+  if (p == nullptr) ashlar::throw_bad_alloc(n, alignof(head));
+  ++made;
+  return ::new (p) head + 1;
+}
+
+// Without its sized form: that is what is tested.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wsized-deallocation"
+#endif
+void operator delete(void* p) noexcept {
+  if (p == nullptr) return;
+  head* const before = static_cast<head*>(p) - 1;
+  strange += static_cast<std::size_t>(before->mark != head().mark);
+  ++freed;
+  std::free(before);
+}
+
+namespace {
+
+template <class T>
+T hidden(T value) {
+  volatile T kept = value;
+  return kept;
+}
+
+// Returns: how many blocks were made and freed by this program's own two.
+template <class F>
+std::array<std::size_t, 3> own_calls(const F& f) {
+  const std::size_t made_before = made, freed_before = freed;
+  f();
+  return {made - made_before, freed - freed_before, strange};
+}
+
+using calls = std::array<std::size_t, 3>;
+
+// A sanitizer has forms of its own, which may ask nobody.
+TEST(own_operator_new, is_what_the_other_forms_ask) {
+  if (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "the sanitizer's own forms";
+  const calls once = {1, 1, 0};
+  EXPECT_EQ(own_calls([] { delete hidden(new int(1)); }), once);
+  EXPECT_EQ(own_calls([] { delete[] hidden(new int[3]); }), once);
+  EXPECT_EQ(own_calls([] { ::operator delete(hidden(::operator new(5, std::nothrow))); }), once);
+  EXPECT_EQ(own_calls([] { ::operator delete[](hidden(::operator new[](5, std::nothrow))); }), once);
+  EXPECT_EQ(own_calls([] { ::operator delete(hidden(::operator new(5)), std::nothrow); }), once);
+  EXPECT_EQ(own_calls([] { ::operator delete[](hidden(::operator new[](5)), std::nothrow); }), once);
+#if defined(__cpp_sized_deallocation)
+  EXPECT_EQ(own_calls([] { ::operator delete(hidden(::operator new(5)), std::size_t{5}); }), once);
+  EXPECT_EQ(own_calls([] { ::operator delete[](hidden(::operator new[](5)), std::size_t{5}); }), once);
+#endif
+}
+
+TEST(own_operator_new, is_not_asked_where_the_alignment_is_above_its_own) {
+  struct alignas(128) wide {
+    char bytes[128];
+  };
+  const calls none = {0, 0, 0};
+  EXPECT_EQ(own_calls([] { delete hidden(new wide); }), none);
+  EXPECT_EQ(own_calls([] { delete[] hidden(new wide[2]); }), none);
+}
+
+TEST(own_operator_new, has_its_mallocs_reported_once) {
+  if (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "the sanitizer's own forms";
+  ashlar::no_heap_scope counted(ashlar::count_heap_use);
+  delete hidden(new int(1));
+  EXPECT_EQ(counted.uses(), 1u);
+  delete[] hidden(new int[3]);
+  EXPECT_EQ(counted.uses(), 2u);
+  ::operator delete[](hidden(::operator new[](5, std::nothrow)));
+  EXPECT_EQ(counted.uses(), 3u);
+}
+
+#if defined(__cpp_exceptions)
+TEST(own_operator_new, may_throw_where_null_is_asked_for) {
+  if (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "the sanitizer's own forms";
+  const std::size_t absurd = hidden(ashlar::max_size / 2 - 100);
+  EXPECT_EQ(::operator new(absurd, std::nothrow), nullptr);
+  EXPECT_EQ(::operator new[](absurd, std::nothrow), nullptr);
+}
+#endif
+
+}  // namespace
