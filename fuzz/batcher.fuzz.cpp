@@ -2,29 +2,17 @@
 // Bytes as frees, flushes, drains and ends of owners of a batcher, beside an oracle.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 
 #include <ashlar/part/batcher.hpp>
 
+#include "fuzz/support.hpp"
 #include "tests/support/batcher_model.hpp"
 
 namespace {
 
-void expect(bool condition) {
-  if (!condition) std::abort();
-}
-
-class input {
-public:
-  input(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
-  [[nodiscard]] bool empty() const { return at_ == end_; }
-  std::uint8_t next() { return empty() ? 0 : *at_++; }
-
-private:
-  const std::uint8_t* at_;
-  const std::uint8_t* end_;
-};
+using ashlar_fuzz::expect;
+using ashlar_fuzz::input;
 
 template <ashlar::batch_shape Shape>
 void run(input bytes) {

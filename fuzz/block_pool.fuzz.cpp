@@ -3,54 +3,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <map>
 
-#include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/new_delete_resource.hpp>
+
+#include "fuzz/support.hpp"
 
 namespace {
 
-void expect(bool condition) {
-  if (!condition) std::abort();
-}
-
-// Says no where the input says so, and knows whether all came back.
-struct unreliable {
-  std::size_t held = 0;
-  bool dry = false;
-
-  void* allocate(std::size_t bytes, std::size_t alignment) {
-    void* const p = try_allocate(bytes, alignment);
-    if (p == nullptr) ashlar::throw_bad_alloc(bytes, alignment);
-    return p;
-  }
-  void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    if (dry) return nullptr;
-    held += bytes;
-    return ashlar::new_delete_resource().allocate(bytes, alignment);
-  }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    held -= bytes;
-    ashlar::new_delete_resource().deallocate(p, bytes, alignment);
-  }
-  bool operator==(const unreliable& other) const noexcept { return this == &other; }
-};
-
-class input {
-public:
-  input(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
-  [[nodiscard]] bool empty() const { return at_ == end_; }
-  std::uint8_t next() { return empty() ? 0 : *at_++; }
-
-private:
-  const std::uint8_t* at_;
-  const std::uint8_t* end_;
-};
+using ashlar_fuzz::expect;
+using ashlar_fuzz::input;
+using ashlar_fuzz::unreliable;
 
 class session {
 public:

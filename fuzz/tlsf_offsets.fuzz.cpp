@@ -3,27 +3,27 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <iterator>
 #include <map>
 
 #include <ashlar/resource/tlsf_offsets.hpp>
 
+#include "fuzz/support.hpp"
+
 namespace {
 
-void expect(bool condition) {
-  if (!condition) std::abort();
-}
+using ashlar_fuzz::expect;
+using ashlar_fuzz::input;
 
 class session {
 public:
   session(const std::uint8_t* data, std::size_t size)
-      : at_(data), end_(data + size), granule_(1u << (next() % 5)),
+      : bytes_(data, size), granule_(1u << (next() % 5)),
         heap_(static_cast<std::uint32_t>(sized() * 16), {.granule = granule_, .most_blocks = 2 + std::size_t{next()}}) {
   }
 
   void run() {
-    while (at_ != end_) step(next());
+    while (!bytes_.empty()) step(next());
     check();
     while (!live_.empty()) free_at(0);
     expect(heap_.invariant() && heap_.used() == 0 && heap_.largest_free() == heap_.size());
@@ -36,8 +36,8 @@ private:
   };
   using map = std::map<std::uint32_t, entry>;
 
-  std::uint8_t next() { return at_ == end_ ? std::uint8_t{0} : *at_++; }
-  std::uint32_t sized() { return std::uint32_t{next()} << (next() % 6); }
+  std::uint8_t next() { return bytes_.next(); }
+  std::uint32_t sized() { return static_cast<std::uint32_t>(bytes_.size(5)); }
 
   void step(std::uint8_t operation) {
     switch (operation % 6) {
@@ -95,8 +95,7 @@ private:
     return std::next(live_.begin(), static_cast<std::ptrdiff_t>(index % live_.size()));
   }
 
-  const std::uint8_t* at_;
-  const std::uint8_t* end_;
+  input bytes_;
   std::uint32_t granule_;
   ashlar::tlsf_offsets<> heap_;
   map live_;
