@@ -271,6 +271,7 @@ private:
   }
 
   void after_fork_in_child() noexcept {
+    link_.store(link_at_fork_, std::memory_order_relaxed);  // as in thread_tables: one made meanwhile may be locked
     pool_.after_fork_in_child(static_cast<cache_type*>(thread_caches::find_unchanged(number_)));
     unlock_link();
   }
