@@ -146,15 +146,9 @@ int run(int argc, char** argv) {
   const row& r = line.row(1, rows);
   if (r.batches_only && s.cells != 1) line.usage_error();
   const std::size_t rounds = line.number("--rounds", 100, 1, 100'000);
-  const std::string malloc_name = settle_malloc(r.who.name, argv);
+  json_object answer = answer_of(r.who.name, argv);
   const double ns = r.measure(s.cells, rounds);
-  std::puts(json_object()
-                .text("peer", r.who.name)
-                .text("malloc", malloc_name)
-                .text("malloc_version", peer_version(r.who.name))
-                .number("median_ns", ns)
-                .str()
-                .c_str());
+  std::puts(answer.number("median_ns", ns).str().c_str());
   return 0;
 }
 

@@ -181,14 +181,10 @@ int run(int argc, char** argv) {
   if (!list && line.word(0) != "set") line.usage_error();
   const std::size_t count = line.number("--count", 1'000'000, 100, 100'000'000);
   const std::size_t rounds = line.number("--rounds", list ? 100 : 25, 1, 1'000'000);
-  const std::string malloc_name = settle_malloc(r.who.name, argv);
+  json_object answer = answer_of(r.who.name, argv);
   borrow_from_host(count * 100);
   const outcome o = list ? r.list(count, rounds) : r.set(count, rounds);
-  std::puts(json_object()
-                .text("peer", r.who.name)
-                .text("malloc", malloc_name)
-                .text("malloc_version", peer_version(r.who.name))
-                .number("fresh_ms", o.fresh_ms)
+  std::puts(answer.number("fresh_ms", o.fresh_ms)
                 .number("churned_ms", o.churned_ms)
                 .number("rebuilt_ms", o.rebuilt_ms)
                 .number("churn_ms", o.churn.cpu_ms)

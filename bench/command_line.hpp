@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "json_object.hpp"
 #include "preload.hpp"
 
 namespace bench {
@@ -84,6 +85,15 @@ std::string names_of(const Rows& rows) {
 // Returns: what `malloc` says of itself where it is the peer's; nothing for peers that are compiled in.
 inline std::string peer_version(std::string_view peer) {
   return find_malloc_library(peer) != nullptr ? malloc_version() : "";
+}
+
+// Effects: sees to it that `malloc` is the peer's, for which the process may start anew: to be called before anything
+// is measured. Returns: the answer, as far as it says who the peer is.
+inline json_object answer_of(std::string_view peer, char** argv) {
+  const std::string malloc_name = settle_malloc(peer, argv);
+  json_object answer;
+  answer.text("peer", peer).text("malloc", malloc_name).text("malloc_version", peer_version(peer));
+  return answer;
 }
 
 }  // namespace bench

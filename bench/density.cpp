@@ -155,13 +155,9 @@ int run(int argc, char** argv) {
   const std::string_view size = line.choice(1, sizes, [](std::string_view each) { return each; });
   const row& r = line.row(2, rows);
   if (r.measure == nullptr) run_32_bit(argv);
-  const std::string malloc_name = settle_malloc(r.who.name, argv);
+  json_object answer = answer_of(r.who.name, argv);
   const std::uint64_t resident = r.measure(p.count, std::stoul(std::string(size)));
-  std::puts(json_object()
-                .text("peer", r.who.name)
-                .text("malloc", malloc_name)
-                .text("malloc_version", peer_version(r.who.name))
-                .count("resident_bytes", resident)
+  std::puts(answer.count("resident_bytes", resident)
                 .number("bytes_per_element", static_cast<double>(resident) / static_cast<double>(p.count))
                 .number("kib", static_cast<double>(resident) / 1024)
                 .str()

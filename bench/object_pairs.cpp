@@ -118,13 +118,9 @@ int run(int argc, char** argv) {
   settle_optimisation(line.choice(1, optimisations, same), argv);
   const row& r = line.row(2, rows);
   const std::size_t windows = line.number("--windows", 100, 1, 100'000);
-  const std::string malloc_name = settle_malloc(r.who.name, argv);
+  json_object answer = answer_of(r.who.name, argv);
   const std::vector<double> costs = r.by_size[static_cast<std::size_t>(size)](windows);
-  std::puts(json_object()
-                .text("peer", r.who.name)
-                .text("malloc", malloc_name)
-                .text("malloc_version", peer_version(r.who.name))
-                .count("windows", costs.size())
+  std::puts(answer.count("windows", costs.size())
                 .number("min_ns", costs.front())
                 .number("median_ns", costs[costs.size() / 2])
                 .number("p90_ns", costs[costs.size() * 9 / 10])

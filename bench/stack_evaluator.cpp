@@ -168,13 +168,9 @@ int run(int argc, char** argv) {
   const std::string_view kind = line.choice(0, kinds, [](std::string_view each) { return each; });
   const row& r = line.row(1, rows);
   const std::size_t windows = line.number("--windows", 300, 1, 100'000);
-  const std::string malloc_name = settle_malloc(r.who.name, argv);
+  json_object answer = answer_of(r.who.name, argv);
   const seen found = r.measure(grower(kind).take(), windows);
-  std::puts(json_object()
-                .text("peer", r.who.name)
-                .text("malloc", malloc_name)
-                .text("malloc_version", peer_version(r.who.name))
-                .count("operations", operations)
+  std::puts(answer.count("operations", operations)
                 .count("result", found.result)
                 .count("peak_bytes", found.peak_bytes)
                 .number("min_ns", found.costs.front())

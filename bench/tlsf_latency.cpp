@@ -246,15 +246,11 @@ int run(int argc, char** argv) {
   const call& c = line.choice(1, calls, name);
   const row& r = line.row(2, rows);
   const std::size_t count = line.number("--count", 1'000'000, most_live, 100'000'000);
-  const std::string malloc_name = settle_malloc(r.who.name, argv);
+  json_object answer = answer_of(r.who.name, argv);
   const result got = r.measure(p.steps(count));
   const auto& histogram = got.of.*c.of;
   const auto ns = [&](double q) { return static_cast<double>(histogram.quantile(q)) * got.ns_per_tick; };
-  std::puts(json_object()
-                .text("peer", r.who.name)
-                .text("malloc", malloc_name)
-                .text("malloc_version", peer_version(r.who.name))
-                .number("p50_ns", ns(0.5))
+  std::puts(answer.number("p50_ns", ns(0.5))
                 .number("p99_ns", ns(0.99))
                 .number("p999_ns", ns(0.999))
                 .number("p9999_ns", ns(0.9999))
