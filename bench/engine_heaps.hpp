@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The heaps that run the engine workloads: a floor, a limit, malloc whoever provides it, and ashlar's.
+// The heaps that run the engine workloads: a floor, a limit, malloc whoever provides it, ashlar's inlined and called.
 #pragma once
 
 #include <sys/mman.h>
@@ -12,6 +12,8 @@
 
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/part/size_classes.hpp>
+
+#include "engine_called_heap.hpp"
 
 namespace bench {
 
@@ -128,6 +130,32 @@ public:
 
 private:
   ashlar::local_heap<> heap_;
+};
+
+// Behind calls into a shared library, which is what every call of a malloc is. Nothing is known beforehand.
+struct called_ashlar {
+  static void* allocate(std::size_t bytes) { return bench_called_allocate(bytes); }
+  static void free(void* p) noexcept { bench_called_free(p); }
+  static void free(void* p, std::size_t bytes) noexcept { bench_called_free_sized(p, bytes); }
+};
+struct called_null {
+  static void* allocate(std::size_t bytes) { return bench_called_null_allocate(bytes); }
+  static void free(void* p) noexcept { bench_called_null_free(p); }
+  static void free(void* p, std::size_t) noexcept { bench_called_null_free(p); }
+};
+
+template <class Calls, bool Sized>
+struct called_heap : Calls {
+  using Calls::allocate, Calls::free;
+  template <std::size_t Bytes>
+  void* allocate() {
+    return Calls::allocate(Bytes);
+  }
+  template <std::size_t Bytes>
+  void free(void* p) noexcept {
+    if constexpr (Sized) Calls::free(p, Bytes);
+    else Calls::free(p);
+  }
 };
 
 }  // namespace bench

@@ -2,6 +2,7 @@
 // What does an allocation and its free cost in the ways that engines allocate, in one thread?
 //
 // engine_workloads <workload> <unsized|sized> <peer> [--windows N]     one cell per process, one JSON line
+// engine_workloads <peer>                                              which program runs it, over which malloc library
 // engine_workloads --cells                                             which cells there are
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 
 #include "cells.hpp"
 #include "command_line.hpp"
+#include "compiler_twin.hpp"
 #include "engine_heaps.hpp"
 #include "json_object.hpp"
 #include "keep.hpp"
@@ -221,24 +223,34 @@ private:
   std::size_t next_ = 0;
 };
 
-// Returns: nanoseconds per pair of each window, in ascending order.
+struct costs {
+  std::size_t pairs = 0;     // in each window
+  std::vector<double> warm;  // nanoseconds per pair of each window after the first ones, in ascending order
+  double cold = 0;           // of the very first
+  std::uint64_t cold_faults = 0;
+};
+
 template <class Heap, class Workload>
-std::vector<double> measure(std::size_t windows) {
+costs measure(std::size_t windows) {
   const auto heap = std::make_unique<Heap>();
   const auto workload = std::make_unique<Workload>();
   escape(heap.get());
-  std::vector<double> costs(warm_up_windows + windows);
-  for (double& cost : costs) {
+  const auto window_ns = [&] {
     const double start = clock_ms(CLOCK_THREAD_CPUTIME_ID);
     workload->run(*heap);
-    cost = (clock_ms(CLOCK_THREAD_CPUTIME_ID) - start) * 1e6 / static_cast<double>(Workload::pairs);
-  }
-  costs.erase(costs.begin(), costs.begin() + warm_up_windows);
-  std::sort(costs.begin(), costs.end());
-  return costs;
+    return (clock_ms(CLOCK_THREAD_CPUTIME_ID) - start) * 1e6 / static_cast<double>(Workload::pairs);
+  };
+  costs of{.pairs = Workload::pairs, .warm = std::vector<double>(windows)};
+  const std::uint64_t faults = usage::now().minor_faults;
+  of.cold = window_ns();
+  of.cold_faults = usage::now().minor_faults - faults;
+  for (std::size_t i = 1; i < warm_up_windows; ++i) static_cast<void>(window_ns());
+  std::generate(of.warm.begin(), of.warm.end(), window_ns);
+  std::sort(of.warm.begin(), of.warm.end());
+  return of;
 }
 
-using measurement = std::vector<double> (*)(std::size_t windows);
+using measurement = costs (*)(std::size_t windows);
 
 constexpr std::array<std::string_view, 10> workloads{"pair", "lifo",  "fifo",       "shuffled", "mixed",
                                                      "wide", "frame", "components", "large",    "large_touched"};
@@ -247,6 +259,7 @@ constexpr std::array<std::string_view, 2> frees{"unsized", "sized"};
 struct row {
   contender who;
   std::array<measurement, workloads.size()> by_workload[2];
+  bool by_twin = false;
 };
 
 template <class Heap, bool Sized>
@@ -266,12 +279,18 @@ constexpr std::array<measurement, workloads.size()> limit_workloads() {
 }
 
 template <class Unsized, class Sized = Unsized>
-constexpr row row_of(std::string_view name, std::string_view what, bool rival = true) {
-  return {{name, what, rival}, {all_workloads<Unsized, false>(), all_workloads<Sized, true>()}};
+constexpr row row_of(std::string_view name, std::string_view what, bool rival = true, bool by_twin = false) {
+  return {{name, what, rival}, {all_workloads<Unsized, false>(), all_workloads<Sized, true>()}, by_twin};
 }
+
+constexpr bool twin_is_gcc = twin == "gcc";
 
 constexpr row rows[] = {
     row_of<null_heap>("null", "null (floor: the loop)", false),
+    row_of<null_heap>(twin_is_gcc ? "null_gcc" : "null_clang", twin_is_gcc ? "null, by g++" : "null, by clang", false,
+                      true),
+    row_of<called_heap<called_null, false>, called_heap<called_null, true>>("null_called", "null, called as malloc is",
+                                                                            false),
     {{"free_list", "a bare free list for each size (limit)", false}, {{}, limit_workloads()}},
     row_of<malloc_heap, operator_heap>("glibc", "malloc, glibc"),
     row_of<malloc_heap, operator_heap>("mimalloc", "malloc, mimalloc"),
@@ -280,6 +299,10 @@ constexpr row rows[] = {
     row_of<malloc_heap, operator_heap>("rpmalloc", "malloc, rpmalloc"),
     row_of<malloc_heap, operator_heap>("snmalloc", "malloc, snmalloc"),
     row_of<ashlar_heap>("ashlar", "ashlar::local_heap"),
+    row_of<ashlar_heap>(twin_is_gcc ? "ashlar_gcc" : "ashlar_clang",
+                        twin_is_gcc ? "ashlar::local_heap, by g++" : "ashlar::local_heap, by clang", true, true),
+    row_of<called_heap<called_ashlar, false>, called_heap<called_ashlar, true>>(
+        "ashlar_called", "ashlar::local_heap, called as malloc is"),
 };
 
 measurement measurement_of(const row& r, std::string_view workload, std::string_view free) {
@@ -287,41 +310,67 @@ measurement measurement_of(const row& r, std::string_view workload, std::string_
   return r.by_workload[free == "sized" ? 1 : 0][static_cast<std::size_t>(index)];
 }
 
+bool is_there(const row& r, std::string_view workload, std::string_view free) {
+  return measurement_of(r, workload, free) != nullptr && (has_twin || !r.by_twin);
+}
+
+// The first window and the peak have tables of their own, of processes that are short.
 int print_cells() {
   cell_list cells;
   for (const std::string_view workload : workloads)
     for (const std::string_view free : frees)
       for (const row& r : rows)
-        if (measurement_of(r, workload, free) != nullptr)
-          cells.add(workload, free, r.who, {workload, free, r.who.name});
+        if (is_there(r, workload, free)) cells.add(workload, free, r.who, {workload, free, r.who.name});
+  for (const std::string_view group : {"cold_unsized", "cold_sized", "peak_unsized"})
+    for (const std::string_view workload : workloads)
+      for (const row& r : rows)
+        if (const std::string_view free = group.substr(5); is_there(r, workload, free))
+          cells.add(group, workload, r.who, {workload, free, r.who.name, "--windows", group[0] == 'c' ? "1" : "20"});
   std::puts(cells.str().c_str());
   return 0;
 }
 
+// Two lines, for a script that starts the programs of cells by itself: the program; the library to preload, if any.
+int print_files(const row& r) {
+  if (r.by_twin && !has_twin) fail(exit_skipped, "skipped: no other compiler on this machine");
+  const malloc_library* const library = find_malloc_library(r.who.name);
+  const std::string file = library != nullptr ? find_library_file(*library).string() : "";
+  if (library != nullptr && file.empty())
+    fail(exit_skipped, "skipped: no " + std::string(library->files[0]) + " on this machine");
+  std::printf("%s\n%s\n", program_file(r.by_twin).c_str(), file.c_str());
+  return 0;
+}
+
 int run(int argc, char** argv) {
-  const command_line line(argc, argv,
-                          "usage: engine_workloads <workload> <unsized|sized> <peer> [--windows N] | --cells\npeers:" +
-                              names_of(rows));
+  const command_line line(
+      argc, argv,
+      "usage: engine_workloads <workload> <unsized|sized> <peer> [--windows N] | <peer> | --cells\npeers:" +
+          names_of(rows));
   if (line.asks_for_cells()) return print_cells();
+  if (argc == 2) return print_files(line.row(0, rows));
   line.expect_words(3);
   const auto itself = [](std::string_view name) { return name; };
   const std::string_view workload = line.choice(0, workloads, itself), free = line.choice(1, frees, itself);
   const row& r = line.row(2, rows);
-  const measurement cost_of = measurement_of(r, workload, free);
-  if (cost_of == nullptr) line.usage_error();
+  if (!is_there(r, workload, free)) line.usage_error();
+  settle_compiler(r.by_twin, argv);
   const std::size_t windows = line.number("--windows", 60, 1, 100'000);
   const std::string malloc_name = settle_malloc(r.who.name, argv);
-  const std::vector<double> costs = cost_of(windows);
+  const costs of = measurement_of(r, workload, free)(windows);
   std::puts(json_object()
                 .text("peer", r.who.name)
                 .text("workload", workload)
                 .text("frees", free)
                 .text("malloc", malloc_name)
                 .text("malloc_version", peer_version(r.who.name))
-                .count("windows", costs.size())
-                .number("min_ns", costs.front())
-                .number("median_ns", costs[costs.size() / 2])
-                .number("p90_ns", costs[costs.size() * 9 / 10])
+                .text("compiler", compiler_name())
+                .count("windows", of.warm.size())
+                .count("pairs_per_window", of.pairs)
+                .number("min_ns", of.warm.front())
+                .number("median_ns", of.warm[of.warm.size() / 2])
+                .number("p90_ns", of.warm[of.warm.size() * 9 / 10])
+                .number("cold_ns", of.cold)
+                .count("cold_faults", of.cold_faults)
                 .count("peak_bytes", peak_resident_bytes())
                 .str()
                 .c_str());

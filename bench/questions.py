@@ -1,39 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The questions: which fields of a process's JSON answer each of them, and how they are shown."""
+"""The questions: all that are asked."""
 
-import dataclasses
-
-
-@dataclasses.dataclass(frozen=True)
-class Column:
-    title: str
-    field: str
-    digits: int = 0
-    scale: float = 1.0
-
-
-@dataclasses.dataclass(frozen=True)
-class Question:
-    title: str
-    metric: Column  # what is compared: smaller is better
-    baseline: str  # the peer that everybody is compared with, besides the best rival
-    groups: dict  # group -> heading
-    columns: tuple = ()  # what else is shown (where a group has no variants)
-    quick: tuple = ()  # arguments that make one process short
-    plot_parts: tuple = ()  # the fields a bar is stacked from; default: the metric alone
-    plot_notes: tuple = ()  # what is written beside the value
-    plot_groups: tuple = ()  # default: all
-    plot_variants: tuple = ()  # default: all
-    plot_one_scale: bool = False  # for all panels, or each its own
-    group_metrics: dict = dataclasses.field(default_factory=dict)  # where a group compares something else
-    threads: int = 1  # cores to pin to
-    runs: int = 5  # processes per cell
-
-    def metric_of(self, group):
-        return self.group_metrics.get(group, self.metric)
-
-
-MIB = 1 / (1 << 20)
+from heap_questions import HEAP_QUESTIONS
+from question import MIB, Column, Question
 
 QUESTIONS = {
     "node_containers": Question(
@@ -186,25 +155,6 @@ QUESTIONS = {
         },
         quick=("--rounds", "20"),
     ),
-    "engine_workloads": Question(
-        title="Ten ways in which engines allocate, one thread: nanoseconds for one allocation and its free",
-        metric=Column("ns", "median_ns", 2),
-        baseline="glibc",
-        groups={
-            "pair": "64 bytes, freed at once",
-            "lifo": "1,000 of 64 bytes, the last freed first",
-            "fifo": "1,000 of 64 bytes, the first freed first",
-            "shuffled": "1,000 of 64 bytes, freed in random order",
-            "mixed": "16 to 256 bytes, 4,096 live, a random one replaced",
-            "wide": "16 bytes to 32 KiB by logarithm, 4,096 live, a random one replaced",
-            "frame": "2,000 of 16 to 256 bytes, all freed at the end",
-            "components": "four kinds of 32 to 160 bytes, 10,000 live, sizes known to the compiler",
-            "large": "64 KiB to 1 MiB, 64 live, a random one replaced",
-            "large_touched": "the same, each page touched",
-        },
-        columns=(Column("peak MiB", "peak_bytes", 1, MIB),),
-        quick=("--windows", "5"),
-    ),
     "object_pairs": Question(
         title="Objects, acquired and released at once: nanoseconds for both",
         metric=Column("ns", "median_ns", 2),
@@ -330,4 +280,4 @@ QUESTIONS = {
         plot_groups=("churn_allocate", "churn_free"),
         runs=3,
     ),
-}
+} | HEAP_QUESTIONS

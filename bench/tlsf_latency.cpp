@@ -21,6 +21,8 @@
 
 #include <x86intrin.h>
 
+#include <ashlar/heap/bounded_heap.hpp>
+#include <ashlar/heap/local_heap.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
@@ -93,6 +95,26 @@ private:
 
   touched memory_;
   ashlar::tlsf_resource<ashlar::null_resource> resource_{std::span<std::byte>(memory_.data, room)};
+};
+
+// As the one before, all of it made resident by the upstream; small blocks are cells.
+class bounded_blocks {
+public:
+  void* allocate(std::size_t bytes) { return heap_.allocate(bytes); }
+  void deallocate(void* p, std::size_t) noexcept { heap_.deallocate(p); }
+
+private:
+  ashlar::bounded_heap<> heap_{std::size_t{256} << 20};
+};
+
+// The heap with the best mean, which promises nothing for a single call.
+class local_blocks {
+public:
+  void* allocate(std::size_t bytes) { return heap_.allocate(bytes); }
+  void deallocate(void* p, std::size_t) noexcept { heap_.deallocate(p); }
+
+private:
+  ashlar::local_heap<> heap_;
 };
 
 // The order of sizes and victims is made before the clock runs.
@@ -211,6 +233,8 @@ constexpr row rows[] = {
     {{"ashlar_tlsf", "ashlar::tlsf_resource", true}, measure<tlsf_growing<false>>},
     {{"ashlar_tlsf_keeping", "ashlar::tlsf_resource, keeping regions", true}, measure<tlsf_growing<true>>},
     {{"ashlar_tlsf_buffer", "ashlar::tlsf_resource, in touched memory", true}, measure<tlsf_in_buffer>},
+    {{"ashlar_bounded_heap", "ashlar::bounded_heap", true}, measure<bounded_blocks>},
+    {{"ashlar_local_heap", "ashlar::local_heap", true}, measure<local_blocks>},
 };
 
 struct pattern {

@@ -16,7 +16,7 @@ namespace ashlar::cli {
 namespace {
 
 std::string style_of(const candidate_figures& row) {
-  if (row.stand == replay_stand::ashlar) return "own";
+  if (row.stand == replay_stand::ashlar || row.stand == replay_stand::heap) return "own";
   if (row.stand != replay_stand::system) return "none";
   return row.name == "glibc" ? "baseline" : "rival";
 }
@@ -42,7 +42,8 @@ std::string latency(const spread& s, const candidate_figures& row) {
   return fmt::format("{:.0f}", s.median);
 }
 
-std::vector<std::string> cells(const candidate_figures& row, const replay_figures& figures) {
+std::vector<std::string> cells(const candidate_figures& row, const replay_figures& figures,
+                               const replayed_trace& replayed) {
   const bool compares = row.competes() && figures.baseline != nullptr;
   return {escaped(name_of(row)),
           figures3(row.ns_per_op.median),
@@ -53,22 +54,26 @@ std::vector<std::string> cells(const candidate_figures& row, const replay_figure
           latency(row.calls.p999, row),
           human_time(row.calls.max.median),
           human_bytes(row.peak_bytes.median),
+          compares ? per_live_byte(row.peak_bytes, replayed) : "",
+          compares ? human_bytes(row.end_bytes.median) : "",
+          compares ? human_bytes(row.held_bytes.median) : "",
           human_count(row.faults.median),
           figures3(row.user_ms.median),
           figures3(row.system_ms.median),
           compares ? fmt::format("{:.2f}×", row.ns_per_op.median / figures.baseline->ns_per_op.median) : ""};
 }
 
-std::string table(const std::vector<const candidate_figures*>& rows, const replay_figures& figures) {
+std::string table(const std::vector<const candidate_figures*>& rows, const replay_figures& figures,
+                  const replayed_trace& replayed) {
   const std::string baseline = figures.baseline == nullptr ? "" : "vs " + figures.baseline->name;
   std::vector<std::vector<std::string>> all;
   std::vector<std::string> styles;
   for (const candidate_figures* row : rows) {
-    all.push_back(cells(*row, figures));
+    all.push_back(cells(*row, figures, replayed));
     styles.push_back(style_of(*row));
   }
   return html_table({"allocator", "ns/op", "spread", "cpu ns/op", "p50 ns", "p99 ns", "p99.9 ns", "max", "peak RSS",
-                     "faults", "user ms", "sys ms", baseline},
+                     "of live", "at end", "mapped", "faults", "user ms", "sys ms", baseline},
                     all, 1, styles);
 }
 
@@ -98,7 +103,7 @@ std::string plots(const std::vector<const candidate_figures*>& rows) {
 std::string html_replay_section(const replay_figures& figures, const replayed_trace& replayed) {
   const auto rows = ranked(figures);
   std::string out = fmt::format("<h2>Replay</h2>\n<p>{}</p>\n", escaped(replay_headline(replayed)));
-  out += table(rows, figures) + plots(rows) + "<ul class=\"notes\">\n";
+  out += table(rows, figures, replayed) + plots(rows) + "<ul class=\"notes\">\n";
   for (const candidate_figures& row : figures.rows)
     if (!row.measured()) out += fmt::format("<li>{}: {}</li>\n", escaped(row.name), escaped(row.failure));
   for (const std::string& note : replay_notes(figures, replayed)) out += fmt::format("<li>{}</li>\n", escaped(note));

@@ -27,6 +27,7 @@
 #include "report_data.hpp"
 #include "report_trace.hpp"
 #include "table.hpp"
+#include "table_units.hpp"
 #include "verb.hpp"
 
 namespace ashlar::cli {
@@ -103,18 +104,29 @@ void compile(trace_input& input, temporary_file& file, replayed_trace& trace, st
   if (trace.counts.operations == 0) throw std::runtime_error(input.path() + ": nothing to replay: no allocation in it");
 }
 
+/// A block that two threads handle cannot come from a heap of one.
+void leave_out_heaps(std::vector<candidate>& candidates, replayed_trace& trace) {
+  const auto heaps = std::erase_if(
+      candidates, [&](const candidate& c) { return c.stand == replay_stand::heap && trace.counts.crossing != 0; });
+  if (heaps != 0)
+    trace.left_out.push_back(fmt::format(
+        "local_heap was left out: it is a heap of one thread, and {} objects were freed by another thread than "
+        "allocated them.",
+        grouped(trace.counts.crossing)));
+}
+
 void print(const replay_figures& figures, const replayed_trace& trace) {
   constexpr std::size_t width = 100;
   const std::string meaning = replay_meaning(figures, trace);
-  fmt::print("{}\n\n{}\n{}\n", wrapped(replay_headline(trace), width), replay_table(figures),
-             wrapped(replay_verdict(figures), width));
+  fmt::print("{}\n\n{}\n{}\n{}\n", wrapped(replay_headline(trace), width), replay_table(figures),
+             replay_memory_table(figures, trace), wrapped(replay_verdict(figures), width));
   if (!meaning.empty()) fmt::print("{}\n", wrapped(meaning, width));
   fmt::print("\n");
   for (const std::string& note : replay_notes(figures, trace)) fmt::print("{}\n", wrapped("· " + note, width, "  "));
 }
 
 int outcome(const replay_figures& figures) {
-  int status = exit_ok;
+  int status = figures.baseline != nullptr ? exit_ok : exit_failure;
   for (const candidate_figures& row : figures.rows)
     if (!row.measured()) status = complain("replay", row.name + ": " + row.failure);
   return status;
@@ -122,7 +134,7 @@ int outcome(const replay_figures& figures) {
 
 int replay(const replay_options& o) {
   replayed_trace trace;
-  const std::vector<candidate> candidates = choose(o, trace.missing);
+  std::vector<candidate> candidates = choose(o, trace.missing);
   trace_input input(o.trace, o.prefix);
   trace.path = o.trace;
   trace.program = input.program();
@@ -132,6 +144,7 @@ int replay(const replay_options& o) {
   temporary_file file;
   study::summariser summary;
   compile(input, file, trace, o.html.empty() ? nullptr : &summary);
+  leave_out_heaps(candidates, trace);
   const replay_figures figures(replay_all(candidates, file.descriptor(), o.repetitions, std::ref(progress)));
   progress.clear();
   if (o.json != "-") print(figures, trace);

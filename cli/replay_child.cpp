@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include <ashlar/base/lock.hpp>
+#include <ashlar/heap/local_heap.hpp>
+#include <ashlar/study/heap_allocator.hpp>
 #include <ashlar/study/pooled_allocator.hpp>
 #include <ashlar/study/touch.hpp>
 
@@ -56,6 +58,13 @@ replay_result measure_ashlar(const replay_task& task, window_reader& windows) {
   return measure<shared_allocator<pools>>(task, windows, [] { return shared_allocator<pools>(allocator); });
 }
 
+/// Each lane has a heap of its own, never taken down.
+replay_result measure_heap(const replay_task& task, window_reader& windows) {
+  using heap = local_heap<>;
+  return measure<study::heap_allocator<heap>>(
+      task, windows, [] { return study::heap_allocator<heap>(*new heap(local_heap_options{})); });
+}
+
 replay_result measure(const replay_task& task) {
   window_reader windows(task.windows);
   switch (task.stand) {
@@ -64,6 +73,7 @@ replay_result measure(const replay_task& task) {
     case replay_stand::ashlar:
       return windows.head().lanes == 1 ? measure_ashlar<null_lock>(task, windows)
                                        : measure_ashlar<spin_lock>(task, windows);
+    case replay_stand::heap: return measure_heap(task, windows);
     case replay_stand::system: break;
   }
   return measure<system_allocator>(task, windows, [] { return system_allocator(); });

@@ -7,7 +7,8 @@
 namespace ashlar::cli {
 
 /// What stands in for an allocator in the replaying process.
-enum class replay_stand { system, null, untouched, ashlar };
+/// `heap`: a `local_heap` for each lane.
+enum class replay_stand { system, null, untouched, ashlar, heap };
 
 struct replay_task {
   replay_stand stand = replay_stand::system;

@@ -24,8 +24,10 @@ void add_totals(candidate_figures& row, const std::vector<replay_result>& runs) 
   row.system_ms = spread_of(runs, [](const replay_result& r) { return r.system_ns / 1e6; });
   row.faults = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.faults); });
   row.peak_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.peak_bytes); });
+  row.end_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.end_bytes); });
+  row.held_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.held_bytes); });
   row.baseline_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.baseline_bytes); });
-  if (row.stand != replay_stand::system && row.stand != replay_stand::ashlar) return;  // their blocks overlap
+  if (!row.is_allocator()) return;  // their blocks overlap
   for (const replay_result& r : runs) row.failed = std::max(row.failed, r.failed);
   for (const replay_result& r : runs) row.damaged = std::max(row.damaged, r.damaged);
 }

@@ -43,7 +43,9 @@ struct candidate_figures {
   spread user_ms;
   spread system_ms;
   spread faults;
-  spread peak_bytes;
+  spread peak_bytes;  ///< Resident.
+  spread end_bytes;   ///< Resident when the trace ends.
+  spread held_bytes;  ///< Mapped, at most.
   spread baseline_bytes;
   latency_spread calls, allocations, frees;
   double timer_ns = 0;
@@ -51,11 +53,13 @@ struct candidate_figures {
   std::uint64_t failed = 0;
   std::uint64_t damaged = 0;
 
+  /// Whether it hands out memory of its own.
+  [[nodiscard]] bool is_allocator() const noexcept {
+    return stand == replay_stand::system || stand == replay_stand::ashlar || stand == replay_stand::heap;
+  }
   [[nodiscard]] bool measured() const noexcept { return failure.empty(); }
   /// Whether this is an allocator at all, and so may win.
-  [[nodiscard]] bool competes() const noexcept {
-    return measured() && (stand == replay_stand::system || stand == replay_stand::ashlar);
-  }
+  [[nodiscard]] bool competes() const noexcept { return measured() && is_allocator(); }
 };
 
 [[nodiscard]] candidate_figures figures_of(const candidate_results& results);

@@ -25,6 +25,7 @@ const char* kind_of(replay_stand stand) {
   switch (stand) {
     case replay_stand::system: return "malloc";
     case replay_stand::ashlar: return "ashlar";
+    case replay_stand::heap: return "local_heap";
     case replay_stand::null: return "null";
     case replay_stand::untouched: return "null, untouched";
   }
@@ -43,6 +44,8 @@ json to_json(const candidate_figures& row) {
   j["system_ms"] = to_json(row.system_ms);
   j["page_faults"] = to_json(row.faults);
   j["peak_rss_bytes"] = to_json(row.peak_bytes);
+  j["end_rss_bytes"] = to_json(row.end_bytes);
+  j["peak_held_bytes"] = to_json(row.held_bytes);
   j["baseline_rss_bytes"] = to_json(row.baseline_bytes);
   j["latency_ns"] = {{"all", to_json(row.calls)}, {"allocate", to_json(row.allocations)}, {"free", to_json(row.frees)}};
   j["timer_ns"] = row.timer_ns;
@@ -55,7 +58,9 @@ json to_json(const study::replay_counts& c) {
   return {{"operations", c.operations},   {"threads", c.lanes},
           {"windows", c.windows},         {"slots", c.slots},
           {"failed", c.failed},           {"never_freed", c.never_freed},
-          {"unknown", c.unknown_objects}, {"impossible", c.impossible}};
+          {"unknown", c.unknown_objects}, {"impossible", c.impossible},
+          {"sized_frees", c.sized_frees}, {"crossing", c.crossing},
+          {"live_bytes", c.live_bytes},   {"peak_live_bytes", c.peak_live_bytes}};
 }
 
 }  // namespace
@@ -69,6 +74,7 @@ json replay_json(const replay_figures& figures, const replayed_trace& trace) {
           {"repetitions", trace.repetitions},
           {"counts", to_json(trace.counts)},
           {"allocators", rows},
+          {"left_out", trace.left_out},
           {"baseline", figures.baseline == nullptr ? json() : json(figures.baseline->name)},
           {"fastest", figures.fastest == nullptr ? json() : json(figures.fastest->name)},
           {"verdict", replay_verdict(figures)}};

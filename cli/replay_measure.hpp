@@ -49,9 +49,10 @@ public:
     while (windows_->next()) {
       team_.run([this](std::uint32_t lane) { run_lane(lane); });
       result.wall_ns += window_ns();
+      result.held_bytes = std::max(result.held_bytes, above(mapped_pages_bytes(), held_bytes()));
     }
-    const std::uint64_t peak = peak_resident_bytes();
-    result.peak_bytes = peak > result.baseline_bytes ? peak - result.baseline_bytes : 0;
+    result.peak_bytes = above(result.baseline_bytes, peak_resident_bytes());
+    result.end_bytes = above(result.baseline_bytes, resident_bytes());
     result.operations = windows_->head().operations;
     sum(result);
     return result;
@@ -79,6 +80,10 @@ private:
     auto* slots = reinterpret_cast<study::replay_slot*>(map_pages(std::size_t{count} * sizeof(study::replay_slot)));
     std::uninitialized_value_construct_n(slots, count);
     return {slots, count};
+  }
+
+  [[nodiscard]] static std::uint64_t above(std::uint64_t before, std::uint64_t now) noexcept {
+    return now > before ? now - before : 0;
   }
 
   void run_lane(std::uint32_t index) {

@@ -25,6 +25,8 @@ struct replay_result {
   std::uint64_t faults = 0;          ///< Minor page faults.
   std::uint64_t baseline_bytes = 0;  ///< Resident before the first operation: program, libraries, buffers.
   std::uint64_t peak_bytes = 0;      ///< Most that was ever resident, less the baseline.
+  std::uint64_t end_bytes = 0;       ///< Resident after the last operation, less the baseline.
+  std::uint64_t held_bytes = 0;      ///< Most that was mapped for writing when a window ended, less the replay's own.
   std::uint64_t failed = 0;          ///< Requests that the allocator could not serve.
   std::uint64_t damaged = 0;         ///< Blocks whose contents somebody else changed.
   double timer_ns = 0;               ///< What reading the clock twice costs; taken off the latencies.

@@ -37,10 +37,18 @@ std::vector<std::string> cells(const candidate_figures& row, const replay_figure
           latency(row.calls.p99, row),
           latency(row.calls.p999, row),
           human_time(row.calls.max.median),
-          human_bytes(row.peak_bytes.median),
-          human_count(row.faults.median),
           fmt::format("{:.0f}", row.system_ms.median),
           ratio(row, figures)};
+}
+
+std::vector<std::string> memory_cells(const candidate_figures& row, const replayed_trace& trace) {
+  return {name_of(row),
+          human_bytes(row.peak_bytes.median),
+          per_live_byte(row.peak_bytes, trace),
+          human_bytes(row.end_bytes.median),
+          human_bytes(row.held_bytes.median),
+          per_live_byte(row.held_bytes, trace),
+          human_count(row.faults.median)};
 }
 
 void add_skipped(std::vector<std::string>& notes, std::uint64_t n, const char* what) {
@@ -55,7 +63,7 @@ bool was_disturbed(const replay_figures& figures, const replayed_trace& trace) {
   return false;
 }
 
-void note_candidate(std::vector<std::string>& notes, const candidate_figures& row) {
+void note_candidate(std::vector<std::string>& notes, const candidate_figures& row, const replayed_trace& trace) {
   if (!row.measured()) return;
   if (row.stand == replay_stand::null)
     notes.push_back(
@@ -70,6 +78,11 @@ void note_candidate(std::vector<std::string>& notes, const candidate_figures& ro
     notes.emplace_back(
         "ashlar (block pools by size over pages, malloc above 8 KiB) is told the size of what it frees, as "
         "C++ does with sized delete; the others are not.");
+  if (row.stand == replay_stand::heap)
+    notes.push_back(
+        fmt::format("local_heap is compiled into the replay, the libraries are called; {}{} frees told it the size, as "
+                    "in the program.",
+                    trace.counts.lanes == 1 ? "" : "each thread has one; ", grouped(trace.counts.sized_frees)));
   if (row.failed != 0) notes.push_back(fmt::format("{} could not serve {} requests.", row.name, grouped(row.failed)));
 }
 
@@ -83,17 +96,8 @@ std::string replay_headline(const replayed_trace& trace) {
 
 std::string replay_table(const replay_figures& figures) {
   const std::string against = figures.baseline == nullptr ? "" : "vs " + shorten(figures.baseline->name, 10);
-  text_table table({{"allocator", side::left},
-                    {"ns/op"},
-                    {"spread"},
-                    {"p50"},
-                    {"p99"},
-                    {"p99.9"},
-                    {"max"},
-                    {"peak RSS"},
-                    {"faults"},
-                    {"sys ms"},
-                    {against}});
+  text_table table(
+      {{"allocator", side::left}, {"ns/op"}, {"spread"}, {"p50"}, {"p99"}, {"p99.9"}, {"max"}, {"sys ms"}, {against}});
   for (const candidate_figures& row : figures.rows)
     if (row.competes()) table.add(cells(row, figures));
   table.rule();
@@ -105,13 +109,28 @@ std::string replay_table(const replay_figures& figures) {
   return table.str() + failures;
 }
 
+std::string per_live_byte(const spread& bytes, const replayed_trace& trace) {
+  if (trace.counts.peak_live_bytes == 0) return "";
+  return fmt::format("{:.2f}x", bytes.median / static_cast<double>(trace.counts.peak_live_bytes));
+}
+
+std::string replay_memory_table(const replay_figures& figures, const replayed_trace& trace) {
+  text_table table(
+      {{"allocator", side::left}, {"peak RSS"}, {"of live"}, {"RSS at end"}, {"peak mapped"}, {"of live"}, {"faults"}});
+  for (const candidate_figures& row : figures.rows)
+    if (row.competes()) table.add(memory_cells(row, trace));
+  return table.str() + fmt::format("{} were live at the peak, {} at the end.\n",
+                                   human_bytes(static_cast<double>(trace.counts.peak_live_bytes)),
+                                   human_bytes(static_cast<double>(trace.counts.live_bytes)));
+}
+
 std::vector<std::string> replay_notes(const replay_figures& figures, const replayed_trace& trace) {
   std::vector<std::string> notes;
   notes.emplace_back(
       "ns/op is the median wall time of an allocation or a free, touching the memory included; p50 to max "
-      "are ns of the calls alone, timed in repetitions of their own; peak RSS is what came on top of the "
-      "memory resident before the replay.");
-  for (const candidate_figures& row : figures.rows) note_candidate(notes, row);
+      "are ns of the calls alone, timed in repetitions of their own; RSS is what came on top of the "
+      "memory resident before the replay, mapped all that could be written to but the replay's own buffers.");
+  for (const candidate_figures& row : figures.rows) note_candidate(notes, row, trace);
   if (was_disturbed(figures, trace))
     notes.emplace_back(
         "Other programs kept the processors busy: wall time is far above processor time. Repeat it on a quiet "
@@ -120,6 +139,7 @@ std::vector<std::string> replay_notes(const replay_figures& figures, const repla
   add_skipped(notes, trace.counts.unknown_objects, "frees of objects older than the trace were left out.");
   add_skipped(notes, trace.counts.failed, "calls that returned null were left out.");
   add_skipped(notes, trace.counts.impossible, "events that contradict the rest were left out.");
+  notes.insert(notes.end(), trace.left_out.begin(), trace.left_out.end());
   std::string missing;
   for (const std::string& name : trace.missing) missing += (missing.empty() ? "" : ", ") + name;
   if (!missing.empty()) notes.push_back("Not on this machine: " + missing + ".");

@@ -19,10 +19,15 @@ struct replayed_trace {
   study::replay_counts counts;
   std::uint64_t duration_ns = 0;  ///< Of the recorded run.
   std::size_t repetitions = 0;
-  std::vector<std::string> missing;  ///< Usual allocators that this machine does not have.
+  std::vector<std::string> missing;   ///< Usual allocators that this machine does not have.
+  std::vector<std::string> left_out;  ///< Candidates that cannot serve this trace: a sentence each.
 };
 
 [[nodiscard]] std::string replay_table(const replay_figures& figures);
+/// Returns: what each allocator took for the program's live bytes.
+[[nodiscard]] std::string replay_memory_table(const replay_figures& figures, const replayed_trace& trace);
+/// Returns: "1.25x"; empty where nothing was live.
+[[nodiscard]] std::string per_live_byte(const spread& bytes, const replayed_trace& trace);
 /// Returns: which allocator wins and by how much, or that none does.
 [[nodiscard]] std::string replay_verdict(const replay_figures& figures);
 /// Returns: what the difference means for the recorded program as a whole; empty if nothing can be said.

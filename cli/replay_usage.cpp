@@ -52,6 +52,7 @@ void thread_usage::add(const thread_usage& start, const thread_usage& end) noexc
 
 std::uint64_t resident_bytes() noexcept { return status_bytes("VmRSS:"); }
 std::uint64_t peak_resident_bytes() noexcept { return status_bytes("VmHWM:"); }
+std::uint64_t held_bytes() noexcept { return status_bytes("VmData:"); }
 
 void reset_peak_resident() noexcept {
   const int file = ::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);

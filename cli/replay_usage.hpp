@@ -23,5 +23,7 @@ struct thread_usage {
 /// Returns: the most bytes resident since `reset_peak_resident`, or since the process began where that cannot be reset.
 [[nodiscard]] std::uint64_t peak_resident_bytes() noexcept;
 void reset_peak_resident() noexcept;
+/// Returns: bytes of private memory mapped for writing, resident or not; 0 if the system does not say.
+[[nodiscard]] std::uint64_t held_bytes() noexcept;
 
 }  // namespace ashlar::cli

@@ -33,6 +33,12 @@ std::string ties(const replay_figures& figures) {
   return names.empty() ? "" : fmt::format(" Within the noise of it: {}.", names);
 }
 
+/// A library is preloaded; a heap is something the program's code has to name.
+const char* how_to_have(const candidate_figures& best) {
+  return best.stand == replay_stand::heap ? " It serves what asks for it by name: ashlar::local_heap, one for a thread."
+                                          : "";
+}
+
 const candidate_figures* runner_up(const replay_figures& figures) {
   const candidate_figures* second = nullptr;
   for (const candidate_figures& row : figures.rows) {
@@ -58,9 +64,10 @@ std::string replay_verdict(const replay_figures& figures) {
   if (figures.baseline == nullptr) return "No allocator could be measured.";
   const candidate_figures &best = *figures.fastest, &base = *figures.baseline;
   if (!clearly_faster(best, base)) return stay(figures);
-  return fmt::format("{} is the fastest: {} ns an operation against {} under {} ({:.2f}x as fast){}.{}", best.name,
+  return fmt::format("{} is the fastest: {} ns an operation against {} under {} ({:.2f}x as fast){}.{}{}", best.name,
                      figures3(best.ns_per_op.median), figures3(base.ns_per_op.median), base.name,
-                     base.ns_per_op.median / best.ns_per_op.median, memory_clause(best, base), ties(figures));
+                     base.ns_per_op.median / best.ns_per_op.median, memory_clause(best, base), ties(figures),
+                     how_to_have(best));
 }
 
 std::string replay_meaning(const replay_figures& figures, const replayed_trace& trace) {

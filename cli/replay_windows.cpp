@@ -17,6 +17,8 @@ namespace ashlar::cli {
 
 namespace {
 
+std::size_t mapped_bytes = 0;
+
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what + ": " + std::strerror(errno)); }
 
 }  // namespace
@@ -25,8 +27,11 @@ std::byte* map_pages(std::size_t bytes) {
   void* pages = ::mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (pages == MAP_FAILED) fail("no memory for the replay itself");
+  mapped_bytes += bytes;
   return static_cast<std::byte*>(pages);
 }
+
+std::size_t mapped_pages_bytes() noexcept { return mapped_bytes; }
 
 temporary_file::temporary_file() {
   std::string name = (std::filesystem::temp_directory_path() / "ashlar-replay-XXXXXX").string();

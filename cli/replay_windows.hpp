@@ -88,5 +88,7 @@ private:
 
 /// Returns: fresh zeroed pages, populated; they stay until the process ends. Throws: `std::runtime_error`.
 [[nodiscard]] std::byte* map_pages(std::size_t bytes);
+/// Returns: bytes that `map_pages` has handed out.
+[[nodiscard]] std::size_t mapped_pages_bytes() noexcept;
 
 }  // namespace ashlar::cli

@@ -25,7 +25,7 @@ protected:
 };
 
 TEST_F(replay, prints_a_table_that_fits_100_columns_and_a_verdict) {
-  ASSERT_EQ(ashlar("replay " + sample(20000) + " --with glibc,ashlar --repetitions 2"), 0) << text("err");
+  ASSERT_EQ(ashlar("replay " + sample(20000) + " --with glibc,ashlar,local_heap --repetitions 2"), 0) << text("err");
   std::ifstream out(file("out"));
   std::string all;
   for (std::string line; std::getline(out, line); all += line + '\n') {
@@ -34,7 +34,9 @@ TEST_F(replay, prints_a_table_that_fits_100_columns_and_a_verdict) {
     EXPECT_LE(columns, 100U) << line;
   }
   EXPECT_TRUE(all.starts_with("sample program: 20,000 operations on 1 thread, 2 repetitions\n")) << all;
-  for (const char* row : {"\nglibc ", "\nashlar ", "\nnull (replay loop) "}) EXPECT_NE(all.find(row), all.npos) << row;
+  for (const char* row :
+       {"\nglibc ", "\nashlar ", "\nlocal_heap ", "\nnull (replay loop) ", " were live at the peak, "})
+    EXPECT_NE(all.find(row), all.npos) << row;
   EXPECT_NE(text("err").find("replaying glibc\n"), std::string::npos);
 }
 
@@ -57,6 +59,26 @@ TEST_F(replay, writes_every_figure_as_json) {
     EXPECT_EQ(row["failed_requests"], 0);
   }
   EXPECT_GT(j["allocators"][0]["peak_rss_bytes"]["median"], 100000);
+}
+
+TEST_F(replay, a_heap_of_one_thread_is_measured_like_the_others) {
+  ASSERT_EQ(ashlar("replay " + sample(20000) + " --with local_heap --repetitions 1 --json -"), 0) << text("err");
+  const json j = json::parse(text("out"));
+  const json& row = j["allocators"][0];
+  EXPECT_EQ(row["kind"], "local_heap");
+  EXPECT_EQ(row["failed_requests"], 0);
+  EXPECT_GT(row["ns_per_operation"]["median"], 0);
+  EXPECT_GT(j["counts"]["peak_live_bytes"], j["counts"]["live_bytes"]);
+  EXPECT_GE(row["peak_held_bytes"]["median"], row["end_rss_bytes"]["median"]);
+  EXPECT_GT(row["peak_rss_bytes"]["median"], 100000);
+  EXPECT_TRUE(j["left_out"].empty());
+}
+
+TEST_F(replay, a_heap_of_one_thread_is_left_out_where_threads_share_blocks) {
+  ASSERT_EQ(ashlar("replay " + sample(2000, 3) + " --with glibc,local_heap --repetitions 1"), 0) << text("err");
+  EXPECT_EQ(text("out").find("\nlocal_heap "), std::string::npos);
+  EXPECT_NE(text("out").find("local_heap was left out: it is a heap of one thread, and "), std::string::npos);
+  EXPECT_EQ(ashlar("replay " + sample(2000, 3) + " --with local_heap --repetitions 1"), 1);
 }
 
 TEST_F(replay, writes_a_page_that_needs_nothing_else) {

@@ -93,6 +93,8 @@ class divided_upstream;
 struct local_heap_options;
 template <resource Upstream = page_resource>
 class local_heap;
+template <resource Upstream = basic_page_resource<fresh_resident<>>, class Scale = tlsf_wide>
+class bounded_heap;
 
 template <class Layout>
 class static_arena;

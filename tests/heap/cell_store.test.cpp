@@ -22,13 +22,20 @@ class cell_store_test : public ::testing::Test {
 protected:
   std::byte* take(std::size_t number) {
     void* p = hot_.pop(number);
+    if (p != nullptr && ashlar::is_milestone(p)) cells_.count_taken(number);
     if (p == nullptr) p = cells_.take(number, hot_);
     if (p != nullptr) ashlar::mark_live(p, size_classes::bytes_of(number));
     return static_cast<std::byte*>(p);
   }
 
+  void give(std::size_t number, std::byte* cell) {
+    hot_.push(number, cell);
+    if (ashlar::is_milestone(cell)) cells_.count_hot(number, hot_);
+  }
+
   counting_resource<> upstream_;
-  ashlar::segment_store<upstream_ref> segments_{{}, upstream_};
+  ashlar::heap_space<upstream_ref> space_{ashlar::max_size, upstream_};
+  ashlar::segment_store<upstream_ref> segments_{space_};
   ashlar::cell_store<upstream_ref> cells_{segments_};
   ashlar::hot_stacks hot_;
 };
@@ -88,8 +95,8 @@ TEST_F(cell_store_test, memory_moves_from_class_to_class) {
   for (const std::size_t bytes : {64u, 256u, 48u, 1024u, 96u}) {
     std::vector<std::byte*> held;
     for (std::size_t i = 0; i < (std::size_t{6} << 20) / bytes; ++i) held.push_back(take(size_classes::of(bytes)));
-    most = std::max(most, segments_.held_bytes());
-    for (std::byte* const cell : held) hot_.push(size_classes::of(bytes), cell);
+    most = std::max(most, space_.held_bytes());
+    for (std::byte* const cell : held) give(size_classes::of(bytes), cell);
   }
   EXPECT_LE(most, std::size_t{8} << 20);
   EXPECT_TRUE(cells_.invariant());
@@ -108,7 +115,8 @@ TEST_F(cell_store_test, says_no_and_goes_on_when_memory_is_back) {
   EXPECT_NE(take(50), nullptr);
   cells_.clear();
   hot_.clear();
-  segments_.release();
+  segments_.clear();
+  space_.release();
   EXPECT_EQ(upstream_.balance(), ashlar_test::nothing);
 }
 

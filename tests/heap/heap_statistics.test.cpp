@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the sums over a heap's blocks.
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -7,10 +8,17 @@
 
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/local_heap.hpp>
+#include <ashlar/os/pages.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+
+#include "tests/support/used_heap.hpp"
 
 namespace {
 
+using ashlar::heap_share;
+using ashlar::heap_statistics;
 using ashlar::size_classes;
+using ashlar::slice_bytes;
 
 TEST(heap_statistics, sums_live_blocks_by_class) {
   ashlar::local_heap<> heap;
@@ -20,17 +28,92 @@ TEST(heap_statistics, sums_live_blocks_by_class) {
   for (std::size_t i = 0; i < 100; i += 4) heap.deallocate(held[i]);
   static_cast<void>(heap.allocate(100'000));
   static_cast<void>(heap.allocate(5'000'000));
-  const ashlar::heap_statistics sums = ashlar::statistics_of(heap);
-  EXPECT_EQ(sums.of_class[size_classes::of(48)].blocks, 75u);
-  EXPECT_EQ(sums.of_class[size_classes::of(48)].bytes, 75u * 48);
-  EXPECT_EQ(sums.of_class[size_classes::of(1000)].blocks, 100u);
-  EXPECT_EQ(sums.runs.blocks, 1u);
-  EXPECT_EQ(sums.runs.bytes, 2u * 65536);
-  EXPECT_EQ(sums.huge.blocks, 1u);
-  EXPECT_GE(sums.huge.bytes, 5'000'000u);
-  EXPECT_EQ(sums.all.blocks, 177u);
+  heap.deallocate(heap.allocate(200'000));
+  const heap_statistics sums = ashlar::statistics_of(heap);
+  const heap_share& small = sums.of_class[size_classes::of(48)];
+  EXPECT_EQ(small.live_blocks, 75u);
+  EXPECT_EQ(small.live_bytes, 75u * 48);
+  EXPECT_EQ(small.slabs, 1u);
+  EXPECT_EQ(small.live_bytes + small.spare_bytes + small.waste_bytes, slice_bytes);
+  EXPECT_EQ(small.spare_bytes, small.spare_blocks * 48);
+  EXPECT_EQ(sums.of_class[size_classes::of(1000)].live_blocks, 100u);
+  EXPECT_EQ(sums.runs.live_blocks, 1u);
+  EXPECT_EQ(sums.runs.live_bytes, 2 * slice_bytes);
+  EXPECT_EQ(sums.runs.spare_blocks, 1u);
+  EXPECT_EQ(sums.runs.spare_bytes, 4 * slice_bytes);
+  EXPECT_EQ(sums.huge.live_blocks, 1u);
+  EXPECT_GE(sums.huge.live_bytes, 5'000'000u);
+  EXPECT_EQ(sums.all.live_blocks, 177u);
+  EXPECT_EQ(sums.segments, 1u);
+  EXPECT_EQ(sums.head_bytes, ashlar::first_slice * slice_bytes);
+  EXPECT_EQ(sums.free_bytes, 0u) << "nothing has been joined with what is free";
   EXPECT_EQ(sums.held_bytes, heap.held_bytes());
-  EXPECT_EQ(sums.spare_bytes(), sums.held_bytes - sums.all.bytes);
+  EXPECT_TRUE(sums.invariant());
+}
+
+template <class Used>
+void expect_right_sums(Used& used) {
+  std::array<std::size_t, size_classes::count + 1> cells = {};
+  std::size_t others = 0;
+  for (const auto& [p, bytes] : used.live) bytes <= size_classes::largest ? ++cells[size_classes::of(bytes)] : ++others;
+  const heap_statistics sums = ashlar::statistics_of(used.heap);
+  for (std::size_t number = 1; number <= size_classes::count; ++number)
+    EXPECT_EQ(sums.of_class[number].live_blocks, cells[number]) << size_classes::bytes_of(number);
+  EXPECT_EQ(sums.runs.live_blocks + sums.huge.live_blocks, others);
+  EXPECT_EQ(sums.all.live_blocks, used.live.size());
+  EXPECT_EQ(sums.held_bytes, used.heap.held_bytes());
+  EXPECT_TRUE(sums.invariant());
+}
+
+TEST(heap_statistics, is_right_wherever_free_cells_wait) {
+  ashlar_test::used_heap<> used;
+  for (int round = 0; round < 3; ++round) {
+    used.use();
+    expect_right_sums(used);
+  }
+  const heap_statistics before = ashlar::statistics_of(used.heap);
+  used.heap.visit([](void*, std::size_t) {});
+  expect_right_sums(used);
+  static_cast<void>(used.heap.trim());
+  expect_right_sums(used);
+  const heap_statistics after = ashlar::statistics_of(used.heap);
+  EXPECT_EQ(after.all.live_bytes, before.all.live_bytes);
+  EXPECT_EQ(after.free_bytes + after.runs.spare_bytes + after.huge.spare_bytes, 0u) << "all has gone back";
+  EXPECT_LE(after.all.dropped_bytes, after.all.spare_bytes);
+  used.free_some(1);
+  expect_right_sums(used);
+}
+
+TEST(heap_statistics, counts_pages_that_are_handed_out_again_while_they_may_be_resident) {
+  const std::size_t pages = slice_bytes / ashlar::os::pages::page_bytes();
+  ashlar::local_heap<> heap;
+  const auto spared = [&] { return ashlar::statistics_of(heap).page_faults_avoided; };
+  heap.deallocate(heap.allocate(300'000));
+  EXPECT_EQ(spared(), 0u);
+  heap.deallocate(heap.allocate(300'000));
+  EXPECT_EQ(spared(), 5 * pages) << "the same block";
+  heap.deallocate(heap.allocate(500'000));
+  EXPECT_EQ(spared(), 5 * pages) << "one that was fresh";
+  heap.visit([](void*, std::size_t) {});
+  void* const both = heap.allocate(13 * slice_bytes);
+  EXPECT_EQ(spared(), (5 + 13) * pages) << "two that were joined";
+  heap.deallocate(both);
+  static_cast<void>(heap.allocate(48));
+  static_cast<void>(heap.trim());
+  const auto before = spared();
+  static_cast<void>(heap.allocate(300'000));
+  EXPECT_EQ(spared(), before) << "those had gone back";
+  for (int i = 0; i < 2; ++i) heap.deallocate(heap.allocate(128 * slice_bytes));
+  EXPECT_EQ(spared(), before + 128 * pages) << "a huge block";
+}
+
+TEST(heap_statistics, does_not_guess_about_other_upstreams) {
+  ashlar_test::used_heap<ashlar::new_delete_resource> used;
+  used.use();
+  expect_right_sums(used);
+  const heap_statistics sums = ashlar::statistics_of(used.heap);
+  EXPECT_EQ(sums.fresh_bytes + sums.page_faults_avoided, 0u);
+  EXPECT_GT(sums.free_bytes, 0u);
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ static_assert(page_discard<ashlar::page_resource>::gives_zeroes && page_discard<
 static_assert(page_discard<ashlar::resource_ref<ashlar::page_resource>>::is_possible);
 static_assert(!page_discard<ashlar::new_delete_resource>::gives_zeroes);
 static_assert(!page_discard<ashlar::new_delete_resource>::is_possible);
+static_assert(!page_discard<ashlar::new_delete_resource>::can_move);
+static_assert(page_discard<ashlar::basic_page_resource<ashlar::fresh_huge>>::is_possible, "whatever the policy");
 
 TEST(page_discard, makes_pages_zero_again) {
   ashlar::page_resource pages;
@@ -31,6 +33,23 @@ TEST(page_discard, makes_pages_zero_again) {
   EXPECT_FALSE(page_discard<ashlar::page_resource>::discard(p + 1, bytes)) << "is no page";
   EXPECT_EQ(errno, 77);
   pages.deallocate(p, bytes, 4096);
+}
+
+TEST(page_discard, moves_pages_to_a_place_or_leaves_both) {
+  using known = page_discard<ashlar::page_resource>;
+  ashlar::page_resource pages;
+  constexpr std::size_t bytes = 256 * 1024;
+  auto* const p = static_cast<std::byte*>(pages.allocate(bytes, 4096));
+  p[bytes - 1] = std::byte{1};
+  known::give_back(known::reserve(2 * bytes, bytes), 2 * bytes);
+  auto* const place = static_cast<std::byte*>(known::reserve(2 * bytes, bytes));
+  const bool moved = known::move(p, bytes, place, 2 * bytes);
+  const std::byte* const now = moved ? place : p;
+  EXPECT_EQ(now[bytes - 1], std::byte{1});
+  if (moved) {
+    EXPECT_EQ(place[2 * bytes - 1], std::byte{0});
+  }
+  pages.deallocate(moved ? place : p, moved ? 2 * bytes : bytes, 4096);
 }
 
 TEST(page_discard, nothing_is_dropped_of_what_is_unknown) {

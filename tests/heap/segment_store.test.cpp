@@ -24,7 +24,24 @@ using ashlar::slice_bytes;
 using ashlar::slice_run;
 using ashlar_test::counting_resource;
 using upstream_ref = ashlar::resource_ref<counting_resource<>>;
-using store_type = ashlar::segment_store<upstream_ref>;
+
+template <class Upstream>
+struct own_space {
+  explicit own_space(Upstream upstream, std::size_t max_bytes) : space(max_bytes, upstream) {}
+  ashlar::heap_space<Upstream> space;
+};
+
+// A store and what it stands on.
+template <class Upstream>
+class store_over : own_space<Upstream>, public ashlar::segment_store<Upstream> {
+public:
+  explicit store_over(Upstream upstream = {}, std::size_t max_bytes = ashlar::max_size)
+      : own_space<Upstream>(upstream, max_bytes), ashlar::segment_store<Upstream>(own_space<Upstream>::space) {}
+  using ashlar::segment_store<Upstream>::space;
+};
+
+using store_type = store_over<upstream_ref>;
+using page_store = store_over<ashlar::page_resource>;
 
 struct taken_run {
   std::byte* data;
@@ -42,7 +59,7 @@ slice_run take(Store& store, std::size_t length, std::size_t step = 1) {
 
 TEST(segment_store, cuts_segments_into_runs_of_any_length_and_alignment) {
   counting_resource<> upstream;
-  store_type store({}, upstream);
+  store_type store(upstream);
   EXPECT_EQ(upstream.allocations(), 0u);
   std::vector<taken_run> held;
   std::mt19937 random(3);
@@ -80,7 +97,7 @@ TEST(segment_store, cuts_segments_into_runs_of_any_length_and_alignment) {
 
 TEST(segment_store, freed_neighbours_are_one_run) {
   counting_resource<> upstream;
-  store_type store({}, upstream);
+  store_type store(upstream);
   std::vector<slice_run> all;
   for (std::size_t i = 0; i < most_slices; ++i) all.push_back(take(store, 1));
   EXPECT_EQ(store.segments(), 1u);
@@ -94,12 +111,12 @@ TEST(segment_store, freed_neighbours_are_one_run) {
 
 TEST(segment_store, a_freed_block_waits_for_the_next_of_its_length) {
   counting_resource<> upstream;
-  store_type store({}, upstream);
+  store_type store(upstream);
   const slice_run a = take(store, 4), b = take(store, 4);
   store.give_block(a.data);
   store.give_block(b.data);
   EXPECT_EQ(take(store, 2).data, b.data + 4 * slice_bytes);
-  EXPECT_EQ(store.take_block(4).data, b.data);
+  EXPECT_EQ(store.take_shelved(4), b.data);
   store.give_block(b.data);
   store.join_spare();
   EXPECT_EQ(store.take_block(8).data, a.data) << "joined with its neighbour";
@@ -108,7 +125,7 @@ TEST(segment_store, a_freed_block_waits_for_the_next_of_its_length) {
 
 TEST(segment_store, extends_a_run_into_free_slices_only) {
   counting_resource<> upstream;
-  store_type store({}, upstream);
+  store_type store(upstream);
   const slice_run a = take(store, 4), b = take(store, 4);
   EXPECT_FALSE(store.extend(a.data, 4, 5));
   store.give(b.data, 4);
@@ -118,80 +135,39 @@ TEST(segment_store, extends_a_run_into_free_slices_only) {
   EXPECT_TRUE(store.invariant());
 }
 
-TEST(segment_store, huge_blocks_have_windows_of_their_own) {
-  counting_resource<> upstream;
-  {
-    store_type store({}, upstream);
-    std::vector<std::byte*> blocks;
-    for (std::size_t bytes = 1; bytes < (std::size_t{40} << 20); bytes = bytes * 3 + 5000)
-      for (const std::size_t alignment : {std::size_t{1}, segment_bytes, 2 * segment_bytes}) {
-        auto* const p = static_cast<std::byte*>(store.map_huge(bytes, alignment));
-        ASSERT_NE(p, nullptr);
-        ASSERT_TRUE(ashlar::is_aligned(p, alignment) && ashlar::is_aligned(p, segment_bytes));
-        for (const std::size_t at : {std::size_t{0}, bytes / 2, bytes - 1}) {
-          ASSERT_NE(store.find(p + at), nullptr);
-          ASSERT_EQ(store.find(p + at)->start, p);
-        }
-        ASSERT_EQ(store.find(p + ashlar::align_up(bytes, 4096)), nullptr);
-        blocks.push_back(p);
-        ASSERT_TRUE(store.invariant());
-      }
-    EXPECT_EQ(store.huge_count(), blocks.size());
-    for (std::size_t i = 0; i < blocks.size(); i += 2) store.unmap_huge(blocks[i]);
-    for (std::size_t i = 0; i < blocks.size(); ++i) EXPECT_EQ(store.find(blocks[i]) != nullptr, i % 2 == 1);
-    EXPECT_EQ(store.map_huge(ashlar::max_block_bytes, 1), nullptr);
-    EXPECT_TRUE(store.invariant());
-  }
-  EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
-}
-
 TEST(segment_store, asks_for_less_where_there_is_less) {
   counting_resource<> upstream;
   upstream.limit_bytes(segment_bytes + 3 * 512 * 1024);
-  store_type store({}, upstream);
+  store_type store(upstream);
   std::size_t slices = 0;
   while (take(store, 1).data != nullptr) ++slices;
   EXPECT_EQ(store.segments(), 2u);
-  EXPECT_GE(slices * slice_bytes, segment_bytes + 512 * 1024);
+  EXPECT_GE(slices + 2 * first_slice, (segment_bytes + 512 * 1024) / slice_bytes);
   EXPECT_TRUE(store.invariant());
-  EXPECT_EQ(store.map_huge(segment_bytes, 1), nullptr);
 }
 
 TEST(segment_store, asks_for_just_what_a_run_needs_before_it_gives_up) {
   for (std::size_t length = 1; length <= most_slices; ++length) {
     counting_resource<> upstream;
     upstream.limit_bytes((first_slice + length) * slice_bytes);
-    store_type store({}, upstream);
+    store_type store(upstream);
     EXPECT_NE(take(store, length).data, nullptr) << length;
     EXPECT_TRUE(store.invariant());
   }
 }
 
-TEST(segment_store, a_huge_block_that_cannot_be_had_costs_nothing) {
-  counting_resource<> upstream;
-  upstream.limit_bytes(std::size_t{1} << 20);
-  store_type store({}, upstream);
-  EXPECT_EQ(store.map_huge(std::size_t{1} << 30, 1), nullptr);
-  EXPECT_EQ(upstream.balance(), ashlar_test::nothing) << "nor a table of its windows";
-  upstream.limit_bytes(9 * segment_bytes);
-  EXPECT_EQ(store.map_huge(9 * segment_bytes, 1), nullptr) << "no memory is left for the table";
-  EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
-  EXPECT_TRUE(store.held_bytes() == 0 && store.huge_count() == 0 && store.invariant());
-}
-
 TEST(segment_store, keeps_to_its_limit) {
   counting_resource<> upstream;
-  store_type store({.max_bytes = 10 * slice_bytes}, upstream);
+  store_type store(upstream, 10 * slice_bytes);
   std::size_t slices = 0;
   while (take(store, 1).data != nullptr) ++slices;
   EXPECT_EQ(slices, 10 - first_slice);
-  EXPECT_LE(store.held_bytes(), 10 * slice_bytes);
-  EXPECT_EQ(store.map_huge(1, 1), nullptr);
+  EXPECT_LE(store.space().held_bytes(), 10 * slice_bytes);
 }
 
 TEST(segment_store, tables_grow_with_the_heap) {
   if (sizeof(void*) == 4) GTEST_SKIP() << "no address space for that";
-  ashlar::segment_store<ashlar::page_resource> store({}, {});
+  page_store store;
   std::vector<std::byte*> runs;
   for (int i = 0; i < 100; ++i) runs.push_back(take(store, most_slices).data);
   EXPECT_EQ(store.segments(), 100u);
@@ -203,7 +179,7 @@ TEST(segment_store, tables_grow_with_the_heap) {
 }
 
 TEST(segment_store, fresh_slices_are_zero_and_used_ones_become_so_by_trimming) {
-  ashlar::segment_store<ashlar::page_resource> store({}, {});
+  page_store store;
   const slice_run a = take(store, 2), b = take(store, 2);
   EXPECT_TRUE(a.is_zero && b.is_zero);
   a.data[5] = std::byte{1};
@@ -221,37 +197,22 @@ TEST(segment_store, fresh_slices_are_zero_and_used_ones_become_so_by_trimming) {
   EXPECT_EQ(zero.data[5], std::byte{0});
 }
 
-// What a program goes through stays; what it has left goes back without being asked for.
-TEST(segment_store, gives_back_what_was_free_for_a_whole_epoch) {
-  ashlar::segment_store<ashlar::page_resource> store({.keep_bytes = 1 << 20}, {});
+TEST(segment_store, discards_as_much_as_is_too_much) {
+  page_store store;
   std::vector<std::byte*> runs;
-  for (int i = 0; i < 300; ++i) runs.push_back(take(store, 1).data);
-  for (int i = 1; i < 300; ++i) store.give(runs[static_cast<std::size_t>(i)], 1);
-  EXPECT_EQ(store.dirty_bytes(), 299 * slice_bytes);
-  for (int i = 0; i < 3000; ++i) store.give_block(store.take_block(4).data);
-  EXPECT_LE(store.dirty_bytes(), (std::size_t{1} << 20) + segment_bytes);
+  for (int i = 0; i < 100; ++i) runs.push_back(take(store, 1).data);
+  for (std::size_t i = 1; i < 100; ++i) store.give(runs[i], 1);
+  const std::size_t dirty = store.dirty_bytes();
+  EXPECT_EQ(dirty, 99 * slice_bytes);
+  store.discard_some(1);
+  EXPECT_LT(store.dirty_bytes(), dirty) << "of one segment";
+  EXPECT_GT(store.dirty_bytes(), 0u);
+  EXPECT_EQ(store.take_refetched(), 0u);
+  store.discard_some(dirty);
+  EXPECT_EQ(store.dirty_bytes(), 0u);
+  EXPECT_TRUE(take(store, 40).is_zero);
+  EXPECT_EQ(store.take_refetched(), 40 * slice_bytes) << "given back too soon";
   EXPECT_TRUE(store.invariant());
-}
-
-TEST(segment_store, keeps_what_it_is_told_to_keep) {
-  constexpr std::size_t keep = std::size_t{2} << 20;
-  ashlar::segment_store<ashlar::page_resource> store({.keep_bytes = keep}, {});
-  std::vector<std::byte*> runs;
-  for (int i = 0; i < 40; ++i) runs.push_back(take(store, 1).data);
-  for (std::byte* const each : runs) store.give(each, 1);
-  for (int i = 0; i < 3000; ++i) store.give_block(store.take_block(1).data);
-  EXPECT_GE(store.dirty_bytes(), keep);
-  EXPECT_TRUE(store.invariant());
-}
-
-TEST(segment_store, says_what_is_no_huge_block) {
-  if (ashlar_test::has_tsan) GTEST_SKIP();
-  store_type* store = nullptr;
-  counting_resource<> upstream;
-  store_type made({}, upstream);
-  store = &made;
-  ASHLAR_EXPECT_DEATH(store->unmap_huge(reinterpret_cast<void*>(segment_bytes)),
-                      "ashlar: precondition: freed a pointer that is not of this heap");
 }
 
 }  // namespace

@@ -53,6 +53,8 @@ TEST(system_calls, impossible_requests_are_refused) {
   EXPECT_FALSE(calls::protect(nullptr, calls::page_bytes(), true));
   EXPECT_FALSE(calls::discard(nullptr, calls::page_bytes()));
   EXPECT_FALSE(calls::populate(nullptr, calls::page_bytes()));
+  EXPECT_FALSE(calls::grow(nullptr, calls::page_bytes(), 2 * calls::page_bytes()));
+  EXPECT_FALSE(calls::move(nullptr, calls::page_bytes(), nullptr, calls::page_bytes()));
 }
 
 TEST_F(calls_on_pages, fresh_memory_is_zero_and_not_resident) {
@@ -84,6 +86,19 @@ TEST_F(calls_on_pages, locking_makes_resident_or_is_refused) {
 TEST(system_calls, locking_what_is_not_mapped_is_refused) {
   if constexpr (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "sanitizers say yes and lock nothing";
   EXPECT_FALSE(calls::lock(reinterpret_cast<void*>(calls::page_bytes()), calls::page_bytes()));
+}
+
+TEST_F(calls_on_pages, moving_takes_the_contents_along_and_growing_adds_zeroes) {
+  fill();
+  const std::size_t page = calls::page_bytes();
+  auto* const place = static_cast<char*>(calls::map(bytes_ + 2 * page, false));
+  if (!calls::move(p_, bytes_, place, bytes_ + page)) GTEST_SKIP() << "this system moves nothing";
+  EXPECT_TRUE(calls::unmap(place + bytes_ + page, page));
+  ASSERT_TRUE(calls::grow(place, bytes_ + page, bytes_ + 2 * page));
+  EXPECT_TRUE(place[0] == 'x' && place[bytes_ - 1] == 'x' && place[bytes_] == 0 && place[bytes_ + 2 * page - 1] == 0);
+  EXPECT_FALSE(calls::grow(place, bytes_ + 2 * page, ashlar::max_size - page + 1));
+  EXPECT_TRUE(calls::unmap(place, bytes_ + 2 * page));
+  EXPECT_NE(::msync(p_, bytes_, MS_ASYNC), 0) << "is mapped no more";
 }
 
 TEST_F(calls_on_pages, protected_pages_keep_their_contents) {

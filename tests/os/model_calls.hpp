@@ -26,7 +26,7 @@ public:
 
   std::uintptr_t next_address = 0x10000000;  ///< where the next mapping is placed
   std::size_t most_pages = 1'000'000;        ///< more cannot be mapped at once
-  std::string calls;                         ///< the letter of each call so far: m u p d P a l
+  std::string calls;                         ///< the letter of each call so far: m u p d P a l g v
   std::map<std::uintptr_t, page_state> pages;
 
   /// Decides which calls fail, by the letter of the call and its number among all calls, from 0.
@@ -59,6 +59,29 @@ public:
 
   [[nodiscard]] bool lock(void* p, std::size_t bytes) {
     return on_pages('l', p, bytes, [](auto found) { found->second.resident = found->second.usable; });
+  }
+
+  /// Grows where nothing is mapped behind; new pages are as the one before them.
+  [[nodiscard]] bool grow(void* p, std::size_t bytes, std::size_t new_bytes) {
+    if (!on_pages('g', p, bytes, [](auto) {})) return false;
+    const auto start = reinterpret_cast<std::uintptr_t>(p);
+    const auto next = pages.lower_bound(start + bytes);
+    if (next != pages.end() && next->first < start + new_bytes) return refuse();
+    for (std::uintptr_t at = start + bytes; at < start + new_bytes; at += page)
+      pages[at] = {pages[start].usable, false};
+    return true;
+  }
+
+  /// Unmaps what is at the place even where it is refused for want of pages, as a system does.
+  [[nodiscard]] bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) {
+    if (!enter('v')) return false;
+    const auto start = reinterpret_cast<std::uintptr_t>(p), to = reinterpret_cast<std::uintptr_t>(place);
+    for (std::uintptr_t at = to; at < to + new_bytes; at += page) pages.erase(at);
+    if (pages.size() + (new_bytes - bytes) / page > most_pages) return refuse();
+    for (std::uintptr_t offset = 0; offset < new_bytes; offset += page)
+      pages[to + offset] = offset < bytes ? pages[start + offset] : page_state{pages[start].usable, false};
+    for (std::uintptr_t offset = 0; offset < bytes; offset += page) pages.erase(start + offset);
+    return true;
   }
 
   /// Effects: a program writes to all pages of a range. They must be usable.
@@ -127,6 +150,12 @@ struct model_calls {
   [[nodiscard]] static bool populate(void* p, std::size_t bytes) noexcept { return system->populate(p, bytes); }
   [[nodiscard]] static bool advise_huge(void* p, std::size_t bytes) noexcept { return system->advise_huge(p, bytes); }
   [[nodiscard]] static bool lock(void* p, std::size_t bytes) noexcept { return system->lock(p, bytes); }
+  [[nodiscard]] static bool grow(void* p, std::size_t bytes, std::size_t new_bytes) noexcept {
+    return system->grow(p, bytes, new_bytes);
+  }
+  [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept {
+    return system->move(p, bytes, place, new_bytes);
+  }
 };
 
 }  // namespace ashlar_test

@@ -135,7 +135,7 @@ TEST_F(pages_on_a_model, an_unmap_that_fails_costs_address_space_only) {
     EXPECT_EQ(system_.calls, k == 1 ? "mu" : "mumuu");
     EXPECT_GT(system_.mapped_bytes(), p != nullptr ? 2 * page : 0);
     EXPECT_EQ(system_.resident_bytes(), 0u);
-    if (p != nullptr) EXPECT_TRUE(model_pages::release(p, 2 * page));
+    EXPECT_TRUE(p == nullptr || model_pages::release(p, 2 * page));
   }
 }
 
@@ -174,6 +174,43 @@ TEST_F(pages_on_a_model, a_decommit_does_the_half_it_can) {
   EXPECT_FALSE(model_pages::decommit(p, 4 * page));
   EXPECT_EQ(system_.usable_bytes(), 0u);
   EXPECT_EQ(system_.resident_bytes(), 2 * page);
+}
+
+TEST_F(pages_on_a_model, pages_grow_where_nothing_is_behind_them) {
+  void* const p = model_pages::map(2 * page, page);
+  EXPECT_TRUE(model_pages::grow(p, 2 * page, 4 * page));
+  EXPECT_EQ(system_.usable_bytes(), 4 * page);
+  system_.next_address = reinterpret_cast<std::uintptr_t>(p) + 5 * page;
+  static_cast<void>(model_pages::map(page, page));
+  EXPECT_FALSE(model_pages::grow(p, 4 * page, 6 * page)) << "something is";
+  fail_all('g');
+  EXPECT_FALSE(model_pages::grow(p, 4 * page, 5 * page));
+  EXPECT_EQ(system_.usable_bytes(), 5 * page);
+}
+
+TEST_F(pages_on_a_model, pages_move_as_they_are) {
+  void* const p = model_pages::map(3 * page, page);
+  system_.touch(p, 2 * page);
+  void* const place = model_pages::reserve(8 * page, 16 * page);
+  EXPECT_TRUE(model_pages::move(p, 3 * page, place, 8 * page));
+  EXPECT_EQ(system_.mapped_bytes(), 8 * page);
+  EXPECT_EQ(system_.usable_bytes(), 8 * page);
+  EXPECT_EQ(system_.resident_bytes(), 2 * page);
+  system_.touch(place, 8 * page);
+}
+
+// Whether the place is still there, nobody can tell: at worst it is address space.
+TEST_F(pages_on_a_model, a_move_that_is_refused_leaves_the_pages_where_they_are) {
+  void* const p = model_pages::map(3 * page, page);
+  for (const bool late : {false, true}) {
+    void* const place = model_pages::reserve(8 * page, page);
+    if (late) system_.most_pages = 4;
+    else fail_all('v');
+    EXPECT_FALSE(model_pages::move(p, 3 * page, place, 8 * page));
+    EXPECT_EQ(system_.usable_bytes(), 3 * page);
+    system_.touch(p, 3 * page);
+    fail_all(' ');
+  }
 }
 
 TEST_F(pages_on_a_model, hints_that_are_refused_change_nothing) {
@@ -266,12 +303,36 @@ TEST(pages, are_zero_again_after_decommit) {
   EXPECT_TRUE(pages::release(p, bytes));
 }
 
+TEST(pages, grow_and_move_with_their_contents) {
+  const std::size_t unit = std::size_t{1} << 16;
+  auto* const wide = static_cast<char*>(pages::map(8 * unit, unit));
+  ASSERT_TRUE(pages::release(wide + 2 * unit, 6 * unit));
+  wide[0] = wide[2 * unit - 1] = 'x';
+  errno = 777;
+  std::size_t held = 2 * unit;
+  if (pages::grow(wide, held, 3 * unit)) held = 3 * unit;
+  auto* const place = static_cast<char*>(pages::reserve(16 * unit, 16 * unit));
+  const bool moved = pages::move(wide, held, place, 16 * unit);
+  EXPECT_EQ(errno, 777);
+#if defined(__linux__)
+  EXPECT_TRUE(held == 3 * unit && moved);
+#endif
+  char* const p = moved ? place : wide;
+  held = moved ? 16 * unit : held;
+  EXPECT_TRUE(p[0] == 'x' && p[2 * unit - 1] == 'x' && is_zero(p + 2 * unit, held - 2 * unit));
+  EXPECT_EQ(is_mapped(wide), !moved);
+  p[held - 1] = 1;
+  EXPECT_TRUE(pages::release(p, held));
+}
+
 TEST(pages, refusals_of_the_system_are_null_and_keep_errno) {
   errno = 777;
   EXPECT_EQ(pages::map(ashlar::max_size - pages::page_bytes() + 1, 1), nullptr);
   EXPECT_EQ(pages::map(0, 1), nullptr);
   EXPECT_FALSE(pages::commit(nullptr, pages::page_bytes()));
   EXPECT_FALSE(pages::decommit(nullptr, pages::page_bytes()));
+  EXPECT_FALSE(pages::grow(nullptr, pages::page_bytes(), 2 * pages::page_bytes()));
+  EXPECT_FALSE(pages::move(nullptr, pages::page_bytes(), nullptr, pages::page_bytes()));
   pages::populate(nullptr, pages::page_bytes());
   pages::advise_huge(nullptr, pages::page_bytes());
   EXPECT_EQ(errno, 777);

@@ -42,6 +42,7 @@ struct refusing_calls : ashlar::os::system_calls {
   static inline bool may_advise = true;
   static inline bool may_lock = true;
   static inline std::size_t populated = 0;
+  static inline std::size_t advised = 0;
   static inline std::size_t locked = 0;
   static inline std::size_t unmapped = 0;
 
@@ -66,6 +67,7 @@ struct refusing_calls : ashlar::os::system_calls {
   }
   static bool advise_huge(void* p, std::size_t bytes) noexcept {
     errno = EINVAL;
+    advised += bytes;
     return may_advise && system_calls::advise_huge(p, bytes);
   }
 };
@@ -168,6 +170,55 @@ TEST(page_resource, what_cannot_be_locked_is_given_back_and_memory_that_ran_out)
 #endif
   refusing_calls::may_lock = true;
   pages.deallocate(pages.allocate(1, 1), 1, 1);
+}
+
+// A block grows where something was given back behind it: a shrunk one by what it has lost.
+TEST(page_resource, shrinks_always_and_grows_into_what_is_free) {
+  page_resource pages;
+  const std::size_t page = ashlar::os::pages::page_bytes();
+  auto* const p = static_cast<unsigned char*>(pages.allocate(64 * page, 1));
+  std::memset(p, 1, 64 * page);
+  errno = 12345;
+  EXPECT_TRUE(pages.try_expand(p, 64 * page, 63 * page + 1, 1)) << "the last page is needed";
+  EXPECT_TRUE(pages.try_expand(p, 63 * page + 1, 2 * page, 1));
+  const bool grown = pages.try_expand(p, 2 * page, 32 * page, 1);
+  EXPECT_FALSE(pages.try_expand(p, grown ? 32 * page : 2 * page, ashlar::max_size, 1));
+  EXPECT_EQ(errno, 12345);
+#if defined(__linux__)
+  EXPECT_TRUE(grown);
+#endif
+  EXPECT_EQ(p[2 * page - 1], 1);
+  EXPECT_TRUE(!grown || std::all_of(p + 2 * page, p + 32 * page, [](unsigned char byte) { return byte == 0; }));
+  pages.deallocate(p, grown ? 32 * page : 2 * page, 1);
+}
+
+template <class Fresh>
+void grow_a_shrunk_block(std::size_t bytes) {
+  refusing_calls::maps_left = 10;
+  refusing_pages<Fresh> pages;
+  void* p = pages.allocate(bytes, 1);
+  ASSERT_TRUE(pages.try_expand(p, bytes, bytes / 2, 1));
+  refusing_calls::populated = refusing_calls::advised = 0;
+  const bool grown = pages.try_expand(p, bytes / 2, bytes, 1);
+  if (grown && std::is_same_v<Fresh, ashlar::fresh_resident<>>) {
+    EXPECT_EQ(refusing_calls::populated, bytes / 2);
+  }
+  if (grown && std::is_same_v<Fresh, ashlar::fresh_huge>) {
+    EXPECT_EQ(refusing_calls::advised, bytes);
+  }
+  const std::size_t held = grown ? bytes : bytes / 2;
+  void* const place = ashlar::os::pages::reserve(2 * bytes, std::size_t{4} << 20);
+  const bool moved = pages.move(p, held, place, 2 * bytes);
+  if (!moved) ashlar::os::pages::release(place, 2 * bytes);
+  pages.deallocate(moved ? place : p, moved ? 2 * bytes : held, 1);
+}
+
+TEST(page_resource, policies_hold_for_what_a_block_grows_by) {
+  constexpr std::size_t bytes = std::size_t{4} << 20;
+  grow_a_shrunk_block<ashlar::fresh_plain>(bytes);
+  grow_a_shrunk_block<ashlar::fresh_resident<>>(bytes);
+  grow_a_shrunk_block<ashlar::fresh_huge>(bytes);
+  grow_a_shrunk_block<ashlar::fresh_locked<ashlar::fresh_resident<ashlar::fresh_huge>>>(bytes);
 }
 
 TEST(page_resource, policies_combine) {

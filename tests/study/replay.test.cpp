@@ -77,6 +77,17 @@ private:
 };
 static_assert(study::replay_allocator<checking_allocator>);
 
+/// The same, told apart by how it was called.
+struct sized_allocator : checking_allocator {
+  using checking_allocator::checking_allocator;
+  void deallocate_sized(void* block, replay_request r) {
+    ++sized;
+    deallocate(block, r);
+  }
+  int sized = 0;
+};
+static_assert(study::sized_replay_allocator<sized_allocator> && !study::sized_replay_allocator<checking_allocator>);
+
 struct replayed {
   study::replay_counts counts;
   study::replay_tally tally;
@@ -147,6 +158,22 @@ TEST(replay, a_request_that_cannot_be_served_is_counted_and_its_free_is_nothing)
                            {.op = operation::free_, .object = 4}}};
   const replayed r = replay(source, state, 1);
   EXPECT_EQ(r.tally.failed, 2u);
+  EXPECT_EQ(state.live, 0);
+  EXPECT_EQ(state.wrong_sizes, 0);
+}
+
+TEST(replay, sized_frees_are_another_call_to_who_has_it) {
+  checking_allocator::shared_state state;
+  sized_allocator allocator(state);
+  study::no_timer timer;
+  std::vector<study::replay_slot> slots(2);
+  const replay_op program[] = {{0, 0, replay_request(replay_kind::allocate, 40, 0)},
+                               {1, 0, replay_request(replay_kind::allocate, 50, 0)},
+                               {0, 0, replay_request(replay_kind::deallocate_sized, 0, 0)},
+                               {1, 0, replay_request(replay_kind::deallocate, 0, 0)}};
+  study::replay_lane<sized_allocator>(allocator, slots, timer).run(program);
+  study::replay_lane<checking_allocator>(allocator, slots, timer).run(program);
+  EXPECT_EQ(allocator.sized, 1);
   EXPECT_EQ(state.live, 0);
   EXPECT_EQ(state.wrong_sizes, 0);
 }

@@ -12,8 +12,8 @@ using ashlar::study::replay_kind;
 using ashlar::study::replay_request;
 
 TEST(replay_op, a_request_keeps_kind_size_and_alignment) {
-  for (const auto kind :
-       {replay_kind::allocate, replay_kind::allocate_zeroed, replay_kind::reallocate, replay_kind::deallocate})
+  for (const auto kind : {replay_kind::allocate, replay_kind::allocate_zeroed, replay_kind::reallocate,
+                          replay_kind::deallocate, replay_kind::deallocate_sized})
     for (const std::uint64_t size :
          {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{4096}, replay_request::size_limit - 1})
       for (std::uint64_t alignment = 0; alignment < replay_request::alignment_limit;

@@ -185,6 +185,36 @@ TEST(window_compiler, impossible_events_are_counted_and_their_frees_are_strays) 
   EXPECT_EQ(counts.operations, 2u);
 }
 
+TEST(window_compiler, frees_are_sized_where_the_size_is_right) {
+  using trace::operation;
+  one_by_one source{{{.op = operation::new_, .size = 40, .object = 1},
+                     {.op = operation::new_, .size = 24, .object = 2},
+                     {.op = operation::new_, .size = 16, .object = 3},
+                     {.op = operation::delete_, .size = 40, .object = 1},
+                     {.op = operation::delete_, .size = 16, .object = 2},
+                     {.op = operation::delete_, .object = 3}}};
+  const compiled c = compile(source, 64);
+  EXPECT_EQ(c.counts.sized_frees, 1u);
+  std::vector<replay_kind> kinds;
+  for (const replay_op& op : c.windows.at(0).lanes.at(0)) kinds.push_back(op.request.kind());
+  EXPECT_EQ(std::vector<replay_kind>(kinds.begin() + 3, kinds.end()),
+            (std::vector{replay_kind::deallocate_sized, replay_kind::deallocate, replay_kind::deallocate}));
+}
+
+TEST(window_compiler, counts_live_bytes_and_what_another_thread_frees_or_moves) {
+  using trace::operation;
+  one_by_one source{{{.size = 100, .object = 1},
+                     {.thread = 1, .op = operation::realloc_, .size = 300, .object = 2, .old_object = 1},
+                     {.thread = 1, .size = 50, .object = 3},
+                     {.thread = 1, .op = operation::free_, .object = 3},
+                     {.op = operation::free_, .object = 2},
+                     {.size = 7, .object = 4}}};
+  const replay_counts counts = compile(source, 2).counts;
+  EXPECT_EQ(counts.peak_live_bytes, 350u);
+  EXPECT_EQ(counts.live_bytes, 7u);
+  EXPECT_EQ(counts.crossing, 2u);
+}
+
 TEST(window_compiler, an_empty_trace_has_no_windows) {
   const compiled c = compile(one_by_one{}, 64);
   EXPECT_EQ(c.counts.windows, 0u);

@@ -17,11 +17,15 @@ namespace ashlar::inline ASHLAR_ABI {
 
 #if defined(ASHLAR_ASAN)
 inline constexpr bool marks_memory = true;
+inline constexpr bool always_marked = true;
 #elif defined(ASHLAR_VALGRIND)
 inline constexpr bool marks_memory = true;
+inline constexpr bool always_marked = false;
 #else
 /// Whether this build tells a tool which bytes are live. Where false, the marks cost nothing.
 inline constexpr bool marks_memory = false;
+/// Whether a tool is at work in every run of this build, and not only under Valgrind.
+inline constexpr bool always_marked = false;
 #endif
 
 /// Effects: says that `bytes` at `p` are free; the tool reports a program that touches them.

@@ -7,16 +7,20 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
+#include <ashlar/heap/block_canary.hpp>
+#include <ashlar/heap/exact_sizes.hpp>
 #include <ashlar/heap/heap_faults.hpp>
 #include <ashlar/heap/page_discard.hpp>
 #include <ashlar/heap/segment_store.hpp>
 #include <ashlar/os/pages.hpp>
+#include <ashlar/part/cell_layout.hpp>
 #include <ashlar/part/pair_stack.hpp>
 #include <ashlar/part/segment.hpp>
 #include <ashlar/part/size_classes.hpp>
@@ -30,16 +34,18 @@ using hot_stacks = pair_stacks<size_classes::count + 1>;
 ///
 ///   hot: on the stack of its class   word: among the 64 being handed out of the class   bits: in its slab's bitmap
 ///
-/// Frees go on stacks without a look at the slab. The sweep empties the stacks into the bitmaps and gives empty slabs
-/// back; it comes before the heap has grown by an eighth, and before it asks the upstream for more. Each free is swept
-/// once at most, so that costs O(1) amortised; one sweep costs O(hot cells).
+/// Frees go on stacks without a look at the slab. A sweep moves the cells of a stack into the bitmaps, and gives slabs
+/// back that are all free. It comes when by the milestones 256 KiB are on the stack, as long as they are in the cache;
+/// and to all stacks, before the store asks for another segment. Each free is swept once at most, so that costs O(1)
+/// amortised. How much a stack has at most bounds what a call can cost.
 /// Invariant: a slab is on its class's shelf exactly while a bit is set.
 template <resource Upstream>
 class cell_store {
 public:
-  /// `heap`: whom reports name.
-  explicit cell_store(segment_store<Upstream>& segments, const void* heap = nullptr) noexcept
-      : segments_(segments), heap_(heap) {}
+  /// `most_hot`: so many free cells may be on a stack, as the milestones tell. `heap`: whom reports name.
+  explicit cell_store(segment_store<Upstream>& segments, std::size_t most_hot = 4096,
+                      const void* heap = nullptr) noexcept
+      : hot_(no_hot_cells(most_hot)), segments_(segments), heap_(heap) {}
 
   /// Returns: a cell, or null where the upstream has no memory left.
   [[nodiscard]] void* take(std::size_t number, hot_stacks& hot) noexcept {
@@ -54,20 +60,42 @@ public:
   void give(void* cell) noexcept {
     run_record& slab = segment::slab_of(cell);
     slab_cells(slab).give(cell);
+    free_bytes_ += slab.cell_bytes;
     file(slab);
   }
 
-  /// Effects: empties the stacks into the bitmaps. At level `hardened` reports a free cell that was written to.
+  /// Effects: empties the stacks into the bitmaps. From level `checked` on reports a cell whose link is none.
   ASHLAR_COLD void sweep(hot_stacks& hot) noexcept {
-    for (std::size_t number = 1; number <= size_classes::count; ++number)
-      while (void* const cell = hot.pop(number)) {
-        if constexpr (checking_level >= checking::hardened)
-          block_check<Upstream>(segments_, heap_, nullptr).expect_link(hot.next_of(number), number);
-        mark_free(cell, sizeof(void*));
-        give(cell);
-      }
-    next_sweep_ = slabs_ + std::max<std::size_t>(8, slabs_ / 8);
+    for (std::size_t number = 1; number <= size_classes::count; ++number) sweep(number, hot);
+    made_bytes_ = 0;
   }
+
+  /// Effects: a milestone of a class came on its stack: sweeps that where it has become too much. Returns: bytes that a
+  /// milestone stands for.
+  std::size_t count_hot(std::size_t number, hot_stacks& hot) noexcept {
+    hot_share& share = hot_[number];
+    share.bytes += share.each;
+    hot_bytes_ += share.each;
+    if (ASHLAR_UNLIKELY(share.bytes > share.most)) sweep(number, hot);
+    return share.each;
+  }
+
+  /// Effects: a milestone of a class left its stack.
+  void count_taken(std::size_t number) noexcept {
+    const std::uint32_t each = std::min(hot_[number].bytes, hot_[number].each);
+    hot_[number].bytes -= each;
+    hot_bytes_ -= each;
+  }
+
+  /// Returns: bytes of hot cells, by their milestones.
+  [[nodiscard]] std::size_t hot_bytes() const noexcept { return hot_bytes_; }
+  /// Returns: bytes of pages that were given back, and are in use again since this was asked last.
+  [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_, 0); }
+
+  /// Returns: bytes of pages that were given back out of slabs.
+  [[nodiscard]] std::size_t dropped_bytes() const noexcept { return dropped_bytes_; }
+  /// Returns: bytes of cells whose bit is set, all but those of pages that were given back.
+  [[nodiscard]] std::size_t free_bytes() const noexcept { return free_bytes_ - dropped_bytes_; }
 
   /// Effects: puts every free cell into its bitmap.
   ASHLAR_COLD void settle(hot_stacks& hot) noexcept {
@@ -76,6 +104,7 @@ public:
       if (each.word.mask == 0) continue;
       run_record& slab = segment::slab_of(each.word.base);
       slab_cells(slab).give_word(each.word);
+      free_bytes_ += static_cast<std::size_t>(std::popcount(each.word.mask)) * slab.cell_bytes;
       each.word = {};
       file(slab);
     }
@@ -87,6 +116,18 @@ public:
     segments_.for_each_run([&](segment& home, std::size_t first, std::size_t) {
       if (home.record(first).number != size_classes::none) f(home.record(first));
     });
+  }
+
+  /// Effects: counts in each slab's record the free cells that have no bit: on stacks, in words, in the pocket.
+  /// Complexity: O(slices and cells on stacks).
+  void count_waiting(const hot_stacks& hot, void* pocket) const noexcept {
+    const auto count = [](void* cell, int cells) { segment::slab_of(cell).waiting += static_cast<unsigned>(cells); };
+    for_each_slab([](run_record& slab) { slab.waiting = 0; });
+    for (std::size_t number = 1; number <= size_classes::count; ++number)
+      hot.for_each(number, [&](void* cell) { count(cell, 1); });
+    for (const shelf& each : shelves_)
+      if (each.word.mask != 0) count(each.word.base, std::popcount(each.word.mask));
+    if (pocket != nullptr) count(pocket, 1);
   }
 
   /// Calls `f(cell, bytes)` for each cell that a caller has. Expects: the store is settled.
@@ -110,19 +151,23 @@ public:
     return place >= 64 || ((word.mask >> place) & 1) == 0;
   }
 
-  /// Effects: drops the contents of whole free pages inside slabs. Returns: their bytes. Expects: the store is settled.
+  /// Effects: drops the contents of whole free pages inside slabs. Returns: their bytes.
   /// Complexity: O(words of bitmaps), and a system call for each run of such pages.
   std::size_t discard_free_pages() noexcept {
     std::size_t given = 0;
-    for_each_slab([&](run_record& slab) {
-      if (slab.free == 0) return;
-      const slab_cells cells(slab);
-      std::size_t start = 0;  // of a run of free cells
-      for (std::size_t index = 0; index <= slab.capacity; ++index) {
-        if (index < slab.capacity && cells.is_free(static_cast<std::uint32_t>(index))) continue;
-        given += discard_between(slab.cell(start), slab.cell(index));
-        start = index + 1;
-      }
+    for_each_slab([&](run_record& slab) { given += discard_free_pages_of(slab); });
+    return given;
+  }
+
+  /// As above, for the slabs of one segment, and not again for slabs that have given as long as three quarters of the
+  /// cells live that were so then: it is the last cells of a page that free it.
+  std::size_t discard_free_pages(std::size_t segment_number) noexcept {
+    std::size_t given = 0;
+    segments_.for_each_run_of(segment_number, [&](segment& home, std::size_t first, std::size_t) {
+      run_record& slab = home.record(first);
+      const std::size_t live = slab.capacity - slab.free, were = slab.capacity - slab.free_when_dropped;
+      const bool has_given = slab.free_when_dropped != 0 && live * 4 > were * 3;
+      if (slab.number != size_classes::none && !has_given) given += discard_free_pages_of(slab);
     });
     return given;
   }
@@ -134,25 +179,34 @@ public:
 
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_; }
 
+  /// Returns: how many bytes of a class a milestone stands for.
+  [[nodiscard]] static std::size_t milestone_bytes(std::size_t number) noexcept { return milestones[number]; }
+
   /// Effects: forgets all slabs. Expects: so do the segments.
   void clear() noexcept {
+    if constexpr (keeps_canaries) for_each_slab([&](run_record& slab) { dig(slab, 0, slab.capacity); });
     shelves_ = {};
-    slabs_ = next_sweep_ = 0;
+    for (hot_share& each : hot_) each.bytes = 0;
+    slabs_ = slab_bytes_ = free_bytes_ = dropped_bytes_ = refetched_ = hot_bytes_ = made_bytes_ = 0;
   }
 
   /// Complexity: O(slices and words of bitmaps).
   [[nodiscard]] bool invariant() const noexcept {
-    std::size_t slabs = 0, shelved = 0, on_shelves = 0;
+    std::size_t slabs = 0, shelved = 0, on_shelves = 0, bytes = 0, free = 0, dropped = 0;
     bool right = true;
     for_each_slab([&](run_record& slab) {
       ++slabs;
+      bytes += slab.length * slice_bytes;
+      free += std::size_t{slab.free} * slab.cell_bytes;
+      dropped += slab.dropped_bytes;
       shelved += slab.is_shelved ? 1 : 0;
       right = right && slab.is_shelved == (slab.free != 0) && slab.free < slab.capacity && slab_cells(slab).invariant();
     });
     for (std::size_t number = 0; number <= size_classes::count; ++number)
       for (const run_record* slab = shelves_[number].slabs; slab != nullptr; slab = slab->next, ++on_shelves)
         right = right && slab->number == number && (slab->next == nullptr || slab->next->previous == slab);
-    return right && slabs == slabs_ && shelved == on_shelves;
+    return right && slabs == slabs_ && shelved == on_shelves && bytes == slab_bytes_ && free == free_bytes_ &&
+           dropped == dropped_bytes_;
   }
 
 private:
@@ -162,14 +216,58 @@ private:
     run_record* slabs = nullptr;  // those with a bit set
   };
 
-  [[nodiscard]] static std::size_t discard_between(std::byte* first, std::byte* last) noexcept {
+  // What is on the stack of a class, by its milestones; what one stands for; what the stack may have.
+  struct hot_share {
+    std::uint32_t bytes, each, most;
+  };
+  using hot_shares = std::array<hot_share, size_classes::count + 1>;
+
+  [[nodiscard]] static hot_shares no_hot_cells(std::size_t most_cells) noexcept {
+    hot_shares made{};
+    for (std::size_t number = 1; number < made.size(); ++number) {
+      const std::size_t cell = size_classes::bytes_of(number), most = std::size_t{256} * 1024 + 16 * cell;
+      made[number] = {0, milestones[number], static_cast<std::uint32_t>(std::min(most / cell, most_cells) * cell)};
+    }
+    return made;
+  }
+
+  static constexpr auto milestones = [] {
+    std::array<std::uint32_t, size_classes::count + 1> made{};
+    for (std::size_t i = 1; i < made.size(); ++i) made[i] = static_cast<std::uint32_t>(bytes_per_milestone(i));
+    return made;
+  }();
+
+  void sweep(std::size_t number, hot_stacks& hot) noexcept {
+    while (void* const cell = hot.pop(number)) {
+      if constexpr (checking_level >= checking::checked)
+        block_check<Upstream>(segments_, heap_).expect_link(hot.next_of(number), number);
+      mark_free(cell, sizeof(void*));
+      give(cell);
+    }
+    hot_bytes_ -= std::exchange(hot_[number].bytes, 0);
+  }
+
+  [[nodiscard]] std::size_t discard_free_pages_of(run_record& slab) noexcept {
     using pages = page_discard<Upstream>;
     const std::size_t page = os::pages::page_bytes();
-    std::byte* const begin = align_up(first, page);
-    std::byte* const end = align_down(last, page);
-    if (!pages::is_possible || begin >= end) return 0;
-    const auto bytes = static_cast<std::size_t>(end - begin);
-    return pages::discard(begin, bytes) ? bytes : 0;
+    if (!pages::is_possible || slab.free * std::size_t{slab.cell_bytes} < page) return 0;
+    std::size_t dropped = 0;
+    slab_cells(slab).for_each_free_run([&](std::size_t first, std::size_t last) {
+      if constexpr (keeps_canaries) dig(slab, first, last);
+      std::byte* const begin = align_up(slab.cell(first), page);
+      std::byte* const end = align_down(slab.cell(last), page);
+      if (begin < end && pages::discard(begin, static_cast<std::size_t>(end - begin)))
+        dropped += static_cast<std::size_t>(end - begin);
+    });
+    const std::size_t before = slab.dropped_bytes;
+    keep_dropped(slab, slab.free, dropped);
+    return dropped - std::min(dropped, before);
+  }
+
+  void keep_dropped(run_record& slab, std::size_t free, std::size_t bytes) noexcept {
+    dropped_bytes_ += bytes - slab.dropped_bytes;
+    slab.free_when_dropped = static_cast<std::uint32_t>(free);
+    slab.dropped_bytes = static_cast<std::uint32_t>(bytes);
   }
 
   // Effects: fills the word of a class. Expects: it is empty.
@@ -178,22 +276,27 @@ private:
     if (at.slabs == nullptr && !add_slab(number, hot)) return false;
     run_record& slab = *at.slabs;
     at.word = slab_cells(slab).take_word();
+    free_bytes_ -= static_cast<std::size_t>(std::popcount(at.word.mask)) * slab.cell_bytes;
+    refetched_ += slab.dropped_bytes;
+    if (slab.dropped_bytes != 0) keep_dropped(slab, 0, 0);
     at.cell_bytes = slab.cell_bytes;
     if (slab.free == 0) unshelve(slab);
     return true;
   }
 
-  // Effects: puts a slab on an empty shelf: one that the sweep has found, or a new one.
+  // Effects: puts a slab on an empty shelf: one that the sweep has found, or a new one. Memory that has been used comes
+  // first, and what the sweep may free of it, as long as slabs were made for a quarter of what it has to go through.
   [[nodiscard]] bool add_slab(std::size_t number, hot_stacks& hot) noexcept {
-    if (slabs_ >= next_sweep_) {
-      sweep(hot);
-      if (shelves_[number].slabs != nullptr) return true;
+    const std::size_t length = cell_layout::of(number).slices;
+    const auto is_found = [&] { return shelves_[number].slabs != nullptr; };
+    slice_run run = segments_.take_used(length);
+    if (run.data == nullptr && made_bytes_ * 4 >= hot_bytes_) {
+      if (sweep(hot); is_found()) return true;
+      run = segments_.take_used(length);
     }
-    const std::size_t length = slab_cells::slices_for(size_classes::bytes_of(number));
-    slice_run run = segments_.take(length);
+    if (run.data == nullptr) run = segments_.take(length);
     if (run.data == nullptr) {
-      sweep(hot);
-      if (shelves_[number].slabs != nullptr) return true;
+      if (sweep(hot); is_found()) return true;
       run = segments_.take(length);
     }
     if (run.data == nullptr && segments_.grow(length)) run = segments_.take(length);
@@ -208,6 +311,9 @@ private:
     cells.format(number, slabs_made_++);
     mark_free(memory, slab.length * slice_bytes);
     ++slabs_;
+    slab_bytes_ += slab.length * slice_bytes;
+    made_bytes_ += slab.length * slice_bytes;
+    free_bytes_ += std::size_t{slab.free} * slab.cell_bytes;
     shelve(slab);
   }
 
@@ -217,12 +323,22 @@ private:
     if (!slab.is_shelved) shelve(slab);
   }
 
+  // Looks at dead cells before they are gone. Nothing below level `hardened`.
+  void dig([[maybe_unused]] run_record& slab, [[maybe_unused]] std::size_t first,
+           [[maybe_unused]] std::size_t last) const noexcept {
+    if constexpr (keeps_canaries) dig_cells(slab, first, last, heap_);
+  }
+
   void remove_slab(run_record& slab) noexcept {
+    dig(slab, 0, slab.capacity);
     if (slab.is_shelved) unshelve(slab);
     segment& home = *segment::of(&slab);
     const std::size_t first = slab.first;
     home.set_owner(first, slab.length, size_classes::none);
     --slabs_;
+    slab_bytes_ -= slab.length * slice_bytes;
+    free_bytes_ -= std::size_t{slab.free} * slab.cell_bytes;
+    if (slab.dropped_bytes != 0) keep_dropped(slab, 0, 0);
     segments_.give(home.slice(first), slab.length);
   }
 
@@ -244,7 +360,13 @@ private:
   std::array<shelf, size_classes::count + 1> shelves_ = {};
   std::size_t slabs_ = 0;
   std::size_t slabs_made_ = 0;
-  std::size_t next_sweep_ = 0;
+  std::size_t slab_bytes_ = 0;
+  std::size_t free_bytes_ = 0;     // of cells whose bit is set
+  std::size_t dropped_bytes_ = 0;  // of pages given back out of slabs
+  std::size_t refetched_ = 0;      // of these, in use again
+  std::size_t hot_bytes_ = 0;      // of cells on stacks, by their milestones
+  std::size_t made_bytes_ = 0;     // of slabs since all stacks were swept
+  hot_shares hot_;
   segment_store<Upstream>& segments_;
   const void* heap_;
 };

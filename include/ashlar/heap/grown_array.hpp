@@ -12,7 +12,7 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// Nothing is allocated for the first `Inline` values. Values beyond those written are not initialised.
+/// Nothing is allocated for the first `Inline` values. Values beyond those written are all zero bytes.
 /// Its owner says which upstream, always the same one, and gives the memory back. Thread safety: none.
 template <class T, std::size_t Inline>
 class grown_array {
@@ -35,6 +35,7 @@ public:
     void* const wide = try_allocate_from(upstream, 2 * capacity_ * sizeof(T), alignof(T));
     if (wide == nullptr) return false;
     std::memcpy(wide, data_, capacity_ * sizeof(T));
+    std::memset(static_cast<std::byte*>(wide) + capacity_ * sizeof(T), 0, capacity_ * sizeof(T));
     const std::size_t doubled = 2 * capacity_;
     give_back(upstream);
     data_ = static_cast<T*>(wide);

@@ -9,49 +9,78 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
+#include <ashlar/heap/block_canary.hpp>
+#include <ashlar/heap/exact_sizes.hpp>
+#include <ashlar/heap/heap_registry.hpp>
 #include <ashlar/heap/segment_store.hpp>
 #include <ashlar/part/segment.hpp>
+#include <ashlar/part/size_classes.hpp>
+#include <ashlar/part/slab_registry.hpp>
 #include <ashlar/part/window_map.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// Looks at a block before it is freed; ends the process where it is none. Nothing of `p` itself is read, so it may
-/// point anywhere. Complexity: O(1) expected.
+/// What a caller does with a block, in the words of a report.
+struct block_use {
+  const char *foreign, *of_other_heap, *of_pool, *of_head, *inside, *dead, *size, *alignment;
+};
+
+inline constexpr block_use freeing_block = {.foreign = "freed a pointer that is not of this heap",
+                                            .of_other_heap = "freed a block of another heap",
+                                            .of_pool = "freed a cell of a pool",
+                                            .of_head = "freed a pointer into what the heap keeps for itself",
+                                            .inside = "freed a pointer into the middle of a block",
+                                            .dead = "freed a block that is free",
+                                            .size = "freed a block with another size than it was allocated with",
+                                            .alignment =
+                                                "freed a block with another alignment than it was allocated with"};
+inline constexpr block_use looking_at_block = {.foreign = "used a pointer that is not of this heap",
+                                               .of_other_heap = "used a block of another heap",
+                                               .of_pool = "used a cell of a pool",
+                                               .of_head = "used a pointer into what the heap keeps for itself",
+                                               .inside = "used a pointer into the middle of a block",
+                                               .dead = "used a block that is free",
+                                               .size = "used a block with another size than it was allocated with",
+                                               .alignment =
+                                                   "used a block with another alignment than it was allocated with"};
+
+/// Looks at a block before it is freed or resized; ends the process where it is none. Nothing of `p` itself is read, so
+/// it may point anywhere; at level `hardened` what lies behind it is, once it is known to be live.
+/// Complexity: O(1) expected.
 template <resource Upstream>
 class block_check {
 public:
-  block_check(const segment_store<Upstream>& segments, const void* heap, const void* pocket) noexcept
-      : segments_(segments), heap_(heap), pocket_(pocket) {}
+  block_check(const segment_store<Upstream>& segments, const void* heap, const block_use& use = freeing_block) noexcept
+      : segments_(segments), heap_(heap), use_(use) {}
 
-  /// Returns: the bytes of the live block at `p`. Effects: reports where there is none.
+  /// Returns: the bytes that the live block at `p` has, asked for or not. Effects: reports where there is none, or
+  /// where was written behind it.
   [[nodiscard]] std::size_t size_of(void* p) const noexcept {
-    const window* const found = segments_.find(p);
-    if (found == nullptr) report_at(p, fault::invalid_free, "freed a pointer that is not of this heap");
-    if (!found->is_segment()) return size_of_huge(p, *found);
-    if (segment::slice_of(p) < first_slice)
-      report_at(p, fault::invalid_free, "freed a pointer into what the heap keeps for itself");
-    if (!segments_.is_taken(p)) report_at(p, fault::double_free, "freed a block that is free");
-    return segment::owner_of(p) != size_classes::none ? size_of_cell(p) : size_of_run(p);
+    const window* const found = segments_.space().find(p);
+    if (found == nullptr) report_foreign(p);
+    const std::size_t held = found->is_segment() ? size_in_segment(p) : size_of_huge(p, *found);
+    if constexpr (keeps_canaries) exact_sizes<Upstream>::expect_intact(segments_.space(), p, held, heap_);
+    return held;
   }
 
-  /// Effects: reports a block that was not allocated as `bytes` bytes, of which `number` is the class.
+  /// Effects: reports a block that was not allocated as `bytes` bytes, of which `number` is the class: at level
+  /// `hardened` with any other size, below it with one of another class or length.
   ASHLAR_NOINLINE void expect_size(void* p, std::size_t bytes, std::size_t number) const noexcept {
     const std::size_t held = size_of(p);
+    if constexpr (checking_level >= checking::hardened) {
+      const std::size_t exact = exact_sizes<Upstream>::of(segments_.space(), p);
+      if (exact_sizes<Upstream>::at_least_one(bytes) != exact) report_size(p, use_.size, exact, bytes);
+    }
     if (ASHLAR_LIKELY(is_size_of(p, held, bytes, number))) return;
-    report({.kind = fault::size_mismatch,
-            .what = "freed a block with another size than it was allocated with",
-            .pointer = p,
-            .resource = heap_,
-            .size = held,
-            .expected = held,
-            .got = bytes});
+    const char* const what = checking_level >= checking::hardened ? use_.alignment : use_.size;
+    report_size(p, what, held, number != size_classes::none ? size_classes::bytes_of(number) : bytes);
   }
 
   /// Effects: reports a free cell that was written to, before what stands in it is taken for an address. `link` is what
   /// stands there, null or another free cell of the class; it is not read.
   ASHLAR_NOINLINE void expect_link(void* link, std::size_t number) const noexcept {
     if (link == nullptr) return;
-    const window* const found = segments_.find(link);
+    const window* const found = segments_.space().find(link);
     if (found != nullptr && found->is_segment() && segments_.is_taken(link) && segment::owner_of(link) == number &&
         segment::slab_of(link).is_cell(link) && !slab_cells(segment::slab_of(link)).is_live(link))
       return;
@@ -69,34 +98,65 @@ private:
     return number == size_classes::none && slices_of(bytes) * slice_bytes == held;
   }
 
+  [[nodiscard]] std::size_t size_in_segment(void* p) const noexcept {
+    if (segment::slice_of(p) < first_slice) report_at(p, fault::invalid_free, use_.of_head);
+    if (!segments_.is_taken(p)) report_at(p, fault::double_free, use_.dead);
+    return segment::owner_of(p) != size_classes::none ? size_of_cell(p) : size_of_run(p);
+  }
+
   [[nodiscard]] std::size_t size_of_huge(const void* p, const window& found) const noexcept {
-    if (p != found.start) report_at(p, fault::misaligned_free, "freed a pointer into the middle of a block");
+    if (p != found.start) report_at(p, fault::misaligned_free, use_.inside);
+    if (segments_.space().is_spare(p)) report_at(p, fault::double_free, use_.dead);
     return found.bytes();
   }
 
   [[nodiscard]] std::size_t size_of_cell(void* p) const noexcept {
     run_record& slab = segment::slab_of(p);
-    if (!slab.is_cell(p)) report_at(p, fault::misaligned_free, "freed a pointer into the middle of a block");
-    if (!slab_cells(slab).is_live(p)) report_at(p, fault::double_free, "freed a block that is free");
+    if (!slab.is_cell(p)) report_at(p, fault::misaligned_free, use_.inside);
+    if (!slab_cells(slab).is_live(p)) report_at(p, fault::double_free, use_.dead);
     return slab.cell_bytes;
   }
 
   [[nodiscard]] std::size_t size_of_run(void* p) const noexcept {
     const std::size_t slice = segment::slice_of(p);
     const run_record& run = segment::of(p)->record(slice);
-    if (run.first != slice || !is_aligned(p, slice_bytes))
-      report_at(p, fault::misaligned_free, "freed a pointer into the middle of a block");
-    if (p == pocket_ || run.is_shelved) report_at(p, fault::double_free, "freed a block that is free");
+    if (run.first != slice || !is_aligned(p, slice_bytes)) report_at(p, fault::misaligned_free, use_.inside);
+    if (run.is_shelved) report_at(p, fault::double_free, use_.dead);
     return run.length * slice_bytes;
+  }
+
+  // Pools lie in blocks of heaps, so they are asked first.
+  [[noreturn]] ASHLAR_COLD void report_foreign(const void* p) const noexcept {
+    if (const cell_place cell = process_slabs.find(p); cell.owner != nullptr)
+      report({.kind = fault::wrong_pool,
+              .what = use_.of_pool,
+              .pointer = p,
+              .resource = heap_,
+              .owner = cell.owner,
+              .size = cell.cell_bytes});
+    if (const void* const owner = process_heaps.find(p); owner != nullptr)
+      report({.kind = fault::wrong_pool, .what = use_.of_other_heap, .pointer = p, .resource = heap_, .owner = owner});
+    report_at(p, fault::invalid_free, use_.foreign);
   }
 
   [[noreturn]] ASHLAR_COLD void report_at(const void* p, fault kind, const char* what) const noexcept {
     report({.kind = kind, .what = what, .pointer = p, .resource = heap_});
   }
 
+  [[noreturn]] ASHLAR_COLD void report_size(const void* p, const char* what, std::size_t expected,
+                                            std::size_t got) const noexcept {
+    report({.kind = fault::size_mismatch,
+            .what = what,
+            .pointer = p,
+            .resource = heap_,
+            .size = expected,
+            .expected = expected,
+            .got = got});
+  }
+
   const segment_store<Upstream>& segments_;
   const void* heap_;
-  const void* pocket_;
+  const block_use& use_;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

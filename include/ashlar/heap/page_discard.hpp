@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a heap may know of the pages of its upstream: whether they come zeroed, and whether contents can be dropped.
+// What a heap may know of the pages of its upstream: whether they come zeroed, can be dropped, and moved.
 #pragma once
 
 #include <cerrno>
@@ -19,13 +19,18 @@ struct page_discard {
   static constexpr bool gives_zeroes = false;  ///< what it hands out is all zero
   static constexpr bool is_possible = false;
 
+  static constexpr bool can_move = false;
+
   [[nodiscard]] static bool discard(void*, std::size_t) noexcept { return false; }
 };
 
 template <class Fresh, class Calls>
 struct page_discard<basic_page_resource<Fresh, os::basic_pages<Calls>>> {
+  using pages = os::basic_pages<Calls>;
+
   static constexpr bool gives_zeroes = true;
   static constexpr bool is_possible = true;
+  static constexpr bool can_move = requires(void* p, std::size_t n) { pages::move(p, n, p, n); };
 
   /// Effects: gives the memory of whole pages back; they stay usable, and are zero at their next touch.
   /// Returns: false where the system refuses, as it does for locked pages.
@@ -34,6 +39,22 @@ struct page_discard<basic_page_resource<Fresh, os::basic_pages<Calls>>> {
     const bool done = Calls::discard(p, bytes);
     errno = saved;
     return done;
+  }
+
+  /// Returns: a place that a block can be moved to, or null.
+  [[nodiscard]] static void* reserve(std::size_t bytes, std::size_t alignment) noexcept {
+    return pages::reserve(pages::round_up(bytes), alignment);
+  }
+
+  /// Effects: gives a place back that nothing was moved to.
+  static void give_back(void* place, std::size_t bytes) noexcept { pages::release(place, pages::round_up(bytes)); }
+
+  /// Returns: whether the block at `p` is at `place` now, grown to `new_bytes`: what was added is zero. Where it is
+  /// not, it is as it was, and the place is lost.
+  [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept
+    requires can_move
+  {
+    return basic_page_resource<Fresh, pages>::move(p, bytes, place, new_bytes);
   }
 };
 

@@ -1,82 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The address space of a heap: segments cut into slices, huge blocks of their own, and whose an address is.
+// The segments of a heap, cut into runs of slices.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
-#include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/heap/exact_sizes.hpp>
 #include <ashlar/heap/grown_array.hpp>
+#include <ashlar/heap/heap_space.hpp>
 #include <ashlar/heap/page_discard.hpp>
+#include <ashlar/part/run_shelf.hpp>
 #include <ashlar/part/segment.hpp>
 #include <ashlar/part/slice_map.hpp>
 #include <ashlar/part/window_map.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-struct segment_limits {
-  std::size_t max_bytes = max_size;                ///< held of the upstream at once
-  std::size_t keep_bytes = std::size_t{16} << 20;  ///< free memory that is kept, and as much again as is in use
-};
-
-/// A run of slices. `is_zero`: all of its bytes are, as it has not been used since it came from the system.
-struct slice_run {
-  std::byte* data = nullptr;
-  bool is_zero = false;
-};
-
 /// Segments come from the upstream whole as long as there is that much, then as much as there is. A run of slices is
 /// the lowest that fits in the oldest segment that has one; a block is one that was freed lately, if it is as long.
-/// Huge blocks have windows of their own and start at one.
-///
-/// What was free for a whole epoch, of 1024 blocks freed, goes back to the system unless less than `keep_bytes`
-/// or than is in use would stay free: so memory that a program swings through stays, and what it left goes.
-/// Invariant: `held_bytes` is the sum of the segments and the huge blocks; the tables are not counted.
 /// Thread safety: none. Nothing is allocated before it is needed.
 template <resource Upstream>
 class segment_store {
   using pages = page_discard<Upstream>;
 
 public:
-  segment_store(const segment_limits& limits, Upstream upstream) : limits_(limits), upstream_(std::move(upstream)) {
-    map_.move_to(inside_, std::size(inside_));
-  }
+  explicit segment_store(heap_space<Upstream>& space) noexcept : space_(space) {}
 
   segment_store(const segment_store&) = delete;
   segment_store& operator=(const segment_store&) = delete;
-  ~segment_store() { release(); }
+  ~segment_store() { clear(); }
 
   /// Returns: a run of slices out of a segment that is there, or null. `step`: slices its start is a multiple of.
   [[nodiscard]] slice_run take(std::size_t length, std::size_t step = 1) noexcept {
     slice_run run = take_free(length, step);
-    if (run.data == nullptr && spare_slices_ != 0) {
+    if (run.data == nullptr && shelf_.slices() != 0) {
       join_spare();
       run = take_free(length, step);
     }
     return run;
   }
 
-  /// As `take`, for a block: one of the same length that was freed lately, or a new one. Its record says what it is.
+  /// As `take`, out of slices that have been used: pages may be resident there, and elsewhere none is.
+  [[nodiscard]] slice_run take_used(std::size_t length) noexcept {
+    if (shelf_.slices() != 0) join_spare();
+    if (dirty_slices_ < length) return {};
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (longest_[i] < length) continue;
+      const slice_mask starts = starts_of_runs(spaces_[i].free & ~spaces_[i].fresh, length);
+      if (starts != 0) return carve(i, static_cast<std::size_t>(std::countr_zero(starts)), length);
+    }
+    return {};
+  }
+
+  /// Returns: a block that was freed lately, a quarter longer at most, or null. Its record says what it is.
+  /// Where frees are checked, so are their sizes: none is longer than asked for then.
+  [[nodiscard]] ASHLAR_INLINE std::byte* take_shelved(std::size_t length) noexcept {
+    run_record* const run = shelf_.take(length, checking_level >= checking::checked ? 0 : length / 4);
+    if (ASHLAR_UNLIKELY(run == nullptr)) return nullptr;
+    dig(*run);
+    mark_live(run->cells, run->length * slice_bytes);
+    return run->cells;
+  }
+
+  /// Returns: a new block, the front of a longer one that was freed lately, or what there is when all such are joined.
   [[nodiscard]] slice_run take_block(std::size_t length) noexcept {
-    run_record* const top = spare_[length];
-    if (ASHLAR_UNLIKELY(top == nullptr)) return made_block(take(length), length);
-    spare_[length] = top->next;
-    spare_slices_ -= length;
-    top->is_shelved = false;
-    segment* const home = segment::of(top);
-    std::byte* const data = home->slice(home->slice_of_record(*top));
-    mark_live(data, length * slice_bytes);
-    return {data, false};
+    if (const slice_run run = take_free(length, 1); run.data != nullptr) return made_block(run, length);
+    run_record* const run = shelf_.take(length, slices_per_segment - 2 - length);
+    if (run == nullptr) return made_block(take(length), length);
+    dig(*run);
+    const std::size_t held = std::exchange(run->length, static_cast<std::uint8_t>(length));
+    reused_slices_ -= held - length;  // the shelf has counted the whole
+    if (held != length) give(run->cells + length * slice_bytes, held - length);
+    mark_live(run->cells, length * slice_bytes);
+    return {run->cells, false};
   }
 
   /// Effects: makes a run a block. Returns: it.
@@ -86,34 +92,26 @@ public:
   }
 
   /// Effects: takes a block back. It stays whole, for the next of its length, until a run is wanted that is not there.
-  void give_block(void* p) noexcept {
+  /// Returns: its slices.
+  std::size_t give_block(void* p) noexcept {
     run_record& run = segment::of(p)->record(segment::slice_of(p));
+    if constexpr (keeps_canaries) bury_run(run);
     mark_free(p, run.length * slice_bytes);
-    run.is_shelved = true;
-    run.next = spare_[run.length];
-    spare_[run.length] = &run;
-    spare_slices_ += run.length;
-    if (ASHLAR_UNLIKELY(--until_epoch_ == 0)) end_epoch();
+    shelf_.put(run);
+    return run.length;
   }
 
   /// Effects: joins the blocks that were freed lately with the free slices around them.
   ASHLAR_COLD void join_spare() noexcept {
-    for (run_record*& top : spare_)
-      while (top != nullptr) {
-        run_record& run = *std::exchange(top, top->next);
-        run.is_shelved = false;
-        segment* const home = segment::of(&run);
-        give(home->slice(home->slice_of_record(run)), run.length);
-      }
-    spare_slices_ = 0;
+    shelf_.clear([&](run_record& run) { give(run.cells, run.length); });
   }
 
   /// Effects: takes a segment from the upstream with room for a run. Returns: whether it had that much.
   [[nodiscard]] ASHLAR_COLD bool grow(std::size_t length, std::size_t step = 1) noexcept {
-    const std::size_t least = (std::max(first_slice, step) + length) * slice_bytes;
-    if (least > segment_bytes || !make_room()) return false;
+    const std::size_t least = (first_slice_at(step) + length) * slice_bytes;
+    if (least > segment_bytes || !space_.insist([&] { return make_room(); })) return false;
     for (std::size_t wish = segment_bytes; wish != 0; wish = next_wish(wish, least))
-      if (void* const memory = request(wish, segment_bytes)) return add_segment(memory, wish), true;
+      if (void* const memory = space_.take(wish, segment_bytes, true)) return add_segment(memory, wish), true;
     return false;
   }
 
@@ -124,6 +122,7 @@ public:
     mark_free(p, length * slice_bytes);
     spaces_[i].free |= slices(first, length);
     used_slices_ -= length;
+    dirty_slices_ += length;
     longest_[i] = std::max(longest_[i], static_cast<std::uint8_t>(run_around(spaces_[i].free, first)));
   }
 
@@ -136,37 +135,6 @@ public:
     return true;
   }
 
-  /// Returns: whole windows for a block alone, or null.
-  [[nodiscard]] ASHLAR_COLD void* map_huge(std::size_t bytes, std::size_t alignment) noexcept {
-    if (bytes > max_block_bytes - window_bytes) return nullptr;
-    const std::size_t whole = align_up(std::max<std::size_t>(bytes, 1), huge_step);
-    const std::size_t windows = (whole + window_bytes - 1) / window_bytes;
-    const std::size_t aligned = std::max(alignment, window_bytes);
-    if (aligned > max_block_bytes - whole) return nullptr;
-    auto* const p = static_cast<std::byte*>(request(whole, aligned));
-    if (p == nullptr) return nullptr;  // only now a table, which for a block that nobody has could take all memory
-    if (!make_room_for_windows(windows)) return give_up(window::of(p, 0, whole, aligned, false)), nullptr;
-    for (std::size_t i = 0; i < windows; ++i) map_.insert(window::of(p, i, whole, aligned, false));
-    ++huge_count_;
-    huge_bytes_ += whole;
-    return p;
-  }
-
-  /// Expects: `p` is the start of a huge block. That is looked at, whatever the level: what is no block is no window.
-  ASHLAR_COLD void unmap_huge(void* p) noexcept {
-    const window* const found = map_.find(p);
-    ASHLAR_REQUIRE(found != nullptr && found->start == p && !found->is_segment(),
-                   "freed a pointer that is not of this heap");
-    const window block = *found;
-    for (std::size_t at = 0; at < block.bytes(); at += window_bytes) map_.erase(block.at + at);
-    --huge_count_;
-    huge_bytes_ -= block.bytes();
-    give_up(block);
-  }
-
-  /// Returns: what holds the address, or null. `p` is not read.
-  [[nodiscard]] const window* find(const void* p) const noexcept { return map_.find(p); }
-
   /// Returns: whether a slice is part of a run. Expects: `p` lies in a segment of the store.
   [[nodiscard]] bool is_taken(const void* p) const noexcept {
     const std::size_t slice = segment::slice_of(p);
@@ -174,25 +142,28 @@ public:
     return slice >= first_slice && ((spaces_[home->head.index].free >> slice) & 1) == 0;
   }
 
+  /// Calls `f(segment&, free slices, fresh ones of these)` for each segment.
+  template <class F>
+  void for_each_segment(F f) const {
+    for (std::size_t i = 0; i < count_; ++i) f(*spaces_[i].home, spaces_[i].free, spaces_[i].fresh);
+  }
+
   /// Calls `f(segment&, first slice, slices)` for each run, slab or block, by segments, the lowest slice first.
   /// `f` may not take or give runs.
   template <class F>
   void for_each_run(F f) const {
-    for (std::size_t i = 0; i < count_; ++i) {
-      segment& home = *spaces_[i].home;
-      for (std::size_t slice = first_slice; slice < home.slices_held();) {
-        const std::size_t free = run_from(spaces_[i].free, slice);
-        if (free == 0) f(home, slice, std::size_t{home.record(slice).length});
-        slice += free != 0 ? free : home.record(slice).length;
-      }
-    }
+    for (std::size_t i = 0; i < count_; ++i) for_each_run_of(i, f);
   }
 
+  /// As above, for one segment. Expects: `i < segments()`.
   template <class F>
-  void for_each_huge(F f) const {
-    map_.for_each([&](const window& each) {
-      if (!each.is_segment() && each.is_first()) f(each.start, each.bytes());
-    });
+  void for_each_run_of(std::size_t i, F f) const {
+    segment& home = *spaces_[i].home;
+    for (std::size_t slice = first_slice; slice < home.slices_held();) {
+      const std::size_t free = run_from(spaces_[i].free, slice);
+      if (free == 0) f(home, slice, std::size_t{home.record(slice).length});
+      slice += free != 0 ? free : home.record(slice).length;
+    }
   }
 
   /// Effects: drops the contents of free slices, all but `keep` bytes of the oldest, and gives segments back that
@@ -203,69 +174,82 @@ public:
     const std::size_t most = dirty_bytes();
     for (std::size_t i = count_; i-- != 0;) {
       const slice_mask used = spaces_[i].free & ~spaces_[i].fresh;
-      const std::size_t bytes = static_cast<std::size_t>(std::popcount(used)) * slice_bytes;
+      const std::size_t bytes = dirty_of(spaces_[i]) * slice_bytes;
       if (most - given < bytes || most - given - bytes < keep) continue;
       given += is_unused(i) ? remove_segment(i), bytes : discard(i, used);
     }
     return given;
   }
 
-  /// Effects: gives everything back, blocks that are live too.
-  void release() noexcept {
-    map_.for_each([&](const window& each) {
-      if (each.is_first()) give_up(each);
-    });
-    spaces_.give_back(upstream_);
-    longest_.give_back(upstream_);
-    if (slots_ != inside_) upstream_.deallocate(slots_, map_.capacity() * sizeof(window), alignof(window));
-    slots_ = inside_;
-    map_ = {};
-    map_.move_to(inside_, std::size(inside_));
-    spare_ = {};
-    spare_slices_ = count_ = used_slices_ = held_bytes_ = huge_count_ = huge_bytes_ = 0;
+  /// Effects: drops the contents of free slices, segment by segment, the youngest first, until `too_much` bytes are
+  /// gone; whole segments go back where contents cannot be dropped.
+  ASHLAR_COLD void discard_some(std::size_t too_much) noexcept {
+    join_spare();
+    const std::size_t dirty = dirty_bytes();
+    for (std::size_t i = count_; i-- != 0 && dirty - dirty_bytes() < too_much;)
+      if (pages::is_possible) discard(i, spaces_[i].free & ~spaces_[i].fresh);
+      else if (is_unused(i)) remove_segment(i);
   }
 
-  [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
-  [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
+  /// Effects: forgets all segments and gives the tables back. Expects: the space forgets them too.
+  void clear() noexcept {
+    for (std::size_t i = 0; keeps_canaries && i < count_; ++i) dig(i, ~slice_mask{0});
+    spaces_.give_back(space_.upstream());
+    longest_.give_back(space_.upstream());
+    reused_slices_ += shelf_.taken_slices();
+    shelf_.forget();
+    count_ = used_slices_ = dirty_slices_ = refetched_slices_ = 0;
+  }
+
+  [[nodiscard]] heap_space<Upstream>& space() noexcept { return space_; }
+  [[nodiscard]] const heap_space<Upstream>& space() const noexcept { return space_; }
   [[nodiscard]] std::size_t segments() const noexcept { return count_; }
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_slices_ * slice_bytes; }
-  [[nodiscard]] std::size_t huge_count() const noexcept { return huge_count_; }
-  [[nodiscard]] std::size_t huge_bytes() const noexcept { return huge_bytes_; }
+
+  /// Returns: bytes of blocks that were freed and are not joined with their neighbours. They count as used.
+  [[nodiscard]] std::size_t spare_bytes() const noexcept { return shelf_.slices() * slice_bytes; }
+  /// Returns: bytes that were given back out of slices, and are in use again since this was asked last.
+  [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_slices_, 0) * slice_bytes; }
 
   /// Returns: bytes of free slices that have been used.
-  [[nodiscard]] std::size_t dirty_bytes() const noexcept {
-    std::size_t slices = 0;
-    for (std::size_t i = 0; i < count_; ++i)
-      slices += static_cast<std::size_t>(std::popcount(spaces_[i].free & ~spaces_[i].fresh));
-    return slices * slice_bytes;
+  [[nodiscard]] std::size_t dirty_bytes() const noexcept { return dirty_slices_ * slice_bytes; }
+
+  [[nodiscard]] std::size_t table_bytes() const noexcept {
+    return spaces_.upstream_bytes() + longest_.upstream_bytes();
+  }
+
+  /// Returns: bytes of slices handed out again, since the store was made, that had not gone back to the
+  /// system. 0 where the upstream is not its pages: nobody knows which were used before they came.
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
+    return pages::gives_zeroes ? std::uint64_t{reused_slices_ + shelf_.taken_slices()} * slice_bytes : 0;
   }
 
   /// Complexity: O(slices).
   [[nodiscard]] bool invariant() const noexcept {
-    std::size_t held = huge_bytes_, used = 0;
+    std::size_t used = 0, dirty = 0;
     for (std::size_t i = 0; i < count_; ++i) {
-      const space& each = spaces_[i];
-      held += each.home->head.bytes;
+      const segment_slices& each = spaces_[i];
       used += each.home->slices_held() - first_slice - static_cast<std::size_t>(std::popcount(each.free));
+      dirty += dirty_of(each);
       if (each.home->head.index != i || longest_[i] < longest_run_in(each.free)) return false;
       if ((each.free & ~all_of(each.home->head.bytes)) != 0 || (each.fresh & ~each.free) != 0) return false;
-      const window* const found = map_.find(each.home);
+      const window* const found = space_.find(each.home);
       if (found == nullptr || !found->is_segment()) return false;
     }
-    return held == held_bytes_ && used == used_slices_ && map_.invariant();
+    return shelf_.invariant() && used == used_slices_ && dirty == dirty_slices_;
   }
 
 private:
-  struct space {
+  struct segment_slices {
     segment* home;
     slice_mask free;
-    slice_mask fresh;  ///< of the free ones: untouched since they came from the system, all zero
-    slice_mask idle;   ///< of the free ones: were free when the epoch began
+    slice_mask fresh;    ///< of the free ones: untouched since they came from the system, all zero
+    slice_mask dropped;  ///< of the fresh ones: had contents once
   };
 
-  static constexpr std::size_t huge_step = 4096;  // the upstream rounds to its own pages where they are larger
-  static constexpr unsigned epoch = 1024;
+  [[nodiscard]] static std::size_t dirty_of(const segment_slices& s) noexcept {
+    return static_cast<std::size_t>(std::popcount(s.free & ~s.fresh));
+  }
 
   [[nodiscard]] static constexpr slice_mask all_of(std::size_t bytes) noexcept {
     return slices(first_slice, bytes / slice_bytes - first_slice);
@@ -277,58 +261,73 @@ private:
     return wish != least ? std::max(least, wish - eighth) : 0;
   }
 
-  [[nodiscard]] void* request(std::size_t bytes, std::size_t alignment) noexcept {
-    if (bytes > limits_.max_bytes || held_bytes_ > limits_.max_bytes - bytes) return nullptr;
-    void* const p = try_allocate_from(upstream_, bytes, alignment);
-    if (p != nullptr) held_bytes_ += bytes;
-    return p;
-  }
-
-  void give_up(const window& extent) noexcept {
-    mark_live(extent.start, extent.bytes());
-    held_bytes_ -= extent.bytes();
-    upstream_.deallocate(extent.start, extent.bytes(), extent.alignment());
-  }
-
   void add_segment(void* memory, std::size_t bytes) noexcept {
     segment* const home = segment::format(memory, count_, bytes);
     mark_free(home->slice(first_slice), bytes - first_slice * slice_bytes);
     const slice_mask all = all_of(bytes);
     spaces_[count_] = {home, all, pages::gives_zeroes ? all : 0, 0};
+    dirty_slices_ += dirty_of(spaces_[count_]);
     longest_[count_++] = static_cast<std::uint8_t>(std::popcount(all));
-    map_.insert(window::of(static_cast<std::byte*>(memory), 0, bytes, segment_bytes, true));
   }
 
   [[nodiscard]] bool is_unused(std::size_t i) const noexcept {
     return spaces_[i].free == all_of(spaces_[i].home->head.bytes);
   }
 
+  // Whatever dead blocks lie in a run, segment or slices: they are not written to, or it is the end.
+  void dig([[maybe_unused]] const run_record& run) const noexcept {
+    if constexpr (keeps_canaries) dig_runs(*segment::of(run.cells), slices(run.first, 1), space_.heap());
+  }
+  void dig([[maybe_unused]] std::size_t i, [[maybe_unused]] slice_mask which) const noexcept {
+    if constexpr (keeps_canaries) dig_runs(*spaces_[i].home, which, space_.heap());
+  }
+
   void remove_segment(std::size_t i) noexcept {
-    const window gone = *map_.find(spaces_[i].home);
-    map_.erase(gone.at);
-    give_up(gone);
+    dig(i, ~slice_mask{0});
+    dirty_slices_ -= dirty_of(spaces_[i]);
+    space_.give(spaces_[i].home);
     spaces_[i] = spaces_[--count_];
     longest_[i] = longest_[count_];
     if (i != count_) spaces_[i].home->head.index = i;
   }
 
   [[nodiscard]] slice_run take_free(std::size_t length, std::size_t step) noexcept {
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (longest_[i] < length) continue;
-      const slice_mask starts = starts_of_runs(spaces_[i].free, length) & multiples_of(step);
-      if (starts != 0) return carve(i, static_cast<std::size_t>(std::countr_zero(starts)), length);
-      if (step == 1) longest_[i] = static_cast<std::uint8_t>(length - 1);
-    }
+    for (std::size_t eight = 0; eight < count_; eight += 8)
+      for (std::uint64_t some = long_enough(eight, length); some != 0; some &= some - 1) {
+        const std::size_t i = eight + first_byte_of(some);
+        if (i >= count_) break;
+        const slice_mask starts = starts_of_runs(spaces_[i].free, length) & multiples_of(step);
+        if (starts != 0) return carve(i, static_cast<std::size_t>(std::countr_zero(starts)), length);
+        if (step == 1) longest_[i] = static_cast<std::uint8_t>(length - 1);
+      }
     return {};
   }
 
+  // Which of eight segments may have a run of that length: the highest bit of a byte for each. All is below 128.
+  [[nodiscard]] std::uint64_t long_enough(std::size_t eight, std::size_t length) const noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101u;
+    std::uint64_t longest;
+    std::memcpy(&longest, &longest_[eight], sizeof longest);
+    return (longest + ones * (0x80 - length)) & (ones << 7);
+  }
+
+  [[nodiscard]] static std::size_t first_byte_of(std::uint64_t mask) noexcept {
+    const bool lowest_first = std::endian::native == std::endian::little;
+    return static_cast<std::size_t>(lowest_first ? std::countr_zero(mask) : std::countl_zero(mask)) / 8;
+  }
+
   [[nodiscard]] slice_run carve(std::size_t i, std::size_t first, std::size_t length) noexcept {
-    space& from = spaces_[i];
+    segment_slices& from = spaces_[i];
     const slice_mask taken = slices(first, length);
+    dig(i, taken);
     const bool is_zero = (from.fresh & taken) == taken;
+    const auto dirty = static_cast<std::size_t>(std::popcount(taken & ~from.fresh));
+    dirty_slices_ -= dirty;
+    reused_slices_ += dirty;
+    refetched_slices_ += static_cast<std::size_t>(std::popcount(taken & from.dropped));
+    from.dropped &= ~taken;
     from.free &= ~taken;
     from.fresh &= ~taken;
-    from.idle &= ~taken;
     used_slices_ += length;
     std::byte* const data = from.home->slice(first);
     mark_live(data, length * slice_bytes);
@@ -337,64 +336,34 @@ private:
 
   // Room in the tables for one segment more.
   [[nodiscard]] bool make_room() noexcept {
-    if (count_ == spaces_.capacity() && !spaces_.grow(upstream_)) return false;
-    if (count_ == longest_.capacity() && !longest_.grow(upstream_)) return false;
-    return make_room_for_windows(1);
-  }
-
-  [[nodiscard]] bool make_room_for_windows(std::size_t more) noexcept {
-    if (map_.has_room_for(more)) return true;
-    const std::size_t capacity = std::bit_ceil((map_.count() + more) * 2);
-    const std::size_t were = map_.capacity() * sizeof(window);
-    void* const wide = try_allocate_from(upstream_, capacity * sizeof(window), alignof(window));
-    if (wide == nullptr) return false;
-    window* const before = map_.move_to(static_cast<window*>(wide), capacity);
-    if (before != inside_) upstream_.deallocate(before, were, alignof(window));
-    slots_ = static_cast<window*>(wide);
+    if (count_ == spaces_.capacity() && !spaces_.grow(space_.upstream())) return false;
+    if (count_ == longest_.capacity() && !longest_.grow(space_.upstream())) return false;
     return true;
   }
 
   // Returns: bytes whose contents were dropped.
   std::size_t discard(std::size_t i, slice_mask which) noexcept {
     std::size_t given = 0;
+    dig(i, which);
     ashlar::for_each_run(which, [&](std::size_t first, std::size_t length) {
       if (!pages::discard(spaces_[i].home->slice(first), length * slice_bytes)) return;
       spaces_[i].fresh |= slices(first, length);
+      spaces_[i].dropped |= slices(first, length);
+      dirty_slices_ -= length;
       given += length * slice_bytes;
     });
-    spaces_[i].idle &= ~spaces_[i].fresh;
     return given;
   }
 
-  ASHLAR_COLD void end_epoch() noexcept {
-    until_epoch_ = epoch;
-    join_spare();
-    std::size_t spare = dirty_bytes();
-    const std::size_t keep = std::max(limits_.keep_bytes, used_bytes());
-    for (std::size_t i = count_; i-- != 0;) {
-      const std::size_t idle = static_cast<std::size_t>(std::popcount(spaces_[i].idle)) * slice_bytes;
-      if (spare - idle < keep) continue;
-      if (pages::is_possible) spare -= discard(i, spaces_[i].idle);
-      else if (is_unused(i) && spaces_[i].idle == spaces_[i].free) remove_segment(i), spare -= idle;
-    }
-    for (std::size_t i = 0; i < count_; ++i) spaces_[i].idle = spaces_[i].free & ~spaces_[i].fresh;
-  }
-
-  grown_array<space, 4> spaces_;
+  grown_array<segment_slices, 4> spaces_;
   grown_array<std::uint8_t, 16> longest_;  // no run of free slices is longer; may be too large
   std::size_t count_ = 0;
   std::size_t used_slices_ = 0;
-  std::array<run_record*, slices_per_segment> spare_ = {};  // blocks freed lately, by their length
-  std::size_t spare_slices_ = 0;                            // of these
-  unsigned until_epoch_ = epoch;
-  window inside_[8] = {};
-  window* slots_ = inside_;
-  window_map map_;
-  std::size_t held_bytes_ = 0;
-  std::size_t huge_count_ = 0;
-  std::size_t huge_bytes_ = 0;
-  segment_limits limits_;
-  ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
+  std::size_t dirty_slices_ = 0;      // free, and used since they were fresh
+  std::size_t refetched_slices_ = 0;  // in use again after their contents were dropped
+  std::size_t reused_slices_ = 0;     // taken, and not fresh; the shelf counts its own, and sums may wrap
+  run_shelf shelf_;                   // blocks freed lately
+  heap_space<Upstream>& space_;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -63,6 +63,27 @@ struct system_calls {
 #endif
   }
 
+  /// Effects: makes a mapping longer where it stands. Linux only; elsewhere refused.
+  [[nodiscard]] static bool grow([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes,
+                                 [[maybe_unused]] std::size_t new_bytes) noexcept {
+#if defined(__linux__)
+    return ::mremap(p, bytes, new_bytes, 0) != MAP_FAILED;
+#else
+    return false;
+#endif
+  }
+
+  /// Effects: moves a mapping into the place of another, `new_bytes` long, and makes it as long; no byte is copied.
+  /// Linux only; elsewhere refused. A refusal leaves the mapping as it was; what was at `place` may be mapped or not.
+  [[nodiscard]] static bool move([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes,
+                                 [[maybe_unused]] void* place, [[maybe_unused]] std::size_t new_bytes) noexcept {
+#if defined(__linux__)
+    return ::mremap(p, bytes, new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
+#else
+    return false;
+#endif
+  }
+
   /// Effects: makes the range resident, and keeps it so until it is unmapped. Refused above `RLIMIT_MEMLOCK`.
   [[nodiscard]] static bool lock(void* p, std::size_t bytes) noexcept { return ::mlock(p, bytes) == 0; }
 

@@ -74,6 +74,25 @@ public:
     return false;
   }
 
+  /// Effects: makes usable pages more where they stand; the new ones are zero.
+  /// Returns: false where something else is mapped behind them, or memory has run out.
+  [[nodiscard]] static bool grow(void* p, std::size_t bytes, std::size_t new_bytes) noexcept
+    requires requires { Calls::grow(p, bytes, new_bytes); }
+  {
+    const keep_errno keep;
+    return Calls::grow(p, bytes, new_bytes);
+  }
+
+  /// Effects: moves usable pages to `place`, and makes them more; the new ones are zero, and no byte is copied.
+  /// Expects: `place` is reserved, `new_bytes` long, not less than `bytes`. Returns: false where the pages are as they
+  /// were. `place` is lost then, as address space: the system may have unmapped it, and who has it now is unknown.
+  [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept
+    requires requires { Calls::move(p, bytes, place, new_bytes); }
+  {
+    const keep_errno keep;
+    return Calls::move(p, bytes, place, new_bytes);
+  }
+
   /// Effects: makes usable pages resident in one call instead of one page fault each; a hint.
   static void populate(void* p, std::size_t bytes) noexcept {
     const keep_errno keep;

@@ -37,11 +37,18 @@ public:
   /// Returns: the cell pushed last, or null. Its first word is what the link has left there.
   [[nodiscard]] ASHLAR_INLINE void* pop(std::size_t stack) noexcept {
     void* const cell = top_[stack];
-    if (ASHLAR_UNLIKELY(cell == nullptr)) return nullptr;
+    if (ASHLAR_LIKELY(cell != nullptr)) pop_top(stack, cell);
+    return cell;
+  }
+
+  /// Returns: the cell pushed last, or null. It stays.
+  [[nodiscard]] ASHLAR_INLINE void* top_of(std::size_t stack) const noexcept { return top_[stack]; }
+
+  /// As `pop`, for who has looked. Expects: `cell` is the top.
+  ASHLAR_INLINE void pop_top(std::size_t stack, void* cell) noexcept {
     mark_readable(cell, sizeof(void*));
     top_[stack] = next_[stack];
     next_[stack] = *static_cast<void**>(cell);
-    return cell;
   }
 
   /// Returns: the cell below the top, or null: what the last pop has read.

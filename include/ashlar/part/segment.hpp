@@ -14,13 +14,13 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
+#include <ashlar/part/cell_layout.hpp>
 #include <ashlar/part/size_classes.hpp>
 #include <ashlar/part/slice_map.hpp>
 #include <ashlar/part/window_map.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-inline constexpr std::size_t slice_bytes = std::size_t{64} * 1024;
 inline constexpr std::size_t segment_bytes = window_bytes;
 inline constexpr std::size_t slices_per_segment = segment_bytes / slice_bytes;
 
@@ -33,16 +33,19 @@ using cell_bits = std::uint64_t[slice_bytes / size_classes::granule / 64];
 struct alignas(64) run_record {
   run_record* next;      ///< on the shelf of its class, as long as a cell is free
   run_record* previous;  ///< the same
-  std::byte* cells;      ///< the first one
+  std::byte* cells;      ///< the first one, or the block
   reciprocal by_cell;
   std::uint32_t cell_bytes;
-  std::uint32_t capacity;  ///< cells
-  std::uint32_t free;      ///< cells whose bit is set
-  std::uint16_t hint;      ///< a word of the bitmap; none before it has a bit set
-  std::uint8_t number;     ///< of the class; `size_classes::none`: one block
-  std::uint8_t length;     ///< slices
-  std::uint8_t first;      ///< the slice where the run that holds this one starts; of blocks only if checked
-  bool is_shelved;         ///< a slab with a bit set, or a block that is free but not joined with its neighbours
+  std::uint32_t capacity;           ///< cells
+  std::uint32_t free;               ///< cells whose bit is set
+  std::uint32_t free_when_dropped;  ///< as `free` was when pages of the slab were given back; 0: all may be resident
+  std::uint32_t dropped_bytes;      ///< of these pages
+  std::uint32_t waiting;            ///< cells that were free without their bit when that was counted last
+  std::uint16_t hint;               ///< a word of the bitmap; none before it has a bit set
+  std::uint8_t number;              ///< of the class; `size_classes::none`: one block
+  std::uint8_t length;              ///< slices
+  std::uint8_t first;               ///< the slice where the run that holds this one starts; of blocks only if checked
+  bool is_shelved;  ///< a slab with a bit set, or a block that is free but not joined with its neighbours
 
   [[nodiscard]] std::uint32_t index_of(const void* cell) const noexcept {
     return by_cell.divide(static_cast<std::uint32_t>(address_of(cell) - address_of(cells)));
@@ -67,6 +70,19 @@ struct live_cells {
   [[nodiscard]] std::uint64_t* of_slice(std::size_t slice) noexcept { return bits[slice]; }
   cell_bits bits[slices_per_segment];
 };
+
+struct no_requested_sizes {
+  static constexpr bool is_kept = false;
+  [[nodiscard]] static std::uint16_t* of_slice(std::size_t) noexcept { return nullptr; }
+  [[nodiscard]] static slice_mask* buried() noexcept { return nullptr; }
+};
+struct requested_sizes {
+  static constexpr bool is_kept = true;
+  [[nodiscard]] std::uint16_t* of_slice(std::size_t slice) noexcept { return sizes[slice]; }
+  [[nodiscard]] slice_mask* buried() noexcept { return &buried_slices; }
+  std::uint16_t sizes[slices_per_segment][slice_bytes / size_classes::granule];  // by the cells of a slab
+  slice_mask buried_slices;                                                      // a dead block started there
+};
 }  // namespace detail
 
 /// The head of a segment.
@@ -77,7 +93,8 @@ struct live_cells {
 /// `owners` has a byte for each slice: the class of its cells, 0 where it holds none. Byte `(address >> 16) & 4095`:
 /// the low six bits are the slice, the high six the segment's own number, so that the 64 bytes in use lie in another
 /// cache set in each of 64 neighbours. One load finds the class of a block from its address alone. From level `checked`
-/// on a second bitmap says which cells are live. Nothing of it is resident before it is used.
+/// on a second bitmap says which cells are live; from `hardened` on two bytes a cell say how much was asked for, for
+/// which the head has nine slices more. Nothing of it is resident before it is used.
 struct segment {
   struct alignas(64) header {
     std::size_t index;  ///< in the table of the heap
@@ -85,12 +102,15 @@ struct segment {
   };
 
   using live_cells = std::conditional_t<checking_level >= checking::checked, detail::live_cells, detail::no_live_cells>;
+  using requested_sizes =
+      std::conditional_t<checking_level >= checking::hardened, detail::requested_sizes, detail::no_requested_sizes>;
 
   std::uint8_t owners[4096];
   header head;                                 // in the place of the record of slice 0
   run_record records[slices_per_segment - 1];  // of the slices from 1 on
   cell_bits bits[slices_per_segment];          // set: the cell is free, and nobody holds it
   ASHLAR_NO_UNIQUE_ADDRESS live_cells live;
+  ASHLAR_NO_UNIQUE_ADDRESS requested_sizes requested;
 
   [[nodiscard]] static ASHLAR_INLINE segment* of(void* p) noexcept {
     return reinterpret_cast<segment*>(align_down(p, segment_bytes));
@@ -116,6 +136,7 @@ struct segment {
     auto* const made = static_cast<segment*>(memory);
     ::new (&made->head) header{index, bytes};
     made->set_owner(0, slices_per_segment, size_classes::none);
+    if constexpr (requested_sizes::is_kept) *made->requested.buried() = 0;
     return made;
   }
 
@@ -135,6 +156,7 @@ struct segment {
     run_record& run = record(first);
     run.number = size_classes::none;
     run.length = static_cast<std::uint8_t>(length);
+    run.cells = slice(first);
     run.is_shelved = false;
     if constexpr (checking_level >= checking::checked)
       for (std::size_t i = 0; i < length; ++i) record(first + i).first = static_cast<std::uint8_t>(first);
@@ -151,7 +173,13 @@ struct segment {
 inline constexpr std::size_t first_slice = (sizeof(segment) + slice_bytes - 1) / slice_bytes;
 /// Slices of the longest run that a segment can hold.
 inline constexpr std::size_t most_slices = slices_per_segment - first_slice;
-static_assert(sizeof(run_record) == 64 && sizeof(segment::header) == 64 && first_slice <= 2);
+static_assert(sizeof(run_record) == 64 && sizeof(segment::header) == 64);
+static_assert(first_slice == (checking_level >= checking::hardened ? 10 : checking_level >= checking::checked ? 2 : 1));
+
+/// Returns: the first slice that a run can start at whose number is a multiple of `step`, a power of two.
+[[nodiscard]] constexpr std::size_t first_slice_at(std::size_t step) noexcept {
+  return first_slice <= 2 ? std::max(first_slice, step) : align_up(first_slice, step);
+}
 
 /// Returns: how many slices hold so many bytes, one at least.
 [[nodiscard]] constexpr std::size_t slices_of(std::size_t bytes) noexcept {
@@ -170,37 +198,32 @@ public:
   explicit slab_cells(run_record& record) noexcept
       : record_(record), home_(*segment::of(&record)), slice_(home_.slice_of_record(record)) {}
 
-  /// Returns: how many slices a slab of a class has: room for 16 cells at least.
-  [[nodiscard]] static constexpr std::size_t slices_for(std::size_t cell_bytes) noexcept {
-    return std::max<std::size_t>(1, std::bit_ceil(cell_bytes) * 16 / slice_bytes);
-  }
-
   /// Effects: makes a slab of all free cells in a run of slices that starts at the record's. `turn` counts the slabs
-  /// made: each starts its cells at another cache line than the one before, as far as alignment and room allow.
+  /// made.
   void format(std::size_t number, std::size_t turn) noexcept {
-    const std::size_t cell_bytes = size_classes::bytes_of(number);
-    const std::size_t length = slices_for(cell_bytes), room = length * slice_bytes;
-    const std::size_t unit = std::max<std::size_t>(64, size_classes::alignment_of(number));
-    const std::size_t slack = std::max<std::size_t>(room % cell_bytes, cell_bytes < 1024 ? 1023 : 0);
-    const std::size_t colour = unit * (turn % (slack / unit + 1));
-    const std::size_t capacity = (room - colour) / cell_bytes;
+    const cell_layout layout = cell_layout::of(number);
+    const std::size_t colour = layout.colour(turn), capacity = layout.capacity(colour);
     record_ = {.next = nullptr,
                .previous = nullptr,
                .cells = home_.slice(slice_) + colour,
-               .by_cell = reciprocal(static_cast<std::uint32_t>(cell_bytes)),
-               .cell_bytes = static_cast<std::uint32_t>(cell_bytes),
+               .by_cell = reciprocal(static_cast<std::uint32_t>(layout.cell_bytes)),
+               .cell_bytes = static_cast<std::uint32_t>(layout.cell_bytes),
                .capacity = static_cast<std::uint32_t>(capacity),
                .free = static_cast<std::uint32_t>(capacity),
+               .free_when_dropped = 0,
+               .dropped_bytes = 0,
+               .waiting = 0,
                .hint = 0,
                .number = static_cast<std::uint8_t>(number),
-               .length = static_cast<std::uint8_t>(length),
+               .length = static_cast<std::uint8_t>(layout.slices),
                .first = static_cast<std::uint8_t>(slice_),
                .is_shelved = false};
-    for (std::size_t i = 1; i < length; ++i) home_.record(slice_ + i).first = static_cast<std::uint8_t>(slice_);
+    for (std::size_t i = 1; i < layout.slices; ++i) home_.record(slice_ + i).first = static_cast<std::uint8_t>(slice_);
     for (std::size_t word = 0; word < record_.words(); ++word) bits()[word] = cells_in_word(word);
     if constexpr (segment::live_cells::is_kept)
       for (std::size_t word = 0; word < record_.words(); ++word) live_bits()[word] = 0;
-    home_.set_owner(slice_, length, number);
+    if constexpr (segment::requested_sizes::is_kept) std::fill_n(home_.requested.of_slice(slice_), capacity, 0);
+    home_.set_owner(slice_, layout.slices, number);
   }
 
   /// Effects: takes up to 64 free cells side by side. Expects: some cell is free.
@@ -251,6 +274,16 @@ public:
     live_bits()[index / 64] ^= std::uint64_t{1} << (index % 64);
   }
 
+  /// Calls `f(first, last)` for each longest run of cells whose bit is set, by their indices, `last` not being one.
+  template <class F>
+  void for_each_free_run(F f) const {
+    for (std::size_t first = next_with(true, 0); first < record_.capacity;) {
+      const std::size_t last = next_with(false, first);
+      f(first, last);
+      first = next_with(true, last);
+    }
+  }
+
   /// Calls `f(cell)` for each cell whose bit is not set, in order.
   template <class F>
   void for_each_taken(F f) const {
@@ -270,6 +303,16 @@ public:
   }
 
 private:
+  // Returns: the first cell from `index` on whose bit is so; the capacity if there is none.
+  [[nodiscard]] std::size_t next_with(bool bit, std::size_t index) const noexcept {
+    for (std::size_t word = index / 64; index < record_.capacity; index = ++word * 64) {
+      const std::uint64_t such = (bit ? bits()[word] : ~bits()[word]) >> (index % 64);
+      if (such != 0)
+        return std::min<std::size_t>(index + static_cast<std::size_t>(std::countr_zero(such)), record_.capacity);
+    }
+    return record_.capacity;
+  }
+
   [[nodiscard]] std::uint64_t* live_bits() const noexcept { return home_.live.of_slice(slice_); }
 
   run_record& record_;

@@ -5,16 +5,33 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
 /// Bytes of a window, and of a segment: where a window starts, something that is held starts or goes on.
 inline constexpr std::size_t window_bytes = std::size_t{4} << 20;
+
+namespace detail {
+struct no_requested_bytes {
+  void set(std::size_t) noexcept {}
+  [[nodiscard]] static std::size_t get() noexcept { return 0; }
+};
+class requested_bytes {
+public:
+  void set(std::size_t bytes) noexcept { bytes_ = bytes; }
+  [[nodiscard]] std::size_t get() const noexcept { return bytes_; }
+
+private:
+  std::size_t bytes_ = 0;
+};
+}  // namespace detail
 
 /// What lies in a window. No window is at address 0, so that says that a slot of the table is empty.
 struct window {
@@ -22,11 +39,18 @@ struct window {
   std::byte* start = nullptr;  ///< of the extent of which the window is a part
   std::size_t extent = 0;      ///< its bytes, and below them its kind and the logarithm of its alignment
 
+  /// Of a huge block, in its first window, from level `hardened` on: what was asked for.
+  ASHLAR_NO_UNIQUE_ADDRESS
+  std::conditional_t<checking_level >= checking::hardened, detail::requested_bytes, detail::no_requested_bytes>
+      requested = {};
+
   /// Returns: the window `number` of an extent. Expects: `bytes` is a multiple of 4096.
   [[nodiscard]] static window of(std::byte* start, std::size_t number, std::size_t bytes, std::size_t alignment,
                                  bool is_segment) noexcept {
     const auto logarithm = static_cast<std::size_t>(std::countr_zero(alignment));
-    return {address_of(start) + number * window_bytes, start, bytes | logarithm << 1 | (is_segment ? 1u : 0u)};
+    return {.at = address_of(start) + number * window_bytes,
+            .start = start,
+            .extent = bytes | logarithm << 1 | (is_segment ? 1u : 0u)};
   }
 
   [[nodiscard]] bool is_segment() const noexcept { return (extent & 1) != 0; }

@@ -44,7 +44,21 @@ struct fresh_huge {
     if (p != nullptr && large) Pages::advise_huge(p, bytes);
     return p;
   }
+
+  template <class Pages>
+  static void grown(void* p, std::size_t /*from*/, std::size_t bytes) noexcept {
+    if (bytes >= huge_bytes) Pages::advise_huge(p, bytes);
+  }
 };
+
+namespace detail {
+// Effects: tells a policy that a block has grown, if it wants to know.
+template <class Fresh, class Pages>
+void tell_grown(void* p, std::size_t from, std::size_t bytes) noexcept {
+  if constexpr (requires { Fresh::template grown<Pages>(p, from, bytes); })
+    Fresh::template grown<Pages>(p, from, bytes);
+}
+}  // namespace detail
 
 /// Fresh memory, policy: as `Fresh`, and resident before it is handed out, as far as the system can do that in one call
 /// (Linux 5.14 and later); elsewhere as `Fresh`. The cost of all first touches moves into the allocation.
@@ -55,6 +69,12 @@ struct fresh_resident {
     void* const p = Fresh::template map<Pages>(bytes, alignment);
     if (p != nullptr) Pages::populate(p, bytes);
     return p;
+  }
+
+  template <class Pages>
+  static void grown(void* p, std::size_t from, std::size_t bytes) noexcept {
+    detail::tell_grown<Fresh, Pages>(p, from, bytes);
+    Pages::populate(static_cast<std::byte*>(p) + from, bytes - from);
   }
 };
 
@@ -68,6 +88,12 @@ struct fresh_locked {
     if (p == nullptr || Pages::lock(p, bytes)) return p;
     Pages::release(p, bytes);
     return nullptr;
+  }
+
+  // What a locked range grows by is locked and made resident by the system, or refused.
+  template <class Pages>
+  static void grown(void* p, std::size_t from, std::size_t bytes) noexcept {
+    detail::tell_grown<Fresh, Pages>(p, from, bytes);
   }
 };
 
@@ -98,6 +124,30 @@ public:
     Pages::release(p, Pages::round_up(bytes));
   }
 
+  /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands; what is added is zero. Growing is up
+  /// to the system: only Linux can, where nothing is mapped behind the block. Shrinking always succeeds.
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t /*alignment*/) noexcept
+    requires requires { Pages::grow(p, bytes, new_bytes); }
+  {
+    if (new_bytes > max_block_bytes) return false;
+    const std::size_t held = Pages::round_up(bytes), wanted = Pages::round_up(new_bytes);
+    if (wanted > held) return Pages::grow(p, held, wanted) && (detail::tell_grown<Fresh, Pages>(p, held, wanted), true);
+    if (wanted < held) Pages::release(static_cast<std::byte*>(p) + wanted, held - wanted);
+    return true;
+  }
+
+  /// Effects: moves a block to a place that was reserved for it, and grows it; no byte is copied, what is added is
+  /// zero. Expects: `new_bytes` is not less than `bytes`. Returns: false where the block is as it was; the place is
+  /// lost then.
+  [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept
+    requires requires { Pages::move(p, bytes, place, new_bytes); }
+  {
+    const std::size_t held = Pages::round_up(bytes), wanted = Pages::round_up(new_bytes);
+    if (!Pages::move(p, held, place, wanted)) return false;
+    detail::tell_grown<Fresh, Pages>(place, held, wanted);
+    return true;
+  }
+
   /// Effects: makes the whole pages inside the range resident now.
   void prefault(void* p, std::size_t bytes) noexcept
     requires requires { Fresh::template prefault<Pages>(p, bytes); }
@@ -109,6 +159,6 @@ public:
 };
 
 static_assert(try_resource<page_resource> && prefaulting_resource<page_resource> && divisible_resource<page_resource> &&
-              process_wide_resource<page_resource>);
+              process_wide_resource<page_resource> && expanding_resource<page_resource>);
 
 }  // namespace ashlar::inline ASHLAR_ABI

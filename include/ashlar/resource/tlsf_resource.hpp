@@ -128,8 +128,10 @@ public:
     return true;
   }
 
-  /// Returns: bytes at `p` that may be used; at `hardened` those asked for. Expects: `p` was allocated here.
+  /// Returns: bytes at `p` that may be used; at `hardened` those asked for. Expects: `p` was allocated here; from level
+  /// `checked` on that is looked at.
   [[nodiscard]] std::size_t usable_size(void* p) const noexcept {
+    if constexpr (tlsf_block::is_sealed) static_cast<void>(check_live(p, space_.site(this)));
     if constexpr (tlsf_slack::is_kept) return tlsf_slack::wanted(static_cast<std::byte*>(p), space_.room_of(p));
     const std::size_t room = space_.room_of(p);
     mark_readable(p, room);  // the tools let a program use what it is told of, and keep what they know of the rest

@@ -18,6 +18,7 @@ namespace ashlar::inline ASHLAR_ABI::study {
 
 /// What a replay needs of an allocator. Each lane has its own object; those of one replay may share what they stand on.
 /// `allocate` and `reallocate` return null when there is no memory; frees tell what was asked for.
+/// An allocator that has `deallocate_sized(p, r)` beside the other gets the frees by it that were sized.
 /// `A::touches` is false where blocks may overlap and so must not be written to.
 template <class A>
 concept replay_allocator = requires(A& a, void* p, replay_request r) {
@@ -25,6 +26,12 @@ concept replay_allocator = requires(A& a, void* p, replay_request r) {
   { a.reallocate(p, r, r) } -> std::same_as<void*>;  // block, what it was, what it shall be
   { a.deallocate(p, r) } -> std::same_as<void>;
   { A::touches } -> std::convertible_to<bool>;
+};
+
+/// Frees of a known size are another call to it.
+template <class A>
+concept sized_replay_allocator = replay_allocator<A> && requires(A& a, void* p, replay_request r) {
+  { a.deallocate_sized(p, r) } -> std::same_as<void>;
 };
 
 /// Where the replay keeps a block. The lane that fills it publishes `block`; the lane that empties it waits for that.
@@ -70,7 +77,8 @@ private:
       case replay_kind::allocate:
       case replay_kind::allocate_zeroed: return allocate(op);
       case replay_kind::reallocate: return reallocate(op);
-      case replay_kind::deallocate: return deallocate(op.slot);
+      case replay_kind::deallocate: return deallocate<false>(op.slot);
+      case replay_kind::deallocate_sized: return deallocate<sized_replay_allocator<Allocator>>(op.slot);
     }
   }
 
@@ -89,13 +97,17 @@ private:
     }
   }
 
+  template <bool Sized>
   ASHLAR_INLINE void deallocate(std::uint32_t index) {
     replay_slot& slot = slots_[index];
     void* block = await(slot);
     slot.block.store(nullptr, std::memory_order_relaxed);  // filled again only after the window's barrier
     if (ASHLAR_UNLIKELY(block == nowhere())) return;
     check(block, slot.request, index);
-    timer_->deallocation([&] { allocator_->deallocate(block, slot.request); });
+    timer_->deallocation([&] {
+      if constexpr (Sized) allocator_->deallocate_sized(block, slot.request);
+      else allocator_->deallocate(block, slot.request);
+    });
   }
 
   void reallocate(const replay_op& op) {

@@ -9,7 +9,8 @@
 
 namespace ashlar::inline ASHLAR_ABI::study {
 
-enum class replay_kind : std::uint8_t { allocate, allocate_zeroed, reallocate, deallocate };
+/// `deallocate_sized`: whoever frees says how large the block is.
+enum class replay_kind : std::uint8_t { allocate, allocate_zeroed, reallocate, deallocate, deallocate_sized };
 
 /// Size, alignment and kind of a request in one word.
 ///

@@ -2,6 +2,7 @@
 // Turns the events of a trace into windows of operations that threads can replay without looking anything up.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,10 @@ struct replay_counts {
   std::uint64_t failed = 0;           ///< Calls that returned null: skipped.
   std::uint64_t unknown_objects = 0;  ///< Frees of what was allocated before the recording: skipped.
   std::uint64_t impossible = 0;       ///< Objects born twice, sizes no address space holds: skipped.
+  std::uint64_t sized_frees = 0;      ///< Of the frees: those that said how large the object is.
+  std::uint64_t crossing = 0;         ///< Objects freed or moved by a thread that did not allocate them.
+  std::uint64_t live_bytes = 0;       ///< Asked for by the objects live at the end.
+  std::uint64_t peak_live_bytes = 0;  ///< Asked for by those live at once, at most.
 };
 
 /// The operations of one window: those of lane 0 in order, then those of lane 1, ...
@@ -59,7 +64,7 @@ public:
       case trace::operation::realloc_: return reallocate(e);
       case trace::operation::free_:
       case trace::operation::delete_:
-      case trace::operation::delete_array_: return deallocate(e.thread, e.object);
+      case trace::operation::delete_array_: return deallocate(e);
       case trace::operation::mark: return;
       case trace::operation::thread_end: return threads_.end(e.thread);
     }
@@ -75,6 +80,11 @@ public:
   }
 
 private:
+  struct object {
+    std::uint64_t size;
+    std::uint32_t thread;
+  };
+
   [[nodiscard]] static bool possible(const trace::event& e) noexcept {
     return e.size < replay_request::size_limit && e.alignment < replay_request::alignment_limit &&
            (e.alignment == 0 || std::has_single_bit(e.alignment));
@@ -84,6 +94,7 @@ private:
     if (e.object == 0) return void(++counts_.failed);
     const std::uint32_t slot = possible(e) ? slots_.take(e.object) : slot_table::none;
     if (slot == slot_table::none) return void(++counts_.impossible);
+    begin(slot, e);
     push(e.thread, {slot, 0, replay_request(kind, e.size, e.alignment)});
   }
 
@@ -97,13 +108,30 @@ private:
     const std::uint32_t slot = possible(e) ? slots_.take(e.object) : slot_table::none;
     if (slot == slot_table::none) return void(++counts_.impossible);
     const std::uint32_t old_slot = slots_.give_back(e.old_object);
+    end(old_slot, e.thread);
+    begin(slot, e);
     push(e.thread, {slot, old_slot, replay_request(replay_kind::reallocate, e.size, 0)});
   }
 
-  void deallocate(std::uint32_t thread, std::uint64_t object) {
-    const std::uint32_t slot = slots_.give_back(object);
+  void deallocate(const trace::event& e) {
+    const std::uint32_t slot = slots_.give_back(e.object);
     if (slot == slot_table::none) return void(++counts_.unknown_objects);
-    push(thread, {slot, 0, replay_request(replay_kind::deallocate, 0, 0)});
+    end(slot, e.thread);
+    const bool sized = e.size != 0 && e.size == objects_[slot].size;  // else the program frees by a wrong size
+    if (sized) ++counts_.sized_frees;
+    push(e.thread, {slot, 0, replay_request(sized ? replay_kind::deallocate_sized : replay_kind::deallocate, 0, 0)});
+  }
+
+  void begin(std::uint32_t slot, const trace::event& e) {
+    if (slot >= objects_.size()) objects_.resize(slot + std::size_t{1});
+    objects_[slot] = {e.size, e.thread};
+    counts_.live_bytes += e.size;
+    counts_.peak_live_bytes = std::max(counts_.peak_live_bytes, counts_.live_bytes);
+  }
+
+  void end(std::uint32_t slot, std::uint32_t thread) {
+    counts_.live_bytes -= objects_[slot].size;
+    if (objects_[slot].thread != thread) ++counts_.crossing;
   }
 
   void push(std::uint32_t thread, replay_op op) {
@@ -139,6 +167,7 @@ private:
   std::size_t window_;
   slot_table slots_;
   lane_table threads_;
+  std::vector<object> objects_;        // by slot
   std::vector<replay_op> operations_;  // in the order of the trace
   std::vector<std::uint32_t> lane_of_;
   std::vector<replay_op> sorted_;

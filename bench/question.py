@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a question is: which fields of a process's JSON answer it, and how they are shown."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    title: str
+    field: str
+    digits: int = 0
+    scale: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    title: str
+    metric: Column  # what is compared: smaller is better
+    baseline: str  # the peer that everybody is compared with, besides the best rival
+    groups: dict  # group -> heading
+    columns: tuple = ()  # what else is shown (where a group has no variants)
+    quick: tuple = ()  # arguments that make one process short
+    plot_parts: tuple = ()  # the fields a bar is stacked from; default: the metric alone
+    plot_notes: tuple = ()  # what is written beside the value
+    plot_groups: tuple = ()  # default: all
+    plot_variants: tuple = ()  # default: all
+    plot_one_scale: bool = False  # for all panels, or each its own
+    group_metrics: dict = dataclasses.field(default_factory=dict)  # where a group compares something else
+    threads: int = 1  # cores to pin to
+    runs: int = 5  # processes per cell
+
+    def metric_of(self, group):
+        return self.group_metrics.get(group, self.metric)
+
+
+MIB = 1 / (1 << 20)

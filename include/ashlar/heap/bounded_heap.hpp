@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A heap with a bound on every call: small cells in windows, windows and all larger blocks by TLSF, in one region.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/heap/cell_windows.hpp>
+#include <ashlar/part/tlsf_block.hpp>
+#include <ashlar/resource/null_resource.hpp>
+#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/tlsf_check.hpp>
+#include <ashlar/resource/tlsf_resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// A heap of one thread with the face of `local_heap`, for who has a deadline: each call takes a bounded number of
+/// instructions, however many blocks there are and whatever happened before (docs/heap.md has the figures). All memory
+/// comes from the upstream when the heap is made; no call asks it or the system again.
+///
+///     allocate(n)   n <= 1024:  bit of a window <- spare window <- TLSF <- the region      else:  TLSF <- the region
+///     deallocate(p)             the record of the 16 KiB around p says which; an empty window goes back at once
+///
+/// A small block has no header; a large one 8 bytes (docs/tlsf.md). Where no window is left, a small block is a block
+/// of TLSF's. Records take 1.2 % of the region.
+///
+/// This is a type and no policy of `local_heap`, as that one owes its mean to what has no bound: frees that wait until
+/// they are swept, segments fetched when they are missed, memory given back unasked. Nor does it grow: growth is a
+/// system call. Who would rather wait than be refused puts it first: `fallback<bounded_heap<>, local_heap<>>`.
+///
+/// Complexity: O(1) at level `fast`, `allocate_zeroed` and a `reallocate` that moves O(bytes) more; above, TLSF looks
+/// at each block it frees, still O(1) in one region. Thread safety: none. Live blocks go with the heap.
+template <resource Upstream, class Scale>
+class bounded_heap {
+public:
+  /// What every block is aligned by.
+  static constexpr std::size_t least_alignment = cell_window::classes::granule;
+
+  /// Effects: takes `bytes` bytes of the upstream; the default one makes them resident now. Throws: what it throws.
+  explicit bounded_heap(std::size_t bytes, Upstream upstream = {})
+      : upstream_(std::move(upstream)), memory_{upstream_.allocate(bytes, cell_window::bytes), bytes},
+        goes_upstream_(true) {
+    begin();
+  }
+
+  /// Effects: uses `buffer` and never the upstream. Lifetime: the buffer outlives the heap and every block.
+  explicit bounded_heap(std::span<std::byte> buffer, Upstream upstream = {}) noexcept
+      : upstream_(std::move(upstream)), memory_{buffer.data(), buffer.size()}, goes_upstream_(false) {
+    begin();
+  }
+
+  bounded_heap(const bounded_heap&) = delete;  // live blocks belong to it
+  bounded_heap& operator=(const bounded_heap&) = delete;
+
+  ~bounded_heap() {
+    blocks_.release();  // so that TLSF finds no leaks
+    std::destroy_at(&blocks_);
+    if (goes_upstream_) upstream_.deallocate(memory_.data, memory_.size, cell_window::bytes);
+  }
+
+  /// Returns: a block. Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = least_alignment) {
+    void* const p = try_allocate(bytes, alignment);
+    if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
+    return p;
+  }
+
+  /// As `allocate`, but null where memory has run out.
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t number = class_for(bytes, alignment);
+    if (number == classes::none) return take_block(bytes, alignment);
+    std::byte* const cell = cells_.take(number);
+    return ASHLAR_LIKELY(cell != nullptr) ? handed_out(cell, number) : take_in_new_window(number, bytes, alignment);
+  }
+
+  /// Returns: a block whose size is known at compile time. Throws: `std::bad_alloc`.
+  template <std::size_t Bytes, std::size_t Alignment = least_alignment>
+  [[nodiscard]] void* allocate() {
+    static_assert(is_power_of_two(Alignment));
+    return allocate(Bytes, Alignment);
+  }
+
+  /// Returns: a block and how large it really is; any size from `bytes` to that gives it back.
+  [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment = least_alignment) {
+    void* const p = allocate(bytes, alignment);
+    return {p, usable_size(p)};
+  }
+
+  /// Returns: a block whose first `bytes` bytes are zero. Throws: `std::bad_alloc`.
+  [[nodiscard]] void* allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) {
+    return std::memset(allocate(bytes, alignment), 0, bytes);
+  }
+
+  /// Effects: takes a block back; nothing where `p` is null. Expects: it is live and of this heap.
+  ASHLAR_INLINE void deallocate(void* p) noexcept {
+    if (ASHLAR_UNLIKELY(p == nullptr)) return;
+    if constexpr (checking_level >= checking::checked) check(p);
+    if (!cells_.has_cells(p)) return blocks_.deallocate(p);
+    cell_window& home = cells_.of(p);
+    if constexpr (marks_memory) mark_free(p, home.cell_bytes);
+    std::byte* const emptied = cells_.give(home, p);
+    if (ASHLAR_UNLIKELY(emptied != nullptr)) blocks_.deallocate(emptied);
+  }
+
+  /// As `deallocate(p)`. Expects: the block was allocated with this size and alignment, or made this large by
+  /// `try_expand`, or `bytes` is between what was asked for and what `allocate_at_least` gave; from level `checked` on
+  /// that is looked at. `p` is not null.
+  ASHLAR_INLINE void deallocate(void* p, [[maybe_unused]] std::size_t bytes,
+                                [[maybe_unused]] std::size_t alignment = least_alignment) noexcept {
+    if constexpr (checking_level >= checking::checked) {
+      check(p);
+      if (!cells_.has_cells(p)) return blocks_.deallocate(p, bytes, aligned_enough(alignment));
+      check_class(p, bytes, alignment);
+    }
+    deallocate(p);
+  }
+
+  /// As `deallocate(p, bytes, alignment)`.
+  template <std::size_t Bytes, std::size_t Alignment = least_alignment>
+  void deallocate(void* p) noexcept {
+    deallocate(p, Bytes, Alignment);
+  }
+
+  /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands: a small one within its class, a
+  /// large one into a free neighbour. Expects: it was allocated with `bytes` and `alignment`.
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    if constexpr (checking_level >= checking::checked) {
+      check(p);
+      if (cells_.has_cells(p)) check_class(p, bytes, alignment);
+    }
+    if (cells_.has_cells(p)) return class_for(new_bytes, alignment) == cells_.of(p).number;
+    return blocks_.try_expand(p, bytes, new_bytes, aligned_enough(alignment));
+  }
+
+  /// Returns: a block of `new_bytes` with the contents of the one at `p`, as far as both reach; `p` itself if it can be
+  /// resized where it stands. A null `p` is a block of nothing. Throws: `std::bad_alloc`; the block at `p` stays then.
+  [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {
+    void* const moved = try_reallocate(p, new_bytes, alignment);
+    if (ASHLAR_UNLIKELY(moved == nullptr)) throw_bad_alloc(new_bytes, alignment);
+    return moved;
+  }
+
+  /// As `reallocate`, but null where memory has run out.
+  [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
+    if (p == nullptr) return try_allocate(new_bytes, alignment);
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if constexpr (checking_level >= checking::checked) check(p);
+    const std::size_t bytes = usable_size(p);
+    if (is_aligned(p, alignment) && resize(p, bytes, new_bytes, alignment)) return p;
+    void* const moved = try_allocate(new_bytes, alignment);
+    if (moved == nullptr) return nullptr;
+    std::memcpy(moved, p, std::min(bytes, new_bytes));
+    deallocate(p);
+    return moved;
+  }
+
+  /// Returns: how many bytes of the block may be used: what was asked for, or more. Expects: it is live.
+  [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
+    return cells_.has_cells(p) ? cells_.of(p).cell_bytes : blocks_.usable_size(const_cast<void*>(p));
+  }
+
+  /// Returns: whether the address lies in memory that this heap has for blocks, live or free. `p` is not read.
+  [[nodiscard]] bool owns(const void* p) const noexcept { return blocks_.owns(p); }
+
+  /// Calls `f(p, bytes)` for each live block, the lowest address first. `f` may not use the heap.
+  /// Complexity: O(blocks, live and free).
+  template <class F>
+  void visit(F f) const {
+    blocks_.for_each_block([&](const block& each, bool is_free) {
+      if (is_free) return;
+      if (!cells_.has_cells(each.data)) return f(each.data, blocks_.usable_size(each.data));
+      const cell_window& home = cells_.of(each.data);
+      home.for_each_taken([&](std::byte* cell) { f(static_cast<void*>(cell), std::size_t{home.cell_bytes}); });
+    });
+  }
+
+  /// Effects: takes all blocks back; the memory stays. Complexity: O(windows); from level `checked` on O(blocks) more.
+  void release() noexcept {
+    blocks_.release();
+    cells_.clear();
+  }
+
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return memory_.size; }  ///< of the upstream, or the buffer
+
+  /// Returns: the largest request that is sure to be served.
+  [[nodiscard]] std::size_t largest_free() const noexcept {
+    // On 32 bits TLSF's own steps are smaller: some bytes may be skipped.
+    constexpr std::size_t skipped = least_alignment > tlsf_block::granule ? least_alignment + tlsf_block::least : 0;
+    const std::size_t free = blocks_.largest_free();
+    return free > skipped ? free - skipped : 0;
+  }
+
+  [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
+
+  /// Complexity: O(blocks).
+  [[nodiscard]] bool invariant() const noexcept { return blocks_.invariant() && cells_.invariant(); }
+
+  [[nodiscard]] friend bool operator==(const bounded_heap& a, const bounded_heap& b) noexcept { return &a == &b; }
+
+private:
+  using classes = cell_window::classes;
+  using block_space = tlsf_resource<null_resource, Scale>;
+
+  // With the header of the block behind, whatever that is, it is a whole window: so they lie side by side.
+  static constexpr std::size_t window_room = cell_window::bytes - tlsf_block::header_bytes - tlsf_slack::bytes;
+
+  [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t class_for(std::size_t bytes,
+                                                                     std::size_t alignment) noexcept {
+    if (bytes > classes::largest) return classes::none;
+    if (ASHLAR_LIKELY(alignment <= least_alignment)) return classes::of(bytes);
+    return alignment <= classes::largest ? classes::of(bytes, alignment) : classes::none;
+  }
+
+  [[nodiscard]] static constexpr std::size_t aligned_enough(std::size_t alignment) noexcept {
+    return std::max(alignment, least_alignment);
+  }
+
+  // The records stand in front of the region.
+  void begin() noexcept {
+    const block whole = memory_;
+    auto* const from = static_cast<std::byte*>(whole.data);
+    const std::size_t pad = (0 - address_of(from)) % alignof(cell_window);
+    const std::size_t taken = pad + cell_windows::record_bytes(whole);
+    const bool has_room = taken < whole.size;
+    if (has_room) cells_.begin(from + pad, whole, window_room);
+    const std::span<std::byte> rest = has_room ? std::span(from, whole.size).subspan(taken) : std::span<std::byte>();
+    std::construct_at(&blocks_, rest);
+  }
+
+  [[nodiscard]] ASHLAR_INLINE void* handed_out(void* p, [[maybe_unused]] std::size_t number) const noexcept {
+    if constexpr (marks_memory) mark_live(p, classes::bytes_of(number));
+    return p;
+  }
+
+  [[nodiscard]] ASHLAR_NOINLINE void* take_in_new_window(std::size_t number, std::size_t bytes,
+                                                         std::size_t alignment) noexcept {
+    void* const memory = blocks_.try_allocate(window_room, cell_window::bytes);
+    if (ASHLAR_UNLIKELY(memory == nullptr)) return take_block(bytes, alignment);
+    mark_free(memory, window_room);
+    return handed_out(cells_.take_from_new(memory, number), number);
+  }
+
+  [[nodiscard]] ASHLAR_NOINLINE void* take_block(std::size_t bytes, std::size_t alignment) noexcept {
+    void* const p = blocks_.try_allocate(bytes, aligned_enough(alignment));
+    return ASHLAR_LIKELY(p != nullptr) ? p : take_where_spare_was(bytes, alignment);
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* take_where_spare_was(std::size_t bytes, std::size_t alignment) noexcept {
+    std::byte* const spare = cells_.drop_spare();
+    if (spare == nullptr) return nullptr;
+    blocks_.deallocate(spare);
+    return blocks_.try_allocate(bytes, aligned_enough(alignment));
+  }
+
+  [[nodiscard]] bool resize(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    if (cells_.has_cells(p)) return class_for(new_bytes, alignment) == cells_.of(p).number;
+    return blocks_.try_expand(p, bytes, new_bytes, least_alignment);
+  }
+
+  // Effects: reports what is no live cell; blocks are looked at where they are freed.
+  ASHLAR_NOINLINE void check(void* p) noexcept {
+    if (!owns(p)) report_fault(p, fault::invalid_free, "freed a pointer that is not of this heap");
+    if (!cells_.has_cells(p)) return;
+    const cell_window& home = cells_.of(p);
+    if (!home.is_cell(p)) report_fault(p, fault::misaligned_free, "freed a pointer into the middle of a block");
+    if (home.is_free(home.index_of(p))) report_fault(p, fault::double_free, "freed a block that is free");
+  }
+
+  void check_class(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
+    const std::size_t held = cells_.of(p).cell_bytes;
+    if (ASHLAR_LIKELY(class_for(bytes, alignment) == cells_.of(p).number)) return;
+    report({.kind = fault::size_mismatch,
+            .what = "freed a block with another size than it was allocated with",
+            .pointer = p,
+            .resource = this,
+            .size = held,
+            .expected = held,
+            .got = bytes});
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_fault(const void* p, fault kind, const char* what) const noexcept {
+    report({.kind = kind, .what = what, .pointer = p, .resource = this});
+  }
+
+  // First, so that what it reports names the heap by its address; ended by hand, before the memory goes.
+  union {
+    block_space blocks_;
+  };
+  cell_windows cells_;
+  ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
+  block memory_;
+  bool goes_upstream_;
+};
+
+static_assert(try_resource<bounded_heap<>> && owning_resource<bounded_heap<>> && releasable_resource<bounded_heap<>>);
+static_assert(self_describing_resource<bounded_heap<>> && expanding_resource<bounded_heap<>>);
+static_assert(at_least_resource<bounded_heap<>>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

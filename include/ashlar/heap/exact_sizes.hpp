@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How much was asked for of each block of a heap, at level hardened, and what follows from knowing that.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/heap/block_canary.hpp>
+#include <ashlar/heap/heap_space.hpp>
+#include <ashlar/part/segment.hpp>
+#include <ashlar/part/size_classes.hpp>
+#include <ashlar/part/slice_map.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+namespace detail {
+
+// What two bytes of a cell say instead of a size.
+inline constexpr std::uint16_t never_used = 0;  // or its contents were dropped
+inline constexpr std::uint16_t dead_cell = 0xFFFF;
+
+[[nodiscard]] inline std::uint16_t* sizes_in(run_record& slab) noexcept {
+  segment& home = *segment::of(&slab);
+  return home.requested.of_slice(home.slice_of_record(slab));
+}
+
+[[nodiscard]] inline std::uint16_t& size_of_cell(void* cell) noexcept {
+  run_record& slab = segment::slab_of(cell);
+  return sizes_in(slab)[slab.index_of(cell)];
+}
+
+}  // namespace detail
+
+/// Effects: a cell has died. Expects: level hardened.
+inline void bury_cell(void* cell) noexcept {
+  detail::size_of_cell(cell) = keeps_canaries ? detail::dead_cell : detail::never_used;
+  if constexpr (keeps_canaries) bury(cell, segment::slab_of(cell).cell_bytes);
+}
+
+/// Effects: reports a dead cell, of those from number `first` up to `last` of a slab, that was written to; then they
+/// are as never used. Expects: level hardened.
+inline void dig_cells(run_record& slab, std::size_t first, std::size_t last, const void* heap) noexcept {
+  std::uint16_t* const sizes = detail::sizes_in(slab);
+  for (std::size_t i = first; i < last; ++i) {
+    if (sizes[i] != detail::dead_cell) continue;
+    expect_buried(slab.cell(i), slab.cell_bytes, heap);
+    sizes[i] = detail::never_used;
+  }
+}
+
+/// Effects: a block of slices has died. Expects: level hardened.
+inline void bury_run(run_record& run) noexcept {
+  bury(run.cells, most_buried);
+  *segment::of(&run)->requested.buried() |= slices(run.first, 1);
+}
+
+/// Effects: reports a dead block that was written to, of those that start in slices of `which`; then they are as never
+/// used. Expects: level hardened.
+inline void dig_runs(segment& home, slice_mask which, const void* heap) noexcept {
+  slice_mask& buried = *home.requested.buried();
+  for (slice_mask rest = buried & which; rest != 0; rest &= rest - 1)
+    expect_buried(home.slice(static_cast<std::size_t>(std::countr_zero(rest))), most_buried, heap);
+  buried &= ~which;
+}
+
+/// Two bytes a cell, in the head of its segment; four in the record of a block of slices; a word beside the window of a
+/// huge block. A block of nothing counts as one byte. All calls expect level hardened and a live block.
+/// Thread safety: none. Complexity: O(1), and what it takes to write or read the canary.
+template <resource Upstream>
+class exact_sizes {
+public:
+  exact_sizes(heap_space<Upstream>& space, const void* heap) noexcept : space_(space), heap_(heap) {}
+
+  /// Returns: how much of a block is its caller's.
+  [[nodiscard]] static std::size_t of(const heap_space<Upstream>& space, void* p) noexcept {
+    if (is_aligned(p, window_bytes)) return space.find(p)->requested.get();
+    if (segment::owner_of(p) != size_classes::none) return detail::size_of_cell(p);
+    return segment::of(p)->record(segment::slice_of(p)).cell_bytes;
+  }
+
+  /// Effects: reports writes behind a block, which has `held` bytes.
+  static void expect_intact(const heap_space<Upstream>& space, void* p, std::size_t held, const void* heap) noexcept {
+    if constexpr (keeps_canaries) {
+      const std::size_t bytes = of(space, p);
+      expect_canary(p, bytes, end_of_canary(p, bytes, held), heap);
+    }
+  }
+
+  /// Effects: a free cell becomes a caller's. Reports it if it was written to.
+  void hand_out_cell(void* cell, std::size_t bytes) noexcept {
+    run_record& slab = segment::slab_of(cell);
+    std::uint16_t& size = detail::sizes_in(slab)[slab.index_of(cell)];
+    if (size == detail::dead_cell) expect_buried(cell, slab.cell_bytes, heap_);
+    size = static_cast<std::uint16_t>(at_least_one(bytes));
+    guard(cell, at_least_one(bytes), slab.cell_bytes, 0);
+  }
+
+  /// Effects: slices or pages become a caller's.
+  void hand_out_large(void* p, std::size_t bytes) noexcept { keep(p, at_least_one(bytes), 0); }
+
+  /// Effects: a block has another size, of which it has the contents of the first `were` bytes.
+  void resize(void* p, std::size_t were, std::size_t bytes) noexcept {
+    if (is_aligned(p, window_bytes) || segment::owner_of(p) == size_classes::none)
+      return keep(p, at_least_one(bytes), were);
+    detail::size_of_cell(p) = static_cast<std::uint16_t>(at_least_one(bytes));
+    guard(p, at_least_one(bytes), segment::slab_of(p).cell_bytes, were);
+  }
+
+  /// Returns: what a request counts as.
+  [[nodiscard]] static std::size_t at_least_one(std::size_t bytes) noexcept { return std::max<std::size_t>(bytes, 1); }
+
+private:
+  // More would touch pages that nobody needs.
+  static constexpr std::size_t most_behind_cells = 4096, most_behind_others = 256;
+
+  void keep(void* p, std::size_t bytes, std::size_t were) noexcept {
+    if (is_aligned(p, window_bytes)) {
+      space_.keep_requested(p, bytes);
+      return guard(p, bytes, space_.find(p)->bytes(), were);
+    }
+    run_record& run = segment::of(p)->record(segment::slice_of(p));
+    run.cell_bytes = static_cast<std::uint32_t>(bytes);
+    guard(p, bytes, run.length * slice_bytes, were);
+  }
+
+  [[nodiscard]] static std::size_t end_of_canary(void* p, std::size_t bytes, std::size_t held) noexcept {
+    const bool is_cell = !is_aligned(p, window_bytes) && segment::owner_of(p) != size_classes::none;
+    return std::min(held, bytes + (is_cell ? most_behind_cells : most_behind_others));
+  }
+
+  // `were`: bytes whose contents are the caller's already.
+  static void guard(void* p, std::size_t bytes, std::size_t held, std::size_t were) noexcept {
+    auto* const data = static_cast<std::byte*>(p);
+    if constexpr (keeps_canaries) {
+      const std::size_t end = end_of_canary(p, bytes, held);
+      mark_readable(data + bytes, end - bytes);
+      fill_slack(p, bytes, end);
+    }
+    if (bytes > were) mark_live(data + were, bytes - were);
+    mark_free(data + bytes, held - bytes);
+  }
+
+  heap_space<Upstream>& space_;
+  const void* heap_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The statistics of a heap as JSON, each figure under the name that it has in C++.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/json_writer.hpp>
+#include <ashlar/base/text_writer.hpp>
+#include <ashlar/heap/heap_statistics.hpp>
+#include <ashlar/part/size_classes.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+namespace detail {
+
+template <class Json>
+void write_members(Json& json, const heap_share& share) {
+  json.member("live_blocks", share.live_blocks)
+      .member("live_bytes", share.live_bytes)
+      .member("spare_blocks", share.spare_blocks)
+      .member("spare_bytes", share.spare_bytes)
+      .member("dropped_bytes", share.dropped_bytes)
+      .member("waste_bytes", share.waste_bytes)
+      .member("slabs", share.slabs);
+}
+
+template <class Json>
+void write_share(Json& json, std::string_view name, const heap_share& share) {
+  json.key(name).begin_object();
+  write_members(json, share);
+  json.end_object();
+}
+
+}  // namespace detail
+
+/// Effects: hands the statistics as one JSON object to `out(std::string_view)`, in pieces. Classes without a slab are
+/// left out. Allocates nothing. Throws what `out` throws.
+template <class Out>
+  requires text_sink<Out>
+void write_json(const heap_statistics& statistics, Out&& out) {
+  json_writer json(out);
+  json.begin_object()
+      .member("held_bytes", statistics.held_bytes)
+      .member("free_bytes", statistics.free_bytes)
+      .member("fresh_bytes", statistics.fresh_bytes)
+      .member("head_bytes", statistics.head_bytes)
+      .member("table_bytes", statistics.table_bytes)
+      .member("segments", statistics.segments)
+      .member("page_faults_avoided", statistics.page_faults_avoided);
+  detail::write_share(json, "all", statistics.all);
+  detail::write_share(json, "runs", statistics.runs);
+  detail::write_share(json, "huge", statistics.huge);
+  json.key("classes").begin_array();
+  for (std::size_t number = 1; number <= size_classes::count; ++number) {
+    if (statistics.of_class[number].slabs == 0) continue;
+    json.begin_object().member("number", number).member("cell_bytes", size_classes::bytes_of(number));
+    detail::write_members(json, statistics.of_class[number]);
+    json.end_object();
+  }
+  json.end_array().end_object().finish();
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI

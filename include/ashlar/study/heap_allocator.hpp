@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The heap of one thread as a replay sees it: one heap for each lane, frees sized where the trace has them so.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/study/replay_op.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::study {
+
+/// A lane's handle of a heap that no other lane may use. Expects: every block is freed and moved by the lane that
+/// allocated it. Throws: `std::bad_alloc` where there is no memory for a zeroed block.
+template <class Heap>
+class heap_allocator {
+public:
+  static constexpr bool touches = true;
+
+  explicit heap_allocator(Heap& heap) noexcept : heap_(&heap) {}
+
+  [[nodiscard]] ASHLAR_INLINE void* allocate(replay_request r) {
+    if (ASHLAR_UNLIKELY(r.kind() == replay_kind::allocate_zeroed))
+      return heap_->allocate_zeroed(bytes_of(r), alignment_of(r));
+    return heap_->try_allocate(bytes_of(r), alignment_of(r));
+  }
+  [[nodiscard]] void* reallocate(void* block, replay_request, replay_request r) noexcept {
+    return heap_->try_reallocate(block, bytes_of(r), alignment_of(r));
+  }
+  ASHLAR_INLINE void deallocate(void* block, replay_request) noexcept { heap_->deallocate(block); }
+  ASHLAR_INLINE void deallocate_sized(void* block, replay_request r) noexcept {
+    heap_->deallocate(block, bytes_of(r), alignment_of(r));
+  }
+
+private:
+  [[nodiscard]] static ASHLAR_INLINE std::size_t bytes_of(replay_request r) noexcept {
+    return static_cast<std::size_t>(r.size());
+  }
+  [[nodiscard]] static ASHLAR_INLINE std::size_t alignment_of(replay_request r) noexcept {
+    return std::max(static_cast<std::size_t>(r.alignment()), Heap::least_alignment);
+  }
+
+  Heap* heap_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::study

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What nobody can have, what is nothing, what is no alignment, what becomes another size: by every entry of a heap.
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/face/allocator.hpp>
+#include <ashlar/heap/local_heap.hpp>
+
+#include "tests/death/caught.hpp"
+#include "tests/support/build.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
+#include "tests/support/pattern.hpp"
+
+namespace {
+
+using ashlar::local_heap;
+using ashlar::max_block_bytes;
+using ashlar::max_size;
+using ashlar_test::has_pattern;
+using ashlar_test::write_pattern;
+
+constexpr std::size_t kib = 1024, mib = 1024 * kib;
+
+// A cell, an over-aligned one, a run of slices, a huge block.
+constexpr std::size_t sizes_of_each_kind[] = {40, 30'000, 200'000, 5'000'000};
+
+using entry = void* (*)(local_heap<>&, std::size_t bytes, std::size_t alignment);
+
+// Null or the block, whichever way the entry says no.
+template <class F>
+void* null_if_thrown(F f) {
+  void* p = nullptr;
+  ASHLAR_TRY { p = f(); }
+  ASHLAR_CATCH_ALL {}
+  return p;
+}
+
+constexpr entry quiet_entries[] = {
+    [](local_heap<>& heap, std::size_t n, std::size_t a) { return heap.try_allocate(n, a); },
+    [](local_heap<>& heap, std::size_t n, std::size_t a) { return heap.try_reallocate(nullptr, n, a); },
+    [](local_heap<>& heap, std::size_t n, std::size_t a) {
+      void* const p = heap.try_allocate(100);
+      void* const moved = heap.try_reallocate(p, n, a);
+      if (moved == nullptr) heap.deallocate(p);
+      return moved;
+    }};
+constexpr entry throwing_entries[] = {[](local_heap<>& heap, std::size_t n, std::size_t a) {
+                                        return null_if_thrown([&] { return heap.allocate(n, a); });
+                                      },
+                                      [](local_heap<>& heap, std::size_t n, std::size_t a) {
+                                        return null_if_thrown([&] { return heap.allocate_zeroed(n, a); });
+                                      },
+                                      [](local_heap<>& heap, std::size_t n, std::size_t a) {
+                                        return null_if_thrown([&] { return heap.allocate_at_least(n, a).data; });
+                                      },
+                                      [](local_heap<>& heap, std::size_t n, std::size_t a) {
+                                        return null_if_thrown([&] { return heap.reallocate(nullptr, n, a); });
+                                      }};
+
+std::vector<entry> entries_that_may_refuse() {
+  std::vector<entry> all(std::begin(quiet_entries), std::end(quiet_entries));
+  if (ashlar_test::has_exceptions) all.insert(all.end(), std::begin(throwing_entries), std::end(throwing_entries));
+  return all;
+}
+
+std::vector<entry> all_entries() {
+  std::vector<entry> all(std::begin(quiet_entries), std::end(quiet_entries));
+  all.insert(all.end(), std::begin(throwing_entries), std::end(throwing_entries));
+  return all;
+}
+
+TEST(heap_requests, nobody_can_have_so_much) {
+  local_heap<> heap;
+  std::vector<std::byte*> held;
+  for (const std::size_t bytes : sizes_of_each_kind) {
+    held.push_back(static_cast<std::byte*>(heap.try_allocate(bytes)));
+    write_pattern(held.back(), 40, 7);
+  }
+  static_cast<void>(heap.trim());
+  const std::size_t before = heap.held_bytes(), segments = heap.segments();
+  for (const entry each : entries_that_may_refuse())
+    for (const std::size_t alignment : {std::size_t{1}, std::size_t{16}, 4 * kib, 2 * mib, 4 * mib, max_size / 2 + 1})
+      for (std::size_t i = 0; i <= 64; ++i)
+        for (const std::size_t bytes : {max_size - i, max_block_bytes + i, max_block_bytes - i,
+                                        max_block_bytes - alignment + i, max_block_bytes - 4 * mib - i})
+          EXPECT_TRUE(bytes <= max_block_bytes / 2 || each(heap, bytes, alignment) == nullptr)
+              << bytes << ' ' << alignment;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    EXPECT_FALSE(heap.try_expand(held[i], sizes_of_each_kind[i], max_size, 16));
+    EXPECT_FALSE(heap.try_expand(held[i], sizes_of_each_kind[i], max_block_bytes - 4096, 16));
+    EXPECT_TRUE(has_pattern(held[i], 40, 7));
+  }
+  EXPECT_EQ(heap.held_bytes(), before);
+  EXPECT_EQ(heap.segments(), segments);
+  EXPECT_TRUE(heap.invariant());
+}
+
+TEST(heap_requests, any_power_of_two_is_an_alignment) {
+  local_heap<> heap;
+  const auto entries = entries_that_may_refuse();
+  for (std::size_t shift = 0; shift < sizeof(std::size_t) * 8; ++shift)
+    for (const std::size_t bytes : {0u, 1u, 100u, 32'768u, 70'000u}) {
+      const std::size_t alignment = std::size_t{1} << shift;
+      if (ashlar_test::has_asan && shift > 30) continue;  // it has no shadow for that
+      void* const p = entries[(shift + bytes) % entries.size()](heap, bytes, alignment);
+      ASSERT_TRUE(p != nullptr || shift > 25) << shift;
+      if (p == nullptr) continue;
+      EXPECT_TRUE(ashlar::is_aligned(p, alignment));
+      std::memset(p, 1, bytes);
+      heap.deallocate(p, bytes, alignment);
+    }
+  EXPECT_TRUE(heap.invariant());
+}
+
+TEST(heap_requests, what_is_no_power_of_two_is_the_end) {
+  local_heap<> heap;
+  void* const p = heap.allocate(100);
+  for (const std::size_t alignment :
+       {std::size_t{0}, std::size_t{3}, std::size_t{24}, 4 * kib + 1, max_size / 2 + 2, max_size})
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, 100 * kib, 5 * mib, max_size}) {
+      for (const entry each : all_entries()) {
+        const auto seen = ashlar_test::caught_in([&] { static_cast<void>(each(heap, bytes, alignment)); });
+        ASSERT_TRUE(seen.has_value()) << alignment;
+        EXPECT_EQ(seen->kind, ashlar::fault::precondition);
+        EXPECT_STREQ(seen->what, "alignment is not a power of two");
+      }
+    }
+  ASHLAR_EXPECT_DEATH(static_cast<void>(heap.try_reallocate(p, 100, 24)),
+                      "ashlar: precondition: alignment is not a power of two");
+  EXPECT_TRUE(heap.invariant());
+}
+
+TEST(heap_requests, blocks_of_nothing_are_blocks) {
+  local_heap<> heap;
+  std::set<void*> held;
+  for (const entry each : all_entries())
+    for (std::size_t alignment = 1; alignment <= 8 * mib; alignment *= 4) {
+      void* const p = each(heap, 0, alignment);
+      ASSERT_NE(p, nullptr);
+      EXPECT_TRUE(held.insert(p).second && ashlar::is_aligned(p, alignment));
+      std::memset(p, 0xEE, heap.usable_size(p));
+      EXPECT_TRUE(heap.try_expand(p, 0, 0, alignment) || alignment >= 4 * mib);
+      if (alignment % 3 == 1) heap.deallocate(p, 0, alignment), held.erase(p);
+    }
+  EXPECT_TRUE(held.insert(heap.allocate<0>()).second);
+  for (void* const p : held) heap.deallocate(p);
+  void* const shrunk = heap.reallocate(heap.allocate(100), 0);
+  ASSERT_NE(shrunk, nullptr) << "a block of nothing, as allocate(0) gives";
+  heap.deallocate(shrunk, 0);
+  EXPECT_TRUE(heap.invariant());
+}
+
+#if defined(__cpp_exceptions) && defined(__SIZEOF_INT128__)
+template <std::size_t Bytes>
+struct object {
+  char bytes[Bytes];
+};
+
+__extension__ using wide = unsigned __int128;
+
+template <std::size_t Bytes>
+void expect_arrays_refused(local_heap<>& heap) {
+  ashlar::allocator<object<Bytes>, local_heap<>> typed(heap);
+  for (const std::size_t border : {max_size, max_block_bytes, max_size / Bytes, max_block_bytes / Bytes})
+    for (std::size_t n = border - 2; n != border + 3; ++n) {
+      if (n < 3) continue;  // past the largest number
+      const bool fits = wide{n} * Bytes <= max_block_bytes;
+      bool was_length = false;
+      try {
+        typed.deallocate(typed.allocate(n), n);
+        ADD_FAILURE() << n << " of " << Bytes;
+      } catch (const std::bad_array_new_length&) {
+        was_length = true;
+      } catch (const std::bad_alloc&) {
+      }
+      EXPECT_EQ(was_length, !fits) << n << " of " << Bytes;
+    }
+}
+
+TEST(heap_requests, arrays_whose_bytes_no_number_holds) {
+  local_heap<> heap;
+  void* const p = heap.allocate(100);
+  const std::size_t before = heap.held_bytes();
+  expect_arrays_refused<1>(heap);
+  expect_arrays_refused<3>(heap);
+  expect_arrays_refused<8>(heap);
+  expect_arrays_refused<24>(heap);
+  expect_arrays_refused<4096>(heap);
+  EXPECT_EQ(heap.held_bytes(), before);
+  heap.deallocate(p);
+}
+#endif
+
+TEST(heap_requests, a_reallocation_that_fails_leaves_the_block) {
+  ashlar_test::counting_resource<> upstream;
+  local_heap<ashlar::resource_ref<ashlar_test::counting_resource<>>> heap{ashlar::resource_ref(upstream)};
+  for (const std::size_t bytes : sizes_of_each_kind) {
+    void* const p = heap.allocate(bytes);
+    write_pattern(p, bytes, 3);
+    upstream.fail_from(0);
+    for (const std::size_t more : {bytes + 4'200'000, 20 * mib, max_size}) {
+      EXPECT_EQ(heap.try_reallocate(p, more), nullptr);
+#if defined(__cpp_exceptions)
+      EXPECT_THROW(static_cast<void>(heap.reallocate(p, more)), std::bad_alloc);
+#endif
+    }
+    const std::size_t alignment = std::max(8 * mib, std::size_t{2} << std::countr_zero(ashlar::address_of(p)));
+    EXPECT_EQ(heap.try_reallocate(p, bytes, alignment), nullptr);
+    EXPECT_TRUE(heap.owns(p) && has_pattern(p, bytes, 3));
+    upstream.fail_never();
+    void* const moved = heap.reallocate(p, bytes + 4'200'000);
+    EXPECT_TRUE(has_pattern(moved, bytes, 3));
+    heap.deallocate(moved, bytes + 4'200'000);
+  }
+  EXPECT_TRUE(heap.invariant());
+}
+
+// From each kind and size to each other, by way of alignments; the ends of the contents come along.
+TEST(heap_requests, contents_move_from_any_size_to_any_other) {
+  local_heap<> heap;
+  constexpr std::size_t sizes[] = {0,        1,       100,       128,      129, 4096, 32 * kib, 32 * kib + 1,
+                                   64 * kib, 300'000, 4'000'000, 4'500'000};
+  constexpr std::size_t alignments[] = {16, 64, 32 * kib, 1 * mib, 4 * mib};
+  std::size_t turn = 0;
+  for (const std::size_t from : sizes)
+    for (const std::size_t to : sizes) {
+      const std::size_t was = alignments[turn++ % 3], is = alignments[turn % 5], kept = std::min({from, to, 500 * kib});
+      void* const p = heap.allocate(from, was);
+      write_pattern(p, kept, static_cast<std::uint32_t>(turn));
+      void* const neighbour = heap.allocate(from);
+      std::memset(neighbour, 0x77, std::min<std::size_t>(from, 1000));
+      void* const moved = heap.reallocate(p, to, is);
+      ASSERT_TRUE(ashlar::is_aligned(moved, is) && has_pattern(moved, kept, static_cast<std::uint32_t>(turn)));
+      const std::size_t usable = heap.usable_size(moved);
+      ASSERT_GE(usable, to);
+      std::memset(static_cast<std::byte*>(moved) + usable - std::min<std::size_t>(usable, 5000), 1,
+                  std::min<std::size_t>(usable, 5000));
+      ASSERT_TRUE(from == 0 || *static_cast<unsigned char*>(neighbour) == 0x77);
+      heap.deallocate(moved, to, is);
+      heap.deallocate(neighbour, from);
+    }
+  EXPECT_TRUE(heap.invariant());
+}
+
+// Sizes and counts beyond 2^32 in one heap; nobody touches the pages.
+TEST(heap_requests, more_than_32_bits_can_count) {
+  if (sizeof(void*) == 4 || ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "too much address space";
+  local_heap<> heap;
+  constexpr std::size_t bytes = (std::size_t{1} << (sizeof(void*) == 8 ? 33 : 22)) + 4096;
+  std::vector<void*> held;
+  for (int i = 0; i < 3; ++i) held.push_back(heap.try_allocate(bytes));
+  if (held.back() == nullptr) GTEST_SKIP() << "the system refuses so much";
+  for (void* const p : held) {
+    EXPECT_EQ(heap.usable_size(p), bytes);
+    EXPECT_TRUE(heap.owns(static_cast<std::byte*>(p) + bytes - 1));
+    static_cast<std::byte*>(p)[bytes - 1] = std::byte{1};
+  }
+  EXPECT_EQ(heap.held_bytes(), 3 * bytes);
+  std::uint64_t seen = 0;
+  heap.visit([&](void*, std::size_t size) { seen += size; });
+  EXPECT_EQ(seen, 3 * bytes);
+  EXPECT_TRUE(heap.try_expand(held[0], bytes, bytes - 1, 16));
+  EXPECT_TRUE(heap.invariant());
+  for (void* const p : held) heap.deallocate(p, bytes - (p == held[0] ? 1 : 0));
+  EXPECT_EQ(heap.held_bytes(), 0u);
+  EXPECT_TRUE(heap.invariant());
+}
+
+}  // namespace

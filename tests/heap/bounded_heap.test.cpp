@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the heap with a bound on every call: the laws, a walk beside a shadow, memory that runs out, misuse.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <new>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/adaptor/fallback.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/heap/bounded_heap.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/resource/null_resource.hpp>
+
+#include "tests/death/caught.hpp"
+#include "tests/support/build.hpp"
+#include "tests/support/conformance.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/pattern.hpp"
+
+namespace {
+
+using ashlar::bounded_heap;
+using ashlar::fault;
+using ashlar_test::caught_in;
+using ashlar_test::counting_resource;
+
+using counted = bounded_heap<ashlar::resource_ref<counting_resource<>>>;
+using in_buffer = bounded_heap<ashlar::null_resource>;
+
+constexpr std::size_t region = std::size_t{1} << 20;
+
+struct small_blocks : ashlar_test::conformance_defaults {
+  static constexpr bool bounded = true;
+  static constexpr std::size_t churn_steps = ashlar_test::is_slow ? 300 : 2000;
+  counting_resource<> memory;  // not called upstream: a release keeps what it has
+  counted resource{region, memory};
+};
+
+struct blocks_of_all_sizes : ashlar_test::conformance_defaults {
+  static constexpr bool bounded = true;
+  static constexpr std::size_t largest = 40'000;
+  static constexpr std::size_t most_live = 20;
+  static constexpr std::size_t churn_steps = 100;
+  std::vector<std::byte> memory = std::vector<std::byte>(region + 1);
+  bounded_heap<ashlar::null_resource, ashlar::tlsf_small> resource{std::span<std::byte>(memory).subspan(1)};
+};
+
+}  // namespace
+
+namespace ashlar_test {
+using bounded_heap_subjects = ::testing::Types<small_blocks, blocks_of_all_sizes>;
+INSTANTIATE_TYPED_TEST_SUITE_P(bounded_heap, conformance, bounded_heap_subjects);
+}  // namespace ashlar_test
+
+namespace {
+
+// All live blocks, whose contents are looked at whenever one is touched. A null needs no excuse but must change
+// nothing.
+class shadow {
+public:
+  shadow(in_buffer& heap, unsigned seed) : heap_(heap), random_(seed) {}
+
+  void step(std::size_t most_live) {
+    const std::size_t what = below(16);
+    if (what < 8 || blocks_.empty()) return blocks_.size() < most_live ? allocate() : free_one();
+    if (what < 13) return free_one();
+    resize_one(what == 13);
+  }
+
+  void look_around() {
+    ASSERT_TRUE(heap_.invariant());
+    std::map<void*, std::size_t> seen;
+    const void* last = nullptr;
+    heap_.visit([&](void* p, std::size_t bytes) {
+      EXPECT_LT(last, p);
+      seen[p] = bytes;
+      last = p;
+    });
+    ASSERT_EQ(seen.size(), blocks_.size());
+    for (const auto& [p, b] : blocks_) ASSERT_EQ(seen[p], heap_.usable_size(p));
+    for (auto at = seen.begin(); at != seen.end() && std::next(at) != seen.end(); ++at)
+      ASSERT_LE(static_cast<std::byte*>(at->first) + at->second, std::next(at)->first);
+  }
+
+  void free_all() {
+    while (!blocks_.empty()) free_one();
+  }
+  void forget() { blocks_.clear(); }
+
+  std::size_t refusals = 0;
+
+private:
+  struct held {
+    std::size_t bytes, alignment;
+    std::uint32_t seed;
+  };
+
+  [[nodiscard]] std::size_t below(std::size_t n) { return random_() % n; }
+  [[nodiscard]] std::size_t any_size() { return below(below(8) == 0 ? 30'000 : 1200); }
+  [[nodiscard]] std::size_t any_alignment() { return below(4) == 0 ? std::size_t{1} << below(13) : 1; }
+
+  void hold(void* p, std::size_t bytes, std::size_t alignment) {
+    ASSERT_TRUE(ashlar::is_aligned(p, std::max(alignment, in_buffer::least_alignment)) && heap_.owns(p));
+    ASSERT_GE(heap_.usable_size(p), bytes);
+    const held b = {bytes, alignment, static_cast<std::uint32_t>(random_())};
+    ashlar_test::write_pattern(p, bytes, b.seed);
+    ASSERT_TRUE(blocks_.emplace(p, b).second);
+  }
+
+  std::pair<void*, held> taken() {
+    const auto at = std::next(blocks_.begin(), static_cast<std::ptrdiff_t>(below(blocks_.size())));
+    const auto one = *at;
+    EXPECT_TRUE(ashlar_test::has_pattern(one.first, one.second.bytes, one.second.seed));
+    blocks_.erase(at);
+    return one;
+  }
+
+  void allocate() {
+    const std::size_t bytes = any_size(), alignment = any_alignment();
+    void* const p = heap_.try_allocate(bytes, alignment);
+    p != nullptr ? hold(p, bytes, alignment) : void(++refusals);
+  }
+
+  void free_one() {
+    const auto [p, b] = taken();
+    below(2) == 0 ? heap_.deallocate(p) : heap_.deallocate(p, b.bytes, b.alignment);
+  }
+
+  void resize_one(bool in_place) {
+    const auto [p, b] = taken();
+    const std::size_t bytes = below(2) == 0 ? any_size() : b.bytes + below(40);
+    const bool expanded = in_place && heap_.try_expand(p, b.bytes, bytes, b.alignment);
+    void* const moved = in_place ? (expanded ? p : nullptr) : heap_.try_reallocate(p, bytes, b.alignment);
+    if (moved == nullptr) {
+      ASSERT_TRUE(ashlar_test::has_pattern(p, b.bytes, b.seed));
+      blocks_.emplace(p, b);
+      return;
+    }
+    ASSERT_TRUE(ashlar_test::has_pattern(moved, std::min(b.bytes, bytes), b.seed));
+    hold(moved, bytes, b.alignment);
+  }
+
+  in_buffer& heap_;
+  std::mt19937 random_;
+  std::map<void*, held> blocks_;
+};
+
+TEST(bounded_heap, agrees_with_its_shadow_while_memory_runs_out_again_and_again) {
+  std::vector<std::byte> memory(region);
+  for (unsigned seed = 1; seed <= 4; ++seed) {
+    in_buffer heap(std::span<std::byte>(memory).subspan(seed, 40'000 + 60'000 * seed));
+    const std::size_t whole = heap.largest_free();
+    shadow blocks(heap, seed);
+    for (int step = 0; step < (ashlar_test::is_slow ? 1500 : 8000); ++step) {
+      blocks.step(step / 500 % 2 == 0 ? 1000 : 20);
+      if (step % 100 == 0) blocks.look_around();
+      ASSERT_FALSE(::testing::Test::HasFatalFailure()) << "seed " << seed << ", step " << step;
+    }
+    EXPECT_NE(blocks.refusals, 0u);
+    seed % 2 == 0 ? blocks.free_all() : (blocks.forget(), heap.release());
+    blocks.look_around();
+    EXPECT_NE(heap.try_allocate(whole), nullptr);  // all has joined, the spare window too
+  }
+}
+
+TEST(bounded_heap, asks_the_upstream_once_and_never_again) {
+  counting_resource<> upstream;
+  {
+    counted heap(region, upstream);
+    EXPECT_EQ(heap.held_bytes(), region);
+    EXPECT_GT(heap.largest_free(), region * 96 / 100);
+    std::vector<void*> blocks;
+    while (void* const p = heap.try_allocate(100)) blocks.push_back(p);
+    EXPECT_GT(blocks.size() * 112, region * 95 / 100);
+    for (void* const p : blocks) heap.deallocate(p);
+    EXPECT_EQ(heap.try_allocate(ashlar::max_size), nullptr);
+    EXPECT_EQ(heap.try_allocate(1, ashlar::max_size / 2 + 1), nullptr);
+    heap.deallocate(nullptr);
+    heap.release();
+    EXPECT_EQ(upstream.allocations(), 1u);
+  }
+#if defined(__cpp_exceptions)
+  upstream.fail_from(0);
+  EXPECT_THROW(counted(region, upstream), std::bad_alloc);
+#endif
+}
+
+TEST(bounded_heap, a_buffer_of_any_size_is_no_harm) {
+  alignas(64) std::array<std::byte, 2000> memory;
+  for (std::size_t size = 0; size <= memory.size(); size += 1 + size / 9) {
+    in_buffer heap(std::span<std::byte>(memory).first(size));
+    void* const p = heap.try_allocate(1);
+    EXPECT_TRUE(heap.invariant() && !heap.owns(&heap) && (p == nullptr || heap.owns(p)));
+    heap.deallocate(p);
+  }
+}
+
+TEST(bounded_heap, speaks_the_face_of_a_heap) {
+  bounded_heap<> heap(region);
+  void* const p = heap.allocate<24>();
+  heap.deallocate<24>(p);
+  void* const q = heap.allocate<5000, 256>();
+  EXPECT_TRUE(ashlar::is_aligned(q, 256));
+  heap.deallocate<5000, 256>(q);
+  auto* const zeros = static_cast<std::byte*>(heap.allocate_zeroed(3000));
+  EXPECT_TRUE(std::all_of(zeros, zeros + 3000, [](std::byte each) { return each == std::byte{0}; }));
+  auto* const wider = static_cast<std::byte*>(heap.reallocate(zeros, 6000));
+  EXPECT_TRUE(std::all_of(wider, wider + 3000, [](std::byte each) { return each == std::byte{0}; }));
+  EXPECT_EQ(heap.reallocate(wider, 5000), wider);
+  const ashlar::block got = heap.allocate_at_least(1);
+  EXPECT_EQ(got.size, 16u);
+  heap.deallocate(got.data, 9);
+  heap.deallocate(heap.reallocate(nullptr, 10));
+  heap.deallocate(wider, 5000);
+  EXPECT_TRUE(heap == heap && heap.invariant());
+
+  std::array<std::byte, 40'000> memory;
+  ashlar::fallback<in_buffer, ashlar::new_delete_resource> spilling{std::span<std::byte>(memory)};
+  void* const outside = spilling.allocate(100'000, 16);
+  void* const inside = spilling.allocate(100, 16);
+  EXPECT_TRUE(inside >= memory.data() && inside < memory.data() + memory.size());
+  spilling.deallocate(outside, 100'000, 16);
+  spilling.deallocate(inside, 100, 16);
+}
+
+TEST(bounded_heap, misuse_is_found_and_named_from_level_checked_on) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  std::vector<std::byte> memory(region), other_memory(region);
+  in_buffer heap(memory), other(other_memory);
+  const auto expect_fault = [&heap](fault kind, void* p, const auto& misuse) {
+    const auto seen = caught_in(misuse);
+    ASSERT_TRUE(seen.has_value());
+    EXPECT_EQ(ashlar::name_of(seen->kind), ashlar::name_of(kind)) << seen->what;
+    EXPECT_EQ(seen->pointer, p);
+    EXPECT_EQ(seen->resource, &heap);
+  };
+  int on_the_stack = 0;
+  for (const std::size_t bytes : {1u, 24u, 100u, 1024u, 1025u, 30'000u}) {
+    auto* const p = static_cast<std::byte*>(heap.allocate(bytes));
+    auto* const kept = static_cast<std::byte*>(heap.allocate(bytes));
+    expect_fault(fault::size_mismatch, p, [&] { heap.deallocate(p, bytes + 40'000); });
+    expect_fault(fault::size_mismatch, p, [&] { static_cast<void>(heap.try_expand(p, bytes + 40'000, 1, 1)); });
+    for (const std::size_t by : {1u, 8u, 16u})
+      if (by < bytes) expect_fault(fault::misaligned_free, p + by, [&] { heap.deallocate(p + by); });
+    heap.deallocate(p);
+    for (int time = 0; time < 2; ++time) {  // its window has others, then none
+      expect_fault(fault::double_free, p, [&] { heap.deallocate(p); });
+      expect_fault(fault::double_free, p, [&] { heap.deallocate(p, bytes); });
+      expect_fault(fault::double_free, p, [&] { static_cast<void>(heap.try_reallocate(p, 5)); });
+      if (time == 0) heap.deallocate(kept);
+    }
+    void* const of_another = other.allocate(bytes);
+    for (void* const foreign : {of_another, static_cast<void*>(&on_the_stack), static_cast<void*>(memory.data())}) {
+      expect_fault(fault::invalid_free, foreign, [&] { heap.deallocate(foreign); });
+      expect_fault(fault::invalid_free, foreign, [&] { heap.deallocate(foreign, bytes); });
+    }
+    other.deallocate(of_another);
+    EXPECT_TRUE(heap.invariant());
+  }
+}
+
+}  // namespace

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The calls of a heap whose machine code heap_pin.sh counts.
+#include <cstddef>
+
+#include <ashlar/heap/local_heap.hpp>
+
+using heap = ashlar::local_heap<>;
+
+extern "C" void* take_known(heap& h) { return h.allocate<64>(); }
+extern "C" void give_known(heap& h, void* p) { h.deallocate<64>(p); }
+extern "C" void* try_take(heap& h, std::size_t bytes) { return h.try_allocate(bytes); }
+extern "C" void give(heap& h, void* p) { h.deallocate(p); }
+extern "C" void give_sized(heap& h, void* p, std::size_t bytes) { h.deallocate(p, bytes); }

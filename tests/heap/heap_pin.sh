@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# usage: heap_pin.sh <source> <object> <objdump> <compiler> <flags…>
+# Passes if the straight paths of a heap's calls, from entry to the first return, are as short as documented.
+# shellcheck source=tests/resource/assembly.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../resource/assembly.sh"
+
+expect_straight_path take_known 8 1   # the top, is it a milestone, branch; its next comes up, and the link after that
+expect_straight_path give_known 7 1   # is it a milestone, branch; link, next and top
+expect_straight_path give 19 2        # milestone; the owner's byte; the pocket, was it full; as above
+expect_straight_path give_sized 19 3  # size; milestone; class by table; the pocket; as above

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The system calls of os/pages, of which those fail that a test picks, and a balance of what is mapped.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <ashlar/base/block.hpp>
+#include <ashlar/os/calls.hpp>
+#include <ashlar/os/pages.hpp>
+#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/test/failure_plan.hpp>
+
+namespace ashlar_test {
+
+/// What `Tag`'s calls have done and shall do. A mapping that the system was told not to take back counts as lost, not
+/// as mapped: its address space stays, until `give_back_lost`. Knows nothing of GoogleTest. Thread safety: none.
+struct call_faults {
+  ashlar::test::failure_plan maps, unmaps, discards, grows, moves;
+  std::size_t refusals = 0;  ///< of any call
+  std::size_t calls = 0;
+  std::size_t mapped_bytes = 0;
+  std::vector<ashlar::block> lost;
+
+  [[nodiscard]] bool refuses(ashlar::test::failure_plan& plan) {
+    ++calls;
+    const bool refused = plan.fails_next();
+    refusals += refused ? 1 : 0;
+    return refused;
+  }
+
+  void fail_never() {
+    for (ashlar::test::failure_plan* const each : {&maps, &unmaps, &discards, &grows, &moves}) each->fail_never();
+  }
+
+  void give_back_lost() {
+    for (const ashlar::block& each : lost) static_cast<void>(ashlar::os::system_calls::unmap(each.data, each.size));
+    lost.clear();
+  }
+};
+
+template <class Tag>
+struct faulty_calls : ashlar::os::system_calls {
+  static inline call_faults faults;
+
+  [[nodiscard]] static void* map(std::size_t bytes, bool accessible) noexcept {
+    if (faults.refuses(faults.maps)) return nullptr;
+    void* const p = system_calls::map(bytes, accessible);
+    p != nullptr ? faults.mapped_bytes += bytes : ++faults.refusals;
+    return p;
+  }
+
+  [[nodiscard]] static bool unmap(void* p, std::size_t bytes) noexcept {
+    faults.mapped_bytes -= bytes;
+    if (!faults.refuses(faults.unmaps)) return system_calls::unmap(p, bytes);
+    faults.lost.push_back({p, bytes});
+    return false;
+  }
+
+  [[nodiscard]] static bool grow(void* p, std::size_t bytes, std::size_t new_bytes) noexcept {
+    const bool done = !faults.refuses(faults.grows) && system_calls::grow(p, bytes, new_bytes);
+    faults.mapped_bytes += done ? new_bytes - bytes : 0;
+    return done;
+  }
+
+  // The place was mapped, and is no more; one that the system never saw is lost.
+  [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept {
+    const bool refused = faults.refuses(faults.moves);
+    const bool done = !refused && system_calls::move(p, bytes, place, new_bytes);
+    faults.mapped_bytes -= done ? bytes : new_bytes;
+    if (refused) faults.lost.push_back({place, new_bytes});
+    return done;
+  }
+
+  [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept {
+    return !faults.refuses(faults.discards) && system_calls::discard(p, bytes);
+  }
+};
+
+template <class Tag>
+using faulty_pages = ashlar::basic_page_resource<ashlar::fresh_plain, ashlar::os::basic_pages<faulty_calls<Tag>>>;
+
+}  // namespace ashlar_test

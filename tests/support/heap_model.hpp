@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A heap beside its shadow: a random walk over its whole face, after each step of which both must agree.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/heap/local_heap.hpp>
+#include <ashlar/part/segment.hpp>
+#include <ashlar/part/size_classes.hpp>
+
+#include "tests/support/heap_shadow.hpp"
+
+namespace ashlar_test {
+
+/// How far a walk goes.
+struct walk_bounds {
+  std::size_t most_blocks = 64;
+  std::size_t most_bytes = std::size_t{256} << 20;  ///< live, as asked for
+  std::size_t largest = std::size_t{20} << 20;
+  unsigned most_alignment = 23;  ///< its logarithm
+  bool has_limits = true;        ///< heaps with `max_bytes` are among them
+};
+
+/// The contents of every block are a pattern of its own: checked when it is freed, resized or released. A null must
+/// have its reason: a call of the upstream that was refused meanwhile (`refusals` has grown), or `max_bytes`. Knows
+/// nothing of GoogleTest, so that fuzz targets use it too; what is wrong ends the process.
+template <class Heap>
+class heap_model {
+  using upstream_type = std::remove_cvref_t<decltype(std::declval<const Heap&>().upstream())>;
+
+public:
+  heap_model(decisions& from, const std::size_t& refusals, const walk_bounds& bounds, upstream_type upstream = {})
+      : from_(from), refusals_(refusals), bounds_(bounds), upstream_(upstream) {
+    begin();
+  }
+
+  [[nodiscard]] const Heap& heap() const { return *heap_; }
+  [[nodiscard]] const std::vector<shadow_block>& blocks() const { return blocks_; }
+
+  /// Effects: uses the heap once. Complexity: O(1) amortised, apart from the contents.
+  void step() {
+    if (steps_++ == next_phase_) begin_phase();
+    const std::size_t what = from_.below(128);
+    if (what < 88) return blocks_.size() < target_ == (what % 8 != 0) ? allocate() : free_one();
+    if (what < 100) return expand_one();
+    if (what < 120) return reallocate_one();
+    if (what < 126) return look_at_one();
+    what == 126 && from_.one_in(from_.is_endless() ? 32 : 8) ? do_something_rare() : ask_for_too_much();
+  }
+
+  /// Effects: compares everything. Complexity: O(n log n) of the live blocks, and their contents.
+  void check() {
+    require(heap_->invariant());
+    std::vector<shadow_block> sorted = blocks_;
+    const auto by_address = [](const shadow_block& a, const shadow_block& b) { return a.p < b.p; };
+    std::sort(sorted.begin(), sorted.end(), by_address);
+    for (std::size_t i = 1; i < sorted.size(); ++i)
+      require(sorted[i - 1].p + heap_->usable_size(sorted[i - 1].p) <= sorted[i].p);
+    std::size_t seen = 0;
+    heap_->visit([&](void* p, std::size_t bytes) {
+      shadow_block wanted;
+      wanted.p = static_cast<std::byte*>(p);
+      const auto found = std::lower_bound(sorted.begin(), sorted.end(), wanted, by_address);
+      require(found != sorted.end() && found->p == p && bytes == heap_->usable_size(p));
+      ++seen;
+    });
+    require(seen == sorted.size() && heap_->invariant());
+    for (const shadow_block& each : blocks_) require(each.is_intact());
+  }
+
+  /// Effects: frees everything, one by one or at once, and ends the heap.
+  void end() {
+    check();
+    if (from_.one_in(2))
+      while (!blocks_.empty()) free_one();
+    if (from_.one_in(2)) release();
+    require(heap_->invariant());
+    blocks_.clear();
+    heap_.reset();
+  }
+
+private:
+  // Sizes that a phase asks for.
+  enum class kind { any, one, small, cells, runs, huge };
+  static constexpr std::size_t kinds = 6;
+
+  // Compile-time sizes: of each path one, and the edges between them.
+  struct fixed_size {
+    std::size_t bytes, alignment;
+    void* (*take)(Heap&);
+    void (*give)(Heap&, void*);
+  };
+  template <std::size_t Bytes, std::size_t Alignment = Heap::least_alignment>
+  static constexpr fixed_size fixed() {
+    return {Bytes, Alignment, [](Heap& heap) { return heap.template allocate<Bytes, Alignment>(); },
+            [](Heap& heap, void* p) { heap.template deallocate<Bytes, Alignment>(p); }};
+  }
+  static constexpr fixed_size fixed_sizes[] = {fixed<0>(),       fixed<1>(),     fixed<48>(),      fixed<100, 256>(),
+                                               fixed<1000, 8>(), fixed<32768>(), fixed<32769>(),   fixed<24, 4096>(),
+                                               fixed<100'000>(), fixed<9, 1>(),  fixed<160, 32>(), fixed<5'000'000>(),
+                                               fixed<1, 65536>()};
+
+  struct wish {
+    std::size_t bytes, alignment;
+  };
+
+  void begin() {
+    constexpr std::size_t limits[] = {ashlar::max_size, ashlar::max_size, std::size_t{5} << 20, std::size_t{30} << 20};
+    constexpr std::size_t kept[] = {std::size_t{16} << 20, 0, std::size_t{1} << 20};
+    options_ = {.max_bytes = bounds_.has_limits ? limits[from_.below(4)] : ashlar::max_size,
+                .keep_bytes = kept[from_.below(3)]};
+    heap_ = std::make_unique<Heap>(options_, upstream_);
+    require(heap_->held_bytes() == 0 && heap_->segments() == 0);
+    next_phase_ = steps_;
+  }
+
+  void begin_phase() {
+    kind_ = static_cast<kind>(from_.below(kinds));
+    if (kind_ == kind::huge && from_.is_endless() && from_.below(8) != 0) kind_ = kind::cells;  // they cost most
+    order_ = from_.below(3);
+    one_size_ = from_.below(from_.one_in(2) ? 512 : 33'000);
+    const std::size_t most = kind_ == kind::huge   ? 6
+                             : kind_ == kind::runs ? 120
+                             : kind_ == kind::any  ? 2000
+                                                   : bounds_.most_blocks;
+    target_ = from_.below(4) == 0 ? 0 : from_.below(std::min(most, bounds_.most_blocks) + 1);
+    next_phase_ = steps_ + 32 + (from_.is_endless() ? 2 * std::max(target_, blocks_.size()) + from_.below(4000) : 0);
+    if (from_.is_endless() && from_.one_in(4)) check();
+  }
+
+  [[nodiscard]] std::size_t drawn_size() {
+    switch (kind_ == kind::any ? any_kind() : kind_) {
+      case kind::one: return one_size_;
+      case kind::small: return from_.below(256);
+      case kind::runs: return near_slices(from_.below(20));
+      case kind::huge: return from_.one_in(2) ? near_slices(from_.below(80)) : from_.below(bounds_.largest);
+      case kind::cells:
+      case kind::any: break;
+    }
+    const std::size_t number = 1 + from_.below(ashlar::size_classes::count);  // about its cell's size, mostly
+    return ashlar::size_classes::bytes_of(number) + from_.below(3) - (from_.one_in(4) ? 15 : 1);
+  }
+
+  [[nodiscard]] kind any_kind() {
+    const std::size_t drawn = from_.below(256);
+    return drawn < 160                           ? kind::small
+           : drawn < 248                         ? kind::cells
+           : drawn != 255 || from_.below(4) != 0 ? kind::runs
+                                                 : kind::huge;
+  }
+
+  [[nodiscard]] std::size_t near_slices(std::size_t slices) {
+    return std::min(bounds_.largest, slices * 65536 + (from_.one_in(2) ? from_.below(3) : from_.below(65536)));
+  }
+
+  [[nodiscard]] std::size_t drawn_alignment() {
+    const std::size_t drawn = from_.below(64);
+    if (drawn < 48) return Heap::least_alignment;
+    return std::size_t{1} << from_.below(drawn < 62 ? 13 : bounds_.most_alignment + 1);
+  }
+
+  [[nodiscard]] wish drawn_wish() {
+    const wish drawn = {drawn_size(), drawn_alignment()};
+    return drawn.bytes <= bounds_.most_bytes - std::min(bounds_.most_bytes, live_bytes_) ? drawn : wish{1, 1};
+  }
+
+  // Whether a null that came since `refused` was read is right.
+  [[nodiscard]] bool may_say_no(const wish& w, std::size_t refused) const {
+    constexpr std::size_t around = ashlar::first_slice * ashlar::slice_bytes + (std::size_t{1} << 20);  // head, slab
+    return refusals_ != refused || options_.max_bytes - heap_->held_bytes() < w.bytes + w.alignment + around;
+  }
+
+  // Without exceptions a throwing call that fails is the end.
+  static constexpr bool may_throw = ASHLAR_HAS_EXCEPTIONS != 0;
+
+  template <class F>
+  [[nodiscard]] static void* null_if_thrown(F f) {
+    void* p = nullptr;
+    ASHLAR_TRY { p = f(); }
+    ASHLAR_CATCH_ALL {}
+    return p;
+  }
+
+  void allocate() {
+    if (blocks_.size() >= bounds_.most_blocks) return free_one();
+    const wish w = drawn_wish();
+    const std::size_t refused = refusals_, how = from_.below(16);
+    if (may_throw && how == 0) return allocate_fixed();
+    if (may_throw && how == 1) return allocate_at_least(w);
+    if (may_throw && how == 2) return allocate_zeroed(w);
+    void* const p = !may_throw || how < 12 ? heap_->try_allocate(w.bytes, w.alignment)
+                                           : null_if_thrown([&] { return heap_->allocate(w.bytes, w.alignment); });
+    require(p != nullptr || may_say_no(w, refused));
+    if (p != nullptr) hold(p, w);
+  }
+
+  void allocate_fixed() {
+    const std::size_t number = from_.below(std::size(fixed_sizes)), refused = refusals_;
+    const fixed_size& size = fixed_sizes[number];
+    void* const p = null_if_thrown([&] { return size.take(*heap_); });
+    require(p != nullptr || may_say_no({size.bytes, size.alignment}, refused));
+    if (p == nullptr) return;
+    hold(p, {size.bytes, size.alignment});
+    blocks_.back().fixed = static_cast<std::uint32_t>(number + 1);
+  }
+
+  void allocate_at_least(const wish& w) {
+    const std::size_t refused = refusals_;
+    std::size_t most = 0;
+    void* const p = null_if_thrown([&] {
+      const ashlar::block got = heap_->allocate_at_least(w.bytes, w.alignment);
+      return most = got.size, got.data;
+    });
+    require(p != nullptr || may_say_no(w, refused));
+    if (p == nullptr) return;
+    require(most == heap_->usable_size(p));
+    hold(p, w);
+    blocks_.back().most = most;
+  }
+
+  void allocate_zeroed(const wish& w) {
+    const std::size_t refused = refusals_;
+    void* const p = null_if_thrown([&] { return heap_->allocate_zeroed(w.bytes, w.alignment); });
+    require(p != nullptr || may_say_no(w, refused));
+    if (p == nullptr) return;
+    require(is_zero(static_cast<const std::byte*>(p), w.bytes));
+    hold(p, w);
+  }
+
+  // Enters a block as large as `w` says, and fills it: as far as was asked for, or as far as may be used.
+  void hold(void* p, const wish& w) {
+    const std::size_t usable = heap_->usable_size(p);
+    auto* const first = static_cast<std::byte*>(p);
+    require(ashlar::is_aligned(p, std::max(w.alignment, Heap::least_alignment)) && usable >= w.bytes);
+    require(heap_->owns(p) && heap_->owns(first + usable - 1) && heap_->held_bytes() <= options_.max_bytes);
+    shadow_block held{.p = first, .bytes = w.bytes, .most = w.bytes, .alignment = w.alignment};
+    held.filled = from_.one_in(4) ? usable : w.bytes;
+    held.seed = next_seed_++;
+    held.whole = held.filled <= 4096 || from_.one_in(held.filled < 65536 ? 8 : 128);
+    held.fill();
+    live_bytes_ += held.bytes;
+    blocks_.push_back(held);
+  }
+
+  [[nodiscard]] std::size_t picked() {
+    if (order_ == 0) return from_.below(blocks_.size());
+    return order_ == 1 ? blocks_.size() - 1 : next_picked_++ % blocks_.size();
+  }
+
+  // Takes one out of the shadow, whose contents must be right.
+  [[nodiscard]] shadow_block taken() {
+    shadow_block& at = blocks_[picked()];
+    const shadow_block taken = at;
+    at = blocks_.back();
+    blocks_.pop_back();
+    live_bytes_ -= taken.bytes;
+    require(taken.is_intact());
+    return taken;
+  }
+
+  void keep(const shadow_block& same) {
+    require(same.is_intact() && heap_->usable_size(same.p) >= same.filled);
+    live_bytes_ += same.bytes;
+    blocks_.push_back(same);
+  }
+
+  void free_one() {
+    if (blocks_.empty()) return heap_->deallocate(nullptr);
+    const shadow_block b = taken();
+    const std::size_t how = from_.below(8);
+    if (b.fixed != 0 && how < 6) return fixed_sizes[b.fixed - 1].give(*heap_, b.p);
+    if (how < 4) return heap_->deallocate(b.p);
+    heap_->deallocate(b.p, b.most == b.bytes ? b.bytes : b.bytes + from_.below(b.most - b.bytes + 1), b.alignment);
+  }
+
+  // What a block is to become: something else, or a little more or less than it is.
+  [[nodiscard]] std::size_t resized(std::size_t bytes) {
+    switch (from_.below(6)) {
+      case 0: return drawn_wish().bytes;
+      case 1: return bytes + from_.below(bytes < 65536 ? 64 : 200'000);
+      case 2: return bytes - std::min(bytes, from_.below(bytes < 65536 ? 64 : 200'000));
+      case 3: return from_.below(bytes + 1);
+      case 4: return bytes;
+      default: return bytes + from_.below(16);
+    }
+  }
+
+  void expand_one() {
+    if (blocks_.empty()) return allocate();
+    const shadow_block b = taken();
+    const std::size_t wanted = resized(b.bytes), usable = heap_->usable_size(b.p);
+    const std::size_t named = b.most == b.bytes ? b.bytes : b.bytes + from_.below(b.most - b.bytes + 1);
+    if (!heap_->try_expand(b.p, named, wanted, b.alignment)) {
+      require(b.alignment > Heap::least_alignment || wanted < b.bytes || wanted > usable);
+      return keep(b);
+    }
+    require(b.is_intact(b.p, wanted));
+    hold(b.p, {wanted, b.alignment});
+  }
+
+  void reallocate_one() {
+    if (blocks_.empty()) return reallocate_nothing();
+    const shadow_block b = taken();
+    if (b.bytes > 100'000 && from_.below(8) != 0) return keep(b);  // a copy of it touches every page
+    const wish w = {resized(b.bytes), from_.one_in(4) ? drawn_alignment() : b.alignment};
+    const std::size_t refused = refusals_;
+    void* const p = !may_throw || from_.below(4) != 0
+                        ? heap_->try_reallocate(b.p, w.bytes, w.alignment)
+                        : null_if_thrown([&] { return heap_->reallocate(b.p, w.bytes, w.alignment); });
+    require(p != nullptr || may_say_no(w, refused));
+    if (p == nullptr) return keep(b);
+    require(b.is_intact(static_cast<const std::byte*>(p), w.bytes));
+    hold(p, w);
+  }
+
+  void reallocate_nothing() {
+    const wish w = drawn_wish();
+    const std::size_t refused = refusals_;
+    void* const p = heap_->try_reallocate(nullptr, w.bytes, w.alignment);
+    require(p != nullptr || may_say_no(w, refused));
+    if (p != nullptr) hold(p, w);
+  }
+
+  void look_at_one() {
+    if (blocks_.empty()) return require(!heap_->owns(this) && !heap_->owns(nullptr));
+    const shadow_block& b = blocks_[picked()];
+    const std::size_t usable = heap_->usable_size(b.p);
+    require(usable >= b.most && usable >= b.filled && b.is_intact());
+    require(heap_->owns(b.p + from_.below(usable)));
+  }
+
+  // Sizes that nobody can have; all stays as it was.
+  void ask_for_too_much() {
+    constexpr std::size_t sizes[] = {ashlar::max_size, ashlar::max_block_bytes + 1, ashlar::max_block_bytes,
+                                     ashlar::max_block_bytes - (std::size_t{1} << 20)};
+    const std::size_t bytes = sizes[from_.below(4)] - from_.below(256);
+    const std::size_t alignment = std::size_t{1} << from_.below(sizeof(std::size_t) * 8);
+    const std::size_t held = heap_->held_bytes(), segments = heap_->segments();
+    require(heap_->try_allocate(bytes, alignment) == nullptr);
+    if (!blocks_.empty()) {
+      const shadow_block& b = blocks_[picked()];
+      require(heap_->try_reallocate(b.p, bytes, alignment) == nullptr);
+      require(!heap_->try_expand(b.p, b.bytes, bytes, b.alignment) && b.is_intact());
+    }
+    require(heap_->held_bytes() == held && heap_->segments() == segments);
+  }
+
+  void do_something_rare() {
+    switch (from_.below(8)) {
+      case 0: return release();
+      case 1: return begin_anew();
+      case 2:
+      case 3: return from_.is_endless() ? static_cast<void>(heap_->trim()) : check();
+      default: static_cast<void>(heap_->trim(from_.below(40) << 20)); return;
+    }
+  }
+
+  void release() {
+    for (const shadow_block& each : blocks_) require(each.is_intact());
+    blocks_.clear();
+    live_bytes_ = 0;
+    heap_->release();
+    require(heap_->held_bytes() == 0 && heap_->segments() == 0 && heap_->invariant());
+  }
+
+  void begin_anew() {
+    blocks_.clear();
+    live_bytes_ = 0;
+    begin();
+  }
+
+  decisions& from_;
+  const std::size_t& refusals_;
+  walk_bounds bounds_;
+  upstream_type upstream_;
+  ashlar::local_heap_options options_;
+  std::unique_ptr<Heap> heap_;
+  std::vector<shadow_block> blocks_;
+  std::size_t live_bytes_ = 0;
+  std::uint32_t next_seed_ = 1;
+  std::size_t steps_ = 0;
+  std::size_t next_phase_ = 0;
+  kind kind_ = kind::any;
+  std::size_t order_ = 0;
+  std::size_t one_size_ = 0;
+  std::size_t target_ = 0;
+  std::size_t next_picked_ = 0;
+};
+
+}  // namespace ashlar_test
