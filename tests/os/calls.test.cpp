@@ -101,6 +101,16 @@ TEST_F(calls_on_pages, moving_takes_the_contents_along_and_growing_adds_zeroes) 
   EXPECT_NE(::msync(p_, bytes_, MS_ASYNC), 0) << "is mapped no more";
 }
 
+TEST_F(calls_on_pages, a_place_is_taken_where_it_is_free) {
+  void* const gap = calls::map(bytes_, true);
+  ASSERT_TRUE(gap != nullptr && calls::unmap(gap, bytes_));
+  void* const there = calls::map_near(gap, bytes_, true);
+  EXPECT_EQ(there, gap);
+  void* const elsewhere = calls::map_near(p_, bytes_, true);
+  EXPECT_NE(elsewhere, p_);
+  EXPECT_TRUE(calls::unmap(there, bytes_) && calls::unmap(elsewhere, bytes_));
+}
+
 TEST_F(calls_on_pages, protected_pages_keep_their_contents) {
   fill();
   EXPECT_TRUE(calls::protect(p_, bytes_, false));

@@ -308,7 +308,7 @@ private:
   void make_slab(std::size_t number, std::byte* memory) noexcept {
     run_record& slab = segment::of(memory)->record(segment::slice_of(memory));
     slab_cells cells(slab);
-    cells.format(number, slabs_made_++);
+    cells.format(number, number + slabs_made_[number]++);
     mark_free(memory, slab.length * slice_bytes);
     ++slabs_;
     slab_bytes_ += slab.length * slice_bytes;
@@ -359,7 +359,8 @@ private:
 
   std::array<shelf, size_classes::count + 1> shelves_ = {};
   std::size_t slabs_ = 0;
-  std::size_t slabs_made_ = 0;
+  // By class: one that took turns with others would have the same few colours always, and may be no milestone at all.
+  std::array<std::uint16_t, size_classes::count + 1> slabs_made_ = {};
   std::size_t slab_bytes_ = 0;
   std::size_t free_bytes_ = 0;     // of cells whose bit is set
   std::size_t dropped_bytes_ = 0;  // of pages given back out of slabs

@@ -75,7 +75,7 @@ public:
   /// Returns: a new block, the front of a longer one that was freed lately, or what there is when all such are joined.
   [[nodiscard]] slice_run take_block(std::size_t length) noexcept {
     if (const slice_run run = take_free(length, 1); run.data != nullptr) return made_block(run, length);
-    run_record* const run = shelf_.take(length, slices_per_segment - 2 - length);
+    run_record* const run = shelf_.take(length, slices_per_segment - 1 - length);
     if (run == nullptr) return made_block(take(length), length);
     dig(*run);
     const std::size_t held = std::exchange(run->length, static_cast<std::uint8_t>(length));
@@ -294,7 +294,7 @@ private:
   [[nodiscard]] slice_run take_free(std::size_t length, std::size_t step) noexcept {
     for (std::size_t eight = 0; eight < count_; eight += 8)
       for (std::uint64_t some = long_enough(eight, length); some != 0; some &= some - 1) {
-        const std::size_t i = eight + first_byte_of(some);
+        const std::size_t i = eight + static_cast<std::size_t>(std::countr_zero(some)) / 8;
         if (i >= count_) break;
         const slice_mask starts = starts_of_runs(spaces_[i].free, length) & multiples_of(step);
         if (starts != 0) return carve(i, static_cast<std::size_t>(std::countr_zero(starts)), length);
@@ -303,17 +303,15 @@ private:
     return {};
   }
 
-  // Which of eight segments may have a run of that length: the highest bit of a byte for each. All is below 128.
+  // Which of eight segments may have a run of that length: the highest bit of a byte for each, the first the lowest.
+  // All is below 128.
   [[nodiscard]] std::uint64_t long_enough(std::size_t eight, std::size_t length) const noexcept {
     constexpr std::uint64_t ones = 0x0101010101010101u;
-    std::uint64_t longest;
-    std::memcpy(&longest, &longest_[eight], sizeof longest);
+    std::uint64_t longest = 0;
+    if constexpr (std::endian::native == std::endian::little) std::memcpy(&longest, &longest_[eight], sizeof longest);
+    else
+      for (std::size_t i = 8; i-- != 0;) longest = longest << 8 | longest_[eight + i];
     return (longest + ones * (0x80 - length)) & (ones << 7);
-  }
-
-  [[nodiscard]] static std::size_t first_byte_of(std::uint64_t mask) noexcept {
-    const bool lowest_first = std::endian::native == std::endian::little;
-    return static_cast<std::size_t>(lowest_first ? std::countr_zero(mask) : std::countl_zero(mask)) / 8;
   }
 
   [[nodiscard]] slice_run carve(std::size_t i, std::size_t first, std::size_t length) noexcept {

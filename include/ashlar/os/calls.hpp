@@ -28,8 +28,13 @@ struct system_calls {
 
   /// Returns: new address space, readable and writable or not accessible at all, or null.
   [[nodiscard]] static void* map(std::size_t bytes, bool accessible) noexcept {
+    return map_near(nullptr, bytes, accessible);
+  }
+
+  /// As `map`, at `place` if nothing is there. Null leaves the place to the system.
+  [[nodiscard]] static void* map_near(void* place, std::size_t bytes, bool accessible) noexcept {
     const int protection = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
-    void* const p = ::mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | no_reserve, -1, 0);
+    void* const p = ::mmap(place, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | no_reserve, -1, 0);
     return p != MAP_FAILED ? p : nullptr;
   }
 

@@ -124,7 +124,19 @@ private:
     void* const p = Calls::map(bytes, usable);
     if (p == nullptr || is_aligned(p, alignment)) return p;
     if (!Calls::unmap(p, bytes)) return nullptr;
+    if (void* const below = map_at(align_down(p, alignment), bytes, usable)) return below;
     return map_and_trim(bytes, alignment, usable);
+  }
+
+  // The kernel fills address space from above, so what lies below a mapping is free mostly; and where an address space
+  // limit is near, there may be no room for more than is wanted.
+  [[nodiscard]] static void* map_at(void* place, std::size_t bytes, bool usable) noexcept {
+    if constexpr (requires { Calls::map_near(place, bytes, usable); }) {
+      void* const p = place != nullptr ? Calls::map_near(place, bytes, usable) : nullptr;
+      if (p == nullptr || p == place) return p;
+      trim(p, bytes);
+    }
+    return nullptr;
   }
 
   [[nodiscard]] static void* map_and_trim(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
