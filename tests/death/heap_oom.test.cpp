@@ -169,7 +169,7 @@ constexpr std::size_t least_eighths = ashlar::checking_level == ashlar::checking
   local_heap<> heap;
   chain blocks(heap, bytes);
   const std::size_t full = blocks.fill();
-  for (int again = 0; again < 1000; ++again)
+  for (int again = 0; again < 100; ++again)
     if (heap.try_allocate(bytes) != nullptr) return false;
   blocks.thin_out();
   const bool again = blocks.fill() == full && heap.invariant();

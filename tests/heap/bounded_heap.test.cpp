@@ -183,6 +183,7 @@ TEST(bounded_heap, asks_the_upstream_once_and_never_again) {
     EXPECT_GT(blocks.size() * 112, region * 95 / 100);
     for (void* const p : blocks) heap.deallocate(p);
     EXPECT_EQ(heap.try_allocate(ashlar::max_size), nullptr);
+    EXPECT_EQ(heap.try_allocate_zeroed(region), nullptr);
     EXPECT_EQ(heap.try_allocate(1, ashlar::max_size / 2 + 1), nullptr);
     heap.deallocate(nullptr);
     heap.release();
@@ -256,12 +257,14 @@ TEST(bounded_heap, misuse_is_found_and_named_from_level_checked_on) {
       expect_fault(fault::double_free, p, [&] { heap.deallocate(p); });
       expect_fault(fault::double_free, p, [&] { heap.deallocate(p, bytes); });
       expect_fault(fault::double_free, p, [&] { static_cast<void>(heap.try_reallocate(p, 5)); });
+      expect_fault(fault::double_free, p, [&] { static_cast<void>(heap.usable_size(p)); });
       if (time == 0) heap.deallocate(kept);
     }
     void* const of_another = other.allocate(bytes);
     for (void* const foreign : {of_another, static_cast<void*>(&on_the_stack), static_cast<void*>(memory.data())}) {
       expect_fault(fault::invalid_free, foreign, [&] { heap.deallocate(foreign); });
       expect_fault(fault::invalid_free, foreign, [&] { heap.deallocate(foreign, bytes); });
+      expect_fault(fault::invalid_free, foreign, [&] { static_cast<void>(heap.usable_size(foreign)); });
     }
     other.deallocate(of_another);
     EXPECT_TRUE(heap.invariant());

@@ -102,6 +102,24 @@ TEST_F(cell_store_test, memory_moves_from_class_to_class) {
   EXPECT_TRUE(cells_.invariant());
 }
 
+// The free cells of a class are counted by its milestones, of which slabs of some colours have none.
+TEST_F(cell_store_test, each_class_has_milestones_whichever_others_grow_with_it) {
+  for (std::size_t slab = 0; slab < 16; ++slab)
+    for (std::size_t number = 1; number <= 8; ++number) {
+      const std::size_t cells = ashlar::slice_bytes / size_classes::bytes_of(number);
+      for (std::size_t i = 0; i < cells; ++i) hot_.push(0, take(number));  // to the stack that no class has
+    }
+  std::size_t bytes[9] = {};
+  while (void* const cell = hot_.pop(0)) {
+    const std::size_t number = ashlar::segment::owner_of(cell);
+    if (ashlar::is_milestone(cell)) bytes[number] += cells_.milestone_bytes(number);
+  }
+  for (std::size_t number = 1; number <= 8; ++number) {
+    EXPECT_GT(bytes[number], 8 * ashlar::slice_bytes) << number;
+    EXPECT_LT(bytes[number], 32 * ashlar::slice_bytes) << number;
+  }
+}
+
 TEST_F(cell_store_test, says_no_and_goes_on_when_memory_is_back) {
   ASSERT_NE(take(1), nullptr);
   upstream_.fail_from(0);

@@ -51,7 +51,7 @@ TEST_F(heap_core_test, hot_cells_make_room_for_a_run) {
     ++cells;
   }
   EXPECT_GT(cells, 100u);
-  EXPECT_EQ(large(slice_bytes), nullptr);
+  EXPECT_EQ(large(2 * slice_bytes), nullptr);
   while (void* const cell = hot.pop(0)) {
     ashlar::mark_live(cell, 32 * 1024);
     if constexpr (ashlar::segment::live_cells::is_kept)
@@ -60,6 +60,17 @@ TEST_F(heap_core_test, hot_cells_make_room_for_a_run) {
     hot.push(number, cell);
   }
   EXPECT_NE(large(40 * slice_bytes), nullptr) << "swept, and their slabs joined";
+  EXPECT_TRUE(core.invariant(hot));
+}
+
+TEST_F(heap_core_test, free_segments_make_room_for_a_huge_block) {
+  std::byte* const run = large(30 * slice_bytes);
+  ASSERT_NE(run, nullptr);
+  upstream.limit_bytes(std::size_t{5} << 20);
+  EXPECT_EQ(large(std::size_t{5} << 20), nullptr);
+  core.give_run(run, hot);
+  std::byte* const huge = large(std::size_t{5} << 20);
+  EXPECT_NE(huge, nullptr);
   EXPECT_TRUE(core.invariant(hot));
 }
 

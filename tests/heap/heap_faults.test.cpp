@@ -176,6 +176,26 @@ TEST_F(heap_faults, freed_as_another_size) {
   heap_.deallocate(plain, 16, 16);
 }
 
+// A huge block may have an eighth, or a third after shrinking in place, more than its caller knows of; never more.
+TEST_F(heap_faults, a_huge_block_freed_as_a_much_smaller_one) {
+  void* const p = heap_.allocate(9'000'000);
+  for (const std::size_t other : {std::size_t{70'000}, std::size_t{4'500'000}, std::size_t{6'700'000}}) {
+    expect_fault(fault::size_mismatch, p, [&] { heap_.deallocate(p, other); });
+    expect_fault(fault::size_mismatch, p, [&] { static_cast<void>(heap_.try_expand(p, other, 10, 16)); });
+  }
+  heap_.deallocate(p, 9'000'000);
+  void* q = heap_.allocate(8'020'000);
+  EXPECT_EQ(q, p) << "the spare one, as it is";
+  for (const std::size_t smaller :
+       {std::size_t{6'760'000}, std::size_t{5'300'000}, std::size_t{70'000}, std::size_t{33'000}}) {
+    q = heap_.reallocate(q, smaller);
+    EXPECT_TRUE(heap_.try_expand(q, smaller, smaller, 16));
+  }
+  heap_.deallocate(q, 33'000);
+  void* const aligned = heap_.allocate(1, std::size_t{8} << 20);
+  heap_.deallocate(aligned, 1, std::size_t{8} << 20);
+}
+
 TEST_F(heap_faults, the_last_words) {
   void* const p = heap_.allocate(48);
   heap_.deallocate(p);

@@ -50,7 +50,9 @@ TEST(heap_region, says_of_each_piece_what_is_live_in_it) {
   }
   EXPECT_EQ(live, used.live.size());
   EXPECT_EQ(bytes, used.heap.held_bytes());
-  EXPECT_EQ(kinds | std::size_t{1} << static_cast<unsigned>(region_kind::free), 127u) << "not every kind was there";
+  for (const region_kind any : {region_kind::free, region_kind::fresh})
+    kinds |= std::size_t{1} << static_cast<int>(any);
+  EXPECT_EQ(kinds, 127u) << "not every kind was there";
   EXPECT_TRUE(used.heap.invariant());
 }
 

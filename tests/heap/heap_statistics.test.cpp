@@ -2,6 +2,7 @@
 // Tests of the sums over a heap's blocks.
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -49,6 +50,14 @@ TEST(heap_statistics, sums_live_blocks_by_class) {
   EXPECT_EQ(sums.free_bytes, 0u) << "nothing has been joined with what is free";
   EXPECT_EQ(sums.held_bytes, heap.held_bytes());
   EXPECT_TRUE(sums.invariant());
+}
+
+TEST(heap_statistics, what_only_grows_grows_beyond_32_bits) {
+  if constexpr (sizeof(std::size_t) > 4) GTEST_SKIP() << "where the counts of memory have 32";
+  constexpr std::size_t bytes = std::size_t{512} << 20;
+  ashlar::local_heap<> heap({.keep_bytes = bytes});
+  for (int i = 0; i < 10; ++i) heap.deallocate(heap.allocate(bytes));  // nobody touches it
+  EXPECT_EQ(heap.reused_bytes(), std::uint64_t{9} * bytes);
 }
 
 template <class Used>

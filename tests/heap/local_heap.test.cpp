@@ -289,6 +289,22 @@ TEST(local_heap, lives_inside_a_given_region) {
   memory.deallocate(region, bytes, ashlar::segment_bytes);
 }
 
+TEST(local_heap, all_that_is_free_is_for_any_size) {
+  local_heap<> heap({.max_bytes = std::size_t{16} << 20});
+  std::vector<void*> held;
+  for (const std::size_t bytes : {std::size_t{400'000}, std::size_t{10} << 20, std::size_t{3} << 20}) {
+    while (void* const p = heap.try_allocate(bytes)) held.push_back(p);
+    ASSERT_FALSE(held.empty()) << bytes;
+    for (; !held.empty(); held.pop_back()) heap.deallocate(held.back());
+    for (std::size_t number = 1; number <= ashlar::size_classes::count; ++number) {
+      void* const p = heap.try_allocate(ashlar::size_classes::bytes_of(number));
+      ASSERT_NE(p, nullptr) << number;
+      heap.deallocate(p);
+    }
+  }
+  EXPECT_TRUE(heap.invariant());
+}
+
 TEST(local_heap, many_heaps_end_apart) {
   counting_resource<> upstream;
   std::vector<std::unique_ptr<heap_type>> heaps;

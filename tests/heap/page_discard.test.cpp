@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of what a heap may know of its upstream's pages.
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include <ashlar/heap/local_heap.hpp>
 #include <ashlar/heap/page_discard.hpp>
+#include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -56,6 +60,31 @@ TEST(page_discard, nothing_is_dropped_of_what_is_unknown) {
   int value = 7;
   EXPECT_FALSE(page_discard<ashlar::new_delete_resource>::discard(&value, sizeof value));
   EXPECT_EQ(value, 7);
+}
+
+// A buffer takes back its last block alone.
+TEST(page_discard, a_heap_loses_nothing_of_a_region_that_it_is_given) {
+  constexpr std::size_t bytes = std::size_t{24} << 20;
+  ashlar::page_resource memory;
+  void* const region = memory.allocate(bytes, ashlar::segment_bytes);
+  {
+    ashlar::buffer_resource buffer({static_cast<std::byte*>(region), bytes});
+    ashlar::local_heap<ashlar::resource_ref<ashlar::buffer_resource>> heap({.keep_bytes = 0},
+                                                                           ashlar::resource_ref(buffer));
+    std::size_t first = 0;
+    for (int round = 0; round < 3; ++round) {
+      std::vector<void*> held;
+      while (void* const p = heap.try_allocate(1'000'000)) held.push_back(p);
+      if (round == 0) first = held.size();
+      ASSERT_EQ(held.size(), first);
+      std::rotate(held.begin(), held.end() - 2, held.end());  // the youngest segment goes last
+      for (; !held.empty(); held.pop_back()) heap.deallocate(held.back());
+      for (int i = 0; i < 200; ++i) heap.deallocate(heap.allocate(100'000));
+      heap.trim();
+    }
+    EXPECT_GT(first, 9u);
+  }
+  memory.deallocate(region, bytes, ashlar::segment_bytes);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of segments, runs of slices and huge blocks, over an upstream that keeps book.
+// Tests of segments and runs of slices, over an upstream that keeps book.
 #include <cstddef>
 #include <random>
 #include <vector>
@@ -120,6 +120,7 @@ TEST(segment_store, a_freed_block_waits_for_the_next_of_its_length) {
   store.give_block(b.data);
   store.join_spare();
   EXPECT_EQ(store.take_block(8).data, a.data) << "joined with its neighbour";
+  EXPECT_EQ(store.take_block(most_slices).data, nullptr);
   EXPECT_TRUE(store.invariant());
 }
 

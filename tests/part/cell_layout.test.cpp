@@ -36,7 +36,7 @@ TEST(cell_layout, milestones_stand_for_all_bytes_of_their_class) {
       const std::size_t colour = layout.colour(turn);
       for (std::size_t cell = 0; cell < layout.capacity(colour); ++cell) {
         const std::size_t at = 7 * slice_bytes + colour + cell * layout.cell_bytes;
-        milestones += ashlar::is_milestone(reinterpret_cast<const void*>(at)) ? 1 : 0;
+        milestones += ashlar::is_milestone(reinterpret_cast<const void*>(at)) ? 1u : 0u;
       }
     }
     ASSERT_GT(milestones, 0u);

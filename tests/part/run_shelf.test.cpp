@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the shelf of runs: the shortest that fits, last in first out, and what is all taken down.
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,6 +12,9 @@ namespace {
 
 using ashlar::run_record;
 using ashlar::run_shelf;
+
+// A run can come and go every 20 ns, and 2^32 times in two minutes.
+static_assert(sizeof(run_shelf().taken_slices()) == sizeof(std::uint64_t));
 
 struct run_shelf_test : ::testing::Test {
   run_record& put(std::size_t i, std::size_t length) {

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/poison.hpp>
+
 namespace {
 
 using ashlar::fill_slack;
@@ -41,6 +43,14 @@ TEST(slack, sees_each_byte_behind_the_request) {
       ASSERT_EQ(found.allocated, bytes);
       ASSERT_EQ(found.written_to, at + 1);
     }
+}
+
+// A caller need not write all that it asked for, and tools tell who reads it.
+TEST(slack, does_not_look_at_what_was_asked_for) {
+  alignas(8) cell_type cell = cell_of(64, std::byte{0});
+  ashlar::mark_free(cell.data(), 64);
+  EXPECT_TRUE(look_at_slack(cell.data(), 64, cell_bytes).is_intact);
+  ashlar::mark_live(cell.data(), 64);
 }
 
 TEST(slack, sees_a_terminator_anywhere) {

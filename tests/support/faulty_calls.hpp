@@ -44,8 +44,12 @@ struct faulty_calls : ashlar::os::system_calls {
   static inline call_faults faults;
 
   [[nodiscard]] static void* map(std::size_t bytes, bool accessible) noexcept {
+    return map_near(nullptr, bytes, accessible);
+  }
+
+  [[nodiscard]] static void* map_near(void* place, std::size_t bytes, bool accessible) noexcept {
     if (faults.refuses(faults.maps)) return nullptr;
-    void* const p = system_calls::map(bytes, accessible);
+    void* const p = system_calls::map_near(place, bytes, accessible);
     p != nullptr ? faults.mapped_bytes += bytes : ++faults.refusals;
     return p;
   }

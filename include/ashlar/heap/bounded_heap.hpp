@@ -27,9 +27,9 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// A heap of one thread with the face of `local_heap`, for who has a deadline: each call takes a bounded number of
-/// instructions, however many blocks there are and whatever happened before (docs/heap.md has the figures). All memory
-/// comes from the upstream when the heap is made; no call asks it or the system again.
+/// A heap of one thread with the face of `local_heap`, `trim` and `inspect` apart, for who has a deadline: each call
+/// takes a bounded number of instructions, however many blocks there are and whatever happened before (docs/heap.md has
+/// the figures). All memory comes from the upstream when the heap is made; no call asks it or the system again.
 ///
 ///     allocate(n)   n <= 1024:  bit of a window <- spare window <- TLSF <- the region      else:  TLSF <- the region
 ///     deallocate(p)             the record of the 16 KiB around p says which; an empty window goes back at once
@@ -105,6 +105,12 @@ public:
     return std::memset(allocate(bytes, alignment), 0, bytes);
   }
 
+  /// As `allocate_zeroed`, but null where memory has run out.
+  [[nodiscard]] void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
+    void* const p = try_allocate(bytes, alignment);
+    return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
+  }
+
   /// Effects: takes a block back; nothing where `p` is null. Expects: it is live and of this heap.
   ASHLAR_INLINE void deallocate(void* p) noexcept {
     if (ASHLAR_UNLIKELY(p == nullptr)) return;
@@ -158,7 +164,6 @@ public:
   [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
     if (p == nullptr) return try_allocate(new_bytes, alignment);
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    if constexpr (checking_level >= checking::checked) check(p);
     const std::size_t bytes = usable_size(p);
     if (is_aligned(p, alignment) && resize(p, bytes, new_bytes, alignment)) return p;
     void* const moved = try_allocate(new_bytes, alignment);
@@ -170,6 +175,7 @@ public:
 
   /// Returns: how many bytes of the block may be used: what was asked for, or more. Expects: it is live.
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
+    if constexpr (checking_level >= checking::checked) check(p);
     return cells_.has_cells(p) ? cells_.of(p).cell_bytes : blocks_.usable_size(const_cast<void*>(p));
   }
 
@@ -272,7 +278,7 @@ private:
   }
 
   // Effects: reports what is no live cell; blocks are looked at where they are freed.
-  ASHLAR_NOINLINE void check(void* p) noexcept {
+  ASHLAR_NOINLINE void check(const void* p) const noexcept {
     if (!owns(p)) report_fault(p, fault::invalid_free, "freed a pointer that is not of this heap");
     if (!cells_.has_cells(p)) return;
     const cell_window& home = cells_.of(p);

@@ -165,9 +165,10 @@ public:
     std::size_t given = 0;
     segments_.for_each_run_of(segment_number, [&](segment& home, std::size_t first, std::size_t) {
       run_record& slab = home.record(first);
+      if (slab.number == size_classes::none) return;
       const std::size_t live = slab.capacity - slab.free, were = slab.capacity - slab.free_when_dropped;
       const bool has_given = slab.free_when_dropped != 0 && live * 4 > were * 3;
-      if (slab.number != size_classes::none && !has_given) given += discard_free_pages_of(slab);
+      if (!has_given) given += discard_free_pages_of(slab);
     });
     return given;
   }

@@ -60,7 +60,7 @@ public:
   template <class F>
   auto insist(F attempt) noexcept {
     auto got = attempt();
-    if (!got && give_spares(0) != 0) got = attempt();
+    if (!got && give_until(0) != 0) got = attempt();
     return got;
   }
 
@@ -87,6 +87,7 @@ public:
       auto* const place = static_cast<std::byte*>(insist([&] { return pages::reserve(bytes, alignment); }));
       if (place == nullptr) return nullptr;
       if (!make_room(windows_of(bytes))) return pages::give_back(place, bytes), nullptr;
+      mark_readable(was.start, was.bytes());  // of all of it, since whoever gets the place next knows nothing of marks
       if (!pages::move(was.start, was.bytes(), place, bytes)) return nullptr;
       mark_readable(place, was.bytes());
       mark_live(place + was.bytes(), bytes - was.bytes());
@@ -121,18 +122,14 @@ public:
     return p;
   }
 
-  /// Effects: gives spare extents back, the oldest first, until `most` bytes of them are left or less.
-  /// Returns: bytes given back.
-  ASHLAR_COLD std::size_t give_spares(std::size_t most) noexcept {
-    const std::size_t were = spares_.bytes();
-    while (spares_.bytes() > most) give_spare(0);
-    return were - spares_.bytes();
-  }
+  /// Effects: gives spare extents back, the oldest first, until `most` bytes of them are left or less; none to an
+  /// upstream where they would be lost. Returns: bytes given back.
+  ASHLAR_COLD std::size_t give_spares(std::size_t most) noexcept { return pages::takes_back ? give_until(most) : 0; }
 
   /// Effects: ends an epoch: gives the extents back that have been spare for a whole one.
   ASHLAR_COLD void age_spares() noexcept {
     freed_bytes_ = 0;
-    for (std::size_t old = spares_.end_epoch(); old != 0; --old) give_spare(0);
+    for (std::size_t old = pages::takes_back ? spares_.end_epoch() : 0; old != 0; --old) give_spare(0);
   }
 
   /// Effects: so many bytes of other blocks have been freed. Four times what is spare ends an epoch.
@@ -220,6 +217,7 @@ private:
   [[nodiscard]] bool expand(const window& extent, std::size_t bytes) noexcept {
     if constexpr (expanding_resource<Upstream>) {
       const std::size_t were = extent.bytes();
+      if (bytes < were) mark_readable(extent.start + bytes, were - bytes);
       if (!upstream_.try_expand(extent.start, were, bytes, extent.alignment())) return false;
       if (bytes > were) mark_live(extent.start + were, bytes - were);
       return true;
@@ -267,6 +265,12 @@ private:
     slots_ = inside_;
     map_ = {};
     map_.move_to(inside_, std::size(inside_));
+  }
+
+  std::size_t give_until(std::size_t most) noexcept {
+    const std::size_t were = spares_.bytes();
+    while (spares_.bytes() > most) give_spare(0);
+    return were - spares_.bytes();
   }
 
   void give_spare(std::size_t i) noexcept {

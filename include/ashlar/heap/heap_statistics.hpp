@@ -15,7 +15,9 @@ namespace ashlar::inline ASHLAR_ABI {
 
 /// What a class has of a heap, or all runs have, or all huge blocks.
 /// `live_bytes` counts whole cells and runs: what was asked for is kept at level `hardened` alone, so how much of them
-/// is rounding is not said. A cell is at most 12.5 % larger than what was asked for, or 15 bytes; a run nearly a slice.
+/// is rounding is not said. Alignments apart, a cell is at most 12.5 % larger than what was asked for, or 15 bytes; a
+/// run nearly a slice, and at `fast` a quarter where it was freed lately; a huge block an eighth, or a third once it
+/// shrank.
 struct heap_share {
   std::size_t live_blocks = 0;    ///< that callers have
   std::size_t live_bytes = 0;     ///< of these: whole cells, runs and huge blocks

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
@@ -101,7 +102,7 @@ public:
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   /// Bytes that were handed out again since the heap began, instead of being mapped anew.
-  [[nodiscard]] std::size_t reused_bytes() const noexcept { return reused_bytes_; }
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return reused_bytes_; }
 
   /// Complexity: O(windows).
   [[nodiscard]] bool invariant() const noexcept {
@@ -142,7 +143,7 @@ private:
   std::size_t bytes_ = 0;
   std::size_t peak_ = 0;       // of `bytes_` in this epoch
   std::size_t last_peak_ = 0;  // and in the one before
-  std::size_t reused_bytes_ = 0;
+  std::uint64_t reused_bytes_ = 0;
   unsigned until_epoch_ = epoch;
 };
 

@@ -61,7 +61,8 @@ private:
     const std::size_t spare = segments_.dirty_bytes() + segments_.spare_bytes() + in_cells;
     const std::size_t used = segments_.used_bytes() - segments_.spare_bytes();
     const std::size_t live = used - std::min(used, in_cells + cells_.dropped_bytes());
-    return {spare, live, std::max(keep_bytes_, live) + regret_};
+    const std::size_t kept = std::max(keep_bytes_, live);
+    return {spare, live, kept + std::min(regret_, max_size - kept)};
   }
 
   ASHLAR_COLD void look(hot_stacks& hot) noexcept {

@@ -98,7 +98,8 @@ public:
     const slice_run got = number != size_classes::none
                               ? slice_run{static_cast<std::byte*>(take_cell<or_null>(number, bytes)), false}
                               : take_large(bytes, alignment);
-    if (got.data != nullptr && !got.is_zero) std::memset(got.data, 0, bytes);
+    if (got.is_zero) mark_readable(got.data, bytes);  // else Valgrind takes the zeroes for no contents
+    else if (got.data != nullptr) std::memset(got.data, 0, bytes);
     return got.data;
   }
 
@@ -178,8 +179,7 @@ public:
   /// `f` may not use the heap. Complexity: O(slabs and free cells).
   template <class F>
   void visit(F f) {
-    empty_pocket();
-    core_.settle(front_.stacks);
+    settle();
     core_.visit(std::move(f));
   }
 
@@ -284,8 +284,8 @@ private:
 
   [[nodiscard]] ASHLAR_COLD void* take_cold(std::size_t number) noexcept {
     void* const p = core_.take_cell(number, front_.stacks);
-    if (p != nullptr || front_.pocket == nullptr) return p;
-    empty_pocket();
+    if (p != nullptr) return p;
+    settle();
     return core_.take_cell(number, front_.stacks);
   }
 
@@ -301,10 +301,20 @@ private:
   }
 
   [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
-    const slice_run got = core_.take_large(bytes, alignment, front_.stacks);
+    slice_run got = core_.take_large(bytes, alignment, front_.stacks);
+    if (ASHLAR_UNLIKELY(got.data == nullptr)) got = take_large_again(bytes, alignment);
     if constexpr (checking_level >= checking::hardened)
       if (got.data != nullptr) core_.sizes().hand_out_large(got.data, bytes);
     return got;
+  }
+
+  // A request that was refused, once all that is free has come together, wherever it waits.
+  [[nodiscard]] ASHLAR_COLD slice_run take_large_again(std::size_t bytes, std::size_t alignment) noexcept {
+    if (!is_valid_request(bytes, alignment)) return {};
+    settle();
+    const slice_run got = core_.take_large(bytes, alignment, front_.stacks);
+    if (got.data != nullptr || !core_.give_unused()) return got;
+    return core_.take_large(bytes, alignment, front_.stacks);
   }
 
   template <failure Failure>
@@ -349,6 +359,11 @@ private:
     void* const waiting = std::exchange(front_.pocket, nullptr);
     front_.pocket_number = size_classes::none;
     if (waiting != nullptr) core_.give_cell(waiting);
+  }
+
+  ASHLAR_COLD void settle() noexcept {
+    empty_pocket();
+    core_.settle(front_.stacks);
   }
 
   // Returns: the bytes of a live block.

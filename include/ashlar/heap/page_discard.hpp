@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a heap may know of the pages of its upstream: whether they come zeroed, can be dropped, and moved.
+// What a heap may know of the pages of its upstream: whether they come zeroed, can be dropped, moved, and given back.
 #pragma once
 
 #include <cerrno>
@@ -18,8 +18,8 @@ template <class Upstream>
 struct page_discard {
   static constexpr bool gives_zeroes = false;  ///< what it hands out is all zero
   static constexpr bool is_possible = false;
-
   static constexpr bool can_move = false;
+  static constexpr bool takes_back = true;  ///< what is given back may be handed out again, whichever it was
 
   [[nodiscard]] static bool discard(void*, std::size_t) noexcept { return false; }
 };
@@ -30,6 +30,7 @@ struct page_discard<basic_page_resource<Fresh, os::basic_pages<Calls>>> {
 
   static constexpr bool gives_zeroes = true;
   static constexpr bool is_possible = true;
+  static constexpr bool takes_back = true;
   static constexpr bool can_move = requires(void* p, std::size_t n) { pages::move(p, n, p, n); };
 
   /// Effects: gives the memory of whole pages back; they stay usable, and are zero at their next touch.
@@ -56,6 +57,12 @@ struct page_discard<basic_page_resource<Fresh, os::basic_pages<Calls>>> {
   {
     return basic_page_resource<Fresh, pages>::move(p, bytes, place, new_bytes);
   }
+};
+
+/// What is not its last block is lost when it is given back.
+template <>
+struct page_discard<buffer_resource> : page_discard<void> {
+  static constexpr bool takes_back = false;
 };
 
 template <class Upstream>

@@ -58,6 +58,7 @@ public:
       if (longest_[i] < length) continue;
       const slice_mask starts = starts_of_runs(spaces_[i].free & ~spaces_[i].fresh, length);
       if (starts != 0) return carve(i, static_cast<std::size_t>(std::countr_zero(starts)), length);
+      if (starts_of_runs(spaces_[i].free, length) == 0) longest_[i] = static_cast<std::uint8_t>(length - 1);
     }
     return {};
   }
@@ -176,7 +177,7 @@ public:
       const slice_mask used = spaces_[i].free & ~spaces_[i].fresh;
       const std::size_t bytes = dirty_of(spaces_[i]) * slice_bytes;
       if (most - given < bytes || most - given - bytes < keep) continue;
-      given += is_unused(i) ? remove_segment(i), bytes : discard(i, used);
+      given += pages::takes_back && is_unused(i) ? remove_segment(i), bytes : discard(i, used);
     }
     return given;
   }
@@ -188,7 +189,15 @@ public:
     const std::size_t dirty = dirty_bytes();
     for (std::size_t i = count_; i-- != 0 && dirty - dirty_bytes() < too_much;)
       if (pages::is_possible) discard(i, spaces_[i].free & ~spaces_[i].fresh);
-      else if (is_unused(i)) remove_segment(i);
+      else if (pages::takes_back && is_unused(i)) remove_segment(i);
+  }
+
+  /// Effects: gives segments back that have nothing but free slices. Returns: whether there was one.
+  [[nodiscard]] ASHLAR_COLD bool give_unused() noexcept {
+    const std::size_t were = count_;
+    for (std::size_t i = count_; pages::takes_back && i-- != 0;)
+      if (is_unused(i)) remove_segment(i);
+    return count_ != were;
   }
 
   /// Effects: forgets all segments and gives the tables back. Expects: the space forgets them too.
@@ -221,7 +230,7 @@ public:
   /// Returns: bytes of slices handed out again, since the store was made, that had not gone back to the
   /// system. 0 where the upstream is not its pages: nobody knows which were used before they came.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
-    return pages::gives_zeroes ? std::uint64_t{reused_slices_ + shelf_.taken_slices()} * slice_bytes : 0;
+    return pages::gives_zeroes ? (reused_slices_ + shelf_.taken_slices()) * slice_bytes : 0;
   }
 
   /// Complexity: O(slices).
@@ -359,7 +368,7 @@ private:
   std::size_t used_slices_ = 0;
   std::size_t dirty_slices_ = 0;      // free, and used since they were fresh
   std::size_t refetched_slices_ = 0;  // in use again after their contents were dropped
-  std::size_t reused_slices_ = 0;     // taken, and not fresh; the shelf counts its own, and sums may wrap
+  std::uint64_t reused_slices_ = 0;   // taken, and not fresh; the shelf counts its own, and sums may wrap
   run_shelf shelf_;                   // blocks freed lately
   heap_space<Upstream>& space_;
 };

@@ -16,8 +16,8 @@ namespace ashlar::inline ASHLAR_ABI {
 inline constexpr std::size_t slice_bytes = std::size_t{64} * 1024;
 
 /// A slab is the shortest run of slices that has room for four cells and leaves an eighth of it behind the last at
-/// most. Each slab starts its cells at another cache line than the one made before, as far as alignment and room allow:
-/// at one of `colours` places, `unit` bytes from each other.
+/// most. Each slab starts its cells at another cache line than the one of its class made before, as far as alignment
+/// and room allow: at one of `colours` places, `unit` bytes from each other.
 struct cell_layout {
   std::size_t cell_bytes, slices, unit, colours;
 

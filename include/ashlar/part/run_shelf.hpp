@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include <ashlar/base/config.hpp>
@@ -56,9 +57,9 @@ public:
   /// Effects: forgets all runs.
   void forget() noexcept { *this = {}; }
 
-  [[nodiscard]] std::size_t slices() const noexcept { return put_slices_ - taken_slices_; }
+  [[nodiscard]] std::size_t slices() const noexcept { return static_cast<std::size_t>(put_slices_ - taken_slices_); }
   /// Returns: slices taken out since the shelf was made or forgot.
-  [[nodiscard]] std::size_t taken_slices() const noexcept { return taken_slices_; }
+  [[nodiscard]] std::uint64_t taken_slices() const noexcept { return taken_slices_; }
 
   /// Complexity: O(runs).
   [[nodiscard]] bool invariant() const noexcept {
@@ -75,8 +76,8 @@ public:
 private:
   std::array<run_record*, slices_per_segment> tops_ = {};
   slice_mask lengths_ = 0;
-  std::size_t put_slices_ = 0;  // what is there is the difference, so that it costs nothing to know what was taken
-  std::size_t taken_slices_ = 0;
+  std::uint64_t put_slices_ = 0;  // what is there is the difference, so that it costs nothing to know what was taken
+  std::uint64_t taken_slices_ = 0;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

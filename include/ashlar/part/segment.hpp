@@ -198,8 +198,8 @@ public:
   explicit slab_cells(run_record& record) noexcept
       : record_(record), home_(*segment::of(&record)), slice_(home_.slice_of_record(record)) {}
 
-  /// Effects: makes a slab of all free cells in a run of slices that starts at the record's. `turn` counts the slabs
-  /// made.
+  /// Effects: makes a slab of all free cells in a run of slices that starts at the record's. `turn` counts those of
+  /// its class.
   void format(std::size_t number, std::size_t turn) noexcept {
     const cell_layout layout = cell_layout::of(number);
     const std::size_t colour = layout.colour(turn), capacity = layout.capacity(colour);

@@ -30,11 +30,11 @@ inline constexpr std::size_t slack_period = 128;
   return ((std::to_integer<std::size_t>(canary) >> 1) - at * 79) % slack_period;
 }
 
-// The start of the run of canary for `bytes` that ends the cell.
-[[nodiscard]] inline std::size_t slack_start(const std::byte* cell, std::size_t bytes,
-                                             std::size_t cell_bytes) noexcept {
+// The start of the run of canary for `bytes` that ends the cell, not looked for in front of `least`.
+[[nodiscard]] inline std::size_t slack_start(const std::byte* cell, std::size_t bytes, std::size_t cell_bytes,
+                                             std::size_t least) noexcept {
   std::size_t start = cell_bytes;
-  while (start != 0 && cell[start - 1] == slack_byte(bytes, start - 1)) --start;
+  while (start > least && cell[start - 1] == slack_byte(bytes, start - 1)) --start;
   return start;
 }
 
@@ -50,12 +50,12 @@ inline void fill_slack(void* cell, std::size_t bytes, std::size_t cell_bytes) no
 /// the canary tells, else `bytes`) and how far bytes behind it were written to. Expects: `bytes <= cell_bytes`.
 [[nodiscard]] inline slack_state look_at_slack(const void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
   const auto* const data = static_cast<const std::byte*>(cell);
-  const std::size_t start = detail::slack_start(data, bytes, cell_bytes);
+  const std::size_t start = detail::slack_start(data, bytes, cell_bytes, bytes);  // who asked may not have written
   if (start <= bytes) return {};
   const slack_state overflow = {.is_intact = false, .allocated = bytes, .written_to = start};
   if (start != cell_bytes || cell_bytes == 0) return overflow;  // the end still says `bytes`
   const std::size_t size = detail::slack_size(data[cell_bytes - 1], cell_bytes - 1);
-  const std::size_t other_start = detail::slack_start(data, size, cell_bytes);
+  const std::size_t other_start = detail::slack_start(data, size, cell_bytes, 0);
   const std::size_t allocated = other_start + (size - other_start) % detail::slack_period;
   if (allocated >= cell_bytes) return overflow;
   return {.is_intact = false, .allocated = allocated, .written_to = cell_bytes};

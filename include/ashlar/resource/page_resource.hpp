@@ -159,6 +159,7 @@ public:
 };
 
 static_assert(try_resource<page_resource> && prefaulting_resource<page_resource> && divisible_resource<page_resource> &&
-              process_wide_resource<page_resource> && expanding_resource<page_resource>);
+              process_wide_resource<page_resource>);
+static_assert(!is_hosted || expanding_resource<page_resource>, "the system grows what it can");
 
 }  // namespace ashlar::inline ASHLAR_ABI

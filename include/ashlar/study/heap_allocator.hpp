@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/study/replay_op.hpp>
@@ -12,7 +14,7 @@
 namespace ashlar::inline ASHLAR_ABI::study {
 
 /// A lane's handle of a heap that no other lane may use. Expects: every block is freed and moved by the lane that
-/// allocated it. Throws: `std::bad_alloc` where there is no memory for a zeroed block.
+/// allocated it.
 template <class Heap>
 class heap_allocator {
 public:
@@ -20,9 +22,9 @@ public:
 
   explicit heap_allocator(Heap& heap) noexcept : heap_(&heap) {}
 
-  [[nodiscard]] ASHLAR_INLINE void* allocate(replay_request r) {
+  [[nodiscard]] ASHLAR_INLINE void* allocate(replay_request r) noexcept {
     if (ASHLAR_UNLIKELY(r.kind() == replay_kind::allocate_zeroed))
-      return heap_->allocate_zeroed(bytes_of(r), alignment_of(r));
+      return heap_->try_allocate_zeroed(bytes_of(r), alignment_of(r));
     return heap_->try_allocate(bytes_of(r), alignment_of(r));
   }
   [[nodiscard]] void* reallocate(void* block, replay_request, replay_request r) noexcept {
@@ -35,7 +37,7 @@ public:
 
 private:
   [[nodiscard]] static ASHLAR_INLINE std::size_t bytes_of(replay_request r) noexcept {
-    return static_cast<std::size_t>(r.size());
+    return static_cast<std::size_t>(std::min<std::uint64_t>(r.size(), max_size));
   }
   [[nodiscard]] static ASHLAR_INLINE std::size_t alignment_of(replay_request r) noexcept {
     return std::max(static_cast<std::size_t>(r.alignment()), Heap::least_alignment);
