@@ -265,7 +265,7 @@ public:
   }
 
   [[nodiscard]] std::size_t moves() const { return moves_; }
-  [[nodiscard]] std::size_t reused() const { return huge_.store.reused_bytes(); }
+  [[nodiscard]] std::uint64_t reused() const { return huge_.store.reused_bytes(); }
 
 private:
   void take(std::size_t bytes, std::size_t alignment) {
