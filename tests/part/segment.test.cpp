@@ -60,7 +60,7 @@ TEST_F(segment_test, a_slab_of_each_class_has_aligned_cells_in_its_slices) {
       ASSERT_GE(slab.cells, start);
       ASSERT_LE(slab.cells + slab.capacity * slab.cell_bytes, start + room);
       ASSERT_LE((room - slab.capacity * slab.cell_bytes), slab.cell_bytes + 1024);
-      ASSERT_GE(slab.capacity, slab.cell_bytes < 1024 ? 60u : 14u);
+      ASSERT_GE(slab.capacity, slab.cell_bytes < 1024 ? 60u : 4u);
       ASSERT_TRUE(ashlar::is_aligned(slab.cells, size_classes::alignment_of(number)));
       ASSERT_EQ(slab.free, slab.capacity);
       ASSERT_TRUE(cells.invariant());
@@ -86,7 +86,7 @@ TEST_F(segment_test, slabs_of_one_class_start_at_different_cache_lines) {
     slab_cells(slab).format(size_classes::of(64), turn);
     lines.insert(ashlar::address_of(slab.cells) % ashlar::slice_bytes);
   }
-  EXPECT_EQ(lines.size(), 16u);
+  EXPECT_EQ(lines.size(), 8u);
 }
 
 TEST_F(segment_test, words_are_taken_and_given) {
