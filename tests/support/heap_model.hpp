@@ -339,7 +339,7 @@ private:
     require(heap_->owns(b.p + from_.below(usable)));
   }
 
-  // Sizes that nobody can have; all stays as it was.
+  // Sizes that nobody can have. All blocks stay; memory that has none may go, to make room.
   void ask_for_too_much() {
     constexpr std::size_t sizes[] = {ashlar::max_size, ashlar::max_block_bytes + 1, ashlar::max_block_bytes,
                                      ashlar::max_block_bytes - (std::size_t{1} << 20)};
@@ -352,7 +352,7 @@ private:
       require(heap_->try_reallocate(b.p, bytes, alignment) == nullptr);
       require(!heap_->try_expand(b.p, b.bytes, bytes, b.alignment) && b.is_intact());
     }
-    require(heap_->held_bytes() == held && heap_->segments() == segments);
+    require(heap_->held_bytes() <= held && heap_->segments() <= segments);
   }
 
   void do_something_rare() {
