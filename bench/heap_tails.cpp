@@ -17,13 +17,12 @@
 #include <string_view>
 #include <vector>
 
-#include <x86intrin.h>
-
 #include <ashlar/study/histogram.hpp>
 #include <ashlar/study/tick_clock.hpp>
 
 #include "cells.hpp"
 #include "command_line.hpp"
+#include "cycles.hpp"
 #include "engine_heaps.hpp"
 #include "json_object.hpp"
 #include "keep.hpp"
@@ -31,16 +30,6 @@
 
 namespace bench {
 namespace {
-
-// Reads the time stamp counter, with what comes before it done.
-struct cycles {
-  static std::uint64_t now() noexcept {
-    unsigned which;
-    const std::uint64_t read = __rdtscp(&which);
-    _mm_lfence();
-    return read;
-  }
-};
 
 // What happens to one of the places for blocks: its block, if it has one, is freed; one of `bytes`, if any, is
 // allocated.

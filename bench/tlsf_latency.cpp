@@ -19,8 +19,6 @@
 #include <string_view>
 #include <vector>
 
-#include <x86intrin.h>
-
 #include <ashlar/heap/bounded_heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/resource/null_resource.hpp>
@@ -31,6 +29,7 @@
 
 #include "cells.hpp"
 #include "command_line.hpp"
+#include "cycles.hpp"
 #include "json_object.hpp"
 #include "keep.hpp"
 #include "preload.hpp"
@@ -38,16 +37,6 @@
 
 namespace bench {
 namespace {
-
-// Reads the time stamp counter, with what comes before it done.
-struct cycles {
-  static std::uint64_t now() noexcept {
-    unsigned which;
-    const std::uint64_t read = __rdtscp(&which);
-    _mm_lfence();
-    return read;
-  }
-};
 
 struct malloc_blocks {
   void* allocate(std::size_t bytes) noexcept { return std::malloc(bytes); }

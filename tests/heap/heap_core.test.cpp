@@ -17,7 +17,8 @@ using core_type = ashlar::heap_core<ashlar::resource_ref<counting_resource<>>>;
 
 struct heap_core_test : ::testing::Test {
   std::byte* large(std::size_t bytes, std::size_t alignment = 16) {
-    return core.take_large(bytes, alignment, hot).data;
+    std::byte* const p = core.take_large(bytes, alignment, hot).data;
+    return p != nullptr ? p : core.take_large_again(bytes, alignment, hot).data;
   }
 
   counting_resource<> upstream;

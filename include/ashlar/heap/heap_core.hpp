@@ -130,8 +130,16 @@ public:
     segments_.join_spare();
   }
 
-  /// Effects: gives segments back without a block. Returns: whether there was one. Expects: the heap is settled.
-  [[nodiscard]] bool give_unused() noexcept { return segments_.give_unused(); }
+  /// As `take_large`, for what that has refused: once all that is free has come together, and then without the segments
+  /// that have no block.
+  [[nodiscard]] ASHLAR_COLD slice_run take_large_again(std::size_t bytes, std::size_t alignment,
+                                                       hot_stacks& hot) noexcept {
+    if (!is_valid_request(bytes, alignment)) return {};
+    settle(hot);
+    const slice_run got = take_large(bytes, alignment, hot);
+    if (got.data != nullptr || !segments_.give_unused()) return got;
+    return take_large(bytes, alignment, hot);
+  }
 
   /// Calls `f(p, bytes)` for each block that a caller has. Expects: the heap is settled.
   template <class F>
@@ -210,16 +218,9 @@ private:
   [[nodiscard]] ASHLAR_COLD slice_run take_other(std::size_t bytes, std::size_t alignment, hot_stacks& hot) noexcept {
     if (!is_valid_request(bytes, alignment)) return {};
     const std::size_t length = slices_of(bytes), step = std::max<std::size_t>(1, alignment / slice_bytes);
-    if (first_slice_at(step) + length > slices_per_segment) return take_huge(bytes, alignment, hot);
+    if (first_slice_at(step) + length > slices_per_segment) return huge_.take(bytes, alignment);
     const slice_run run = segments_.made_block(segments_.take(length, step), length);
     return run.data != nullptr ? run : take_after_growth(length, step, hot);
-  }
-
-  // Segments that are all free go before a huge block is refused.
-  [[nodiscard]] slice_run take_huge(std::size_t bytes, std::size_t alignment, hot_stacks& hot) noexcept {
-    if (const slice_run run = huge_.take(bytes, alignment); run.data != nullptr) return run;
-    settle(hot);
-    return segments_.give_unused() ? huge_.take(bytes, alignment) : slice_run{};
   }
 
   [[nodiscard]] ASHLAR_COLD slice_run take_after_growth(std::size_t length, std::size_t step,

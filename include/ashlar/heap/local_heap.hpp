@@ -308,13 +308,9 @@ private:
     return got;
   }
 
-  // A request that was refused, once all that is free has come together, wherever it waits.
   [[nodiscard]] ASHLAR_COLD slice_run take_large_again(std::size_t bytes, std::size_t alignment) noexcept {
-    if (!is_valid_request(bytes, alignment)) return {};
-    settle();
-    const slice_run got = core_.take_large(bytes, alignment, front_.stacks);
-    if (got.data != nullptr || !core_.give_unused()) return got;
-    return core_.take_large(bytes, alignment, front_.stacks);
+    empty_pocket();
+    return core_.take_large_again(bytes, alignment, front_.stacks);
   }
 
   template <failure Failure>
