@@ -229,6 +229,11 @@ TEST(local_heap, resizes_in_place_where_there_is_room) {
   EXPECT_TRUE(heap.try_expand(behind, 400'000, 400'001, 16));
   EXPECT_FALSE(heap.try_expand(behind, 400'001, 100, 16)) << "a sized free would look for a cell";
   EXPECT_FALSE(heap.try_expand(behind, 400'001, ashlar::max_size, 16));
+  EXPECT_FALSE(heap.try_shrink(behind, 400'001, 400'002, 16)) << "that is no shrinking";
+  EXPECT_TRUE(heap.try_shrink(behind, 400'001, 100'000, 16));
+  void* const tail = heap.allocate(200'000);
+  EXPECT_LT(ashlar::address_of(tail) - ashlar::address_of(behind), 400'000u) << "the tail was given back";
+  heap.deallocate(behind, 100'000);
 }
 
 // A cell may lie at an alignment that its class has not, and then a sized free would take it for one of another class.

@@ -124,6 +124,20 @@ TEST(segment_store, a_freed_block_waits_for_the_next_of_its_length) {
   EXPECT_TRUE(store.invariant());
 }
 
+TEST(segment_store, a_run_starts_where_one_has_started) {
+  page_store store;
+  const slice_run first = take(store, 3), second = take(store, 5), third = take(store, 2);
+  store.give(first.data, 3);
+  store.give(second.data, 5);
+  EXPECT_EQ(take(store, 1).data, first.data);
+  EXPECT_EQ(take(store, 4).data, second.data) << "the lowest place is two slices below";
+  EXPECT_EQ(take(store, 2).data, first.data + slice_bytes) << "where none has started, the lowest";
+  EXPECT_GT(take(store, 4).data, third.data);
+  store.give(second.data, 4);
+  EXPECT_GT(store.trim(0), 0u);
+  EXPECT_EQ(take(store, 2).data, second.data) << "the lowest of all that are fresh alike";
+}
+
 TEST(segment_store, extends_a_run_into_free_slices_only) {
   counting_resource<> upstream;
   store_type store(upstream);

@@ -152,6 +152,11 @@ public:
     return blocks_.try_expand(p, bytes, new_bytes, aligned_enough(alignment));
   }
 
+  /// Returns: as `try_expand`, for a block that is to become smaller; false where it would grow.
+  [[nodiscard]] bool try_shrink(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return new_bytes <= bytes && try_expand(p, bytes, new_bytes, alignment);
+  }
+
   /// Returns: a block of `new_bytes` with the contents of the one at `p`, as far as both reach; `p` itself if it can be
   /// resized where it stands. A null `p` is a block of nothing. Throws: `std::bad_alloc`; the block at `p` stays then.
   [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {

@@ -141,6 +141,11 @@ public:
     return core_.resize(p, number, class_for(new_bytes, alignment), new_bytes);
   }
 
+  /// Returns: as `try_expand`, for a block that is to become smaller; false where it would grow.
+  [[nodiscard]] bool try_shrink(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return new_bytes <= bytes && try_expand(p, bytes, new_bytes, alignment);
+  }
+
   /// Returns: a block of `new_bytes` with the contents of the one at `p`, as far as both reach; `p` itself if it can be
   /// resized where it stands. A null `p` is a block of nothing. Throws: `std::bad_alloc`; the block at `p` stays then.
   [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {
@@ -206,8 +211,7 @@ public:
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }    ///< of the upstream
   [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }  ///< of it too, not in `held`
-  /// Returns: bytes of slabs, runs and huge blocks that were handed out again, since the heap was made, without
-  /// having gone back to the system; 0 where the upstream is not its pages.
+  /// Returns: bytes of slabs, runs and huge blocks handed out again that had not gone back to the system between.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return core_.reused_bytes(); }
   [[nodiscard]] std::size_t segments() const noexcept { return core_.segments(); }
   [[nodiscard]] const Upstream& upstream() const noexcept { return core_.upstream(); }

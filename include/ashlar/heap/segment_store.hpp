@@ -254,6 +254,7 @@ private:
     slice_mask free;
     slice_mask fresh;    ///< of the free ones: untouched since they came from the system, all zero
     slice_mask dropped;  ///< of the fresh ones: had contents once
+    slice_mask started;  ///< where a run has started: the pages touched first are resident there
   };
 
   [[nodiscard]] static std::size_t dirty_of(const segment_slices& s) noexcept {
@@ -274,7 +275,7 @@ private:
     segment* const home = segment::format(memory, count_, bytes);
     mark_free(home->slice(first_slice), bytes - first_slice * slice_bytes);
     const slice_mask all = all_of(bytes);
-    spaces_[count_] = {home, all, pages::gives_zeroes ? all : 0, 0};
+    spaces_[count_] = {home, all, pages::gives_zeroes ? all : 0, 0, 0};
     dirty_slices_ += dirty_of(spaces_[count_]);
     longest_[count_++] = static_cast<std::uint8_t>(std::popcount(all));
   }
@@ -306,7 +307,7 @@ private:
         const std::size_t i = eight + static_cast<std::size_t>(std::countr_zero(some)) / 8;
         if (i >= count_) break;
         const slice_mask starts = starts_of_runs(spaces_[i].free, length) & multiples_of(step);
-        if (starts != 0) return carve(i, static_cast<std::size_t>(std::countr_zero(starts)), length);
+        if (starts != 0) return carve(i, first_of(starts, spaces_[i].started), length);
         if (step == 1) longest_[i] = static_cast<std::uint8_t>(length - 1);
       }
     return {};
@@ -323,6 +324,11 @@ private:
     return (longest + ones * (0x80 - length)) & (ones << 7);
   }
 
+  // Of the places where a run may start, the lowest where one has, or else the lowest.
+  [[nodiscard]] static std::size_t first_of(slice_mask starts, slice_mask started) noexcept {
+    return static_cast<std::size_t>(std::countr_zero((starts & started) != 0 ? starts & started : starts));
+  }
+
   [[nodiscard]] slice_run carve(std::size_t i, std::size_t first, std::size_t length) noexcept {
     segment_slices& from = spaces_[i];
     const slice_mask taken = slices(first, length);
@@ -333,6 +339,7 @@ private:
     reused_slices_ += dirty;
     refetched_slices_ += static_cast<std::size_t>(std::popcount(taken & from.dropped));
     from.dropped &= ~taken;
+    from.started |= slice_mask{1} << first;
     from.free &= ~taken;
     from.fresh &= ~taken;
     used_slices_ += length;
@@ -356,6 +363,7 @@ private:
       if (!pages::discard(spaces_[i].home->slice(first), length * slice_bytes)) return;
       spaces_[i].fresh |= slices(first, length);
       spaces_[i].dropped |= slices(first, length);
+      spaces_[i].started &= ~slices(first, length);
       dirty_slices_ -= length;
       given += length * slice_bytes;
     });
