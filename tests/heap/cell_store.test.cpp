@@ -120,6 +120,12 @@ TEST_F(cell_store_test, each_class_has_milestones_whichever_others_grow_with_it)
   }
 }
 
+// A program that has one block of a size at a time stays on the straight paths.
+TEST_F(cell_store_test, what_a_class_hands_out_first_is_no_milestone) {
+  for (std::size_t number = 1; number <= size_classes::count; ++number)
+    EXPECT_FALSE(ashlar::is_milestone(take(number))) << size_classes::bytes_of(number);
+}
+
 TEST_F(cell_store_test, says_no_and_goes_on_when_memory_is_back) {
   ASSERT_NE(take(1), nullptr);
   upstream_.fail_from(0);

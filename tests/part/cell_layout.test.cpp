@@ -2,6 +2,7 @@
 // Tests of how cells lie in slabs: within their slices, aligned, and counted right by their milestones.
 #include <cstddef>
 #include <cstdint>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -23,6 +24,16 @@ TEST(cell_layout, has_room_for_its_cells_at_every_colour) {
       EXPECT_LE(colour + layout.capacity(colour) * layout.cell_bytes, layout.slices * slice_bytes);
       EXPECT_GE(layout.capacity(colour) * layout.cell_bytes * 8, layout.slices * slice_bytes * 6);
     }
+  }
+}
+
+TEST(cell_layout, takes_every_place_once_in_turn) {
+  for (std::size_t number = 1; number <= size_classes::count; ++number) {
+    const cell_layout layout = cell_layout::of(number);
+    std::set<std::size_t> places;
+    for (std::size_t turn = 5; turn < layout.colours + 5; ++turn) places.insert(layout.colour(turn));
+    EXPECT_EQ(places.size(), layout.colours);
+    EXPECT_EQ(*places.rbegin(), layout.unit * (layout.colours - 1));
   }
 }
 

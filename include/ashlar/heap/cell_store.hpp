@@ -47,13 +47,14 @@ public:
                       const void* heap = nullptr) noexcept
       : hot_(no_hot_cells(most_hot)), segments_(segments), heap_(heap) {}
 
-  /// Returns: a cell, or null where the upstream has no memory left.
+  /// Returns: a cell, or null where the upstream has no memory left. The first of a word comes last: it may be a
+  /// milestone, and whoever has one block of a class only should not have that.
   [[nodiscard]] void* take(std::size_t number, hot_stacks& hot) noexcept {
     shelf& from = shelves_[number];
     if (from.word.mask == 0 && !restock(number, hot)) return nullptr;
-    const auto lowest = static_cast<std::size_t>(std::countr_zero(from.word.mask));
-    from.word.mask &= from.word.mask - 1;
-    return from.word.base + lowest * from.cell_bytes;
+    const std::uint64_t others = from.word.mask & ~std::uint64_t{1}, some = others != 0 ? others : 1;
+    from.word.mask ^= some & (~some + 1);
+    return from.word.base + static_cast<std::size_t>(std::countr_zero(some)) * from.cell_bytes;
   }
 
   /// Effects: sets the cell's bit; gives its slab back where all are set then.
@@ -309,7 +310,7 @@ private:
   void make_slab(std::size_t number, std::byte* memory) noexcept {
     run_record& slab = segment::of(memory)->record(segment::slice_of(memory));
     slab_cells cells(slab);
-    cells.format(number, number + slabs_made_[number]++);
+    cells.format(number, 2 * number + slabs_made_[number]++);
     mark_free(memory, slab.length * slice_bytes);
     ++slabs_;
     slab_bytes_ += slab.length * slice_bytes;

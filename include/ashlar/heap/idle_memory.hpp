@@ -16,11 +16,12 @@
 namespace ashlar::inline ASHLAR_ABI {
 
 /// A heap may keep as much free memory as its blocks use, and `keep_bytes` in any case; and more, where what it gave
-/// back was wanted again soon: so memory that a program swings through stays, and what it has left goes. Whoever frees
-/// says how much. Where that has become too much, a round begins: hot cells are swept into their bitmaps, free slices
-/// lose their pages, and then the whole free pages inside slabs. Each free that is told does a
-/// part of it, of the last one segment. The next round waits until more is spare than ever since, or until four times
-/// what the heap has was freed: in a steady state there is nothing new to find. Thread safety: none. Never allocates.
+/// back was wanted again, until that much has been free all along for a while: so memory that a program swings through
+/// stays, and what it has left goes. Whoever frees says how much. Where that has become too much, a round begins: hot
+/// cells are swept into their bitmaps, free slices lose their pages, and then the whole free pages inside slabs. Each
+/// free that is told does a part of it, of the last one segment. The next round waits until more is spare than ever
+/// since, or until four times what the heap has was freed: in a steady state there is nothing new to find.
+/// Thread safety: none. Never allocates.
 template <resource Upstream>
 class idle_memory {
 public:
@@ -35,7 +36,8 @@ public:
 
   /// Effects: as good as new. Expects: so are the segments and the cells.
   void clear() noexcept {
-    regret_ = lowest_ = freed_ = segment_ = 0;
+    regret_ = lowest_ = freed_ = freed_in_all_ = segment_ = 0;
+    unneeded_ = max_size;
     until_look_ = waited_ = keep_bytes_;
     next_ = part::none;
   }
@@ -62,6 +64,7 @@ private:
     const std::size_t used = segments_.used_bytes() - segments_.spare_bytes();
     const std::size_t live = used - std::min(used, in_cells + cells_.dropped_bytes());
     const std::size_t kept = std::max(keep_bytes_, live);
+    regret_ = std::min(regret_, spare + live);
     return {spare, live, kept + std::min(regret_, max_size - kept)};
   }
 
@@ -69,7 +72,7 @@ private:
     const shares have = now();
     until_look_ = 0;  // the next free goes on
     if (next_ != part::none) return go_on(have);
-    count_freed(have.most);
+    count_freed(have);
     lowest_ = std::min(lowest_, have.spare + have.most);
     const bool is_new = have.spare > lowest_ + have.all() / 16 || freed_ / 4 >= have.all();
     if (have.too_much() == 0 || !is_new) return wait(have);
@@ -96,12 +99,16 @@ private:
     return false;
   }
 
-  // What was freed while nobody looked; regret wears off by an eighth in as much as may be spare.
-  void count_freed(std::size_t most) noexcept {
+  // What was freed while nobody looked. Regret wears off by a quarter of what nobody has needed while twice as much was
+  // freed as the heap has.
+  void count_freed(const shares& have) noexcept {
     freed_ += waited_;
     segments_.space().count_freed(waited_);
-    regret_ -=
-        static_cast<std::size_t>(std::uint64_t{regret_ / 8} * std::min(waited_, most) / std::max<std::size_t>(most, 1));
+    unneeded_ = std::min(unneeded_, have.spare - std::min(have.spare, waited_));
+    if (freed_in_all_ += waited_; freed_in_all_ / 2 < have.all()) return;
+    regret_ -= std::min(regret_, unneeded_) / 4;
+    unneeded_ = max_size;
+    freed_in_all_ = 0;
   }
 
   void wait(const shares& have) noexcept {
@@ -112,13 +119,15 @@ private:
   segment_store<Upstream>& segments_;
   cell_store<Upstream>& cells_;
   std::size_t keep_bytes_;
-  std::size_t until_look_;   // so many bytes may become free before there can be too much
-  std::size_t waited_;       // what that was when it was set
-  std::size_t freed_ = 0;    // since the last round
-  std::size_t lowest_ = 0;   // that was spare since, with some room above it
-  std::size_t regret_ = 0;   // bytes that were given back and wanted again
-  part next_ = part::none;   // of the round that is going on
-  std::size_t segment_ = 0;  // the next one whose slabs are looked through
+  std::size_t until_look_;           // so many bytes may become free before there can be too much
+  std::size_t waited_;               // what that was when it was set
+  std::size_t freed_ = 0;            // since the last round
+  std::size_t lowest_ = 0;           // that was spare since, with some room above it
+  std::size_t regret_ = 0;           // bytes that were given back and wanted again
+  std::size_t unneeded_ = max_size;  // that was spare at least since regret wore off
+  std::size_t freed_in_all_ = 0;     // since then
+  part next_ = part::none;           // of the round that is going on
+  std::size_t segment_ = 0;          // the next one whose slabs are looked through
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -34,9 +34,11 @@ struct cell_layout {
     return room / cell_bytes >= 4 && room % cell_bytes <= room / 8;
   }
 
-  /// Returns: bytes before the first cell of the slab that is the `turn`-th made. The first is as far in as can be.
+  /// Returns: bytes before the first cell of the slab that is the `turn`-th made. The first is as far in as can be, the
+  /// next half as far: so what a class hands out first is no milestone, and of two slabs one has some.
   [[nodiscard]] constexpr std::size_t colour(std::size_t turn) const noexcept {
-    return unit * (colours - 1 - turn % colours);
+    const std::size_t place = turn % colours, half = place % 2 == 0 ? colours : colours / 2;
+    return unit * (half - 1 - place / 2);
   }
   [[nodiscard]] constexpr std::size_t capacity(std::size_t colour) const noexcept {
     return (slices * slice_bytes - colour) / cell_bytes;
