@@ -211,7 +211,7 @@ public:
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }    ///< of the upstream
   [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }  ///< of it too, not in `held`
-  /// Returns: bytes of slabs, runs and huge blocks handed out again that had not gone back to the system between.
+  /// Returns: bytes handed out again that had not gone back to the system; 0 where the upstream is not its pages.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return core_.reused_bytes(); }
   [[nodiscard]] std::size_t segments() const noexcept { return core_.segments(); }
   [[nodiscard]] const Upstream& upstream() const noexcept { return core_.upstream(); }

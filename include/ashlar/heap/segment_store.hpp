@@ -27,7 +27,8 @@
 namespace ashlar::inline ASHLAR_ABI {
 
 /// Segments come from the upstream whole as long as there is that much, then as much as there is. A run of slices is
-/// the lowest that fits in the oldest segment that has one; a block is one that was freed lately, if it is as long.
+/// the lowest that fits in the oldest segment that has one, if it can where one has started before: there pages are
+/// resident that are touched first. A block is one that was freed lately, if it is as long.
 /// Thread safety: none. Nothing is allocated before it is needed.
 template <resource Upstream>
 class segment_store {
