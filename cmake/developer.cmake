@@ -20,10 +20,11 @@ target_compile_options(ashlar_warnings INTERFACE ${ashlar_warning_flags})
 # the warnings.
 set_target_properties(ashlar PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 
-# A precompiled header is compared by its content, so that ccache still serves what includes it.
+# A precompiled header is compared by its content, so that ccache still serves what includes it. What a file includes is
+# taken from the compiler's own list: to preprocess each first costs a quarter more where nothing is cached.
 find_program(ASHLAR_CCACHE ccache)
 if(ASHLAR_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER
-    "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${ASHLAR_CCACHE}")
+    "${CMAKE_COMMAND}" -E env CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros "${ASHLAR_CCACHE}")
   add_compile_options("$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
