@@ -362,6 +362,7 @@ private:
   std::array<shelf, size_classes::count + 1> shelves_ = {};
   std::size_t slabs_ = 0;
   // By class: one that took turns with others would have the same few colours always, and may be no milestone at all.
+  // A class begins at an even turn: in the half that is further in, where small cells are no milestones.
   std::array<std::uint16_t, size_classes::count + 1> slabs_made_ = {};
   std::size_t slab_bytes_ = 0;
   std::size_t free_bytes_ = 0;     // of cells whose bit is set

@@ -36,7 +36,7 @@ public:
 
   /// Effects: as good as new. Expects: so are the segments and the cells.
   void clear() noexcept {
-    regret_ = lowest_ = freed_ = freed_in_all_ = segment_ = 0;
+    regret_ = lowest_ = freed_ = freed_since_ = segment_ = 0;
     unneeded_ = max_size;
     until_look_ = waited_ = keep_bytes_;
     next_ = part::none;
@@ -105,10 +105,10 @@ private:
     freed_ += waited_;
     segments_.space().count_freed(waited_);
     unneeded_ = std::min(unneeded_, have.spare - std::min(have.spare, waited_));
-    if (freed_in_all_ += waited_; freed_in_all_ / 2 < have.all()) return;
+    if (freed_since_ += waited_; freed_since_ / 2 < have.all()) return;
     regret_ -= std::min(regret_, unneeded_) / 4;
     unneeded_ = max_size;
-    freed_in_all_ = 0;
+    freed_since_ = 0;
   }
 
   void wait(const shares& have) noexcept {
@@ -125,7 +125,7 @@ private:
   std::size_t lowest_ = 0;           // that was spare since, with some room above it
   std::size_t regret_ = 0;           // bytes that were given back and wanted again
   std::size_t unneeded_ = max_size;  // that was spare at least since regret wore off
-  std::size_t freed_in_all_ = 0;     // since then
+  std::size_t freed_since_ = 0;      // that wearing off
   part next_ = part::none;           // of the round that is going on
   std::size_t segment_ = 0;          // the next one whose slabs are looked through
 };

@@ -255,7 +255,7 @@ private:
     slice_mask free;
     slice_mask fresh;    ///< of the free ones: untouched since they came from the system, all zero
     slice_mask dropped;  ///< of the fresh ones: had contents once
-    slice_mask started;  ///< where a run has started: the pages touched first are resident there
+    slice_mask started;  ///< where a run has started or grown on: the pages touched first are resident there
   };
 
   [[nodiscard]] static std::size_t dirty_of(const segment_slices& s) noexcept {
