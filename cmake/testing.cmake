@@ -3,6 +3,7 @@
 enable_testing()
 include(GoogleTest)
 include("${CMAKE_CURRENT_LIST_DIR}/googletest.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/batches.cmake")
 
 # The precompiled header is compiled once, here, and used by all.
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/empty.cpp" CONTENT "")
@@ -53,6 +54,7 @@ function(ashlar_add_tests room)
   if(NOT sources)
     return()
   endif()
+  ashlar_batches(${room} sources ${sources})
   add_executable(test_${room} ${sources})
   target_link_libraries(test_${room} PRIVATE ashlar_test_base ashlar_warnings)
   target_precompile_headers(test_${room} REUSE_FROM ashlar_test_base)

@@ -11,7 +11,7 @@
 #include <ashlar/plan/skyline.hpp>
 #include <ashlar/plan/validate.hpp>
 
-#include "random_problem.hpp"
+#include "tests/plan/random_problem.hpp"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/validate.hpp>
 
-#include "random_problem.hpp"
+#include "tests/plan/random_problem.hpp"
 #include "tests/support/build.hpp"
 
 namespace {

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Compiles test files a dozen at a time: what they all include, and the templates they all use, are then compiled once,
+# which is most of the work. Each file stands in a namespace of its own, so its names do not meet those of the others.
+set(ASHLAR_TEST_BATCH 1 CACHE STRING "How many test files are compiled as one")
+
+# Sets `result` to the #include lines of a test file.
+function(ashlar_includes_of source result)
+  file(STRINGS "${source}" lines REGEX "^#include ")
+  set(${result} ${lines} PARENT_SCOPE)
+endfunction()
+
+# Writes one batch: first what all its files include, outside of any namespace; then the files, whose own includes are
+# by now without effect. In the namespace of a file, ashlar_test means what it means outside.
+function(ashlar_write_batch batch)
+  set(includes)
+  set(number 0)
+  set(files "namespace ashlar_test {}\n")
+  foreach(source IN LISTS ARGN)
+    ashlar_includes_of("${source}" more)
+    list(APPEND includes ${more})
+    math(EXPR number "${number} + 1")
+    string(APPEND files "namespace file_${number} {\nnamespace ashlar_test {\nusing namespace ::ashlar_test;\n}\n"
+      "#include \"${source}\"\n}\n")
+  endforeach()
+  list(REMOVE_DUPLICATES includes)
+  list(JOIN includes "\n" includes)
+  file(CONFIGURE OUTPUT "${batch}" CONTENT "@includes@\n@files@" @ONLY)
+endfunction()
+
+# ashlar_batches(<room> <result> <source>…): the files to compile in place of the sources. What replaces operator new must
+# stand outside of every namespace, so such a file is compiled alone.
+function(ashlar_batches room result)
+  list(LENGTH ARGN count)
+  if(count LESS 2 OR ASHLAR_TEST_BATCH LESS 2)
+    set(${result} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  # What a file includes is read when CMake runs.
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
+  set(alone)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS "${source}" replacements REGEX "^[^ /].*operator (new|delete)")
+    if(replacements)
+      list(APPEND alone "${source}")
+    endif()
+  endforeach()
+  set(sources ${ARGN})
+  list(REMOVE_ITEM sources ${alone})
+  set(batches)
+  while(sources)
+    list(LENGTH batches number)
+    list(SUBLIST sources 0 ${ASHLAR_TEST_BATCH} some)
+    list(REMOVE_ITEM sources ${some})
+    set(batch "${PROJECT_BINARY_DIR}/batches/${room}_${number}.cpp")
+    ashlar_write_batch("${batch}" ${some})
+    list(APPEND batches "${batch}")
+  endwhile()
+  set(${result} ${batches} ${alone} PARENT_SCOPE)
+endfunction()
