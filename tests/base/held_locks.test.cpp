@@ -3,15 +3,21 @@
 #include <ashlar/base/held_locks.hpp>
 
 #include <csetjmp>
+#include <csignal>
 #include <mutex>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/death.hpp"
 
 namespace {
 
@@ -68,6 +74,28 @@ TEST(held_locks, are_each_threads_own) {
     ashlar::held_locks::let_go();
     EXPECT_FALSE(mutex.try_lock());
   }).join();
+}
+
+TEST(held_locks, a_thread_that_would_wait_for_itself_says_so) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "nothing is checked";
+  static ashlar::spin_lock lock;
+  ASHLAR_EXPECT_DEATH(
+      {
+        ::alarm(5);
+        const report_scope held(lock);
+        std::signal(SIGUSR1, [](int) { const report_scope again(lock); });
+        static_cast<void>(std::raise(SIGUSR1));
+      },
+      "ashlar: reentry: a signal handler or a callback used what it had come out of");
+}
+
+TEST(held_locks, a_thread_may_take_a_lock_again_that_it_has_given_back) {
+  ashlar::spin_lock lock, other;
+  for (int i = 0; i < 2; ++i) {
+    const report_scope held(lock);
+    const report_scope inside(other);
+  }
+  EXPECT_TRUE(lock.try_lock());
 }
 
 static_assert(std::is_same_v<ashlar::check_scope<ashlar::null_lock>, ashlar::lock_scope<ashlar::null_lock>>);

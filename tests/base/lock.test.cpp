@@ -3,6 +3,7 @@
 #include <ashlar/base/lock.hpp>
 
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -79,6 +80,29 @@ TEST(lock_scope, holds_until_its_end) {
   }
   EXPECT_TRUE(lock.try_lock());
   lock.unlock();
+}
+
+TEST(scopes, give_back_what_was_held_already) {
+  ashlar::spin_lock lock;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(lock.try_lock());
+    if (i == 0) const ashlar::lock_scope scope(lock, ashlar::already_held{});
+    else const ashlar::report_scope scope(lock, ashlar::already_held{});
+  }
+  EXPECT_TRUE(lock.try_lock());
+  lock.unlock();
+}
+
+TEST(scopes, let_go_for_a_report_of_what_was_held_already) {
+  ashlar::spin_lock lock;
+  EXPECT_EXIT(
+      {
+        static_cast<void>(lock.try_lock());
+        const ashlar::report_scope scope(lock, ashlar::already_held{});
+        ashlar::held_locks::let_go();
+        std::_Exit(lock.try_lock() ? 7 : 1);
+      },
+      ::testing::ExitedWithCode(7), "");
 }
 
 TEST(null_lock, never_waits) {

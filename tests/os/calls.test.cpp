@@ -2,6 +2,7 @@
 // Tests that each system call does what its name says on this system.
 #include <ashlar/os/calls.hpp>
 
+#include <cerrno>
 #include <cstddef>
 #include <vector>
 
@@ -129,6 +130,17 @@ TEST_F(calls_on_pages, advice_changes_no_byte) {
   fill();
   static_cast<void>(calls::advise_huge(p_, bytes_));
   EXPECT_EQ(p_[bytes_ / 2], 'x');
+}
+
+TEST_F(calls_on_pages, say_whether_there_is_memory) {
+  EXPECT_TRUE(calls::is_mapped(p_, 1));
+  EXPECT_TRUE(calls::is_mapped(p_ + bytes_ - 1, 1));
+  void* const gone = calls::map(calls::page_bytes(), false);
+  EXPECT_TRUE(calls::is_mapped(gone, 8));
+  ASSERT_TRUE(calls::unmap(gone, calls::page_bytes()));
+  errno = 0;
+  EXPECT_FALSE(calls::is_mapped(gone, 8));
+  EXPECT_EQ(errno, 0);
 }
 
 TEST(system_calls, inaccessible_memory_waits_for_protect) {

@@ -42,16 +42,30 @@ TEST(fork, calls_everybody_step_by_step_in_the_order_of_entering) {
   fork_participants::enter(second);
   fork_participants::enter(first);  // once is enough
   said.clear();
-  EXPECT_TRUE(child_says("<a0<b0<a1<b1<a2<b2|a|b"));
-  EXPECT_EQ(said, "<a0<b0<a1<b1<a2<b2>a>b");
+  EXPECT_TRUE(child_says("<a0<b0<a1<b1<a2<b2<a3<b3|a|b"));
+  EXPECT_EQ(said, "<a0<b0<a1<b1<a2<b2<a3<b3>a>b");
   fork_participants::leave(first);
   fork_participants::leave(first);  // and out is out
   said.clear();
-  EXPECT_TRUE(child_says("<b0<b1<b2|b"));
-  EXPECT_EQ(said, "<b0<b1<b2>b");
+  EXPECT_TRUE(child_says("<b0<b1<b2<b3|b"));
+  EXPECT_EQ(said, "<b0<b1<b2<b3>b");
   fork_participants::leave(second);
   said.clear();
   EXPECT_TRUE(child_says(""));
+}
+
+TEST(fork, who_has_left_may_enter_again_as_the_last) {
+  fork_participant first = speaker("a");
+  fork_participant second = speaker("b");
+  fork_participants::enter(first);
+  fork_participants::enter(second);
+  fork_participants::leave(first);
+  ASSERT_EQ(first.next, nullptr);  // else the list has no end once it is back
+  fork_participants::enter(first);
+  said.clear();
+  EXPECT_TRUE(child_says("<b0<a0<b1<a1<b2<a2<b3<a3|b|a"));
+  fork_participants::leave(second);
+  fork_participants::leave(first);
 }
 
 TEST(fork, the_child_may_enter_leave_and_fork_again) {
@@ -62,7 +76,7 @@ TEST(fork, the_child_may_enter_leave_and_fork_again) {
     fork_participant more = speaker("b");
     fork_participants::enter(more);
     said.clear();
-    const bool good = child_says("<a0<b0<a1<b1<a2<b2|a|b");
+    const bool good = child_says("<a0<b0<a1<b1<a2<b2<a3<b3|a|b");
     fork_participants::leave(more);
     fork_participants::leave(first);
     ::_exit(good ? 0 : 1);

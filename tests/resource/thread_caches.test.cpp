@@ -29,6 +29,14 @@ TEST(thread_caches, numbers_pools_without_repetition) {
   const std::uint64_t first = thread_caches::new_pool();
   EXPECT_GT(first, 0U);
   EXPECT_GT(thread_caches::new_pool(), first);
+  EXPECT_NE(first % 256, thread_caches::new_pool() % 256) << "neighbours have places of their own";
+  // Above the count stands where a page is that is never given back, so that no copy of the class draws it.
+  const std::uint64_t page = first >> 28;
+  void* const place = reinterpret_cast<void*>(static_cast<std::uintptr_t>(page * 4096));
+  EXPECT_TRUE(ashlar::os::system_calls::is_mapped(place, 1));
+  std::uint64_t last = first;
+  for (int i = 0; i < 1 << 20; ++i) last = thread_caches::new_pool();
+  EXPECT_NE(last >> 28, page) << "the next page, when all numbers of one are used up";
 }
 
 TEST(thread_caches, finds_each_of_many_and_retires_them_with_the_thread) {

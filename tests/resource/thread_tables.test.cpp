@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the tables that threads have with an owner: one each, closed once, whoever ends first.
 #include <atomic>
+#include <cstddef>
 #include <latch>
 #include <optional>
 #include <thread>

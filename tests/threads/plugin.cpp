@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A library that is loaded and closed while threads that have used its pools still run.
 #include <list>
+#include <vector>
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
 
 namespace {
 
@@ -11,6 +13,8 @@ using numbers = std::list<int, ashlar::pool_allocator<int, ashlar::thread_cached
 
 // Filled by some thread, freed by the one that closes the library, while it is being closed.
 numbers kept;
+
+ashlar::shared_block_pool<> own({.cell_bytes = 64});
 
 }  // namespace
 
@@ -21,4 +25,20 @@ extern "C" int ashlar_plugin_work(int count) {
   numbers mine;
   for (int i = 0; i < count; ++i) mine.push_back(i);
   return static_cast<int>(mine.size() + kept.size());
+}
+
+// With the host's pool and the library's own in turn. `handed` are the host's cells.
+extern "C" int ashlar_plugin_share(ashlar::shared_block_pool<>* hosts, void** handed, int count);
+
+extern "C" int ashlar_plugin_share(ashlar::shared_block_pool<>* hosts, void** handed, int count) {
+  std::vector<void*> mine = {own.allocate()};
+  for (int i = 0; i < count; ++i) hosts->deallocate(handed[i]);
+  int good = 0;
+  for (int i = 0; i < count; ++i) {
+    mine.push_back(own.allocate());
+    handed[i] = hosts->allocate();  // for the host
+    good += own.owns(mine.back()) && hosts->owns(handed[i]) ? 1 : 0;
+  }
+  for (void* const each : mine) own.deallocate(each);
+  return good;
 }

@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <list>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -12,10 +14,12 @@
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
 
 namespace {
 
 using work_function = int (*)(int);
+using share_function = int (*)(ashlar::shared_block_pool<>*, void**, int);
 
 void expect(bool condition, const char* what) {
   if (condition) return;
@@ -28,11 +32,27 @@ void use_own_pool() {
   mine.resize(100);
 }
 
-void load_use_and_close(const char* path) {
+// Cells of a pool of the host go to and fro between its code and the library's.
+void share(share_function with, ashlar::shared_block_pool<>& all) {
+  std::vector<void*> cells(500);
+  for (void*& each : cells) each = all.allocate();
+  expect(with(&all, cells.data(), 500) == 500, "the library uses a pool of the host beside its own");
+  std::set<void*> different;
+  for (void* const each : cells) {
+    expect(all.owns(each), "the host's cells are of its pool");
+    expect(different.insert(each).second, "no cell is given twice");
+    all.deallocate(each);
+  }
+}
+
+void load_use_and_close(const char* path, ashlar::shared_block_pool<>& all) {
   void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
   expect(library != nullptr, "the library opens");
   const auto work = reinterpret_cast<work_function>(::dlsym(library, "ashlar_plugin_work"));
   expect(work != nullptr, "the library has its function");
+  const auto with = reinterpret_cast<share_function>(::dlsym(library, "ashlar_plugin_share"));
+  expect(with != nullptr, "the library has its other function");
+  std::thread([&] { share(with, all); }).join();
   std::thread([work] { expect(work(3000) == 3003, "it works in a thread that ends before it is closed"); }).join();
 
   std::atomic<int> stage = 0;
@@ -58,7 +78,8 @@ void load_use_and_close(const char* path) {
 
 int main(int count, char** arguments) {
   expect(count == 2, "one argument: the library");
-  for (int round = 0; round < 20; ++round) load_use_and_close(arguments[1]);
+  ashlar::shared_block_pool<> all({.cell_bytes = 64});  // numbered as the library's own, if each counts for itself
+  for (int round = 0; round < 20; ++round) load_use_and_close(arguments[1], all);
   const pid_t child = ::fork();  // nothing of a closed library is called
   if (child == 0) {
     use_own_pool();

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/panic.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -29,6 +31,14 @@ public:
 
   /// Effects: forgets the lock that was noted last; it is about to be unlocked.
   static void forget(const entry& leaving) noexcept { latest_ = leaving.outer; }
+
+  /// Effects: ends the process where the thread has noted the lock, for which it would wait for ever: it is in a signal
+  /// handler, or in what a call calls back.
+  static void expect_not_inside(const void* lock) noexcept {
+    for (const entry* each = latest_; each != nullptr; each = each->outer)
+      if (ASHLAR_UNLIKELY(each->lock == lock))
+        panic("ashlar: reentry: a signal handler or a callback used what it had come out of");
+  }
 
   /// Effects: unlocks all, the latest first. Expects: the scopes that hold them do not end any more.
   static void let_go() noexcept {

@@ -2,6 +2,8 @@
 // What the compiler is told about hot paths, cold paths and empty members.
 #pragma once
 
+#include <cstddef>
+
 #if defined(__GNUC__) || defined(__clang__)
 #define ASHLAR_LIKELY(condition) __builtin_expect(static_cast<bool>(condition), 1)
 #define ASHLAR_UNLIKELY(condition) __builtin_expect(static_cast<bool>(condition), 0)
@@ -30,6 +32,22 @@
 #define ASHLAR_IN_REGISTER(pointer) static_cast<void>(pointer)
 #endif
 
+// Asks for a line that will be written to, which another core may have. Nothing happens where it cannot be had.
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+#define ASHLAR_FETCH_TO_WRITE(pointer) __asm__ volatile("prefetchw (%0)" : : "r"(static_cast<const void*>(pointer)))
+#elif defined(__GNUC__) || defined(__clang__)
+#define ASHLAR_FETCH_TO_WRITE(pointer) __builtin_prefetch(static_cast<const void*>(pointer), 1)
+#else
+#define ASHLAR_FETCH_TO_WRITE(pointer) static_cast<void>(pointer)
+#endif
+
+// What the compiler may rely on, without a test.
+#if defined(__GNUC__) || defined(__clang__)
+#define ASHLAR_ASSUME(condition) (static_cast<bool>(condition) ? static_cast<void>(0) : __builtin_unreachable())
+#else
+#define ASHLAR_ASSUME(condition) __assume(condition)
+#endif
+
 // Whether the compiler knows the value, after inlining: of two right ways, the one that is shorter for known values may
 // be taken.
 #if defined(__GNUC__) || defined(__clang__)
@@ -43,4 +61,12 @@
 #define ASHLAR_RETURN_ADDRESS() static_cast<const void*>(__builtin_return_address(0))
 #else
 #define ASHLAR_RETURN_ADDRESS() static_cast<const void*>(nullptr)
+#endif
+
+// For a thread_local of a few bytes: a library that is loaded later has it beside those of the program, where room for
+// that is promised, so that no call finds it. Without position-independent code the compiler knows better.
+#if defined(__GLIBC__) && defined(__PIC__) && !defined(__PIE__)
+#define ASHLAR_IN_STATIC_TLS __attribute__((tls_model("initial-exec")))
+#else
+#define ASHLAR_IN_STATIC_TLS
 #endif

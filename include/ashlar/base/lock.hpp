@@ -61,11 +61,15 @@ private:
   std::atomic<bool> held_ = false;
 };
 
+/// Says that the lock is held already, as by `try_lock`.
+struct already_held {};
+
 /// Holds a lock for a scope.
 template <basic_lockable Lock>
 class lock_scope {
 public:
   ASHLAR_INLINE explicit lock_scope(Lock& lock) : lock_(lock) { lock_.lock(); }
+  ASHLAR_INLINE lock_scope(Lock& lock, already_held) noexcept : lock_(lock) {}
   ASHLAR_INLINE ~lock_scope() { lock_.unlock(); }
   lock_scope(const lock_scope&) = delete;
   lock_scope& operator=(const lock_scope&) = delete;
@@ -75,23 +79,52 @@ private:
 };
 
 /// As `lock_scope`, where misuse may be found meanwhile: `report` lets go of the lock before it calls the handler.
+/// From level `checked` on a thread that holds a `spin_lock` and wants it again ends the process with a message.
 template <basic_lockable Lock>
 class report_scope {
 public:
   ASHLAR_INLINE explicit report_scope(Lock& lock) : lock_(lock) {
-    lock_.lock();
-    noted_.lock = &lock_;
-    noted_.unlock = [](void* held) noexcept { static_cast<Lock*>(held)->unlock(); };
-    held_locks::note(noted_);
+    if constexpr (is_noted_first) {
+      held_locks::expect_not_inside(&lock);
+      note(leave_it);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      lock.lock();
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      noted_.unlock = unlock_it;
+    } else {
+      lock.lock();
+      note(unlock_it);
+    }
   }
+  ASHLAR_INLINE report_scope(Lock& lock, already_held) noexcept : lock_(lock) { note(unlock_it); }
   ASHLAR_INLINE ~report_scope() {
-    held_locks::forget(noted_);
-    lock_.unlock();
+    if constexpr (is_noted_first) {
+      noted_.unlock = leave_it;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      lock_.unlock();
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      held_locks::forget(noted_);
+    } else {
+      held_locks::forget(noted_);
+      lock_.unlock();
+    }
   }
   report_scope(const report_scope&) = delete;
   report_scope& operator=(const report_scope&) = delete;
 
 private:
+  // A signal may come between any two instructions: the lock is noted as long as it is held, and a bit longer.
+  static constexpr bool is_noted_first = checking_level >= checking::checked && std::same_as<Lock, spin_lock>;
+
+  static void leave_it(void*) noexcept {}
+  static void unlock_it(void* held) noexcept { static_cast<Lock*>(held)->unlock(); }
+
+  ASHLAR_INLINE void note(void (*unlock)(void* lock) noexcept) noexcept {
+    noted_.lock = &lock_;
+    noted_.unlock = unlock;
+    held_locks::note(noted_);
+  }
+
   Lock& lock_;
   held_locks::entry noted_;
 };

@@ -2,8 +2,10 @@
 // The system calls that pages are made of, as a policy: tests put failing ones in their place.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 
 // Without an operating system there are no pages: `system_calls` stays a name, and what wants pages does not compile.
@@ -87,6 +89,15 @@ struct system_calls {
 #else
     return false;
 #endif
+  }
+
+  /// Returns: whether there is memory at the address, if only at this moment. `p` is not read.
+  [[nodiscard]] static bool is_mapped(const void* p, std::size_t bytes) noexcept {
+    void* const first = align_down(const_cast<void*>(p), page_bytes());
+    const int error = errno;
+    const bool is_there = ::msync(first, bytes + (address_of(p) - address_of(first)), MS_ASYNC) == 0;
+    errno = error;
+    return is_there;
   }
 
   /// Effects: makes the range resident, and keeps it so until it is unmapped. Refused above `RLIMIT_MEMLOCK`.

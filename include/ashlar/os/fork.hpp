@@ -19,7 +19,8 @@ namespace ashlar::inline ASHLAR_ABI::os {
 enum class fork_step : unsigned char {
   outer_locks,  ///< held while inner locks are taken, of others too
   inner_locks,
-  last_locks,  ///< taken under inner locks
+  shared_locks,  ///< taken under inner locks, of what their owners share
+  last_locks,    ///< taken under any of these
 };
 
 /// One thing that comes to rest. Its functions run in the thread that forks, and must neither enter nor leave, nor wait
@@ -63,6 +64,7 @@ public:
     fork_participant** at = &all_.first;
     while (*at != &leaving) at = &(*at)->next;
     *at = leaving.next;
+    leaving.next = nullptr;  // it may enter again, as the last
     leaving.is_entered.store(false, std::memory_order_relaxed);
   }
 
@@ -78,7 +80,8 @@ private:
 
   static void before() {
     all_.lock.lock();  // until the fork is over nobody joins or leaves
-    for (const fork_step step : {fork_step::outer_locks, fork_step::inner_locks, fork_step::last_locks})
+    for (const fork_step step :
+         {fork_step::outer_locks, fork_step::inner_locks, fork_step::shared_locks, fork_step::last_locks})
       for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->before(each->self, step);
   }
 

@@ -2,10 +2,7 @@
 // A pool of equal cells that any thread may use, with a cache in each thread.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
-#include <new>
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
@@ -19,11 +16,12 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/fork.hpp>
+#include <ashlar/part/list.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/cached_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/spare_policy.hpp>
-#include <ashlar/resource/thread_caches.hpp>
+#include <ashlar/resource/thread_tables.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -57,10 +55,7 @@ public:
     if constexpr (checking_level >= checking::checked)
       if (const std::size_t cells = live(); cells != 0)
         report_leak({.resource = this, .count = cells, .block_bytes = cell_bytes(), .bytes = cells * cell_bytes()});
-    link* const shared = link_.load(std::memory_order_acquire);
-    if (shared != nullptr) shared->part(pool_);
-    os::fork_participants::leave(at_fork_);  // until now a fork waits for the link
-    if (shared != nullptr) shared->drop();
+    tables_.part(*this, [this] { os::fork_participants::leave(at_fork_); });  // until then a fork waits for them
   }
 
   /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised.
@@ -140,10 +135,7 @@ public:
   /// Effects: takes all cells back, live or not, and gives all slabs back. Expects: no other thread uses the pool;
   /// those that did may be ending.
   void release() noexcept {
-    link* const shared = link_.load(std::memory_order_acquire);
-    if (shared == nullptr) return pool_.release();
-    const lock_scope held(shared->lock);
-    pool_.release();
+    tables_.for_each([](table&) {}, [this] { pool_.release(); });
   }
 
   [[nodiscard]] friend bool operator==(const shared_block_pool& a, const shared_block_pool& b) noexcept {
@@ -154,89 +146,34 @@ public:
   [[nodiscard]] bool invariant() const noexcept { return pool_.invariant(); }
 
 private:
-  // What the pool and the records of its threads share; the last of them ends it. The lock is held while caches of any
-  // thread are closed or emptied, and so while the upstream takes memory back, which may be a pool too.
-  struct link {
-    spin_lock lock;
-    std::atomic<pool_type*> pool;  // null where the pool is gone; changed under the lock
-    std::atomic<std::size_t> references = 1;
-
-    explicit link(pool_type* of) : pool(of) {}
-
-    void part(pool_type& leaving) noexcept {
-      const lock_scope held(lock);
-      leaving.close_all();
-      pool.store(nullptr, std::memory_order_release);  // pairs with is_orphan()
-    }
-
-    // Without the lock, which this thread may hold, or may wait for while it holds another's.
-    [[nodiscard]] bool is_orphan() const noexcept {
-      return pool.load(std::memory_order_acquire) == nullptr;  // pairs with part(), which closed the cache
-    }
-
-    void drop() noexcept {
-      if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;  // pairs with itself in other threads
-    }
-  };
-
-  struct record : thread_cache_record {
+  // What a thread has in the pool.
+  struct table : list_node<table> {
     cache_type cells;
-    link* shared;
-
-    record(std::uint64_t number, link* of) noexcept : shared(of) {
-      pool = number;
-      cache = &cells;
-      is_orphan = [](thread_cache_record* self) noexcept { return static_cast<record*>(self)->shared->is_orphan(); };
-      retire = [](thread_cache_record* self) noexcept { static_cast<record*>(self)->end(); };
-    }
-
-    void end() noexcept {
-      if (!shared->is_orphan()) {
-        const lock_scope held(shared->lock);
-        if (pool_type* const of = shared->pool.load(std::memory_order_relaxed); of != nullptr) of->close(cells);
-      }
-      shared->drop();
-      delete this;
-    }
   };
+  friend thread_tables<shared_block_pool, table>;
 
   [[nodiscard]] ASHLAR_INLINE cache_type* recent_cache() const noexcept {
     if constexpr (!pool_type::caches) return nullptr;
-    return static_cast<cache_type*>(thread_caches::find(number_));
+    return cells_of(tables_.recent());
   }
 
-  [[nodiscard]] cache_type* known_cache() const noexcept {
-    if (cache_type* const recent = recent_cache(); recent != nullptr) return recent;
-    return static_cast<cache_type*>(thread_caches::find_slowly(number_));
+  [[nodiscard]] cache_type* known_cache() const noexcept { return cells_of(tables_.known()); }
+
+  [[nodiscard]] static ASHLAR_INLINE cache_type* cells_of(table* mine) noexcept {
+    return ASHLAR_LIKELY(mine != nullptr) ? &mine->cells : nullptr;
   }
 
   // Returns: this thread's cache, open; null where it cannot have one.
   [[nodiscard]] cache_type* usable_cache() noexcept {
     os::fork_participants::enter(at_fork_);
-    if (!pool_type::caches || !thread_caches::accepts()) return nullptr;
-    cache_type* const known = known_cache();
-    return known != nullptr ? known : new_cache();
+    if constexpr (!pool_type::caches) return nullptr;
+    cache_type* const mine = cells_of(tables_.obtain(*this));
+    if (mine != nullptr && !mine->is_open()) pool_.open(*mine);
+    return mine;
   }
 
-  [[nodiscard]] cache_type* new_cache() noexcept {
-    link* const shared = shared_link();
-    record* const fresh = shared == nullptr ? nullptr : new (std::nothrow) record(number_, shared);
-    if (fresh == nullptr) return nullptr;
-    shared->references.fetch_add(1, std::memory_order_relaxed);
-    pool_.open(fresh->cells);
-    thread_caches::enter(fresh);
-    return &fresh->cells;
-  }
-
-  // The first thread that needs the link makes it.
-  [[nodiscard]] link* shared_link() noexcept {
-    link* known = link_.load(std::memory_order_acquire);
-    if (known != nullptr) return known;
-    link* const made = new (std::nothrow) link(&pool_);
-    if (made == nullptr) return nullptr;
-    if (link_.compare_exchange_strong(known, made, std::memory_order_acq_rel, std::memory_order_acquire)) return made;
-    delete made;
-    return known;
+  void close(table& leaving) noexcept {
+    if (leaving.cells.is_open()) pool_.close(leaving.cells);
   }
 
   [[nodiscard]] ASHLAR_INLINE bool fits(std::size_t bytes, std::size_t alignment) const noexcept {
@@ -257,33 +194,19 @@ private:
   [[nodiscard]] static shared_block_pool& self(void* pool) noexcept { return *static_cast<shared_block_pool*>(pool); }
 
   void before_fork(os::fork_step step) noexcept {
-    if (step == os::fork_step::outer_locks) {
-      link_at_fork_ = link_.load(std::memory_order_acquire);
-      if (link_at_fork_ != nullptr) link_at_fork_->lock.lock();
-    } else if (step == os::fork_step::inner_locks) {
-      pool_.before_fork();
-    }
+    if (step == os::fork_step::outer_locks) tables_.before_fork();
+    else if (step == os::fork_step::inner_locks) pool_.before_fork();
   }
 
   void after_fork_in_parent() noexcept {
     pool_.after_fork_in_parent();
-    unlock_link();
+    tables_.after_fork_in_parent();
   }
 
-  void after_fork_in_child() noexcept {
-    link_.store(link_at_fork_, std::memory_order_relaxed);  // as in thread_tables: one made meanwhile may be locked
-    pool_.after_fork_in_child(static_cast<cache_type*>(thread_caches::find_unchanged(number_)));
-    unlock_link();
-  }
-
-  void unlock_link() noexcept {
-    if (link_at_fork_ != nullptr) link_at_fork_->lock.unlock();
-  }
+  void after_fork_in_child() noexcept { pool_.after_fork_in_child(cells_of(tables_.after_fork_in_child())); }
 
   mutable pool_type pool_;  // asking it takes its lock and takes arrived frees in
-  const std::uint64_t number_ = thread_caches::new_pool();
-  std::atomic<link*> link_ = nullptr;
-  link* link_at_fork_ = nullptr;  // what the fork holds: another thread may make one meanwhile
+  thread_tables<shared_block_pool, table> tables_;
   os::fork_participant at_fork_{.before = [](void* pool, os::fork_step step) noexcept { self(pool).before_fork(step); },
                                 .in_parent = [](void* pool) noexcept { self(pool).after_fork_in_parent(); },
                                 .in_child = [](void* pool) noexcept { self(pool).after_fork_in_child(); },

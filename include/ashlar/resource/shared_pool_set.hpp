@@ -271,7 +271,7 @@ private:
     } else if (step == os::fork_step::inner_locks) {
       making_lock_.lock();
       for_each_pool([](pool_type& pool) { pool.before_fork(); });
-    } else {
+    } else if (step == os::fork_step::last_locks) {
       base_.before_fork();
     }
   }

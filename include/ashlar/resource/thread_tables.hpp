@@ -30,15 +30,15 @@ public:
   thread_tables(const thread_tables&) = delete;
   thread_tables& operator=(const thread_tables&) = delete;
 
-  /// Returns: the calling thread's table, or null where `known` must look. Three loads and a compare.
+  /// Returns: the calling thread's table; null where `known` must look. Two loads and a compare.
   [[nodiscard]] ASHLAR_INLINE Table* recent() const noexcept {
     return static_cast<Table*>(thread_caches::find(number_));
   }
 
   /// Returns: the calling thread's table, or null where it has none. Complexity: O(tables of this thread).
   [[nodiscard]] Table* known() const noexcept {
-    Table* const latest = recent();
-    return latest != nullptr ? latest : static_cast<Table*>(thread_caches::find_slowly(number_));
+    if (Table* const latest = recent(); latest != nullptr) return latest;
+    return table_of(thread_caches::find_slowly(number_));
   }
 
   /// Returns: the calling thread's table, made if need be; null where it cannot have one.
@@ -54,7 +54,7 @@ public:
   void for_each(F f, Last last) noexcept {
     link* const shared = link_.load(std::memory_order_acquire);
     if (shared == nullptr) return last();
-    const lock_scope held(shared->lock);
+    const report_scope<spin_lock> held(shared->lock);
     for (Table* each = shared->tables.front(); each != nullptr; each = each->next) f(*each);
     last();
   }
@@ -66,7 +66,7 @@ public:
     link* const shared = link_.load(std::memory_order_acquire);
     if (shared == nullptr) return then();
     {
-      const lock_scope held(shared->lock);
+      const report_scope<spin_lock> held(shared->lock);
       for (Table* each = shared->tables.front(); each != nullptr; each = each->next) owner.close(*each);
       shared->owner.store(nullptr, std::memory_order_release);  // pairs with is_orphan()
     }
@@ -87,7 +87,7 @@ public:
   Table* after_fork_in_child() noexcept {
     link_.store(at_fork_, std::memory_order_relaxed);  // one made meanwhile may be locked, by a thread that is not here
     if (at_fork_ == nullptr) return nullptr;
-    auto* const mine = static_cast<Table*>(thread_caches::find_unchanged(number_));
+    Table* const mine = table_of(thread_caches::find_unchanged(number_));
     at_fork_->tables = {};
     if (mine != nullptr) at_fork_->tables.push_back(mine);
     at_fork_->lock.unlock();
@@ -113,29 +113,30 @@ private:
     }
   };
 
-  struct record : thread_cache_record {
-    Table table;
+  struct record : thread_cache_record, Table {
     link* shared;
 
     record(std::uint64_t number, link* of) noexcept : shared(of) {
       pool = number;
-      cache = &table;
+      cache = static_cast<Table*>(this);
       is_orphan = [](thread_cache_record* self) noexcept { return static_cast<record*>(self)->shared->is_orphan(); };
       retire = [](thread_cache_record* self) noexcept { static_cast<record*>(self)->end(); };
     }
 
     void end() noexcept {
       if (!shared->is_orphan()) {
-        const lock_scope held(shared->lock);
+        const report_scope<spin_lock> held(shared->lock);
         if (Owner* const of = shared->owner.load(std::memory_order_relaxed); of != nullptr) {
-          of->close(table);
-          shared->tables.erase(&table);
+          of->close(*this);
+          shared->tables.erase(this);
         }
       }
       shared->drop();
       delete this;
     }
   };
+
+  [[nodiscard]] static Table* table_of(thread_cache_record* found) noexcept { return static_cast<record*>(found); }
 
   [[nodiscard]] Table* make(Owner& owner) noexcept {
     link* const shared = shared_link(owner);
@@ -144,10 +145,10 @@ private:
     shared->references.fetch_add(1, std::memory_order_relaxed);
     {
       const lock_scope held(shared->lock);
-      shared->tables.push_back(&fresh->table);
+      shared->tables.push_back(fresh);
     }
     thread_caches::enter(fresh);
-    return &fresh->table;
+    return fresh;
   }
 
   // The first thread that needs the link makes it.

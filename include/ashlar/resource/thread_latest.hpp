@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the calling thread used last, of objects that come and go: found by their address, by one compare.
+#pragma once
+
+#include <atomic>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/os/calls.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// One place for each thread: an owner, and what the thread has there. An address is found only while that owner lives:
+/// `forget` takes it out of a thread's place before another object may stand there, whoever ends the owner.
+/// Thread safety: each thread sees its own place, where nothing else is said.
+template <class Owner, class Found>
+class thread_latest {
+  using owner_word = std::atomic<const Owner*>;
+  using found_word = std::atomic<Found*>;
+
+public:
+  /// Where a thread's place is.
+  struct place {
+    owner_word* owner = nullptr;
+    found_word* found = nullptr;
+  };
+
+  /// Returns: what the thread has of this owner; null where it is another that was used last.
+  [[nodiscard]] static ASHLAR_INLINE Found* of(const Owner* owner) noexcept {
+    if (ASHLAR_UNLIKELY(owner_.load(std::memory_order_relaxed) != owner)) return nullptr;
+    Found* const what = found();
+    ASHLAR_ASSUME(what != nullptr);
+    return what;
+  }
+
+  /// Returns: what the thread has of the owner that it used last, or null.
+  [[nodiscard]] static ASHLAR_INLINE Found* found() noexcept { return found_.load(std::memory_order_relaxed); }
+
+  /// Effects: `of(owner)` and `found()` are `what`. Returns: the place, for `forget`, without which the owner may not
+  /// end. Expects: neither is null.
+  static place remember(const Owner* owner, Found* what) noexcept {
+    found_.store(what, std::memory_order_relaxed);
+    owner_.store(owner, std::memory_order_relaxed);
+    return {&owner_, &found_};
+  }
+
+  /// Effects: nobody finds `what` in that place any more. A place that is none is left alone. Thread safety: any
+  /// thread, whatever the place's own thread does with other owners meanwhile; it does nothing with this one.
+  static void forget(const place& at, const Owner* owner, Found* what) noexcept {
+    if (at.owner == nullptr || (at.owner != &owner_ && !is_there(at))) return;
+    if (at.owner->load(std::memory_order_relaxed) != owner || at.found->load(std::memory_order_relaxed) != what) return;
+    at.owner->compare_exchange_strong(owner, nullptr, std::memory_order_relaxed);
+    at.found->compare_exchange_strong(what, nullptr, std::memory_order_relaxed);
+  }
+
+private:
+  // A thread whose end was missed, see `os::thread_end`, is remembered for ever, and its place may be gone.
+  [[nodiscard]] static bool is_there(const place& at) noexcept {
+    return os::system_calls::is_mapped(at.owner, sizeof *at.owner) &&
+           os::system_calls::is_mapped(at.found, sizeof *at.found);
+  }
+
+  // Apart: GCC computes the address of what is not the first in an object.
+  static inline constinit thread_local owner_word owner_ ASHLAR_IN_STATIC_TLS = nullptr;
+  static inline constinit thread_local found_word found_ ASHLAR_IN_STATIC_TLS = nullptr;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI
