@@ -73,6 +73,7 @@
 #include <ashlar/heap/cell_store.hpp>
 #include <ashlar/heap/cell_windows.hpp>
 #include <ashlar/heap/grown_array.hpp>
+#include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/heap_faults.hpp>
 #include <ashlar/heap/heap_json.hpp>
 #include <ashlar/heap/heap_map.hpp>
@@ -80,11 +81,17 @@
 #include <ashlar/heap/heap_region.hpp>
 #include <ashlar/heap/heap_space.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
+#include <ashlar/heap/heap_survey.hpp>
+#include <ashlar/heap/hot_stacks.hpp>
 #include <ashlar/heap/huge_store.hpp>
 #include <ashlar/heap/local_heap.hpp>
+#include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/heap/page_discard.hpp>
+#include <ashlar/heap/planned_tier.hpp>
+#include <ashlar/heap/remote_freer.hpp>
 #include <ashlar/heap/segment_store.hpp>
 #include <ashlar/heap/spare_extents.hpp>
+#include <ashlar/heap/tiered_heap.hpp>
 #include <ashlar/os/backtrace.hpp>
 #include <ashlar/os/calls.hpp>
 #include <ashlar/os/descriptor.hpp>
@@ -209,6 +216,7 @@
 #include <ashlar/resource/static_arena.hpp>
 #include <ashlar/resource/static_arena_guard.hpp>
 #include <ashlar/resource/thread_caches.hpp>
+#include <ashlar/resource/thread_latest.hpp>
 #include <ashlar/resource/thread_tables.hpp>
 #include <ashlar/resource/tlsf_check.hpp>
 #include <ashlar/resource/tlsf_nodes.hpp>

@@ -93,6 +93,16 @@ class divided_upstream;
 struct local_heap_options;
 template <resource Upstream = page_resource>
 class local_heap;
+template <resource Upstream = page_resource>
+class owner_heap;
+template <resource Upstream = page_resource>
+class remote_freer;
+template <thread_safe_resource Upstream = page_resource>
+class heap;
+template <const auto& Layout, const auto&... Buffers>
+struct static_plan;
+template <class Plan, thread_safe_resource Upstream = page_resource>
+class tiered_heap;
 template <resource Upstream = basic_page_resource<fresh_resident<>>, class Scale = tlsf_wide>
 class bounded_heap;
 

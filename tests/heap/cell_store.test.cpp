@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of slabs behind hot cells: each class, sweeping, and what goes back when all cells are free.
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -8,6 +10,7 @@
 
 #include <ashlar/base/poison.hpp>
 #include <ashlar/heap/cell_store.hpp>
+#include <ashlar/part/segment_words.hpp>
 #include <ashlar/part/size_classes.hpp>
 
 #include "tests/support/counting_resource.hpp"
@@ -69,6 +72,48 @@ TEST_F(cell_store_test, gives_slabs_back_whose_cells_are_all_free) {
   EXPECT_EQ(cells_.slabs(), 0u);
   EXPECT_EQ(segments_.used_bytes(), 0u);
   EXPECT_TRUE(cells_.invariant() && segments_.invariant());
+}
+
+TEST_F(cell_store_test, makes_the_next_cells_of_a_word_hot_as_well) {
+  const bool has_links = ashlar::checking_level < ashlar::checking::hardened;
+  for (const std::size_t bytes : {16u, 64u, 208u, 1024u, 1280u, 8192u}) {
+    const std::size_t number = size_classes::of(bytes), at_most = has_links && bytes <= 1024 ? 7 : 0;
+    for (int i = 0; i < 300; ++i) {
+      hot_.clear();  // as if they were handed out
+      const std::byte* last = take(number);
+      std::size_t cells = 0;
+      bool is_at_the_end = false;
+      hot_.for_each(number, [&](void* cell) {
+        EXPECT_FALSE(ashlar::is_milestone(cell)) << "which is counted where it becomes hot";
+        EXPECT_FALSE(is_at_the_end) << "they come in order, but for the first of the word, which is the last";
+        is_at_the_end = cell < last;
+        last = static_cast<std::byte*>(cell);
+        ++cells;
+      });
+      EXPECT_LE(cells, at_most);
+    }
+  }
+  hot_.clear();
+  EXPECT_TRUE(cells_.invariant());
+}
+
+TEST_F(cell_store_test, takes_back_many_cells_of_a_word_at_once) {
+  const std::size_t number = size_classes::of(96);
+  std::vector<std::byte*> held;
+  for (int i = 0; i < 500; ++i) held.push_back(take(number));
+  const std::size_t bytes = cells_.free_bytes();
+  std::map<std::uintptr_t, std::uint64_t> words;
+  for (std::byte* const cell : held) words[ashlar::word_of_cell(cell).key] |= ashlar::word_of_cell(cell).cells;
+  std::size_t given = 0;
+  cells_.settle(hot_);  // so that they are what keeps the slab
+  for (const auto& [key, cells] : words) {
+    EXPECT_EQ(cells_.slabs(), 1u);
+    given += cells_.give_mask(ashlar::slab_of_key(key), ashlar::word_of_key(key), cells);
+    EXPECT_TRUE(cells_.invariant());
+  }
+  EXPECT_EQ(given, 500 * size_classes::bytes_of(number));
+  EXPECT_GE(bytes + given, cells_.free_bytes());
+  EXPECT_EQ(cells_.slabs(), 0u);
 }
 
 TEST_F(cell_store_test, knows_which_cells_a_caller_has) {

@@ -3,14 +3,18 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/base/block.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/heap_registry.hpp>
 #include <ashlar/heap/local_heap.hpp>
+#include <ashlar/heap/owner_heap.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
@@ -82,6 +86,51 @@ TEST(heap_registry, others_look_while_a_heap_changes) {
   });
   while (!is_done) ASSERT_EQ(process_heaps.find(p), &mine);
   changing.join();
+}
+
+// Ends the process with 7 if `all` is named for what is of it, or said not to be, and `owner` beside it.
+void expect_named(const void* all, const void* owner) {
+  static const void *named, *beside;
+  named = all, beside = owner;
+  ashlar::set_violation_handler([](const ashlar::violation& found) noexcept {
+    std::_Exit(found.resource == named && found.owner == beside ? 7 : 8);
+  });
+}
+
+TEST(heap_registry, a_heap_of_several_threads_has_one_name) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "kept from level checked on";
+  ashlar::heap<> all, other;
+  void *small = nullptr, *run = nullptr;
+  std::thread([&] { small = all.allocate(100), run = all.allocate(100'000); }).join();
+  void* const huge = all.allocate(9'000'000);
+  for (void* const p : {small, run, huge, all.allocate(20)}) EXPECT_EQ(process_heaps.find(p), &all);
+  const auto ends = ::testing::ExitedWithCode(7);
+  const auto with = [](const void* name, const void* owner, auto&& f) { expect_named(name, owner), f(); };
+  int local = 0;
+  for (void* const p : {small, run, huge}) {
+    EXPECT_EXIT(with(&other, &all, [&] { other.deallocate(p); }), ends, "");
+    EXPECT_EXIT(with(&all, nullptr, [&] { all.deallocate(p), all.deallocate(p); }), ends, "");
+    EXPECT_EXIT(with(&all, nullptr, [&] { all.deallocate(static_cast<std::byte*>(p) + 16); }), ends, "");
+  }
+  EXPECT_EXIT(with(&all, nullptr, [&] { all.deallocate(&local); }), ends, "");
+  local_heap<> single;
+  EXPECT_EXIT(with(&single, &all, [&] { single.deallocate(small); }), ends, "");
+  EXPECT_EXIT(with(&all, &single, [&] { all.deallocate(single.allocate(1)); }), ends, "");
+  ashlar::owner_heap<> alone;
+  EXPECT_EXIT(with(&all, &alone, [&] { all.deallocate(alone.allocate(1)); }), ends, "");
+  EXPECT_EXIT(with(&alone, &all, [&] { alone.deallocate(small); }), ends, "");
+  for (void* const p : {small, run, huge}) all.deallocate(p);
+}
+
+TEST(heap_registry, a_segment_that_waits_on_the_shelf_is_nobodys_block) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "kept from level checked on";
+  ashlar::heap<> all;
+  void* p = nullptr;
+  std::thread([&] { all.deallocate(p = all.allocate(1'000'000)); }).join();
+  void* const huge = all.allocate(6'000'000);  // for which the parked heap gives up what it has
+  EXPECT_FALSE(all.owns(p));
+  EXPECT_EXIT((expect_named(&all, nullptr), all.deallocate(p)), ::testing::ExitedWithCode(7), "");
+  all.deallocate(huge);
 }
 
 }  // namespace

@@ -234,4 +234,28 @@ TEST(heap_space, fits_a_spare_extent_to_what_is_wanted) {
   EXPECT_EQ(calls::faults.mapped_bytes, 0u);
 }
 
+TEST(heap_space, counts_what_is_set_aside_within_its_limit) {
+  counting_resource<> upstream;
+  space_type space(2 * window_bytes, upstream);
+  std::byte* const p = space.take(window_bytes, window_bytes, false);
+  EXPECT_TRUE(space.set_aside(page));
+  EXPECT_EQ(space.take(window_bytes, window_bytes, false), nullptr);
+  EXPECT_FALSE(space.set_aside(window_bytes));
+  space.keep(p);
+  EXPECT_TRUE(space.set_aside(window_bytes)) << "instead of what was spare";
+  EXPECT_TRUE(space.held_bytes() == 0 && space.aside_bytes() == window_bytes + page);
+  space.bring_back(window_bytes + page);
+  EXPECT_NE(space.take(2 * window_bytes, window_bytes, true), nullptr);
+}
+
+TEST(heap_space, makes_two_extents_of_one) {
+  ashlar::heap_space<ashlar::page_resource> space(ashlar::max_size, {});
+  std::byte* const both = space.take(2 * window_bytes, window_bytes, true);
+  space.split(both, window_bytes);
+  EXPECT_EQ(space.find(both + window_bytes)->start, both + window_bytes);
+  EXPECT_TRUE(space.find(both)->bytes() == window_bytes && space.find(both)->is_segment() && space.invariant());
+  space.give(both);
+  EXPECT_TRUE(space.held_bytes() == window_bytes && space.invariant());
+}
+
 }  // namespace

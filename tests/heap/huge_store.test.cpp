@@ -201,10 +201,10 @@ TEST(huge_store, says_what_is_no_huge_block) {
   counting_resource<> upstream;
   counted huge(upstream);
   ASHLAR_EXPECT_DEATH(huge.store.give(reinterpret_cast<void*>(window_bytes)),
-                      "ashlar: precondition: freed a pointer that is not of this heap");
+                      "ashlar: invalid_free: freed a pointer that is not of this heap, pointer 0x*");
   std::byte* const p = huge.take(8 * mib);
   huge.store.give(p);
-  ASHLAR_EXPECT_DEATH(huge.store.give(p), "ashlar: precondition: freed a block that is free");
+  ASHLAR_EXPECT_DEATH(huge.store.give(p), "ashlar: double_free: freed a block that is free, pointer 0x*");
 }
 
 struct model_tag;

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of when a heap gives memory back unasked: not before there is too much, in parts, and less after regret.
+#include <atomic>
 #include <cstddef>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <ashlar/heap/heap.hpp>
+#include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/idle_memory.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/build.hpp"
 
 namespace {
 
@@ -75,6 +81,42 @@ TEST_F(idle_memory_test, forgets_regret_when_nobody_needs_what_it_keeps) {
   swing_through(50, 400);
   EXPECT_LT(spare(), 150 * 4 * slice_bytes);
   idle.clear();
+}
+
+// What is free and may be resident, of all threads.
+std::size_t kept_in(const ashlar::heap<>& all) {
+  const ashlar::heap_statistics sums = ashlar::statistics_of(all);
+  return sums.free_bytes + sums.all.spare_bytes - sums.all.dropped_bytes + sums.all.live_bytes;
+}
+
+// Each of the threads fills `bytes` and frees it again, and stays. Returns: what is kept then.
+std::size_t kept_after_each_has_freed(std::size_t threads, std::size_t bytes, std::size_t block) {
+  ashlar::heap<> all;
+  std::atomic<std::size_t> full = 0, empty = 0;
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> users;
+  for (std::size_t i = 0; i < threads; ++i)
+    users.emplace_back([&] {
+      std::vector<void*> mine(bytes / block);
+      for (void*& p : mine) p = all.allocate(block);
+      for (++full; full != threads;) std::this_thread::yield();
+      for (void* const p : mine) all.deallocate(p);
+      for (++empty; !is_over;) std::this_thread::yield();
+    });
+  while (empty != threads) std::this_thread::yield();
+  const std::size_t kept = kept_in(all);
+  is_over = true;
+  for (std::thread& each : users) each.join();
+  return kept;
+}
+
+TEST(idle_memory, keeps_as_much_for_many_threads_as_for_one) {
+  constexpr std::size_t mebi = std::size_t{1} << 20, threads = ashlar_test::is_slow ? 6 : 16;
+  for (const std::size_t block : {std::size_t{1'000}, std::size_t{100'000}}) {
+    const std::size_t kept = kept_after_each_has_freed(threads, 16 * mebi, block);
+    EXPECT_LT(kept, (16 + 3 * threads) * mebi) << block;
+    EXPECT_GT(kept, 8 * mebi) << block;
+  }
 }
 
 TEST(idle_memory, may_be_told_to_keep_nothing) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -17,18 +18,15 @@
 #include <ashlar/heap/block_canary.hpp>
 #include <ashlar/heap/exact_sizes.hpp>
 #include <ashlar/heap/heap_faults.hpp>
+#include <ashlar/heap/hot_stacks.hpp>
 #include <ashlar/heap/page_discard.hpp>
 #include <ashlar/heap/segment_store.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/part/cell_layout.hpp>
-#include <ashlar/part/pair_stack.hpp>
 #include <ashlar/part/segment.hpp>
 #include <ashlar/part/size_classes.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
-
-/// One stack of hot cells for each class; number 0 stays empty.
-using hot_stacks = pair_stacks<size_classes::count + 1>;
 
 /// Cells out of slabs of one class each. A free cell is in one of three places:
 ///
@@ -47,22 +45,40 @@ public:
                       const void* heap = nullptr) noexcept
       : hot_(no_hot_cells(most_hot)), segments_(segments), heap_(heap) {}
 
-  /// Returns: a cell, or null where the upstream has no memory left. The first of a word comes last: it may be a
-  /// milestone, and whoever has one block of a class only should not have that.
+  /// Returns: a cell, or null where the upstream has no memory left.
   [[nodiscard]] void* take(std::size_t number, hot_stacks& hot) noexcept {
-    shelf& from = shelves_[number];
-    if (from.word.mask == 0 && !restock(number, hot)) return nullptr;
-    const std::uint64_t others = from.word.mask & ~std::uint64_t{1}, some = others != 0 ? others : 1;
-    from.word.mask ^= some & (~some + 1);
-    return from.word.base + static_cast<std::size_t>(std::countr_zero(some)) * from.cell_bytes;
+    if (shelves_[number].word.mask == 0 && !restock(number, hot)) return nullptr;
+    return take_some(number, hot);
   }
 
-  /// Effects: sets the cell's bit; gives its slab back where all are set then.
+  /// Where strangers come, words of classes below this one are the owner's alone; others would keep too much from them.
+  static constexpr std::size_t first_common_word = size_classes::of(1024) + 1;
+
+  /// As `take`, but null where the word is empty.
+  [[nodiscard]] ASHLAR_INLINE void* take_from_word(std::size_t number, hot_stacks& hot) noexcept {
+    return ASHLAR_LIKELY(shelves_[number].word.mask != 0) ? take_some(number, hot) : nullptr;
+  }
+
+  /// Effects: has the lines fetched of what `take` will hand out next; other threads may have freed it.
+  ASHLAR_INLINE void fetch_ahead(std::size_t number) const noexcept {
+    shelves_[number].word.fetch_ahead(shelves_[number].cell_bytes, cells_at_once);
+  }
+
+  /// Effects: sets the cell's bit; gives its slab back where all are set then. Reports a cell that is free already.
   void give(void* cell) noexcept {
     run_record& slab = segment::slab_of(cell);
-    slab_cells(slab).give(cell);
+    if (ASHLAR_UNLIKELY(!slab_cells(slab).give(cell))) report_twice(cell, heap_);
     free_bytes_ += slab.cell_bytes;
     file(slab);
+  }
+
+  /// Effects: as `give`, for cells of one word of a bitmap. Returns: their bytes.
+  std::size_t give_mask(run_record& slab, std::size_t word, std::uint64_t cells) noexcept {
+    const std::size_t bytes = static_cast<std::size_t>(std::popcount(cells)) * slab.cell_bytes;
+    expect_none_twice(slab, word, slab_cells(slab).give_word(word, cells), heap_);
+    free_bytes_ += bytes;
+    file(slab);
+    return bytes;
   }
 
   /// Effects: empties the stacks into the bitmaps. From level `checked` on reports a cell whose link is none.
@@ -75,8 +91,7 @@ public:
   /// milestone stands for.
   std::size_t count_hot(std::size_t number, hot_stacks& hot) noexcept {
     hot_share& share = hot_[number];
-    share.bytes += share.each;
-    hot_bytes_ += share.each;
+    share.bytes += share.each, add_hot_bytes(share.each);
     if (ASHLAR_UNLIKELY(share.bytes > share.most)) sweep(number, hot);
     return share.each;
   }
@@ -85,11 +100,11 @@ public:
   void count_taken(std::size_t number) noexcept {
     const std::uint32_t each = std::min(hot_[number].bytes, hot_[number].each);
     hot_[number].bytes -= each;
-    hot_bytes_ -= each;
+    add_hot_bytes(std::size_t{0} - each);
   }
 
-  /// Returns: bytes of hot cells, by their milestones.
-  [[nodiscard]] std::size_t hot_bytes() const noexcept { return hot_bytes_; }
+  /// Returns: bytes of hot cells, by their milestones. Thread safety: any thread; only their owner changes it.
+  [[nodiscard]] std::size_t hot_bytes() const noexcept { return hot_bytes_.load(std::memory_order_relaxed); }
   /// Returns: bytes of pages that were given back, and are in use again since this was asked last.
   [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_, 0); }
 
@@ -101,13 +116,16 @@ public:
   /// Effects: puts every free cell into its bitmap.
   ASHLAR_COLD void settle(hot_stacks& hot) noexcept {
     sweep(hot);
-    for (shelf& each : shelves_) {
-      if (each.word.mask == 0) continue;
-      run_record& slab = segment::slab_of(each.word.base);
-      slab_cells(slab).give_word(each.word);
-      free_bytes_ += static_cast<std::size_t>(std::popcount(each.word.mask)) * slab.cell_bytes;
-      each.word = {};
-      file(slab);
+    settle_words();
+  }
+
+  /// Effects: puts what is left of the words being handed out into the bitmaps: of classes from `first` on.
+  ASHLAR_COLD void settle_words(std::size_t first = 0) noexcept {
+    for (std::size_t number = first; number < shelves_.size(); ++number) {
+      const taken_cells word = std::exchange(shelves_[number].word, {});
+      if (word.mask == 0) continue;
+      run_record& slab = segment::slab_of(word.base);
+      give_mask(slab, slab.index_of(word.base) / 64, word.mask);
     }
   }
 
@@ -120,14 +138,14 @@ public:
   }
 
   /// Effects: counts in each slab's record the free cells that have no bit: on stacks, in words, in the pocket.
-  /// Complexity: O(slices and cells on stacks).
-  void count_waiting(const hot_stacks& hot, void* pocket) const noexcept {
+  /// Of words: those of classes from `first` on. Complexity: O(slices and cells on stacks).
+  void count_waiting(const hot_stacks& hot, void* pocket, std::size_t first = 0) const noexcept {
     const auto count = [](void* cell, int cells) { segment::slab_of(cell).waiting += static_cast<unsigned>(cells); };
     for_each_slab([](run_record& slab) { slab.waiting = 0; });
     for (std::size_t number = 1; number <= size_classes::count; ++number)
       hot.for_each(number, [&](void* cell) { count(cell, 1); });
-    for (const shelf& each : shelves_)
-      if (each.word.mask != 0) count(each.word.base, std::popcount(each.word.mask));
+    for (std::size_t number = first; number < shelves_.size(); ++number)
+      if (const taken_cells& word = shelves_[number].word; word.mask != 0) count(word.base, std::popcount(word.mask));
     if (pocket != nullptr) count(pocket, 1);
   }
 
@@ -182,14 +200,15 @@ public:
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_; }
 
   /// Returns: how many bytes of a class a milestone stands for.
-  [[nodiscard]] static std::size_t milestone_bytes(std::size_t number) noexcept { return milestones[number]; }
+  [[nodiscard]] static std::size_t milestone_bytes(std::size_t number) noexcept { return milestone_bytes_of[number]; }
 
   /// Effects: forgets all slabs. Expects: so do the segments.
   void clear() noexcept {
     if constexpr (keeps_canaries) for_each_slab([&](run_record& slab) { dig(slab, 0, slab.capacity); });
     shelves_ = {};
     for (hot_share& each : hot_) each.bytes = 0;
-    slabs_ = slab_bytes_ = free_bytes_ = dropped_bytes_ = refetched_ = hot_bytes_ = made_bytes_ = 0;
+    slabs_ = slab_bytes_ = free_bytes_ = dropped_bytes_ = refetched_ = made_bytes_ = 0;
+    hot_bytes_.store(0, std::memory_order_relaxed);
   }
 
   /// Complexity: O(slices and words of bitmaps).
@@ -218,26 +237,7 @@ private:
     run_record* slabs = nullptr;  // those with a bit set
   };
 
-  // What is on the stack of a class, by its milestones; what one stands for; what the stack may have.
-  struct hot_share {
-    std::uint32_t bytes, each, most;
-  };
-  using hot_shares = std::array<hot_share, size_classes::count + 1>;
-
-  [[nodiscard]] static hot_shares no_hot_cells(std::size_t most_cells) noexcept {
-    hot_shares made{};
-    for (std::size_t number = 1; number < made.size(); ++number) {
-      const std::size_t cell = size_classes::bytes_of(number), most = std::size_t{256} * 1024 + 16 * cell;
-      made[number] = {0, milestones[number], static_cast<std::uint32_t>(std::min(most / cell, most_cells) * cell)};
-    }
-    return made;
-  }
-
-  static constexpr auto milestones = [] {
-    std::array<std::uint32_t, size_classes::count + 1> made{};
-    for (std::size_t i = 1; i < made.size(); ++i) made[i] = static_cast<std::uint32_t>(bytes_per_milestone(i));
-    return made;
-  }();
+  void add_hot_bytes(std::size_t bytes) noexcept { hot_bytes_.store(hot_bytes() + bytes, std::memory_order_relaxed); }
 
   void sweep(std::size_t number, hot_stacks& hot) noexcept {
     while (void* const cell = hot.pop(number)) {
@@ -246,7 +246,7 @@ private:
       mark_free(cell, sizeof(void*));
       give(cell);
     }
-    hot_bytes_ -= std::exchange(hot_[number].bytes, 0);
+    add_hot_bytes(std::size_t{0} - std::exchange(hot_[number].bytes, 0));
   }
 
   [[nodiscard]] std::size_t discard_free_pages_of(run_record& slab) noexcept {
@@ -272,6 +272,17 @@ private:
     slab.dropped_bytes = static_cast<std::uint32_t>(bytes);
   }
 
+  // Returns: a cell of a word, of which the next ones become hot: so of eight requests one comes here. Not one that
+  // counts, for it would have to be counted, and none of what strangers may look for in the word.
+  // Expects: the word is not empty, the stack is.
+  [[nodiscard]] ASHLAR_INLINE std::byte* take_some(std::size_t number, hot_stacks& hot) noexcept {
+    shelf& from = shelves_[number];
+    std::byte* const cell = from.word.take(from.cell_bytes);
+    if constexpr (checking_level < checking::hardened)
+      if (number < first_common_word && hot.is_empty(number)) heat(from.word, from.cell_bytes, number, hot);
+    return cell;
+  }
+
   // Effects: fills the word of a class. Expects: it is empty.
   [[nodiscard]] ASHLAR_COLD bool restock(std::size_t number, hot_stacks& hot) noexcept {
     shelf& at = shelves_[number];
@@ -292,7 +303,7 @@ private:
     const std::size_t length = cell_layout::of(number).slices;
     const auto is_found = [&] { return shelves_[number].slabs != nullptr; };
     slice_run run = segments_.take_used(length);
-    if (run.data == nullptr && made_bytes_ * 4 >= hot_bytes_) {
+    if (run.data == nullptr && made_bytes_ * 4 >= hot_bytes()) {
       if (sweep(hot); is_found()) return true;
       run = segments_.take_used(length);
     }
@@ -337,6 +348,7 @@ private:
     segment& home = *segment::of(&slab);
     const std::size_t first = slab.first;
     home.set_owner(first, slab.length, size_classes::none);
+    for (std::size_t i = 1; i < slab.length; ++i) home.record(first + i).is_shelved = true;  // as a block that is free
     --slabs_;
     slab_bytes_ -= slab.length * slice_bytes;
     free_bytes_ -= std::size_t{slab.free} * slab.cell_bytes;
@@ -365,11 +377,11 @@ private:
   // A class begins at an even turn: in the half that is further in, where small cells are no milestones.
   std::array<std::uint16_t, size_classes::count + 1> slabs_made_ = {};
   std::size_t slab_bytes_ = 0;
-  std::size_t free_bytes_ = 0;     // of cells whose bit is set
-  std::size_t dropped_bytes_ = 0;  // of pages given back out of slabs
-  std::size_t refetched_ = 0;      // of these, in use again
-  std::size_t hot_bytes_ = 0;      // of cells on stacks, by their milestones
-  std::size_t made_bytes_ = 0;     // of slabs since all stacks were swept
+  std::size_t free_bytes_ = 0;              // of cells whose bit is set
+  std::size_t dropped_bytes_ = 0;           // of pages given back out of slabs
+  std::size_t refetched_ = 0;               // of these, in use again
+  std::size_t made_bytes_ = 0;              // of slabs since all stacks were swept
+  std::atomic<std::size_t> hot_bytes_ = 0;  // of cells on stacks, by their milestones; others may ask how many
   hot_shares hot_;
   segment_store<Upstream>& segments_;
   const void* heap_;

@@ -10,6 +10,7 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/heap/block_canary.hpp>
 #include <ashlar/heap/cell_store.hpp>
@@ -22,16 +23,19 @@
 #include <ashlar/heap/page_discard.hpp>
 #include <ashlar/heap/segment_store.hpp>
 #include <ashlar/part/cell_layout.hpp>
+#include <ashlar/part/packet.hpp>
 #include <ashlar/part/segment.hpp>
+#include <ashlar/part/segment_words.hpp>
 #include <ashlar/part/size_classes.hpp>
 #include <ashlar/part/slice_map.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
 struct local_heap_options {
-  std::size_t max_bytes = max_size;                ///< held of the upstream at once
-  std::size_t keep_bytes = std::size_t{16} << 20;  ///< free memory that is never given back but by `trim`
-  std::size_t most_hot = 4096;                     ///< free cells of a class that wait to be sorted; bounds a pause
+  std::size_t max_bytes = max_size;  ///< held of the upstream at once
+  /// Free memory that is never given back but by `trim`: of all threads together where a heap is for several.
+  std::size_t keep_bytes = std::size_t{16} << 20;
+  std::size_t most_hot = 4096;  ///< free cells of a class that wait to be sorted; bounds a pause
 };
 
 /// Up to `size_classes::largest` a block is a cell; up to the slices of a segment a run of them; else huge. Whose block
@@ -41,11 +45,15 @@ struct local_heap_options {
 template <resource Upstream>
 class heap_core {
 public:
-  /// `heap`: whom reports name.
+  using upstream_type = Upstream;
+  static constexpr bool sends = false;  ///< whether blocks may come back by themselves
+
+  /// `heap`: whom segments name, and reports, unless it is a part of one that its upstream knows.
   heap_core(const local_heap_options& options, Upstream upstream, const void* heap)
-      : space_(options.max_bytes, std::move(upstream)), huge_(space_, options.keep_bytes),
-        cells_(segments_, options.most_hot, heap), idle_(segments_, cells_, options.keep_bytes), heap_(heap) {
-    space_.enter_registry(heap);
+      : space_(options.max_bytes, std::move(upstream)), segments_(space_, heap),
+        huge_(space_, options.keep_bytes, named(heap)), cells_(segments_, options.most_hot, named(heap)),
+        idle_(segments_, cells_, options.keep_bytes), heap_(named(heap)) {
+    heap_ == heap ? space_.enter_registry(heap) : space_.name(heap_);
   }
 
   heap_core(const heap_core&) = delete;
@@ -56,6 +64,20 @@ public:
 
   /// Returns: a cell of a class that has no hot one, or null.
   [[nodiscard]] void* take_cell(std::size_t number, hot_stacks& hot) noexcept { return cells_.take(number, hot); }
+
+  /// As `take_cell`, of the word at hand alone, and behind a stack that is empty; null where nothing is there or it is
+  /// not the owner's.
+  [[nodiscard]] ASHLAR_INLINE void* take_cell_behind(std::size_t number, hot_stacks& hot) noexcept {
+    if (!hot.is_empty(number) || number >= cells_.first_common_word) return nullptr;
+    void* const cell = cells_.take_from_word(number, hot);
+    fetch_ahead(number);
+    return cell;
+  }
+
+  /// Effects: has the lines fetched of cells that the owner will be given next, where they are his already.
+  ASHLAR_INLINE void fetch_ahead(std::size_t number) const noexcept {
+    if (number < cells_.first_common_word) cells_.fetch_ahead(number);
+  }
 
   /// Effects: puts a cell back that is on no stack.
   void give_cell(void* cell) noexcept { cells_.give(cell); }
@@ -80,7 +102,7 @@ public:
   }
 
   /// Effects: takes a block of slices back.
-  void give_run(void* p, hot_stacks& hot) noexcept { idle_.on_freed(segments_.give_block(p) * slice_bytes, hot); }
+  void give_run(void* p, hot_stacks& hot) noexcept { idle_.on_freed(take_back_run(p), hot); }
 
   /// Effects: takes a block back that starts at a window.
   void give_huge(void* p) noexcept { huge_.give(p); }
@@ -124,10 +146,43 @@ public:
     return found != nullptr && (!found->is_segment() || segments_.is_taken(p));
   }
 
+  /// Effects: takes cells back that share a word of a slab's bitmap. Returns: their bytes. Expects: they are on no
+  /// stack.
+  std::size_t give_cells(const freed_word& cells) noexcept {
+    return cells_.give_mask(slab_of_key(cells.key), word_of_key(cells.key), cells.cells);
+  }
+
+  /// Effects: takes a cell or a run back and leaves the hot cells alone, which another thread may be using.
+  /// Returns: its bytes.
+  std::size_t give_block(void* p) noexcept {
+    if (segment::owner_of(p) == size_classes::none) return take_back_run(p);
+    const std::size_t bytes = size_classes::bytes_of(segment::owner_of(p));
+    mark_free(p, bytes);
+    cells_.give(p);
+    return bytes;
+  }
+
+  /// Effects: drops the contents of free slices, but for as much as may be kept, `least` bytes in any case.
+  void discard_free_slices(std::size_t least) noexcept {
+    idle_.discard_slices(least);
+    idle_.recount();
+  }
+
+  /// Returns: how much free memory may be kept whatever is in use.
+  [[nodiscard]] std::size_t may_keep() const noexcept { return idle_.may_keep(); }
+
+  /// Effects: as `trim`, as far as it goes without the hot cells.
+  std::size_t trim_behind(std::size_t keep_bytes) noexcept {
+    cells_.settle_words(cells_.first_common_word);
+    segments_.join_spare();
+    return trim_settled(keep_bytes);
+  }
+
   /// Effects: moves all free cells to their slabs, and joins free slices.
   void settle(hot_stacks& hot) noexcept {
     cells_.settle(hot);
     segments_.join_spare();
+    idle_.recount();
   }
 
   /// As `take_large`, for what that has refused: once all that is free has come together, and then without the segments
@@ -154,15 +209,26 @@ public:
     huge_.for_each([&](std::byte* p, std::size_t bytes) { f(static_cast<void*>(p), bytes_in(p, bytes)); });
   }
 
+  /// As `visit`, as far as it is known without the hot cells: those count as their callers' blocks.
+  template <class F>
+  void visit_behind(F f) {
+    cells_.settle_words(cells_.first_common_word);
+    segments_.join_spare();
+    visit(std::move(f));
+  }
+
   /// Calls `f(heap_region)` for each piece of what is held. `pocket`: a cell that waits there, or null.
   template <class F>
   void inspect(F f, const hot_stacks& hot, void* pocket) const {
     cells_.count_waiting(hot, pocket);
-    segments_.for_each_segment(
-        [&](segment& home, slice_mask free, slice_mask fresh) { for_each_region(home, free, fresh, f); });
-    space_.for_each([&](const window& each) {
-      if (!each.is_segment()) f(heap_region::huge_block(each.start, each.bytes(), !space_.is_spare(each.start)));
-    });
+    inspect_counted(f);
+  }
+
+  /// As above, and leaves the hot cells alone: they count as live.
+  template <class F>
+  void inspect_behind(F f) const {
+    cells_.count_waiting(hot_stacks{}, nullptr, cells_.first_common_word);
+    inspect_counted(f);
   }
 
   /// Effects: takes all blocks back and gives all memory to the upstream. Expects: so are the hot cells forgotten.
@@ -177,9 +243,7 @@ public:
   /// Effects: gives memory back that no block needs, all but `keep_bytes`. Returns: bytes given back.
   std::size_t trim(std::size_t keep_bytes, hot_stacks& hot) noexcept {
     settle(hot);
-    std::size_t given = segments_.trim(keep_bytes);
-    if (keep_bytes == 0) given += cells_.discard_free_pages();
-    return given + huge_.trim(keep_bytes - std::min(keep_bytes, segments_.dirty_bytes()));
+    return trim_settled(keep_bytes);
   }
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return space_.held_bytes(); }
@@ -188,7 +252,11 @@ public:
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
     return segments_.reused_bytes() + (page_discard<Upstream>::gives_zeroes ? huge_.reused_bytes() : 0);
   }
+  /// Returns: bytes of hot cells, as far as the milestones among them tell. Thread safety: any thread.
+  [[nodiscard]] std::size_t hot_bytes() const noexcept { return cells_.hot_bytes(); }
   [[nodiscard]] const Upstream& upstream() const noexcept { return space_.upstream(); }
+  /// Returns: whom reports name.
+  [[nodiscard]] const void* name() const noexcept { return heap_; }
   [[nodiscard]] block_check<Upstream> checks(const block_use& use = freeing_block) const noexcept {
     return {segments_, heap_, use};
   }
@@ -209,6 +277,34 @@ public:
   }
 
 private:
+  template <class F>
+  void inspect_counted(F f) const {
+    segments_.for_each_segment(
+        [&](segment& home, slice_mask free, slice_mask fresh) { for_each_region(home, free, fresh, f); });
+    space_.for_each([&](const window& each) {
+      if (!each.is_segment()) f(heap_region::huge_block(each.start, each.bytes(), !space_.is_spare(each.start)));
+    });
+  }
+
+  [[nodiscard]] const void* named(const void* heap) const noexcept {
+    if constexpr (requires { space_.upstream().reported_heap(); })
+      if (const void* const whole = space_.upstream().reported_heap(); whole != nullptr) return whole;
+    return heap;
+  }
+
+  // That it is free already is seen at every level, since its record is written to anyway.
+  std::size_t take_back_run(void* p) noexcept {
+    if (ASHLAR_UNLIKELY(segments_.is_given(p))) report_twice(p, heap_);
+    return segments_.give_block(p) * slice_bytes;
+  }
+
+  std::size_t trim_settled(std::size_t keep_bytes) noexcept {
+    std::size_t given = segments_.trim(keep_bytes);
+    if (keep_bytes == 0) given += cells_.discard_free_pages();
+    idle_.recount();
+    return given + huge_.trim(keep_bytes - std::min(keep_bytes, segments_.dirty_bytes()));
+  }
+
   [[nodiscard]] ASHLAR_NOINLINE slice_run take_block(std::size_t length, hot_stacks& hot) noexcept {
     const slice_run run = segments_.take_block(length);
     return run.data != nullptr ? run : take_after_growth(length, 1, hot);
@@ -253,7 +349,7 @@ private:
   }
 
   heap_space<Upstream> space_;
-  segment_store<Upstream> segments_{space_};
+  segment_store<Upstream> segments_;
   huge_store<Upstream> huge_;
   cell_store<Upstream> cells_;
   idle_memory<Upstream> idle_;

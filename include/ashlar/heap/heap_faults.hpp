@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
@@ -43,6 +45,19 @@ inline constexpr block_use looking_at_block = {.foreign = "used a pointer that i
                                                .size = "used a block with another size than it was allocated with",
                                                .alignment =
                                                    "used a block with another alignment than it was allocated with"};
+
+/// Effects: reports a cell that comes back and is free already, at every level, since to see it costs one AND a word.
+/// Expects: the slab is as it was.
+[[noreturn]] ASHLAR_COLD inline void report_twice(const void* cell, const void* heap) noexcept {
+  report({.kind = fault::double_free, .what = freeing_block.dead, .pointer = cell, .resource = heap});
+}
+
+/// As above, of the first of the cells that `twice` says of a word; nothing where it says none.
+ASHLAR_INLINE void expect_none_twice(const run_record& slab, std::size_t word, std::uint64_t twice,
+                                     const void* heap) noexcept {
+  if (ASHLAR_UNLIKELY(twice != 0))
+    report_twice(slab.cell(word * 64 + static_cast<std::size_t>(std::countr_zero(twice))), heap);
+}
 
 /// Looks at a block before it is freed or resized; ends the process where it is none. Nothing of `p` itself is read, so
 /// it may point anywhere; at level `hardened` what lies behind it is, once it is known to be live.
@@ -139,7 +154,7 @@ private:
               .resource = heap_,
               .owner = cell.owner,
               .size = cell.cell_bytes});
-    if (const void* const owner = process_heaps.find(p); owner != nullptr)
+    if (const void* const owner = process_heaps.find(p); owner != nullptr && owner != heap_)
       report({.kind = fault::wrong_pool, .what = use_.of_other_heap, .pointer = p, .resource = heap_, .owner = owner});
     report_at(p, fault::invalid_free, use_.foreign);
   }

@@ -138,7 +138,10 @@ private:
                           {"dropped", "spare, given back", heap_.all.dropped_bytes},
                           {"fresh", "free, never touched", heap_.fresh_bytes}};
     out_.text("<section>\n<h2>What is held</h2>\n<p>Of the upstream, all in all ").size(heap_.held_bytes);
-    out_.text(". The last two are address space alone.</p>\n<div class=\"bar\">");
+    out_.text(". The last two are address space alone.");
+    if (heap_.at_hand_bytes != 0)
+      out_.text(" Of what counts as live about ").size(heap_.at_hand_bytes).text(" is free and at hand of threads.");
+    out_.text("</p>\n<div class=\"bar\">");
     for (const part& each : parts) segment_of_bar(each);
     out_.text("</div>\n<ul class=\"keys\">");
     for (const part& each : parts) {

@@ -193,7 +193,8 @@ private:
     }
     if (drawn_huge_ > most_huge) return;
     row_ += pitch;
-    const double share = static_cast<double>(block.bytes) / static_cast<double>(all_.largest_huge);
+    const std::size_t longest = std::max(all_.largest_huge, block.bytes);  // other threads may have gone on since
+    const double share = static_cast<double>(block.bytes) / static_cast<double>(longest);
     const auto w = static_cast<std::size_t>(share * static_cast<double>(slices_per_segment * slice_width - 1));
     text("soft mono", 0, row_ + 13).address(block.start).text("</text>\n<g><title>");
     describe(block);
@@ -262,8 +263,9 @@ void draw_heap(const Heap& heap, text_writer<Out>& out, std::size_t margin) {
 }  // namespace detail
 
 /// Effects: hands an SVG picture of the heap to `out(std::string_view)`, in pieces. It stands alone, in light and dark.
-/// `out` may not use the heap, which stays as it is. Allocates nothing. Throws what `out` throws.
-/// Complexity: O(slices and cells that wait outside bitmaps); about 300 characters a slab or block of a segment.
+/// `out` may not use the heap, which stays as it is. Allocates nothing. Throws what `out` throws. Where other threads
+/// go on meanwhile, rows that are new since the frame was drawn lie below it. Complexity: O(slices and cells that wait
+/// outside bitmaps); about 300 characters a slab or block of a segment.
 template <class Heap, class Out>
   requires text_sink<Out>
 void write_heap_svg(const Heap& heap, Out&& out) {

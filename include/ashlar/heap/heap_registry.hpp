@@ -76,8 +76,11 @@ public:
   heap_registration(const heap_registration&) = delete;  // others point to it
   heap_registration& operator=(const heap_registration&) = delete;
   ~heap_registration() {
-    if (line_.heap != nullptr) process_heaps.leave(line_);
+    if (line_.windows != nullptr) process_heaps.leave(line_);
   }
+
+  /// Effects: only says whom reports name: what is of it is entered by another.
+  void name(const void* heap) noexcept { line_.heap = heap; }
 
   /// Effects: enters the heap. From now on a fork waits until no thread looks at the registry.
   void enter(const void* heap, const window_map& windows) noexcept {
@@ -107,6 +110,7 @@ private:
 struct no_heap_registration {
   using change = lock_scope<null_lock>;
 
+  void name(const void*) noexcept {}
   void enter(const void*, const window_map&) noexcept {}
   [[nodiscard]] static null_lock& lock() noexcept { return nothing; }
   [[nodiscard]] static const void* heap() noexcept { return nullptr; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -27,9 +28,16 @@ struct slice_run {
   bool is_zero = false;
 };
 
+/// Returns: the block, or null, with its first `bytes` bytes zero.
+inline void* zeroed(const slice_run& got, std::size_t bytes) noexcept {
+  if (got.is_zero) mark_readable(got.data, bytes);  // else Valgrind takes the zeroes for no contents
+  else if (got.data != nullptr) std::memset(got.data, 0, bytes);
+  return got.data;
+}
+
 /// Extents start at a window and hold nothing else in the windows they reach into. A segment is one, a huge block too.
 /// An extent may be spare: nobody has it, and it goes back before anything is refused.
-/// Invariant: `held_bytes` is the sum of the extents, spare ones too; the table is not counted.
+/// Invariant: `held_bytes` is the sum of the extents, spare ones too; the table is not counted, nor what is set aside.
 /// Thread safety: none. Nothing is allocated before it is needed.
 template <resource Upstream>
 class heap_space {
@@ -83,19 +91,21 @@ public:
                                             [[maybe_unused]] std::size_t alignment) noexcept {
     if constexpr (pages::can_move) {
       const window was = *map_.find(p);
-      if (!may_grow(was, bytes)) return nullptr;
-      auto* const place = static_cast<std::byte*>(insist([&] { return pages::reserve(bytes, alignment); }));
-      if (place == nullptr) return nullptr;
-      if (!make_room(windows_of(bytes))) return pages::give_back(place, bytes), nullptr;
-      mark_readable(was.start, was.bytes());  // of all of it, since whoever gets the place next knows nothing of marks
-      if (!pages::move(was.start, was.bytes(), place, bytes)) return nullptr;
-      mark_readable(place, was.bytes());
-      mark_live(place + was.bytes(), bytes - was.bytes());
-      replace(was, place, bytes, alignment);
+      std::byte* const place = may_grow(was, bytes) ? move_pages(was, bytes, alignment) : nullptr;
+      if (place != nullptr) replace(was, place, bytes, alignment);
       return place;
     } else {
       return nullptr;
     }
+  }
+
+  /// Effects: makes two extents of one, the first of `head` bytes. Expects: it starts at `p` and is longer; `head` is a
+  /// number of windows.
+  void split(const void* p, std::size_t head) noexcept {
+    const window whole = *map_.find(p);
+    forget(whole);
+    remember(whole.start, head, whole.alignment(), whole.is_segment());
+    remember(whole.start + head, whole.bytes() - head, window_bytes, whole.is_segment());
   }
 
   /// Effects: makes an extent spare. It keeps its contents. Expects: it starts at `p`.
@@ -152,6 +162,16 @@ public:
     });
   }
 
+  /// Returns: whether the limit leaves room for `bytes` that are no extent. They count from now on.
+  [[nodiscard]] bool set_aside(std::size_t bytes) noexcept {
+    const bool has_room = insist([&] { return is_within_limit(bytes); });
+    aside_bytes_ += has_room ? bytes : 0;
+    return has_room;
+  }
+
+  /// Effects: such bytes do not count any more.
+  void bring_back(std::size_t bytes) noexcept { aside_bytes_ -= bytes; }
+
   /// Effects: gives all extents and the table back.
   void release() noexcept {
     for (std::size_t i = 0; keeps_canaries && i < spares_.count(); ++i)
@@ -166,6 +186,8 @@ public:
 
   /// Effects: from now on reports name `heap`, and other heaps know what is of it. Nothing at level `fast`.
   void enter_registry(const void* heap) noexcept { registration_.enter(heap, map_); }
+  /// Effects: as above, where others know it already: its upstream has been entered for `heap`.
+  void name(const void* heap) noexcept { registration_.name(heap); }
   /// Returns: whom reports name; null if nobody has said, or at level `fast`.
   [[nodiscard]] const void* heap() const noexcept { return registration_.heap(); }
 
@@ -175,6 +197,7 @@ public:
   [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
+  [[nodiscard]] std::size_t aside_bytes() const noexcept { return aside_bytes_; }
   [[nodiscard]] std::size_t table_bytes() const noexcept {
     return slots_ != inside_ ? map_.capacity() * sizeof(window) : 0;
   }
@@ -191,13 +214,15 @@ public:
   }
 
 private:
+  static constexpr bool lends_segments = requires(Upstream& lender) { lender.try_allocate_segment(window_bytes); };
+
   [[nodiscard]] static constexpr std::size_t windows_of(std::size_t bytes) noexcept {
     return bytes / window_bytes + (bytes % window_bytes != 0 ? 1 : 0);
   }
 
   [[nodiscard]] std::byte* try_take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
     if (!is_within_limit(bytes)) return nullptr;
-    auto* const p = static_cast<std::byte*>(try_allocate_from(upstream_, bytes, alignment));
+    auto* const p = static_cast<std::byte*>(try_take_from_upstream(bytes, alignment, is_segment));
     if (p == nullptr) return nullptr;  // only now a table, which for an extent that nobody has could take all memory
     held_bytes_ += bytes;
     if (!make_room(windows_of(bytes))) return give_up(window::of(p, 0, bytes, alignment, is_segment)), nullptr;
@@ -205,8 +230,15 @@ private:
     return p;
   }
 
+  [[nodiscard]] void* try_take_from_upstream(std::size_t bytes, std::size_t alignment,
+                                             [[maybe_unused]] bool is_segment) noexcept {
+    if constexpr (lends_segments)
+      if (is_segment) return upstream_.try_allocate_segment(bytes);
+    return try_allocate_from(upstream_, bytes, alignment);
+  }
+
   [[nodiscard]] bool is_within_limit(std::size_t more) const noexcept {
-    return more <= max_bytes_ && held_bytes_ <= max_bytes_ - more;
+    return more <= max_bytes_ && held_bytes_ + aside_bytes_ <= max_bytes_ - more;
   }
 
   // Effects: gives spare extents back where only without them the limit would be kept to.
@@ -226,6 +258,23 @@ private:
     }
   }
 
+  // Returns: where the pages of an extent are now, for which the table has room; or null, and they are where they were.
+  [[nodiscard]] std::byte* move_pages(const window& was, std::size_t bytes, std::size_t alignment) noexcept {
+    if constexpr (pages::is_shared) {
+      if (!make_room(windows_of(bytes))) return nullptr;
+      return insist([&] { return upstream_.try_move(was.start, bytes, alignment); });
+    } else {
+      auto* const place = static_cast<std::byte*>(insist([&] { return pages::reserve(bytes, alignment); }));
+      if (place == nullptr) return nullptr;
+      if (!make_room(windows_of(bytes))) return pages::give_back(place, bytes), nullptr;
+      mark_readable(was.start, was.bytes());  // of all of it, since whoever gets the place next knows nothing of marks
+      if (!pages::move(was.start, was.bytes(), place, bytes)) return nullptr;
+      mark_readable(place, was.bytes());
+      mark_live(place + was.bytes(), bytes - was.bytes());
+      return place;
+    }
+  }
+
   // Returns: the pages of an extent as one of another size, or null, and it is as it was or shorter.
   [[nodiscard]] std::byte* refit(const window& extent, std::size_t bytes, std::size_t alignment) noexcept {
     if (bytes > extent.bytes()) return move(extent.start, bytes, alignment);
@@ -236,11 +285,9 @@ private:
   // Effects: makes what lies behind whole windows of an extent a spare one, if that is worth it. Returns: bytes left.
   std::size_t cut(const window& extent, std::size_t head) noexcept {
     if (extent.bytes() < head + window_bytes / 4) return extent.bytes();
-    std::byte* const tail = extent.start + head;
-    forget(extent);
-    remember(extent.start, head, extent.alignment(), false);
-    remember(tail, extent.bytes() - head, window_bytes, false);
-    keep(tail);
+    if constexpr (pages::is_shared) upstream_.split(extent.start, head);
+    split(extent.start, head);
+    keep(extent.start + head);
     return head;
   }
 
@@ -282,6 +329,8 @@ private:
   void give_up(const window& extent) noexcept {
     mark_live(extent.start, extent.bytes());
     held_bytes_ -= extent.bytes();
+    if constexpr (lends_segments)
+      if (extent.is_segment()) return upstream_.deallocate_segment(extent.start, extent.bytes());
     upstream_.deallocate(extent.start, extent.bytes(), extent.alignment());
   }
 
@@ -309,6 +358,7 @@ private:
   std::size_t freed_bytes_ = 0;  // of other blocks, in this epoch
   std::size_t max_bytes_;
   std::size_t held_bytes_ = 0;
+  std::size_t aside_bytes_ = 0;  // of the upstream too, for who has asked
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
   ASHLAR_NO_UNIQUE_ADDRESS heap_registration_if_checked registration_;
 };

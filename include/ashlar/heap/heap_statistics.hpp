@@ -66,6 +66,9 @@ struct heap_statistics {
   std::size_t fresh_bytes = 0;  ///< free slices that are untouched since they came from the system: not resident
   std::size_t head_bytes = 0;   ///< heads of segments; only what was needed of them is resident
   std::size_t table_bytes = 0;  ///< of the upstream too, for tables; not in `held_bytes`
+  /// Of `all.live_bytes`: about so much is free and at hand of threads that go on, which alone may look at it; by the
+  /// cells among it that count. 0 where one thread has the heap, and from level `checked` on.
+  std::size_t at_hand_bytes = 0;
   /// Pages of slabs, runs and huge blocks that were handed out again since the heap was made, while they could still be
   /// resident. Had they gone back to the system as soon as they were free, touching them would have been so many page
   /// faults: all of them is the most that were spared, since nobody knows which were touched. Cells reused inside a
@@ -95,12 +98,14 @@ struct heap_statistics {
   }
 };
 
-/// Returns: what `heap` holds now. The heap stays as it is. Complexity: O(slices and cells that wait outside bitmaps).
+/// Returns: what `heap` holds now: of one for any thread what `heap_survey` says. The heap stays as it is. Complexity:
+/// O(slices and cells that wait outside bitmaps).
 template <class Heap>
 [[nodiscard]] heap_statistics statistics_of(const Heap& heap) noexcept {
   heap_statistics sums;
   heap.inspect([&](const heap_region& piece) { sums.add(piece); });
   sums.table_bytes = heap.table_bytes();
+  if constexpr (requires { heap.at_hand_bytes(); }) sums.at_hand_bytes = heap.at_hand_bytes();
   sums.page_faults_avoided = heap.reused_bytes() / os::pages::page_bytes();
   return sums;
 }

@@ -9,7 +9,7 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/expects.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/heap/heap_space.hpp>
@@ -27,8 +27,10 @@ namespace ashlar::inline ASHLAR_ABI {
 template <resource Upstream>
 class huge_store {
 public:
-  explicit huge_store(heap_space<Upstream>& space, std::size_t keep_bytes = std::size_t{16} << 20) noexcept
-      : space_(space), keep_bytes_(keep_bytes) {}
+  /// `heap`: whom reports name.
+  explicit huge_store(heap_space<Upstream>& space, std::size_t keep_bytes = std::size_t{16} << 20,
+                      const void* heap = nullptr) noexcept
+      : space_(space), keep_bytes_(keep_bytes), heap_(heap) {}
 
   /// Returns: whole pages for a block alone, or null.
   [[nodiscard]] ASHLAR_COLD slice_run take(std::size_t bytes, std::size_t alignment) noexcept {
@@ -46,9 +48,9 @@ public:
   /// Expects: `p` is the start of a huge block. That is looked at, whatever the level: what is no block is no window.
   ASHLAR_COLD void give(void* p) noexcept {
     const window* const found = space_.find(p);
-    ASHLAR_REQUIRE(found != nullptr && found->start == p && !found->is_segment(),
-                   "freed a pointer that is not of this heap");
-    ASHLAR_REQUIRE(!space_.is_spare(p), "freed a block that is free");
+    if (found == nullptr || found->start != p || found->is_segment())
+      refuse(p, fault::invalid_free, "freed a pointer that is not of this heap");
+    if (space_.is_spare(p)) refuse(p, fault::double_free, "freed a block that is free");
     --count_;
     bytes_ -= found->bytes();
     space_.keep(p);
@@ -137,8 +139,13 @@ private:
     return std::max({keep_bytes_, bytes_, std::min(swing, keep_bytes_ * 4)});
   }
 
+  [[noreturn]] ASHLAR_COLD void refuse(const void* p, fault kind, const char* what) const noexcept {
+    report({.kind = kind, .what = what, .pointer = p, .resource = heap_});
+  }
+
   heap_space<Upstream>& space_;
   std::size_t keep_bytes_;
+  const void* heap_;
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
   std::size_t peak_ = 0;       // of `bytes_` in this epoch

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/heap/cell_store.hpp>
+#include <ashlar/heap/keep_budget.hpp>
 #include <ashlar/heap/segment_store.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -21,12 +23,19 @@ namespace ashlar::inline ASHLAR_ABI {
 /// cells are swept into their bitmaps, free slices lose their pages, and then the whole free pages inside slabs. Each
 /// free that is told does a part of it, of the last one segment. The next round waits until more is spare than ever
 /// since, or until four times what the heap has was freed: in a steady state there is nothing new to find.
-/// Thread safety: none. Never allocates.
+///
+/// Where the upstream has a budget, `keep_bytes` is of all heaps over it together: each counts there what it keeps
+/// beyond what its blocks use, and looks each MiB. Then so much more may be kept by each, since others learn of it then
+/// only. Thread safety: none. Never allocates.
 template <resource Upstream>
 class idle_memory {
+  static constexpr bool has_budget = requires(Upstream& upstream) { upstream.budget(); };
+  using share = std::conditional_t<has_budget, keep_share, whole_keep>;
+
 public:
   idle_memory(segment_store<Upstream>& segments, cell_store<Upstream>& cells, std::size_t keep_bytes) noexcept
-      : segments_(segments), cells_(cells), keep_bytes_(keep_bytes), until_look_(keep_bytes), waited_(keep_bytes) {}
+      : segments_(segments), cells_(cells), kept_(share_of(segments, keep_bytes)), until_look_(first_wait()),
+        waited_(until_look_) {}
 
   /// Effects: `bytes` have become free. Complexity: O(1), and seldom a part of a round.
   ASHLAR_INLINE void on_freed(std::size_t bytes, hot_stacks& hot) noexcept {
@@ -38,12 +47,38 @@ public:
   void clear() noexcept {
     regret_ = lowest_ = freed_ = freed_since_ = segment_ = 0;
     unneeded_ = max_size;
-    until_look_ = waited_ = keep_bytes_;
+    kept_.count(0);
+    until_look_ = waited_ = first_wait();
     next_ = part::none;
+  }
+
+  /// Returns: how much may be kept whatever is in use.
+  [[nodiscard]] std::size_t may_keep() const noexcept { return kept_.most(); }
+
+  /// Effects: free slices lose their pages where too much is spare, and more than `least`, whatever was freed since the
+  /// last round. For what comes from elsewhere, without a look at the hot cells.
+  void discard_slices(std::size_t least) noexcept {
+    const shares have = now();
+    const std::size_t most = std::max(have.most, least);
+    if (have.spare > most) segments_.discard_some(have.spare - most);
+  }
+
+  /// Effects: others learn what is kept here. Whoever gives something back without being asked by `on_freed` calls it.
+  void recount() noexcept {
+    if constexpr (has_budget) static_cast<void>(now());
   }
 
 private:
   static constexpr std::size_t least_wait = std::size_t{1} << 20;
+
+  [[nodiscard]] static share share_of(segment_store<Upstream>& segments, std::size_t keep_bytes) noexcept {
+    if constexpr (has_budget) return share(segments.space().upstream().budget());
+    else return share(keep_bytes);
+  }
+
+  [[nodiscard]] std::size_t first_wait() const noexcept {
+    return has_budget ? std::min(least_wait, kept_.most()) : kept_.most();
+  }
 
   enum class part { none, slices, slabs };
 
@@ -63,7 +98,8 @@ private:
     const std::size_t spare = segments_.dirty_bytes() + segments_.spare_bytes() + in_cells;
     const std::size_t used = segments_.used_bytes() - segments_.spare_bytes();
     const std::size_t live = used - std::min(used, in_cells + cells_.dropped_bytes());
-    const std::size_t kept = std::max(keep_bytes_, live);
+    kept_.count(spare - std::min(spare, live));
+    const std::size_t kept = std::max(kept_.most(), live);
     regret_ = std::min(regret_, spare + live);
     return {spare, live, kept + std::min(regret_, max_size - kept)};
   }
@@ -112,13 +148,13 @@ private:
   }
 
   void wait(const shares& have) noexcept {
-    const std::size_t until_too_much = (have.most - std::min(have.most, have.spare)) / 2;
+    const std::size_t until_too_much = has_budget ? 0 : (have.most - std::min(have.most, have.spare)) / 2;
     until_look_ = waited_ = std::max({least_wait, until_too_much, have.all() / 32});
   }
 
   segment_store<Upstream>& segments_;
   cell_store<Upstream>& cells_;
-  std::size_t keep_bytes_;
+  share kept_;
   std::size_t until_look_;           // so many bytes may become free before there can be too much
   std::size_t waited_;               // what that was when it was set
   std::size_t freed_ = 0;            // since the last round

@@ -20,6 +20,7 @@ struct page_discard {
   static constexpr bool is_possible = false;
   static constexpr bool can_move = false;
   static constexpr bool takes_back = true;  ///< what is given back may be handed out again, whichever it was
+  static constexpr bool is_shared = false;  ///< it keeps a book of extents, and must hear of it where one is cut
 
   [[nodiscard]] static bool discard(void*, std::size_t) noexcept { return false; }
 };
@@ -31,6 +32,7 @@ struct page_discard<basic_page_resource<Fresh, os::basic_pages<Calls>>> {
   static constexpr bool gives_zeroes = true;
   static constexpr bool is_possible = true;
   static constexpr bool takes_back = true;
+  static constexpr bool is_shared = false;
   static constexpr bool can_move = requires(void* p, std::size_t n) { pages::move(p, n, p, n); };
 
   /// Effects: gives the memory of whole pages back; they stay usable, and are zero at their next touch.

@@ -35,7 +35,9 @@ class segment_store {
   using pages = page_discard<Upstream>;
 
 public:
-  explicit segment_store(heap_space<Upstream>& space) noexcept : space_(space) {}
+  /// `heap`: what the segments say of whose they are.
+  explicit segment_store(heap_space<Upstream>& space, const void* heap = nullptr) noexcept
+      : space_(space), heap_(heap) {}
 
   segment_store(const segment_store&) = delete;
   segment_store& operator=(const segment_store&) = delete;
@@ -93,8 +95,14 @@ public:
     return run;
   }
 
+  /// Returns: whether no block can start at `p`, since it is free already, shelved or joined with its neighbours. That
+  /// is not known any more once the slice is part of another run. Expects: a block has started there.
+  [[nodiscard]] static bool is_given(void* p) noexcept {
+    return segment::of(p)->record(segment::slice_of(p)).is_shelved || !is_aligned(p, slice_bytes);
+  }
+
   /// Effects: takes a block back. It stays whole, for the next of its length, until a run is wanted that is not there.
-  /// Returns: its slices.
+  /// Returns: its slices. Expects: it is not given.
   std::size_t give_block(void* p) noexcept {
     run_record& run = segment::of(p)->record(segment::slice_of(p));
     if constexpr (keeps_canaries) bury_run(run);
@@ -122,6 +130,7 @@ public:
     segment* const home = segment::of(p);
     const std::size_t i = home->head.index, first = segment::slice_of(p);
     mark_free(p, length * slice_bytes);
+    home->record(first).is_shelved = true;  // until it is the start of a run: whoever frees it again is found
     spaces_[i].free |= slices(first, length);
     used_slices_ -= length;
     dirty_slices_ += length;
@@ -273,10 +282,12 @@ private:
   }
 
   void add_segment(void* memory, std::size_t bytes) noexcept {
-    segment* const home = segment::format(memory, count_, bytes);
+    // One that comes from a shelf has a head.
+    const bool is_fresh = pages::gives_zeroes && !(pages::is_shared && segment::of(memory)->head.bytes != 0);
+    segment* const home = segment::format(memory, count_, bytes, heap_);
     mark_free(home->slice(first_slice), bytes - first_slice * slice_bytes);
     const slice_mask all = all_of(bytes);
-    spaces_[count_] = {home, all, pages::gives_zeroes ? all : 0, 0, 0};
+    spaces_[count_] = {home, all, is_fresh ? all : 0, 0, 0};
     dirty_slices_ += dirty_of(spaces_[count_]);
     longest_[count_++] = static_cast<std::uint8_t>(std::popcount(all));
   }
@@ -380,6 +391,7 @@ private:
   std::uint64_t reused_slices_ = 0;   // taken, and not fresh; the shelf counts its own, and sums may wrap
   run_shelf shelf_;                   // blocks freed lately
   heap_space<Upstream>& space_;
+  const void* heap_;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

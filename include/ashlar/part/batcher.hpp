@@ -2,10 +2,13 @@
 // Gathers the frees of one thread into packets for the threads that own the slabs.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
@@ -36,9 +39,9 @@ struct batch_shape {
 ///
 /// A batcher never waits and never allocates. Its packets come back when a taker has read them; where none is back, a
 /// free is refused and the caller finds another road. `Route` is a callable: `route(key)` is the inbox of the owner of
-/// that slab. After at most `most_held` frees everything noted is sent.
+/// that slab. Frees have weights; when those noted weigh `most_held` or more, the next one sends everything.
 ///
-/// Invariant: a packet is under way, or being filled (at most one), or blank.
+/// Invariant: a packet is under way, or being filled (at most one for an owner, and fewer than half of all), or blank.
 /// Thread safety: one thread; the packets that are under way belong to their takers, so the batcher must outlive them:
 /// `is_idle()` says when.
 template <class Atomics = std_atomics, batch_shape Shape = batch_shape{}>
@@ -53,15 +56,22 @@ public:
   batcher(const batcher&) = delete;
   batcher& operator=(const batcher&) = delete;
 
-  /// Effects: notes that the cell `bit` of the word `key` is free. Complexity: O(1) amortised.
+  /// Effects: notes that the cell `bit` of the word `key` is free. Expects: it weighs something.
+  /// Complexity: O(1) amortised.
   template <class Route>
-  [[nodiscard]] ASHLAR_INLINE batch_result add(std::uintptr_t key, std::uint64_t bit, Route route) noexcept {
-    freed_word& slot = slots_[slot_of(key)];
-    if (ASHLAR_UNLIKELY(slot.key != key || held_ == most_held_)) return add_slowly(slot, {key, bit}, route);
-    if (ASHLAR_UNLIKELY((slot.cells & bit) != 0)) return batch_result::already_noted;
-    slot.cells |= bit;
-    ++held_;
-    return batch_result::noted;
+  [[nodiscard]] ASHLAR_INLINE batch_result add(std::uintptr_t key, std::uint64_t bit, Route route,
+                                               std::size_t weight = 1) noexcept {
+    const freed_word word{key, bit};
+    return ASHLAR_LIKELY(try_add(word, weight)) ? batch_result::noted : add_slowly(word, weight, route);
+  }
+
+  /// As `add`, where nothing has to move for it. Returns: false where it has, or the cell waits in here already.
+  [[nodiscard]] ASHLAR_INLINE bool try_add(const freed_word& word, std::size_t weight) noexcept {
+    freed_word& slot = slots_[slot_of(word.key)];
+    if (ASHLAR_UNLIKELY(slot.key != word.key || held_ >= most_held_ || (slot.cells & word.cells) != 0)) return false;
+    slot.cells |= word.cells;
+    held_ += weight;
+    return true;
   }
 
   /// Effects: sends everything noted. Returns: false where no packet is back and some of it stays.
@@ -71,6 +81,7 @@ public:
     for (freed_word& each : slots_)
       if (each.cells != 0 && !evict(each, route)) return false;
     send();
+    send_begun();
     held_ = 0;
     return true;
   }
@@ -78,16 +89,19 @@ public:
   /// Effects: calls `f(freed_word)` for everything noted and not sent, and notes nothing any more.
   template <class F>
   void hand_over(F f) noexcept {
-    if (filling_ != nullptr) {
-      const std::uint32_t count = filling_->count;
-      for (std::uint32_t at = 0; at < count; ++at) f(static_cast<freed_word>(filling_->words[at]));
-      filling_->count = 0;
-      filling_ = nullptr;
-    }
+    hand_over_packet(f);
+    for (begun& each : begun_) filling_ = std::exchange(each.filled, nullptr), hand_over_packet(f);
     for (freed_word& each : slots_)
       if (each.cells != 0) f(each);
     for (freed_word& each : slots_) each = {};
     held_ = 0;
+  }
+
+  /// Calls `f(inbox)` for each packet that is under way: where it was sent, and may have been taken out by now.
+  template <class F>
+  void for_each_under_way(F f) noexcept {
+    for (std::size_t i = 0; i < Shape.packets; ++i)
+      if (!packets_[i].is_back()) f(*sent_to_[i]);
   }
 
   /// Returns: whether nothing is noted and no packet is under way.
@@ -100,21 +114,38 @@ public:
   /// Returns: the cells noted and not sent. Complexity: O(slots and words of a packet).
   [[nodiscard]] std::size_t noted() const noexcept {
     std::size_t cells = 0;
-    const std::uint32_t filled = filling_ == nullptr ? 0 : static_cast<std::uint32_t>(filling_->count);
-    for (std::uint32_t at = 0; at < filled; ++at) cells += population(filling_->words[at]);
+    const auto count = [&](const packet_type* each) {
+      const std::uint32_t filled = each == nullptr ? 0 : static_cast<std::uint32_t>(each->count);
+      for (std::uint32_t at = 0; at < filled; ++at) cells += population(each->words[at]);
+    };
+    count(filling_);
+    for (const begun& each : begun_) count(each.filled);
     for (const freed_word& each : slots_) cells += population(each);
     return cells;
   }
+
+  /// Returns: what was noted weighs, since everything was sent.
+  [[nodiscard]] std::size_t held() const noexcept { return held_; }
 
   /// Complexity: as `noted`.
   [[nodiscard]] bool invariant() const noexcept {
     for (const freed_word& each : slots_)
       if (each.cells != 0 && &each != &slots_[slot_of(each.key)]) return false;
     if (filling_ != nullptr && (!filling_->is_back() || filling_->is_full())) return false;
-    return noted() <= held_ && held_ <= most_held_;
+    for (const begun& each : begun_)
+      if (each.filled != nullptr && (!each.filled->is_back() || each.filled->is_full() || each.filled == filling_))
+        return false;
+    return noted() <= held_;
   }
 
 private:
+  // Packets for other owners than the one being filled, set aside.
+  static constexpr std::size_t most_begun = Shape.packets < 4 ? 0 : Shape.packets / 2 - 1;
+  struct begun {
+    packet_type* filled = nullptr;
+    inbox_type* to = nullptr;
+  };
+
   [[nodiscard]] static std::size_t population(const freed_word& word) noexcept {
     return static_cast<std::size_t>(std::popcount(word.cells));
   }
@@ -126,12 +157,13 @@ private:
   }
 
   template <class Route>
-  ASHLAR_COLD batch_result add_slowly(freed_word& slot, const freed_word& word, Route route) noexcept {
+  ASHLAR_NOINLINE batch_result add_slowly(const freed_word& word, std::size_t weight, Route route) noexcept {
+    freed_word& slot = slots_[slot_of(word.key)];
     if (slot.key == word.key && (slot.cells & word.cells) != 0) return batch_result::already_noted;
-    if (held_ == most_held_ && !flush(route)) return batch_result::refused;
+    if (held_ >= most_held_ && !flush(route)) return batch_result::refused;
     if (slot.cells != 0 && slot.key != word.key && !evict(slot, route)) return batch_result::refused;
     slot = {word.key, slot.cells | word.cells};
-    ++held_;
+    held_ += weight;
     return batch_result::noted;
   }
 
@@ -139,7 +171,7 @@ private:
   template <class Route>
   [[nodiscard]] bool evict(freed_word& word, Route route) noexcept {
     inbox_type& to = route(word.key);
-    if (filling_ != nullptr && to_ != &to) send();
+    if (to_ != &to) turn_to(to);
     if (filling_ == nullptr && !open_packet(to)) return false;
     filling_->add(word);
     word = {};
@@ -147,11 +179,46 @@ private:
     return true;
   }
 
+  // Leaves the packet that is being filled for another owner's. Where the frees of a few owners take turns it is set
+  // aside, or packets would leave with a word or two.
+  void turn_to(inbox_type& to) noexcept {
+    begun* place = nullptr;
+    for (begun& each : begun_)
+      if (each.filled == nullptr ? place == nullptr : each.to == &to) place = &each;
+    if (place == nullptr && filling_ == nullptr) return;
+    if (place == nullptr && most_begun != 0) place = &begun_[next_begun_++ % most_begun];
+    if (place != nullptr) std::swap(filling_, place->filled), std::swap(to_, place->to);
+    if (to_ != &to) send();
+  }
+
+  template <class F>
+  void hand_over_packet(F& f) noexcept {
+    if (filling_ != nullptr) {
+      const std::uint32_t count = filling_->count;
+      for (std::uint32_t at = 0; at < count; ++at) f(static_cast<freed_word>(filling_->words[at]));
+      filling_->count = 0;
+      filling_ = nullptr;
+    }
+  }
+
+  void send_begun() noexcept {
+    for (begun& each : begun_) {
+      filling_ = std::exchange(each.filled, nullptr);
+      to_ = each.to;
+      send();
+    }
+  }
+
+  [[nodiscard]] bool is_begun(const packet_type& which) const noexcept {
+    return std::any_of(begun_.begin(), begun_.end(), [&](const begun& each) { return each.filled == &which; });
+  }
+
   [[nodiscard]] bool open_packet(inbox_type& to) noexcept {
     for (std::size_t tries = 0; tries < Shape.packets; ++tries) {
       packet_type& candidate = packets_[next_packet_];
       next_packet_ = (next_packet_ + 1) % Shape.packets;
       if (!candidate.is_back()) continue;
+      if (is_begun(candidate)) continue;
       candidate.count = 0;
       filling_ = &candidate;
       to_ = &to;
@@ -165,15 +232,19 @@ private:
     packet_type* const full = filling_;
     filling_ = nullptr;
     full->under_way.store(1, std::memory_order_relaxed);  // published by the push
+    sent_to_[full - packets_] = to_;
     if (!to_->push(full)) full->under_way.store(0, std::memory_order_relaxed);
   }
 
   freed_word slots_[Shape.slots] = {};
-  std::size_t held_ = 0;  // frees noted since everything was sent
+  std::size_t held_ = 0;  // what was noted weighs, since everything was sent
   std::size_t most_held_;
   packet_type* filling_ = nullptr;
   inbox_type* to_ = nullptr;  // where the packet being filled will go
   std::size_t next_packet_ = 0;
+  std::array<begun, most_begun> begun_ = {};
+  std::size_t next_begun_ = 0;               // of them will make room
+  inbox_type* sent_to_[Shape.packets] = {};  // what is under way
   packet_type packets_[Shape.packets];
 };
 

@@ -12,7 +12,6 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/part/cell_layout.hpp>
 #include <ashlar/part/size_classes.hpp>
@@ -26,6 +25,7 @@ inline constexpr std::size_t slices_per_segment = segment_bytes / slice_bytes;
 
 /// One bit for each cell that a slice may have.
 using cell_bits = std::uint64_t[slice_bytes / size_classes::granule / 64];
+inline constexpr std::size_t words_per_slab = sizeof(cell_bits) / sizeof(std::uint64_t);
 
 /// What a run of slices is: a slab of equal cells, or one block. It stands in the segment's first slices, so that
 /// neither has a header: sixteen cells of 32 KiB fill eight slices.
@@ -45,7 +45,7 @@ struct alignas(64) run_record {
   std::uint8_t number;              ///< of the class; `size_classes::none`: one block
   std::uint8_t length;              ///< slices
   std::uint8_t first;               ///< the slice where the run that holds this one starts; of blocks only if checked
-  bool is_shelved;  ///< a slab with a bit set, or a block that is free but not joined with its neighbours
+  bool is_shelved;  ///< a slab with a bit set, or a block that is free: kept whole, or joined with its neighbours
 
   [[nodiscard]] std::uint32_t index_of(const void* cell) const noexcept {
     return by_cell.divide(static_cast<std::uint32_t>(address_of(cell) - address_of(cells)));
@@ -57,6 +57,20 @@ struct alignas(64) run_record {
     if (address_of(p) < address_of(cells)) return false;
     const std::uint32_t index = index_of(p);
     return index < capacity && cell(index) == p;
+  }
+};
+
+/// Where a cell is to be looked for by who frees it, for each slice of a slab. It stands apart from the slab's record:
+/// that is written to whenever cells are taken or given, and its line would go to and fro between the threads.
+struct alignas(16) slab_start {
+  std::uint32_t cells;       ///< bytes from the segment's start to the slab's first cell
+  std::uint32_t first_word;  ///< of the slab's bitmap, among the words of all slices
+  std::uint32_t cell_bytes;
+  std::uint32_t by_cell;  ///< 2^32 by that, rounded up
+
+  /// Returns: the number of the cell that starts so many bytes behind the segment's start.
+  [[nodiscard]] ASHLAR_INLINE std::uint32_t index_of(std::size_t bytes) const noexcept {
+    return static_cast<std::uint32_t>((std::uint64_t{static_cast<std::uint32_t>(bytes) - cells} * by_cell) >> 32);
   }
 };
 
@@ -88,7 +102,7 @@ struct requested_sizes {
 /// The head of a segment.
 ///
 ///   slice 0                                                     (1)  first_slice                    63
-///   | owners 4 KiB | records 4 KiB | bits 32 KiB | (live 32 KiB) |    | slab | slab | one block |  …  |
+///   | owners 4 KiB | records 4 KiB | bits 32 KiB | places | (live) |    | slab | slab | one block |  …  |
 ///
 /// `owners` has a byte for each slice: the class of its cells, 0 where it holds none. Byte `(address >> 16) & 4095`:
 /// the low six bits are the slice, the high six the segment's own number, so that the 64 bytes in use lie in another
@@ -99,6 +113,7 @@ struct segment {
   struct alignas(64) header {
     std::size_t index;  ///< in the table of the heap
     std::size_t bytes;  ///< as it came from the upstream: less than `segment_bytes` where memory was short
+    const void* heap;   ///< whose it is, as long as it is a segment; any thread that has a block of it may ask
   };
 
   using live_cells = std::conditional_t<checking_level >= checking::checked, detail::live_cells, detail::no_live_cells>;
@@ -109,6 +124,7 @@ struct segment {
   header head;                                 // in the place of the record of slice 0
   run_record records[slices_per_segment - 1];  // of the slices from 1 on
   cell_bits bits[slices_per_segment];          // set: the cell is free, and nobody holds it
+  alignas(64) slab_start places[slices_per_segment];
   ASHLAR_NO_UNIQUE_ADDRESS live_cells live;
   ASHLAR_NO_UNIQUE_ADDRESS requested_sizes requested;
 
@@ -121,6 +137,9 @@ struct segment {
     return of(p)->owners[(address_of(p) / slice_bytes) % sizeof owners];
   }
 
+  /// Returns: whose the segment is that `p` lies in. Expects: as `owner_of`.
+  [[nodiscard]] static ASHLAR_INLINE const void* heap_of(void* p) noexcept { return of(p)->head.heap; }
+
   [[nodiscard]] static std::size_t slice_of(const void* p) noexcept {
     return (address_of(p) / slice_bytes) % slices_per_segment;
   }
@@ -132,9 +151,9 @@ struct segment {
   }
 
   /// Effects: makes the head of a segment without slabs in raw memory. Expects: `memory` is aligned to a segment.
-  static segment* format(void* memory, std::size_t index, std::size_t bytes) noexcept {
+  static segment* format(void* memory, std::size_t index, std::size_t bytes, const void* heap = nullptr) noexcept {
     auto* const made = static_cast<segment*>(memory);
-    ::new (&made->head) header{index, bytes};
+    ::new (&made->head) header{index, bytes, heap};
     made->set_owner(0, slices_per_segment, size_classes::none);
     if constexpr (requested_sizes::is_kept) *made->requested.buried() = 0;
     return made;
@@ -190,6 +209,33 @@ static_assert(first_slice == (checking_level >= checking::hardened ? 10 : checki
 struct taken_cells {
   std::byte* base = nullptr;
   std::uint64_t mask = 0;
+
+  /// Returns: one of them, which is none of them from now on; the first comes last: it may be a milestone, and whoever
+  /// has one block of a class only should not have that. Expects: there is one.
+  [[nodiscard]] ASHLAR_INLINE std::byte* take(std::size_t cell_bytes) noexcept {
+    std::byte* const cell = next(cell_bytes);
+    const std::uint64_t some = rest();
+    mask ^= some & (~some + 1);
+    return cell;
+  }
+
+  /// Returns: which one `take` returns. Expects: there is one.
+  [[nodiscard]] ASHLAR_INLINE std::byte* next(std::size_t cell_bytes) const noexcept {
+    return base + static_cast<std::size_t>(std::countr_zero(rest())) * cell_bytes;
+  }
+
+  /// Effects: asks for the lines of the next cells, which the core of who has freed them may have.
+  ASHLAR_INLINE void fetch_ahead(std::size_t cell_bytes, int cells) const noexcept {
+    for (std::uint64_t left = mask; left != 0 && cells != 0; left &= left - 1, --cells)
+      ASHLAR_FETCH_TO_WRITE(base + static_cast<std::size_t>(std::countr_zero(left)) * cell_bytes);
+  }
+
+private:
+  // The lowest bit here is the next cell's.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t rest() const noexcept {
+    const std::uint64_t others = mask & ~std::uint64_t{1};
+    return others != 0 ? others : 1;
+  }
 };
 
 /// A slab seen through its record: what is done with its cells' bits.
@@ -219,6 +265,11 @@ public:
                .first = static_cast<std::uint8_t>(slice_),
                .is_shelved = false};
     for (std::size_t i = 1; i < layout.slices; ++i) home_.record(slice_ + i).first = static_cast<std::uint8_t>(slice_);
+    const slab_start place = {.cells = static_cast<std::uint32_t>(slice_ * slice_bytes + colour),
+                              .first_word = static_cast<std::uint32_t>(slice_ * words_per_slab),
+                              .cell_bytes = record_.cell_bytes,
+                              .by_cell = ~std::uint32_t{0} / record_.cell_bytes + 1};
+    for (std::size_t i = 0; i < layout.slices; ++i) home_.places[slice_ + i] = place;
     for (std::size_t word = 0; word < record_.words(); ++word) bits()[word] = cells_in_word(word);
     if constexpr (segment::live_cells::is_kept)
       for (std::size_t word = 0; word < record_.words(); ++word) live_bits()[word] = 0;
@@ -236,20 +287,30 @@ public:
     return {record_.cell(word * 64), mask};
   }
 
-  /// Effects: takes back what is left of a word. Expects: `rest` is what `take_word` gave, or less.
-  void give_word(const taken_cells& rest) noexcept {
-    const std::size_t word = record_.index_of(rest.base) / 64;
-    bits()[word] |= rest.mask;
-    record_.free += static_cast<std::uint32_t>(std::popcount(rest.mask));
-    record_.hint = static_cast<std::uint16_t>(std::min<std::size_t>(record_.hint, word));
+  /// Effects: takes back what is left of a word; nothing where some of it is free already and would be counted twice.
+  /// Returns: which are free already. Expects: `rest` is what `take_word` gave, or less.
+  std::uint64_t give_word(const taken_cells& rest) noexcept {
+    return give_word(record_.index_of(rest.base) / 64, rest.mask);
   }
 
-  void give(const void* cell) noexcept {
+  /// As above, by the number of the word.
+  std::uint64_t give_word(std::size_t word, std::uint64_t cells) noexcept {
+    std::uint64_t& free = bits()[word];
+    if (ASHLAR_UNLIKELY((free & cells) != 0)) return free & cells;
+    free |= cells;
+    record_.free += static_cast<std::uint32_t>(std::popcount(cells));
+    record_.hint = static_cast<std::uint16_t>(std::min<std::size_t>(record_.hint, word));
+    return 0;
+  }
+
+  /// Effects: takes a cell back. Returns: false, and nothing is done, where it is free already.
+  bool give(const void* cell) noexcept {
     const std::uint32_t index = record_.index_of(cell);
-    ASHLAR_ASSERT(!is_free(index));
+    if (ASHLAR_UNLIKELY(is_free(index))) return false;
     bits()[index / 64] |= std::uint64_t{1} << (index % 64);
     record_.hint = std::min(record_.hint, static_cast<std::uint16_t>(index / 64));
     ++record_.free;
+    return true;
   }
 
   [[nodiscard]] bool is_free(std::uint32_t index) const noexcept {

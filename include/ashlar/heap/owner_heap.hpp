@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A heap of one thread whose blocks any thread may free.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/heap/basic_local_heap.hpp>
+#include <ashlar/heap/cell_store.hpp>
+#include <ashlar/heap/owner_core.hpp>
+#include <ashlar/part/packet.hpp>
+#include <ashlar/part/segment.hpp>
+#include <ashlar/part/size_classes.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// A `local_heap` that knows of other threads. Its owner is whoever allocates: one thread at a time, and who comes next
+/// must know of what the last one did, as by a lock. Others free by a `remote_freer`, many blocks for one atomic.
+///
+///     ashlar::owner_heap<> mesh;                  // of the thread that streams
+///     ashlar::remote_freer freer;                 // of a thread that renders
+///     freer.defer_free(mesh, p);
+///
+/// The straight paths are those of `local_heap`; what has arrived is taken in where they end. From level `checked` on
+/// every call takes a lock. The heap may end, or be released, once every `remote_freer` that was given blocks of it has
+/// ended or called `leave`: what is flushed is on its way still.
+template <resource Upstream>
+class owner_heap : private basic_local_heap<owner_core<Upstream>> {
+  using base = basic_local_heap<owner_core<Upstream>>;
+  static constexpr bool sends = owner_core<Upstream>::sends;
+
+public:
+  using base::least_alignment;
+
+  explicit owner_heap(const local_heap_options& options = {}, Upstream upstream = {})
+      : base(options, std::move(upstream)) {}
+  explicit owner_heap(Upstream upstream)
+    requires(!std::is_empty_v<Upstream>)
+      : owner_heap(local_heap_options{}, std::move(upstream)) {}
+  ~owner_heap() {  // so that no packet is lost, and nobody is inside
+    const scope held(whole_call());
+    this->core().take_in_locked();
+  }
+
+  /// @{ As those of `local_heap`. Thread safety: the owner.
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment = least_alignment) {
+    const scope held(whole_call());
+    return base::allocate(bytes, alignment);
+  }
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
+    const scope held(whole_call());
+    return base::try_allocate(bytes, alignment);
+  }
+  template <std::size_t Bytes, std::size_t Alignment = least_alignment>
+  [[nodiscard]] ASHLAR_INLINE void* allocate() {
+    const scope held(whole_call());
+    return base::template allocate<Bytes, Alignment>();
+  }
+  [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment = least_alignment) {
+    const scope held(whole_call());
+    return base::allocate_at_least(bytes, alignment);
+  }
+  [[nodiscard]] void* allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) {
+    void* const p = try_allocate_zeroed(bytes, alignment);
+    if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
+    return p;
+  }
+  [[nodiscard]] void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
+    return zeroed(try_allocate_unzeroed(bytes, alignment), bytes);
+  }
+  /// As `try_allocate`; says too whether the block is zero already. Who must clear it need hold no lock meanwhile.
+  [[nodiscard]] slice_run try_allocate_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+    const scope held(whole_call());
+    return base::try_allocate_unzeroed(bytes, alignment);
+  }
+  ASHLAR_INLINE void deallocate(void* p) noexcept {
+    const scope held(whole_call());
+    base::deallocate(p);
+  }
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
+    const scope held(whole_call());
+    base::deallocate(p, bytes, alignment);
+  }
+  template <std::size_t Bytes, std::size_t Alignment = least_alignment>
+  ASHLAR_INLINE void deallocate(void* p) noexcept {
+    const scope held(whole_call());
+    base::template deallocate<Bytes, Alignment>(p);
+  }
+  /// Thread safety: any thread.
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    const scope held(whole_call());
+    return base::try_expand(p, bytes, new_bytes, alignment);
+  }
+  [[nodiscard]] bool try_shrink(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return new_bytes <= bytes && try_expand(p, bytes, new_bytes, alignment);
+  }
+  [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {
+    const scope held(whole_call());
+    return base::reallocate(p, new_bytes, alignment);
+  }
+  [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
+    const scope held(whole_call());
+    return base::try_reallocate(p, new_bytes, alignment);
+  }
+  /// Effects: whatever is at hand goes where other threads can reach it.
+  void settle() noexcept {
+    const scope held(whole_call());
+    base::settle();
+  }
+  template <class F>
+  void visit(F f) {
+    const scope held(whole_call());
+    base::visit(std::move(f));
+  }
+  template <class F>
+  void inspect(F f) {
+    this->core().take_in_now();
+    const scope held(whole_call());
+    base::inspect(std::move(f));
+  }
+  void release() noexcept {
+    const scope held(whole_call());
+    base::release();
+  }
+  std::size_t trim(std::size_t keep_bytes = 0) noexcept {
+    const scope held(whole_call());
+    return base::trim(keep_bytes);
+  }
+  [[nodiscard]] bool invariant() const noexcept {
+    const scope held(whole_call());
+    return base::invariant();
+  }
+  /// @}
+
+  /// @{ Returns: a block that is at hand, else what `otherwise()` returns, called without a lock.
+  /// Expects: `bytes <= size_classes::largest`. Thread safety: the owner.
+  template <class Otherwise>
+  [[nodiscard]] ASHLAR_INLINE void* allocate_or(std::size_t bytes, Otherwise otherwise) {
+    if constexpr (sends) return this->take_cell_or(size_classes::of(bytes), bytes, otherwise);
+    void* const p = try_allocate(bytes);
+    return p != nullptr ? p : otherwise();
+  }
+  template <std::size_t Bytes, std::size_t Alignment, class Otherwise>
+  [[nodiscard]] ASHLAR_INLINE void* allocate_or(Otherwise otherwise) {
+    constexpr std::size_t number = base::class_for(Bytes, Alignment);
+    if constexpr (number == size_classes::none) return otherwise();
+    if constexpr (sends) return this->take_hot_or(number, Bytes, otherwise);
+    void* const p = try_allocate(Bytes, Alignment);
+    return p != nullptr ? p : otherwise();
+  }
+  /// @}
+
+  /// Returns: a block of what other threads have freed and is at hand behind that, or null.
+  /// Expects: `bytes <= size_classes::largest`. Thread safety: the owner.
+  [[nodiscard]] ASHLAR_INLINE void* allocate_behind(std::size_t bytes) noexcept {
+    if constexpr (sends) return this->take_behind(size_classes::of(bytes), bytes);
+    else return nullptr;
+  }
+
+  /// Effects: takes a block back at once, under the lock. Thread safety: any thread.
+  void free_from_elsewhere(void* p) noexcept {
+    const scope held(whole_call());
+    if constexpr (!sends) base::deallocate(p);
+    else if (p != nullptr) this->core().give_now(p);
+  }
+
+  /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands. Thread safety: any thread.
+  [[nodiscard]] bool try_resize(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+    const scope held(whole_call());
+    return base::try_resize(p, new_bytes, alignment);
+  }
+
+  /// Effects: takes cells back at once that share a word, under the lock. Thread safety: any thread.
+  void take_back(const freed_word& cells) noexcept { this->core().give_now(cells); }
+
+  /// Effects: takes in what other threads have freed and sent. Thread safety: any thread.
+  void take_in() noexcept { this->core().take_in_now(); }
+
+  /// As `inspect`; what the owner has at hand counts as live. Thread safety: any thread.
+  template <class F>
+  void inspect_from_elsewhere(F f) {
+    this->core().take_in_now();
+    const scope held(whole_call());
+    if constexpr (sends) this->core().inspect_behind(std::move(f));
+    else base::inspect(std::move(f));
+  }
+
+  /// As `visit`; what the owner has at hand is visited too, where no call takes a lock. Thread safety: any thread.
+  template <class F>
+  void visit_from_elsewhere(F f) {
+    const scope held(whole_call());
+    if constexpr (sends) this->core().visit_behind(std::move(f));
+    else base::visit(std::move(f));
+  }
+
+  /// Returns: about how many bytes that others take for live the owner has at hand: none where calls take a lock, since
+  /// they can see them then. Thread safety: any thread.
+  [[nodiscard]] std::size_t at_hand_bytes() const noexcept { return sends ? this->core().hot_bytes() : 0; }
+
+  /// Returns: where the pages of a huge block are now that it has `new_bytes` bytes; null if `p` is none, or they
+  /// cannot be moved. Expects: it is smaller. Thread safety: any thread.
+  [[nodiscard]] void* try_move(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+    const scope held(whole_call());
+    return this->core().move_huge(p, new_bytes, alignment);
+  }
+
+  /// Effects: as `trim`; what the owner has at hand stays there. Thread safety: any thread.
+  std::size_t trim_from_elsewhere(std::size_t keep_bytes = 0) noexcept {
+    const scope held(whole_call());
+    if constexpr (sends) return this->core().trim_behind(keep_bytes);
+    else return base::trim(keep_bytes);
+  }
+
+  /// Effects: as `trim_from_elsewhere`, unless the heap is in use. For who holds the lock of another heap.
+  /// Returns: bytes given back.
+  std::size_t try_trim_from_elsewhere() noexcept { return this->core().try_trim_behind(); }
+
+  /// @{ Thread safety: any thread.
+  [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
+    const scope held(whole_call());
+    return base::usable_size(p);
+  }
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    const scope held(whole_call());
+    return base::owns(p);
+  }
+  [[nodiscard]] std::size_t held_bytes() const noexcept {
+    const scope held(whole_call());
+    return base::held_bytes();
+  }
+  [[nodiscard]] std::size_t table_bytes() const noexcept {
+    const scope held(whole_call());
+    return this->core().table_bytes();
+  }
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
+    const scope held(whole_call());
+    return this->core().reused_bytes();
+  }
+  [[nodiscard]] heap_inbox& inbox() noexcept { return this->core().inbox(); }
+  /// Returns: whom reports name: this, or the heap of which it is a part.
+  [[nodiscard]] const void* name() const noexcept { return this->core().name(); }
+  /// @}
+
+  /// Effects: as `owner_core::on_slow_calls`.
+  void on_slow_calls(void* self, void (*f)(void* self) noexcept) noexcept { this->core().on_slow_calls(self, f); }
+
+  /// Effects: holds the locks for a fork.
+  void before_fork() noexcept { this->core().before_fork(); }
+  void after_fork() noexcept { this->core().after_fork(); }
+
+  /// Effects: forgets what the owner had at hand: it was another thread, and is not in this process. Where calls take a
+  /// lock none was going on when the process forked, and what was at hand goes where it belongs.
+  void forget_owner() noexcept {
+    if constexpr (sends) this->forget_hot();
+    settle();
+  }
+
+  /// Returns: the heap that a cell or a run is of. Expects: it is live, of an `owner_heap`, and not huge.
+  [[nodiscard]] static ASHLAR_INLINE owner_heap* of(void* p) noexcept { return of_segment(segment::heap_of(p)); }
+  /// Returns: the same, by what the segment says of whose it is.
+  [[nodiscard]] static ASHLAR_INLINE owner_heap* of_segment(const void* heap) noexcept {
+    return static_cast<owner_heap*>(static_cast<base*>(const_cast<void*>(heap)));
+  }
+
+  [[nodiscard]] friend bool operator==(const owner_heap& a, const owner_heap& b) noexcept { return &a == &b; }
+
+private:
+  using scope = check_scope<typename owner_core<Upstream>::whole_call_lock>;
+
+  [[nodiscard]] auto& whole_call() const noexcept { return this->core().whole_call(); }
+};
+
+static_assert(try_resource<owner_heap<>> && owning_resource<owner_heap<>> && releasable_resource<owner_heap<>>);
+static_assert(self_describing_resource<owner_heap<>> && expanding_resource<owner_heap<>>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a thread uses to free blocks of other threads' heaps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/heap/owner_core.hpp>
+#include <ashlar/heap/owner_heap.hpp>
+#include <ashlar/part/batcher.hpp>
+#include <ashlar/part/cell_layout.hpp>
+#include <ashlar/part/packet.hpp>
+#include <ashlar/part/segment.hpp>
+#include <ashlar/part/segment_words.hpp>
+#include <ashlar/part/size_classes.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Cells that are freed here are noted, 64 KiB of them at most, and sent by the packet; the dead cells are not touched.
+/// Larger blocks go back at once. It owns no memory but itself, 9 KiB, and never allocates.
+/// From level `checked` on everything goes back at once, and what is wrong with it is found in the call that frees.
+/// The heaps must outlive it, or its last `leave`. Thread safety: one thread, any number of heaps.
+template <resource Upstream>
+class remote_freer {
+  using owner_type = owner_heap<Upstream>;
+
+public:
+  /// So many bytes of dead cells are kept back at most, but for one cell.
+  static constexpr std::size_t most_held = std::size_t{64} * 1024;
+
+  remote_freer() = default;
+  remote_freer(const remote_freer&) = delete;
+  remote_freer& operator=(const remote_freer&) = delete;
+  ~remote_freer() { leave(); }
+
+  /// Effects: frees a block of `owner`; nothing where `p` is null. Complexity: O(1) amortised.
+  ASHLAR_INLINE void defer_free(owner_type& owner, void* p) noexcept {
+    if (ASHLAR_UNLIKELY(!owner_core<Upstream>::sends || is_milestone(p))) return defer_milestone(owner, p);
+    note(owner, p);
+  }
+
+  /// Effects: sends what is noted. Where no packet is back it goes at once, under the owners' locks.
+  void flush() noexcept {
+    if (!batch_.flush(route)) hand_over();
+  }
+
+  /// Effects: flushes, unless something was noted since this was called last: who goes on freeing sends it in time.
+  void flush_if_quiet() noexcept {
+    if (batch_.held() != 0 && batch_.held() == seen_) flush();
+    seen_ = batch_.held();
+  }
+
+  /// Effects: flushes, and brings all packets back: heaps that blocks were freed of may end.
+  void leave() noexcept {
+    flush();
+    batch_.for_each_under_way([](auto& sent_to) { take_in(sent_to); });
+    ASHLAR_ASSERT(batch_.is_idle());  // whoever took packets out has given them back before he let go of the lock
+  }
+
+  /// Effects: forgets what was noted, and not sent. Expects: no packet is under way: all inboxes were taken in.
+  void forget() noexcept {
+    batch_.~heap_batcher();
+    ::new (static_cast<void*>(&batch_)) heap_batcher(most_held);
+  }
+
+  /// Returns: cells noted and not sent. Complexity: O(9 KiB).
+  [[nodiscard]] std::size_t noted() const noexcept { return batch_.noted(); }
+  [[nodiscard]] bool invariant() const noexcept { return batch_.invariant(); }
+
+private:
+  // Null, and blocks that no slab has, start with a slice; so do some cells.
+  ASHLAR_NOINLINE void defer_milestone(owner_type& owner, void* p) noexcept {
+    const bool may_wait = owner_core<Upstream>::sends && address_of(p) % window_bytes != 0;
+    if (!may_wait || segment::owner_of(p) == size_classes::none) return owner.free_from_elsewhere(p);
+    note(owner, p);
+  }
+
+  ASHLAR_INLINE void note(owner_type& owner, void* cell) noexcept {
+    const slab_start& slab = place_of_cell(cell);
+    const freed_word place = word_of_cell(cell, slab);
+    if (ASHLAR_UNLIKELY(!batch_.try_add(place, slab.cell_bytes)))
+      return note_slowly(owner, cell, place, slab.cell_bytes);
+    mark_free(cell, slab.cell_bytes);
+  }
+
+  // A call that is the last thing done: who notes without it needs no frame for it.
+  ASHLAR_NOINLINE void note_slowly(owner_type& owner, void* cell, freed_word place, std::size_t bytes) noexcept {
+    const batch_result result = batch_.add(place.key, place.cells, route, bytes);
+    if (ASHLAR_LIKELY(result == batch_result::noted)) return mark_free(cell, bytes);
+    refused(owner, cell, result);
+  }
+
+  ASHLAR_COLD void refused(owner_type& owner, void* cell, batch_result result) noexcept {
+    if (result == batch_result::already_noted)
+      report({.kind = fault::double_free,
+              .what = "freed a block that is free",
+              .pointer = cell,
+              .resource = owner.name()});
+    hand_over();
+    owner.free_from_elsewhere(cell);
+  }
+
+  // No packet is back: the owners sleep, or are slow. Their work is done here, by the packet, one lock for each owner;
+  // what of the rest does not find a packet even so goes by the word.
+  ASHLAR_COLD void hand_over() noexcept {
+    batch_.for_each_under_way([](auto& sent_to) { take_in(sent_to); });
+    if (batch_.flush(route)) return;
+    batch_.hand_over([](const freed_word& word) { owner_of(word.key).take_back(word); });
+  }
+
+  [[nodiscard]] static owner_type& owner_of(std::uintptr_t key) noexcept {
+    return *owner_type::of(&segment_of_key(key).head);
+  }
+
+  static void take_in(heap_batcher::inbox_type& sent_to) noexcept {
+    auto& inbox = static_cast<heap_inbox&>(sent_to);
+    inbox.take_in(inbox.owner);
+  }
+
+  static constexpr auto route = [](std::uintptr_t key) noexcept -> heap_batcher::inbox_type& {
+    return owner_of(key).inbox();
+  };
+
+  heap_batcher batch_{most_held};
+  std::size_t seen_ = 0;  // that was held when somebody asked whether it is quiet here
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

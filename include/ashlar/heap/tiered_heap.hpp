@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What was planned, what a thread has allocated and what others have, behind one deallocate(p).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/heap/heap.hpp>
+#include <ashlar/heap/heap_core.hpp>
+#include <ashlar/heap/heap_region.hpp>
+#include <ashlar/heap/heap_statistics.hpp>
+#include <ashlar/heap/planned_tier.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Where a block of a `tiered_heap` lies.
+enum class heap_tier : std::uint8_t {
+  planned,  ///< 0: in the memory of the plan
+  own,      ///< 1: in the calling thread's part of the heap
+  shared,   ///< 2: in another thread's part of it, or in none: huge blocks are everybody's
+  none,     ///< somewhere else
+};
+
+/// What lies in each tier. Tables are not told by tier, and of page faults that were spared nothing is said.
+struct tier_statistics {
+  planned_statistics planned;
+  heap_statistics own;            ///< of the calling thread
+  heap_statistics shared;         ///< of others; what they have at hand counts as live, as only they may look at it
+  std::size_t at_hand_bytes = 0;  ///< of these: about how much that is; 0 from level `checked` on
+  std::size_t table_bytes = 0;    ///< of the upstream too: tables and the threads' records
+};
+
+/// A heap for any thread, and in front of it what was planned:
+///
+///   resolve(id) --> [ 0: the plan: one block ]  <-- in its range? --- deallocate(p)
+///   allocate(n) --> [ 1: this thread's part  ]  <-- its segment? -----+
+///                   [ 2: of other threads    ]  <-- packets ----------+
+///
+/// The tiers lie in ranges of their own: the plan in one block, and blocks of two threads never in one segment. So who
+/// frees needs not know where a block came from. At level `fast` that is a comparison with the plan's range, and one of
+/// the block's segment with the calling thread; a table is asked for huge blocks alone. From level `checked` on one
+/// look-up says whose a block is, and its owner looks whether there is such a block.
+/// Thread safety: any thread, but `advance` by one, while no other resolves, frees or resizes what was planned; the
+/// destructor and `release` as those of `heap`.
+template <class Plan, thread_safe_resource Upstream>
+class tiered_heap {
+  using any_thread_heap = heap<Upstream>;
+
+public:
+  static constexpr bool is_thread_safe = true;
+  /// What every block that was not planned is aligned by.
+  static constexpr std::size_t least_alignment = any_thread_heap::least_alignment;
+
+  /// Effects: takes one block of `upstream` for the plan, which `options.max_bytes` does not count. The rest takes
+  /// nothing before its first block. Throws: `std::bad_alloc`.
+  explicit tiered_heap(const local_heap_options& options = {}, Upstream upstream = {})
+      : heap_(options, std::move(upstream)), planned_(heap_.upstream()) {}
+
+  /// The same with the plan in memory that is given. Expects: it fits in; the memory is aligned as that wants it, and
+  /// outlives the heap.
+  explicit tiered_heap(std::span<std::byte> memory, const local_heap_options& options = {}, Upstream upstream = {})
+      : heap_(options, std::move(upstream)), planned_(memory) {}
+
+  /// Returns: the address of a planned buffer, by its position in the problem: one addition of base and table entry.
+  /// Expects: as `static_arena::get`: it is live now, where the plan knows lives; looked at from level `checked` on.
+  [[nodiscard]] ASHLAR_INLINE std::byte* resolve(std::size_t position) const noexcept {
+    return planned_.resolve(position);
+  }
+
+  /// The same, for a plan that is a constant: the entry is a number in the code.
+  template <std::size_t Position>
+  [[nodiscard]] ASHLAR_INLINE std::byte* resolve() const noexcept {
+    static_assert(Position < Plan::count(), "resolved a buffer that was not planned");
+    return planned_.resolve(Position);
+  }
+
+  /// The same, as storage for `T`; nothing is constructed.
+  template <class T>
+  [[nodiscard]] ASHLAR_INLINE T* resolve(std::size_t position) const noexcept {
+    std::byte* const p = resolve(position);
+    ASHLAR_EXPECTS(is_aligned(p, alignof(T)), "resolved a buffer as a type that its plan does not align");
+    return static_cast<T*>(static_cast<void*>(p));
+  }
+
+  /// Effects: sets the clock of the plan, as `static_arena::advance`.
+  void advance(std::uint64_t moment) noexcept { planned_.advance(moment); }
+
+  /// @{ As those of `heap`: blocks that nobody has planned.
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment = least_alignment) {
+    return heap_.allocate(bytes, alignment);
+  }
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
+    return heap_.try_allocate(bytes, alignment);
+  }
+  [[nodiscard]] void* allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) {
+    return heap_.allocate_zeroed(bytes, alignment);
+  }
+  [[nodiscard]] void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
+    return heap_.try_allocate_zeroed(bytes, alignment);
+  }
+  [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment = least_alignment) {
+    return heap_.allocate_at_least(bytes, alignment);
+  }
+  /// @}
+
+  /// Effects: takes a block back, of whatever tier and thread; nothing where `p` is null. A planned buffer lives as
+  /// long as its plan says, so nothing happens to it. Expects: the block is live.
+  ASHLAR_INLINE void deallocate(void* p) noexcept {
+    if (ASHLAR_UNLIKELY(planned_.has(p))) return leave_planned(p, 0);
+    heap_.deallocate(p);
+  }
+
+  /// As `deallocate(p)`. Expects: the block was allocated with this size and alignment, or `bytes` is between what was
+  /// asked for and what `allocate_at_least` gave, or at most what was planned. `p` is not null.
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
+    if (ASHLAR_UNLIKELY(planned_.has(p))) return leave_planned(p, bytes);
+    heap_.deallocate(p, bytes, alignment);
+  }
+
+  /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands; a planned one never grows.
+  /// Expects: it was allocated, or planned, with `bytes` and `alignment`.
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    if (!planned_.has(p)) return heap_.try_expand(p, bytes, new_bytes, alignment);
+    leave_planned(p, bytes, resizing_planned);
+    return new_bytes <= bytes;
+  }
+
+  /// Returns: a block of `new_bytes` with the contents of the one at `p`, which has `bytes`, as far as both reach; `p`
+  /// itself if it can be resized where it stands. A null `p` is a block of nothing. What grows out of its plan goes to
+  /// the heap. Throws: `std::bad_alloc`; the block at `p` stays then. The alignment is never left out, or a call that
+  /// was meant for a `heap` would be taken for another.
+  [[nodiscard]] void* reallocate(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) {
+    void* const moved = try_reallocate(p, bytes, new_bytes, alignment);
+    if (ASHLAR_UNLIKELY(moved == nullptr)) throw_bad_alloc(new_bytes, alignment);
+    return moved;
+  }
+
+  /// As `reallocate`, but null where memory has run out.
+  [[nodiscard]] void* try_reallocate(void* p, std::size_t bytes, std::size_t new_bytes,
+                                     std::size_t alignment) noexcept {
+    if (!planned_.has(p)) return heap_.try_reallocate(p, new_bytes, alignment);
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if (try_expand(p, bytes, new_bytes, alignment) && is_aligned(p, alignment)) return p;
+    void* const moved = heap_.try_allocate(new_bytes, alignment);
+    if (moved != nullptr) std::memcpy(moved, p, std::min(bytes, new_bytes));
+    return moved;
+  }
+
+  /// Returns: whether the address lies in memory of any tier. `p` is not read.
+  [[nodiscard]] bool owns(const void* p) const noexcept { return tier_of(p) != heap_tier::none; }
+
+  /// Returns: where the address lies, as the calling thread sees it. `p` is not read.
+  [[nodiscard]] heap_tier tier_of(const void* p) const noexcept {
+    if (planned_.has(p)) return heap_tier::planned;
+    if (heap_.is_mine(p)) return heap_tier::own;
+    return heap_.owns(p) ? heap_tier::shared : heap_tier::none;
+  }
+
+  /// Effects: sends the calling thread's frees of others' blocks, which so count as free.
+  /// Returns: what lies in each tier now. Complexity: O(planned buffers, slices and cells that wait outside bitmaps).
+  [[nodiscard]] tier_statistics statistics() noexcept {
+    heap_.flush();
+    tier_statistics sums{.planned = planned_.statistics(),
+                         .own = {},
+                         .shared = {},
+                         .at_hand_bytes = heap_.at_hand_bytes(),
+                         .table_bytes = heap_.table_bytes()};
+    heap_.inspect([&](const heap_region& piece, bool is_mine) { (is_mine ? sums.own : sums.shared).add(piece); });
+    return sums;
+  }
+
+  /// @{ As those of `heap`. The plan and its memory stay.
+  void release() noexcept { heap_.release(); }
+  std::size_t trim() noexcept { return heap_.trim(); }
+  void flush() noexcept { heap_.flush(); }
+  /// @}
+
+  /// Returns: the heap of tiers 1 and 2: to detach and adopt, and for whatever else it can do.
+  [[nodiscard]] any_thread_heap& dynamic() noexcept { return heap_; }
+  [[nodiscard]] const any_thread_heap& dynamic() const noexcept { return heap_; }
+  /// Returns: the memory of the plan.
+  [[nodiscard]] block planned() const noexcept { return {planned_.base(), Plan::bytes()}; }
+
+  [[nodiscard]] friend bool operator==(const tiered_heap& a, const tiered_heap& b) noexcept { return &a == &b; }
+
+  /// Expects: no thread allocates or frees meanwhile. Complexity: O(slabs and free cells).
+  [[nodiscard]] bool invariant() const noexcept { return heap_.invariant() && !heap_.owns(planned_.base()); }
+
+private:
+  void leave_planned([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes,
+                     [[maybe_unused]] const planned_use& use = freeing_planned) const noexcept {
+    if constexpr (checking_level >= checking::checked) planned_.expect_live(p, bytes, this, use);
+  }
+
+  any_thread_heap heap_;
+  planned_tier<Plan> planned_;  // behind the heap, whose upstream its memory comes from
+};
+
+namespace detail {
+
+struct least_plan {
+  std::array<std::uint64_t, 1> offsets, sizes;
+  std::uint64_t height, alignment;
+};
+inline constexpr least_plan one_buffer{{0}, {1}, 1, 1};
+using least_tiered_heap = tiered_heap<static_plan<one_buffer>>;
+static_assert(try_resource<least_tiered_heap> && owning_resource<least_tiered_heap>);
+static_assert(self_describing_resource<least_tiered_heap> && expanding_resource<least_tiered_heap>);
+static_assert(releasable_resource<least_tiered_heap> && thread_safe_resource<least_tiered_heap>);
+
+}  // namespace detail
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the heap for any thread: threads that come and go, free each other's blocks, hand them over, fork, sleep.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/heap/heap.hpp>
+#include <ashlar/part/segment.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/conformance.hpp"
+#include "tests/support/death.hpp"
+#include "tests/support/stamped_block.hpp"
+#include "tests/support/stress.hpp"
+
+namespace {
+
+using ashlar::heap;
+using ashlar_test::stamped_block;
+
+struct blocks_for_all : ashlar_test::conformance_defaults {
+  static constexpr std::size_t max_alignment = 4096;
+  heap<> resource{{.max_bytes = std::size_t{16} << 20}};
+};
+
+}  // namespace
+
+namespace ashlar_test {
+INSTANTIATE_TYPED_TEST_SUITE_P(heap, conformance, blocks_for_all);
+}
+
+namespace {
+
+std::size_t any_size(std::mt19937& random) {
+  const auto kind = random() % 256;
+  if (kind < 200) return 1 + random() % 600;
+  if (kind < 254) return 1 + random() % 12'000;
+  return kind == 254 ? 40'000 + random() % 300'000 : std::size_t{5} << 20;
+}
+
+template <class F>
+void in_thread(F f) {
+  std::thread(std::move(f)).join();
+}
+
+TEST(heap, gets_all_memory_back_whoever_frees) {
+  heap<> all;
+  std::vector<stamped_block> blocks;
+  in_thread([&] {
+    std::mt19937 random(1);
+    for (std::uint64_t i = 0; i < 5000; ++i) {
+      const std::size_t bytes = any_size(random);
+      blocks.push_back({all.allocate(bytes), bytes, i});
+      blocks.back().write();
+    }
+  });
+  EXPECT_EQ(all.parked(), 1u);
+  in_thread([&] {
+    for (const stamped_block& each : blocks) {
+      EXPECT_TRUE(each.is_intact() && all.owns(each.p) && all.usable_size(each.p) >= each.bytes);
+      all.deallocate(each.p);
+    }
+  });
+  EXPECT_TRUE(all.invariant());
+  static_cast<void>(all.trim());
+  EXPECT_EQ(all.held_bytes(), 0u);
+}
+
+TEST(heap, makes_no_heap_where_one_is_parked) {
+  heap<> all;
+  void* last = nullptr;
+  std::size_t held = 0;
+  for (int i = 0; i < 300; ++i) {
+    in_thread([&] {
+      void* const mine = all.allocate(100'000);
+      all.deallocate(last);
+      last = mine;
+      for (int k = 0; k < 1000; ++k) all.deallocate(all.allocate(static_cast<std::size_t>(k)));
+    });
+    if (i == 2) held = all.held_bytes();
+  }
+  EXPECT_EQ(all.parked(), 1u);
+  EXPECT_EQ(all.held_bytes(), held);
+  all.deallocate(last);
+}
+
+TEST(heap, releases_all_blocks_of_all_threads) {
+  heap<> all;
+  for (int round = 0; round < 3; ++round) {
+    void* const mine = all.allocate(100);
+    in_thread([&] {
+      for (std::size_t bytes = 1; bytes < 9'000'000; bytes *= 3)
+        all.allocate_zeroed(bytes) == nullptr ? abort() : void();
+      all.deallocate(mine);
+    });
+    all.release();
+    EXPECT_EQ(all.held_bytes(), 0u);
+    EXPECT_TRUE(all.invariant());
+  }
+}
+
+TEST(heap, reallocates_blocks_of_other_threads) {
+  heap<> all;
+  for (const std::size_t bytes : {std::size_t{50}, std::size_t{5'000}, std::size_t{70'000}, std::size_t{6} << 20}) {
+    stamped_block block{all.allocate(bytes), bytes, bytes};
+    block.write();
+    in_thread([&] {
+      auto* const longer = static_cast<std::byte*>(all.reallocate(block.p, bytes * 2));
+      EXPECT_TRUE((stamped_block{longer, bytes, bytes}.is_intact()));
+      block.p = all.reallocate(longer, bytes);
+    });
+    EXPECT_TRUE(block.is_intact());
+    all.deallocate(block.p, bytes);
+  }
+  EXPECT_TRUE(all.invariant());
+}
+
+TEST(heap, serves_sizes_known_at_compile_time_and_shrinks_in_place) {
+  heap<> all;
+  heap<> other;  // found in turns with it
+  const auto pair_of = [&]<std::size_t Bytes, std::size_t Alignment>() {
+    for (std::uint64_t i = 0; i < 300; ++i) {  // milestones among them
+      stamped_block mine{all.allocate<Bytes, Alignment>(), Bytes, i};
+      mine.write();
+      void* const others = other.allocate<Bytes, Alignment>();
+      EXPECT_TRUE(ashlar::is_aligned(mine.p, Alignment) && mine.is_intact() && all.owns(mine.p) && other.owns(others));
+      if (i % 3 == 0) in_thread([&] { all.deallocate<Bytes, Alignment>(mine.p); });
+      else all.deallocate<Bytes, Alignment>(mine.p);
+      i % 2 == 0 ? other.deallocate<Bytes, Alignment>(others) : other.deallocate(others, Bytes, Alignment);
+    }
+  };
+  pair_of.operator()<48, 16>();
+  pair_of.operator()<100, 64>();
+  pair_of.operator()<40'000, 16>();
+  void* const p = all.allocate(300'000);
+  EXPECT_FALSE(all.try_shrink(p, 300'000, 300'001, 16));
+  in_thread([&] { EXPECT_TRUE(all.try_shrink(p, 300'000, 100'000, 16)); });
+  all.deallocate(p, 100'000);
+  EXPECT_TRUE(all.invariant() && other.invariant());
+}
+
+TEST(heap, trims_what_a_thread_that_sleeps_has_been_given_back) {
+  heap<> all;
+  std::vector<void*> blocks;
+  std::atomic<int> stage = 0;
+  std::thread sleeper([&] {
+    for (int i = 0; i < 100'000; ++i) blocks.push_back(all.allocate(160));
+    stage = 1;
+    while (stage != 2) std::this_thread::yield();
+  });
+  while (stage != 1) std::this_thread::yield();
+  EXPECT_GT(all.held_bytes(), std::size_t{16'000'000});
+  for (void* const p : blocks) all.deallocate(p);
+  static_cast<void>(all.trim());
+  EXPECT_LE(all.held_bytes(), ashlar::segment_bytes) << "of the cells at hand";
+  stage = 2;
+  sleeper.join();
+}
+
+TEST(heap, hands_all_blocks_of_a_thread_to_another) {
+  heap<> all;
+  std::vector<void*> blocks;
+  std::unique_ptr<heap<>::detached> handed;
+  in_thread([&] {
+    for (int i = 0; i < 1000; ++i) blocks.push_back(all.allocate(64));
+    handed = std::make_unique<heap<>::detached>(all.detach());
+    all.deallocate(all.allocate(64));
+  });
+  EXPECT_EQ(all.parked(), 1u);
+  in_thread([&] {
+    all.adopt(std::move(*handed));
+    for (void* const p : blocks) all.deallocate(p);
+    EXPECT_EQ(ashlar::segment::of(all.allocate(64)), ashlar::segment::of(blocks.back())) << "as its own";
+  });
+  EXPECT_EQ(all.parked(), 2u);
+  static_cast<void>(all.detach());  // of nothing
+}
+
+TEST(heap, knows_a_token_of_another_heap) {
+  heap<> all, other;
+  static_cast<void>(all.allocate(64));
+  EXPECT_DEATH(other.adopt(all.detach()), "adopted blocks of another heap");
+}
+
+TEST(heap, leaves_what_is_on_its_way_through_a_fork_to_whoever_adopts_it) {
+  if (ashlar_test::has_tsan) GTEST_SKIP() << "the tool does not let a child have threads";
+  heap<> all;
+  void* const before = all.allocate(64);
+  heap<>::detached handed = all.detach();
+  EXPECT_TRUE(ashlar_test::child_does([&] {
+    if (all.parked() != 0) return false;
+    all.adopt(std::move(handed));
+    void* const mine = all.allocate(64);
+    void* others = nullptr;
+    in_thread([&] { others = all.allocate(64); });
+    const bool is_apart = ashlar::segment::of(mine) != ashlar::segment::of(others);
+    all.deallocate(before);
+    static_cast<void>(all.detach());  // and so it is parked
+    return is_apart && all.parked() == 2 && all.invariant();
+  }));
+  all.adopt(std::move(handed));
+  all.deallocate(before);
+}
+
+TEST(heap, serves_out_of_what_threads_have_left_before_it_refuses) {
+  heap<> all({.max_bytes = std::size_t{16} << 20});
+  std::atomic<int> in = 0;
+  std::vector<std::thread> three;
+  for (int i = 0; i < 3; ++i)
+    three.emplace_back([&] {
+      static_cast<void>(all.allocate(64));
+      for (++in; in != 3;) std::this_thread::yield();
+    });
+  for (std::thread& each : three) each.join();
+  EXPECT_EQ(all.parked(), 3u);
+  std::size_t served = 0;
+  while (all.try_allocate(10'000) != nullptr) served += 10'000;
+  EXPECT_GT(served, 5 * ashlar::segment_bytes / 2) << "of three segments";
+  EXPECT_EQ(all.parked(), 2u);
+  EXPECT_TRUE(all.invariant());
+}
+
+TEST(heap, makes_nothing_for_a_thread_that_frees_large_blocks_alone) {
+  ashlar::page_resource pages;
+  heap<ashlar::resource_ref<ashlar::page_resource>> all(pages);
+  void* const run = all.allocate(100'000);
+  void* const huge = all.allocate(std::size_t{5} << 20);
+  in_thread([&] { all.deallocate(run), all.deallocate(huge, std::size_t{5} << 20); });
+  EXPECT_EQ(all.parked(), 0u);
+  EXPECT_TRUE(all.invariant());
+}
+
+heap<>* of_ending_threads;
+
+TEST(heap, serves_threads_that_are_ending) {
+  heap<> all;
+  of_ending_threads = &all;
+  static constexpr auto at_end = [](void* value) {
+    of_ending_threads->deallocate(value);
+    for (int i = 0; i < 100; ++i) of_ending_threads->deallocate(of_ending_threads->allocate(40));
+  };
+  pthread_key_t keys[2];
+  for (pthread_key_t& each : keys) ASSERT_EQ(pthread_key_create(&each, at_end), 0);
+  for (int i = 0; i < 50; ++i)
+    in_thread([&] {
+      for (pthread_key_t& each : keys) pthread_setspecific(each, all.allocate(200));
+    });
+  for (pthread_key_t& each : keys) pthread_key_delete(each);
+  EXPECT_LE(all.parked(), 1u);
+  static_cast<void>(all.trim());
+  EXPECT_EQ(all.held_bytes(), 0u);
+}
+
+TEST(heap, may_end_before_its_threads) {
+  auto all = std::make_unique<heap<>>();
+  std::atomic<int> stage = 0;
+  std::thread other([&] {
+    static_cast<void>(all->allocate(100));
+    void* const p = all->allocate(100);
+    in_thread([&] { all->deallocate(p); });
+    stage = 1;
+    while (stage != 2) std::this_thread::yield();
+  });
+  while (stage != 1) std::this_thread::yield();
+  all.reset();
+  stage = 2;
+  other.join();
+}
+
+TEST(heap, names_what_is_wrong_with_a_free) {
+  if (ashlar::checking_level < ashlar::checking::checked) GTEST_SKIP() << "not looked for";
+  heap<> all;
+  int local = 0;
+  void* const p = all.allocate(64);
+  EXPECT_DEATH(all.deallocate(&local), "invalid_free");
+  EXPECT_DEATH(all.deallocate(static_cast<std::byte*>(p) + 16), "misaligned_free");
+  EXPECT_DEATH(in_thread([&] { all.deallocate(p), all.deallocate(p); }), "double_free");
+  EXPECT_DEATH((in_thread([&] { all.deallocate(p); }), all.deallocate(p)), "double_free");
+  all.deallocate(p);
+}
+
+// Threads that come and go; each allocates, frees what lies about, whoever's it is, and leaves something there.
+class churn {
+public:
+  explicit churn(heap<>& all) : all_(all) {}
+
+  void live(unsigned seed, int steps) {
+    std::mt19937 random(seed);
+    for (int i = 0; i < steps; ++i) {
+      const std::size_t bytes = any_size(random);
+      stamped_block mine{all_.allocate(bytes), bytes, random()};
+      mine.write();
+      const std::size_t place = random() % places;
+      {
+        const std::lock_guard held(locks_[place % std::size(locks_)]);
+        std::swap(mine, blocks_[place]);
+      }
+      free(mine);
+    }
+  }
+
+  void end() {
+    for (stamped_block& each : blocks_) free(std::exchange(each, {}));
+    EXPECT_EQ(wrong_, 0u);
+  }
+
+  std::mutex& lock(std::size_t i) { return locks_[i]; }
+
+private:
+  static constexpr std::size_t places = 2000;
+
+  void free(const stamped_block& block) {
+    if (block.p == nullptr) return;
+    if (!block.is_intact()) ++wrong_;
+    if (block.stamp % 2 == 0) all_.deallocate(block.p);
+    else all_.deallocate(block.p, block.bytes);
+  }
+
+  heap<>& all_;
+  std::mutex locks_[16];
+  stamped_block blocks_[places];
+  std::atomic<std::size_t> wrong_ = 0;
+};
+
+TEST(heap, loses_and_doubles_no_block_among_threads_that_come_and_go) {
+  heap<> all;
+  churn work(all);
+  const std::size_t generations = ashlar_test::stress_rounds(100);
+  std::vector<std::thread> rows;
+  for (unsigned row = 0; row < 4; ++row)
+    rows.emplace_back([&, row] {
+      for (unsigned i = 0; i < generations; ++i) in_thread([&, i] { work.live(row * 1000 + i, 600); });
+    });
+  for (std::thread& each : rows) each.join();
+  work.end();
+  EXPECT_LE(all.parked(), 8u);
+  EXPECT_TRUE(all.invariant());
+  static_cast<void>(all.trim());
+  EXPECT_EQ(all.held_bytes(), 0u);
+}
+
+TEST(heap, goes_on_in_the_child_of_a_fork) {
+  if (ashlar_test::has_tsan) GTEST_SKIP() << "forks of threads";
+  heap<> all;
+  churn work(all);
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> others;
+  for (unsigned i = 0; i < 3; ++i)
+    others.emplace_back([&, i] {
+      for (unsigned k = 0; !is_over; ++k) in_thread([&, k] { work.live(i + k * 3, 100); });
+    });
+  for (std::size_t i = 0; i < ashlar_test::stress_rounds(100); ++i) {
+    void* const p = all.allocate(100);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(10);
+      all.deallocate(p);
+      churn mine(all);
+      mine.live(1, 300);
+      mine.end();
+      _exit(all.invariant() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0) << i;
+    all.deallocate(p);
+  }
+  is_over = true;
+  for (std::thread& each : others) each.join();
+  work.end();
+}
+
+}  // namespace

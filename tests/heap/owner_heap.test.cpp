@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of heaps whose blocks other threads free: at once, by the packet, while the owner works, sleeps, or is another.
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/heap/owner_heap.hpp>
+#include <ashlar/heap/remote_freer.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/conformance.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
+#include "tests/support/forbidden.hpp"
+#include "tests/support/stamped_block.hpp"
+#include "tests/support/stress.hpp"
+
+namespace {
+
+using ashlar::owner_heap;
+using ashlar::remote_freer;
+using ashlar_test::counting_resource;
+using ashlar_test::stamped_block;
+
+struct owners_blocks : ashlar_test::conformance_defaults {
+  static constexpr std::size_t max_alignment = 4096;
+  counting_resource<> upstream;
+  owner_heap<ashlar::resource_ref<counting_resource<>>> resource{{.max_bytes = std::size_t{16} << 20}, upstream};
+};
+
+}  // namespace
+
+namespace ashlar_test {
+INSTANTIATE_TYPED_TEST_SUITE_P(owner_heap, conformance, owners_blocks);
+}
+
+namespace {
+
+template <class Heap>
+std::size_t live_blocks(Heap& heap) {
+  std::size_t live = 0;
+  heap.visit([&](void*, std::size_t) { ++live; });
+  return live;
+}
+
+// Sizes of all kinds, most of them small.
+std::size_t any_size(std::mt19937& random) {
+  const auto kind = random() % 256;
+  if (kind < 200) return 1 + random() % 600;
+  if (kind < 254) return 1 + random() % 12'000;
+  return kind == 254 ? 40'000 + random() % 300'000 : std::size_t{5} << 20;
+}
+
+TEST(owner_heap, takes_back_what_a_freer_has_sent_whatever_its_size) {
+  owner_heap<> heap;
+  remote_freer<> freer;
+  std::mt19937 random(1);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 3000; ++i) blocks.push_back(heap.allocate(any_size(random)));
+  for (const std::size_t bytes : {std::size_t{32'768}, std::size_t{65'536}, std::size_t{4} << 20})
+    blocks.push_back(heap.allocate(bytes, bytes));
+  EXPECT_EQ(live_blocks(heap), blocks.size());
+  for (void* const p : blocks) freer.defer_free(heap, p);
+  freer.defer_free(heap, nullptr);
+  EXPECT_TRUE(freer.invariant() && heap.invariant());
+  freer.flush();
+  EXPECT_EQ(freer.noted(), 0u);
+  EXPECT_EQ(live_blocks(heap), 0u);
+  EXPECT_TRUE(heap.invariant());
+  static_cast<void>(heap.trim());
+  EXPECT_EQ(heap.held_bytes(), 0u);
+}
+
+TEST(owner_heap, gets_the_memory_of_an_owner_that_sleeps_back) {
+  counting_resource<> upstream;
+  owner_heap<ashlar::resource_ref<counting_resource<>>> heap({.keep_bytes = 0}, upstream);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 60'000; ++i) blocks.push_back(heap.allocate(200));
+  std::mt19937 random(2);
+  std::shuffle(blocks.begin(), blocks.end(), random);  // so that packets run out
+  std::thread([&] {
+    remote_freer<ashlar::resource_ref<counting_resource<>>> freer;
+    for (void* const p : blocks) freer.defer_free(heap, p);
+    freer.flush();
+    static_cast<void>(heap.trim_from_elsewhere());
+    EXPECT_LE(heap.held_bytes(), ashlar::segment_bytes) << "of the cells at hand";
+  }).join();
+  EXPECT_TRUE(heap.invariant());
+}
+
+TEST(owner_heap, resizes_and_measures_from_elsewhere_too) {
+  owner_heap<> heap;
+  for (const std::size_t bytes : {std::size_t{100}, std::size_t{100'000}, std::size_t{6} << 20}) {
+    void* const p = heap.allocate(bytes);
+    std::thread([&] {
+      EXPECT_GE(heap.usable_size(p), bytes);
+      EXPECT_TRUE(heap.owns(p));
+      heap.free_from_elsewhere(p);
+    }).join();
+  }
+  EXPECT_EQ(live_blocks(heap), 0u);
+}
+
+// A freer that has taken packets out is inside still when the inbox looks empty.
+TEST(owner_heap, waits_in_its_end_for_who_is_inside) {
+  auto heap = std::make_unique<owner_heap<>>();
+  static_cast<void>(heap->allocate(64));
+  std::atomic<bool> is_inside = false, is_through = false;
+  std::thread other([&, its = heap.get()] {
+    its->visit_from_elsewhere([&](void*, std::size_t) {
+      if (is_inside.exchange(true)) return;
+      for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+      is_through = true;
+    });
+  });
+  while (!is_inside) std::this_thread::yield();
+  heap.reset();
+  EXPECT_TRUE(is_through);
+  other.join();
+}
+
+// What is at hand in the owner was not handed out since: the second free meets the first one's bit.
+TEST(owner_heap, finds_a_cell_that_two_threads_freed_at_every_level) {
+  const auto free_twice = [](std::size_t cells) {
+    owner_heap<> heap;
+    std::vector<void*> all;
+    for (int i = 0; i < 300; ++i) all.push_back(heap.allocate(48));
+    for (int turn = 0; turn < 2; ++turn) {
+      remote_freer<> freer;
+      for (std::size_t i = 0; i < cells; ++i) freer.defer_free(heap, all[100 + i]);
+    }
+  };
+  const std::string line = "ashlar: double_free: freed a block that is free, pointer 0x*, resource 0x*";
+  ASHLAR_EXPECT_DEATH(free_twice(1), line);
+  ASHLAR_EXPECT_DEATH(free_twice(100), line);
+}
+
+TEST(owner_heap, finds_a_cell_that_the_owner_freed_after_another) {
+  const auto free_twice = [](bool is_at_once) {
+    owner_heap<> heap;
+    void* const cell = heap.allocate(48);
+    static_cast<void>(heap.allocate(48));  // so that the slab stays
+    if (is_at_once) heap.free_from_elsewhere(cell);
+    else remote_freer<>().defer_free(heap, cell);
+    heap.take_in();
+    ashlar::mark_readable(cell, 48);  // where nothing is checked, the stacks link through it
+    heap.deallocate(cell);
+    heap.settle();
+  };
+  const std::string line = "ashlar: double_free: freed a block that is free, pointer 0x*, resource 0x*";
+  ASHLAR_EXPECT_DEATH(free_twice(true), line);
+  ASHLAR_EXPECT_DEATH(free_twice(false), line);
+}
+
+TEST(owner_heap, is_free_to_use_for_who_handles_a_second_free) {
+  static owner_heap<>* used = nullptr;
+  EXPECT_EXIT(
+      {
+        ::alarm(5);
+        owner_heap<> heap;
+        used = &heap;
+        void* const cell = heap.allocate(48);
+        static_cast<void>(heap.allocate(48));
+        ashlar::set_violation_handler([](const ashlar::violation&) noexcept {
+          void* const large = used->try_allocate(100'000);
+          std::_Exit(large != nullptr && used->owns(large) ? 7 : 1);
+        });
+        heap.free_from_elsewhere(cell);
+        heap.free_from_elsewhere(cell);
+      },
+      ::testing::ExitedWithCode(7), "");
+}
+
+TEST(owner_heap, marks_whatever_comes_back_from_elsewhere) {
+  if (!ashlar::marks_memory || !ashlar::always_marked) GTEST_SKIP() << "nothing is marked";
+  owner_heap<> heap;
+  static_cast<void>(heap.allocate(48));
+  void* const cell = heap.allocate(48);
+  heap.free_from_elsewhere(cell);
+  EXPECT_TRUE(ashlar_test::is_forbidden(static_cast<std::byte*>(cell) + 40));
+}
+
+TEST(owner_heap, says_so_where_a_signal_handler_uses_what_it_interrupts) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "nothing is checked";
+  static owner_heap<> heap;
+  ASHLAR_EXPECT_DEATH(
+      {
+        ::alarm(5);
+        std::signal(SIGUSR1, [](int) { heap.deallocate(heap.allocate(100)); });
+        static_cast<void>(heap.allocate(100));
+        heap.visit([](void*, std::size_t) { static_cast<void>(std::raise(SIGUSR1)); });
+      },
+      "ashlar: reentry: a signal handler or a callback used what it had come out of");
+}
+
+TEST(owner_heap, serves_sizes_known_at_compile_time_and_what_is_at_hand) {
+  owner_heap<> mine;
+  int asked = 0;
+  const auto otherwise = [&]() -> void* { return ++asked, mine.allocate(64); };
+  void* const first = mine.allocate_or(64, otherwise);
+  void* const second = mine.allocate<64>();
+  mine.deallocate(second);
+  void* const again = mine.allocate_or(60, otherwise);
+  if (ashlar::checking_level < ashlar::checking::hardened) EXPECT_EQ(again, second);  // there it waits in its bitmap
+  mine.deallocate<60>(again);
+  void* const third = mine.allocate_or<64, 16>(otherwise);
+  EXPECT_NE(third, nullptr);
+  EXPECT_LE(asked, 3);  // milestones are not at hand
+  mine.deallocate<64>(third), mine.deallocate<64, 16>(first);
+  void* const run = mine.allocate<200'000>();
+  EXPECT_FALSE(mine.try_shrink(run, 200'000, 300'000, 16));
+  EXPECT_TRUE(mine.try_shrink(run, 200'000, 70'000, 16));
+  mine.deallocate<70'000>(run);
+  EXPECT_TRUE(mine.invariant());
+  mine.trim();
+  EXPECT_EQ(mine.held_bytes(), 0u);
+}
+
+TEST(owner_heap, names_a_block_that_is_freed_twice_from_elsewhere) {
+  const auto free_twice = [] {
+    owner_heap<> heap;
+    remote_freer<> freer;
+    void* const p = heap.allocate(64);
+    freer.defer_free(heap, p);
+    freer.defer_free(heap, p);
+  };
+  EXPECT_DEATH(free_twice(), "double_free");
+}
+
+TEST(owner_heap, works_on_while_others_trim_it) {
+  owner_heap<> heap;
+  std::atomic<bool> is_over = false;
+  std::thread stranger([&] {
+    while (!is_over) {
+      static_cast<void>(heap.trim_from_elsewhere());
+      EXPECT_GE(heap.held_bytes() + 1, 1u);
+      std::this_thread::yield();
+    }
+  });
+  std::mt19937 random(3);
+  for (std::size_t round = 0; round < ashlar_test::stress_rounds(20); ++round) {
+    std::vector<stamped_block> blocks;
+    for (std::uint64_t i = 0; i < 3000; ++i) {
+      const std::size_t bytes = i % 64 == 1 ? 70'000 : i % 512 == 2 ? std::size_t{5} << 20 : any_size(random);
+      blocks.push_back({heap.allocate(bytes), bytes, i});
+      blocks.back().write();
+    }
+    for (const stamped_block& each : blocks) {
+      ASSERT_TRUE(each.is_intact());
+      heap.deallocate(each.p);
+    }
+    if (round % 4 == 0) {
+      EXPECT_EQ(live_blocks(heap), 0u);
+    }
+  }
+  is_over = true;
+  stranger.join();
+  EXPECT_TRUE(heap.invariant());
+}
+
+// Blocks on their way from those who allocate to those who free.
+class mailbox {
+public:
+  void put(const stamped_block& block) {
+    const std::lock_guard held(lock_);
+    blocks_.push_back(block);
+  }
+  [[nodiscard]] std::vector<stamped_block> take() {
+    const std::lock_guard held(lock_);
+    return std::exchange(blocks_, {});
+  }
+
+private:
+  std::mutex lock_;
+  std::vector<stamped_block> blocks_;
+};
+
+// Owners that allocate, free and look; each block goes to whoever comes along.
+class crowd {
+public:
+  static constexpr std::size_t owners = 3;
+  static constexpr std::size_t freers = 2;
+
+  explicit crowd(std::size_t rounds) : rounds_(rounds) {}
+
+  void run() {
+    std::vector<std::thread> all;
+    for (std::size_t i = 0; i < owners; ++i) all.emplace_back([this, i] { own(i); });
+    for (std::size_t i = 0; i < freers; ++i) all.emplace_back([this] { free_until_the_end(); });
+    for (std::thread& each : all) each.join();
+    remote_freer<> last;
+    free_some(last);
+    last.flush();
+    for (owner_heap<>& each : heaps_) {
+      EXPECT_EQ(live_blocks(each), 0u);
+      EXPECT_TRUE(each.invariant());
+    }
+    EXPECT_EQ(wrong_, 0u);
+  }
+
+private:
+  void own(std::size_t me) {
+    std::mt19937 random(static_cast<unsigned>(me));
+    remote_freer<> freer;  // an owner frees blocks of others as well
+    for (std::size_t i = 0; i < rounds_; ++i) {
+      const std::size_t bytes = any_size(random);
+      const stamped_block made{heaps_[me].allocate(bytes), bytes, i * owners + me};
+      made.write();
+      if (random() % 4 == 0) free_own(me, made);
+      else boxes_[me].put(made);
+      if (random() % 2048 == 0) free_some(freer);
+    }
+    if (--working_ == 0) {
+      for (owner_heap<>& each : heaps_) static_cast<void>(each.trim_from_elsewhere(0));
+    }
+  }
+
+  void free_own(std::size_t me, const stamped_block& block) {
+    if (!block.is_intact()) ++wrong_;
+    heaps_[me].deallocate(block.p);
+  }
+
+  void free_until_the_end() {
+    remote_freer<> freer;
+    while (working_ != 0) {
+      free_some(freer);
+      std::this_thread::yield();
+    }
+    free_some(freer);
+  }
+
+  void free_some(remote_freer<>& freer) {
+    std::vector<stamped_block> some;  // of all owners, so that packets take turns
+    for (mailbox& each : boxes_)
+      for (const stamped_block& block : each.take()) some.push_back(block);
+    for (std::size_t step = 0; step < 7; ++step)
+      for (std::size_t i = step; i < some.size(); i += 7) {
+        if (!some[i].is_intact()) ++wrong_;
+        freer.defer_free(*owner_of(some[i]), some[i].p);
+      }
+  }
+
+  [[nodiscard]] owner_heap<>* owner_of(const stamped_block& block) { return &heaps_[block.stamp % owners]; }
+
+  std::size_t rounds_;
+  owner_heap<> heaps_[owners];
+  mailbox boxes_[owners];
+  std::atomic<std::size_t> working_ = owners;
+  std::atomic<std::size_t> wrong_ = 0;
+};
+
+TEST(owner_heap, loses_and_doubles_no_block_among_threads) {
+  const auto all = std::make_unique<crowd>(ashlar_test::stress_rounds(150'000));
+  all->run();
+}
+
+}  // namespace

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests that each cell of a segment has a key and a bit of its own, and that its slab is found by them.
+#include <ashlar/part/segment_words.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/part/cell_layout.hpp>
+#include <ashlar/part/segment.hpp>
+#include <ashlar/part/size_classes.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+namespace {
+
+using ashlar::freed_word;
+using ashlar::segment;
+
+TEST(segment_words, name_each_cell_of_each_class) {
+  ashlar::page_resource pages;
+  void* const memory = pages.allocate(ashlar::segment_bytes, ashlar::segment_bytes);
+  segment* const home = segment::format(memory, 0, ashlar::segment_bytes, &pages);
+  EXPECT_EQ(segment::heap_of(home->slice(ashlar::first_slice)), &pages);
+  std::set<std::pair<std::uintptr_t, std::uint64_t>> seen;
+  std::size_t cells = 0, slice = ashlar::first_slice;
+  for (std::size_t number = 1; number <= ashlar::size_classes::count; number += 9) {
+    ashlar::run_record& slab = home->record(slice);
+    ashlar::slab_cells(slab).format(number, number);
+    for (std::size_t i = 0; i < slab.capacity; ++i, ++cells) {
+      const freed_word place = ashlar::word_of_cell(slab.cell(i));
+      seen.insert({place.key, place.cells});
+      ASSERT_EQ(&ashlar::segment_of_key(place.key), home);
+      ASSERT_EQ(&ashlar::slab_of_key(place.key), &slab);
+      ASSERT_EQ(ashlar::word_of_key(place.key), i / 64);
+      ASSERT_EQ(place.cells, std::uint64_t{1} << i % 64);
+    }
+    slice += slab.length;
+  }
+  EXPECT_EQ(seen.size(), cells);
+  pages.deallocate(memory, ashlar::segment_bytes, ashlar::segment_bytes);
+}
+
+}  // namespace

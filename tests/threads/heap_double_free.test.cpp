@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The second free of a heap's block comes from another thread: it is found, and whatever comes of it, nothing hangs.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <iterator>
+#include <span>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/heap/heap.hpp>
+#include <ashlar/heap/heap_region.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/stress.hpp"
+
+namespace {
+
+using ashlar::heap;
+using ashlar_test::stress_rounds;
+
+constexpr int found = 42;
+
+// What watches for races lets a child that ends among threads sleep for a second.
+constexpr std::size_t rounds = ashlar_test::has_tsan ? 10 : ashlar_test::is_slow ? 100 : 300;
+
+/// Returns: how a child ended that has run `f`, five seconds at most.
+template <class F>
+int status_of_child(F f) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(5);
+    ashlar::set_violation_handler(
+        [](const ashlar::violation& v) noexcept { ::_exit(v.kind == ashlar::fault::double_free ? found : 1); });
+    f();
+    ::_exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return status;
+}
+
+bool is_found(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == found; }
+
+/// Returns: whether it was found, or where nothing is checked did at least not hang.
+bool is_borne(int status) {
+  if constexpr (ashlar_test::is_checked) return is_found(status);
+  else return !(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+}
+
+void free_in_another_thread(heap<>& all, std::span<void* const> blocks) {
+  std::thread([&all, blocks] {
+    for (void* const each : blocks) all.deallocate(each);
+  }).join();
+}
+
+void allocate_all(heap<>& all, std::span<void*> blocks, std::size_t bytes) {
+  for (void*& each : blocks) each = all.allocate(bytes);
+}
+
+// Others free on both sides of it, one block each or many; cells, and runs of slices.
+TEST(heap_double_free, of_two_threads_that_only_free) {
+  for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
+    const int status = status_of_child([round] {
+      heap<> all;
+      std::array<void*, 100> blocks = {};
+      allocate_all(all, blocks, round % 16 == 15 ? 40'000 : 64);
+      const std::span cells(blocks);
+      const std::size_t twice = round % 100;
+      for (std::size_t i = 0; i < std::min<std::size_t>(twice, round % 4); ++i)
+        free_in_another_thread(all, cells.subspan(i, 1));
+      free_in_another_thread(all, cells.subspan(twice));
+      free_in_another_thread(all, cells.subspan(twice, 1 + round % (100 - twice)));
+      static_cast<void>(all.trim());
+    });
+    ASSERT_TRUE(is_borne(status)) << "round " << round << ", status " << status;
+  }
+}
+
+// Runs and huge blocks go back at once, whoever frees them, so that the second free is seen at every level: as long as
+// nobody else has got the memory. In between it lies there, or is joined with its neighbours, or has others beside it.
+TEST(heap_double_free, of_blocks_that_are_not_noted_is_always_found) {
+  static constexpr std::size_t sizes[] = {33'000, 40'000, 1'000'000, 3'900'000, 5'000'000};
+  for (std::size_t round = 0; round < 6 * std::size(sizes); ++round) {
+    const int status = status_of_child([round] {
+      heap<> all;
+      std::array<void*, 4> blocks = {};
+      const std::size_t bytes = sizes[round / 6];
+      allocate_all(all, blocks, bytes);
+      const std::span every(blocks);
+      const bool is_own = round % 2 != 0;
+      free_in_another_thread(all, every.subspan(1, 2));
+      if (round % 3 == 1 && bytes <= 1'000'000) static_cast<void>(all.trim());  // what is live keeps the segment
+      if (round % 3 == 2) free_in_another_thread(all, every.subspan(0, 1));
+      is_own ? all.deallocate(blocks[1]) : free_in_another_thread(all, every.subspan(1, 1));
+      all.deallocate(blocks[2]);
+    });
+    ASSERT_TRUE(is_found(status)) << "round " << round << ", status " << status;
+  }
+}
+
+// What is noted and not sent is known to its thread, at every level.
+TEST(heap_double_free, of_one_thread_that_only_frees_is_always_found) {
+  for (std::size_t round = 0; round < stress_rounds(rounds) / 10; ++round) {
+    const int status = status_of_child([round] {
+      heap<> all;
+      std::array<void*, 100> blocks = {};
+      allocate_all(all, blocks, 64);
+      std::thread([&] {
+        for (void* const each : blocks) all.deallocate(each);
+        all.deallocate(blocks[round % 100]);
+      }).join();
+    });
+    ASSERT_TRUE(is_found(status)) << "round " << round << ", status " << status;
+  }
+}
+
+// Where the second free looks for the heap of its block, all else stands still but for the thread that gives the
+// block's segment back.
+TEST(heap_double_free, while_the_segment_goes) {
+  if constexpr (!ashlar_test::is_checked) GTEST_SKIP() << "whose block it is, is not looked up";
+  const int status = status_of_child([] {
+    heap<> all({.keep_bytes = 0});
+    static_cast<void>(all.allocate(std::size_t{8} << 20));  // the common heap has something to show
+    void* const p = all.allocate(64);
+    all.deallocate(p);
+    const auto moment = std::chrono::milliseconds(20);
+    std::thread second_free;
+    std::thread visitor([&] {
+      all.inspect([&](const ashlar::heap_region& each) {
+        if (each.kind != ashlar::region_kind::huge) return;
+        second_free = std::thread([&] { all.deallocate(p); });
+        std::this_thread::sleep_for(5 * moment);
+      });
+    });
+    std::this_thread::sleep_for(2 * moment);
+    static_cast<void>(all.trim());
+    visitor.join();
+    second_free.join();
+  });
+  ASSERT_TRUE(is_found(status)) << "status " << status;
+}
+
+TEST(heap_double_free, at_the_same_time) {
+  for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
+    const int status = status_of_child([] {
+      heap<> all;
+      void* const cell = all.allocate(64);
+      std::thread one([&] { all.deallocate(cell); });
+      std::thread other([&] { all.deallocate(cell); });
+      one.join();
+      other.join();
+      static_cast<void>(all.trim());
+    });
+    ASSERT_TRUE(is_borne(status)) << "round " << round << ", status " << status;
+  }
+}
+
+// Where nothing is checked the owner may hold the block in front; then two get it. That ends, one way or another.
+TEST(heap_double_free, of_the_owner_and_another) {
+  for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
+    const int status = status_of_child([round] {
+      heap<> all;
+      std::array<void*, 300> cells = {};
+      allocate_all(all, cells, 64);
+      for (std::size_t i = 0; i <= round % 100; ++i) all.deallocate(cells[i]);
+      for (std::size_t i = 0; i <= round % 100; i += 40) free_in_another_thread(all, std::span(cells).subspan(i, 1));
+      for (int again = 0; again < 20; ++again) {
+        allocate_all(all, cells, 64);
+        for (void* const cell : cells) all.deallocate(cell);
+        static_cast<void>(all.trim());
+      }
+    });
+    ASSERT_TRUE(is_borne(status)) << "round " << round << ", status " << status;
+  }
+}
+
+}  // namespace

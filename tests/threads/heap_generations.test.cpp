@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Generations of threads of one heap, whose blocks others free: what is resident does not grow, nor rest for ever.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/heap/heap.hpp>
+#include <ashlar/part/segment.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/resident.hpp"
+#include "tests/support/stamped_block.hpp"
+#include "tests/support/stress.hpp"
+
+namespace {
+
+using ashlar::heap;
+using ashlar_test::resident_bytes;
+using ashlar_test::stamped_block;
+using ashlar_test::stress_rounds;
+
+constexpr bool is_watched = ashlar_test::has_tsan || ashlar_test::has_asan;
+
+template <class F>
+void in_a_thread(F f) {
+  std::thread(std::move(f)).join();
+}
+
+// Cells of many sizes, and a few runs.
+std::size_t any_size(std::mt19937& random) {
+  return random() % 64 == 0 ? 33'000 + random() % 100'000 : 1 + random() % 600;
+}
+
+stamped_block make(heap<>& all, std::size_t bytes, std::uint64_t stamp) {
+  const stamped_block made{all.allocate(bytes), bytes, stamp};
+  made.write();
+  return made;
+}
+
+void free(heap<>& all, const stamped_block& block) {
+  ASSERT_TRUE(block.is_intact());
+  block.stamp % 2 == 0 ? all.deallocate(block.p) : all.deallocate(block.p, block.bytes);
+}
+
+/// Returns: whether all memory goes back, so that nothing is at hand anywhere.
+bool goes_back(heap<>& all) {
+  static_cast<void>(all.trim());
+  return all.invariant() && all.held_bytes() == 0;
+}
+
+constexpr unsigned kinds = 5;  // of generations, which come in turn: so as much is live at the 20th as at the 300th
+
+/// What is resident and held at most while each kind comes once.
+struct footprint {
+  std::size_t resident = 0, held = 0;
+
+  void add(const heap<>& all) {
+    resident = std::max(resident, resident_bytes());
+    held = std::max(held, all.held_bytes());
+  }
+};
+
+void touch_pages(const stamped_block& block) {
+  for (std::size_t at = 4096; at + 4096 < block.bytes; at += 4096) static_cast<std::byte*>(block.p)[at] = std::byte{1};
+}
+
+// The blocks of a generation are freed by a thread of the next, when their owner has ended. From the 20th on nothing
+// may grow by more than a twentieth; as to what is held, by a segment in any case.
+template <class Size>
+void expect_no_growth(std::size_t blocks_each, Size size) {
+  heap<> all;
+  std::vector<stamped_block> live, older;
+  live.reserve(blocks_each), older.reserve(blocks_each);
+  footprint early, last;
+  const std::size_t generations = 300 * stress_rounds(1);
+  for (std::size_t generation = 0; generation < generations; ++generation) {
+    in_a_thread([&] {
+      std::mt19937 random(static_cast<unsigned>(generation % kinds));
+      for (std::size_t i = 0; i < blocks_each; ++i) live.push_back(make(all, size(random), i ^ generation));
+      if constexpr (!is_watched) std::for_each(live.begin(), live.end(), touch_pages);
+    });
+    in_a_thread([&] {
+      for (const stamped_block& each : older) free(all, each);
+    });
+    older.swap(live);
+    live.clear();
+    if (generation >= 20 - kinds && generation < 20) early.add(all);
+    if (generation + kinds >= generations) last.add(all);
+  }
+  EXPECT_LE(last.held, early.held + std::max(early.held / 20, ashlar::segment_bytes));
+  if constexpr (ashlar_test::residency_means_something) {
+    EXPECT_LE(last.resident, early.resident + early.resident / 20);
+  }
+  if (std::getenv("ASHLAR_STRESS") != nullptr)
+    std::printf("resident %zu KiB, then %zu; held %zu, then %zu\n", early.resident / 1024, last.resident / 1024,
+                early.held / 1024, last.held / 1024);
+  for (const stamped_block& each : older) free(all, each);
+  EXPECT_TRUE(goes_back(all));
+}
+
+TEST(heap_generations, generations_of_owners_and_freers_do_not_grow) {
+  expect_no_growth(is_watched ? 300 : 3000, [](std::mt19937& random) { return 1 + random() % 600; });
+}
+
+TEST(heap_generations, generations_of_all_sizes_do_not_grow) { expect_no_growth(is_watched ? 200 : 2000, any_size); }
+
+// Of 33 KiB to 1 MiB, which go back one by one, and lie about whole until somebody wants another length.
+TEST(heap_generations, generations_of_runs_do_not_grow) {
+  const std::size_t runs = std::min<std::size_t>(100, 40 * stress_rounds(1));
+  expect_no_growth(is_watched ? 20 : runs, [](std::mt19937& random) { return 33 * 1024 + random() % (991 * 1024); });
+}
+
+// An owner that sleeps does nothing about what others free of it: they do.
+TEST(heap_generations, runs_of_a_sleeper_that_others_free_go_back) {
+  if constexpr (!ashlar_test::residency_means_something) GTEST_SKIP();
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  heap<> all({.keep_bytes = 8 * mib});
+  std::vector<stamped_block> blocks;
+  const std::size_t before = resident_bytes();
+  for (std::uint64_t i = 0; i < 64; ++i) blocks.push_back(make(all, mib, i));
+  std::for_each(blocks.begin(), blocks.end(), touch_pages);
+  EXPECT_GE(resident_bytes(), before + 60 * mib);
+  in_a_thread([&] {
+    for (const stamped_block& each : blocks) free(all, each);
+  });
+  EXPECT_LE(resident_bytes(), before + 14 * mib);
+  EXPECT_TRUE(goes_back(all));
+}
+
+}  // namespace

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Memory that runs out under heaps that threads share: each request to the upstream refused in turn, and what a thread
+// needs to be known.
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/resource.hpp>
+#include <ashlar/heap/heap.hpp>
+#include <ashlar/heap/owner_heap.hpp>
+#include <ashlar/heap/remote_freer.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/fail_each_allocation.hpp"
+#include "tests/support/stamped_block.hpp"
+
+namespace {
+
+std::atomic<bool> refuses_records = false;
+std::atomic<int> refused_records = 0;
+constexpr bool cannot_refuse = ashlar_test::has_tsan || ashlar_test::has_asan;
+
+}  // namespace
+
+// What a thread's record comes from. Sanitizers bring their own, which go before a weak one.
+[[gnu::weak]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  if (refuses_records) return ++refused_records, nullptr;
+  ASHLAR_TRY { return ::operator new(bytes); }
+  ASHLAR_CATCH_ALL { return nullptr; }
+}
+
+namespace {
+
+using ashlar_test::counting_resource;
+using ashlar_test::fail_each_allocation;
+using ashlar_test::stamped_block;
+
+/// A counting resource for any thread that gives each its turn.
+struct shared_counting {
+  static constexpr bool is_thread_safe = true;
+
+  counting_resource<>* book;
+  std::atomic_flag* lock;
+
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    take_turn();
+    void* const p = book->try_allocate(bytes, alignment);
+    lock->clear(std::memory_order_release);  // pairs with take_turn()
+    return p;
+  }
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
+  }
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    take_turn();
+    book->deallocate(p, bytes, alignment);
+    lock->clear(std::memory_order_release);  // pairs with take_turn()
+  }
+  [[nodiscard]] bool operator==(const shared_counting& other) const noexcept { return book == other.book; }
+
+private:
+  void take_turn() const noexcept {
+    while (lock->test_and_set(std::memory_order_acquire)) std::this_thread::yield();  // pairs with clear()
+  }
+};
+
+// Cells of some classes, runs, huge blocks, and more segments than a table has room for at first.
+constexpr std::size_t sizes[] = {16, 48, 2'000, 33'000, 3'900'000, 4'300'000, 3'800'000, 3'700'000, 100'000};
+
+/// What a scenario holds, whoever allocated it.
+class holdings {
+public:
+  /// Effects: asks `allocate(bytes)` for a block of each size. Returns: whether all are there.
+  template <class Allocate>
+  bool fill(Allocate allocate) {
+    bool all = true;
+    for (const std::size_t bytes : sizes) {
+      const stamped_block block{allocate(bytes), bytes, blocks_.size()};
+      all = all && block.p != nullptr;
+      if (block.p == nullptr) continue;
+      block.write();
+      blocks_.push_back(block);
+    }
+    return all;
+  }
+
+  template <class Free>
+  void empty(Free free) {
+    for (const stamped_block& each : std::exchange(blocks_, {})) {
+      EXPECT_TRUE(each.is_intact());
+      free(each.p);
+    }
+  }
+
+private:
+  std::vector<stamped_block> blocks_;
+};
+
+// The upstream of an `owner_heap` and its freer.
+struct arena_with_freer {
+  using upstream = ashlar::resource_ref<counting_resource<>>;
+
+  ashlar::owner_heap<upstream> blocks;
+  ashlar::remote_freer<upstream> freer;
+
+  explicit arena_with_freer(counting_resource<>& from) : blocks({.keep_bytes = 0}, from) {}
+  [[nodiscard]] bool invariant() const { return blocks.invariant() && freer.invariant(); }
+};
+
+TEST(heap_oom_threads, every_refusal_leaves_an_owner_and_a_freer_usable) {
+  fail_each_allocation([](counting_resource<>& upstream) { return arena_with_freer(upstream); },
+                       [](arena_with_freer& arena) {
+                         holdings held;
+                         const bool all =
+                             held.fill([&](std::size_t bytes) { return arena.blocks.try_allocate(bytes); });
+                         held.empty([&](void* p) { arena.freer.defer_free(arena.blocks, p); });
+                         arena.freer.flush();
+                         static_cast<void>(arena.blocks.trim());
+                         EXPECT_EQ(arena.blocks.held_bytes(), 0u);
+                         return all;
+                       });
+}
+
+struct heap_of_all {
+  using type = ashlar::heap<shared_counting>;
+
+  std::unique_ptr<std::atomic_flag> lock = std::make_unique<std::atomic_flag>();
+  std::unique_ptr<type> blocks;
+
+  explicit heap_of_all(counting_resource<>& from)
+      : blocks(
+            std::make_unique<type>(ashlar::local_heap_options{.keep_bytes = 0}, shared_counting{&from, lock.get()})) {}
+  [[nodiscard]] bool invariant() const { return blocks->invariant(); }
+};
+
+// One allocates, one frees that has nothing; one that ends leaves its heap to this one.
+bool hands_blocks_over(heap_of_all& all) {
+  holdings held;
+  bool good = false;
+  std::thread([&] {
+    good = held.fill([&](std::size_t bytes) { return all.blocks->try_allocate(bytes); });
+    std::thread([&] { held.empty([&](void* p) { all.blocks->deallocate(p); }); }).join();
+    good = held.fill([&](std::size_t bytes) { return all.blocks->try_allocate(bytes); }) && good;
+  }).join();
+  good = held.fill([&](std::size_t bytes) { return all.blocks->try_reallocate(nullptr, bytes); }) && good;
+  held.empty([&](void* p) {
+    const std::size_t bytes = all.blocks->usable_size(p);
+    void* const moved = bytes < 1'000'000 ? all.blocks->try_reallocate(p, bytes + 1000) : nullptr;
+    all.blocks->deallocate(moved != nullptr ? moved : p);
+  });
+  static_cast<void>(all.blocks->trim());
+  EXPECT_EQ(all.blocks->held_bytes(), 0u);
+  return good;
+}
+
+TEST(heap_oom_threads, every_refusal_leaves_a_heap_of_all_usable) {
+  fail_each_allocation([](counting_resource<>& upstream) { return heap_of_all(upstream); }, hands_blocks_over);
+}
+
+// The common heap serves those of whom nothing can be known, and takes back what others free.
+TEST(heap_oom_threads, serves_a_thread_that_cannot_be_known) {
+  if constexpr (cannot_refuse) GTEST_SKIP() << "what watches has an operator new of its own";
+  ashlar::heap<> all;
+  holdings held, of_known;
+  EXPECT_TRUE(of_known.fill([&](std::size_t bytes) { return all.try_allocate(bytes); }));
+  std::thread([&] {
+    refuses_records = true;
+    EXPECT_TRUE(held.fill([&](std::size_t bytes) { return all.try_allocate(bytes); }));
+    of_known.empty([&](void* p) { all.deallocate(p); });
+    all.flush();
+    static_cast<void>(all.detach());
+    refuses_records = false;
+    EXPECT_GT(refused_records, 0);
+    held.empty([&](void* p) { all.deallocate(p); });  // as one that is known
+  }).join();
+  EXPECT_TRUE(all.invariant());
+  static_cast<void>(all.trim());
+  EXPECT_EQ(all.held_bytes(), 0u);
+}
+
+// Not even the list of those that are known is there.
+TEST(heap_oom_threads, serves_when_no_thread_can_be_known) {
+  if constexpr (cannot_refuse) GTEST_SKIP() << "what watches has an operator new of its own";
+  ashlar::heap<> all;
+  holdings held;
+  refuses_records = true;
+  EXPECT_TRUE(held.fill([&](std::size_t bytes) { return all.try_allocate(bytes); }));
+  held.empty([&](void* p) { all.deallocate(p); });
+  EXPECT_TRUE(held.fill([&](std::size_t bytes) { return all.try_allocate(bytes); }));
+  refuses_records = false;
+  std::thread([&] { held.empty([&](void* p) { all.deallocate(p); }); }).join();
+  EXPECT_TRUE(all.invariant());
+  static_cast<void>(all.trim());
+  EXPECT_EQ(all.held_bytes(), 0u);
+}
+
+}  // namespace
