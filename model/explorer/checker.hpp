@@ -122,16 +122,37 @@ public:
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
   void lock() { explorer::lock(state_); }
+  [[nodiscard]] bool try_lock() { return explorer::try_lock(state_); }
   void unlock() { explorer::unlock(state_); }
 
 private:
   explorer::lock_state state_;
 };
 
+/// What planted faults put in the place of a lock's scope: they leave out one lock a run.
+template <class Lock>
+class numbered_scope {
+public:
+  numbered_scope(Lock& lock, int number) : lock_{number == explorer::left_out ? nullptr : &lock} {
+    if (lock_ != nullptr) lock_->lock();
+  }
+  numbered_scope(const numbered_scope&) = delete;
+  numbered_scope& operator=(const numbered_scope&) = delete;
+  ~numbered_scope() {
+    if (lock_ != nullptr) lock_->unlock();
+  }
+
+private:
+  Lock* lock_;
+};
+
 /// Effects: ends the search where a promise is broken.
 inline void check(bool holds, const char* promise) {
   if (!holds) explorer::fail(promise);
 }
+
+/// Returns: the number of the calling thread; that of the one that waits for all others is 0.
+[[nodiscard]] inline std::size_t this_thread() { return explorer::this_thread(); }
 
 /// Effects: runs the bodies as threads, and waits for all of them.
 template <class... Body>

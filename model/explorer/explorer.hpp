@@ -44,12 +44,14 @@ public:
   [[nodiscard]] bool compare_exchange(std::size_t atomic, std::uint64_t& expected, std::uint64_t desired,
                                       std::memory_order success, std::memory_order failure);
   void lock(lock_state& l);
+  [[nodiscard]] bool try_lock(lock_state& l);
   void unlock(lock_state& l);
   void made(watch& w);
   void will_read(watch& w);
   void will_write(watch& w);
   void add_thread(void (*body)(void*), void* argument);
   void run_added_threads();
+  [[nodiscard]] std::size_t this_thread() const { return current_; }
   /// Effects: ends the search: this execution broke a promise.
   [[noreturn]] void fail(const std::string& why);
 
@@ -83,6 +85,7 @@ private:
   [[nodiscard]] std::uint64_t begin_event(std::uint64_t read);
   void acquire(const knowledge& message);
   void use(std::size_t atomic);
+  void take(lock_state& l);
   void read_from(std::size_t atomic, number n, std::memory_order order);
   void add_write(std::size_t atomic, std::size_t place, write w, std::memory_order order, const write* continued);
   [[noreturn]] void abandon();
@@ -102,6 +105,7 @@ private:
   std::size_t current_ = 0;
   std::array<location, max_locations> atomics_;
   std::array<watch, max_locations> lives_{};  // a use counts as a read, the end as a write
+  std::array<bool, max_locations> has_ended_{};
   std::size_t atomic_count_ = 0;
 };
 

@@ -9,7 +9,7 @@
 namespace explorer {
 
 inline constexpr std::size_t max_threads = 6;     // thread 0 sets up, and checks at the end
-inline constexpr std::size_t max_locations = 32;  // atomics alive in one execution
+inline constexpr std::size_t max_locations = 48;  // atomics alive in one execution
 
 using number = std::uint16_t;
 
@@ -23,7 +23,9 @@ struct knowledge {
 /// A lock of a model. It needs no search: who waits is not run.
 struct lock_state {
   bool is_held = false;
-  std::uint64_t last_holder = 0;
+  std::size_t holder = 0;
+  std::uint64_t locking = 0;    // which event locked it last
+  std::uint64_t unlocking = 0;  // the same of unlocking
   knowledge message{};
 };
 

@@ -149,6 +149,44 @@ void locks_crossed() {
   run_threads([&] { a.lock(), b.lock(), b.unlock(), a.unlock(); }, [&] { b.lock(), a.lock(), a.unlock(), b.unlock(); });
 }
 
+void locks_tried() {
+  checker::mutex m;
+  plain_number x;
+  const auto enter = [&](bool& entered) {
+    entered = m.try_lock();
+    if (entered) x = x + 1, m.unlock();
+  };
+  bool a = false, b = false;
+  run_threads([&] { enter(a); }, [&] { enter(b); });
+  saw(a ? 1 : 0, b ? 1 : 0);
+}
+
+// Who finds a lock held does not know what its holder has done.
+void lock_found_held() {
+  checker::mutex m;
+  plain_number x;
+  run_threads([&] { x = 1, m.lock(), m.unlock(); },
+              [&] {
+                if (!m.try_lock()) x = 2;
+                else m.unlock();
+              });
+}
+
+void others_lock_unlocked() {
+  checker::mutex m;
+  run_threads([&] { m.lock(), m.unlock(); },
+              [&] {
+                if (!m.try_lock()) m.unlock();
+                else m.unlock();
+              });
+}
+
+void use_after_the_end() {
+  checker::mortal<number> x;
+  x.end();
+  x->store(1, memory_order_relaxed);
+}
+
 void circle() {
   number x;
   run_threads([&] {
@@ -180,6 +218,10 @@ const litmus all[] = {
     {"race_by_relaxed_flag", race_by_relaxed_flag, {}, "data race"},
     {"no_race_by_flag", no_race_by_flag, {"1", "2"}},
     {"locks_crossed", locks_crossed, {}, "deadlock"},
+    {"locks_tried", locks_tried, {"01", "10", "11"}},
+    {"lock_found_held", lock_found_held, {}, "data race"},
+    {"others_lock_unlocked", others_lock_unlocked, {}, "does not hold"},
+    {"use_after_the_end", use_after_the_end, {}, "after its end"},
     {"circle", circle, {}, "does not end"},
 };
 

@@ -48,14 +48,21 @@ std::size_t search::new_atomic(std::uint64_t value) {
   if (atomic_count_ == max_locations) fail("the model has more atomics than the explorer");
   atomics_[atomic_count_].reset(value, begin_event(0));
   for (std::size_t i = 0; i < thread_count_; ++i) threads_[i].knows.latest[atomic_count_] = 0;
-  lives_[atomic_count_] = {};
+  made(lives_[atomic_count_]);
+  has_ended_[atomic_count_] = false;
   return atomic_count_++;
 }
 
-void search::end_atomic(std::size_t atomic) { will_write(lives_[atomic]); }
+void search::end_atomic(std::size_t atomic) {
+  will_write(lives_[atomic]);
+  has_ended_[atomic] = true;
+}
 
 // Before the event of the use, so that who learns of the event knows of the use.
-void search::use(std::size_t atomic) { will_read(lives_[atomic]); }
+void search::use(std::size_t atomic) {
+  will_read(lives_[atomic]);
+  if (has_ended_[atomic]) fail("an atomic is used after its end");
+}
 
 std::uint64_t search::begin_event(std::uint64_t read) {
   thread& t = self();
@@ -166,15 +173,31 @@ void search::lock(lock_state& l) {
   step();
   self().waits_for = nullptr;
   if (l.is_held) fail("a thread locks what it holds");
+  take(l);
+}
+
+bool search::try_lock(lock_state& l) {
+  step();
+  if (!l.is_held) return take(l), true;
+  static_cast<void>(begin_event(l.locking));
+  note("finds it locked");
+  return false;
+}
+
+void search::take(lock_state& l) {
   l.is_held = true;
+  l.holder = current_;
   acquire(l.message);
-  static_cast<void>(begin_event(l.last_holder));
+  l.locking = begin_event(l.unlocking);
   note("locks");
 }
 
+// A step, for others may try to lock meanwhile.
 void search::unlock(lock_state& l) {
+  step();
+  if (!l.is_held || l.holder != current_) fail("a thread unlocks what it does not hold");
   l.is_held = false;
-  l.last_holder = begin_event(0);
+  l.unlocking = begin_event(0);
   l.message = self().knows;
   note("unlocks");
 }
@@ -214,12 +237,14 @@ bool compare_exchange(std::size_t atomic, std::uint64_t& expected, std::uint64_t
   return the_search().compare_exchange(atomic, expected, desired, success, failure);
 }
 void lock(lock_state& l) { the_search().lock(l); }
+bool try_lock(lock_state& l) { return the_search().try_lock(l); }
 void unlock(lock_state& l) { the_search().unlock(l); }
 void made(watch& w) { the_search().made(w); }
 void will_read(watch& w) { the_search().will_read(w); }
 void will_write(watch& w) { the_search().will_write(w); }
 void fail(const char* why) { the_search().fail(why); }
 void add_thread(void (*body)(void*), void* argument) { the_search().add_thread(body, argument); }
+std::size_t this_thread() { return the_search().this_thread(); }
 void run_added_threads() { the_search().run_added_threads(); }
 
 }  // namespace explorer

@@ -25,7 +25,12 @@ std::uint64_t modify(std::size_t atomic, update how, std::uint64_t operand, std:
                                     std::memory_order success, std::memory_order failure);
 
 void lock(lock_state& l);
+/// Returns: whether it was free and is the caller's now. Who finds it held learns nothing.
+[[nodiscard]] bool try_lock(lock_state& l);
 void unlock(lock_state& l);
+
+/// The lock that this run leaves out, of those that a planted fault has numbered; below 0: none.
+inline int left_out = -1;
 
 /// Effects: notes what happens to a plain object; ends the search where it races.
 void made(watch& w);
@@ -38,5 +43,7 @@ void will_write(watch& w);
 /// Effects: adds a thread to those that `run_added_threads` runs, to their end.
 void add_thread(void (*body)(void*), void* argument);
 void run_added_threads();
+/// Returns: the number of the thread that runs.
+[[nodiscard]] std::size_t this_thread();
 
 }  // namespace explorer

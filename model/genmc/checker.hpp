@@ -11,7 +11,9 @@
 extern "C" {
 int __VERIFIER_thread_create(const void* attributes, void* (*body)(void*), void* argument) noexcept;
 void* __VERIFIER_thread_join(long thread) noexcept;
+long __VERIFIER_thread_self() noexcept;
 int __VERIFIER_mutex_lock(int* mutex) noexcept;
+int __VERIFIER_mutex_trylock(int* mutex) noexcept;
 void* __VERIFIER_malloc(std::size_t bytes) noexcept;
 void __VERIFIER_free(void* memory) noexcept;
 int __VERIFIER_mutex_unlock(int* mutex) noexcept;
@@ -41,6 +43,7 @@ public:
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
   void lock() { __VERIFIER_mutex_lock(&state_); }
+  [[nodiscard]] bool try_lock() { return __VERIFIER_mutex_trylock(&state_) == 0; }
   void unlock() { __VERIFIER_mutex_unlock(&state_); }
 
 private:
@@ -51,6 +54,9 @@ private:
 inline void check(bool holds, const char* promise) {
   if (!holds) __VERIFIER_assert_fail(promise, "", 0);
 }
+
+/// Returns: the number of the calling thread; that of the one that waits for all others is 0.
+[[nodiscard]] inline std::size_t this_thread() { return static_cast<std::size_t>(__VERIFIER_thread_self()); }
 
 /// Effects: runs the bodies as threads, and waits for all of them.
 template <class... Body>

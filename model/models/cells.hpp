@@ -38,7 +38,7 @@ public:
       case 0: return 0x1001;
       case 1: return 0x1003;
       case 2: return 0x1006;
-      default: return 0x1000;
+      default: return 0x1002;
     }
   }
   [[nodiscard]] static std::uint64_t bit_of(std::size_t index) { return std::uint64_t{1} << (index % 2); }

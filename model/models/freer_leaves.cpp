@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A freer sends what it has and takes in once where it sent, under the lock: then all packets are back, whoever else
+// takes in meanwhile, and the freer may end.
+#include "cells.hpp"
+
+void model() {
+  using namespace models;
+  using batch = batcher<batch_shape{.packets = 2, .words = 1, .slots = 2}>;
+  pool<batch> p;
+  batch leaving{no_limit};
+  checker::run_threads(
+      [&] {
+        p.free_or_settle(leaving, 0, 1);
+        p.free_or_settle(leaving, 2, 2);
+        if (!p.flush(leaving)) p.settle(leaving);
+        p.lock.lock();
+        p.take_in();
+        p.lock.unlock();
+        checker::check(leaving.is_idle(), "whoever took packets out gives them back before the lock is free");
+      },
+      [&] {
+        p.lock.lock();
+        p.take_in();
+        p.lock.unlock();
+      });
+  p.check_arrived(1, 0, 2);
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Memory for the models of the heap for any thread, and the promise that each cell is in one hand at a time.
+#pragma once
+
+#include <checker.hpp>
+#include <cstddef>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/heap/remote_freer.hpp>
+#include <ashlar/heap/thread_heaps.hpp>
+
+namespace models {
+
+using ashlar::segment;
+
+/// What a cell's client does with it. Two at a time race, and two one after the other are told here.
+inline void hold(void* cell, int by) {
+  checker::check(cell != nullptr, "there is memory for all");
+  checker::check(segment::of(cell)->content == 0, "a cell is in one hand at a time");
+  segment::of(cell)->content = by;
+}
+inline void let_go(void* cell, int by) {
+  checker::check(segment::of(cell)->content == by, "what was written last is what is found");
+  segment::of(cell)->content = 0;
+}
+
+/// Memory for a few cells and threads' heaps; any thread may ask.
+class memory {
+public:
+  static constexpr std::size_t cells = 11;
+  static constexpr std::size_t others = 3;
+  static constexpr std::size_t other_bytes = 28 * 1024;
+
+  memory() { segment::first = cells_; }
+
+  [[nodiscard]] void* take(std::size_t bytes) {
+    if (before_growth != nullptr) before_growth(self);
+    lock_.lock();
+    void* const given = bytes == sizeof(segment) ? take_cell() : take_other(bytes);
+    lock_.unlock();
+    return given;
+  }
+
+  void give(void* p, std::size_t bytes) {
+    if (bytes != sizeof(segment)) return;
+    lock_.lock();
+    checker::check(segment::of(p)->content == 0, "only free cells go back");
+    segment::of(p)->content = 0;  // they are gone, so nobody else may be about
+    given_back_.push(p);
+    lock_.unlock();
+  }
+
+  void* self = nullptr;
+  void (*before_growth)(void* self) noexcept = nullptr;
+
+private:
+  [[nodiscard]] void* take_cell() {
+    if (void* const again = given_back_.pop(); again != nullptr) return again;
+    checker::check(taken_cells_ < cells, "cells come back");
+    return &cells_[taken_cells_++];
+  }
+
+  [[nodiscard]] void* take_other(std::size_t bytes) {
+    if (bytes > other_bytes) return nullptr;
+    checker::check(taken_others_ < others, "there is room for all heaps");
+    return &others_[taken_others_++];
+  }
+
+  struct alignas(64) other {
+    std::byte bytes[other_bytes];
+  };
+
+  checker::mutex lock_;
+  ashlar::hot_stacks given_back_;
+  std::size_t taken_cells_ = 0;
+  std::size_t taken_others_ = 0;
+  segment cells_[cells];
+  other others_[others];
+};
+
+/// It as a resource.
+class source {
+public:
+  static constexpr bool is_thread_safe = true;
+
+  explicit source(memory& from) : from_(&from) {}
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t) { return from_->take(bytes); }
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t) noexcept { return from_->take(bytes); }
+  void deallocate(void* p, std::size_t bytes, std::size_t) noexcept { from_->give(p, bytes); }
+  friend bool operator==(const source&, const source&) = default;
+
+private:
+  memory* from_;
+};
+
+using owner_heap = ashlar::owner_heap<source>;
+using remote_freer = ashlar::remote_freer<source>;
+using thread_heaps = ashlar::thread_heaps<source>;
+using member = thread_heaps::member;
+
+/// Effects: lets others come first, of whom nothing is learnt.
+inline void wait_a_moment() {
+  checker::atomics::atomic<int> moment = 0;
+  (void)moment.load(std::memory_order_relaxed);
+}
+
+/// Brings an object to another thread.
+template <class T>
+class hand {
+public:
+  void give(T* what) {
+    lock_.lock();
+    what_ = what;
+    lock_.unlock();
+  }
+  /// Returns: null where it has not come.
+  [[nodiscard]] T* take() {
+    lock_.lock();
+    T* const what = what_;
+    what_ = nullptr;
+    lock_.unlock();
+    return what;
+  }
+
+private:
+  checker::mutex lock_;
+  checker::atomics::plain<T*> what_ = nullptr;
+};
+
+[[nodiscard]] inline void* take(owner_heap& from, int by) {
+  void* const cell = from.try_allocate(16);
+  hold(cell, by);
+  return cell;
+}
+inline void free(owner_heap& to, void* cell, int by) {
+  let_go(cell, by);
+  to.deallocate(cell);
+}
+inline void free(remote_freer& freer, void* cell, int by) {
+  let_go(cell, by);
+  freer.defer_free(*owner_heap::of(cell), cell);
+}
+inline void free_and_flush(remote_freer& freer, void* cell, int by) {
+  free(freer, cell, by);
+  freer.flush();
+  checker::check(freer.noted() == 0, "a flush leaves nothing behind");
+}
+
+}  // namespace models

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A thread ends; what it had goes to the next one that comes, with a block that this one frees: as its own, where it
+// came in time to adopt it, else by a packet.
+#include "members.hpp"
+
+void model() {
+  using namespace models;
+  thread_caches::begin();
+  memory all;
+  heap_members heap({}, source(all), nullptr);
+  hand<void> block;
+  checker::run_threads(
+      [&] {
+        block.give(take(heap, 1));
+        free(heap, take(heap, 1), 1);
+        thread_caches::end_thread();
+      },
+      [&] {
+        void* const mine = block.take();
+        if (mine == nullptr) return;
+        free(heap, take(heap, 2), 2);
+        free(heap, mine, 1);
+        thread_caches::end_thread();
+      });
+  checker::check(heap.parked() != 0, "what a thread had is parked");
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// As from level `checked` on, where whole calls hold the lock: an owner does all that it can do with its heap, while
+// another thread frees, trims and looks.
+#include <ashlar/base/config.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+inline constexpr checking level_of_this_model = checking::checked;
+}
+#define checking_level level_of_this_model
+
+#include "heap.hpp"
+
+void model() {
+  using namespace models;
+  memory all;
+  owner_heap heap({}, source(all));
+  void* const freed_elsewhere = take(heap, 1);
+  checker::run_threads(
+      [&] {
+        void* cells[5] = {heap.allocate(16), heap.try_allocate(16), heap.allocate_at_least(16).data,
+                          heap.allocate_zeroed(16), heap.try_allocate_zeroed(16)};
+        heap.deallocate(cells[0]);
+        heap.deallocate(cells[1], 16);
+        (void)heap.try_expand(cells[2], 16, 32, 16);
+        (void)heap.reallocate(cells[2], 32);
+        (void)heap.try_reallocate(cells[2], 32);
+        (void)heap.try_resize(cells[2], 32, 16);
+        (void)heap.try_move(cells[2], 32, 16);
+        heap.settle();
+        heap.deallocate<16>(heap.allocate<16>());
+        heap.visit([](void*, std::size_t) {});
+        heap.visit_from_elsewhere([](void*, std::size_t) {});
+        heap.inspect([](int) {});
+        heap.inspect_from_elsewhere([](int) {});
+        heap.release();
+        (void)heap.trim();
+        (void)heap.invariant();
+        (void)heap.usable_size(cells[2]);
+        (void)heap.owns(cells[2]);
+        (void)heap.held_bytes();
+        (void)heap.table_bytes();
+        (void)heap.reused_bytes();
+        (void)heap.trim_from_elsewhere();
+        (void)heap.try_trim_from_elsewhere();
+      },
+      [&] {
+        let_go(freed_elsewhere, 1);
+        heap.free_from_elsewhere(freed_elsewhere);
+        (void)heap.trim_from_elsewhere();
+      });
+}

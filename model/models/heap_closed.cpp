@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A heap ends while a thread ends that has used it: either closes what the thread had, once, and nobody looks at a heap
+// that is gone.
+#include "members.hpp"
+
+void model() {
+  using namespace models;
+  thread_caches::begin();
+  memory all;
+  alignas(heap_members) std::byte room[sizeof(heap_members)];
+  auto* const heap = ::new (static_cast<void*>(room)) heap_members({}, source(all), nullptr);
+  hand<heap_members> from_user;
+  bool is_ended = false;
+  checker::run_threads(
+      [&] {
+        free(*heap, take(*heap, 1), 1);
+        from_user.give(heap);  // its uses have happened before the end of the heap
+        thread_caches::end_thread();
+      },
+      [&] {
+        is_ended = from_user.take() != nullptr;
+        if (is_ended) heap->~heap_members();
+      });
+  if (!is_ended) heap->~heap_members();
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An owner does all that its core can do, one after the other, while another thread takes in what has arrived: whatever
+// is not under the lock races.
+#include "heap.hpp"
+
+void model() {
+  using namespace models;
+  memory all;
+  ashlar::owner_core<source> core({}, source(all), nullptr);
+  ashlar::hot_stacks hot;
+  const auto none = ashlar::size_classes::none;
+  void* const cells[] = {core.take_cell(1, hot), core.take_cell(1, hot), core.take_cell(1, hot)};
+  checker::run_threads(
+      [&] {
+        core.give_cell(cells[0]);
+        core.give_milestone(cells[1], 1, hot);
+        (void)core.take_cell(1, hot);
+        core.count_hot(1, hot);
+        (void)core.take_large(1, 1, hot);
+        (void)core.take_large_again(1, 1, hot);
+        core.give_run(nullptr, hot);
+        core.give_huge(nullptr);
+        (void)core.resize(nullptr, none, none, 1);
+        (void)core.move_huge(nullptr, 1, 1);
+        (void)core.usable_size(nullptr);
+        (void)core.owns(nullptr);
+        core.settle(hot);
+        core.visit([](void*, std::size_t) {});
+        core.inspect([](int) {}, hot, nullptr);
+        (void)core.table_bytes();
+        (void)core.reused_bytes();
+        core.release();
+        (void)core.trim(0, hot);
+        (void)core.held_bytes();
+        (void)core.is_hot(nullptr, 1);
+        (void)core.invariant(hot);
+      },
+      [&] { core.give_now(cells[2]); });
+}

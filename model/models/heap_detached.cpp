@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A thread detaches what it has, and frees a block of that afterwards, when it is nobody's or another thread's by now,
+// who has adopted it and frees its blocks as its own. Then both end.
+#include "members.hpp"
+
+void model() {
+  using namespace models;
+  thread_caches::begin();
+  memory all;
+  heap_members heap({}, source(all), nullptr);
+  void* blocks[2] = {};
+  hand<heap_members::member> token;
+  checker::run_threads(
+      [&] {
+        for (void*& each : blocks) each = take(heap, 1);
+        token.give(heap.detach());
+        free(heap, blocks[0], 1);
+        thread_caches::end_thread();
+      },
+      [&] {
+        heap_members::member* const adopted = token.take();
+        if (adopted == nullptr) return;
+        checker::check(heap.adopt(adopted) == nullptr, "who has nothing leaves nothing");
+        free(heap, blocks[1], 1);
+        void* const mine = take(heap, 2);
+        free(heap, mine, 2);
+        thread_caches::end_thread();
+      });
+  if (heap_members::member* const left = token.take(); left != nullptr) heap.park(*left);
+}

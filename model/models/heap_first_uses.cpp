@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Two threads use a heap for the first time: both find the one link that says which threads have something of it, and
+// get a heap each.
+#include "members.hpp"
+
+void model() {
+  using namespace models;
+  thread_caches::begin();
+  memory all;
+  heap_members heap({}, source(all), nullptr);
+  heap_members::member* mine[2] = {};
+  checker::run_threads([&] { mine[0] = heap.obtain(); }, [&] { mine[1] = heap.obtain(); });
+  checker::check(mine[0] != mine[1] && mine[0] != nullptr && mine[1] != nullptr, "each thread has its own");
+}

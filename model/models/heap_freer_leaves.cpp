@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A freer ends with one packet under way and one free noted, while the owner takes both in, or trims: then nobody is at
+// its packets any more, and both cells have come home.
+#include "heap.hpp"
+
+void model() {
+  using namespace models;
+  memory all;
+  owner_heap heap({}, source(all));
+  void* const cells[] = {take(heap, 1), take(heap, 1)};
+  std::size_t trimmed = 0;
+  checker::mortal<remote_freer> freer;
+  checker::run_threads(
+      [&] {
+        free_and_flush(*freer.operator->(), cells[0], 1);
+        free(*freer.operator->(), cells[1], 1);
+        freer.end();
+      },
+      [&] {
+        heap.take_in();
+        trimmed = heap.trim();
+      });
+  checker::check(heap.inbox().is_empty(), "all packets are back");
+  checker::check(heap.trim() + trimmed == 2, "both cells have come home");
+}

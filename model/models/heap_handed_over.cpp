@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A thread detaches its heap, with hot cells and frees that it has noted, and another adopts it and parks its own,
+// which a third finds: what `heap` does for `detach` and `adopt`, on the heaps of threads.
+#include "heap.hpp"
+
+void model() {
+  using namespace models;
+  memory all;
+  thread_heaps heaps({}, source(all));
+  member* const first = heaps.adopt();
+  member* const second = heaps.adopt();
+  void* const of_second = take(second->blocks, 2);
+  void* const of_first = take(first->blocks, 1);
+  hand<member> token;
+  bool is_adopted = false;
+  checker::run_threads(
+      [&] {
+        free(first->freer, of_second, 2);
+        free(first->blocks, take(first->blocks, 1), 1);
+        first->freer.flush();
+        token.give(first);
+      },
+      [&] {
+        member* const adopted = token.take();
+        free(second->blocks, take(second->blocks, 2), 2);
+        if (adopted == nullptr) return;
+        is_adopted = true;
+        heaps.park(*second);
+        free(adopted->blocks, of_first, 1);  // as its own
+        free(adopted->blocks, take(adopted->blocks, 1), 1);
+      },
+      [&] {
+        if (heaps.parked() == 0) return;
+        member* const mine = heaps.adopt();
+        for (int i = 0; i < 2; ++i) hold(mine->blocks.try_allocate(16), 3);
+      });
+  checker::check(is_adopted || token.take() == first, "a token is taken once");
+  heaps.for_each([](member& each) { each.freer.leave(); });
+  checker::check(second->blocks.inbox().is_empty(), "what was noted before the hand-over arrives");
+}

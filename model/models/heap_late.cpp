@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Two threads use a heap once they have ended, as what ends with them may: the common heap serves both under its lock,
+// and their frees go home at once.
+#include "members.hpp"
+
+void model() {
+  using namespace models;
+  thread_caches::begin();
+  memory all;
+  heap_members heap({}, source(all), nullptr);
+  thread_caches::end_thread();
+  void* before[3] = {};
+  for (void*& each : before) each = take(heap, 3);
+  for (void* const each : before) free(heap, each, 3);
+  hand<void> block;
+  checker::run_threads(
+      [&] {
+        thread_caches::end_thread();
+        wait_a_moment();
+        block.give(take(heap, 1));
+        free(heap, take(heap, 1), 1);
+      },
+      [&] {
+        thread_caches::end_thread();
+        wait_a_moment();
+        free(heap, take(heap, 2), 2);
+        if (void* const other = block.take(); other != nullptr) free(heap, other, 1);
+      });
+}

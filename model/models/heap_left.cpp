@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A thread frees one of its blocks after it has ended, when what it had is parked, or another thread's that works on
+// it.
+#include "members.hpp"
+
+void model() {
+  using namespace models;
+  thread_caches::begin();
+  memory all;
+  heap_members heap({}, source(all), nullptr);
+  checker::run_threads(
+      [&] {
+        void* const left = take(heap, 1);
+        thread_caches::end_thread();
+        free(heap, left, 1);
+      },
+      [&] {
+        void* const mine = take(heap, 2);
+        free(heap, mine, 2);
+      });
+}

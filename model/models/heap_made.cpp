@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Two threads get a heap each while a third goes through all heaps that there are: none is lost, and who is found is
+// all there.
+#include "heap.hpp"
+
+void model() {
+  using namespace models;
+  memory all;
+  thread_heaps heaps({}, source(all));
+  member* made[2] = {};
+  checker::run_threads([&] { made[0] = heaps.adopt(); }, [&] { made[1] = heaps.adopt(); },
+                       [&] { heaps.for_each([](member& each) { (void)each.blocks.trim_from_elsewhere(); }); });
+  checker::check(made[0] != made[1], "a heap is one thread's at a time");
+  int count = 0;
+  heaps.for_each([&](member&) { ++count; });
+  checker::check(count == 2, "no heap is lost");
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A thread ends and parks its heap, hot cells and noted frees and all, while another frees a cell of it by a packet
+// that is under way; a third adopts what is parked, or a heap that is new, and goes on with the cells.
+#include "heap.hpp"
+
+void model() {
+  using namespace models;
+  memory all;
+  thread_heaps heaps({}, source(all));
+  member* const first = heaps.adopt();
+  void* const for_freer = take(first->blocks, 1);
+  owner_heap other({}, source(all));
+  void* const of_other = take(other, 2);
+  void* hot = nullptr;
+  member* second = nullptr;
+  void* of_second[2] = {};
+  remote_freer freer;
+  checker::run_threads(
+      [&] {
+        hot = take(first->blocks, 2);
+        free(first->blocks, hot, 2);
+        free(first->freer, of_other, 2);
+        heaps.park(*first);
+      },
+      [&] { free_and_flush(freer, for_freer, 1); },
+      [&] {
+        wait_a_moment();
+        second = heaps.adopt();
+        for (void*& each : of_second) each = take(second->blocks, 3);
+      });
+  for (void* const each : of_second) free(second->blocks, each, 3);
+  checker::check((second == first) == (heaps.parked() == 0), "who is adopted is parked no more");
+  checker::check(first->freer.noted() == 0, "what is parked has nothing noted");
+  freer.leave();
+  checker::check(first->blocks.inbox().is_empty(), "what was sent to a parked heap arrives");
+  if (second == first) return;
+  const std::size_t cells = hot == for_freer ? 1 : 2;
+  checker::check(first->blocks.trim_from_elsewhere() == cells, "what is parked has nothing hot");
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// All blocks are taken back at once while a thread ends that has used the heap, with a free of its own at hand.
+#include "members.hpp"
+
+void model() {
+  using namespace models;
+  thread_caches::begin();
+  memory all;
+  heap_members heap({}, source(all), nullptr);
+  hand<heap_members> from_user;
+  checker::run_threads(
+      [&] {
+        free(heap, take(heap, 1), 1);
+        from_user.give(&heap);  // its uses have happened before
+        thread_caches::end_thread();
+      },
+      [&] {
+        if (from_user.take() != nullptr) heap.release();
+      });
+}

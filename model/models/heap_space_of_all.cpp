@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One thread asks all that it can of the space that the heaps of all threads share, while another gives back to it.
+#include "heap.hpp"
+
+#include <ashlar/heap/extent_source.hpp>
+
+void model() {
+  using namespace models;
+  memory all;
+  ashlar::shared_space<source> space(0, source(all));
+  const std::size_t window = ashlar::window_bytes;
+  const auto take = [&] { return space.try_allocate(sizeof(segment), window); };
+  void* const before = take();
+  checker::run_threads(
+      [&] {
+        void* const mine = take();
+        void* const aside = space.try_allocate(sizeof(segment), alignof(segment));
+        space.deallocate(aside, sizeof(segment), alignof(segment));
+        (void)space.try_allocate(window, alignof(segment));  // more than there is
+        (void)space.try_allocate_segment(window);
+        space.deallocate_segment(mine, sizeof(segment));
+        (void)space.trim();
+        (void)space.try_expand(mine, window);
+        (void)space.try_move(mine, window, window);
+        space.split(mine, window);
+        (void)space.has(mine);
+        (void)space.heap_of(mine);
+        space.for_each_shelved([](const void*, std::size_t) {});
+        (void)space.held_bytes();
+        (void)space.table_bytes();
+        (void)space.invariant();
+      },
+      [&] { space.deallocate(before, window, window); });
+  checker::check(space.held_bytes() == 1, "no change of the table is lost");
+}

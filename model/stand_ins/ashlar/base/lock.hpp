@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// In front of the shipped file: its spin lock becomes one of the checker's, for a search cannot spin.
+#pragma once
+
+#include <checker.hpp>
+
+#include <watched_std.inc>
+
+#pragma GCC system_header  // for include_next
+
+#define spin_lock shipped_spin_lock
+#include_next <ashlar/base/lock.hpp>
+#undef spin_lock
+
+namespace ashlar::inline ASHLAR_ABI {
+
+using spin_lock = checker::mutex;
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// In the place of the shipped file: no more than a name. The models bring memory of their own.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/fwd.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+template <class, class>
+class basic_page_resource {
+public:
+  static constexpr bool is_thread_safe = true;
+
+  void* allocate(std::size_t, std::size_t) { return nullptr; }
+  void deallocate(void*, std::size_t, std::size_t) noexcept {}
+  friend bool operator==(const basic_page_resource&, const basic_page_resource&) { return true; }
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI
