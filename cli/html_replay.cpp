@@ -16,8 +16,8 @@ namespace ashlar::cli {
 namespace {
 
 std::string style_of(const candidate_figures& row) {
-  if (row.stand == replay_stand::ashlar || row.stand == replay_stand::heap) return "own";
-  if (row.stand != replay_stand::system) return "none";
+  if (!row.is_allocator()) return "none";
+  if (row.stand != replay_stand::system) return "own";
   return row.name == "glibc" ? "baseline" : "rival";
 }
 

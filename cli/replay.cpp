@@ -105,9 +105,10 @@ void compile(trace_input& input, temporary_file& file, replayed_trace& trace, st
 }
 
 /// A block that two threads handle cannot come from a heap of one.
-void leave_out_heaps(std::vector<candidate>& candidates, replayed_trace& trace) {
-  const auto heaps = std::erase_if(
-      candidates, [&](const candidate& c) { return c.stand == replay_stand::heap && trace.counts.crossing != 0; });
+void leave_out_local_heap(std::vector<candidate>& candidates, replayed_trace& trace) {
+  const auto heaps = std::erase_if(candidates, [&](const candidate& c) {
+    return c.stand == replay_stand::local_heap && trace.counts.crossing != 0;
+  });
   if (heaps != 0)
     trace.left_out.push_back(fmt::format(
         "local_heap was left out: it is a heap of one thread, and {} objects were freed by another thread than "
@@ -118,8 +119,10 @@ void leave_out_heaps(std::vector<candidate>& candidates, replayed_trace& trace) 
 void print(const replay_figures& figures, const replayed_trace& trace) {
   constexpr std::size_t width = 100;
   const std::string meaning = replay_meaning(figures, trace);
-  fmt::print("{}\n\n{}\n{}\n{}\n", wrapped(replay_headline(trace), width), replay_table(figures),
-             replay_memory_table(figures, trace), wrapped(replay_verdict(figures), width));
+  const std::string threads = replay_threads_table(figures, trace);
+  fmt::print("{}\n\n{}\n{}\n{}{}{}\n", wrapped(replay_headline(trace), width), replay_table(figures),
+             replay_memory_table(figures, trace), threads, threads.empty() ? "" : "\n",
+             wrapped(replay_verdict(figures), width));
   if (!meaning.empty()) fmt::print("{}\n", wrapped(meaning, width));
   fmt::print("\n");
   for (const std::string& note : replay_notes(figures, trace)) fmt::print("{}\n", wrapped("· " + note, width, "  "));
@@ -144,7 +147,7 @@ int replay(const replay_options& o) {
   temporary_file file;
   study::summariser summary;
   compile(input, file, trace, o.html.empty() ? nullptr : &summary);
-  leave_out_heaps(candidates, trace);
+  leave_out_local_heap(candidates, trace);
   const replay_figures figures(replay_all(candidates, file.descriptor(), o.repetitions, std::ref(progress)));
   progress.clear();
   if (o.json != "-") print(figures, trace);

@@ -25,7 +25,7 @@ struct known {
   const char* package;               ///< Debian's.
 };
 
-constexpr std::array<known, 12> table = {{
+constexpr std::array<known, 14> table = {{
     {"glibc", true, replay_stand::system, {}, ""},
     {"mimalloc",
      true,
@@ -39,7 +39,9 @@ constexpr std::array<known, 12> table = {{
      {"libtcmalloc_minimal.so.4", "libtcmalloc_minimal.so"},
      "libtcmalloc-minimal4"},
     {"ashlar", true, replay_stand::ashlar, {}, ""},
-    {"local_heap", true, replay_stand::heap, {}, ""},
+    {"local_heap", true, replay_stand::local_heap, {}, ""},
+    {"heap", true, replay_stand::heap, {}, ""},
+    {"tiered_heap", false, replay_stand::tiered_heap, {}, ""},
     {"tcmalloc-full", false, replay_stand::system, {"libtcmalloc.so.4", "libtcmalloc.so"}, "libgoogle-perftools4"},
     {"mimalloc-secure", false, replay_stand::system, {"libmimalloc-secure.so.2", "libmimalloc-secure.so"}, ""},
     {"snmalloc", false, replay_stand::system, {"libsnmallocshim.so"}, ""},

@@ -28,7 +28,7 @@ struct unknown_allocator : std::runtime_error {
 /// `std::runtime_error` for a library that is not there.
 [[nodiscard]] std::vector<candidate> named_candidates(const std::vector<std::string>& names);
 
-/// Returns: glibc, both of ashlar's and the usual rivals, or every known allocator if `all`, as far as this machine has
+/// Returns: glibc, ashlar's three and the usual rivals, or every known allocator if `all`, as far as this machine has
 /// them. Effects: names what was not found in `missing`.
 [[nodiscard]] std::vector<candidate> installed_candidates(bool all, std::vector<std::string>& missing);
 

@@ -2,6 +2,8 @@
 // Replays for one allocator, in a process of its own that was started for nothing else.
 #include "replay_child.hpp"
 
+#include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -11,7 +13,10 @@
 #include <unistd.h>
 
 #include <ashlar/base/lock.hpp>
+#include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
+#include <ashlar/heap/planned_tier.hpp>
+#include <ashlar/heap/tiered_heap.hpp>
 #include <ashlar/study/heap_allocator.hpp>
 #include <ashlar/study/pooled_allocator.hpp>
 #include <ashlar/study/touch.hpp>
@@ -59,11 +64,25 @@ replay_result measure_ashlar(const replay_task& task, window_reader& windows) {
 }
 
 /// Each lane has a heap of its own, never taken down.
-replay_result measure_heap(const replay_task& task, window_reader& windows) {
+replay_result measure_local_heap(const replay_task& task, window_reader& windows) {
   using heap = local_heap<>;
   return measure<study::heap_allocator<heap>>(
       task, windows, [] { return study::heap_allocator<heap>(*new heap(local_heap_options{})); });
 }
+
+/// One heap for all lanes, never taken down: it knows by itself which thread calls.
+template <class Heap>
+replay_result measure_shared(const replay_task& task, window_reader& windows) {
+  Heap& all = *new Heap();
+  return measure<study::heap_allocator<Heap>>(task, windows, [&all] { return study::heap_allocator<Heap>(all); });
+}
+
+/// A trace does not tell what its program had planned: nothing of it lies in here, and each free looks whether it does.
+struct unused_plan {
+  std::array<std::uint64_t, 1> offsets, sizes;
+  std::uint64_t height, alignment;
+};
+constexpr unused_plan planned_in_vain{{0}, {64}, 64, 64};
 
 replay_result measure(const replay_task& task) {
   window_reader windows(task.windows);
@@ -73,7 +92,9 @@ replay_result measure(const replay_task& task) {
     case replay_stand::ashlar:
       return windows.head().lanes == 1 ? measure_ashlar<null_lock>(task, windows)
                                        : measure_ashlar<spin_lock>(task, windows);
-    case replay_stand::heap: return measure_heap(task, windows);
+    case replay_stand::local_heap: return measure_local_heap(task, windows);
+    case replay_stand::heap: return measure_shared<heap<>>(task, windows);
+    case replay_stand::tiered_heap: return measure_shared<tiered_heap<static_plan<planned_in_vain>>>(task, windows);
     case replay_stand::system: break;
   }
   return measure<system_allocator>(task, windows, [] { return system_allocator(); });

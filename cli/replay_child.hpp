@@ -7,8 +7,8 @@
 namespace ashlar::cli {
 
 /// What stands in for an allocator in the replaying process.
-/// `heap`: a `local_heap` for each lane.
-enum class replay_stand { system, null, untouched, ashlar, heap };
+/// `local_heap`: one for each lane. `heap`, `tiered_heap`: one for all.
+enum class replay_stand { system, null, untouched, ashlar, local_heap, heap, tiered_heap };
 
 struct replay_task {
   replay_stand stand = replay_stand::system;

@@ -10,6 +10,8 @@ double per_operation(double total, const replay_result& r) {
   return r.operations == 0 ? 0 : total / static_cast<double>(r.operations);
 }
 
+double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
 latency_spread latency_of(const std::vector<replay_result>& results, const latency_figures replay_result::* which) {
   const auto of = [&](const double latency_figures::* figure) {
     return spread_of(results, [=](const replay_result& r) { return r.*which.*figure; });
@@ -27,6 +29,8 @@ void add_totals(candidate_figures& row, const std::vector<replay_result>& runs) 
   row.end_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.end_bytes); });
   row.held_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.held_bytes); });
   row.baseline_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.baseline_bytes); });
+  row.waits = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.waits); });
+  row.waited_share = spread_of(runs, [](const replay_result& r) { return share_of(r.waited_ns, r.threads_ns); });
   if (!row.is_allocator()) return;  // their blocks overlap
   for (const replay_result& r : runs) row.failed = std::max(row.failed, r.failed);
   for (const replay_result& r : runs) row.damaged = std::max(row.damaged, r.damaged);

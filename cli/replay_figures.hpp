@@ -47,6 +47,8 @@ struct candidate_figures {
   spread end_bytes;   ///< Resident when the trace ends.
   spread held_bytes;  ///< Mapped, at most.
   spread baseline_bytes;
+  spread waits;         ///< Blocks that another thread had still to allocate.
+  spread waited_share;  ///< Of the threads' time, from 0 to 1.
   latency_spread calls, allocations, frees;
   double timer_ns = 0;
   double timer_step_ns = 0;
@@ -55,7 +57,11 @@ struct candidate_figures {
 
   /// Whether it hands out memory of its own.
   [[nodiscard]] bool is_allocator() const noexcept {
-    return stand == replay_stand::system || stand == replay_stand::ashlar || stand == replay_stand::heap;
+    return stand != replay_stand::null && stand != replay_stand::untouched;
+  }
+  /// Whether it is compiled in, and code has to ask for it by name.
+  [[nodiscard]] bool is_heap() const noexcept {
+    return stand == replay_stand::local_heap || stand == replay_stand::heap || stand == replay_stand::tiered_heap;
   }
   [[nodiscard]] bool measured() const noexcept { return failure.empty(); }
   /// Whether this is an allocator at all, and so may win.

@@ -25,7 +25,9 @@ const char* kind_of(replay_stand stand) {
   switch (stand) {
     case replay_stand::system: return "malloc";
     case replay_stand::ashlar: return "ashlar";
-    case replay_stand::heap: return "local_heap";
+    case replay_stand::local_heap: return "local_heap";
+    case replay_stand::heap: return "heap";
+    case replay_stand::tiered_heap: return "tiered_heap";
     case replay_stand::null: return "null";
     case replay_stand::untouched: return "null, untouched";
   }
@@ -48,6 +50,8 @@ json to_json(const candidate_figures& row) {
   j["peak_held_bytes"] = to_json(row.held_bytes);
   j["baseline_rss_bytes"] = to_json(row.baseline_bytes);
   j["latency_ns"] = {{"all", to_json(row.calls)}, {"allocate", to_json(row.allocations)}, {"free", to_json(row.frees)}};
+  j["waits"] = to_json(row.waits);
+  j["waited_share"] = to_json(row.waited_share);
   j["timer_ns"] = row.timer_ns;
   j["timer_step_ns"] = row.timer_step_ns;
   j["failed_requests"] = row.failed;
@@ -60,7 +64,8 @@ json to_json(const study::replay_counts& c) {
           {"failed", c.failed},           {"never_freed", c.never_freed},
           {"unknown", c.unknown_objects}, {"impossible", c.impossible},
           {"sized_frees", c.sized_frees}, {"crossing", c.crossing},
-          {"live_bytes", c.live_bytes},   {"peak_live_bytes", c.peak_live_bytes}};
+          {"live_bytes", c.live_bytes},   {"peak_live_bytes", c.peak_live_bytes},
+          {"threads_ended", c.ended}};
 }
 
 }  // namespace

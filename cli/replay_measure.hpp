@@ -15,6 +15,7 @@
 #include <ashlar/study/lane_team.hpp>
 #include <ashlar/study/latency_timer.hpp>
 #include <ashlar/study/replay.hpp>
+#include <ashlar/study/replay_op.hpp>
 #include <ashlar/study/tick_clock.hpp>
 
 #include "replay_clock.hpp"
@@ -47,8 +48,9 @@ public:
     reset_peak_resident();
     result.baseline_bytes = resident_bytes();
     while (windows_->next()) {
-      team_.run([this](std::uint32_t lane) { run_lane(lane); });
+      team_.run([this](std::uint32_t lane) { return run_lane(lane); });
       result.wall_ns += window_ns();
+      result.threads_ns += threads_ns();
       result.held_bytes = std::max(result.held_bytes, above(mapped_pages_bytes(), held_bytes()));
     }
     result.peak_bytes = above(result.baseline_bytes, peak_resident_bytes());
@@ -73,6 +75,7 @@ private:
     std::vector<study::replay_lane<Allocator, Timer>> replay;  // one; built where `allocator` and `timer` stay
     thread_usage usage;
     clock::time_point start, end;
+    std::size_t done = 0;  // operations of the window, by threads that have ended since
     bool idle = true;
   };
 
@@ -86,16 +89,21 @@ private:
     return now > before ? now - before : 0;
   }
 
-  void run_lane(std::uint32_t index) {
+  // What one of the lane's threads does in a window: all that is left, or as far as its end.
+  study::lane_stop run_lane(std::uint32_t index) {
     lane_state& lane = lanes_[index];
-    const std::span<const study::replay_op> operations = windows_->lane(index);
-    lane.idle = operations.empty();
-    if (lane.idle) return;
+    const std::span<const study::replay_op> left = windows_->lane(index).subspan(lane.done);
+    if (lane.done == 0) lane.idle = left.empty();
+    if (lane.idle) return study::lane_stop::round;
     const thread_usage before = thread_usage::now();
-    lane.start = clock::now();
-    lane.replay.front().run(operations);
+    if (lane.done == 0) lane.start = clock::now();
+    const std::size_t done = lane.replay.front().run(left);
     lane.end = clock::now();
     lane.usage.add(before, thread_usage::now());
+    lane.done += done;
+    if (done != 0 && left[done - 1].request.kind() == study::replay_kind::end_thread) return study::lane_stop::thread;
+    lane.done = 0;
+    return study::lane_stop::round;
   }
 
   [[nodiscard]] double window_ns() const {
@@ -108,14 +116,24 @@ private:
     return std::chrono::duration<double, std::nano>(end - start).count();
   }
 
+  [[nodiscard]] double threads_ns() const {
+    clock::duration all{};
+    for (const lane_state& lane : lanes_)
+      if (!lane.idle) all += lane.end - lane.start;
+    return std::chrono::duration<double, std::nano>(all).count();
+  }
+
   void sum(replay_result& result) const {
     for (const lane_state& lane : lanes_) {
       result.cpu_ns += lane.usage.cpu_ns;
       result.user_ns += lane.usage.user_ns;
       result.system_ns += lane.usage.system_ns;
       result.faults += lane.usage.faults;
-      result.failed += lane.replay.front().tally().failed;
-      result.damaged += lane.replay.front().tally().damaged;
+      const study::replay_tally& tally = lane.replay.front().tally();
+      result.failed += tally.failed;
+      result.damaged += tally.damaged;
+      result.waits += tally.waits;
+      result.waited_ns += static_cast<double>(tally.waited_ns);
     }
   }
 

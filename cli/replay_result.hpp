@@ -22,6 +22,9 @@ struct replay_result {
   double cpu_ns = 0;   ///< Of all lanes together.
   double user_ns = 0;
   double system_ns = 0;
+  double threads_ns = 0;             ///< Wall time of each lane in each window, summed.
+  double waited_ns = 0;              ///< Of that: until another lane had allocated what was to be freed or moved.
+  std::uint64_t waits = 0;           ///< How often.
   std::uint64_t faults = 0;          ///< Minor page faults.
   std::uint64_t baseline_bytes = 0;  ///< Resident before the first operation: program, libraries, buffers.
   std::uint64_t peak_bytes = 0;      ///< Most that was ever resident, less the baseline.

@@ -51,6 +51,22 @@ std::vector<std::string> memory_cells(const candidate_figures& row, const replay
           human_count(row.faults.median)};
 }
 
+std::vector<std::string> threads_cells(const candidate_figures& row) {
+  return {name_of(row), figures3(row.cpu_ns_per_op.median), human_count(row.waits.median),
+          percent(row.waited_share.median, 1)};
+}
+
+void note_threads(std::vector<std::string>& notes, const study::replay_counts& counts) {
+  if (counts.lanes == 1) return;
+  notes.push_back(fmt::format(
+      "Objects freed or moved by another thread than allocated them: {}. Threads that ended in between: {}.",
+      grouped(counts.crossing), grouped(counts.ended)));
+  notes.emplace_back(
+      "A free waits until another thread has allocated its object: waits says how often, waited for how much of the "
+      "threads' time. ns/op includes that, latencies do not. Threads may run ahead of each other by a window of 65,536 "
+      "operations, so more may be live at once than in the program.");
+}
+
 void add_skipped(std::vector<std::string>& notes, std::uint64_t n, const char* what) {
   if (n != 0) notes.push_back(fmt::format("{} {}", grouped(n), what));
 }
@@ -63,14 +79,22 @@ bool was_disturbed(const replay_figures& figures, const replayed_trace& trace) {
   return false;
 }
 
+const char* sharing(const candidate_figures& row, const replayed_trace& trace) {
+  if (trace.counts.lanes == 1) return "";
+  return row.stand == replay_stand::local_heap ? "each thread has one; " : "all threads share it; ";
+}
+
 void note_candidate(std::vector<std::string>& notes, const candidate_figures& row, const replayed_trace& trace) {
   if (!row.measured()) return;
   if (row.stand == replay_stand::null)
     notes.push_back(
         fmt::format("null hands out the same warm bytes again and again: what remains is the loop and the "
                     "touching. The clock costs {:.0f} ns a call, taken off the latencies, and goes in steps "
-                    "of {:.0f} ns.",
-                    row.timer_ns, row.timer_step_ns));
+                    "of {:.0f} ns.{}",
+                    row.timer_ns, row.timer_step_ns,
+                    trace.counts.lanes == 1
+                        ? ""
+                        : " Handing objects from thread to thread, and threads that begin and end, are in it, too."));
   if (row.stand == replay_stand::untouched)
     notes.push_back(
         fmt::format("The loop itself, nothing touched, costs {} ns an operation.", figures3(row.ns_per_op.median)));
@@ -78,11 +102,14 @@ void note_candidate(std::vector<std::string>& notes, const candidate_figures& ro
     notes.emplace_back(
         "ashlar (block pools by size over pages, malloc above 8 KiB) is told the size of what it frees, as "
         "C++ does with sized delete; the others are not.");
-  if (row.stand == replay_stand::heap)
-    notes.push_back(
-        fmt::format("local_heap is compiled into the replay, the libraries are called; {}{} frees told it the size, as "
-                    "in the program.",
-                    trace.counts.lanes == 1 ? "" : "each thread has one; ", grouped(trace.counts.sized_frees)));
+  if (row.is_heap())
+    notes.push_back(fmt::format(
+        "{} is compiled into the replay, the libraries are called; {}{} frees told it the size, as in the program.",
+        row.name, sharing(row, trace), grouped(trace.counts.sized_frees)));
+  if (row.stand == replay_stand::tiered_heap)
+    notes.emplace_back(
+        "A trace does not tell what was planned: of tiered_heap the heap is replayed, and that each free looks whether "
+        "its block is of the plan.");
   if (row.failed != 0) notes.push_back(fmt::format("{} could not serve {} requests.", row.name, grouped(row.failed)));
 }
 
@@ -124,6 +151,17 @@ std::string replay_memory_table(const replay_figures& figures, const replayed_tr
                                    human_bytes(static_cast<double>(trace.counts.live_bytes)));
 }
 
+std::string replay_threads_table(const replay_figures& figures, const replayed_trace& trace) {
+  if (trace.counts.lanes == 1) return "";
+  text_table table({{"allocator", side::left}, {"cpu ns/op"}, {"waits"}, {"waited"}});
+  for (const candidate_figures& row : figures.rows)
+    if (row.competes()) table.add(threads_cells(row));
+  table.rule();
+  for (const candidate_figures& row : figures.rows)
+    if (row.stand == replay_stand::null && row.measured()) table.add(threads_cells(row));
+  return table.str();
+}
+
 std::vector<std::string> replay_notes(const replay_figures& figures, const replayed_trace& trace) {
   std::vector<std::string> notes;
   notes.emplace_back(
@@ -131,6 +169,7 @@ std::vector<std::string> replay_notes(const replay_figures& figures, const repla
       "are ns of the calls alone, timed in repetitions of their own; RSS is what came on top of the "
       "memory resident before the replay, mapped all that could be written to but the replay's own buffers.");
   for (const candidate_figures& row : figures.rows) note_candidate(notes, row, trace);
+  note_threads(notes, trace.counts);
   if (was_disturbed(figures, trace))
     notes.emplace_back(
         "Other programs kept the processors busy: wall time is far above processor time. Repeat it on a quiet "

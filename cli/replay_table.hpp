@@ -26,6 +26,8 @@ struct replayed_trace {
 [[nodiscard]] std::string replay_table(const replay_figures& figures);
 /// Returns: what each allocator took for the program's live bytes.
 [[nodiscard]] std::string replay_memory_table(const replay_figures& figures, const replayed_trace& trace);
+/// Returns: what the threads cost together and how long they waited for each other; empty for a trace of one thread.
+[[nodiscard]] std::string replay_threads_table(const replay_figures& figures, const replayed_trace& trace);
 /// Returns: "1.25x"; empty where nothing was live.
 [[nodiscard]] std::string per_live_byte(const spread& bytes, const replayed_trace& trace);
 /// Returns: which allocator wins and by how much, or that none does.

@@ -35,8 +35,13 @@ std::string ties(const replay_figures& figures) {
 
 /// A library is preloaded; a heap is something the program's code has to name.
 const char* how_to_have(const candidate_figures& best) {
-  return best.stand == replay_stand::heap ? " It serves what asks for it by name: ashlar::local_heap, one for a thread."
-                                          : "";
+  switch (best.stand) {
+    case replay_stand::local_heap: return " It serves what asks for it by name: ashlar::local_heap, one for a thread.";
+    case replay_stand::heap: return " It serves what asks for it by name: ashlar::heap, one for all threads.";
+    case replay_stand::tiered_heap:
+      return " It serves what asks for it by name: ashlar::tiered_heap, one for all threads.";
+    default: return "";
+  }
 }
 
 const candidate_figures* runner_up(const replay_figures& figures) {

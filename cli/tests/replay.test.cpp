@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar replay`: tables, files, and one clear line for everything that goes wrong.
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -10,6 +12,8 @@
 #include <zstd.h>
 
 #include "cli/tests/replay_command.hpp"
+#include <ashlar/trace/event.hpp>
+#include <ashlar/trace/writer.hpp>
 
 namespace {
 
@@ -17,6 +21,23 @@ using nlohmann::json;
 
 class replay : public ashlar_test::replay_command {
 protected:
+  /// Returns: the path of a trace in which threads follow each other, and the first frees what they leave.
+  [[nodiscard]] std::string threads_sample(std::uint32_t threads) const {
+    namespace trace = ashlar::trace;
+    trace::writer<> out(trace::file_sink(file("threads.trace").c_str()), {.command_line = {"threads"}});
+    std::uint64_t object = 1;
+    EXPECT_TRUE(out.append({.size = 100, .object = object}));
+    for (std::uint32_t thread = 1; thread <= threads; ++thread) {
+      for (int i = 0; i < 100; ++i)
+        EXPECT_TRUE(out.append({.time_ns = object, .thread = thread, .size = 100, .object = ++object}));
+      EXPECT_TRUE(out.append({.time_ns = object, .thread = thread, .op = trace::operation::thread_end}));
+      for (std::uint64_t i = 0; i < 100; ++i)
+        EXPECT_TRUE(out.append({.time_ns = object, .op = trace::operation::free_, .object = object - i}));
+    }
+    EXPECT_TRUE(out.close());
+    return file("threads.trace");
+  }
+
   [[nodiscard]] std::string last_line() const {
     std::string err = text("err");
     while (!err.empty() && err.back() == '\n') err.pop_back();
@@ -25,7 +46,8 @@ protected:
 };
 
 TEST_F(replay, prints_a_table_that_fits_100_columns_and_a_verdict) {
-  ASSERT_EQ(ashlar("replay " + sample(20000) + " --with glibc,ashlar,local_heap --repetitions 2"), 0) << text("err");
+  ASSERT_EQ(ashlar("replay " + sample(20000) + " --with glibc,ashlar,local_heap,heap --repetitions 2"), 0)
+      << text("err");
   std::ifstream out(file("out"));
   std::string all;
   for (std::string line; std::getline(out, line); all += line + '\n') {
@@ -35,15 +57,16 @@ TEST_F(replay, prints_a_table_that_fits_100_columns_and_a_verdict) {
   }
   EXPECT_TRUE(all.starts_with("sample program: 20,000 operations on 1 thread, 2 repetitions\n")) << all;
   for (const char* row :
-       {"\nglibc ", "\nashlar ", "\nlocal_heap ", "\nnull (replay loop) ", " were live at the peak, "})
+       {"\nglibc ", "\nashlar ", "\nlocal_heap ", "\nheap ", "\nnull (replay loop) ", " were live at the peak, "})
     EXPECT_NE(all.find(row), all.npos) << row;
+  EXPECT_EQ(all.find("waited"), all.npos);
   EXPECT_NE(text("err").find("replaying glibc\n"), std::string::npos);
 }
 
 TEST_F(replay, writes_every_figure_as_json) {
-  ASSERT_EQ(ashlar("replay " + sample(20000, 3) + " --with glibc,ashlar --repetitions 3 --json -"), 0) << text("err");
+  ASSERT_EQ(ashlar("replay " + sample(6000, 3) + " --with glibc,ashlar --repetitions 3 --json -"), 0) << text("err");
   const json j = json::parse(text("out"));
-  EXPECT_EQ(j["counts"]["operations"], 20000);
+  EXPECT_EQ(j["counts"]["operations"], 6000);
   EXPECT_EQ(j["counts"]["threads"], 3);
   EXPECT_EQ(j["counts"]["impossible"], 0);
   EXPECT_EQ(j["baseline"], "glibc");
@@ -79,6 +102,38 @@ TEST_F(replay, a_heap_of_one_thread_is_left_out_where_threads_share_blocks) {
   EXPECT_EQ(text("out").find("\nlocal_heap "), std::string::npos);
   EXPECT_NE(text("out").find("local_heap was left out: it is a heap of one thread, and "), std::string::npos);
   EXPECT_EQ(ashlar("replay " + sample(2000, 3) + " --with local_heap --repetitions 1"), 1);
+}
+
+TEST_F(replay, a_heap_for_any_thread_serves_threads_that_share_blocks) {
+  ASSERT_EQ(ashlar("replay " + sample(8000, 3) + " --with glibc,heap,tiered_heap --repetitions 1 --json " + file("j")),
+            0)
+      << text("err");
+  for (const char* part : {"\nallocator           cpu ns/op  waits  waited\n", "\n· heap is compiled into the replay",
+                           "freed or moved by another thread", "all threads share it",
+                           "\n· tiered_heap is compiled into the replay", "does not tell what was planned"})
+    EXPECT_NE(text("out").find(part), std::string::npos) << part << text("out");
+  const json j = json::parse(text("j"));
+  for (const std::size_t which : {1u, 2u}) {
+    const json& row = j["allocators"][which];
+    EXPECT_EQ(row["kind"], which == 1 ? "heap" : "tiered_heap");
+    EXPECT_EQ(row["failed_requests"], 0);
+    EXPECT_FALSE(row.contains("failure")) << row;
+    EXPECT_GT(row["peak_rss_bytes"]["median"], 100000);
+    EXPECT_GE(row["waited_share"]["median"], 0);
+    EXPECT_LE(row["waited_share"]["median"], 1);
+  }
+  EXPECT_GT(j["counts"]["crossing"], 1000);
+}
+
+TEST_F(replay, threads_end_where_they_ended) {
+  const std::string trace = threads_sample(60);
+  ASSERT_EQ(ashlar("replay " + trace + " --with glibc,heap,tiered_heap,ashlar --repetitions 1 --json -"), 0)
+      << text("err");
+  const json j = json::parse(text("out"));
+  EXPECT_EQ(j["counts"]["threads"], 2);
+  EXPECT_EQ(j["counts"]["threads_ended"], 60);
+  EXPECT_EQ(j["counts"]["operations"], 1 + 60 * 200);
+  for (const json& row : j["allocators"]) EXPECT_FALSE(row.contains("failure")) << row;
 }
 
 TEST_F(replay, writes_a_page_that_needs_nothing_else) {

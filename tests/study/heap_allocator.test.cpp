@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests a heap as a replay drives it: sized and unsized frees, alignments, zeroed blocks, blocks that move.
+// Tests heaps as a replay drives them: sized and unsized frees, alignments, zeroed blocks, blocks that move, and blocks
+// that other threads free and move, of threads that have ended, too.
 #include <ashlar/study/heap_allocator.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -11,8 +13,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/study/random_events.hpp"
+#include "tests/study/replay_team.hpp"
+#include "tests/support/build.hpp"
 #include <ashlar/base/bits.hpp>
+#include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
+#include <ashlar/heap/planned_tier.hpp>
+#include <ashlar/heap/tiered_heap.hpp>
 #include <ashlar/study/replay.hpp>
 #include <ashlar/study/replay_op.hpp>
 #include <ashlar/study/touch.hpp>
@@ -25,7 +33,18 @@ using ashlar::study::replay_request;
 using ashlar::study::touch;
 using heap_allocator = ashlar::study::heap_allocator<local_heap<>>;
 
+using shared_allocator = ashlar::study::heap_allocator<ashlar::heap<>>;
+
+struct plan_of_one {
+  std::array<std::uint64_t, 1> offsets, sizes;
+  std::uint64_t height, alignment;
+};
+constexpr plan_of_one planned{{0}, {64}, 64, 64};
+using tiered = ashlar::tiered_heap<ashlar::static_plan<planned>>;
+
 static_assert(ashlar::study::sized_replay_allocator<heap_allocator>);
+static_assert(ashlar::study::sized_replay_allocator<shared_allocator>);
+static_assert(ashlar::study::sized_replay_allocator<ashlar::study::heap_allocator<tiered>>);
 
 struct held {
   void* block;
@@ -108,6 +127,68 @@ TEST(heap_allocator, blocks_keep_to_themselves_however_they_are_freed) {
   EXPECT_TRUE(program.invariant());
   while (!program.is_empty()) program.release();
   EXPECT_EQ(program.live(), 0U);
+}
+
+template <class Heap>
+void expect_that_threads_share() {
+  using allocator = ashlar::study::heap_allocator<Heap>;
+  for (unsigned seed = 0; seed < (ashlar_test::is_slow ? 1 : 3); ++seed) {
+    Heap heap;
+    ashlar_test::replay_team<allocator> team(allocator(heap), 5);
+    const auto counts = team.run(ashlar_test::random_events(seed, 6000));
+    EXPECT_GT(counts.crossing, 500U);
+    EXPECT_GT(counts.ended, 10U);
+    EXPECT_EQ(team.tally().damaged, 0U);
+    EXPECT_EQ(team.tally().failed, 0U);
+    EXPECT_TRUE(heap.invariant());
+    const std::vector<void*> left = team.left();
+    EXPECT_EQ(left.size(), counts.never_freed);
+    for (void* block : left) heap.deallocate(block);
+    EXPECT_TRUE(heap.invariant());
+  }
+}
+
+TEST(heap_allocator, threads_that_come_and_go_free_and_move_each_others_blocks) {
+  expect_that_threads_share<ashlar::heap<>>();
+  expect_that_threads_share<tiered>();
+}
+
+/// Threads 1, 2, 3, ... end and leave their objects: the first to thread 0, the second to the one that comes after. A
+/// third is freed by its thread after it has ended; a fourth has moved to thread 0 before.
+ashlar_test::listed_events generations(std::uint32_t count) {
+  using ashlar::trace::operation;
+  ashlar_test::listed_events source;
+  auto& all = source.events;
+  all.push_back({.size = 8, .object = 1});
+  std::uint64_t last = 1;
+  for (std::uint32_t thread = 1; thread <= count; ++thread) {
+    const std::uint64_t first = std::uint64_t{thread} * 10;
+    all.push_back({.thread = thread, .op = operation::realloc_, .size = 70000, .object = first, .old_object = last});
+    for (std::uint64_t i = 1; i < 4; ++i) all.push_back({.thread = thread, .size = 100 * i, .object = first + i});
+    all.push_back({.op = operation::realloc_, .size = 3000, .object = first + 4, .old_object = first + 3});
+    all.push_back({.thread = thread, .op = operation::thread_end});
+    all.push_back({.op = operation::free_, .object = first + 1});
+    all.push_back({.thread = thread, .op = operation::free_, .object = first + 2});
+    all.push_back({.op = operation::free_, .object = first + 4});
+    last = first;
+  }
+  all.push_back({.op = operation::free_, .object = last});
+  return source;
+}
+
+TEST(heap_allocator, what_threads_leave_behind_serves_those_that_follow) {
+  ashlar::heap<> heap;
+  {
+    ashlar_test::replay_team<shared_allocator> team(shared_allocator(heap), 2);
+    const auto counts = team.run(generations(100));
+    EXPECT_EQ(counts.ended, 100U);
+    EXPECT_EQ(counts.lanes, 2U);
+    EXPECT_EQ(counts.unknown_objects, 0U);
+    EXPECT_EQ(counts.never_freed, 0U);
+    EXPECT_EQ(team.tally().damaged, 0U);
+  }
+  EXPECT_TRUE(heap.invariant());
+  EXPECT_LE(heap.parked(), 2U) << "each thread took over from the one before";
 }
 
 }  // namespace

@@ -9,8 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/build.hpp"
+
 namespace {
 
+using ashlar::study::lane_stop;
 using ashlar::study::lane_team;
 
 TEST(lane_team, each_round_runs_every_lane_once_and_ends_before_the_next) {
@@ -22,6 +25,7 @@ TEST(lane_team, each_round_runs_every_lane_once_and_ends_before_the_next) {
       team.run([&](std::uint32_t lane) {
         EXPECT_EQ(++runs[lane], round);
         ++done;
+        return lane_stop::round;
       });
       EXPECT_EQ(done.exchange(0), lanes);
     }
@@ -31,9 +35,49 @@ TEST(lane_team, each_round_runs_every_lane_once_and_ends_before_the_next) {
 TEST(lane_team, the_caller_is_lane_0) {
   lane_team team(3);
   std::vector<std::thread::id> ids(3);
-  team.run([&](std::uint32_t lane) { ids[lane] = std::this_thread::get_id(); });
+  team.run([&](std::uint32_t lane) {
+    ids[lane] = std::this_thread::get_id();
+    return lane_stop::round;
+  });
   EXPECT_EQ(ids[0], std::this_thread::get_id());
   EXPECT_NE(ids[1], ids[2]);
+}
+
+/// What is left of a thread when it ends.
+struct last_words {
+  std::atomic<int>* said = nullptr;
+  ~last_words() {
+    if (said != nullptr) ++*said;
+  }
+};
+
+TEST(lane_team, where_a_thread_ends_another_goes_on_when_it_has) {
+  constexpr int rounds = 5, ends = 20;
+  std::atomic<int> ended{0};
+  {
+    lane_team team(3);
+    std::vector<int> turns(3, 0);  // no lane's two threads run at once
+    for (int round = 1; round <= rounds; ++round) {
+      team.run([&](std::uint32_t lane) {
+        if (lane == 0) return lane_stop::round;
+        thread_local last_words words;
+        words.said = &ended;
+        const int turn = ++turns[lane];
+        if (lane == 2) return lane_stop::round;
+        EXPECT_EQ(ended, turn - round) << "the thread before has not ended";
+        return turn % (ends + 1) != 0 ? lane_stop::thread : lane_stop::round;
+      });
+      EXPECT_EQ(turns[1], round * (ends + 1));
+      EXPECT_EQ(turns[2], round);
+    }
+  }
+  EXPECT_EQ(ended, rounds * ends + 2);
+}
+
+TEST(lane_team_death, does_not_end_the_thread_that_runs_it) {
+  if (!ashlar_test::is_checked) GTEST_SKIP();
+  lane_team team(1);
+  EXPECT_DEATH(team.run([](std::uint32_t) { return lane_stop::thread; }), "ended the thread that runs a lane_team");
 }
 
 TEST(lane_team, may_end_without_ever_running) { lane_team team(4); }

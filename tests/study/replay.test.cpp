@@ -5,16 +5,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <optional>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tests/study/random_events.hpp"
+#include "tests/study/replay_team.hpp"
+#include "tests/support/build.hpp"
 #include <ashlar/study/lane_team.hpp>
 #include <ashlar/study/window_compiler.hpp>
 
@@ -94,40 +97,20 @@ struct replayed {
   std::vector<void*> left;  // blocks still in their slots
 };
 
-/// Compiles and replays window by window, as the command does.
 template <class Source>
-replayed replay(Source source, checking_allocator::shared_state& state, std::uint32_t lanes,
-                std::size_t slots_wanted = 4096) {
-  replayed out;
-  study::no_timer timer;
-  checking_allocator allocator(state);
-  std::vector<study::replay_slot> slots(slots_wanted);
-  std::vector<study::replay_lane<checking_allocator>> runs(lanes, {allocator, slots, timer});
-  study::lane_team team(lanes);
-  study::window_compiler compiler(
-      [&](const study::replay_window& w) {
-        std::vector<std::span<const replay_op>> parts(lanes);
-        std::size_t at = 0;
-        for (std::size_t i = 0; i < w.lane_counts.size(); at += w.lane_counts[i++])
-          parts.at(i) = w.operations.subspan(at, w.lane_counts[i]);
-        team.run([&](std::uint32_t lane) { runs[lane].run(parts[lane]); });
-      },
-      512);
-  while (const auto e = source.next()) compiler.add(*e);
-  out.counts = compiler.finish();
-  for (const auto& run : runs) {
-    out.tally.failed += run.tally().failed;
-    out.tally.damaged += run.tally().damaged;
-  }
-  for (auto& slot : slots)
-    if (void* block = slot.block.load()) out.left.push_back(static_cast<char*>(block) - 64);
+replayed replay(Source source, checking_allocator::shared_state& state, std::uint32_t lanes) {
+  ashlar_test::replay_team<checking_allocator> team(checking_allocator(state), lanes);
+  replayed out{team.run(source), {}, team.left()};
+  out.tally = team.tally();
+  for (void*& block : out.left) block = static_cast<char*>(block) - 64;
   return out;
 }
 
 TEST(replay, frees_each_block_once_with_the_size_that_was_asked_for) {
-  for (unsigned seed = 0; seed < 5; ++seed) {
+  for (unsigned seed = 0; seed < (ashlar_test::is_slow ? 2 : 5); ++seed) {
     checking_allocator::shared_state state;
-    const replayed r = replay(ashlar_test::random_events(seed, 20000), state, 4);
+    const replayed r = replay(ashlar_test::random_events(seed, 6000), state, 5);
+    EXPECT_GT(r.counts.ended, 10u);
     EXPECT_EQ(state.wrong_sizes, 0);
     EXPECT_EQ(static_cast<std::uint64_t>(state.live), r.counts.never_freed);
     EXPECT_EQ(r.left.size(), r.counts.never_freed);
@@ -137,25 +120,18 @@ TEST(replay, frees_each_block_once_with_the_size_that_was_asked_for) {
   }
 }
 
-struct one_by_one {
-  std::vector<ashlar::trace::event> events;
-  std::size_t at = 0;
-  std::optional<ashlar::trace::event> next() {
-    if (at == events.size()) return std::nullopt;
-    return events[at++];
-  }
-};
+using ashlar_test::listed_events;
 
 TEST(replay, a_request_that_cannot_be_served_is_counted_and_its_free_is_nothing) {
   using ashlar::trace::operation;
   checking_allocator::shared_state state;
   state.refuse_from = 1000;
-  const one_by_one source{{{.size = 1000, .object = 1},
-                           {.op = operation::free_, .object = 1},
-                           {.size = 10, .object = 2},
-                           {.op = operation::realloc_, .size = 2000, .object = 3, .old_object = 2},
-                           {.op = operation::realloc_, .size = 30, .object = 4, .old_object = 3},
-                           {.op = operation::free_, .object = 4}}};
+  const listed_events source{{{.size = 1000, .object = 1},
+                              {.op = operation::free_, .object = 1},
+                              {.size = 10, .object = 2},
+                              {.op = operation::realloc_, .size = 2000, .object = 3, .old_object = 2},
+                              {.op = operation::realloc_, .size = 30, .object = 4, .old_object = 3},
+                              {.op = operation::free_, .object = 4}}};
   const replayed r = replay(source, state, 1);
   EXPECT_EQ(r.tally.failed, 2u);
   EXPECT_EQ(state.live, 0);
@@ -181,15 +157,15 @@ TEST(replay, sized_frees_are_another_call_to_who_has_it) {
 TEST(replay, zeroed_memory_that_is_not_zero_is_damage) {
   checking_allocator::shared_state state;
   state.spoil = true;
-  const one_by_one source{{{.op = ashlar::trace::operation::calloc_, .size = 100, .object = 1},
-                           {.op = ashlar::trace::operation::free_, .object = 1}}};
+  const listed_events source{{{.op = ashlar::trace::operation::calloc_, .size = 100, .object = 1},
+                              {.op = ashlar::trace::operation::free_, .object = 1}}};
   EXPECT_EQ(replay(source, state, 1).tally.damaged, 1u);
 }
 
 TEST(replay, a_free_waits_for_the_allocation_of_another_lane) {
   checking_allocator::shared_state state;
-  one_by_one source;
-  for (std::uint64_t i = 1; i <= 20000; ++i) {
+  listed_events source;
+  for (std::uint64_t i = 1; i <= (ashlar_test::is_slow ? 3000 : 20000); ++i) {
     source.events.push_back({.thread = static_cast<std::uint32_t>(i % 2), .size = i % 100, .object = i});
     source.events.push_back(
         {.thread = static_cast<std::uint32_t>((i + 1) % 2), .op = ashlar::trace::operation::free_, .object = i});
@@ -197,6 +173,43 @@ TEST(replay, a_free_waits_for_the_allocation_of_another_lane) {
   const replayed r = replay(source, state, 2);
   EXPECT_EQ(state.live, 0);
   EXPECT_EQ(r.tally.damaged, 0u);
+}
+
+TEST(replay, waiting_is_counted_and_timed) {
+  checking_allocator::shared_state state;
+  checking_allocator allocator(state);
+  study::no_timer timer;
+  std::vector<study::replay_slot> slots(1);
+  study::replay_lane<checking_allocator> first(allocator, slots, timer), second(allocator, slots, timer);
+  const replay_op makes{0, 0, replay_request(replay_kind::allocate, 40, 0)};
+  const replay_op frees{0, 0, replay_request(replay_kind::deallocate, 0, 0)};
+  study::lane_team team(2);
+  unsigned rounds = 0;  // more than one if the second thread begins so late that it need not wait
+  for (; rounds < 50 && second.tally().waits == 0; ++rounds)
+    team.run([&](std::uint32_t lane) {
+      if (lane == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      lane == 0 ? first.run({&makes, 1}) : second.run({&frees, 1});
+      return study::lane_stop::round;
+    });
+  EXPECT_EQ(first.tally().waits, 0u);
+  EXPECT_EQ(second.tally().waits, 1u) << rounds;
+  EXPECT_GT(second.tally().waited_ns, 0u);
+  EXPECT_EQ(state.live, 0);
+}
+
+TEST(replay, stops_where_a_thread_ends) {
+  checking_allocator::shared_state state;
+  checking_allocator allocator(state);
+  study::no_timer timer;
+  std::vector<study::replay_slot> slots(1);
+  study::replay_lane<checking_allocator> lane(allocator, slots, timer);
+  const replay_op program[] = {{0, 0, replay_request(replay_kind::allocate, 40, 0)},
+                               {0, 0, replay_request(replay_kind::end_thread, 0, 0)},
+                               {0, 0, replay_request(replay_kind::deallocate, 0, 0)}};
+  EXPECT_EQ(lane.run(program), 2u);
+  EXPECT_EQ(state.live, 1);
+  EXPECT_EQ(lane.run(std::span(program).subspan(2)), 1u);
+  EXPECT_EQ(state.live, 0);
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ public:
     std::map<std::uint32_t, int> filled, emptied;
     for (const auto& lane : window.lanes)
       for (const replay_op& op : lane) {
+        if (op.request.kind() == replay_kind::end_thread) continue;
         const bool frees = op.request.kind() == replay_kind::deallocate;
         if (!frees) ++filled[op.slot];
         if (frees) ++emptied[op.slot];
@@ -98,10 +99,11 @@ bool completes(const window_copy& window, std::set<std::uint32_t>& full) {
     for (std::size_t lane = 0; lane < at.size(); ++lane) {
       if (at[lane] == window.lanes[lane].size()) continue;
       const replay_op op = window.lanes[lane][at[lane]];
+      const bool ends = op.request.kind() == replay_kind::end_thread;
       const bool moves = op.request.kind() == replay_kind::reallocate;
       const std::uint32_t needs = moves ? op.old_slot : op.slot;
       if ((moves || op.request.kind() == replay_kind::deallocate) && full.erase(needs) == 0) continue;
-      if (op.request.kind() != replay_kind::deallocate) full.insert(op.slot);
+      if (op.request.kind() != replay_kind::deallocate && !ends) full.insert(op.slot);
       moved = true;
       ++at[lane];
     }
@@ -167,7 +169,17 @@ TEST(window_compiler, threads_that_ended_share_their_lanes) {
     source.events.push_back({.thread = thread, .size = 8, .object = thread + 1});
     source.events.push_back({.thread = thread, .op = trace::operation::thread_end});
   }
-  EXPECT_EQ(compile(source, 64).counts.lanes, 1u);
+  const compiled c = compile(source, 64);
+  EXPECT_EQ(c.counts.lanes, 2u);  // the first is nobody else's
+  EXPECT_EQ(c.counts.ended, 499u);
+  EXPECT_EQ(c.counts.operations, 500u);
+  std::vector<replay_kind> kinds;
+  for (const window_copy& w : c.windows)
+    if (w.lanes.size() > 1)
+      for (const replay_op& op : w.lanes[1]) kinds.push_back(op.request.kind());
+  ASSERT_EQ(kinds.size(), 998u);
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    EXPECT_EQ(kinds[i], i % 2 == 0 ? replay_kind::allocate : replay_kind::end_thread);
 }
 
 TEST(window_compiler, impossible_events_are_counted_and_their_frees_are_strays) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The heap of one thread as a replay sees it: one heap for each lane, frees sized where the trace has them so.
+// A heap as a replay sees it: one for each lane, or one for all, frees sized where the trace has them so.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace ashlar::inline ASHLAR_ABI::study {
 
-/// A lane's handle of a heap that no other lane may use. Expects: every block is freed and moved by the lane that
-/// allocated it.
+/// A lane's handle of a heap. Expects: a heap of one thread has no other lane, and every block is freed and moved by
+/// the lane that allocated it; one for any thread is all lanes' and serves any trace.
 template <class Heap>
 class heap_allocator {
 public:
@@ -27,8 +27,10 @@ public:
       return heap_->try_allocate_zeroed(bytes_of(r), alignment_of(r));
     return heap_->try_allocate(bytes_of(r), alignment_of(r));
   }
-  [[nodiscard]] void* reallocate(void* block, replay_request, replay_request r) noexcept {
-    return heap_->try_reallocate(block, bytes_of(r), alignment_of(r));
+  [[nodiscard]] void* reallocate(void* block, [[maybe_unused]] replay_request was, replay_request r) noexcept {
+    if constexpr (requires { heap_->try_reallocate(block, bytes_of(r), alignment_of(r)); })
+      return heap_->try_reallocate(block, bytes_of(r), alignment_of(r));
+    else return heap_->try_reallocate(block, bytes_of(was), bytes_of(r), alignment_of(r));
   }
   ASHLAR_INLINE void deallocate(void* block, replay_request) noexcept { heap_->deallocate(block); }
   ASHLAR_INLINE void deallocate_sized(void* block, replay_request r) noexcept {

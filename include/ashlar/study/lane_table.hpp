@@ -10,30 +10,47 @@
 
 namespace ashlar::inline ASHLAR_ABI::study {
 
-/// A thread keeps its lane from its first operation to its end; then the lane is the next newcomer's.
+/// A thread keeps its lane from its first operation to its end; then the lane is the next newcomer's. Lane 0 is never
+/// passed on: it is the thread that the replay itself was started on.
+///
+/// Memory: O(threads): those that have ended are remembered, because some are heard of again.
 class lane_table {
 public:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+  /// Returns: the thread's lane. One that has ended, whose last frees came later, borrows a lane for the moment.
   [[nodiscard]] std::uint32_t lane_of(std::uint32_t thread) {
     const std::uint64_t key = std::uint64_t{thread} + 1;  // 0 is no key
     if (const std::uint32_t* lane = lanes_.find(key)) return *lane;
-    const std::uint32_t lane = free_.empty() ? count_++ : free_.back();
-    if (!free_.empty()) free_.pop_back();
+    const bool has_ended = ended_.find(key) != nullptr;
+    if (free_.empty()) free_.push_back(count_++);
+    const std::uint32_t lane = free_.back();
+    if (has_ended) return lane;
+    free_.pop_back();
     lanes_.insert(key, lane);
     return lane;
   }
 
-  void end(std::uint32_t thread) {
+  /// Returns: the lane that is free now, or `none` where none is.
+  std::uint32_t end(std::uint32_t thread) {
     const std::uint64_t key = std::uint64_t{thread} + 1;
-    const std::uint32_t* lane = lanes_.find(key);
-    if (lane == nullptr) return;
-    free_.push_back(*lane);
+    const std::uint32_t* found = lanes_.find(key);
+    if (found == nullptr || *found == 0) return none;
+    const std::uint32_t lane = *found;
+    free_.push_back(lane);
     lanes_.erase(key);
+    ended_.insert(key, true);
+    return lane;
   }
 
+  /// Returns: how many lanes there are.
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
+  /// Returns: how many threads have passed a lane on.
+  [[nodiscard]] std::uint64_t ended() const noexcept { return ended_.size(); }
 
 private:
   id_map<std::uint32_t> lanes_;
+  id_map<bool> ended_;
   std::vector<std::uint32_t> free_;
   std::uint32_t count_ = 0;
 };

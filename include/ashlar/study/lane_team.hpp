@@ -2,51 +2,66 @@
 // A team of threads that does one thing together, then waits for the next: a barrier between the windows of a replay.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::study {
 
+/// Why a lane stops: its round is over, or its thread ends and another is to go on with the round.
+enum class lane_stop : std::uint8_t { round, thread };
+
 /// `lanes` threads, the caller being lane 0: a team of one starts none and waits for nobody. Allocates while it is
-/// being built and never again.
+/// being built, and where a lane's thread makes way for another.
 ///
 /// Thread safety: `run` from one thread.
 class lane_team {
 public:
   /// Throws: `std::system_error` if the machine has no more threads; those started are joined first.
   explicit lane_team(std::uint32_t lanes) : lanes_(lanes), crew_{this, {}} {
-    crew_.threads.reserve(lanes);
-    for (std::uint32_t lane = 1; lane < lanes; ++lane) crew_.threads.emplace_back([this, lane] { serve(lane); });
+    crew_.berths.reserve(lanes);
+    for (std::uint32_t lane = 1; lane < lanes; ++lane)
+      crew_.berths.emplace_back()[0] = std::thread([this, lane] { serve(lane, 0, 0); });
   }
   lane_team(const lane_team&) = delete;
   lane_team& operator=(const lane_team&) = delete;
 
-  /// Effects: calls `f(lane)` in each lane's thread; returns when all have.
+  /// Effects: calls `f(lane)` in each lane's thread; returns when all have said `lane_stop::round`. Where one says
+  /// `lane_stop::thread`, its thread ends, and then a new one calls `f(lane)` again; where there is no more thread to
+  /// be had, the old one does. Expects: lane 0, the caller's, says `lane_stop::round`.
   template <class F>
   void run(F&& f) {
     left_.store(lanes_ - 1, std::memory_order_relaxed);
-    post([](void* work, std::uint32_t lane) { (*static_cast<std::remove_reference_t<F>*>(work))(lane); }, &f);
-    f(0);
+    post([](void* work, std::uint32_t lane) { return (*static_cast<std::remove_reference_t<F>*>(work))(lane); }, &f);
+    [[maybe_unused]] const lane_stop stop = f(0);
+    ASHLAR_EXPECTS(stop == lane_stop::round, "ended the thread that runs a lane_team");
     for (std::uint32_t left = left_.load(std::memory_order_acquire); left != 0;
          left = left_.load(std::memory_order_acquire))  // pairs with the fetch_sub in serve
       left_.wait(left, std::memory_order_acquire);
   }
 
 private:
-  using call = void (*)(void*, std::uint32_t);
+  using call = lane_stop (*)(void*, std::uint32_t);
+  // A lane's thread and, for the moment in which they change, the next. Either place is written by the thread in the
+  // other, or before there was any.
+  using berths = std::array<std::thread, 2>;
 
   // Sends its threads home, also when the constructor fails half way.
   struct crew {
     lane_team* team;
-    std::vector<std::thread> threads;
+    std::vector<lane_team::berths> berths;
     ~crew() {
       team->post(nullptr, nullptr);
-      for (std::thread& thread : threads) thread.join();
+      for (lane_team::berths& pair : berths)
+        for (std::thread& thread : pair)
+          if (thread.joinable()) thread.join();
     }
   };
 
@@ -57,13 +72,29 @@ private:
     round_.notify_all();
   }
 
-  void serve(std::uint32_t lane) {
-    for (std::uint32_t round = 0;; ++round) {
-      round_.wait(round, std::memory_order_acquire);
+  // What a thread does, from `round` on, as the one in `berth` of its lane.
+  void serve(std::uint32_t lane, std::uint32_t round, std::size_t berth) {
+    for (;; ++round) {
+      round_.wait(round, std::memory_order_acquire);  // returns at once where the round has begun
       if (call_ == nullptr) return;
-      call_(work_, lane);
+      while (call_(work_, lane) == lane_stop::thread)
+        if (pass_on(lane, round, berth)) return;
       if (left_.fetch_sub(1, std::memory_order_release) == 1) left_.notify_one();
     }
+  }
+
+  // Effects: a new thread goes on with the round as soon as this one has ended. Returns: whether there is one.
+  bool pass_on(std::uint32_t lane, std::uint32_t round, std::size_t berth) noexcept {
+    lane_team::berths& pair = crew_.berths[lane - 1];
+    const std::size_t next = 1 - berth;
+    ASHLAR_TRY {
+      pair[next] = std::thread([this, &pair, lane, round, next] {
+        pair[1 - next].join();
+        serve(lane, round, next);
+      });
+      return true;
+    }
+    ASHLAR_CATCH_ALL { return false; }
   }
 
   std::uint32_t lanes_;

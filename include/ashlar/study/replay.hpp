@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +45,8 @@ struct replay_slot {
 struct replay_tally {
   std::uint64_t failed = 0;   ///< Requests that the allocator could not serve.
   std::uint64_t damaged = 0;  ///< Blocks whose contents changed, or zeroed ones that were not zero.
+  std::uint64_t waits = 0;    ///< Blocks that another lane had still to allocate.
+  std::uint64_t waited_ns = 0;
 };
 
 /// Times nothing, and costs nothing.
@@ -65,21 +68,27 @@ public:
   replay_lane(Allocator& allocator, std::span<replay_slot> slots, Timer& timer) noexcept
       : allocator_(&allocator), slots_(slots), timer_(&timer) {}
 
-  void run(std::span<const replay_op> operations) {
-    for (const replay_op& op : operations) step(op);
+  /// Returns: how many were carried out: all, or those up to where a thread ends, that included.
+  std::size_t run(std::span<const replay_op> operations) {
+    for (std::size_t i = 0; i < operations.size(); ++i)
+      if (ASHLAR_UNLIKELY(!step(operations[i]))) return i + 1;
+    return operations.size();
   }
 
   [[nodiscard]] const replay_tally& tally() const noexcept { return tally_; }
 
 private:
-  ASHLAR_INLINE void step(const replay_op& op) {
+  // Returns: whether the thread goes on.
+  ASHLAR_INLINE bool step(const replay_op& op) {
     switch (op.request.kind()) {
       case replay_kind::allocate:
-      case replay_kind::allocate_zeroed: return allocate(op);
-      case replay_kind::reallocate: return reallocate(op);
-      case replay_kind::deallocate: return deallocate<false>(op.slot);
-      case replay_kind::deallocate_sized: return deallocate<sized_replay_allocator<Allocator>>(op.slot);
+      case replay_kind::allocate_zeroed: allocate(op); return true;
+      case replay_kind::reallocate: reallocate(op); return true;
+      case replay_kind::deallocate: deallocate<false>(op.slot); return true;
+      case replay_kind::deallocate_sized: deallocate<sized_replay_allocator<Allocator>>(op.slot); return true;
+      case replay_kind::end_thread: break;
     }
+    return false;
   }
 
   ASHLAR_INLINE void allocate(const replay_op& op) {
@@ -152,7 +161,16 @@ private:
     return ASHLAR_LIKELY(block != nullptr) ? block : await_other_lane(slot);
   }
 
-  ASHLAR_COLD static void* await_other_lane(const replay_slot& slot) {
+  ASHLAR_COLD void* await_other_lane(const replay_slot& slot) {
+    using clock = std::chrono::steady_clock;
+    const clock::time_point start = clock::now();
+    void* const block = spin_until_filled(slot);
+    ++tally_.waits;
+    tally_.waited_ns += static_cast<std::uint64_t>(std::chrono::nanoseconds(clock::now() - start).count());
+    return block;
+  }
+
+  [[nodiscard]] static void* spin_until_filled(const replay_slot& slot) {
     for (;;) {
       for (int spins = 0; spins < 128; ++spins)
         if (void* block = slot.block.load(std::memory_order_acquire)) return block;

@@ -9,8 +9,16 @@
 
 namespace ashlar::inline ASHLAR_ABI::study {
 
-/// `deallocate_sized`: whoever frees says how large the block is.
-enum class replay_kind : std::uint8_t { allocate, allocate_zeroed, reallocate, deallocate, deallocate_sized };
+/// `deallocate_sized`: whoever frees says how large the block is. `end_thread`: what follows in the lane is another
+/// thread's.
+enum class replay_kind : std::uint8_t {
+  allocate,
+  allocate_zeroed,
+  reallocate,
+  deallocate,
+  deallocate_sized,
+  end_thread
+};
 
 /// Size, alignment and kind of a request in one word.
 ///

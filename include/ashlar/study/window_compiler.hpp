@@ -24,7 +24,8 @@ struct replay_counts {
   std::uint64_t operations = 0;  ///< Compiled, and so replayed.
   std::uint64_t windows = 0;
   std::uint32_t slots = 0;
-  std::uint32_t lanes = 0;
+  std::uint32_t lanes = 0;            ///< Threads at once.
+  std::uint64_t ended = 0;            ///< Threads that ended while the program went on.
   std::uint64_t never_freed = 0;      ///< Objects live at the end: they stay so, as in the program.
   std::uint64_t failed = 0;           ///< Calls that returned null: skipped.
   std::uint64_t unknown_objects = 0;  ///< Frees of what was allocated before the recording: skipped.
@@ -43,10 +44,10 @@ struct replay_window {
 
 /// Cuts a trace into windows. Within a window a slot is filled at most once and emptied at most once, each lane keeps
 /// the order of its threads, and so the only thing a lane ever waits for is that a slot it empties has been filled: by
-/// an operation earlier in the trace, hence never in a circle.
+/// an operation earlier in the trace, hence never in a circle. Where a thread ends, its lane has an `end_thread`.
 ///
 /// `Sink` is called as `sink(const replay_window&)` for each.
-/// Complexity: O(1) amortised an event; memory O(live objects + window).
+/// Complexity: O(1) amortised an event; memory O(live objects + window + threads).
 template <class Sink>
 class window_compiler {
 public:
@@ -66,7 +67,7 @@ public:
       case trace::operation::delete_:
       case trace::operation::delete_array_: return deallocate(e);
       case trace::operation::mark: return;
-      case trace::operation::thread_end: return threads_.end(e.thread);
+      case trace::operation::thread_end: return end_thread(e.thread);
     }
   }
 
@@ -75,6 +76,7 @@ public:
     end_window();
     counts_.slots = slots_.count();
     counts_.lanes = threads_.count();
+    counts_.ended = threads_.ended();
     counts_.never_freed = slots_.live();
     return counts_;
   }
@@ -135,12 +137,20 @@ private:
   }
 
   void push(std::uint32_t thread, replay_op op) {
-    const std::uint32_t lane = threads_.lane_of(thread);
+    ++counts_.operations;
+    push_to(threads_.lane_of(thread), op);
+  }
+
+  void end_thread(std::uint32_t thread) {
+    const std::uint32_t lane = threads_.end(thread);
+    if (lane != lane_table::none) push_to(lane, {0, 0, replay_request(replay_kind::end_thread, 0, 0)});
+  }
+
+  void push_to(std::uint32_t lane, replay_op op) {
     if (lane >= lane_counts_.size()) lane_counts_.resize(lane + 1, 0);
     ++lane_counts_[lane];
     operations_.push_back(op);
     lane_of_.push_back(lane);
-    ++counts_.operations;
     if (operations_.size() == window_) end_window();
   }
 
