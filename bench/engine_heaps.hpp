@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <new>
 
+#include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/part/size_classes.hpp>
 
@@ -114,23 +115,26 @@ public:
   }
 };
 
-class ashlar_heap {
+template <class Heap>
+class basic_ashlar_heap {
 public:
   void* allocate(std::size_t bytes) { return heap_.allocate(bytes); }
   void free(void* p) noexcept { heap_.deallocate(p); }
   void free(void* p, std::size_t bytes) noexcept { heap_.deallocate(p, bytes); }
   template <std::size_t Bytes>
   void* allocate() {
-    return heap_.allocate<Bytes>();
+    return heap_.template allocate<Bytes>();
   }
   template <std::size_t Bytes>
   void free(void* p) noexcept {
-    heap_.deallocate<Bytes>(p);
+    heap_.template deallocate<Bytes>(p);
   }
 
 private:
-  ashlar::local_heap<> heap_;
+  Heap heap_;
 };
+using ashlar_heap = basic_ashlar_heap<ashlar::local_heap<>>;
+using ashlar_any_thread_heap = basic_ashlar_heap<ashlar::heap<>>;
 
 // Behind calls into a shared library, which is what every call of a malloc is. Nothing is known beforehand.
 struct called_ashlar {

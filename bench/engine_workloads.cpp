@@ -299,6 +299,7 @@ constexpr row rows[] = {
     row_of<malloc_heap, operator_heap>("rpmalloc", "malloc, rpmalloc"),
     row_of<malloc_heap, operator_heap>("snmalloc", "malloc, snmalloc"),
     row_of<ashlar_heap>("ashlar", "ashlar::local_heap"),
+    row_of<ashlar_any_thread_heap>("ashlar_any_thread", "ashlar::heap, for any thread"),
     row_of<ashlar_heap>(twin_is_gcc ? "ashlar_gcc" : "ashlar_clang",
                         twin_is_gcc ? "ashlar::local_heap, by g++" : "ashlar::local_heap, by clang", true, true),
     row_of<called_heap<called_ashlar, false>, called_heap<called_ashlar, true>>(

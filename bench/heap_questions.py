@@ -117,4 +117,17 @@ HEAP_QUESTIONS = {
         plot_variants=("48", "1000", "200000"),
         runs=1,
     ),
+    "tiered_heap": Question(
+        title="Planned, own and others' blocks behind one free: nanoseconds for a call",
+        metric=Column("ns", "median_ns", 2),
+        baseline="glibc",
+        groups={
+            "resolve": "the address of a planned buffer; elsewhere its allocation",
+            "planned": "its free",
+            "own": "the free of a block that the same thread has allocated, 16 to 256 bytes, random order",
+            "shared": "the same, of another thread's",
+        },
+        quick=("--rounds", "100"),
+        threads=2,
+    ),
 }

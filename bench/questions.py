@@ -2,6 +2,7 @@
 """The questions: all that are asked."""
 
 from heap_questions import HEAP_QUESTIONS
+from heap_thread_questions import HEAP_THREAD_QUESTIONS
 from question import MIB, Column, Question
 
 QUESTIONS = {
@@ -280,4 +281,4 @@ QUESTIONS = {
         plot_groups=("churn_allocate", "churn_free"),
         runs=3,
     ),
-} | HEAP_QUESTIONS
+} | HEAP_QUESTIONS | HEAP_THREAD_QUESTIONS

@@ -11,8 +11,8 @@
 namespace bench {
 
 // Each side keeps the last position of the other that it has seen, and looks again only when that does not do.
-// The consumer leaves `least` elements in the ring until the producer has closed it.
-template <class T>
+// The consumer leaves `least` elements in the ring until the producer has closed it. `Patience` is how they wait.
+template <class T, class Patience = patience>
 class ring {
 public:
   // Expects: `capacity` is a power of two, `least < capacity`.
@@ -23,7 +23,7 @@ public:
   template <class F>
   void push(F fill) {
     const std::size_t at = pushed_.load(std::memory_order_relaxed);
-    for (patience waiting; at - popped_seen_ > mask_; popped_seen_ = popped_.load(std::memory_order_acquire))
+    for (Patience waiting; at - popped_seen_ > mask_; popped_seen_ = popped_.load(std::memory_order_acquire))
       waiting.wait();
     fill(slots_[at & mask_]);
     pushed_.store(at + 1, std::memory_order_release);
@@ -44,7 +44,7 @@ public:
 
 private:
   bool wait_for_more(std::size_t at) {
-    for (patience waiting;; waiting.wait()) {
+    for (Patience waiting;; waiting.wait()) {
       const bool closed = closed_.load(std::memory_order_acquire);  // before the last look at what was pushed
       if (closed) left_behind_ = 0;
       pushed_seen_ = pushed_.load(std::memory_order_acquire);

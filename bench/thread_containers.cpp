@@ -111,6 +111,7 @@ constexpr row rows[] = {
     row_of<ashlar_spin_peer>("ashlar_spin", "ashlar::pool_allocator, spin_lock", false),
     row_of<ashlar_mutex_peer>("ashlar_mutex", "ashlar::pool_allocator, std::mutex", false),
     row_of<ashlar_cached_peer>("ashlar_cached", "ashlar::pool_allocator, thread_cached"),
+    row_of<ashlar_heap_peer>("ashlar_heap", "ashlar::allocator over one ashlar::heap"),
 };
 
 int print_cells() {

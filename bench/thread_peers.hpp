@@ -6,7 +6,9 @@
 #include <mutex>
 
 #include <ashlar/base/lock.hpp>
+#include <ashlar/face/allocator.hpp>
 #include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/heap/heap.hpp>
 
 #include "peers.hpp"
 
@@ -23,6 +25,18 @@ struct ashlar_locked_peer {
     return {};
   }
   void give_back() noexcept {}
+};
+
+// One heap for both threads, whose blocks are of any size.
+struct ashlar_heap_peer {
+  template <class T>
+  using allocator = ashlar::allocator<T, ashlar::heap<>>;
+  template <class T>
+  allocator<T> make() noexcept {
+    return blocks;
+  }
+  void give_back() noexcept { blocks.trim(); }
+  ashlar::heap<> blocks;
 };
 
 using ashlar_spin_peer = ashlar_locked_peer<ashlar::spin_lock>;
