@@ -177,7 +177,8 @@ private:
   std::vector<stamped_block> blocks_;
 };
 
-// Each heap may have as much that is free as is live in it, and `keep_bytes`.
+// Each heap may have as much that is free as is live in it, and `keep_bytes`; and of slabs that are partly free all
+// pages are resident, as much again at most here. A thousand bytes lost by each birth would be seen.
 TEST(heap_lifetimes, ten_thousand_births_and_deaths_do_not_grow) {
   constexpr unsigned rows = 4;
   constexpr std::size_t keep_bytes = std::size_t{1} << 20;
@@ -192,7 +193,7 @@ TEST(heap_lifetimes, ten_thousand_births_and_deaths_do_not_grow) {
   }
   EXPECT_LE(all.parked(), std::size_t{rows} + 1);
   if constexpr (ashlar_test::residency_means_something) {
-    EXPECT_LE(resident_bytes(), before + 2 * blocks.live_bytes() + all.parked() * keep_bytes + keep_bytes);
+    EXPECT_LE(resident_bytes(), before + 3 * blocks.live_bytes() + all.parked() * keep_bytes + keep_bytes);
   }
   blocks.end();
   EXPECT_TRUE(goes_back(all));
