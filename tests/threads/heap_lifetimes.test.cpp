@@ -19,6 +19,7 @@
 
 #include "tests/support/build.hpp"
 #include "tests/support/deadline.hpp"
+#include "tests/support/heap_blocks.hpp"
 #include "tests/support/resident.hpp"
 #include "tests/support/stamped_block.hpp"
 #include "tests/support/stress.hpp"
@@ -26,39 +27,16 @@
 namespace {
 
 using ashlar::heap;
+using ashlar_test::any_size;
 using ashlar_test::deadline;
+using ashlar_test::free;
+using ashlar_test::goes_back;
+using ashlar_test::in_a_thread;
+using ashlar_test::is_watched;
+using ashlar_test::make;
 using ashlar_test::resident_bytes;
 using ashlar_test::stamped_block;
 using ashlar_test::stress_rounds;
-
-constexpr bool is_watched = ashlar_test::has_tsan || ashlar_test::has_asan;
-
-template <class F>
-void in_a_thread(F f) {
-  std::thread(std::move(f)).join();
-}
-
-// Cells of many sizes, and a few runs.
-std::size_t any_size(std::mt19937& random) {
-  return random() % 64 == 0 ? 33'000 + random() % 100'000 : 1 + random() % 600;
-}
-
-stamped_block make(heap<>& all, std::size_t bytes, std::uint64_t stamp) {
-  const stamped_block made{all.allocate(bytes), bytes, stamp};
-  made.write();
-  return made;
-}
-
-void free(heap<>& all, const stamped_block& block) {
-  ASSERT_TRUE(block.is_intact());
-  block.stamp % 2 == 0 ? all.deallocate(block.p) : all.deallocate(block.p, block.bytes);
-}
-
-/// Returns: whether all memory goes back, so that nothing is at hand anywhere.
-bool goes_back(heap<>& all) {
-  static_cast<void>(all.trim());
-  return all.invariant() && all.held_bytes() == 0;
-}
 
 TEST(heap_lifetimes, a_thread_ends_with_any_number_of_frees_unsent) {
   constexpr std::size_t bytes = 80, batch = 64 * 1024 / bytes;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What tests of a heap's threads do with its blocks: each has its oracle, every second is freed by its size.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/heap/heap.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/stamped_block.hpp"
+
+namespace ashlar_test {
+
+inline constexpr bool is_watched = has_tsan || has_asan;
+
+template <class F>
+void in_a_thread(F f) {
+  std::thread(std::move(f)).join();
+}
+
+/// Returns: a size: of a cell as a rule, seldom of a run.
+inline std::size_t any_size(std::mt19937& random) {
+  return random() % 64 == 0 ? 33'000 + random() % 100'000 : 1 + random() % 600;
+}
+
+inline stamped_block make(ashlar::heap<>& all, std::size_t bytes, std::uint64_t stamp) {
+  const stamped_block made{all.allocate(bytes), bytes, stamp};
+  made.write();
+  return made;
+}
+
+inline void free(ashlar::heap<>& all, const stamped_block& block) {
+  ASSERT_TRUE(block.is_intact());
+  block.stamp % 2 == 0 ? all.deallocate(block.p) : all.deallocate(block.p, block.bytes);
+}
+
+/// Returns: whether all memory goes back, so that nothing is at hand anywhere.
+inline bool goes_back(ashlar::heap<>& all) {
+  static_cast<void>(all.trim());
+  return all.invariant() && all.held_bytes() == 0;
+}
+
+}  // namespace ashlar_test
