@@ -57,7 +57,7 @@ class steps {
   }
 
 public:
-  /// Effects: from now on stops at each `every`th step, first after `phase`.
+  /// Effects: from now on stops at each `every`th step, first after `phase`; later where a fork is under way then.
   static void plan(std::size_t every, std::size_t phase) {
     every_ = every, taken_ = 0, next_ = phase;
     held_ = asked_ = answered_ = 0;
@@ -73,7 +73,7 @@ public:
       change_steps(true);
       f();
     });
-    while (!has_ended_) {
+    while (!has_ended_ || asked_ != answered_) {
       if (asked_ != answered_) answer(), ++answered_;
       else nap();
     }
@@ -109,8 +109,9 @@ private:
   };
 
   static void on_step(int) {
-    if (taken_++ != next_) return;
-    next_ += every_;
+    if (taken_++ < next_) return;
+    if (asked_ != answered_) return;  // that fork waits for a lock which is held here, for many steps
+    next_ = taken_ - 1 + every_;
     const int saved = errno;
     has_begun_ = has_locks_ = false;
     const std::size_t question = ++asked_;
@@ -163,30 +164,35 @@ bool lives(heap<>& all, void* before_fork) {
 
 /// Takes `f(heap, blocks)` by steps, which has blocks of another thread to free, and forks at every `every`th.
 template <class F>
-void fork_within(F f, std::size_t every) {
+void fork_within(F f, std::size_t every, std::size_t phase) {
+  const ashlar_test::deadline hang(100);
   steps::watchers watching;
   heap<> all;
   void* const p = all.allocate(100);
   std::vector<void*> blocks;
   for (int i = 0; i < 600; ++i) blocks.push_back(all.allocate(sizes[static_cast<std::size_t>(i) % 4]));
   fork_participants::enter(watching.last);  // behind the heap, which has entered
-  steps::plan(every, every / 2);
+  steps::plan(every, phase);
   steps::take([&] { f(all, blocks); }, [&] { EXPECT_TRUE(ashlar_test::child_does([&] { return lives(all, p); })); });
   all.deallocate(p);
   EXPECT_TRUE(all.invariant());
 }
 
-/// As above, first without a fork, to count the steps.
+/// As above, first without a fork, to count the steps; then again and again, from another one on each time.
 template <class F>
 void fork_all_over(F f) {
   if constexpr (!can_step) GTEST_SKIP() << "no single steps here";
-  const ashlar_test::deadline hang(300);
-  fork_within(f, std::size_t{1} << 31);
+  fork_within(f, std::size_t{1} << 31, std::size_t{1} << 31);
   if (steps::taken() == 0) GTEST_SKIP() << "this machine takes no single steps";
-  const std::size_t wanted = ashlar_test::stress_rounds(ashlar_test::is_slow ? 5 : 10);
-  fork_within(f, steps::taken() / wanted + 1);
-  std::printf("%zu steps, %zu forks, %zu of them waited for a lock\n", steps::taken(), steps::forks(), steps::held());
-  EXPECT_GT(steps::forks(), wanted / 2);
+  const std::size_t passes = ashlar_test::stress_rounds(1), wanted = ashlar_test::is_slow ? 5 : passes == 1 ? 10 : 30;
+  const std::size_t every = steps::taken() / wanted + 1;
+  std::size_t forks = 0, held = 0;
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    fork_within(f, every, every * ((pass * 13 + 16) % 32 * 2 + 1) / 64);
+    forks += steps::forks(), held += steps::held();
+  }
+  std::printf("%zu steps, %zu forks, %zu of them waited for a lock\n", steps::taken(), forks, held);
+  EXPECT_GT(forks, passes * wanted / 5) << "a lock that is held for long costs a few";
 }
 
 TEST(heap_forks, where_a_thread_begins_and_ends) {
