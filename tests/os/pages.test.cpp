@@ -281,6 +281,14 @@ TEST(pages, are_zero_usable_and_aligned_up_to_a_gigabyte) {
   }
 }
 
+TEST(pages, are_refused_at_alignments_above_every_address) {
+  for (std::size_t alignment = ashlar::max_size / 2 + 1; alignment > ashlar::max_size >> 8; alignment /= 2) {
+    void* const p = pages::map(pages::page_bytes(), alignment);
+    EXPECT_TRUE(ashlar::is_aligned(p, alignment)) << "32 bits have addresses at some of these";
+    if (p != nullptr) pages::release(p, pages::page_bytes());
+  }
+}
+
 TEST(pages, released_pages_are_gone) {
   void* const p = pages::map(2 * pages::page_bytes(), 1);
   EXPECT_TRUE(is_mapped(p));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
@@ -124,16 +125,17 @@ private:
     void* const p = Calls::map(bytes, usable);
     if (p == nullptr || is_aligned(p, alignment)) return p;
     if (!Calls::unmap(p, bytes)) return nullptr;
-    if (void* const below = map_at(align_down(p, alignment), bytes, usable)) return below;
+    // As a number: it is null where the alignment is above the address, and then no pointer that may be computed.
+    if (void* const below = map_at(align_down(address_of(p), alignment), bytes, usable)) return below;
     return map_and_trim(bytes, alignment, usable);
   }
 
   // The kernel fills address space from above, so what lies below a mapping is free mostly; and where an address space
   // limit is near, there may be no room for more than is wanted.
-  [[nodiscard]] static void* map_at(void* place, std::size_t bytes, bool usable) noexcept {
-    if constexpr (requires { Calls::map_near(place, bytes, usable); }) {
-      void* const p = place != nullptr ? Calls::map_near(place, bytes, usable) : nullptr;
-      if (p == nullptr || p == place) return p;
+  [[nodiscard]] static void* map_at([[maybe_unused]] std::uintptr_t place, std::size_t bytes, bool usable) noexcept {
+    if constexpr (requires(void* near) { Calls::map_near(near, bytes, usable); }) {
+      void* const p = place != 0 ? Calls::map_near(reinterpret_cast<void*>(place), bytes, usable) : nullptr;
+      if (p == nullptr || address_of(p) == place) return p;
       trim(p, bytes);
     }
     return nullptr;
