@@ -87,8 +87,7 @@ public:
   /// Effects: takes a cell back. Expects: it is live and of this pool.
   /// Complexity: O(1), but for one free in 64 KiB worth of cells, which empties the front.
   ASHLAR_INLINE void deallocate(void* cell) noexcept {
-    if constexpr (checking_level >= checking::checked)
-      check_free({geometry(), slabs_held(), this}, cell, hot_.is_in_word(cell, cell_bytes()));
+    if constexpr (checking_level >= checking::checked) check_free(site(), cell, hot_.is_in_word(cell, cell_bytes()));
     mark_free(cell, cell_bytes());
     if (ASHLAR_LIKELY(hot_.has_room())) {
       hot_.put(cell);
@@ -122,8 +121,10 @@ public:
 
   /// Expects: `p` was allocated with the same `bytes` and `alignment`, or `bytes` is one that `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    if constexpr (checking_level >= checking::checked) check_sized_free(p, {bytes, alignment});
-    fits(bytes, alignment) ? deallocate(p) : store_.upstream().deallocate(p, bytes, alignment);
+    if (!fits(bytes, alignment)) return deallocate_larger(p, {bytes, alignment});
+    if constexpr (checking_level >= checking::checked)
+      check_cell_free(site(), store_.upstream(), p, bytes, hot_.is_in_word(p, cell_bytes()));
+    deallocate(p);
   }
 
   /// Returns: memory for `n` neighbouring cells, each of which counts as live: of one slab up to `longest_run`, else of
@@ -160,7 +161,7 @@ public:
   void deallocate_run(void* run, std::size_t n) noexcept {
     if (n <= 1) return deallocate(run);
     if constexpr (checking_level >= checking::checked) check_run(run, n);
-    if (!is_run(n)) return store_.upstream().deallocate(run, array_bytes(n), geometry().cell_alignment());
+    if (!is_run(n)) return deallocate_larger(run, {array_bytes(n), geometry().cell_alignment()});
     const std::size_t length = run_length(n);
     mark_free(run, cell_offset(length));
     slab* const home = slab_set::slab_around(geometry(), run);
@@ -329,8 +330,7 @@ private:
   }
 
   void check_run(void* run, std::size_t n) const noexcept {
-    check_run_free({geometry(), slabs_held(), this}, store_.upstream(), run, is_run(n) ? run_length(n) : n,
-                   hot_.is_in_word(run, cell_bytes()));
+    check_run_free(site(), store_.upstream(), run, is_run(n) ? run_length(n) : n, hot_.is_in_word(run, cell_bytes()));
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_cold() {
@@ -367,12 +367,14 @@ private:
     hot_.empty(cell_bytes(), [this](void* cell) { return_cell(cell); });
   }
 
-  void check_sized_free(void* p, const freed_extent& given) const noexcept {
-    const free_site site = {geometry(), slabs_held(), this};
+  // A block that no cell can hold. Whatever it is freed with, the upstream gets nothing that it did not give.
+  ASHLAR_COLD void deallocate_larger(void* p, const freed_extent& given) noexcept {
     ASHLAR_EXPECTS(is_power_of_two(given.alignment), "alignment is not a power of two");
-    if (!fits(given.bytes, given.alignment)) check_larger_free(site, p, given);
-    else check_cell_free(site, store_.upstream(), p, given, hot_.is_in_word(p, cell_bytes()));
+    check_larger_free(site(), p, given);
+    store_.upstream().deallocate(p, given.bytes, given.alignment);
   }
+
+  [[nodiscard]] free_site site() const noexcept { return {geometry(), slabs_held(), this}; }
 
   ASHLAR_COLD void report_live() noexcept {
     std::array<const void*, leaked_blocks::most_shown> first = {};

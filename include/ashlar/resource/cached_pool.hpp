@@ -14,6 +14,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/part/list.hpp>
 #include <ashlar/resource/cell_cache.hpp>
+#include <ashlar/resource/free_check.hpp>
 #include <ashlar/resource/shared_slabs.hpp>
 #include <ashlar/resource/spare_policy.hpp>
 
@@ -67,6 +68,15 @@ public:
     if (!caches || cache == nullptr) slabs_.deallocate(cell);
     else if (!put(*cache, cell)) cache->put_slowly(slabs_, cell);
   }
+
+  /// As `deallocate_slowly`, of a cell that is freed with a size that it can hold.
+  void deallocate_slowly(cache_type* cache, void* cell, std::size_t bytes) noexcept {
+    if constexpr (caches) deallocate_slowly(cache, cell);
+    else slabs_.deallocate(cell, bytes);
+  }
+
+  /// Effects: gives a block that no cell can hold back to the upstream. A cell is reported, at every level.
+  void deallocate_larger(void* p, const freed_extent& given) noexcept { slabs_.deallocate_larger(p, given); }
 
   /// Effects: lets the calling thread's cache keep cells, until `close`.
   void open(cache_type& cache) noexcept {

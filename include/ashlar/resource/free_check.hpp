@@ -89,13 +89,18 @@ ASHLAR_NOINLINE inline void check_free(const free_site& site, void* cell, bool w
   if (length != 1) report_length(cell, site, length, 1);
 }
 
-/// Effects: reports a free of a block that no cell can hold, if `p` points into a cell nevertheless: of this pool, or
-/// of another whose cells are smaller (the block may lie in a larger one, if the upstream is a pool). `p` is not read.
-ASHLAR_NOINLINE inline void check_larger_free(const free_site& site, const void* p,
-                                              const freed_extent& given) noexcept {
+// The block may lie in a larger cell of another pool, if the upstream is one.
+inline void check_not_in_smaller(const free_site& site, const void* p, const freed_extent& given) noexcept {
+  const cell_place place = process_slabs.find(p);
+  if (place.owner != nullptr && given.bytes > place.cell_bytes) report_foreign(p, site);
+}
+
+/// Effects: reports a free of a block that no cell can hold, if `p` points into a cell nevertheless: of this pool, at
+/// every level, since the upstream may not get it; from `checked` on also of another pool whose cells are smaller. `p`
+/// is not read. Complexity: O(log slabs) expected.
+ASHLAR_COLD inline void check_larger_free(const free_site& site, const void* p, const freed_extent& given) noexcept {
   if (site.slabs.find(site.geometry, p) == nullptr) {
-    const cell_place place = process_slabs.find(p);
-    if (place.owner != nullptr && given.bytes > place.cell_bytes) report_foreign(p, site);
+    if constexpr (checking_level >= checking::checked) check_not_in_smaller(site, p, given);
     return;
   }
   const std::size_t cell_bytes = site.geometry.cell_bytes();
@@ -105,35 +110,44 @@ ASHLAR_NOINLINE inline void check_larger_free(const free_site& site, const void*
               given.alignment);
 }
 
-/// Effects: reports a free of a block of the upstream as if it were `bytes` bytes of a cell.
+/// Effects: reports a free of what is no cell of the pool with the size of one, `bytes`. `p` is not read.
 template <resource Upstream>
-void check_not_larger(const free_site& site, const Upstream& upstream, const void* p, std::size_t bytes) noexcept {
+[[noreturn]] ASHLAR_COLD void report_no_cell(const free_site& site, const Upstream& upstream, const void* p,
+                                             std::size_t bytes) noexcept {
   if constexpr (owning_resource<Upstream>)
-    if (site.slabs.find(site.geometry, p) == nullptr && process_slabs.find(p).owner == nullptr && upstream.owns(p))
+    if (process_slabs.find(p).owner == nullptr && upstream.owns(p))
       report_size("freed a larger block with the size of a cell", p, site, 0, bytes);
+  report_foreign(p, site);
 }
 
-/// Effects: reports a free of a cell with a size that it was not allocated with, as far as that can be known: at
-/// `hardened` from the canary behind what was asked for. Expects: `waits` as in `check_free`.
-template <resource Upstream>
-ASHLAR_NOINLINE void check_cell_free(const free_site& site, const Upstream& upstream, void* p,
-                                     const freed_extent& given, bool waits) noexcept {
-  check_not_larger(site, upstream, p, given.bytes);
-  check_free(site, p, waits);
+/// Effects: reports what the canary behind a cell's `bytes` bytes tells: another size, or writes. Nothing below
+/// `hardened`, where there is no canary. Expects: the cell is live.
+inline void check_slack([[maybe_unused]] const free_site& site, [[maybe_unused]] void* p,
+                        [[maybe_unused]] std::size_t bytes) noexcept {
   if constexpr (checking_level >= checking::hardened) {
     mark_readable(p, site.geometry.cell_bytes());
-    const slack_state found = look_at_slack(p, given.bytes, site.geometry.cell_bytes());
+    const slack_state found = look_at_slack(p, bytes, site.geometry.cell_bytes());
     if (found.is_intact) return;
-    if (found.allocated != given.bytes)
-      report_size("freed a cell with another size than it was allocated with", p, site, found.allocated, given.bytes);
+    if (found.allocated != bytes)
+      report_size("freed a cell with another size than it was allocated with", p, site, found.allocated, bytes);
     report({.kind = fault::overflow,
             .what = "bytes behind the size that a cell is freed with were written to",
             .pointer = p,
             .resource = site.pool,
             .size = site.geometry.cell_bytes(),
-            .expected = given.bytes,
+            .expected = bytes,
             .got = found.written_to});
   }
+}
+
+/// Effects: reports a free of a cell with a size that it was not allocated with, as far as that can be known. Expects:
+/// `waits` as in `check_free`.
+template <resource Upstream>
+ASHLAR_NOINLINE void check_cell_free(const free_site& site, const Upstream& upstream, void* p, std::size_t bytes,
+                                     bool waits) noexcept {
+  if (site.slabs.find(site.geometry, p) == nullptr) report_no_cell(site, upstream, p, bytes);
+  check_free(site, p, waits);
+  check_slack(site, p, bytes);
 }
 
 // Returns: the length of the run at a cell; where that is not known, `said`, as far as the run can be so long.
@@ -153,8 +167,7 @@ ASHLAR_NOINLINE void check_run_free(const free_site& site, const Upstream& upstr
     const bool exists = checked_mul(length, site.geometry.cell_bytes(), bytes);
     if (length > std::min<std::size_t>(longest_run, site.geometry.least_capacity()))
       return check_larger_free(site, run, {exists ? bytes : max_size, site.geometry.cell_alignment()});
-    check_not_larger(site, upstream, run, bytes);
-    report_foreign(run, site);
+    report_no_cell(site, upstream, run, bytes);
   }
   const std::uint32_t first = check_live(site, home, run, waits);
   const std::size_t was = length_of_run(home, first, length);

@@ -98,7 +98,9 @@ public:
 
   /// Expects: `p` was allocated with the same `bytes` and `alignment`, or `bytes` is one that `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    fits(bytes, alignment) ? deallocate(p) : pool_.upstream().deallocate(p, bytes, alignment);
+    if (!fits(bytes, alignment)) return pool_.deallocate_larger(p, {bytes, alignment});
+    if constexpr (pool_type::caches) deallocate(p);
+    else pool_.deallocate_slowly(usable_cache(), p, bytes);
   }
 
   /// Effects: gives back the cells that the calling thread has at hand, and its frees that were not sent yet.

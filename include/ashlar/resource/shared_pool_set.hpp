@@ -185,7 +185,7 @@ private:
     const std::size_t number = base_.class_with_cells(bytes, alignment);
     if (number == pool_classes::none || pool_at(number) == nullptr)
       return base_.deallocate_large(p, bytes, alignment, this);
-    pool_at(number)->deallocate_slowly(usable_cache(number), p);
+    pool_at(number)->deallocate_slowly(usable_cache(number), p, bytes);
   }
 
   // Acquire pairs with the release in add_pool(): whoever sees the pool sees it made.

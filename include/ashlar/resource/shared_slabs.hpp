@@ -13,6 +13,7 @@
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/poison.hpp>
@@ -117,12 +118,25 @@ public:
 
   /// Effects: takes back one cell under the lock.
   void deallocate(void* cell) noexcept {
+    under_lock([&] { check_and_give(cell); });
+  }
+
+  /// Effects: as `deallocate(cell)`, of a cell that is freed with a size. Expects: `bytes` fit into a cell.
+  void deallocate(void* cell, [[maybe_unused]] std::size_t bytes) noexcept {
+    if constexpr (checking_level < checking::checked) return deallocate(cell);
+    bool is_here = true;
     under_lock([&] {
-      if (ASHLAR_UNLIKELY(inbox_.is_closed())) report_use_after_destroy(cell);
-      if constexpr (checking_level >= checking::checked) check_free(site(), cell, false);
-      mark_free(cell, cell_bytes());
-      give(cell);
+      is_here = inbox_.is_closed() || store_.slabs().find(geometry(), cell) != nullptr;
+      if (is_here) check_and_give(cell);
     });
+    if (ASHLAR_UNLIKELY(!is_here)) report_no_cell(site(), upstream(), cell, bytes);  // it may ask the upstream
+  }
+
+  /// Effects: gives a block that no cell can hold back to the upstream. A cell is reported, at every level.
+  ASHLAR_COLD void deallocate_larger(void* p, const freed_extent& given) noexcept {
+    ASHLAR_EXPECTS(is_power_of_two(given.alignment), "alignment is not a power of two");
+    with_store([&](const store&) { check_larger_free(site(), p, given); });
+    upstream().deallocate(p, given.bytes, given.alignment);
   }
 
   /// Returns: where frees from outside the lock are sent.
@@ -230,6 +244,14 @@ private:
   void take_in() noexcept {
     if (inbox_.is_closed()) return;
     drain(inbox_, [this](const freed_word& word) { give_word(word); });
+  }
+
+  // Under the lock.
+  void check_and_give(void* cell) noexcept {
+    if (ASHLAR_UNLIKELY(inbox_.is_closed())) report_use_after_destroy(cell);
+    if constexpr (checking_level >= checking::checked) check_free(site(), cell, false);
+    mark_free(cell, cell_bytes());
+    give(cell);
   }
 
   // Under the lock.
