@@ -115,6 +115,7 @@
 #include <ashlar/part/mark_book.hpp>
 #include <ashlar/part/packet.hpp>
 #include <ashlar/part/pair_stack.hpp>
+#include <ashlar/part/poison.hpp>
 #include <ashlar/part/run_length.hpp>
 #include <ashlar/part/run_marks.hpp>
 #include <ashlar/part/segment.hpp>

@@ -4,47 +4,25 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
+#include <ashlar/part/poison.hpp>
 #include <ashlar/part/slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// Whether heaps write canaries and poison. AddressSanitizer sees each access itself, and sooner.
-inline constexpr bool keeps_canaries = checking_level >= checking::hardened && !always_marked;
-
 /// So many bytes of a dead block hold poison.
 inline constexpr std::size_t most_buried = 64;
-/// A word of it is no address, and not null.
-inline constexpr unsigned char poison_byte = 0xFD;
-
 /// Effects: fills the start of a dead block of `held` bytes with poison.
-ASHLAR_INLINE void bury(void* p, std::size_t held) noexcept {
-  mark_readable(p, std::min(held, most_buried));
-  std::memset(p, poison_byte, std::min(held, most_buried));
-}
+ASHLAR_INLINE void bury(void* p, std::size_t held) noexcept { poison_block(p, std::min(held, most_buried)); }
 
 /// Effects: reports a dead block of `held` bytes whose poison was written to. Tools take that for alive now.
 inline void expect_buried(const void* p, std::size_t held, const void* heap) noexcept {
-  static constexpr auto whole = [] {
-    struct {
-      unsigned char bytes[most_buried];
-    } made{};
-    for (unsigned char& each : made.bytes) each = poison_byte;
-    return made;
-  }();
-  mark_readable(p, std::min(held, most_buried));
-  if (ASHLAR_LIKELY(std::memcmp(p, whole.bytes, std::min(held, most_buried)) == 0))
-    return mark_live(p, std::min(held, most_buried));
-  report({.kind = fault::corrupt_link,
-          .what = "a free block was written to",
-          .pointer = p,
-          .resource = heap,
-          .size = held});
+  verify_poison(p, std::min(held, most_buried), held, heap);
+  mark_live(p, std::min(held, most_buried));
 }
 
 /// Effects: reports a live block of `bytes` bytes behind which, up to `end`, was written.

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Poison: what a resource fills a dead block with at level hardened, so that a write to it is seen later.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Whether resources write canaries and poison. AddressSanitizer sees each access itself, and sooner.
+inline constexpr bool keeps_canaries = checking_level >= checking::hardened && !always_marked;
+
+/// A word of it is no address, and not null.
+inline constexpr unsigned char poison_byte = 0xFD;
+
+namespace detail {
+
+inline constexpr std::uint64_t poison_word = 0x0101010101010101u * poison_byte;
+
+// Returns: bits that are set where the word at `p` is no poison.
+[[nodiscard]] ASHLAR_INLINE std::uint64_t unpoisoned_bits(const unsigned char* p) noexcept {
+  std::uint64_t word = 0;
+  std::memcpy(&word, p, sizeof(word));
+  return word ^ poison_word;
+}
+
+[[nodiscard]] inline bool are_bytes_poisoned(const unsigned char* p, std::size_t bytes) noexcept {
+  unsigned char changed = 0;
+  for (std::size_t at = 0; at < bytes; ++at) changed |= static_cast<unsigned char>(p[at] ^ poison_byte);
+  return changed == 0;
+}
+
+}  // namespace detail
+
+/// Effects: fills `bytes` dead bytes at `p` with poison.
+ASHLAR_INLINE void poison_block(void* p, std::size_t bytes) noexcept {
+  mark_readable(p, bytes);
+  std::memset(p, poison_byte, bytes);
+}
+
+/// Returns: whether all of the `bytes` bytes at `p` are poison. Complexity: O(bytes), 32 bytes a step.
+[[nodiscard]] inline bool is_poisoned(const void* p, std::size_t bytes) noexcept {
+  const auto* at = static_cast<const unsigned char*>(p);
+  if (bytes < sizeof(std::uint64_t)) return detail::are_bytes_poisoned(at, bytes);
+  const unsigned char* const last = at + bytes - sizeof(std::uint64_t);
+  std::uint64_t changed = detail::unpoisoned_bits(last);
+  for (; last - at > 24 && changed == 0; at += 32)
+    changed = detail::unpoisoned_bits(at) | detail::unpoisoned_bits(at + 8) | detail::unpoisoned_bits(at + 16) |
+              detail::unpoisoned_bits(at + 24);
+  for (; at < last; at += 8) changed |= detail::unpoisoned_bits(at);
+  return changed == 0;
+}
+
+/// Effects: reports that a dead block of `resource`, `held` bytes large, was written to; does not return.
+[[noreturn]] ASHLAR_COLD inline void report_poison(const void* p, std::size_t held, const void* resource) noexcept {
+  report({.kind = fault::corrupt_link,
+          .what = "a free block was written to",
+          .pointer = p,
+          .resource = resource,
+          .size = held});
+}
+
+/// Effects: reports a dead block of `held` bytes if its poison, the first `bytes` of it, was written to. Tools take
+/// those bytes for readable from then on.
+ASHLAR_INLINE void verify_poison(const void* p, std::size_t bytes, std::size_t held, const void* resource) noexcept {
+  mark_readable(p, bytes);
+  if (ASHLAR_UNLIKELY(!is_poisoned(p, bytes))) report_poison(p, held, resource);
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI
