@@ -118,6 +118,7 @@
 #include <ashlar/part/poison.hpp>
 #include <ashlar/part/run_length.hpp>
 #include <ashlar/part/run_marks.hpp>
+#include <ashlar/part/seal.hpp>
 #include <ashlar/part/segment.hpp>
 #include <ashlar/part/size_classes.hpp>
 #include <ashlar/part/slab.hpp>

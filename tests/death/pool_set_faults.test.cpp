@@ -48,16 +48,16 @@ TYPED_TEST(pool_set_faults, a_cell_freed_by_a_size_of_another_class) {
 }
 
 TYPED_TEST(pool_set_faults, a_large_block_freed_by_another_size_twice_or_never_allocated) {
-  void* const large = this->pools.allocate(50'000, 8);
+  void* const block = this->pools.allocate(50'000, 8);
   int not_a_block = 0;
-  ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(large, 50'001, 8),
+  ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(block, 50'001, 8),
                            "ashlar: size_mismatch: freed a large block with another size or alignment than it was "
                            "allocated with" +
                                where + ", size 50000, expected 50000, got 50001");
   ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(&not_a_block, 50'000, 8),
                            "ashlar: invalid_free: freed a large block that is not live here" + where + ", size 50000");
-  this->pools.deallocate(large, 50'000, 8);
-  ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(large, 50'000, 8),
+  this->pools.deallocate(block, 50'000, 8);
+  ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(block, 50'000, 8),
                            "ashlar: invalid_free: freed a large block that is not live here" + where + ", size 50000");
 }
 
@@ -103,6 +103,72 @@ TEST(pool_set_overflow, a_write_behind_what_was_asked_for_is_found_at_hardened) 
                            "ashlar: overflow: bytes behind the size that a cell is freed with were written to" + where +
                                ", size 104, expected 100, got 101");
   pools.release();
+}
+
+// At every level: a list runs through the notes behind large blocks.
+template <class Set>
+class large_block_faults : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (ashlar_test::has_asan) GTEST_SKIP() << "sees the write itself";
+  }
+  Set pools;
+};
+
+using sets_with_large_blocks =
+    ::testing::Types<ashlar::pool_set<>, ashlar::shared_pool_set<>, ashlar::pmr::unsynchronized_pool_resource,
+                     ashlar::pmr::synchronized_pool_resource>;
+TYPED_TEST_SUITE(large_block_faults, sets_with_large_blocks);
+
+constexpr std::size_t large = 40'000;  // bytes; whole words, so that nothing is rounded
+
+// As bytes, and so that the compiler does not see how many there are.
+[[nodiscard]] unsigned char* bytes_of(void* p) {
+  void* volatile hidden = p;
+  return static_cast<unsigned char*>(hidden);
+}
+
+TYPED_TEST(large_block_faults, one_byte_behind_is_found_when_the_block_goes) {
+  unsigned char* const p = bytes_of(this->pools.allocate(large, 8));
+  p[large] ^= 0x40;
+  const std::string what =
+      ashlar_test::is_checked
+          ? "ashlar: overflow: bytes behind a block were written to" + where + ", size 40000, expected 40000, got 40001"
+          : "ashlar: overflow: bytes behind a large block were written to, over its note" + where;
+  ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(p, large, 8), what);
+  if (ashlar_test::is_checked) ASHLAR_EXPECT_LAST_WORDS(this->pools.release(), what);
+  else
+    ASHLAR_EXPECT_LAST_WORDS(
+        this->pools.release(),
+        "ashlar: overflow: bytes behind some large block were written to, over its note, which is here" + where);
+  p[large] ^= 0x40;
+  this->pools.deallocate(p, large, 8);
+}
+
+TYPED_TEST(large_block_faults, an_innocent_free_meets_a_note_that_is_not_one_and_unlinks_nothing) {
+  unsigned char* const first = bytes_of(this->pools.allocate(large, 8));
+  void* const second = this->pools.allocate(large, 8);
+  unsigned char were[64];
+  std::memcpy(were, first + large, sizeof were);
+  std::memset(first + large, 0x41, sizeof were);  // links of an attacker's choice
+  ASHLAR_EXPECT_LAST_WORDS(
+      this->pools.deallocate(second, large, 8),
+      "ashlar: overflow: bytes behind some large block were written to, over its note, which is here" + where);
+  std::memcpy(first + large, were, sizeof were);
+  this->pools.deallocate(second, large, 8);
+  this->pools.deallocate(first, large, 8);
+}
+
+TYPED_TEST(large_block_faults, bytes_before_are_watched_at_hardened) {
+  if (ashlar::checking_level < ashlar::checking::hardened) GTEST_SKIP() << "they are the upstream's below that";
+  unsigned char* const p = bytes_of(this->pools.allocate(large, 64));
+  for (const int before : {1, 8}) {
+    p[-before] ^= 0x40;
+    ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(p, large, 64),
+                             "ashlar: underflow: bytes before a block were written to" + where + ", size 40000");
+    p[-before] ^= 0x40;
+  }
+  this->pools.deallocate(p, large, 64);
 }
 
 }  // namespace

@@ -32,16 +32,17 @@ TEST(pool_set_base, knows_which_requests_are_served_from_cells) {
 TEST(pool_set_base, large_blocks_go_one_by_one_or_all_at_once) {
   counting_resource<> upstream;
   ground base({}, upstream);
-  void* const first = base.allocate_large(100'000, 64);
-  void* const second = base.try_allocate_large(100, 4096);
+  void* const first = base.allocate_large(100'000, 64, &base);
+  void* const second = base.try_allocate_large(100, 4096, &base);
   ASSERT_NE(second, nullptr);
-  EXPECT_TRUE(base.with_large([&](const ashlar::large_blocks& all) { return all.find(first) && all.find(second); }));
+  EXPECT_TRUE(base.with_large(
+      [&](const ashlar::large_blocks& all) { return all.find(first, &base) && all.find(second, &base); }));
   base.deallocate_large(first, 100'000, 64, &base);
   EXPECT_EQ(upstream.balance().blocks, 1u);
   EXPECT_TRUE(base.invariant());
-  base.release_large();
+  base.release_large(&base);
   upstream.fail_from(0);
-  EXPECT_EQ(base.try_allocate_large(100'000, 1), nullptr);
+  EXPECT_EQ(base.try_allocate_large(100'000, 1, &base), nullptr);
   EXPECT_TRUE(base.invariant());
 }
 

@@ -82,7 +82,7 @@ public:
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if (pool_type* const pool = made_pool(bytes, alignment); pool != nullptr)
       return pool->allocate_at_least(bytes, alignment);
-    return {base_.allocate_large(bytes, alignment), bytes};
+    return {base_.allocate_large(bytes, alignment, this), bytes};
   }
 
   /// Effects: takes a block back. Expects: it was allocated here with the same `bytes` and `alignment`, or `bytes` is
@@ -99,7 +99,7 @@ public:
   [[nodiscard]] bool owns(const void* p) const noexcept {
     for (const pool_type* const pool : pools_)
       if (pool != nullptr && pool->owns(p)) return true;
-    return base_.with_large([p](const large_blocks& large) { return large.find(p) != nullptr; });
+    return base_.with_large([p, this](const large_blocks& large) { return large.find(p, this) != nullptr; });
   }
 
   /// Returns: the number of blocks handed out and not taken back. Complexity: O(classes).
@@ -132,7 +132,7 @@ public:
       pool->release();
       end(std::exchange(pool, nullptr));
     }
-    base_.release_large();
+    base_.release_large(this);
   }
 
   [[nodiscard]] const pool_set_options& options() const noexcept { return base_.options(); }
@@ -166,12 +166,12 @@ private:
 
   [[nodiscard]] ASHLAR_COLD void* allocate_slowly(std::size_t bytes, std::size_t alignment) {
     pool_type* const pool = made_pool(bytes, alignment);
-    return pool != nullptr ? from(*pool, bytes, alignment) : base_.allocate_large(bytes, alignment);
+    return pool != nullptr ? from(*pool, bytes, alignment) : base_.allocate_large(bytes, alignment, this);
   }
 
   [[nodiscard]] ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t number = base_.class_with_cells(bytes, alignment);
-    if (number == pool_classes::none) return base_.try_allocate_large(bytes, alignment);
+    if (number == pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
     if (pools_[number] == nullptr)
       add_pool(number, try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
     return pools_[number] != nullptr ? try_from(*pools_[number], bytes, alignment) : nullptr;

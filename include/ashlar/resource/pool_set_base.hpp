@@ -2,6 +2,7 @@
 // What the pools of many sizes stand on: the upstream, divided where need be, and the blocks too large for a cell.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -63,41 +64,42 @@ public:
     return {source_, options, options_.max_cells_at_once};
   }
 
-  [[nodiscard]] void* allocate_large(std::size_t bytes, std::size_t alignment) {
+  [[nodiscard]] void* allocate_large(std::size_t bytes, std::size_t alignment, const void* resource) {
     expect_request(bytes, alignment);
     const auto whole = large_blocks::extent_of(bytes, alignment);
-    return keep(allocate_upstream(upstream(), whole.bytes, whole.alignment), bytes, alignment);
+    return keep(allocate_upstream(upstream(), whole.bytes, whole.alignment), bytes, alignment, resource);
   }
 
-  [[nodiscard]] void* try_allocate_large(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] void* try_allocate_large(std::size_t bytes, std::size_t alignment, const void* resource) noexcept {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     if (!is_valid_request(bytes, alignment)) return nullptr;
     const auto whole = large_blocks::extent_of(bytes, alignment);
     void* const p = try_allocate_upstream(upstream(), whole.bytes, whole.alignment);
-    return p != nullptr ? keep(p, bytes, alignment) : nullptr;
+    return p != nullptr ? keep(p, bytes, alignment, resource) : nullptr;
   }
 
   /// Effects: takes a large block back; misuse is reported as found by `resource`.
   void deallocate_large(void* p, std::size_t bytes, std::size_t alignment, const void* resource) noexcept {
     if constexpr (checking_level >= checking::checked) check_is_large(p, bytes, alignment, resource);
     {
-      const check_scope<Lock> held(lock_);
+      const large_scope held(lock_);
       if constexpr (checking_level >= checking::checked) large_.check(p, bytes, alignment, resource);
-      large_.remove(p, bytes);
+      large_.remove(p, bytes, resource);
     }
     give_back(p, bytes, alignment);
   }
 
   /// Effects: gives all large blocks back. Expects: no other thread uses them.
-  void release_large() noexcept {
-    for (large_block first = large_.remove_first(); first.start != nullptr; first = large_.remove_first())
+  void release_large(const void* resource) noexcept {
+    for (large_block first = large_.remove_first(resource); first.start != nullptr;
+         first = large_.remove_first(resource))
       give_back(first.start, first.bytes, first.alignment);
   }
 
   /// Returns: `f(large_blocks)`, under the lock.
   template <class F>
   auto with_large(F f) const noexcept {
-    const lock_scope held(lock_);
+    const large_scope held(lock_);
     return f(large_);
   }
 
@@ -119,6 +121,9 @@ public:
   }
 
 private:
+  // Notes that were written to are reported at every level, without the lock.
+  using large_scope = std::conditional_t<std::same_as<Lock, null_lock>, lock_scope<Lock>, report_scope<Lock>>;
+
   // A class that has cells, and no pool yet.
   void check_is_large(const void* p, std::size_t bytes, std::size_t alignment, const void* resource) const noexcept {
     if (class_with_cells(bytes, alignment) == pool_classes::none) return;
@@ -129,14 +134,14 @@ private:
             .size = bytes});
   }
 
-  [[nodiscard]] void* keep(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const lock_scope held(lock_);
-    return large_.add(p, bytes, alignment);
+  [[nodiscard]] void* keep(void* p, std::size_t bytes, std::size_t alignment, const void* resource) noexcept {
+    const large_scope held(lock_);
+    return large_.add(p, bytes, alignment, resource);
   }
 
   void give_back(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const auto whole = large_blocks::extent_of(bytes, alignment);
-    upstream().deallocate(p, whole.bytes, whole.alignment);
+    upstream().deallocate(large_blocks::whole_of(p, alignment), whole.bytes, whole.alignment);
   }
 
   ASHLAR_NO_UNIQUE_ADDRESS source_type source_;

@@ -103,7 +103,7 @@ public:
     bool found = false;
     for_each_pool([&](pool_type& pool) { found = found || pool.owns(p); });
     if (found) return true;
-    return base_.with_large([p](const large_blocks& large) { return large.find(p) != nullptr; });
+    return base_.with_large([p, this](const large_blocks& large) { return large.find(p, this) != nullptr; });
   }
 
   /// Returns: the number of blocks handed out and not taken back, and of the cells that other threads have at hand.
@@ -167,7 +167,7 @@ private:
   [[nodiscard]] ASHLAR_COLD void* allocate_slowly(std::size_t bytes, std::size_t alignment) {
     os::fork_participants::enter(at_fork_);
     const std::size_t number = base_.class_with_cells(bytes, alignment);
-    if (number == pool_classes::none) return base_.allocate_large(bytes, alignment);
+    if (number == pool_classes::none) return base_.allocate_large(bytes, alignment, this);
     if (pool_at(number) == nullptr) add_pool(number, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
     return pool_at(number)->allocate_slowly(usable_cache(number));
   }
@@ -175,7 +175,7 @@ private:
   [[nodiscard]] ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
     os::fork_participants::enter(at_fork_);
     const std::size_t number = base_.class_with_cells(bytes, alignment);
-    if (number == pool_classes::none) return base_.try_allocate_large(bytes, alignment);
+    if (number == pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
     if (pool_at(number) == nullptr)
       add_pool(number, try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
     return pool_at(number) != nullptr ? pool_at(number)->try_allocate_slowly(usable_cache(number)) : nullptr;
@@ -222,7 +222,7 @@ private:
   void end_pools() noexcept {
     for (std::atomic<pool_type*>& each : pools_)
       if (pool_type* const pool = each.exchange(nullptr, std::memory_order_relaxed); pool != nullptr) end(pool);
-    base_.release_large();
+    base_.release_large(this);
   }
 
   // Returns: this thread's open cache of a class; null where it cannot have one. Expects: the class has its pool.

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A check word over words of metadata and their address, which is verified before the metadata is believed.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+namespace detail {
+
+template <class T>
+[[nodiscard]] std::uint64_t seal_word(const T& word) noexcept {
+  if constexpr (std::is_pointer_v<T>) return address_of(word);
+  else return std::uint64_t{word};
+}
+
+}  // namespace detail
+
+/// Returns: the check word of `words` that lie at `where`. It depends on every bit of them and on the address, so that
+/// metadata that was written to, or copied from elsewhere, does not match its seal but once in 2^64 (2^32) times.
+/// Who knows no address cannot compute it; it is no cryptography against who does.
+template <class... Words>
+  requires((std::is_pointer_v<Words> || std::unsigned_integral<Words>) && ...)
+[[nodiscard]] std::uintptr_t seal_of(const void* where, Words... words) noexcept {
+  std::uint64_t sum = address_of(where) * std::uint64_t{0x9E3779B97F4A7C15u};
+  ((sum = (sum ^ detail::seal_word(words)) * 0xBF58476D1CE4E5B9u, sum ^= sum >> 29), ...);
+  return static_cast<std::uintptr_t>(sum ^ (sum >> 32));
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI
