@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Prints the fault matrix of the level that it is compiled at, an entry a line: interface, misuse, outcome.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "tests/death/matrix/misuse.hpp"
+#include "tests/death/matrix/subject.hpp"
+#include "tests/death/matrix/trial.hpp"
+
+namespace {
+
+using namespace fault_matrix;
+
+template <class F>
+void for_each_entry(F f) {
+  for (const auto& rows : {pools(), pool_sets(), objects(), stacks_and_arenas(), heaps(), adaptors()})
+    for (const interface& row : rows)
+      for (std::uint32_t i = 0; i < misuse_count; ++i) f(row, static_cast<misuse>(i));
+}
+
+void print(const interface& row, misuse kind) {
+  std::printf("%s\t%s\t%s\n", row.name.c_str(), name_of(kind), entry_of(row, kind).c_str());
+  std::fflush(stdout);  // or each child has a copy of what is not written yet
+}
+
+}  // namespace
+
+// matrix                                  all entries
+// matrix INTERFACE MISUSE [VARIANT]       that misuse in this process, to see what it says
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    for_each_entry(print);
+    return 0;
+  }
+  for_each_entry([&](const interface& row, misuse kind) {
+    if (row.name == argv[1] && std::strcmp(name_of(kind), argv[2]) == 0)
+      commit(row, kind, argc > 3 ? std::atoi(argv[3]) : 0);
+  });
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Commits one misuse of one interface, and then uses, trims and ends it as a correct program does.
+#pragma once
+
+#include "tests/death/matrix/subject.hpp"
+
+namespace fault_matrix {
+
+/// What a child writes to the error stream between the steps of a misuse.
+inline constexpr char before_write[] = "@write\n";
+inline constexpr char after_write[] = "@written\n";
+inline constexpr char after_call[] = "@later\n";
+
+/// Returns: a word for the column of the matrix.
+[[nodiscard]] const char* name_of(misuse kind);
+/// Returns: in how many variants the misuse is committed; the entry is the worst of them.
+[[nodiscard]] int variants_of(misuse kind);
+/// Effects: the misuse, and the sweep behind it.
+void commit(const interface& of, misuse kind, int variant);
+
+}  // namespace fault_matrix

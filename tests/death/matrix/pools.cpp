@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Rows of the fault matrix: pools of one cell size, and the allocators on them.
+#include <vector>
+
+#include <ashlar/face/allocator.hpp>
+#include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
+
+#include "tests/death/matrix/subjects.hpp"
+
+namespace fault_matrix {
+namespace {
+
+using ashlar::block_pool_options;
+using fixed = ashlar::fixed_block_pool<64>;
+using shared = ashlar::shared_block_pool<>;
+
+constexpr misuses no_sizes = sizes_and_alignment | loose_writes;
+// An allocator says a count of objects, so that nothing is known of parts of one.
+constexpr misuses no_parts = misuse::one_byte_less | misuse::one_byte_more | misuse::wrong_alignment | loose_writes;
+constexpr misuses of_process = no_parts | misuse::leak | misuse::other_instance;
+
+template <class Pool>
+struct pool_and_allocator : subject {
+  void* take(std::size_t) override { return allocator.allocate(1); }
+  void give(void* p, std::size_t bytes, std::size_t) override {
+    allocator.deallocate(static_cast<cargo*>(p), bytes / sizeof(cargo));
+  }
+  void trim() override { fault_matrix::trim(pool); }
+
+  Pool pool{block_pool_options{.cell_bytes = sizeof(cargo)}};
+  ashlar::allocator<cargo, Pool> allocator{pool};
+};
+
+template <class Lock>
+using process_wide = counted_objects_of<ashlar::pool_allocator<cargo, Lock>>;
+
+}  // namespace
+
+std::span<const interface> pools() {
+  const block_pool_options options = {.cell_bytes = 64};
+  static const std::vector<interface> rows = {
+      {.name = "block_pool, cell", .make = maker<cells<ashlar::block_pool<>>>(options), .cannot_express = no_sizes},
+      {.name = "block_pool, sized", .make = maker<sized<ashlar::block_pool<>>>(options)},
+      {.name = "fixed_block_pool, cell", .make = maker<cells<fixed>>(), .cannot_express = no_sizes},
+      {.name = "fixed_block_pool, sized", .make = maker<sized<fixed>>()},
+      {.name = "shared_block_pool, cell", .make = maker<cells<shared>>(options), .cannot_express = no_sizes},
+      {.name = "shared_block_pool, sized", .make = maker<sized<shared>>(options)},
+      {.name = "allocator on block_pool",
+       .make = maker<pool_and_allocator<ashlar::block_pool<>>>(),
+       .cannot_express = no_parts},
+      {.name = "allocator on shared_block_pool",
+       .make = maker<pool_and_allocator<shared>>(),
+       .cannot_express = no_parts},
+      {.name = "pool_allocator, null_lock",
+       .make = maker<process_wide<ashlar::null_lock>>(),
+       .cannot_express = of_process},
+      {.name = "pool_allocator, spin_lock",
+       .make = maker<process_wide<ashlar::spin_lock>>(),
+       .cannot_express = of_process},
+      {.name = "pool_allocator, thread_cached",
+       .make = maker<process_wide<ashlar::thread_cached>>(),
+       .cannot_express = of_process},
+  };
+  return rows;
+}
+
+}  // namespace fault_matrix

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One misuse in a child process with a deadline, and what became of it.
+#include "tests/death/matrix/trial.hpp"
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ashlar/base/config.hpp>
+
+#include "tests/death/matrix/misuse.hpp"
+
+namespace fault_matrix {
+namespace {
+
+constexpr unsigned deadline_seconds = 30;
+
+struct last_words {
+  std::string text;
+  int status;
+};
+
+[[noreturn]] void be_child(const interface& of, misuse kind, int variant, int errors) {
+  const rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  dup2(errors, STDERR_FILENO);
+  alarm(deadline_seconds);
+  commit(of, kind, variant);
+  _exit(0);
+}
+
+[[nodiscard]] std::string read_all(int from) {
+  std::string text;
+  std::array<char, 4096> part;
+  for (ssize_t n = read(from, part.data(), part.size()); n > 0; n = read(from, part.data(), part.size()))
+    text.append(part.data(), static_cast<std::size_t>(n));
+  return text;
+}
+
+[[nodiscard]] last_words run(const interface& of, misuse kind, int variant) {
+  int ends[2];
+  if (pipe(ends) != 0) std::abort();
+  const pid_t child = fork();
+  if (child == 0) be_child(of, kind, variant, ends[1]);
+  close(ends[1]);
+  last_words words = {read_all(ends[0]), 0};
+  close(ends[0]);
+  if (waitpid(child, &words.status, 0) != child) std::abort();
+  return words;
+}
+
+// Returns: where the first report that counts begins; `npos`: nowhere. That a block was left over counts only where it
+// is the misuse.
+[[nodiscard]] std::size_t find_report(std::string_view text, misuse kind) {
+  constexpr std::string_view start = "ashlar: ";
+  std::size_t at = text.find(start);
+  while (at != text.npos && kind != misuse::leak && text.substr(at + start.size()).starts_with("leak"))
+    at = text.find(start, at + 1);
+  return at == text.npos ? at : at + start.size();
+}
+
+[[nodiscard]] std::string reported(std::string_view text, std::size_t at) {
+  const std::string kind(text.substr(at, text.find(':', at) - at));
+  return text.substr(0, at).find(after_call) != text.npos ? "later: " + kind : kind;
+}
+
+[[nodiscard]] bool died_writing(std::string_view text) {
+  return text.find(before_write) != text.npos && text.find(after_write) == text.npos;
+}
+
+[[nodiscard]] std::string outcome_of(const interface& of, misuse kind, const last_words& words) {
+  if (WIFSIGNALED(words.status) && WTERMSIG(words.status) == SIGALRM) return "hang";
+  const std::size_t at = find_report(words.text, kind);
+  if (at != std::string::npos) return reported(words.text, at);
+  if (WIFSIGNALED(words.status) && died_writing(words.text)) return "at the write";
+  if (words.status != 0) return "signal";
+  return of.allows.has(kind) ? "allowed" : "unseen";
+}
+
+// As the comparison of tables ranks them.
+[[nodiscard]] int rank(std::string_view outcome) {
+  if (outcome == "hang" || outcome == "signal") return 3;
+  if (outcome == "unseen") return 2;
+  return outcome.starts_with("later") ? 1 : 0;
+}
+
+[[nodiscard]] bool is_undefined(const interface& of, misuse kind) {
+  if (ashlar::checking_level > ashlar::checking::fast) return false;
+  return kind != misuse::leak && !of.allows.has(kind) && !of.promised_at_fast.has(kind);
+}
+
+}  // namespace
+
+std::string entry_of(const interface& of, misuse kind) {
+  if (of.cannot_express.has(kind)) return "-";
+  if (is_undefined(of, kind)) return "undefined";
+  std::string worst;
+  for (int variant = 0; variant < variants_of(kind); ++variant) {
+    const std::string outcome = outcome_of(of, kind, run(of, kind, variant));
+    if (worst.empty() || rank(outcome) > rank(worst)) worst = outcome;
+  }
+  return worst;
+}
+
+}  // namespace fault_matrix

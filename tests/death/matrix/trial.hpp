@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One misuse in a child process with a deadline, and what became of it.
+#pragma once
+
+#include <string>
+
+#include "tests/death/matrix/subject.hpp"
+
+namespace fault_matrix {
+
+/// Returns: the entry of the matrix: `double_free` and the like, reported by the call; `later: <kind>`; `at the write`
+/// where the memory was gone and the culprit's own instruction ended the process; `allowed` by contract; `unseen`;
+/// `signal` where the process died without a report; `hang`; `-` where the misuse cannot be expressed; `undefined` at
+/// `fast`, where nothing is promised.
+[[nodiscard]] std::string entry_of(const interface& of, misuse kind);
+
+}  // namespace fault_matrix
