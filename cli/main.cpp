@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The `ashlar` command: finds the verb and lets it run. Each verb has a file of its own and registers itself.
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -52,9 +53,18 @@ int run(const verb& v, int argc, char** argv) {
   }
 }
 
+/// A write beyond the file-size limit shall fail with EFBIG and be reported, not kill. A handler, unlike an ignored
+/// signal, is not inherited by the programs that a verb starts; what ignores it already stays so.
+void report_file_size_limit() {
+  struct sigaction before{};
+  sigaction(SIGXFSZ, nullptr, &before);
+  if (before.sa_handler == SIG_DFL) std::signal(SIGXFSZ, [](int) {});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  report_file_size_limit();
   if (argc < 2) return print_help(stderr);
   const std::string word = argv[1];
   if (word == "--help" || word == "-h" || word == "help") return print_help(stdout);

@@ -18,6 +18,8 @@
 #include "parse.hpp"
 #include "preload/settings.hpp"
 #include "record_child.hpp"
+#include "record_program.hpp"
+#include "record_status.hpp"
 #include "record_summary.hpp"
 #include "verb.hpp"
 
@@ -27,6 +29,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Above what programs use, as other commands that start commands have it.
+constexpr int exit_nothing_recorded = 124;
+constexpr int exit_not_whole = 125;
 constexpr int exit_not_executable = 126;
 constexpr int exit_not_found = 127;
 constexpr char library_name[] = "libashlar-record.so";
@@ -63,6 +68,37 @@ int report_start_failure(const std::string& program, int error) {
   return complain("record", program + ": " + std::strerror(error), exit_not_executable);
 }
 
+std::string with_process(std::string path, int process) {
+  const std::size_t hole = path.find("%p");
+  return hole == std::string::npos ? path : path.replace(hole, 2, std::to_string(process));
+}
+
+std::string own_status(int status) { return "; the program's own exit status is " + std::to_string(status); }
+
+std::string why_nothing(const program_facts& facts, int status) {
+  const std::string reason = describe(facts);
+  if (!reason.empty()) return reason;
+  if (status >= 128) return "the program was killed before a thread had a full buffer to write";
+  return "the program did not load the recorder, or ended by a system call of its own";
+}
+
+/// What the program's status cannot tell comes first; else the status is passed on.
+int tell_outcome(const command& c, const record_status& told, const child_result& result, fs::file_time_type start) {
+  const recording_summary sum = summarise_recording(with_process(c.output, result.process), start);
+  const program_facts facts = inspect_program(c.program.front());
+  const std::string failure = told.failure();
+  const bool blind = facts.kind == program_kind::own_malloc && sum.events == 0;
+  const bool nothing = (!told.any_trace() && !sum.has_trace) || blind;
+  if (!failure.empty())
+    return complain("record", "the trace is not whole: " + failure + own_status(result.status), exit_not_whole);
+  if (nothing && sum.other_traces == 0)
+    return complain("record", "nothing was recorded: " + why_nothing(facts, result.status) + own_status(result.status),
+                    exit_nothing_recorded);
+  if (facts.kind == program_kind::own_malloc) complain("record", describe(facts));
+  if (!c.quiet) complain("record", sum.text);
+  return result.status;
+}
+
 int record_program(const command& c) {
   const std::string library = find_library();
   if (library.empty())
@@ -72,10 +108,10 @@ int record_program(const command& c) {
   const std::string output = fs::absolute(c.output).string();
   if (const int error = prepare_output(output)) return complain("record", c.output + ": " + std::strerror(error));
   const auto start = fs::file_time_type::clock::now() - std::chrono::seconds(1);
-  const child_result result = run_recorded({library, output, c.stack_depth, c.program});
+  const record_status told;
+  const child_result result = run_recorded({library, output, told.id(), c.stack_depth, c.program});
   if (result.error != 0) return report_start_failure(c.program.front(), result.error);
-  if (!c.quiet) std::fprintf(stderr, "ashlar record: %s\n", summarise_recording(c.output, start).c_str());
-  return result.status;
+  return tell_outcome(c, told, result, start);
 }
 
 /// Everything after "--" is the program's; without "--" the program starts at the first word that is no option.
@@ -85,6 +121,9 @@ int run(int argc, char** argv) {
                "Runs a program and records every allocation and release it makes.\n"
                "Processes that it starts are recorded too, each to its own file FILE.<process id>.",
                argv[0]);
+  app.footer("Exit status: the program's own, or 128 + the signal that ended it. 124 nothing was recorded,\n"
+             "125 the trace could not be written to its end (the disk was full), 126 and 127 the program\n"
+             "cannot be run or found, 1 the trace cannot be made, 2 the command line makes no sense.");
   app.add_option("-o,--output", c.output, "The trace; %p stands for the process id (default: PROGRAM.trace)");
   app.add_option("--stacks", c.stack_depth, "Record N frames of each call stack (default: 0, none)")
       ->check(CLI::Range(0U, recorder::max_stack_depth));

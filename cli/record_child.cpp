@@ -54,6 +54,7 @@ void set_environment(const record_options& options) {
   const std::string preload = before == nullptr || *before == '\0' ? options.library : options.library + ":" + before;
   setenv("LD_PRELOAD", preload.c_str(), 1);
   setenv(recorder::file_variable, options.output.c_str(), 1);
+  setenv(recorder::status_variable, options.status.c_str(), 1);
   setenv(recorder::stacks_variable, std::to_string(options.stack_depth).c_str(), 1);
   setenv(recorder::first_variable, std::to_string(getpid()).c_str(), 1);
 }
@@ -91,7 +92,7 @@ child_result run_recorded(const record_options& options) {
   }
   running_child = child;
   close(pipe_ends[1]);
-  child_result result;
+  child_result result{.process = child};
   ssize_t n = 0;
   while ((n = read(pipe_ends[0], &result.error, sizeof result.error)) < 0 && errno == EINTR) {
   }

@@ -10,6 +10,7 @@ namespace ashlar::cli {
 struct record_options {
   std::string library;  ///< What to preload, absolute.
   std::string output;   ///< The trace, absolute.
+  std::string status;   ///< The id of a `record_status`; may be empty.
   unsigned stack_depth = 0;
   std::vector<std::string> program;  ///< With its arguments.
 };
@@ -17,6 +18,7 @@ struct record_options {
 /// How it went: `error` is 0 or the errno with which the program could not be started.
 struct child_result {
   int error = 0;
+  int process = 0;
   int status = 0;  ///< Exit status, or 128 + the signal that ended it.
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reads the headers of a fresh trace and says in one line what is in it.
+// Reads the headers of a fresh trace and counts what is in it.
 #include "record_summary.hpp"
 
 #include <cstdint>
@@ -28,7 +28,7 @@ std::size_t count_siblings(const fs::path& path, fs::file_time_type start) {
   std::error_code error;
   std::size_t n = 0;
   const std::string name = path.filename().string();
-  for (const auto& entry : fs::directory_iterator(fs::absolute(path).parent_path(), error))
+  for (const auto& entry : fs::directory_iterator(fs::absolute(path, error).parent_path(), error))
     if (is_sibling(entry, name, start)) ++n;
   return n;
 }
@@ -44,23 +44,34 @@ std::string counted(std::uint64_t n, const std::string& noun) {
   return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
 }
 
-}  // namespace
+std::string others_text(std::size_t siblings, const std::string& path) {
+  if (siblings == 0) return {};
+  return "; " + (siblings == 1 ? "1 more process" : std::to_string(siblings) + " more processes") + " in " + path +
+         ".*";
+}
 
-std::string summarise_recording(const std::string& path, fs::file_time_type start) {
-  const std::size_t siblings = count_siblings(path, start);
-  const std::string others =
-      siblings == 0 ? ""
-                    : "; " + (siblings == 1 ? "1 more process" : std::to_string(siblings) + " more processes") +
-                          " in " + path + ".*";
-  trace::byte_source source(path);
-  if (source.refusal() != nullptr) return "nothing was recorded in " + path + ": " + source.refusal() + others;
-  if (source.bytes() == 0)
-    return "nothing was recorded in " + path +
-           ": the program is static or set-uid, ended too early, or the disk is full" + others;
-  const trace::chunk_index index(source);
+std::string trace_text(const trace::chunk_index& index, std::uint64_t bytes, const std::string& path) {
   const std::string cut = index.error() ? ", damaged at byte " + std::to_string(index.error()->offset) : "";
   return counted(index.events(), "event") + ", " + counted(count_threads(index), "thread") + ", " +
-         counted(source.bytes(), "byte") + " in " + path + cut + others;
+         counted(bytes, "byte") + " in " + path + cut;
+}
+
+}  // namespace
+
+recording_summary summarise_recording(const std::string& path, fs::file_time_type start) {
+  recording_summary sum;
+  sum.other_traces = count_siblings(path, start);
+  const std::string others = others_text(sum.other_traces, path);
+  trace::byte_source source(path);
+  if (source.refusal() != nullptr) {
+    sum.text = path + " " + source.refusal() + others;
+    return sum;
+  }
+  const trace::chunk_index index(source);
+  sum.has_trace = source.bytes() != 0;
+  sum.events = index.events();
+  sum.text = (sum.has_trace ? trace_text(index, source.bytes(), path) : "nothing in " + path) + others;
+  return sum;
 }
 
 }  // namespace ashlar::cli

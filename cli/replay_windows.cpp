@@ -34,10 +34,10 @@ std::byte* map_pages(std::size_t bytes) {
 std::size_t mapped_pages_bytes() noexcept { return mapped_bytes; }
 
 temporary_file::temporary_file() {
-  std::string name = (std::filesystem::temp_directory_path() / "ashlar-replay-XXXXXX").string();
-  descriptor_ = ::mkstemp(name.data());  // not O_CLOEXEC: the replays inherit it
-  if (descriptor_ < 0) fail("cannot make a temporary file " + name);
-  ::unlink(name.c_str());
+  name_ = (std::filesystem::temp_directory_path() / "ashlar-replay-XXXXXX").string();
+  descriptor_ = ::mkstemp(name_.data());  // not O_CLOEXEC: the replays inherit it
+  if (descriptor_ < 0) fail("cannot make a temporary file " + name_);
+  ::unlink(name_.c_str());
 }
 
 temporary_file::~temporary_file() { ::close(descriptor_); }
@@ -46,7 +46,7 @@ void temporary_file::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) fail("cannot write the compiled trace to a temporary file (TMPDIR chooses where)");
+    if (n <= 0) fail("cannot write the compiled trace to " + name_ + " (TMPDIR chooses where)");
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
 }

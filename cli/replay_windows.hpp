@@ -45,6 +45,7 @@ public:
 
 private:
   int descriptor_;
+  std::string name_;  // as it was before it lost it
 };
 
 /// The sink of a `window_compiler`.

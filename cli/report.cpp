@@ -39,7 +39,6 @@ int report(const report_options& o) {
   trace_input input(o.trace, o.prefix);
   study::trace_summary summary = study::summarise(input);
   const report_data data = make_report(input, std::move(summary));
-  if (data.events == 0) return complain("report", o.trace + ": the trace is empty");
   if (o.json != "-") fmt::print("{}", report_text(data));
   if (!o.json.empty()) write_text(o.json, report_json(data).dump(2) + "\n");
   if (!o.html.empty()) write_text(o.html, html_report(nullptr, nullptr, data));

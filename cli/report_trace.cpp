@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "record_status.hpp"
 #include "zstd_codec.hpp"
 
 namespace ashlar::cli {
@@ -23,7 +24,14 @@ struct trace_input::open_reader {
   open_reader(const std::string& path, bool accept_prefix) : reader(path, {.accept_prefix = accept_prefix}) {}
 
   void check(const std::string& path) const {
-    if (reader.error()) throw std::runtime_error(path + ": " + line_of(*reader.error()));
+    if (reader.error()) throw std::runtime_error(path + ": " + line_of(*reader.error()) + hint());
+  }
+
+  /// What is sound before the damage can be had, unless the header itself is none.
+  std::string hint() const {
+    const std::string cut = reader.info().write_error == trace::cut_by_program ? "; the program cut its own trace" : "";
+    const bool has_header = reader.error()->offset >= trace::file_header_bytes;
+    return cut + (has_header ? "; --damaged takes what comes before" : "");
   }
 
   trace_reader reader;
@@ -56,6 +64,9 @@ std::string damage_note(const trace::trace_info& info) {
   if (info.damage)
     return fmt::format("The trace is damaged: {}; what follows covers what precedes the damage.",
                        line_of(*info.damage));
+  if (info.write_error != 0)
+    return fmt::format("The recording ended before the program: {}. What follows covers what was written until then.",
+                       describe_write_error(info.write_error));
   if (!info.complete) return "The program was killed or is still running: the trace ends where it was last written.";
   if (info.dropped != 0) return fmt::format("The recorder had to drop {} events: figures are too low.", info.dropped);
   return "";

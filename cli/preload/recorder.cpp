@@ -14,7 +14,9 @@
 #include "chunks.hpp"
 #include "late_log.hpp"
 #include "modules.hpp"
+#include "process_hooks.hpp"
 #include "registry.hpp"
+#include "status.hpp"
 #include "workspace.hpp"
 
 namespace ashlar::recorder {
@@ -90,8 +92,9 @@ void on_fork_child() noexcept {
 phase start() noexcept {
   choose_clock();
   if (!file.configure() || pthread_key_create(&exit_key, on_thread_exit) != 0) return phase::off;
-  pthread_atfork(nullptr, nullptr, on_fork_child);
-  at_quick_exit(finish);
+  connect_status();
+  on_fork_run(on_fork_child);
+  on_quick_exit_run(finish);
   return phase::on;
 }
 

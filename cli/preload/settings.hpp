@@ -14,6 +14,9 @@ inline constexpr char stacks_variable[] = "ASHLAR_RECORD_STACKS";
 /// The process that may use the path as it is. All others append ".<process id>".
 inline constexpr char first_variable[] = "ASHLAR_RECORD_FIRST";
 
+/// The id of shared memory in which recorded processes tell what their traces cannot; see status.hpp.
+inline constexpr char status_variable[] = "ASHLAR_RECORD_STATUS";
+
 inline constexpr std::uint32_t max_stack_depth = 128;
 inline constexpr std::size_t max_path_bytes = 4096;
 

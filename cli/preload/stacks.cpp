@@ -8,7 +8,6 @@
 #include <span>
 
 #include <dlfcn.h>
-#include <execinfo.h>
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/trace/checksum.hpp>
@@ -102,7 +101,8 @@ void prepare_stacks() noexcept {
   if (depth <= 0) return;
   void* const library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr) unwind = reinterpret_cast<int (*)(void**, int)>(dlsym(library, "unw_backtrace"));
-  if (unwind == nullptr) unwind = backtrace;
+  if (unwind == nullptr) unwind = reinterpret_cast<int (*)(void**, int)>(dlsym(RTLD_DEFAULT, "backtrace"));
+  if (unwind == nullptr) return;  // a C library without one: no stacks
   void* warm[4];
   unwind(warm, 4);  // the first time may load and allocate
   store = static_cast<stack_store*>(map_memory(sizeof(stack_store)));

@@ -16,6 +16,7 @@
 #include <ashlar/trace/format.hpp>
 
 #include "clock.hpp"
+#include "status.hpp"
 
 namespace ashlar::recorder {
 
@@ -60,6 +61,7 @@ void trace_file::restart() noexcept {
   if (fd_ >= 0 && still_ours()) close(fd_);
   fd_ = -1;
   started_ = failed_ = is_first_ = false;
+  written_ = 0;
   process_ = getpid();
   start_clock();
 }
@@ -94,19 +96,38 @@ void trace_file::choose_path() noexcept {
 
 bool trace_file::write(std::span<const std::byte> chunk) noexcept {
   const lock_scope hold(lock_);
-  return !failed_ && ((ensure_open() && write_all(chunk)) || give_up());
+  if (failed_) return false;
+  if (!ensure_open()) return give_up(errno);
+  if (!is_whole()) return give_up(trace::cut_by_program);
+  return write_all(chunk) || give_up(errno);
 }
 
-bool trace_file::give_up() noexcept {
+bool trace_file::give_up(int error) noexcept {
   failed_ = true;
+  mark_failure(error);
+  tell_failure(error, path_);
   return false;
+}
+
+/// In place, which needs no room on a full disk. Appending is over, so the descriptor may write at the start.
+void trace_file::mark_failure(int error) noexcept {
+  if (!started_ || !still_ours() || fcntl(fd_, F_SETFL, 0) != 0) return;
+  const std::span header = make_file_header(error);
+  static_cast<void>(pwrite(fd_, header.data(), header.size(), 0) == 0);
 }
 
 bool trace_file::ensure_open() noexcept {
   if (started_) return still_ours() || open_path(0);
   if (!create()) return false;
   started_ = write_file_header();
+  if (started_) tell_trace();
   return started_;
+}
+
+/// A program may truncate every descriptor it finds.
+bool trace_file::is_whole() const noexcept {
+  struct stat now{};
+  return fstat(fd_, &now) == 0 && (!S_ISREG(now.st_mode) || static_cast<std::uint64_t>(now.st_size) >= written_);
 }
 
 /// A program may close every descriptor it does not know; the number may then be a file of its own.
@@ -151,33 +172,40 @@ bool trace_file::adopt(int fd) noexcept {
   return true;
 }
 
-bool trace_file::write_file_header() noexcept {
+std::span<const std::byte> trace_file::make_file_header(int write_error) noexcept {
   trace::put_header(
       header_, trace::file_header{.clock = clock_counts ? trace::clock_kind::ticks : trace::clock_kind::nanoseconds,
                                   .process = static_cast<std::uint32_t>(process_),
                                   .page_bytes = static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE)),
+                                  .write_error = static_cast<std::uint16_t>(write_error),
                                   .start_ns = start_ns_,
                                   .start_unix_ns = start_unix_ns_,
                                   .stack_depth = stack_depth_,
                                   .text_bytes = static_cast<std::uint32_t>(command_bytes_)});
   const std::span summed(header_, trace::file_header_bytes + command_bytes_);
   trace::put_word(header_ + summed.size(), trace::checksum(summed));
-  return write_all({header_, summed.size() + 8});
+  return {header_, summed.size() + 8};
 }
 
-/// A chunk that does not fit is taken back, so that the file ends with a whole one.
+bool trace_file::write_file_header() noexcept { return write_all(make_file_header(0)); }
+
+/// Returns: false with the reason in errno. A chunk that does not fit is taken back, so that the file ends with a whole
+/// one.
 bool trace_file::write_all(std::span<const std::byte> bytes) noexcept {
   std::size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t n = ::write(fd_, bytes.data() + done, bytes.size() - done);
     if (n > 0) done += static_cast<std::size_t>(n);
     if (n > 0 || (n < 0 && errno == EINTR)) continue;
-    swallow_signal(n < 0 ? errno : 0);
+    const int error = n < 0 ? errno : ENOSPC;
+    swallow_signal(error);
     struct stat now{};
     if (done != 0 && fstat(fd_, &now) == 0)
       static_cast<void>(ftruncate(fd_, now.st_size - static_cast<off_t>(done)) == 0);
+    errno = error;
     return false;
   }
+  written_ += bytes.size();
   return true;
 }
 

@@ -24,7 +24,8 @@ public:
   void restart() noexcept;
 
   /// Effects: appends the chunk, after the file header if it is the first one.
-  /// Returns: false if recording is over: the disk is full, the file cannot be opened, …
+  /// Returns: false if recording is over: the disk is full, the file cannot be opened, the program has cut it, … Then
+  /// the file's header and `ashlar record` have been told why.
   [[nodiscard]] bool write(std::span<const std::byte> chunk) noexcept;
 
   [[nodiscard]] bool started() const noexcept { return started_; }
@@ -41,9 +42,12 @@ private:
   bool open_path(int flags) noexcept;
   bool create() noexcept;
   bool adopt(int fd) noexcept;
+  std::span<const std::byte> make_file_header(int write_error) noexcept;
   bool write_file_header() noexcept;
   bool write_all(std::span<const std::byte> bytes) noexcept;
-  bool give_up() noexcept;
+  bool is_whole() const noexcept;
+  bool give_up(int error) noexcept;
+  void mark_failure(int error) noexcept;
 
   spin_lock lock_;
   int fd_ = -1;
@@ -51,7 +55,8 @@ private:
   ino_t inode_ = 0;
   bool started_ = false;  // the file exists and has its header
   bool failed_ = false;
-  bool is_first_ = false;  // may take the path as it is
+  std::uint64_t written_ = 0;  // bytes in the file
+  bool is_first_ = false;      // may take the path as it is
   pid_t process_ = 0;
   std::uint64_t start_ticks_ = 0;
   std::uint64_t start_ns_ = 0;

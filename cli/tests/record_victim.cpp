@@ -184,6 +184,14 @@ int closes_all(const char*) {
   return write(own, "mine", 4) == 4 ? 0 : 2;
 }
 
+/// Empties what it finds, the recorder's file too.
+int cuts_all(const char*) {
+  for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
+  for (int fd = 3; fd < 2000; ++fd) static_cast<void>(ftruncate(fd, 0) == 0);
+  for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
+  return 0;
+}
+
 int handler_calls = 0;
 
 int runs_out(const char*) {
@@ -283,6 +291,7 @@ int main(int argc, char** argv) {
                                                           {"killed", killed},
                                                           {"keeps_errno", keeps_errno},
                                                           {"closes_all", closes_all},
+                                                          {"cuts_all", cuts_all},
                                                           {"runs_out", runs_out},
                                                           {"asks_loader", asks_loader},
                                                           {"marks", marks},

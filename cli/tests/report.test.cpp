@@ -57,10 +57,19 @@ TEST_F(report, a_trace_that_is_not_there_fails) {
   EXPECT_EQ(text("err"), "ashlar report: " + file("no.trace") + ": no such file\n");
 }
 
-TEST_F(report, an_empty_trace_fails) {
+TEST_F(report, a_trace_of_no_events_is_reported_as_such) {
   const std::string trace = sample(0);
-  EXPECT_EQ(ashlar("report " + trace), 1);
-  EXPECT_EQ(text("err"), "ashlar report: " + trace + ": the trace is empty\n");
+  EXPECT_EQ(ashlar("report " + trace + " --html " + file("r.html")), 0) << text("err");
+  EXPECT_NE(text("out").find("0 events in "), std::string::npos) << text("out");
+  EXPECT_EQ(text("out").find("nan"), std::string::npos) << text("out");
+  EXPECT_EQ(ashlar("report " + trace + " --json -"), 0) << text("err");
+  EXPECT_EQ(json::parse(text("out"))["events"], 0);
+}
+
+TEST_F(report, an_empty_file_fails) {
+  std::ofstream(file("empty.trace")).flush();
+  EXPECT_EQ(ashlar("report " + file("empty.trace")), 1);
+  EXPECT_EQ(text("err"), "ashlar report: " + file("empty.trace") + ": the file is empty\n");
 }
 
 TEST_F(report, something_else_is_no_trace) {

@@ -7,15 +7,15 @@ set -euo pipefail
 # shellcheck disable=SC2034 # used by the verbs
 compile_packages=(clang-19 g++ cmake ninja-build ccache)
 # shellcheck disable=SC2034
-command_packages=(libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev libdw-dev libunwind-dev)
+command_packages=(libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev libdw-dev libelf-dev libunwind-dev)
 # shellcheck disable=SC2034
 rival_packages=(libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4)
 # shellcheck disable=SC2034
 bench_packages=(libbenchmark-dev libboost-dev libboost-container-dev libmimalloc-dev libjemalloc-dev libgoogle-perftools-dev
   libfoonathan-memory-dev)
-# shellcheck disable=SC2034 # heap profilers; a compiler for a machine without an operating system; what clang needs for
+# shellcheck disable=SC2034 # heap profilers; another C library; a compiler for a machine without an operating system; what clang needs for
 # aarch64, and qemu to run that (a g++ for aarch64 and g++-multilib would exclude each other)
-tool_packages=(heaptrack valgrind gcc-arm-none-eabi libstdc++-arm-none-eabi-dev libnewlib-dev
+tool_packages=(heaptrack valgrind musl-tools gcc-arm-none-eabi libstdc++-arm-none-eabi-dev libnewlib-dev
   libstdc++-12-dev-arm64-cross libgcc-12-dev-arm64-cross libc6-dev-arm64-cross binutils-aarch64-linux-gnu qemu-user)
 # shellcheck disable=SC2034
 lint_packages=(clang-format-19 clang-tidy-19 shellcheck python3)

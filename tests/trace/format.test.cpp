@@ -17,6 +17,7 @@ std::array<std::byte, file_header_bytes> file_bytes() {
                                     .pointer_bytes = 8,
                                     .process = 42,
                                     .page_bytes = 4096,
+                                    .write_error = 28,
                                     .start_ns = 5,
                                     .start_unix_ns = 6,
                                     .stack_depth = 7,
@@ -32,6 +33,7 @@ TEST(format, file_header_round_trips) {
   EXPECT_EQ(h.pointer_bytes, 8);
   EXPECT_EQ(h.process, 42U);
   EXPECT_EQ(h.page_bytes, 4096U);
+  EXPECT_EQ(h.write_error, 28U);
   EXPECT_EQ(h.start_ns, 5U);
   EXPECT_EQ(h.start_unix_ns, 6U);
   EXPECT_EQ(h.stack_depth, 7U);

@@ -33,11 +33,15 @@ enum class chunk_kind : std::uint8_t { events = 1, stacks = 2, modules = 3, end 
 
 enum class clock_kind : std::uint8_t { nanoseconds = 0, ticks = 1 };
 
+/// In place of an errno in `file_header::write_error`: the file had become shorter than what was written.
+inline constexpr std::uint16_t cut_by_program = 0xffff;
+
 struct file_header {
   clock_kind clock = clock_kind::nanoseconds;
   std::uint8_t pointer_bytes = sizeof(void*);
   std::uint32_t process = 0;
   std::uint32_t page_bytes = 0;
+  std::uint16_t write_error = 0;    ///< The errno that ended the writing before the program ended; 0: none did.
   std::uint64_t start_ns = 0;       ///< Monotonic clock at time 0, for the chunks' `sync_ns`.
   std::uint64_t start_unix_ns = 0;  ///< Wall clock at time 0.
   std::uint32_t stack_depth = 0;
@@ -51,7 +55,7 @@ constexpr void put_header(std::byte* to, const file_header& h) noexcept {
   to = put_word(to, endian_mark);
   to = put_word(to, static_cast<std::uint8_t>(h.clock));
   to = put_word(to, h.pointer_bytes);
-  to = put_word(to, std::uint16_t{0});
+  to = put_word(to, h.write_error);
   to = put_word(to, h.process);
   to = put_word(to, h.page_bytes);
   to = put_word(to, h.stack_depth);
@@ -79,6 +83,7 @@ constexpr void put_header(std::byte* to, const file_header& h) noexcept {
           .pointer_bytes = get_word<std::uint8_t>(from + 17),
           .process = get_word<std::uint32_t>(from + 20),
           .page_bytes = get_word<std::uint32_t>(from + 24),
+          .write_error = get_word<std::uint16_t>(from + 18),
           .start_ns = get_word<std::uint64_t>(from + 40),
           .start_unix_ns = get_word<std::uint64_t>(from + 48),
           .stack_depth = get_word<std::uint32_t>(from + 28),

@@ -92,6 +92,7 @@ private:
              .events = index_.events(),
              .dropped = 0,
              .complete = false,
+             .write_error = h.write_error,
              .damage = {}};
   }
 

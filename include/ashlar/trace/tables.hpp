@@ -28,6 +28,7 @@ struct trace_info {
   std::uint64_t events = 0;           ///< In the file, from its headers alone; `next` may add lost releases.
   std::uint64_t dropped = 0;          ///< Events the recorder had to let go, as far as it could still say so.
   bool complete = false;              ///< The program ended in order; false: killed, still running, or cut off.
+  std::uint16_t write_error = 0;      ///< Why it is not complete, if the recorder could tell: see `file_header`.
   std::optional<trace_error> damage;  ///< Where the valid prefix ends, if damage was accepted.
 };
 

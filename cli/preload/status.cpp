@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Attaches the shared page and writes into it.
+#include "status.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include <sys/shm.h>
+
+namespace ashlar::recorder {
+
+namespace {
+
+recording_status* page = nullptr;
+
+recording_status* attach(int id) noexcept {
+  shmid_ds facts{};
+  if (shmctl(id, IPC_STAT, &facts) != 0 || facts.shm_segsz != sizeof(recording_status)) return nullptr;
+  void* const memory = shmat(id, nullptr, 0);
+  if (memory == reinterpret_cast<void*>(-1)) return nullptr;
+  auto* const found = static_cast<recording_status*>(memory);
+  if (found->magic == status_magic) return found;
+  shmdt(memory);
+  return nullptr;
+}
+
+}  // namespace
+
+void connect_status() noexcept {
+  const char* const id = std::getenv(status_variable);
+  if (id != nullptr && *id != '\0') page = attach(static_cast<int>(std::atol(id)));
+}
+
+void tell_trace() noexcept {
+  if (page != nullptr) page->traces.fetch_add(1, std::memory_order_relaxed);
+}
+
+void tell_failure(int error, const char* path) noexcept {
+  if (page == nullptr || page->failures.fetch_add(1, std::memory_order_relaxed) != 0) return;
+  page->first_error.store(error, std::memory_order_relaxed);
+  const std::size_t length = strnlen(path, sizeof page->path - 1);
+  std::memcpy(page->path, path, length);
+  page->path_length.store(static_cast<std::uint32_t>(length), std::memory_order_release);
+}
+
+}  // namespace ashlar::recorder

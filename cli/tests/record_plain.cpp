@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A program in C's part of C++, built in the ways that the recorder meets: as usual, static, with a malloc of its own,
+// with another C library. It allocates as many blocks as its argument says.
+#include <stdlib.h>
+
+#ifdef RECORD_OWN_MALLOC
+
+namespace {
+
+alignas(16) char arena[1 << 20];
+size_t used = 0;
+
+}  // namespace
+
+extern "C" {
+
+void* malloc(size_t bytes) {
+  const size_t room = (bytes + 15) / 16 * 16;
+  if (room > sizeof arena - used) return nullptr;
+  used += room;
+  return arena + used - room;
+}
+
+void free(void*) {}
+
+}  // extern "C"
+
+#endif
+
+int main(int argc, char** argv) {
+  for (int i = argc > 1 ? atoi(argv[1]) : 0; i > 0; --i) {
+    void* volatile p = malloc(77);
+    free(p);
+  }
+  return 0;
+}
