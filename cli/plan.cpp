@@ -18,6 +18,7 @@
 #include <ashlar/plan/validate.hpp>
 
 #include "plan_compare.hpp"
+#include "plan_names.hpp"
 #include "plan_output.hpp"
 #include "plan_progress.hpp"
 #include "plan_request.hpp"
@@ -86,7 +87,7 @@ int validate(const request& r, const plan::csv_document& d) {
     std::printf("valid, height %llu\n", static_cast<unsigned long long>(l.height));
     return cli::exit_ok;
   }
-  const auto id = [&](plan::position i) { return std::to_string(d.content.buffers[i].id); };
+  const auto id = [&](plan::position i) { return cli::name_of(d.content, d.names, i); };
   std::string who = id(broken->first);
   if (broken->second != broken->first) who += " and " + id(broken->second);
   return cli::complain("plan", r.input + ": buffer " + who + ": " + std::string(plan::describe(broken->rule)));
@@ -112,13 +113,14 @@ plan::layout solve(const request& r, const plan::problem& p) {
   return l;
 }
 
-void write_results(const request& r, const plan::problem& p, const plan::layout& l) {
+void write_results(const request& r, const plan::csv_document& d, const plan::layout& l) {
+  const plan::problem& p = d.content;
   if (l.offsets.size() != p.buffers.size()) return;  // nothing valid exists
-  if (!r.output.empty()) write_file(r.output, plan::format_csv(p, &l));
-  if (!r.header.empty()) write_file(r.header, cli::plan_as_header(p, l, r.name, !r.trace.empty()));
-  if (!r.c.empty()) write_file(r.c, cli::plan_as_c(p, l, r.name));
-  if (!r.svg.empty()) write_file(r.svg, cli::plan_as_svg(p, l));
-  if (!r.html.empty()) write_file(r.html, cli::plan_as_html(p, l, r.trace.empty() ? r.input : r.trace));
+  if (!r.output.empty()) write_file(r.output, plan::format_csv(p, &l, d.names));
+  if (!r.header.empty()) write_file(r.header, cli::plan_as_header(p, l, d.names, r.name, !r.trace.empty()));
+  if (!r.c.empty()) write_file(r.c, cli::plan_as_c(p, l, d.names, r.name));
+  if (!r.svg.empty()) write_file(r.svg, cli::plan_as_svg(p, l, d.names));
+  if (!r.html.empty()) write_file(r.html, cli::plan_as_html(p, l, d.names, r.trace.empty() ? r.input : r.trace));
 }
 
 /// What is said about the plan; on standard error where standard output carries the CSV.
@@ -136,10 +138,11 @@ int run(int argc, char** argv) {
   if (const auto status = cli::parse_plan(argc, argv, r)) return *status;
   const plan::csv_document d = load(r);
   if (r.validate) return validate(r, d);
+  if (!(r.header.empty() && r.c.empty())) cli::check_identifiers(d.names);
   const plan::layout l = solve(r, d.content);
   if (l.status == plan::status::rejected)
     return cli::complain("plan", "the base alignment is not a power of two, or too large", cli::exit_usage);
-  write_results(r, d.content, l);
+  write_results(r, d, l);
   print(r, d.content, l);
   const bool missed = l.status == plan::status::infeasible || l.status == plan::status::unknown;
   return missed ? cli::exit_failure : cli::exit_ok;

@@ -7,6 +7,7 @@
 
 #include <ashlar/plan/shape.hpp>
 
+#include "plan_names.hpp"
 #include "plan_output.hpp"
 
 namespace ashlar::cli {
@@ -46,20 +47,25 @@ std::string format(const char* pattern, Numbers... numbers) {
   return text;
 }
 
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+  return out;
+}
+
 /// Neighbouring ids get distant hues.
 int hue_of(std::uint64_t id) { return static_cast<int>(id * 137 % 360); }
 
 /// A stretch of a buffer: its whole life, or what gaps leave of it.
-std::string rectangle(const frame& f, const plan::buffer& b, const plan::stretch& s, std::uint64_t offset, bool peak,
-                      bool outlined) {
+std::string rectangle(const frame& f, const plan::buffer& b, const std::string& name, const plan::stretch& s,
+                      std::uint64_t offset, bool peak, bool outlined) {
   const double x = f.x(s.begin), y = f.y(offset + s.high);
   const double w = std::max(f.x(s.end) - x, 0.2), h = std::max(f.y(offset + s.low) - y, 0.2);
   std::string out = format("<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" ", x, y, w, h) +
                     format("fill=\"hsl(%d,%d%%,%d%%)\"", hue_of(b.id), peak ? 75 : 45, peak ? 55 : 72);
   if (outlined) out += " stroke=\"#333\" stroke-width=\"0.4\"";
-  return out + "><title>buffer " + std::to_string(b.id) + ": " + std::to_string(b.size) + " bytes at " +
-         std::to_string(offset) + ", live [" + std::to_string(b.birth) + ", " + std::to_string(b.death) +
-         ")</title></rect>\n";
+  return out + "><title>buffer " + name + ": " + std::to_string(b.size) + " bytes at " + std::to_string(offset) +
+         ", live [" + std::to_string(b.birth) + ", " + std::to_string(b.death) + ")</title></rect>\n";
 }
 
 /// What each buffer occupies by itself, whatever shares its offset.
@@ -99,7 +105,7 @@ std::string axes(const frame& f, const plan::layout& l) {
 
 }  // namespace
 
-std::string plan_as_svg(const plan::problem& p, const plan::layout& l) {
+std::string plan_as_svg(const plan::problem& p, const plan::layout& l, const plan_names& names) {
   const frame f(p, l);
   std::string out =
       format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" ", width, height) +
@@ -110,17 +116,18 @@ std::string plan_as_svg(const plan::problem& p, const plan::layout& l) {
   for (std::size_t i = 0; i < p.buffers.size(); ++i)
     for (std::uint32_t k = lives.list[i].first; k < lives.list[i].last; ++k) {
       const plan::stretch& s = lives.stretches[k];
-      out += rectangle(f, p.buffers[i], s, l.offsets[i], s.begin <= l.peak_moment && l.peak_moment < s.end, outlined);
+      out += rectangle(f, p.buffers[i], escaped(name_of(p, names, i)), s, l.offsets[i],
+                       s.begin <= l.peak_moment && l.peak_moment < s.end, outlined);
     }
   return out + axes(f, l) + marks(f, l) + "</svg>\n";
 }
 
-std::string plan_as_html(const plan::problem& p, const plan::layout& l, const std::string& title) {
-  std::string name;
-  for (const char c : title) name += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+std::string plan_as_html(const plan::problem& p, const plan::layout& l, const plan_names& names,
+                         const std::string& title) {
+  const std::string name = escaped(title);
   return "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>" + name +
          "</title>\n<style>body{font-family:sans-serif;margin:1em}svg{width:100%;height:auto}</style>\n<h1>" + name +
-         "</h1>\n<pre>" + plan_figures(p, l) + "</pre>\n" + plan_as_svg(p, l) + "</html>\n";
+         "</h1>\n<pre>" + plan_figures(p, l) + "</pre>\n" + plan_as_svg(p, l, names) + "</html>\n";
 }
 
 }  // namespace ashlar::cli

@@ -8,6 +8,7 @@
 
 #include <ashlar/plan/steps.hpp>
 
+#include "plan_names.hpp"
 #include "plan_output.hpp"
 
 namespace ashlar::cli {
@@ -42,6 +43,23 @@ std::string list(const std::vector<std::uint64_t>& numbers, const char* end = ",
   return out + "}" + end;
 }
 
+std::string constants(const plan_names& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    out += "inline constexpr std::size_t " + identifier_of(names[i]) + " = " + std::to_string(i) + ";\n";
+  return out;
+}
+
+std::string enumerators(const plan_names& names, const std::string& prefix) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::string identifier = identifier_of(names[i]);
+    if (identifier.front() == '_') identifier.erase(0, 1);  // behind the prefix it may begin with a digit
+    out += "  " + prefix + identifier + " = " + std::to_string(i) + ",\n";
+  }
+  return out;
+}
+
 std::string ratio(std::uint64_t height, std::uint64_t bound) {
   char text[32];
   std::snprintf(text, sizeof text, "%.5f", bound == 0 ? 1.0 : static_cast<double>(height) / static_cast<double>(bound));
@@ -50,36 +68,41 @@ std::string ratio(std::uint64_t height, std::uint64_t bound) {
 
 }  // namespace
 
-std::string plan_as_header(const plan::problem& p, const plan::layout& l, const std::string& name, bool steps) {
+std::string plan_as_header(const plan::problem& p, const plan::layout& l, const plan_names& names,
+                           const std::string& name, bool steps) {
   const std::string count = std::to_string(p.buffers.size());
   std::vector<std::uint64_t> ids, sizes, codes;
   for (const plan::buffer& b : p.buffers) {
     ids.push_back(b.id);
     sizes.push_back(b.size);
   }
-  std::string out = "// Planned by `ashlar plan`. Do not edit: plan again when sizes or lives change.\n#pragma once\n\n"
-                    "#include <array>\n#include <cstdint>\n\nnamespace " +
-                    name + " {\n\nstruct table {\n  std::array<std::uint64_t, " + count + "> ids, offsets, sizes;\n" +
-                    "  std::uint64_t height, alignment;\n};\n\n" + "inline constexpr table layout{\n" + list(ids) +
-                    list(l.offsets) + list(sizes) + "    " + std::to_string(l.height) + "u, " +
-                    std::to_string(base_alignment(p)) + "u};\n";
+  std::string out =
+      std::string("// Planned by `ashlar plan`. Do not edit: plan again when sizes or lives change.\n#pragma once\n\n"
+                  "#include <array>\n") +
+      (names.empty() ? "" : "#include <cstddef>\n") + "#include <cstdint>\n\nnamespace " + name +
+      " {\n\nstruct table {\n  std::array<std::uint64_t, " + count + "> ids, offsets, sizes;\n" +
+      "  std::uint64_t height, alignment;\n};\n\n" + "inline constexpr table layout{\n" + list(ids) + list(l.offsets) +
+      list(sizes) + "    " + std::to_string(l.height) + "u, " + std::to_string(base_alignment(p)) + "u};\n";
   if (steps) {
     for (const plan::step s : plan::steps_of(p.buffers)) codes.push_back(s.code);
     out += "\n// Position of the buffer times two, one more where it dies.\n"
            "inline constexpr std::array<std::uint32_t, " +
            std::to_string(codes.size()) + "> steps{" + list(codes, "") + "};\n";
   }
+  if (!names.empty())
+    out += "\n// Positions by name.\nnamespace buffer {\n" + constants(names) + "}  // namespace buffer\n";
   return out + "\n}  // namespace " + name + "\n";
 }
 
-std::string plan_as_c(const plan::problem& p, const plan::layout& l, const std::string& name) {
+std::string plan_as_c(const plan::problem& p, const plan::layout& l, const plan_names& names, const std::string& name) {
   return "/* Planned by `ashlar plan`. Do not edit: plan again when sizes or lives change. */\n#include <stdint.h>\n\n"
          "enum { " +
          name + "_count = " + std::to_string(p.buffers.size()) + " };\n" + "static const uint64_t " + name +
          "_height = " + std::to_string(l.height) + "u;\nstatic const uint64_t " + name +
          "_alignment = " + std::to_string(base_alignment(p)) + "u;\n" +
          "static const struct {\n  uint64_t id, offset, size;\n} " + name + "_rows[] = {\n" +
-         (p.buffers.empty() ? "    {0u, 0u, 0u},\n" : rows(p, l)) + "};\n";
+         (p.buffers.empty() ? "    {0u, 0u, 0u},\n" : rows(p, l)) + "};\n" +
+         (names.empty() ? "" : "/* Positions by name. */\nenum {\n" + enumerators(names, name + "_buffer_") + "};\n");
 }
 
 std::string plan_figures(const plan::problem& p, const plan::layout& l) {

@@ -177,6 +177,36 @@ TEST_F(plan_command, writes_a_c_table) {
   EXPECT_EQ(shell(ASHLAR_COMPILER " -std=c++20 use.cpp -o use && ./use"), 0) << text("err");
 }
 
+TEST_F(plan_command, names_stand_where_ids_do) {
+  write("named.csv", "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\n0/in<8>,0,9,4\nint,5,9,4\n");
+  ASSERT_EQ(run("named.csv -o planned.csv --svg plan.svg --header plan.hpp --c plan.h"), 0) << text("err");
+  EXPECT_EQ(fault_of("planned.csv"), "");
+  for (const char* row : {"\nb1,0,3,4,1,", "\nb2,3,9,4,1,", "\n0/in<8>,0,9,4,1,", "\nint,5,9,4,1,"})
+    EXPECT_TRUE(said("planned.csv", row));
+  EXPECT_TRUE(said("plan.svg", "<title>buffer 0/in&lt;8&gt;: 4 bytes at "));
+  ASSERT_EQ(run("planned.csv --validate"), 0) << text("err");
+  write("use.cpp",
+        "#include \"plan.hpp\"\n#include \"plan.h\"\n"
+        "namespace b = planned::buffer;\n"
+        "static_assert(b::b1 == 0 && b::b2 == 1 && b::_0_in_8 == 2 && b::int_ == 3);\n"
+        "static_assert(planned_buffer_b2 == 1 && planned_buffer_0_in_8 == 2 && planned_buffer_int_ == 3);\n"
+        "int main() { return planned_rows[planned_buffer_b2].offset == planned::layout.offsets[b::b2] ? 0 : 1; }\n");
+  EXPECT_EQ(shell(ASHLAR_COMPILER " -std=c++20 use.cpp -o use && ./use"), 0) << text("err");
+}
+
+TEST_F(plan_command, names_that_clash_as_identifiers_are_told) {
+  write("clash.csv", "id,lower,upper,size\nconv/1,0,3,4\nconv.1,3,9,4\n");
+  ASSERT_EQ(run("clash.csv -o -"), 0) << text("err");
+  EXPECT_EQ(run("clash.csv --header plan.hpp"), 1);
+  EXPECT_EQ(text("err"), "ashlar plan: \"conv/1\" and \"conv.1\" both become conv_1 in the tables: rename one\n");
+  write("clash.csv", "id,lower,upper,size\nx,0,3,4\n+,3,9,4\n");
+  EXPECT_EQ(run("clash.csv --c plan.h"), 1);
+  EXPECT_EQ(text("err"), "ashlar plan: no identifier can be made of \"+\"\n");
+  write("clash.csv", "id,lower,upper,size\nx,0,3,4\nx,3,9,4\n");
+  EXPECT_EQ(run("clash.csv"), 1);
+  EXPECT_TRUE(said("err", "line 3, column 1, buffer x: another buffer has the same id"));
+}
+
 TEST_F(plan_command, draws_a_rectangle_a_buffer_and_marks_the_peak) {
   ASSERT_EQ(run("small.csv --svg plan.svg --html plan.html"), 0);
   EXPECT_TRUE(said("plan.svg", "<title>buffer 8: 50 bytes at 100, live [1, 3)</title>"));

@@ -48,6 +48,27 @@ TEST(csv, writes_what_it_reads) {
   EXPECT_EQ(plan::format_csv(r.document.content), text);
 }
 
+TEST(csv, ids_may_be_names) {
+  const std::string text =
+      "id,lower,upper,size\nb1,0,3,4\n007,3,9,4\nattn/w q.0,0,9,4\n-1,5,9,4\n99999999999999999999,0,2,4\n";
+  const auto r = plan::parse_csv(text);
+  ASSERT_TRUE(r.ok()) << r.error->text();
+  EXPECT_EQ(r.document.names, (std::vector<std::string>{"b1", "007", "attn/w q.0", "-1", "99999999999999999999"}));
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(r.document.content.buffers[i].id, i);
+  const auto again = plan::parse_csv(plan::format_csv(r.document.content, nullptr, r.document.names));
+  ASSERT_TRUE(again.ok()) << again.error->text();
+  EXPECT_EQ(again.document.names, r.document.names);
+  EXPECT_EQ(again.document.content.buffers, r.document.content.buffers);
+}
+
+TEST(csv, ids_that_are_all_numbers_stay_numbers) {
+  const auto r = plan::parse_csv("id,lower,upper,size\n007,0,3,4\n18446744073709551615,3,9,4\n");
+  ASSERT_TRUE(r.ok()) << r.error->text();
+  EXPECT_TRUE(r.document.names.empty());
+  EXPECT_EQ(r.document.content.buffers[0].id, 7u);
+  EXPECT_EQ(r.document.content.buffers[1].id, ~std::uint64_t{0});
+}
+
 TEST(csv, reads_a_file_without_rows) { EXPECT_TRUE(plan::parse_csv("id,lower,upper,size\n").ok()); }
 
 struct bad_file {
@@ -85,8 +106,12 @@ const bad_file bad_files[] = {
     {head + "1,,1,8\n", "line 2, column 3, buffer 1: \"\" is empty"},
     {head + "1,0,,8\n", "line 2, column 5, buffer 1: \"\" is empty"},
     {head + "1,0,1,\n", "line 2, column 7, buffer 1: \"\" is empty"},
-    {head + "x,0,1,8\n", "line 2, column 1: \"x\" is not a whole number"},
-    {head + "-1,0,1,8\n", "line 2, column 1: \"-1\" is negative"},
+    {head + "x,0,1,0\n", "line 2, column 1, buffer x: the size is zero"},
+    {head + "x,0,1\n", "line 2, column 6, buffer x: fewer fields than the header has columns"},
+    {head + "\xC3\xB6,0,y,8\n", "line 2, column 6, buffer ??: \"y\" is not a whole number"},
+    {head + "a,0,1,8\n7,0,1,8\nb,0,1,8\n7,2,3,8\n", "line 5, column 1, buffer 7: another buffer has the same id"},
+    {head + "x,0,1,4611686018427387905\n",
+     "line 2, column 1, buffer x: the sizes and alignments together exceed 2^62 bytes"},
     {head + "1,-5,1,8\n", "line 2, column 3, buffer 1: \"-5\" is negative"},
     {head + "1,0,-1,8\n", "line 2, column 5, buffer 1: \"-1\" is negative"},
     {head + "1,0,1,-8\n", "line 2, column 7, buffer 1: \"-8\" is negative"},

@@ -5,7 +5,8 @@
 //   id,start,end,size[...]                               older: `end` is the last moment of use
 //   gaps: "7-9 12-15@0:64"                               dead in [7, 9); only bytes [0, 64) kept in [12, 15)
 //
-//   Columns come in any order. `hint` is read over. `begin` is `start`.
+//   Columns come in any order. `hint` is read over. `begin` is `start`. An id is a whole number or any other text;
+//   where one of a file is text, all of them are names, and the buffers are numbered by their positions.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +32,7 @@ struct csv_document {
   problem content;
   std::vector<std::uint64_t> offsets;
   std::vector<std::size_t> lines;  ///< The line of each buffer, counted from 1.
+  std::vector<std::string> names;  ///< Of each buffer, whose id is its position; empty where all ids were numbers.
 };
 
 /// Either a document or, if `error` is set, the reason why there is none.
@@ -75,7 +78,7 @@ public:
 
 private:
   bool fail(csv_fault kind, std::size_t column, std::string message) {
-    csv_error e{kind, lines_.number(), column, id_, std::move(message)};
+    csv_error e{kind, lines_.number(), column, id_, id_ ? std::string() : printable(name_), std::move(message)};
     if (!result_.error) result_.error = std::move(e);
     return false;
   }
@@ -103,6 +106,7 @@ private:
 
   bool read_row() {
     id_.reset();
+    name_ = {};
     row_ = buffer{};
     offset_ = 0;
     gaps_ = {};
@@ -126,18 +130,22 @@ private:
         gaps_ = fields.field();
         gaps_column_ = fields.column();
         return true;
-      case csv_column::id: {
-        std::uint64_t id = 0;
-        if (!number(fields, id)) return false;
-        id_ = row_.id = id;
-        return true;
-      }
+      case csv_column::id: return read_id(fields);
       case csv_column::lower: return number(fields, row_.birth);
       case csv_column::upper: return number(fields, row_.death) && close_end(fields, row_.death);
       case csv_column::size: return number(fields, row_.size);
       case csv_column::alignment: return number(fields, row_.alignment);
       case csv_column::offset: return number(fields, offset_);
     }
+    return true;
+  }
+
+  bool read_id(const csv_fields& fields) {
+    std::uint64_t id = 0;
+    if (fields.field().empty()) return number(fields, id);
+    name_ = fields.field();
+    if (parse_number(name_, id) == number_fault::none) id_ = row_.id = id;
+    else named_ = true;
     return true;
   }
 
@@ -161,6 +169,7 @@ private:
     const auto at = static_cast<position>(d.content.buffers.size());
     d.content.buffers.push_back(row_);
     d.lines.push_back(lines_.number());
+    names_.push_back(name_);
     if (has(csv_column::offset)) d.offsets.push_back(offset_);
     return read_gaps(at);
   }
@@ -192,13 +201,26 @@ private:
 
   /// What only shows once all rows are there: the same id twice, sums, overlapping gaps.
   void check_content() {
-    const auto e = check(result_.document.content);
-    if (!e) return;
+    if (named_) adopt_names();
+    const auto again = repeated_name(result_.document.names);
+    if (again) return refuse(*again, defect::duplicate_id);
+    if (const auto e = check(result_.document.content)) refuse(e->buffer, e->what);
+  }
+
+  void adopt_names() {
+    csv_document& d = result_.document;
+    d.names.assign(names_.begin(), names_.end());
+    for (std::size_t i = 0; i < d.content.buffers.size(); ++i) d.content.buffers[i].id = i;
+  }
+
+  void refuse(std::size_t at, defect why) {
     const csv_document& d = result_.document;
-    const bool known = e->buffer < d.content.buffers.size();
-    csv_error error{csv_fault::bad_buffer, known ? d.lines[e->buffer] : 1, 1, std::nullopt,
-                    std::string(describe(e->what))};
-    if (known) error.id = d.content.buffers[e->buffer].id;
+    csv_error error{csv_fault::bad_buffer, 1, 1, std::nullopt, {}, std::string(describe(why))};
+    if (at < d.content.buffers.size()) {
+      error.line = d.lines[at];
+      error.id = d.content.buffers[at].id;
+      if (named_) error.name = printable(d.names[at]);
+    }
     result_.error = std::move(error);
   }
 
@@ -206,6 +228,9 @@ private:
   csv_header header_;
   csv_result result_;
   std::optional<std::uint64_t> id_;
+  std::string_view name_;                // of the row, as it is spelled
+  std::vector<std::string_view> names_;  // of all rows
+  bool named_ = false;                   // one of them is no number
   buffer row_;
   std::uint64_t offset_ = 0;
   std::string_view gaps_;
@@ -217,8 +242,10 @@ private:
 /// Returns: the problem in `text`, or where and why it is malformed. Complexity: O(n log n).
 [[nodiscard]] inline csv_result parse_csv(std::string_view text) { return detail::csv_parser(text).run(); }
 
-/// Returns: the problem as CSV; with a layout that has an offset per buffer, also its offsets.
-[[nodiscard]] inline std::string format_csv(const problem& p, const layout* l = nullptr) {
+/// Returns: the problem as CSV; with a layout that has an offset per buffer, also its offsets; with names, those in
+/// place of ids. Expects: as many names as buffers, or none; no name has a comma, a line end, or blanks around it.
+[[nodiscard]] inline std::string format_csv(const problem& p, const layout* l = nullptr,
+                                            std::span<const std::string> names = {}) {
   const bool offsets = l != nullptr && l->offsets.size() == p.buffers.size();
   std::string out = "id,lower,upper,size,alignment";
   if (!p.gaps.empty()) out += ",gaps";
@@ -227,7 +254,8 @@ private:
   for (const gap& g : p.gaps) gaps[g.buffer] += detail::format_gap(g, gaps[g.buffer].empty());
   for (std::size_t i = 0; i < p.buffers.size(); ++i) {
     const buffer& b = p.buffers[i];
-    for (const std::uint64_t n : {b.id, b.birth, b.death, b.size}) out += std::to_string(n) + ',';
+    out += (names.empty() ? std::to_string(b.id) : names[i]) + ',';
+    for (const std::uint64_t n : {b.birth, b.death, b.size}) out += std::to_string(n) + ',';
     out += std::to_string(b.alignment);
     if (!p.gaps.empty()) out += ',' + gaps[i];
     if (offsets) out += ',' + std::to_string(l->offsets[i]);

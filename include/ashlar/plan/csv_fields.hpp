@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/problem.hpp>
@@ -35,12 +38,14 @@ struct csv_error {
   std::size_t line = 1;
   std::size_t column = 1;
   std::optional<std::uint64_t> id;  ///< Of the buffer concerned, once it has been read.
+  std::string name;                 ///< Instead of the id, where that is none.
   std::string message;
 
   /// Returns: `line 3, column 7, buffer 12: "1e9" is not a whole number`.
   [[nodiscard]] std::string text() const {
     std::string out = "line " + std::to_string(line) + ", column " + std::to_string(column);
-    if (id) out += ", buffer " + std::to_string(*id);
+    if (!name.empty()) out += ", buffer " + name;
+    else if (id) out += ", buffer " + std::to_string(*id);
     return out + ": " + message;
   }
 };
@@ -78,12 +83,25 @@ enum class number_fault { none, empty, negative, sign, not_whole, too_large };
   return number_fault::none;
 }
 
-/// Returns: the text in quotes, shortened, anything but plain ASCII shown as `?`.
-[[nodiscard]] inline std::string quoted(std::string_view text) {
+/// Returns: the text, shortened, anything but plain ASCII shown as `?`.
+[[nodiscard]] inline std::string printable(std::string_view text) {
   constexpr std::size_t most = 24;
-  std::string out = "\"";
+  std::string out;
   for (const char c : text.substr(0, most)) out += c >= ' ' && c <= '~' ? c : '?';
-  return out + (text.size() > most ? "...\"" : "\"");
+  return out + (text.size() > most ? "..." : "");
+}
+
+[[nodiscard]] inline std::string quoted(std::string_view text) { return '"' + printable(text) + '"'; }
+
+/// Returns: the place of a name that an earlier one is equal to, or nothing. Complexity: O(n log n).
+[[nodiscard]] inline std::optional<std::size_t> repeated_name(std::span<const std::string> names) {
+  std::vector<std::size_t> order(names.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return names[a] != names[b] ? names[a] < names[b] : a < b; });
+  for (std::size_t k = 1; k < order.size(); ++k)
+    if (names[order[k]] == names[order[k - 1]]) return order[k];
+  return std::nullopt;
 }
 
 /// `begin-end` or `begin-end@low:high`.
