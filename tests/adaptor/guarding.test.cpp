@@ -13,6 +13,7 @@
 #include <ashlar/adaptor/statistics.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
@@ -308,7 +309,16 @@ TEST(guarding_death, each_fault_has_its_sentence) {
   ASHLAR_EXPECT_DEATH(r.deallocate(on_the_stack.data() + 128, 24, 8),
                       "ashlar: invalid_free: freed a pointer where no block starts, or far before which bytes were "
                       "written to, pointer 0x*, resource 0x*");
+  ASHLAR_EXPECT_DEATH(r.deallocate(nullptr, 24, 8), "ashlar: invalid_free: freed a null pointer, resource 0x*");
   r.deallocate(p, 24, 8);
+}
+
+TEST(guarding_death, a_second_free_is_seen_where_the_resource_keeps_the_memory) {
+  ashlar::guarding<ashlar::arena<>> r;
+  std::byte* const p = block_of(r, 24, 8);
+  r.deallocate(p, 24, 8);
+  ASHLAR_EXPECT_DEATH(r.deallocate(p, 24, 8),
+                      "ashlar: double_free: freed a block that is free, pointer 0x*, resource 0x*");
 }
 
 }  // namespace

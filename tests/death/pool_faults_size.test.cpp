@@ -119,7 +119,7 @@ struct alignas(8) of_328_bytes {
 TEST_F(pool_faults_size, an_object_freed_with_another_count) {
   ashlar::pool_allocator<of_328_bytes> from;
   of_328_bytes* const one = from.allocate(1);
-  for (const std::size_t n : {2u, 3u, 1000u}) {
+  for (const std::size_t n : {0u, 2u, 3u, 1000u}) {
     const std::string got = std::to_string(n * 328);
     ASHLAR_EXPECT_LAST_WORDS(from.deallocate(one, n),
                              "ashlar: size_mismatch: freed an object of a pool with another count than it was "
@@ -131,6 +131,7 @@ TEST_F(pool_faults_size, an_object_freed_with_another_count) {
                            "ashlar: invalid_free: freed a pointer that is not of this pool, pointer 0x*, "
                            "resource 0x*, size 328");
   from.deallocate(array, 3);
+  from.deallocate(from.allocate(0), 0);
   from.deallocate(one, 1);
 }
 

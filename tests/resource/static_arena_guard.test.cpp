@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/plan/portfolio.hpp>
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/steps.hpp>
@@ -16,6 +17,7 @@
 
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
 
 namespace {
 
@@ -118,6 +120,43 @@ TEST_F(static_arena_guard, takes_frees_of_older_blocks_for_no_step_of_the_plan) 
   EXPECT_EQ(later.allocate(32, 16), at(64));
   later.deallocate(a, 64, 16);
   later.deallocate(at(64), 32, 16);
+}
+
+using static_arena_guard_death = phase;
+
+TEST_F(static_arena_guard_death, wrong_frees_of_planned_blocks_are_reported_in_the_plan_and_out_of_it) {
+  if (ashlar::checking_level < ashlar::checking::checked) GTEST_SKIP() << "not looked at";
+  followed.deallocate(followed.allocate(1000, 16), 1000, 16);  // leaves the plan
+  ASSERT_TRUE(followed.begin());
+  void* const a = followed.allocate(64, 16);
+  void* const b = followed.allocate(32, 16);
+  for (const bool in_plan : {true, false}) {
+    if (!in_plan) followed.deallocate(followed.allocate(1000, 16), 1000, 16);
+    ASHLAR_EXPECT_DEATH((followed.deallocate(a, 64, 16), followed.deallocate(a, 64, 16)),
+                        "ashlar: double_free: freed a planned block that is free, pointer 0x*, resource 0x*");
+    ASHLAR_EXPECT_DEATH((followed.deallocate(b, 32, 16), followed.deallocate(b, 32, 16)),
+                        "ashlar: double_free: freed a planned block that is free, pointer 0x*, resource 0x*");
+    ASHLAR_EXPECT_DEATH(followed.deallocate(at(16), 64, 16),
+                        "ashlar: misaligned_free: freed a pointer into the middle of a planned block, pointer 0x*, "
+                        "resource 0x*");
+    ASHLAR_EXPECT_DEATH(followed.deallocate(a, 65, 16),
+                        "ashlar: size_mismatch: freed a planned block with more bytes than were planned, pointer 0x*, "
+                        "resource 0x*, expected 64, got 65");
+  }
+  followed.deallocate(a, 40, 16);
+  followed.deallocate(b, 32, 16);
+}
+
+TEST_F(static_arena_guard, blocks_of_an_earlier_run_may_come_late) {
+  void* const a = followed.allocate(64, 16);
+  ASSERT_FALSE(followed.begin());
+  void* const other = followed.allocate(64, 16);
+  EXPECT_NE(other, a);
+  followed.deallocate(a, 64, 16);
+  followed.deallocate(other, 64, 16);
+  ASSERT_TRUE(followed.begin());
+  EXPECT_EQ(followed.allocate(64, 16), a);
+  followed.deallocate(a, 64, 16);
 }
 
 /// Follows a random plan, now and then not.

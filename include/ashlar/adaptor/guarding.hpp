@@ -25,7 +25,8 @@ namespace ashlar::inline ASHLAR_ABI {
 ///   | canary | label: size, alignment, sum | canary 32 | bytes as requested | canary 32 |
 ///
 /// When a block comes back, writes before it are an `underflow`, writes behind it an `overflow`, another size or
-/// alignment than it was allocated with a `size_mismatch`, and a pointer where no block starts an `invalid_free`.
+/// alignment than it was allocated with a `size_mismatch`, and a pointer where no block starts an `invalid_free`. The
+/// label of a freed block says so, until its memory is used again: another free is a `double_free`.
 /// The canary of a byte depends on its address and is never 0, so that a moved canary or a terminator is seen.
 ///
 /// Where a tool watches memory (`marks_memory`), canaries and label are marked as free: an access beside a block is
@@ -166,17 +167,22 @@ private:
   }
 
   void give_back(void* p, const extent& of) noexcept {
-    void* const start = static_cast<std::byte*>(p) - front_bytes(of.alignment);
+    auto* const block = static_cast<std::byte*>(p);
+    void* const start = block - front_bytes(of.alignment);
+    const label freed = {of, ~sum_of(block, of)};
+    std::memcpy(block - label_and_canary, &freed, sizeof freed);
     upstream_resource().deallocate(start, guarded_bytes(of.bytes, of.alignment), of.alignment);
   }
 
   // Returns: what the block was allocated with. Reports where no block starts, or its label was overwritten.
   [[nodiscard]] extent read_label(const void* p) const noexcept {
     const auto* const block = static_cast<const std::byte*>(p);
+    if (ASHLAR_UNLIKELY(block == nullptr)) found(fault::invalid_free, "freed a null pointer", p, {});
     label read;
     mark_readable(block - label_and_canary, label_and_canary);
     std::memcpy(&read, block - label_and_canary, sizeof read);
     if (ASHLAR_LIKELY(read.sum == sum_of(block, read.of))) return read.of;
+    if (read.sum == ~sum_of(block, read.of)) found(fault::double_free, "freed a block that is free", p, {});
     if (first_changed(block - canary_bytes, block) == block)
       found(fault::underflow, "bytes before a block were written to", p, {.got = label_and_canary});
     found(fault::invalid_free, "freed a pointer where no block starts, or far before which bytes were written to", p,

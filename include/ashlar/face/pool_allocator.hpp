@@ -108,7 +108,8 @@ private:
   ASHLAR_NOINLINE static void check_free(const T* p, std::size_t n) noexcept {
     if (is_pooled(n)) return;
     const cell_place place = process_slabs.find(p);
-    if (place.owner == nullptr || n <= place.cell_bytes / sizeof(T)) return;
+    if (place.owner == nullptr || (n != 0 && n <= place.cell_bytes / sizeof(T))) return;
+    if (n == 0 && !owns(p)) return;
     report({.kind = fault::size_mismatch,
             .what = "freed an object of a pool with another count than it was allocated with",
             .pointer = p,
@@ -116,6 +117,10 @@ private:
             .size = place.cell_bytes,
             .expected = sizeof(T),
             .got = n * sizeof(T)});
+  }
+
+  [[nodiscard]] static bool owns(const T* p) noexcept {
+    return pool<T>::with_pool([p](auto& cells) { return cells.owns(p); });
   }
 
   [[nodiscard]] static ASHLAR_COLD void* allocate_array(std::size_t n) {

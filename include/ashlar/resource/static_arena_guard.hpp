@@ -19,6 +19,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/plan/steps.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/resource/planned_run.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -34,7 +35,8 @@ public:
   /// Expects: `bytes` at `base` hold the table's height, `base` has its alignment, `steps` are those of its problem.
   static_arena_guard(void* base, std::size_t bytes, const Table& table, std::span<const std::uint32_t> steps,
                      Heap heap = {}) noexcept
-      : base_(static_cast<std::byte*>(base)), table_(&table), steps_(steps), heap_(std::move(heap)) {
+      : base_(static_cast<std::byte*>(base)), table_(&table), steps_(steps), run_(base_, table, steps),
+        heap_(std::move(heap)) {
     ASHLAR_EXPECTS(table.height <= bytes, "gave a static_arena_guard less memory than its table needs");
     ASHLAR_EXPECTS(is_aligned(base, static_cast<std::size_t>(table.alignment)),
                    "misaligned the base of a static_arena_guard");
@@ -53,13 +55,15 @@ public:
     return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_from(heap_, bytes, alignment);
   }
 
-  /// Expects: `p` was allocated here with the same `bytes` and `alignment`.
+  /// Expects: `p` was allocated here with the same `bytes` and `alignment`; from level `checked` on planned blocks are
+  /// looked at: whether one is live there, as large and as aligned.
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     // What came from the heap is older than the phase, and no step of the plan.
     if (!in(p)) return heap_.deallocate(p, bytes, alignment);
+    run_.expect_live(p, bytes, alignment, this);
     --live_;
     diverged_ = diverged_ || next_ == steps_.size() || !now().dies() || address(now().buffer()) != p;
-    next_ += !diverged_;
+    diverged_ ? run_.stray(p) : follow();
   }
 
   /// Effects: the next allocation is the first of the phase, as after construction. Returns: whether the plan is
@@ -67,6 +71,7 @@ public:
   bool begin() noexcept {
     diverged_ = live_ != 0;
     next_ = 0;
+    if (!diverged_) run_.restart();
     return !diverged_;
   }
 
@@ -104,9 +109,14 @@ private:
     const plan::position i = now().buffer();
     if (bytes > table_->sizes[i] || !is_aligned(address(i), alignment)) return nullptr;
     diverged_ = false;
-    ++next_;
+    follow();
     ++live_;
     return address(i);
+  }
+
+  void follow() noexcept {
+    ++next_;
+    run_.follow();
   }
 
   std::byte* base_;
@@ -115,6 +125,7 @@ private:
   std::size_t next_ = 0;
   std::size_t live_ = 0;
   bool diverged_ = false;
+  ASHLAR_NO_UNIQUE_ADDRESS planned_run_if_checked<Table> run_;
   ASHLAR_NO_UNIQUE_ADDRESS Heap heap_;
 };
 

@@ -10,8 +10,8 @@
 
 namespace fault_matrix {
 
-/// An object of every typed face.
-struct alignas(block_alignment) cargo {
+/// An object of every typed face; final, or a pointer into one could be a pointer to a base.
+struct alignas(block_alignment) cargo final {
   std::byte bytes[64];
 };
 
