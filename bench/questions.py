@@ -3,6 +3,7 @@
 
 from heap_questions import HEAP_QUESTIONS
 from heap_thread_questions import HEAP_THREAD_QUESTIONS
+from level_questions import LEVEL_QUESTIONS
 from question import MIB, Column, Question
 
 QUESTIONS = {
@@ -281,4 +282,4 @@ QUESTIONS = {
         plot_groups=("churn_allocate", "churn_free"),
         runs=3,
     ),
-} | HEAP_QUESTIONS | HEAP_THREAD_QUESTIONS
+} | HEAP_QUESTIONS | HEAP_THREAD_QUESTIONS | LEVEL_QUESTIONS
