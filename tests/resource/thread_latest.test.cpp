@@ -35,6 +35,19 @@ TEST(thread_latest, finds_what_was_remembered_last) {
   EXPECT_TRUE(latest::of(&second) == nullptr && latest::found() == nullptr);
 }
 
+// As in a library, where one call finds both words.
+TEST(thread_latest, finds_the_same_in_words_that_stand_together) {
+  using together = ashlar::thread_latest<owner, thing, true>;
+  const owner first, second;
+  thing one;
+  const together::place here = together::remember(&first, &one);
+  EXPECT_TRUE(together::of(&first) == &one && together::found() == &one && together::of(&second) == nullptr);
+  EXPECT_EQ(static_cast<const void*>(here.found), static_cast<const void*>(here.owner + 1));
+  std::thread([&] { EXPECT_EQ(together::found(), nullptr); }).join();
+  together::forget(here, &first, &one);
+  EXPECT_TRUE(together::of(&first) == nullptr && together::found() == nullptr);
+}
+
 TEST(thread_latest, forgets_only_what_is_meant) {
   const owner first, second;
   thing one, two;

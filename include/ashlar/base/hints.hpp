@@ -63,10 +63,17 @@
 #define ASHLAR_RETURN_ADDRESS() static_cast<const void*>(nullptr)
 #endif
 
-// For a thread_local of a few bytes: a library that is loaded later has it beside those of the program, where room for
-// that is promised, so that no call finds it. Without position-independent code the compiler knows better.
-#if defined(__GLIBC__) && defined(__PIC__) && !defined(__PIE__)
-#define ASHLAR_IN_STATIC_TLS __attribute__((tls_model("initial-exec")))
+// Whether this may become a library, which finds its thread-local variables by a call, since it may be loaded late: so
+// variables that are used together stand together there. In a program each is found best by itself.
+#if defined(__PIC__) && !defined(__PIE__)
+#define ASHLAR_IS_LIBRARY_CODE true
 #else
-#define ASHLAR_IN_STATIC_TLS
+#define ASHLAR_IS_LIBRARY_CODE false
+#endif
+
+// For what each library must have for itself, even where all libraries share what is inline: it dies with the library.
+#if defined(__GNUC__) || defined(__clang__)
+#define ASHLAR_OF_THIS_LIBRARY __attribute__((visibility("hidden")))
+#else
+#define ASHLAR_OF_THIS_LIBRARY
 #endif

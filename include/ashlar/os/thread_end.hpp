@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::os {
 
@@ -27,6 +28,10 @@ struct thread_end_participant {
 /// library that is closed, which a pending destructor keeps loaded. A thread whose first entry is in the last round of
 /// its keys, from a key that is destroyed after this one, is missed.
 ///
+/// Where the loader lets libraries share inline variables, as it does with those of GCC, they share the participants,
+/// but not the code: the first library to end one of its thread_local objects calls all participants, as all are loaded
+/// yet.
+///
 /// Thread safety: each thread sees its own.
 class thread_end {
 public:
@@ -39,6 +44,14 @@ public:
     joining.next = first_;
     first_ = &joining;
     return true;
+  }
+
+  /// Effects: the library that this is compiled into stays loaded until the thread has called its participants, even if
+  /// it is closed before. For what lies in lists of the thread with functions of the library. Expects: a participant
+  /// has entered.
+  ASHLAR_OF_THIS_LIBRARY static void hold_library() noexcept {
+    static thread_local closer with_thread_locals;
+    with_thread_locals.arm();
   }
 
 private:
@@ -61,9 +74,8 @@ private:
     void arm() noexcept {}
   };
 
-  static void arm() noexcept {
-    static thread_local closer with_thread_locals;
-    with_thread_locals.arm();
+  ASHLAR_OF_THIS_LIBRARY static void arm() noexcept {
+    hold_library();
     static key_owner of_this_library;
     of_this_library.arm();
     set_key(&first_);
@@ -84,8 +96,8 @@ private:
       static_cast<void>(::pthread_setspecific(static_cast<pthread_key_t>(known - 1), value));
   }
 
-  static inline constinit std::atomic<bool> library_ends_ = false;
-  static inline constinit std::atomic<std::uint64_t> key_ = 0;  // plus 1; 0 where there is none
+  ASHLAR_OF_THIS_LIBRARY static inline constinit std::atomic<bool> library_ends_ = false;
+  ASHLAR_OF_THIS_LIBRARY static inline constinit std::atomic<std::uint64_t> key_ = 0;  // plus 1; 0 where there is none
   static inline constinit thread_local thread_end_participant* first_ = nullptr;
   static inline constinit thread_local bool has_come_ = false;
 };

@@ -10,6 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/os/thread_end.hpp>
 #include <ashlar/part/list.hpp>
 #include <ashlar/resource/thread_caches.hpp>
 
@@ -121,6 +122,7 @@ private:
       cache = static_cast<Table*>(this);
       is_orphan = [](thread_cache_record* self) noexcept { return static_cast<record*>(self)->shared->is_orphan(); };
       retire = [](thread_cache_record* self) noexcept { static_cast<record*>(self)->end(); };
+      os::thread_end::hold_library();  // the functions are its
     }
 
     void end() noexcept {
