@@ -137,6 +137,7 @@
 #include <ashlar/part/slot_slab.hpp>
 #include <ashlar/part/slot_stack.hpp>
 #include <ashlar/part/slot_word.hpp>
+#include <ashlar/part/stack_chunk.hpp>
 #include <ashlar/part/stack_order.hpp>
 #include <ashlar/part/tlsf_block.hpp>
 #include <ashlar/part/tlsf_index.hpp>

@@ -2,11 +2,14 @@
 // Destructors that take away the memory they stand in, at every level, and the frees that an arena can tell are wrong.
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/face/pmr_monotonic.hpp>
+#include <ashlar/part/chunk.hpp>
 #include <ashlar/resource/arena.hpp>
+#include <ashlar/resource/chunk_store.hpp>
 #include <ashlar/resource/frame_arena.hpp>
 
 #include "tests/death/last_words.hpp"
@@ -66,6 +69,92 @@ TEST(arena_faults, pointers_from_elsewhere_and_from_before) {
   frames.deallocate(old, 16, 8);
   frames.next_frame();
   ASHLAR_EXPECT_LAST_WORDS(frames.deallocate(old, 16, 8), invalid);
+}
+
+/// Chunks side by side: each begins where the one before it ends, header and all.
+struct side_by_side {
+  std::byte* memory;
+  std::size_t* used;
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t /*alignment*/) {
+    return memory + std::exchange(*used, *used + bytes);
+  }
+  void deallocate(void* /*p*/, std::size_t /*bytes*/, std::size_t /*alignment*/) noexcept {}
+  [[nodiscard]] bool operator==(const side_by_side& other) const noexcept { return memory == other.memory; }
+};
+
+class chunk_headers : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!ashlar_test::is_checked) GTEST_SKIP() << "sealed from level checked on";
+    if (ashlar_test::has_asan) GTEST_SKIP() << "sees the write itself";
+  }
+
+  using small_arena = arena<side_by_side>;
+  static constexpr ashlar::arena_options of_1024 = {.first_bytes = 1024, .largest_step = 1024};
+
+  // Returns: the first block of the second chunk.
+  [[nodiscard]] static std::byte* fill(auto& blocks) {
+    void* volatile last = nullptr;
+    for (int i = 0; i < 2; ++i) last = blocks.allocate(800, 8);
+    return static_cast<std::byte*>(last);
+  }
+
+  alignas(64) std::byte memory_[8192];
+  std::size_t used_ = 0;
+};
+
+TEST_F(chunk_headers, hit_from_behind_are_not_believed) {
+  small_arena a(of_1024, side_by_side{memory_, &used_});
+  std::byte* const first = fill(a);
+  const std::string seen = "ashlar: underflow: bytes before the first block behind a chunk were written to, over its "
+                           "header, pointer 0x*, resource 0x*";
+  const auto marker = a.mark();
+  for (const int before : {1, 8}) {
+    first[-before] ^= std::byte{0x41};
+    ASHLAR_EXPECT_LAST_WORDS(a.release(), seen);
+    ASHLAR_EXPECT_LAST_WORDS(a.reset(), seen);
+    ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(a.owns(&used_)), seen);
+    first[-before] ^= std::byte{0x41};
+  }
+  a.rewind(marker);
+  a.reset();
+}
+
+TEST_F(chunk_headers, hit_by_the_block_in_front_are_not_believed) {
+  small_arena a(of_1024, side_by_side{memory_, &used_});
+  std::byte* const first = fill(a);
+  std::byte* const last = static_cast<std::byte*>(a.allocate(1, 1));
+  std::byte* const end = memory_ + used_ - sizeof(ashlar::chunk);
+  ASSERT_TRUE(first < last && last < end);
+  *end ^= std::byte{0x41};
+  ASHLAR_EXPECT_LAST_WORDS(a.release(),
+                           "ashlar: overflow: bytes behind the last block of a chunk were written to, over "
+                           "the chunk's header, pointer 0x*, resource 0x*");
+  *end ^= std::byte{0x41};
+}
+
+TEST_F(chunk_headers, of_spare_chunks_are_not_believed) {
+  small_arena a(of_1024, side_by_side{memory_, &used_});
+  const auto empty = a.mark();
+  std::byte* const first = fill(a);
+  a.rewind(empty);
+  first[-1] ^= std::byte{0x41};
+  const std::string seen = "ashlar: underflow: bytes before the first block behind a chunk were written to, over its "
+                           "header, pointer 0x*, resource 0x*";
+  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(a.allocate(800, 8)), seen);
+  ASHLAR_EXPECT_LAST_WORDS(a.release(), seen);
+  first[-1] ^= std::byte{0x41};
+}
+
+TEST_F(chunk_headers, of_other_arenas_are_sealed_alike) {
+  ashlar::frame_arena<side_by_side> frames(of_1024, side_by_side{memory_, &used_});
+  std::byte* const first = fill(frames);
+  first[-8] ^= std::byte{0x41};
+  ASHLAR_EXPECT_LAST_WORDS(frames.release(),
+                           "ashlar: underflow: bytes before the first block behind a chunk were written to, over its "
+                           "header, pointer 0x*, resource 0x*");
+  first[-8] ^= std::byte{0x41};
 }
 
 }  // namespace

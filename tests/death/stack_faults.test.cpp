@@ -2,6 +2,7 @@
 // Misuse of stacks and of markers: out of order, twice, foreign, of another size, rewound to what is gone.
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -227,6 +228,22 @@ TEST_F(stack_faults, a_marker_of_an_arena_that_is_gone_or_of_another) {
   const auto again = a.mark();
   a.reset();
   ASHLAR_EXPECT_LAST_WORDS(a.rewind(again), no_longer);
+}
+
+TEST_F(stack_faults, the_header_of_a_chunk_that_was_written_to) {
+  if (ashlar_test::has_asan) GTEST_SKIP() << "sees the write itself";
+  const std::string seen =
+      "ashlar: underflow: bytes before the first block of a chunk were written to, over the chunk's "
+      "header" +
+      where;
+  stack_resource<> s;
+  auto* const p = static_cast<std::byte*>(s.allocate(40, 8));
+  auto* const header = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(p) & ~std::uintptr_t{4095});
+  header[1] ^= std::byte{0x41};
+  ASHLAR_EXPECT_LAST_WORDS(s.release(), seen);
+  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(s.owns(&s)), seen);
+  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(s.allocate(100'000, 8)), seen);
+  header[1] ^= std::byte{0x41};
 }
 
 }  // namespace

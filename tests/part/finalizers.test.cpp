@@ -8,8 +8,10 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/part/finalizers.hpp>
 
+#include "tests/death/caught.hpp"
 #include "tests/support/build.hpp"
 
 namespace {
@@ -35,12 +37,12 @@ TEST(finalizers, run_the_latest_first_down_to_where_they_are_told) {
   stack.push(a.entry);
   stack.push(b.entry);
   stack.push(c.entry);
-  stack.run_down_to(&a.entry);
+  stack.run_down_to(&a.entry, &stack);
   EXPECT_EQ(ended, "cb");
   EXPECT_EQ(stack.first(), &a.entry);
-  stack.run_down_to(nullptr);
+  stack.run_down_to(nullptr, &stack);
   EXPECT_EQ(ended, "cba");
-  stack.run_down_to(nullptr);
+  stack.run_down_to(nullptr, &stack);
   EXPECT_EQ(ended, "cba");
 }
 
@@ -60,7 +62,7 @@ TEST(finalizers, run_what_a_destructor_pushes) {
   finalized<pushing> pusher(stack, late);
   stack.push(first.entry);
   stack.push(pusher.entry);
-  stack.run_down_to(nullptr);
+  stack.run_down_to(nullptr, &stack);
   EXPECT_EQ(ended, "21");
 }
 
@@ -77,14 +79,14 @@ TEST(finalizers, end_the_elements_of_an_array_the_last_first) {
   ended.clear();
   counted::made = 0;
   using array = finalized_array<counted>;
-  alignas(array) std::array<std::byte, array::offset + 3 * sizeof(counted)> memory;
+  alignas(array) std::array<std::byte, array::offset() + 3 * sizeof(counted)> memory;
   auto* const three = ::new (memory.data()) array;
   three->build(3);
   EXPECT_EQ(three->elements()[2].number, 2);
-  EXPECT_EQ(static_cast<void*>(three->elements()), memory.data() + array::offset);
+  EXPECT_EQ(static_cast<void*>(three->elements()), memory.data() + array::offset());
   finalizers stack;
   stack.push(three->entry);
-  stack.run_down_to(nullptr);
+  stack.run_down_to(nullptr, &stack);
   EXPECT_EQ(ended, "210");
 }
 
@@ -95,7 +97,7 @@ TEST(finalizers, end_what_was_built_of_an_array_when_an_element_throws) {
     counted::made = 0;
     counted::fails_at = at;
     using array = finalized_array<counted>;
-    alignas(array) std::array<std::byte, array::offset + 4 * sizeof(counted)> memory;
+    alignas(array) std::array<std::byte, array::offset() + 4 * sizeof(counted)> memory;
     EXPECT_THROW((::new (memory.data()) array)->build(4), int);
     EXPECT_EQ(ended, std::string("3210").substr(4 - static_cast<std::size_t>(at)));
   }
@@ -109,11 +111,42 @@ struct alignas(64) wide {
 
 TEST(finalizers, keep_elements_aligned) {
   ended.clear();
-  EXPECT_EQ(finalized_array<wide>::offset % 64, 0u);
+  EXPECT_EQ(finalized_array<wide>::offset() % 64, 0u);
   finalized<wide> one;
   EXPECT_TRUE(ashlar::is_aligned(&one.object, 64));
   one.entry.end(&one.entry);
   EXPECT_EQ(ended, "w");
+}
+
+// A pointer to a function beside the bytes of blocks is not called before it is verified.
+TEST(finalizers, are_not_run_where_they_were_written_to) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "verified from level checked on";
+  finalized<named> object('x');
+  for (std::size_t at = 0; at < 2 * sizeof(void*); ++at) {
+    finalizers stack;
+    stack.push(object.entry);
+    auto* const bytes = static_cast<unsigned char*>(static_cast<void*>(&object.entry));
+    bytes[at] ^= 1;
+    const auto seen = ashlar_test::caught_in([&] { stack.run_down_to(nullptr, &stack); });
+    bytes[at] ^= 1;
+    ASSERT_TRUE(seen.has_value()) << at;
+    EXPECT_EQ(seen->kind, ashlar::fault::overflow);
+    EXPECT_EQ(seen->resource, &stack);
+  }
+}
+
+TEST(finalizers, end_no_array_whose_count_was_written_to) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "verified from level checked on";
+  using array = finalized_array<counted>;
+  alignas(array) std::array<std::byte, array::offset() + 2 * sizeof(counted)> memory;
+  auto* const two = ::new (memory.data()) array;
+  two->build(2);
+  two->count = 200;
+  finalizers stack;
+  stack.push(two->entry);
+  const auto seen = ashlar_test::caught_in([&] { stack.run_down_to(nullptr, &stack); });
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->kind, ashlar::fault::underflow);
 }
 
 }  // namespace

@@ -3,19 +3,37 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/part/seal.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// What ends one object. It lies in front of the object, in the same block.
+/// What ends one object. It lies in front of the object, in the same block, behind whatever block comes before: so from
+/// level `checked` on it is sealed, and verified before it is called.
 struct finalizer {
   finalizer* next = nullptr;
   void (*end)(finalizer*) noexcept = nullptr;
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> seal{};
+
+  void put_on(finalizer* other) noexcept {
+    next = other;
+    seal.set(right_seal());
+  }
+
+  [[nodiscard]] bool is_sound() const noexcept { return seal.is(right_seal()); }
+
+private:
+  [[nodiscard]] std::uintptr_t right_seal() const noexcept {
+    return seal_of(this, next, reinterpret_cast<std::uintptr_t>(end));
+  }
 };
 
 /// An object and what ends it, in one block.
@@ -43,12 +61,13 @@ template <class T>
 struct finalized_array {
   finalizer entry{.end = end_all};
   std::size_t count = 0;
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<1> counted{};
 
   /// Where the elements start, counted from the entry.
-  static constexpr std::size_t offset = align_up(sizeof(finalizer) + sizeof(std::size_t), alignof(T));
+  static constexpr std::size_t offset() noexcept { return align_up(sizeof(finalized_array), alignof(T)); }
 
   [[nodiscard]] T* elements() noexcept {
-    return static_cast<T*>(static_cast<void*>(reinterpret_cast<std::byte*>(this) + offset));
+    return static_cast<T*>(static_cast<void*>(reinterpret_cast<std::byte*>(this) + offset()));
   }
 
   /// Effects: makes `n` elements by `T()`. Throws: what that throws; then those made are ended, the latest first.
@@ -61,6 +80,7 @@ struct finalized_array {
     } until_built{this};
     for (; count != n; ++count) ::new (static_cast<void*>(elements() + count)) T();
     until_built.array = nullptr;
+    counted.set(seal_of(&count, count));
   }
 
   void destroy() noexcept {
@@ -69,7 +89,12 @@ struct finalized_array {
 
 private:
   static void end_all(finalizer* entry) noexcept {
-    static_cast<finalized_array*>(static_cast<void*>(entry))->destroy();
+    auto* const array = static_cast<finalized_array*>(static_cast<void*>(entry));
+    if (ASHLAR_UNLIKELY(!array->counted.is(seal_of(&array->count, array->count))))
+      report({.kind = fault::underflow,
+              .what = "bytes before the first element of an array were written to",
+              .pointer = array->elements()});
+    array->destroy();
   }
 };
 
@@ -79,15 +104,16 @@ public:
   constexpr finalizers() = default;
 
   void push(finalizer& entry) noexcept {
-    entry.next = first_;
+    entry.put_on(first_);
     first_ = &entry;
   }
 
   /// Effects: runs what was pushed after `last`, the latest first. What destructors push meanwhile is run, too.
-  /// Each entry is off the stack before it runs.
-  void run_down_to(const finalizer* last) noexcept {
+  /// Each entry is off the stack before it runs. Reports one that was written to; `arena` is what the report names.
+  void run_down_to(const finalizer* last, const void* arena) noexcept {
     while (first_ != last) {
       finalizer* const leaving = first_;
+      if (ASHLAR_UNLIKELY(!leaving->is_sound())) report_damage(leaving, arena);
       first_ = leaving->next;
       leaving->end(leaving);
     }
@@ -96,6 +122,13 @@ public:
   [[nodiscard]] finalizer* first() const noexcept { return first_; }
 
 private:
+  [[noreturn]] ASHLAR_COLD static void report_damage(const finalizer* entry, const void* arena) noexcept {
+    report({.kind = fault::overflow,
+            .what = "bytes behind a block were written to, over what ends the object behind it",
+            .pointer = entry,
+            .resource = arena});
+  }
+
   finalizer* first_ = nullptr;
 };
 

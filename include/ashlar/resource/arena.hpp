@@ -68,12 +68,13 @@ public:
 
   constexpr arena() : arena(arena_options{}) {}
   constexpr explicit arena(const arena_options& options, Upstream upstream = Upstream())
-      : store_(options, std::move(upstream)) {}
+      : store_(options, std::move(upstream), this) {}
   constexpr explicit arena(Upstream upstream) : arena(arena_options{}, std::move(upstream)) {}
 
   /// The buffer is used up before anything is asked of the upstream. Lifetime: it outlives the arena.
   explicit arena(std::span<std::byte> buffer, const arena_options& options = {}, Upstream upstream = Upstream())
-      : bump_(buffer.data(), buffer.data() + buffer.size()), buffer_(buffer), store_(options, std::move(upstream)) {
+      : bump_(buffer.data(), buffer.data() + buffer.size()), buffer_(buffer),
+        store_(options, std::move(upstream), this) {
     mark_free(buffer_.data(), buffer_.size());
   }
 
@@ -120,8 +121,10 @@ public:
   /// Returns: whether `p` points into what is used. Complexity: O(chunks).
   [[nodiscard]] bool owns(const void* p) const noexcept {
     std::byte* top = bump_.top();
-    for (const chunk* each = chunk_; each != nullptr; top = each->below_top, each = each->below)
+    for (const chunk* each = chunk_; each != nullptr; top = each->below_top, each = each->below) {
       if (lies_in(p, each->begin, top)) return true;
+      each->expect_sound(this);
+    }
     return lies_in(p, buffer_.data(), top);
   }
 
@@ -152,7 +155,7 @@ public:
   [[nodiscard]] std::span<T> make_array(std::size_t count) {
     constexpr bool is_plain = std::is_trivially_destructible_v<T>;
     using held = finalized_array<T>;
-    constexpr std::size_t before = is_plain ? 0 : held::offset;
+    constexpr std::size_t before = is_plain ? 0 : held::offset();
     if (count > (max_block_bytes - before) / sizeof(T)) throw_bad_array_new_length();
     const std::size_t bytes = before + count * sizeof(T);
     void* const p = allocate(bytes, is_plain ? alignof(T) : std::max(alignof(T), alignof(held)));
@@ -173,6 +176,7 @@ public:
     end_all_objects();
     note_high_water();
     marks_.close_all();
+    if (chunk_ != nullptr) chunk_->expect_sound(this);
     if (is_in_one_piece()) return bump_.rewind(begin_of(chunk_));
     while (chunk_ != nullptr) store_.keep(leave_chunk());
     bump_.rewind(buffer_.data());
@@ -296,15 +300,16 @@ private:
   void enter_chunk(chunk* fresh) noexcept {
     left_used_ += size_of(begin_of(chunk_), bump_.top());
     waste_ += bump_.rest();
-    fresh->below = chunk_;
-    fresh->below_top = bump_.top();
+    fresh->put_on(chunk_, bump_.top());
     chunk_ = fresh;
     bump_ = bump(fresh->begin, fresh->end());
   }
 
   /// Returns: the chunk, which is nobody's now.
   [[nodiscard]] chunk* leave_chunk() noexcept {
+    chunk_->expect_sound(this);
     chunk* const leaving = std::exchange(chunk_, chunk_->below);
+    if (chunk_ != nullptr) chunk_->expect_sound(this);
     bump_ = bump(leaving->below_top, end_of(chunk_));
     left_used_ -= size_of(begin_of(chunk_), bump_.top());
     waste_ -= bump_.rest();
@@ -320,7 +325,7 @@ private:
   void end_objects_down_to(finalizer* last) noexcept {
     if (objects_.first() == last) return;
     const std::size_t outer = std::exchange(ending_from_, std::max(used(), std::size_t{1}));
-    objects_.run_down_to(last);
+    objects_.run_down_to(last, this);
     ending_from_ = outer;
   }
 
@@ -334,7 +339,7 @@ private:
 
   [[nodiscard]] bool is_in_use(const chunk* sought) const noexcept {
     const chunk* each = chunk_;
-    while (each != nullptr && each != sought) each = each->below;
+    for (; each != nullptr && each != sought; each = each->below) each->expect_sound(this);
     return each == sought;
   }
 
@@ -366,6 +371,7 @@ bool arena<Upstream>::invariant() const noexcept {
     used_below += size_of(begin_of(each->below), each->below_top);
     waste += size_of(each->below_top, end_of(each->below));
     bytes += each->bytes;
+    if (!each->is_sound()) return false;
   }
   for (const chunk* each = store_.spares(); each != nullptr; each = each->below, ++count) bytes += each->bytes;
   return bump_.invariant() && begin_of(chunk_) <= bump_.top() && bump_.end() == end_of(chunk_) &&

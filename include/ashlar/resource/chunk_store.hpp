@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
@@ -28,8 +29,9 @@ struct arena_options {
 template <resource Upstream>
 class chunk_store {
 public:
-  constexpr chunk_store(const arena_options& options, Upstream upstream)
-      : options_(options), step_(options.first_bytes), upstream_(std::move(upstream)) {}
+  /// `arena`: whom reports name.
+  constexpr chunk_store(const arena_options& options, Upstream upstream, const void* arena = nullptr)
+      : options_(options), step_(options.first_bytes), arena_(arena), upstream_(std::move(upstream)) {}
 
   /// Returns: a chunk that can hold the block. Throws: `std::bad_alloc` beyond the limit; what the upstream throws.
   [[nodiscard]] chunk* take(std::size_t bytes, std::size_t alignment) {
@@ -50,24 +52,24 @@ public:
   /// Returns: a spare chunk, or null.
   [[nodiscard]] chunk* take_spare() noexcept {
     chunk* const taken = spares_;
-    if (taken != nullptr) spares_ = taken->below;
+    if (taken != nullptr) spares_ = expect_sound(*taken).below;
     return taken;
   }
 
   /// Effects: keeps a chunk that is no longer in use.
   void keep(chunk* spare) noexcept {
-    spare->clear();
-    spare->below = std::exchange(spares_, spare);
+    expect_sound(*spare).clear();
+    spare->put_on(std::exchange(spares_, spare), nullptr);
   }
 
   /// Effects: where several chunks are spare, makes one of them, as large as all: gives them back and asks for that.
   /// Where the upstream refuses it, the next request tries again. Expects: no chunk is in use.
   void consolidate() noexcept {
-    if (spares_ == nullptr || spares_->below == nullptr) return;
+    if (spares_ == nullptr || expect_sound(*spares_).below == nullptr) return;
     const std::size_t total = held_;
     std::size_t alignment = spares_->alignment;
     for (const chunk* each = spares_; each != nullptr; each = each->below)
-      alignment = std::max(alignment, each->alignment);
+      alignment = std::max(alignment, expect_sound(*each).alignment);
     if (!is_valid_request(total, alignment)) return;
     give_back_spares();
     step_ = std::max(step_, total);
@@ -76,7 +78,7 @@ public:
 
   /// Effects: gives a chunk that is no longer in use back upstream.
   void give_back(chunk* leaving) noexcept {
-    const chunk was = *leaving;
+    const chunk was = expect_sound(*leaving);
     held_ -= was.bytes;
     --count_;
     mark_live(was.begin, was.bytes);
@@ -103,17 +105,41 @@ public:
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
 private:
+  // As a pointer, from the level on at which it is reported.
+  struct known_arena {
+    const void* arena;
+    constexpr explicit known_arena(const void* p) noexcept : arena(p) {}
+  };
+  struct unknown_arena {
+    static constexpr const void* arena = nullptr;
+    constexpr explicit unknown_arena(const void* /*p*/) noexcept {}
+  };
+
+  [[nodiscard]] const chunk& expect_sound(const chunk& seen) const noexcept {
+    return seen.expect_sound(arena_.arena), seen;
+  }
+
   [[nodiscard]] static constexpr std::size_t alignment_for(std::size_t alignment) noexcept {
     return std::max(alignment, alignof(std::max_align_t));
   }
 
   [[nodiscard]] bool fits(std::size_t bytes) const noexcept { return bytes <= options_.limit - held_; }
 
+  // Returns: the first spare chunk that can hold the block, or null.
+  [[nodiscard]] chunk* take_spare_for(std::size_t bytes, std::size_t alignment) noexcept {
+    chunk* before = nullptr;
+    for (chunk* each = spares_; each != nullptr; before = each, each = each->below) {
+      if (!expect_sound(*each).can_hold(bytes, alignment)) continue;
+      before != nullptr ? before->put_on(each->below, nullptr) : static_cast<void>(spares_ = each->below);
+      return each;
+    }
+    return nullptr;
+  }
+
   /// Returns: a spare chunk, or a fresh one with room for more than this block; null where the upstream refuses it.
   /// Asks for half as much each time. Where no chunk is spare, the last try is left to the caller.
   [[nodiscard]] chunk* take_gladly(std::size_t bytes, std::size_t alignment) noexcept {
-    for (chunk** at = &spares_; *at != nullptr; at = &(*at)->below)
-      if ((*at)->can_hold(bytes, alignment)) return std::exchange(*at, (*at)->below);
+    if (chunk* const spare = take_spare_for(bytes, alignment)) return spare;
     if (!is_valid_request(bytes, alignment)) return nullptr;
     const std::size_t needed = chunk::bytes_for(bytes);
     std::size_t wanted = align_down(std::min(step_, options_.limit - held_), alignof(chunk));
@@ -149,6 +175,7 @@ private:
   std::size_t held_ = 0;
   std::size_t count_ = 0;
   chunk* spares_ = nullptr;
+  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<chunk::is_sealed, known_arena, unknown_arena> arena_;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
 };
 

@@ -17,6 +17,7 @@
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/fwd.hpp>
+#include <ashlar/part/stack_chunk.hpp>
 #include <ashlar/part/stack_order.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -26,26 +27,10 @@ namespace ashlar::inline ASHLAR_ABI {
 inline constexpr proportional_growth stack_growth{
     .smallest = std::size_t{64} * 1024, .largest = std::size_t{2} * 1024 * 1024, .divisor = 1};
 
-namespace detail {
-
-// The memory of a stack lies in chunks; this is in front of each, but for a buffer that somebody else owns.
-struct alignas(stack_grain) stack_chunk {
-  stack_chunk* below = nullptr;
-  std::byte* begin = nullptr;
-  std::byte* end = nullptr;
-  std::byte* top = nullptr;    // where blocks end, while the stack stands in a higher chunk
-  std::size_t used_below = 0;  // bytes in lower chunks
-
-  [[nodiscard]] std::size_t room() const noexcept { return static_cast<std::size_t>(end - begin); }
-  [[nodiscard]] std::size_t whole_bytes() const noexcept { return sizeof(stack_chunk) + room(); }
-};
-
-}  // namespace detail
-
 /// Where a stack stood. Small, copied freely; as long as the block that was on top then is live, it may be rewound to
 /// any number of times.
 struct stack_marker {
-  detail::stack_chunk* chunk = nullptr;
+  stack_chunk* chunk = nullptr;
   std::byte* top = nullptr;
   ASHLAR_NO_UNIQUE_ADDRESS stack_order::position position{};
 };
@@ -169,6 +154,7 @@ public:
     const std::byte* top = top_;
     for (const chunk* each = current_; each != nullptr; each = each->below) {
       if (block{each->begin, static_cast<std::size_t>(top - each->begin)}.contains(p)) return true;
+      static_cast<void>(expect_sound(each));
       if (each->below != nullptr) top = each->below->top;
     }
     return false;
@@ -186,7 +172,7 @@ public:
   /// Bytes there is memory for, in the buffer, in chunks and in the spare one.
   [[nodiscard]] std::size_t capacity() const noexcept {
     std::size_t sum = spare_ != nullptr ? spare_->room() : 0;
-    for (const chunk* each = current_; each != nullptr; each = each->below) sum += each->room();
+    for (const chunk* each = current_; each != nullptr; each = each->below) sum += expect_sound(each)->room();
     return sum;
   }
 
@@ -195,6 +181,7 @@ public:
     if (high_water_ < used() || !is_aligned(top_, stack_grain)) return false;
     for (const chunk* each = current_; each->below != nullptr; each = each->below) {
       const chunk& below = *each->below;
+      if (!each->is_sound()) return false;
       if (below.top < below.begin || below.end < below.top || (below.top == below.begin && &below != &bottom_))
         return false;
       if (each->used_below != below.used_below + static_cast<std::size_t>(below.top - below.begin)) return false;
@@ -205,7 +192,14 @@ public:
   [[nodiscard]] friend bool operator==(const stack_resource& a, const stack_resource& b) noexcept { return &a == &b; }
 
 private:
-  using chunk = detail::stack_chunk;
+  using chunk = stack_chunk;
+
+  // Blocks lie on both sides of a chunk's header, so it is not believed before; the buffer's is in the stack itself.
+  template <class Chunk>
+  [[nodiscard]] ASHLAR_INLINE Chunk* expect_sound(Chunk* seen) const noexcept {
+    if (seen != &bottom_) seen->expect_sound(this);
+    return seen;
+  }
 
   [[nodiscard]] ASHLAR_INLINE std::size_t room_below(const std::byte* end) const noexcept {
     return static_cast<std::size_t>(end - top_);
@@ -226,7 +220,7 @@ private:
 
   [[nodiscard]] bool has_memory_at(const void* p) const noexcept {
     for (const chunk* each = current_; each != nullptr; each = each->below)
-      if (block{each->begin, each->room()}.contains(p)) return true;
+      if (block{expect_sound(each)->begin, each->room()}.contains(p)) return true;
     return spare_ != nullptr && block{spare_->begin, spare_->room()}.contains(p);
   }
 
@@ -307,7 +301,7 @@ private:
   // Returns: whether the spare chunk will do; if not, it is given back before more is asked for.
   [[nodiscard]] bool spare_has(std::size_t needed) noexcept {
     if (stands_in_empty_chunk()) step_down();
-    if (spare_ != nullptr && spare_->room() >= needed) return true;
+    if (spare_ != nullptr && expect_sound(spare_)->room() >= needed) return true;
     give_spare_back();
     return false;
   }
@@ -320,21 +314,24 @@ private:
     auto* const made = ::new (memory) chunk;
     made->begin = static_cast<std::byte*>(memory) + sizeof(chunk);
     made->end = static_cast<std::byte*>(memory) + whole;
+    made->set_seal();
     mark_free(made->begin, made->room());
     spare_ = made;
   }
 
   void enter_spare() noexcept {
     chunk* const entered = std::exchange(spare_, nullptr);
-    current_->top = top_;
-    entered->below = current_;
+    expect_sound(current_)->top = top_;
+    current_->set_seal();
+    expect_sound(entered)->below = current_;
     entered->used_below = used();
     entered->top = entered->begin;
+    entered->set_seal();
     stand_in(entered);
   }
 
   void stand_in(chunk* in) noexcept {
-    current_ = in;
+    current_ = expect_sound(in);
     base_ = in->begin;
     top_ = in->top;
     const std::size_t reached = high_water_ > in->used_below ? high_water_ - in->used_below : 0;
@@ -345,8 +342,8 @@ private:
   void step_down() noexcept {
     chunk* emptied = current_;
     mark_free(base_, static_cast<std::size_t>(top_ - base_));
-    stand_in(emptied->below);
-    if (spare_ == nullptr || spare_->room() < emptied->room()) std::swap(spare_, emptied);
+    stand_in(expect_sound(emptied)->below);
+    if (spare_ == nullptr || expect_sound(spare_)->room() < emptied->room()) std::swap(spare_, emptied);
     if (emptied != nullptr) give_back(emptied);
   }
 
@@ -369,7 +366,7 @@ private:
   }
 
   void give_back(chunk* leaving) noexcept {
-    const std::size_t bytes = leaving->whole_bytes();
+    const std::size_t bytes = expect_sound(leaving)->whole_bytes();
     mark_live(leaving->begin, leaving->room());
     upstream_.deallocate(leaving, bytes, alignof(chunk));
   }
