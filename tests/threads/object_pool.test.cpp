@@ -142,4 +142,22 @@ TEST(shared_pool, handles_travel) {
   EXPECT_TRUE(pool.empty());
 }
 
+// Whoever asks sees all of the first opening, or nothing.
+TYPED_TEST(shared_pools, say_whose_an_object_is_while_the_first_is_acquired) {
+  for (std::size_t round = 0; round < ashlar_test::stress_rounds(200); ++round) {
+    TypeParam pool;
+    std::atomic<bool> is_acquired = false;
+    std::thread asking([&] {
+      bool stranger_is_owned = false;
+      while (!is_acquired) stranger_is_owned = pool.owns(&is_acquired) || stranger_is_owned;
+      EXPECT_FALSE(stranger_is_owned);
+    });
+    auto* const first = pool.acquire(1U);
+    EXPECT_TRUE(pool.owns(first));
+    is_acquired = true;
+    asking.join();
+    pool.release(first);
+  }
+}
+
 }  // namespace

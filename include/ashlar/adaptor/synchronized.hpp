@@ -13,6 +13,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/fwd.hpp>
+#include <ashlar/os/fork_safe_lock.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -23,8 +24,8 @@ namespace ashlar::inline ASHLAR_ABI {
 ///     8});
 ///
 /// A pool without a bound does better as a `shared_block_pool`, which locks for many cells at a time.
-/// Thread safety: any thread, but for `with_upstream`'s resource outside of `f`. After `fork` a child must not use one
-/// that another thread of the parent may have held.
+/// Thread safety: any thread, but for `with_upstream`'s resource outside of `f`. A fork waits for the lock, so a child
+/// goes on with it; nobody may fork under it (`os/fork_safe_lock.hpp`).
 template <resource R, basic_lockable Lock>
 class synchronized {
 public:
@@ -115,7 +116,7 @@ public:
 
 private:
   ASHLAR_NO_UNIQUE_ADDRESS R upstream_;
-  ASHLAR_NO_UNIQUE_ADDRESS mutable Lock lock_ = {};
+  ASHLAR_NO_UNIQUE_ADDRESS mutable os::fork_safe<Lock> lock_ = {};
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

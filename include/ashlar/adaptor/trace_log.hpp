@@ -18,6 +18,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/fwd.hpp>
+#include <ashlar/os/fork_safe_lock.hpp>
 #include <ashlar/os/modules.hpp>
 #include <ashlar/trace/checksum.hpp>
 #include <ashlar/trace/codec.hpp>
@@ -107,25 +108,26 @@ public:
   bool close() {
     if (!std::exchange(closed_, true) && !stacks_.empty()) add_modules();
     const writing_scope writing(this);
-    const lock_scope held(lock_);
+    const scope held(lock_);
     return writer_.close() && lost_ == 0;
   }
 
   /// Returns: how many events could not be written.
   [[nodiscard]] std::uint64_t lost() const noexcept {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     return lost_;
   }
 
   /// Returns: why, where it was not for want of memory.
   [[nodiscard]] std::optional<trace::trace_error> error() const {
     const writing_scope writing(this);  // the words of an error are copied
-    const lock_scope held(lock_);
+    const scope held(lock_);
     return writer_.error();
   }
 
 private:
   using clock = std::chrono::steady_clock;
+  using scope = check_scope<os::fork_safe<Lock>>;
 
   // The logs that this thread is writing into, the innermost first. The writer is at work then, under the lock: what it
   // asks of a heap that is traced into the same log cannot be noted.
@@ -175,7 +177,7 @@ private:
   void note(Put put) noexcept {
     if (writing_scope::is_within(this)) return;
     const writing_scope writing(this);
-    const lock_scope held(lock_);
+    const scope held(lock_);
     ASHLAR_TRY {
       if (!put()) ++lost_;
     }
@@ -209,7 +211,7 @@ private:
   std::unordered_map<std::uint64_t, std::uint32_t> stacks_;
   std::uint64_t lost_ = 0;
   bool closed_ = false;
-  mutable Lock lock_ = {};
+  mutable os::fork_safe<Lock> lock_ = {};
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -18,6 +18,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/fwd.hpp>
+#include <ashlar/os/fork_safe_lock.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -122,24 +123,26 @@ private:
   class live_addresses {
   public:
     void add(const void* p) noexcept {
-      const lock_scope held(lock_);
+      const scope held(lock_);
       ASHLAR_TRY { addresses_.insert(p); }
       ASHLAR_CATCH_ALL {}
     }
     void take(const void* p) noexcept {
-      const lock_scope held(lock_);
+      const scope held(lock_);
       addresses_.erase(p);
     }
     template <class F>
     void take_all(F f) noexcept {
-      const lock_scope held(lock_);
+      const scope held(lock_);
       for (const void* const each : addresses_) f(each);
       addresses_.clear();
     }
 
   private:
+    using scope = check_scope<os::fork_safe<lock_type>>;
+
     std::unordered_set<const void*> addresses_;
-    lock_type lock_ = {};
+    os::fork_safe<lock_type> lock_ = {};
   };
 
   struct nobody {

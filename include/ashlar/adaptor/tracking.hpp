@@ -20,6 +20,7 @@
 #include <ashlar/base/panic.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/fwd.hpp>
+#include <ashlar/os/fork_safe_lock.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -311,7 +312,7 @@ private:
   }
 
   book_type book_;
-  ASHLAR_NO_UNIQUE_ADDRESS mutable Lock lock_ = {};
+  ASHLAR_NO_UNIQUE_ADDRESS mutable os::fork_safe<Lock> lock_ = {};
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -21,6 +21,7 @@ public:
     entry* outer = nullptr;
     void* lock = nullptr;
     void (*unlock)(void* lock) noexcept = nullptr;
+    bool is_never_recursive = false;  ///< whoever waits for it under it waits for ever
   };
 
   /// Effects: notes a lock that was taken. Expects: `forget` comes before `taken` goes, the latest first.
@@ -38,6 +39,13 @@ public:
     for (const entry* each = latest_; each != nullptr; each = each->outer)
       if (ASHLAR_UNLIKELY(each->lock == lock))
         panic("ashlar: reentry: a signal handler or a callback used what it had come out of");
+  }
+
+  /// Effects: as above, where the thread holds any lock: it forks, and so would wait for all of them.
+  static void expect_none_to_wait_for() noexcept {
+    for (const entry* each = latest_; each != nullptr; each = each->outer)
+      if (ASHLAR_UNLIKELY(each->is_never_recursive))
+        panic("ashlar: reentry: a signal handler or a callback forked within a call that holds a lock");
   }
 
   /// Effects: unlocks all, the latest first. Expects: the scopes that hold them do not end any more.

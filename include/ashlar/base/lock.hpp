@@ -61,6 +61,13 @@ private:
   std::atomic<bool> held_ = false;
 };
 
+/// Whether a thread that holds such a lock waits for itself where it wants it again. Specialise it for a lock of
+/// somebody else's: then `report_scope` says so.
+template <class Lock>
+inline constexpr bool never_recursive = false;
+template <>
+inline constexpr bool never_recursive<spin_lock> = true;
+
 /// Says that the lock is held already, as by `try_lock`.
 struct already_held {};
 
@@ -79,7 +86,8 @@ private:
 };
 
 /// As `lock_scope`, where misuse may be found meanwhile: `report` lets go of the lock before it calls the handler.
-/// From level `checked` on a thread that holds a `spin_lock` and wants it again ends the process with a message.
+/// From level `checked` on a thread that holds a `spin_lock`, or what else is `never_recursive`, and wants it again
+/// ends the process with a message.
 template <basic_lockable Lock>
 class report_scope {
 public:
@@ -114,7 +122,7 @@ public:
 
 private:
   // A signal may come between any two instructions: the lock is noted as long as it is held, and a bit longer.
-  static constexpr bool is_noted_first = checking_level >= checking::checked && std::same_as<Lock, spin_lock>;
+  static constexpr bool is_noted_first = checking_level >= checking::checked && never_recursive<Lock>;
 
   static void leave_it(void*) noexcept {}
   static void unlock_it(void* held) noexcept { static_cast<Lock*>(held)->unlock(); }
@@ -122,6 +130,7 @@ private:
   ASHLAR_INLINE void note(void (*unlock)(void* lock) noexcept) noexcept {
     noted_.lock = &lock_;
     noted_.unlock = unlock;
+    noted_.is_never_recursive = never_recursive<Lock>;
     held_locks::note(noted_);
   }
 

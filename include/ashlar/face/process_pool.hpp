@@ -10,6 +10,7 @@
 #include <ashlar/face/immortal.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/fork.hpp>
+#include <ashlar/os/fork_safe_lock.hpp>
 #include <ashlar/os/thread_end.hpp>
 #include <ashlar/resource/cached_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
@@ -24,13 +25,13 @@ class process_pool {
 public:
   [[nodiscard]] static ASHLAR_INLINE void* allocate() {
     locked_pool& shared = instance();
-    const check_scope<Lock> held(shared.lock);
+    const scope held(shared.lock);
     return shared.pool.allocate();
   }
 
   static ASHLAR_INLINE void deallocate(void* cell) noexcept {
     locked_pool& shared = instance();
-    const check_scope<Lock> held(shared.lock);
+    const scope held(shared.lock);
     shared.pool.deallocate(cell);
   }
 
@@ -38,14 +39,16 @@ public:
   template <class F>
   static decltype(auto) with_pool(F f) {
     locked_pool& shared = instance();
-    const check_scope<Lock> held(shared.lock);
+    const scope held(shared.lock);
     return f(shared.pool);
   }
 
 private:
+  using scope = check_scope<os::fork_safe<Lock>>;
+
   struct locked_pool {
     fixed_block_pool<CellBytes, CellAlignment> pool = {};
-    ASHLAR_NO_UNIQUE_ADDRESS Lock lock = {};
+    ASHLAR_NO_UNIQUE_ADDRESS os::fork_safe<Lock> lock = {};
   };
 
   [[nodiscard]] static ASHLAR_INLINE locked_pool& instance() noexcept {

@@ -27,20 +27,20 @@ struct registered_heap : list_node<registered_heap> {
 class heap_registry {
 public:
   void enter(registered_heap& line) noexcept {
-    const lock_scope held(lock_);
+    const check_scope<spin_lock> held(lock_);
     heaps_.push_back(&line);
   }
 
   /// Expects: it was entered.
   void leave(registered_heap& line) noexcept {
-    const lock_scope held(lock_);
+    const check_scope<spin_lock> held(lock_);
     heaps_.erase(&line);
   }
 
   /// Returns: the heap that has memory at `p`, the one with the smallest extent where they lie in each other, or null.
   /// `p` is not read.
   [[nodiscard]] const void* find(const void* p) const noexcept {
-    const lock_scope held(lock_);
+    const check_scope<spin_lock> held(lock_);
     const window* innermost = nullptr;
     const void* owner = nullptr;
     for (const registered_heap* line = heaps_.front(); line != nullptr; line = line->next) {

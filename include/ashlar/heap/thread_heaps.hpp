@@ -67,7 +67,7 @@ public:
     void* const memory = try_allocate_from(upstream_, sizeof(member), alignof(member));
     if (memory == nullptr) return nullptr;
     auto* const made = ::new (memory) member(options_, upstream_);
-    const lock_scope held(making_lock_);
+    const check_scope<spin_lock> held(making_lock_);
     made->next = first_.load(std::memory_order_relaxed);
     first_.store(made, std::memory_order_release);  // pairs with for_each()
     return made;
@@ -77,7 +77,7 @@ public:
   ASHLAR_COLD void park(member& leaving) noexcept {
     leaving.freer.flush();
     leaving.blocks.settle();
-    const lock_scope held(parked_lock_);
+    const check_scope<spin_lock> held(parked_lock_);
     leaving.is_parked = true;
     leaving.is_on_its_way = false;
     leaving.next_parked = std::exchange(parked_, &leaving);
@@ -85,7 +85,7 @@ public:
 
   /// Effects: as `adopt`, of the one that has been parked for longest; null where there is none.
   [[nodiscard]] ASHLAR_COLD member* adopt_oldest() noexcept {
-    const lock_scope held(parked_lock_);
+    const check_scope<spin_lock> held(parked_lock_);
     member** last = &parked_;
     while (*last != nullptr && (*last)->next_parked != nullptr) last = &(*last)->next_parked;
     return take_parked_at(*last);
@@ -94,7 +94,7 @@ public:
   /// Effects: notes whether a heap is on its way from one thread to another: a child of a fork leaves it to whoever
   /// has it then.
   void set_on_its_way(member& moved, bool is_on_its_way) noexcept {
-    const lock_scope held(parked_lock_);
+    const check_scope<spin_lock> held(parked_lock_);
     moved.is_on_its_way = is_on_its_way;
   }
 
@@ -134,7 +134,7 @@ public:
   }
 
   [[nodiscard]] std::size_t parked() const noexcept {
-    const lock_scope held(parked_lock_);
+    const check_scope<spin_lock> held(parked_lock_);
     std::size_t count = 0;
     for (const member* each = parked_; each != nullptr; each = each->next_parked) ++count;
     return count;
@@ -143,7 +143,7 @@ public:
 private:
   // Acquire and release of the lock make the next user see what the last one did.
   [[nodiscard]] member* take_parked() noexcept {
-    const lock_scope held(parked_lock_);
+    const check_scope<spin_lock> held(parked_lock_);
     return take_parked_at(parked_);
   }
 
@@ -158,7 +158,7 @@ private:
 
   // It may be adopted as soon as the lock is free, so only what its own lock guards may be touched.
   [[nodiscard]] member* next_parked() noexcept {
-    const lock_scope held(parked_lock_);
+    const check_scope<spin_lock> held(parked_lock_);
     turn_ = turn_ != nullptr && turn_->next_parked != nullptr ? turn_->next_parked : parked_;
     return turn_;
   }

@@ -5,7 +5,11 @@
 #include <atomic>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/held_locks.hpp>
+#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/platform.hpp>
+#include <ashlar/os/fork_locks.hpp>
 
 #if ASHLAR_HOSTED
 #include <pthread.h>
@@ -24,7 +28,7 @@ enum class fork_step : unsigned char {
 };
 
 /// One thing that comes to rest. Its functions run in the thread that forks, and must neither enter nor leave, nor wait
-/// for another participant.
+/// for another participant. `before` and `in_parent` may be called several times for one fork.
 struct fork_participant {
   void (*before)(void* self, fork_step step) noexcept = nullptr;
   void (*in_parent)(void* self) noexcept = nullptr;
@@ -38,19 +42,27 @@ struct fork_participant {
 struct fork_registry {
   spin_lock lock;
   fork_participant* first = nullptr;
-  bool is_installed = false;
+  fork_locks locks;
 };
 
-/// The participants of the process, called in the order in which they entered, before the fork once for each step.
-/// Thread safety: any thread.
+/// The participants of the process, called in the order in which they entered, before the fork once for each step; and
+/// the locks that may be held while any participant is called, taken after all steps. Where such a lock is refused, its
+/// holder may wait for a participant: then everything is given up for a moment.
+///
+///   fork -> steps: wait for locks in their order -> fork_locks: try -> the process forks -> all are unlocked, twice
+///             ^                                        | refused
+///             +---------- unlock all, yield -----------+
+///
+/// A thread that forks while it holds a lock itself, in what an upstream or a callback does, waits for ever; from level
+/// `checked` on that ends the process with a message. Thread safety: any thread.
 class fork_participants {
 public:
   /// Effects: adds a participant, once. It must leave before its memory goes.
   static void enter(fork_participant& joining) noexcept {
     if (joining.is_entered.load(std::memory_order_relaxed)) return;  // nothing is read that its entering wrote
+    expect_handlers();
     const lock_scope held(all_.lock);
     if (joining.is_entered.load(std::memory_order_relaxed)) return;
-    if (!all_.is_installed) all_.is_installed = install();
     fork_participant** end = &all_.first;
     while (*end != nullptr) end = &(*end)->next;
     *end = &joining;
@@ -68,7 +80,24 @@ public:
     leaving.is_entered.store(false, std::memory_order_relaxed);
   }
 
+  /// @{ As above, for a lock. Whoever enters one may hold others.
+  ASHLAR_COLD static void enter(fork_lock& joining) noexcept {
+    expect_handlers();
+    all_.locks.enter(joining);
+  }
+  ASHLAR_COLD static void leave(fork_lock& leaving) noexcept { all_.locks.leave(leaving); }
+  /// @}
+
 private:
+  // Under a lock that no fork waits for, since whoever gets here may hold one that a fork waits for.
+  static void expect_handlers() noexcept {
+    static constinit spin_lock installing;
+    static constinit std::atomic<bool> is_installed = false;
+    if (is_installed.load(std::memory_order_relaxed)) return;
+    const lock_scope held(installing);
+    if (!is_installed.load(std::memory_order_relaxed)) is_installed.store(install(), std::memory_order_relaxed);
+  }
+
   // Without an operating system no process forks.
   [[nodiscard]] static bool install() noexcept {
 #if ASHLAR_HOSTED
@@ -79,18 +108,35 @@ private:
   }
 
   static void before() {
-    all_.lock.lock();  // until the fork is over nobody joins or leaves
+    if constexpr (checking_level >= checking::checked) held_locks::expect_none_to_wait_for();
+    // A holder that waits for a participant waits in vain; among many holders that do not, a fork must insist.
+    constexpr unsigned attempts = 64;
+    for (unsigned patience = attempts; !try_hold(patience); patience += attempts) yield_thread();
+  }
+
+  // Returns: whether everything is at rest, and nobody joins or leaves until the fork is over; else nothing is held.
+  [[nodiscard]] static bool try_hold(unsigned patience) noexcept {
+    all_.lock.lock();
     for (const fork_step step :
          {fork_step::outer_locks, fork_step::inner_locks, fork_step::shared_locks, fork_step::last_locks})
       for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->before(each->self, step);
+    if (all_.locks.try_lock_all(patience)) return true;
+    release();
+    return false;
   }
 
-  static void in_parent() {
+  static void release() noexcept {
     for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->in_parent(each->self);
     all_.lock.unlock();
   }
 
+  static void in_parent() {
+    all_.locks.unlock_all();
+    release();
+  }
+
   static void in_child() {
+    all_.locks.unlock_all();  // first: what participants give back may go through them
     for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->in_child(each->self);
     all_.lock.unlock();
   }

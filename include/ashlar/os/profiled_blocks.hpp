@@ -28,7 +28,7 @@ public:
   /// Effects: notes that the block belongs to `pool`, and to no other. Returns: whether it was noted before: a block
   /// that came to its end unseen.
   bool note(const void* block, const void* pool) noexcept {
-    const lock_scope held(lock_);
+    const check_scope<spin_lock> held(lock_);
     if ((size_ + 1) * 2 > capacity_ && !grow()) return false;
     entry& place = slots_[find(block)];
     const bool was_noted = std::exchange(place, {block, pool}).block != nullptr;
@@ -38,7 +38,7 @@ public:
 
   /// Effects: forgets a block, if it was noted.
   void forget(const void* block) noexcept {
-    const lock_scope held(lock_);
+    const check_scope<spin_lock> held(lock_);
     if (size_ == 0) return;
     if (const std::size_t at = find(block); slots_[at].block != nullptr) erase(at);
   }
@@ -46,7 +46,7 @@ public:
   /// Effects: calls `f(block)` for each block of the pool, and forgets it. Expects: `f` does not come back here.
   template <class F>
   void end(const void* pool, F f) noexcept {
-    const lock_scope held(lock_);
+    const check_scope<spin_lock> held(lock_);
     for (std::size_t at = 0; at < capacity_;) {
       if (slots_[at].block == nullptr || slots_[at].pool != pool) {
         ++at;
@@ -58,7 +58,7 @@ public:
   }
 
   [[nodiscard]] std::size_t size() const noexcept {
-    const lock_scope held(lock_);
+    const check_scope<spin_lock> held(lock_);
     return size_;
   }
 
@@ -68,7 +68,7 @@ public:
 
   /// Complexity: O(entries).
   [[nodiscard]] bool invariant() const noexcept {
-    const lock_scope held(lock_);
+    const check_scope<spin_lock> held(lock_);
     std::size_t seen = 0;
     for (std::size_t at = 0; at != capacity_; ++at) {
       if (slots_[at].block == nullptr) continue;

@@ -38,19 +38,19 @@ class slab_registry {
 public:
   /// Effects: enters a slab. Expects: `line` lies in front of its cells, in the same slab, and is in no registry.
   void enter(registered_slab& line) noexcept {
-    const lock_scope held(lock_);
+    const check_scope<spin_lock> held(lock_);
     slabs_.insert(&line);
   }
 
   /// Effects: takes a slab out. Expects: it was entered.
   void leave(registered_slab& line) noexcept {
-    const lock_scope held(lock_);
+    const check_scope<spin_lock> held(lock_);
     slabs_.erase(&line);
   }
 
   /// Returns: whose cell `p` points into, or nobody's. Reads slabs' lines only, never `p`.
   [[nodiscard]] cell_place find(const void* p) const noexcept {
-    const lock_scope held(lock_);
+    const check_scope<spin_lock> held(lock_);
     const registered_slab* const below = slabs_.find_at_or_below(p);
     if (below == nullptr || address_of(p) < address_of(below->cells)) return {};
     if (address_of(p) - address_of(below->cells) >= below->bytes) return {};
@@ -64,7 +64,7 @@ public:
 
   /// Complexity: O(slabs).
   [[nodiscard]] bool invariant() const noexcept {
-    const lock_scope held(lock_);
+    const check_scope<spin_lock> held(lock_);
     return slabs_.invariant();
   }
 

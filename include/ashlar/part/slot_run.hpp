@@ -43,6 +43,9 @@ public:
   using word_type = Word;
   static constexpr bool allocates = false;
 
+  /// Whether `is_open` is false at first.
+  static constexpr bool opens = marks_memory || !std::is_empty_v<slab_registration_if_checked>;
+
   constexpr slot_run() noexcept = default;
   slot_run(const slot_run&) = delete;  // objects lie in it
   slot_run& operator=(const slot_run&) = delete;
@@ -57,7 +60,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE bool is_open() const noexcept { return is_open_(); }
   void open(const void* owner) noexcept { static_cast<void>(try_open(owner)); }
   [[nodiscard]] bool try_open(const void* owner) noexcept {
-    if constexpr (notes) {
+    if constexpr (opens) {
       mark_free(slots(), sizeof(memory_));
       note_.is_open = true;
       enter_slots(note_.line, owner, memory_.slots[0].bytes, sizeof(memory_), Bytes);
@@ -66,8 +69,6 @@ public:
   }
 
 private:
-  static constexpr bool notes = marks_memory || !std::is_empty_v<slab_registration_if_checked>;
-
   struct note {
     slab_registration_if_checked line;
     bool is_open = false;
@@ -81,19 +82,19 @@ private:
   };
 
   [[nodiscard]] ASHLAR_INLINE bool is_open_() const noexcept {
-    if constexpr (notes) return note_.is_open;
+    if constexpr (opens) return note_.is_open;
     else return true;
   }
 
   void close() noexcept {
-    if constexpr (notes) {
+    if constexpr (opens) {
       if (!note_.is_open) return;
       note_.line.leave();
       mark_live(slots(), sizeof(memory_));
     }
   }
 
-  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<notes, note, no_note> note_;
+  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<opens, note, no_note> note_;
   mutable Word words_[Count] = {};  // constant members ask which slots are taken
   memory memory_;
 };

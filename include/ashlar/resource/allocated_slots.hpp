@@ -34,6 +34,7 @@ public:
   using slot_type = slot_memory<Bytes, Alignment>;
   using word_type = Word;
   static constexpr bool allocates = true;
+  static constexpr bool opens = true;
 
   /// Allocates nothing.
   constexpr explicit allocated_slots(std::size_t capacity, Upstream upstream = {})

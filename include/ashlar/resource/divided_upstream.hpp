@@ -101,14 +101,14 @@ private:
   [[nodiscard]] void* noted(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     auto* const start = static_cast<std::byte*>(p);
     note* const made = ::new (static_cast<void*>(start + bytes)) note{{}, start, bytes, bytes, alignment};
-    const lock_scope held(lock_);
+    const check_scope<Lock> held(lock_);
     notes_.insert(made);
     return p;
   }
 
   // Returns: the note, as it is then. It may go when nothing is left.
   [[nodiscard]] note take_back(void* p, std::size_t bytes) noexcept {
-    const lock_scope held(lock_);
+    const check_scope<Lock> held(lock_);
     note* const found = notes_.find_above(p);
     found->out -= bytes;
     if (found->out == 0) notes_.erase(found);

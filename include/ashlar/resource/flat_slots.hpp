@@ -2,6 +2,7 @@
 // A bounded supply of slots for objects, side by side: taken from a stack, given back from any thread.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -14,6 +15,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/os/fork_safe_lock.hpp>
 #include <ashlar/part/slab_registry.hpp>
 #include <ashlar/part/slot_ending.hpp>
 #include <ashlar/part/slot_inbox.hpp>
@@ -49,14 +51,14 @@ public:
 
   /// Returns: a slot. Throws: `std::bad_alloc` where all are taken; what the upstream throws.
   [[nodiscard]] ASHLAR_INLINE taken_place take() {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     if (ASHLAR_LIKELY(!stack_.empty())) return pop();
     return take_slowly();
   }
 
   /// As `take`, but a null slot in place of throwing.
   [[nodiscard]] ASHLAR_INLINE taken_place try_take() noexcept {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     if (ASHLAR_LIKELY(!stack_.empty())) return pop();
     return try_take_slowly();
   }
@@ -94,7 +96,7 @@ public:
   /// comes with it comes second. `p` is not read.
   ASHLAR_NOINLINE void check(const void* p) noexcept {
     const std::uintptr_t offset = address_of(p) - address_of(run_.slots());
-    if (!run_.is_open() || offset >= run_.capacity() * slot_bytes) report_foreign_slot(p, this, slot_bytes);
+    if (!is_open_for_all() || offset >= run_.capacity() * slot_bytes) report_foreign_slot(p, this, slot_bytes);
     if (offset % slot_bytes != 0) report_slot(fault::misaligned_free, inside_an_object, p, this, slot_bytes);
     auto& word = words()(static_cast<std::uint32_t>(offset / slot_bytes));
     // A word of 0 was never used; one thread's may not even be written yet.
@@ -109,8 +111,8 @@ public:
   /// Effects: makes the run's memory available now. Throws: what the upstream throws.
   void reserve() {
     registry_at_fork::enter();
-    const lock_scope held(lock_);
-    if (!run_.is_open()) run_.open(this);
+    const scope held(lock_);
+    if (!run_.is_open()) open();
   }
 
   /// Effects: calls `f(slot)` for each slot that is taken, the lowest first. `f` may give back any.
@@ -139,7 +141,7 @@ public:
   /// Returns: how many slots are taken. Complexity: O(free slots that were used) with `one_thread`; else O(slots that
   /// were used).
   [[nodiscard]] std::size_t live() const noexcept {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     std::size_t count = Threads::is_shared ? 0 : stack_.used();
     if constexpr (Threads::is_shared) stack_.for_each_taken(words(), [&](std::uint32_t) { ++count; });
     else stack_.for_each_free(words(), [&](std::uint32_t) { --count; });
@@ -148,7 +150,7 @@ public:
 
   /// Returns: whether there is nothing to take. Complexity: O(1).
   [[nodiscard]] bool is_exhausted() const noexcept {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     if constexpr (Threads::is_shared)
       if (!inbox_.is_empty()) return false;
     return stack_.empty() && stack_.used() == run_.capacity();
@@ -156,21 +158,37 @@ public:
 
   /// Returns: whether `p` points into a slot, taken or free.
   [[nodiscard]] bool owns(const void* p) const noexcept {
-    return run_.is_open() && address_of(p) - address_of(run_.slots()) < run_.capacity() * slot_bytes;
+    return is_open_for_all() && address_of(p) - address_of(run_.slots()) < run_.capacity() * slot_bytes;
   }
 
   [[nodiscard]] const Run& run() const noexcept { return run_; }
 
   /// Complexity: O(slots that were used). Expects: nobody gives meanwhile.
   [[nodiscard]] bool invariant() const noexcept {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     bool in_inbox = false;  // those are free, and on no stack
     if constexpr (Threads::is_shared) in_inbox = !inbox_.is_empty();
     return stack_.invariant(static_cast<std::uint32_t>(run_.capacity()), words(), !MarksTaken || in_inbox);
   }
 
 private:
+  using lock_type = os::fork_safe<typename Threads::lock_type>;
+  using scope = check_scope<lock_type>;
+  static constexpr bool is_opened_among_threads = Threads::is_shared && Run::opens;
   struct no_inbox {};
+
+  // That the run is open; whoever sees it sees where its slots are.
+  class shared_note {
+  public:
+    void note() noexcept { is_noted_.store(true, std::memory_order_release); }  // pairs with is_noted()
+    [[nodiscard]] bool is_noted() const noexcept { return is_noted_.load(std::memory_order_acquire); }
+
+  private:
+    std::atomic<bool> is_noted_ = false;
+  };
+  struct no_note {
+    static void note() noexcept {}
+  };
 
   [[nodiscard]] ASHLAR_INLINE auto words() const noexcept {
     return [words = run_.words()](std::uint32_t number) -> auto& { return words[number]; };
@@ -200,7 +218,7 @@ private:
 
   [[nodiscard]] ASHLAR_NOINLINE taken_place take_slowly() {
     registry_at_fork::enter();
-    if (!run_.is_open()) run_.open(this);
+    if (!run_.is_open()) open();
     const taken_place got = take_unused();
     if (got.slot == nullptr) throw_bad_alloc(slot_bytes, alignof(slot_type));
     return got;
@@ -208,8 +226,22 @@ private:
 
   [[nodiscard]] ASHLAR_NOINLINE taken_place try_take_slowly() noexcept {
     registry_at_fork::enter();
-    if (!run_.is_open() && !run_.try_open(this)) return {};
+    if (!run_.is_open()) {
+      if (!run_.try_open(this)) return {};
+      opened_.note();
+    }
     return take_unused();
+  }
+
+  void open() {
+    run_.open(this);
+    opened_.note();
+  }
+
+  // Returns: whether the run is open, for who holds no lock: another thread may be opening it.
+  [[nodiscard]] bool is_open_for_all() const noexcept {
+    if constexpr (is_opened_among_threads) return opened_.is_noted();
+    else return run_.is_open();
   }
 
   // What other threads gave comes before what was never used.
@@ -244,8 +276,9 @@ private:
 
   slot_stack stack_;
   slot_ending* ending_ = nullptr;  // the slot whose object is ending just now, where one thread uses the pool
-  ASHLAR_NO_UNIQUE_ADDRESS mutable typename Threads::lock_type lock_;
+  ASHLAR_NO_UNIQUE_ADDRESS mutable lock_type lock_;
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<Threads::is_shared, slot_inbox<>, no_inbox> inbox_;
+  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<is_opened_among_threads, shared_note, no_note> opened_;
   Run run_;
 };
 

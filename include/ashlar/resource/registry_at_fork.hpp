@@ -13,7 +13,7 @@ namespace ashlar::inline ASHLAR_ABI {
 class registry_at_fork {
 public:
   /// Effects: from now on a fork waits until no thread looks at the registry or changes it. Nothing at level `fast`.
-  /// Expects: no lock is held that a fork waits for. Whoever makes slabs calls it before their first.
+  /// Expects: no participant's lock is held. Whoever makes slabs calls it before their first.
   static ASHLAR_INLINE void enter() noexcept {
     if constexpr (checking_level >= checking::checked) os::fork_participants::enter(participant_);
   }

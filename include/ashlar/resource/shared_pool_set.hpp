@@ -207,7 +207,7 @@ private:
         pool_type(dynamic_geometry(make_slab_geometry(options)), options.spare_slabs, base_.upstream_of(options));
     bool is_first = false;
     {
-      const lock_scope held(making_lock_);
+      const check_scope<spin_lock> held(making_lock_);
       is_first = pool_at(number) == nullptr;
       if (is_first) pools_[number].store(made, std::memory_order_release);
     }

@@ -321,7 +321,7 @@ private:
   }
 
   [[nodiscard]] void* take_raw() noexcept {
-    const lock_scope held(lock_);
+    const check_scope<Lock> held(lock_);
     return store_.take_raw(geometry());
   }
 

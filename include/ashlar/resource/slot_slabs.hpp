@@ -17,6 +17,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/os/fork_safe_lock.hpp>
 #include <ashlar/part/slot_core.hpp>
 #include <ashlar/part/slot_slab.hpp>
 #include <ashlar/part/slot_word.hpp>
@@ -73,14 +74,14 @@ public:
   /// Returns: a slot with a count of 1; none where `max_slots` are live.
   /// Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised.
   [[nodiscard]] ASHLAR_INLINE place take() {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     if (const place got = take_current(); ASHLAR_LIKELY(got.in != nullptr)) return got;
     return take_cold([this](std::size_t bytes, std::size_t alignment) { return upstream_.allocate(bytes, alignment); });
   }
 
   /// As `take`, and none where the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE place try_take() noexcept {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     if (const place got = take_current(); ASHLAR_LIKELY(got.in != nullptr)) return got;
     return take_cold([this](std::size_t bytes, std::size_t alignment) noexcept {
       return try_allocate_from(upstream_, bytes, alignment);
@@ -90,7 +91,7 @@ public:
   /// Effects: makes `slots` live slots possible without asking the upstream, until `shrink_to_fit`.
   /// Throws: as `take`; `std::bad_alloc` above `max_slots`. What was gained so far is kept.
   void reserve(std::size_t slots) {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     if (slots > max_slots_) throw_bad_alloc(max_size, Layout::alignment);
     while (capacity_ < slots)
       grow(slots - capacity_,
@@ -99,7 +100,7 @@ public:
 
   /// Effects: gives empty slabs back. Returns: their bytes. Complexity: O(slabs + slots in the inbox).
   std::size_t shrink_to_fit() noexcept {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     if (estate_ == nullptr) return 0;
     absorb();
     std::size_t bytes = 0;
@@ -112,17 +113,17 @@ public:
   [[nodiscard]] std::size_t max_slots() const noexcept { return max_slots_; }
   /// Returns: how many slots there are.
   [[nodiscard]] std::size_t capacity() const noexcept {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     return capacity_;
   }
   /// Returns: how many slots are taken. Complexity: O(slabs + slots in the inbox).
   [[nodiscard]] std::size_t live() const noexcept {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     return estate_ != nullptr ? count_live() : 0;
   }
   /// Returns: how often slabs were added.
   [[nodiscard]] std::size_t growth_steps() const noexcept {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     return growth_steps_;
   }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
@@ -132,7 +133,7 @@ public:
 
   /// Returns: whether a slot was ever taken; if not, its word says nothing.
   [[nodiscard]] bool was_used(const slab_type& slab, std::uint32_t index) const noexcept {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     return index < slab.free.used();
   }
 
@@ -172,6 +173,8 @@ public:
   }
 
 private:
+  using lock_type = os::fork_safe<typename Threads::lock_type>;
+  using scope = check_scope<lock_type>;
   using core_type = slot_core<Threads>;
   using estate_type = slot_estate<Layout, Threads, Upstream, Ends>;
 
@@ -246,7 +249,7 @@ private:
 
   template <class F>
   void for_each_slab(F f) const {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     if (estate_ == nullptr) return;
     absorb();
     core().directory.for_each(f);
@@ -254,7 +257,7 @@ private:
 
   // Returns: whether there are no slabs; in those that there are, what came home is back.
   [[nodiscard]] bool is_unused() const noexcept {
-    const lock_scope held(lock_);
+    const scope held(lock_);
     if (estate_ != nullptr) absorb();
     return estate_ == nullptr;
   }
@@ -336,7 +339,7 @@ private:
     if (estate.abandon(std::move(upstream_))) estate.end_core(estate);
   }
 
-  mutable typename Threads::lock_type lock_;
+  ASHLAR_NO_UNIQUE_ADDRESS mutable lock_type lock_;
   slab_type* current_ = nullptr;  // slots are taken from it
   slab_type* growing_ = nullptr;  // the latest, which may have room for more slots
   estate_type* estate_ = nullptr;

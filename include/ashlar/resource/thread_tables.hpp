@@ -146,7 +146,7 @@ private:
     if (fresh == nullptr) return nullptr;
     shared->references.fetch_add(1, std::memory_order_relaxed);
     {
-      const lock_scope held(shared->lock);
+      const check_scope<spin_lock> held(shared->lock);
       shared->tables.push_back(fresh);
     }
     thread_caches::enter(fresh);

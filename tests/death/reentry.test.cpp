@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An upstream, or a signal handler, that comes back into the pool which called it: whoever would wait for itself says
+// so, and all others serve.
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <utility>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <ashlar/adaptor/synchronized.hpp>
+#include <ashlar/adaptor/tracking.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/face/counted_pool.hpp>
+#include <ashlar/face/intrusive_pool.hpp>
+#include <ashlar/face/object_pool.hpp>
+#include <ashlar/face/ref_pool.hpp>
+#include <ashlar/heap/heap.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
+#include <ashlar/resource/shared_pool_set.hpp>
+#include <ashlar/resource/tlsf_resource.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/death.hpp"
+
+namespace {
+
+using ashlar::any_thread;
+using ashlar::synchronized;
+
+constexpr const char* reentry = "ashlar: reentry: a signal handler or a callback used what it had come out of";
+
+/// Pages; calls `on_allocate` once, before it allocates.
+struct calling_pages : ashlar::page_resource {
+  static constexpr bool is_thread_safe = true;
+  static inline void (*on_allocate)() = nullptr;
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    if (const auto call = std::exchange(on_allocate, nullptr)) call();
+    return ashlar::page_resource::allocate(bytes, alignment);
+  }
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    if (const auto call = std::exchange(on_allocate, nullptr)) call();
+    return ashlar::page_resource::try_allocate(bytes, alignment);
+  }
+};
+
+// Each kind has a `use()` that needs memory of the upstream at the first call, and says whether it calls the upstream
+// under a lock.
+
+template <class Pool>
+struct counted {
+  static constexpr bool waits_for_itself = true;
+  Pool pool;
+  void use() { static_cast<void>(pool.make()); }
+};
+
+struct object {
+  std::byte bytes[40];
+};
+
+template <std::size_t Capacity>
+struct objects {
+  static constexpr bool waits_for_itself = true;
+  using pool_type = ashlar::object_pool<object, Capacity, ashlar::construct_on_acquire, ashlar::throw_when_exhausted,
+                                        any_thread<>, calling_pages>;
+  pool_type pool = make();
+  void use() { pool.release(pool.acquire()); }
+
+  static pool_type make() {
+    if constexpr (Capacity == ashlar::growing) return pool_type();
+    else return pool_type(100);
+  }
+};
+
+template <class R, bool WaitsForItself>
+struct resource {
+  static constexpr bool waits_for_itself = WaitsForItself;
+  R all{};
+  void use() { all.deallocate(all.allocate(40, 8), 40, 8); }
+};
+
+struct cells {
+  static constexpr bool waits_for_itself = true;
+  synchronized<ashlar::block_pool<calling_pages>> pool{ashlar::block_pool_options{.cell_bytes = 40}};
+  void use() { pool.deallocate(pool.allocate(40, 8), 40, 8); }
+};
+
+struct cached_cells {
+  static constexpr bool waits_for_itself = false;
+  ashlar::shared_block_pool<calling_pages> pool{{.cell_bytes = 40}};
+  void use() { pool.deallocate(pool.allocate()); }
+};
+
+struct counters {
+  static constexpr bool waits_for_itself = true;
+  ashlar::counted_pool<ashlar::spin_lock, ashlar::atomic_counter, calling_pages> pool;
+  void use() { static_cast<void>(pool.drop(pool.make())); }
+};
+
+struct tracked {
+  static constexpr bool waits_for_itself = true;  // the book's memory is asked for under the lock
+  ashlar::tracking<ashlar::page_resource, ashlar::no_site, calling_pages, ashlar::spin_lock> all;
+  void use() { all.deallocate(all.allocate(40, 8), 40, 8); }
+};
+
+// Its records come first, which it asks for without a lock.
+struct huge_blocks {
+  static constexpr bool waits_for_itself = true;
+  static constexpr std::size_t bytes = std::size_t{5} << 20;
+  ashlar::heap<calling_pages> all;
+  huge_blocks() { all.deallocate(all.allocate(40)); }
+  void use() { all.deallocate(all.allocate(bytes), bytes, 16); }
+};
+
+template <class Kind>
+struct reentry_of : ::testing::Test {
+  static constexpr bool waits_for_itself = Kind::waits_for_itself;
+  static Kind& shared() {
+    static Kind kind;
+    return kind;
+  }
+  static void use_shared() { shared().use(); }
+};
+
+using kinds =
+    ::testing::Types<counted<ashlar::ref_pool<object, any_thread<>, ashlar::count_by_padding, calling_pages>>,
+                     counted<ashlar::intrusive_pool<object, ashlar::construct_on_acquire, ashlar::throw_when_exhausted,
+                                                    any_thread<>, ashlar::count_by_padding, calling_pages>>,
+                     objects<ashlar::growing>, objects<ashlar::dynamic_capacity>, cells,
+                     resource<synchronized<calling_pages>, true>,
+                     resource<synchronized<ashlar::tlsf_resource<calling_pages>>, true>, counters, tracked,
+                     cached_cells, resource<ashlar::shared_pool_set<calling_pages>, false>, huge_blocks>;
+TYPED_TEST_SUITE(reentry_of, kinds);
+
+// What is served ends the child in order; what waits for itself at `fast`, where nothing tells, is not tried.
+template <class Test>
+void expect_told(void (*on_allocate)()) {
+  const auto begin = [on_allocate] {
+    ::alarm(10);
+    static_cast<void>(Test::shared());
+    calling_pages::on_allocate = on_allocate;
+    Test::use_shared();
+    std::_Exit(calling_pages::on_allocate == nullptr ? 0 : 1);
+  };
+  if constexpr (!Test::waits_for_itself) EXPECT_EXIT(begin(), ::testing::ExitedWithCode(0), "");
+  else if constexpr (ashlar_test::is_checked) ASHLAR_EXPECT_DEATH(begin(), reentry);
+}
+
+TYPED_TEST(reentry_of, an_upstream) { expect_told<reentry_of<TypeParam>>(&reentry_of<TypeParam>::use_shared); }
+
+TYPED_TEST(reentry_of, a_signal_handler) {
+  expect_told<reentry_of<TypeParam>>([] {
+    std::signal(SIGUSR1, [](int) { reentry_of<TypeParam>::use_shared(); });
+    static_cast<void>(std::raise(SIGUSR1));
+  });
+}
+
+// A fork waits for all locks, so nobody forks within one.
+TYPED_TEST(reentry_of, a_fork) {
+  if constexpr (TypeParam::waits_for_itself && ashlar_test::is_checked)
+    ASHLAR_EXPECT_DEATH(
+        {
+          ::alarm(10);
+          static_cast<void>(this->shared());
+          calling_pages::on_allocate = [] { static_cast<void>(::fork()); };
+          this->use_shared();
+        },
+        "ashlar: reentry: a signal handler or a callback forked within a call that holds a lock");
+}
+
+}  // namespace
