@@ -139,6 +139,7 @@
 #include <ashlar/part/slot_word.hpp>
 #include <ashlar/part/stack_chunk.hpp>
 #include <ashlar/part/stack_order.hpp>
+#include <ashlar/part/stack_slack.hpp>
 #include <ashlar/part/tlsf_block.hpp>
 #include <ashlar/part/tlsf_index.hpp>
 #include <ashlar/part/tlsf_region.hpp>
@@ -201,6 +202,7 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/planned_run.hpp>
 #include <ashlar/resource/pool_set.hpp>
 #include <ashlar/resource/pool_set_base.hpp>
 #include <ashlar/resource/pool_set_options.hpp>

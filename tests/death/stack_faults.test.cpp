@@ -11,8 +11,10 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
+#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/face/allocator.hpp>
+#include <ashlar/part/stack_slack.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -68,6 +70,30 @@ protected:
     test(both.back());
   }
 };
+
+TEST_F(stack_faults, one_byte_behind_a_block_is_seen_when_it_goes) {
+  if (!ashlar::stack_blocks_have_canaries) GTEST_SKIP() << "looked for at hardened";
+  on_each_kind([](auto& s) {
+    const auto below = s.mark();
+    for (const std::size_t bytes : {1u, 16u, 40u, 64u}) {
+      auto* const p = static_cast<volatile unsigned char*>(s.allocate(bytes, 8));
+      const auto flip = [p, bytes] {
+        ashlar::mark_readable(const_cast<unsigned char*>(p) + bytes, 1);
+        p[bytes] = static_cast<unsigned char>(p[bytes] ^ 1);
+      };
+      flip();
+      void* const block = const_cast<unsigned char*>(p);
+      const auto freed = caught_in([&] { s.deallocate(block, bytes, 8); });
+      const auto rewound = caught_in([&] { s.rewind(below); });
+      ASSERT_TRUE(freed && rewound);
+      EXPECT_EQ(freed->kind, fault::overflow);
+      EXPECT_EQ(rewound->kind, fault::overflow);
+      EXPECT_EQ(rewound->got, bytes + 1);
+      flip();
+      s.deallocate(block, bytes, 8);
+    }
+  });
+}
 
 TEST_F(stack_faults, a_block_freed_out_of_order) {
   on_each_kind([](auto& s) {

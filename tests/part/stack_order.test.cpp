@@ -21,23 +21,6 @@ using ashlar_test::caught_in;
 constexpr auto owns_nothing = [](const void*) { return false; };
 constexpr auto owns_all = [](const void*) { return true; };
 
-TEST(stack_order, a_block_takes_whole_grains_and_one_at_least) {
-  EXPECT_EQ(ashlar::stack_bytes(0), stack_grain);
-  EXPECT_EQ(ashlar::stack_bytes(1), stack_grain);
-  EXPECT_EQ(ashlar::stack_bytes(stack_grain), stack_grain);
-  EXPECT_EQ(ashlar::stack_bytes(stack_grain + 1), 2 * stack_grain);
-}
-
-TEST(stack_order, a_block_fits_up_to_the_last_byte_and_no_sum_wraps) {
-  EXPECT_TRUE(ashlar::fits_stack(64, 0, 64));
-  EXPECT_TRUE(ashlar::fits_stack(64, 16, 48));
-  EXPECT_FALSE(ashlar::fits_stack(64, 16, 49));
-  EXPECT_FALSE(ashlar::fits_stack(0, 0, 0));
-  EXPECT_FALSE(ashlar::fits_stack(64, 80, 0));
-  EXPECT_FALSE(ashlar::fits_stack(64, 16, ashlar::max_size));
-  EXPECT_FALSE(ashlar::fits_stack(64, ashlar::max_size, ashlar::max_size));
-}
-
 TEST(stack_order, unchecked_remembers_the_padding_of_over_aligned_blocks_only) {
   alignas(64) std::array<std::byte, 256> memory;
   unchecked_order order;

@@ -11,17 +11,9 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
+#include <ashlar/part/stack_slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
-
-/// Blocks of a stack start and end at multiples of two pointers: so no alignment up to that ever needs padding, and
-/// nothing has to be remembered of such a block.
-inline constexpr std::size_t stack_grain = 2 * sizeof(void*);
-
-/// Returns: what a block takes of the stack: one grain at least. Expects: it fits in memory.
-[[nodiscard]] ASHLAR_INLINE constexpr std::size_t stack_bytes(std::size_t bytes) noexcept {
-  return align_up(bytes + (bytes == 0 ? 1 : 0), stack_grain);
-}
 
 /// A block, as its owner describes it.
 struct stack_block {
@@ -82,7 +74,8 @@ private:
 ///       ^---------------------------'  ^-- last_
 ///
 /// Serial numbers grow from the bottom to the top and never come again, so a position names one block of one stack.
-/// Nothing is read of a pointer that is freed: it is looked for among the labels.
+/// Nothing is read of a pointer that is freed: it is looked for among the labels. At `hardened` a canary stands behind
+/// each block, and is looked at when the block goes.
 class checked_order {
 public:
   struct position {
@@ -101,6 +94,7 @@ public:
     auto* const at = reinterpret_cast<label*>(static_cast<void*>(pushed.data - sizeof(label)));
     write(at, {below, last_, pushed.bytes, pushed.alignment, ++serial_, 0});
     last_ = at;
+    if constexpr (stack_blocks_have_canaries) fill_stack_slack(pushed.data, pushed.bytes);
   }
 
   /// Expects: `popped` is on top, see `expect_top`.
@@ -115,6 +109,7 @@ public:
     label changed = read(last_);
     changed.bytes = bytes;
     write(last_, changed);
+    if constexpr (stack_blocks_have_canaries) fill_stack_slack(reinterpret_cast<std::byte*>(last_ + 1), bytes);
   }
 
   void clear() noexcept { last_ = nullptr; }
@@ -140,6 +135,7 @@ public:
     if (was.alignment != given.alignment)
       report_mismatch("gave another alignment than the block was allocated with", given, resource, was.alignment,
                       given.alignment);
+    expect_slack(at, resource);
   }
 
   [[nodiscard]] position top() const noexcept {
@@ -153,7 +149,7 @@ public:
   /// Complexity: O(blocks above).
   void rewind(const position& to, const void* top, const void* resource) noexcept {
     if (to.order != this) report_marker("rewound to a marker of another stack", top, resource);
-    while (last_ != nullptr && read(last_).serial > to.serial) last_ = read(last_).previous;
+    while (last_ != nullptr && read(last_).serial > to.serial) forget_top(resource);
     const position found = this->top();
     if (found.serial != to.serial) report_marker("rewound to a marker that the stack has gone below", top, resource);
     if (found.bytes != to.bytes) report_marker("rewound to a marker whose top block was expanded since", top, resource);
@@ -178,6 +174,15 @@ private:
     std::uint64_t serial;
     std::uint64_t sum;  // last, and as wide as the alignment, so that it lies right before the block
   };
+
+  void forget_top(const void* resource) noexcept {
+    expect_slack(last_, resource);
+    last_ = read(last_).previous;
+  }
+
+  static void expect_slack([[maybe_unused]] const label* at, [[maybe_unused]] const void* resource) noexcept {
+    if constexpr (stack_blocks_have_canaries) expect_stack_slack(data_of(at), read(at).bytes, resource);
+  }
 
   [[nodiscard]] bool is_on_top(const void* p) const noexcept { return last_ != nullptr && data_of(last_) == p; }
 
@@ -249,11 +254,6 @@ template <class Order>
 [[nodiscard]] ASHLAR_INLINE std::size_t gap_above(const std::byte* top, std::size_t alignment) noexcept {
   const std::size_t label = Order::label_bytes(alignment);
   return alignment > stack_grain ? label + ((0 - (address_of(top) + label)) & (alignment - 1)) : label;
-}
-
-/// Returns: whether a block and the gap before it fit into `room` bytes. Expects: `room` and `gap` are whole grains.
-[[nodiscard]] ASHLAR_INLINE constexpr bool fits_stack(std::size_t room, std::size_t gap, std::size_t bytes) noexcept {
-  return gap <= room && bytes + (bytes == 0 ? 1 : 0) <= room - gap;
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI

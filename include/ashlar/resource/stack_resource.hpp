@@ -19,6 +19,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/part/stack_chunk.hpp>
 #include <ashlar/part/stack_order.hpp>
+#include <ashlar/part/stack_slack.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -112,7 +113,7 @@ public:
     const stack_block block = {static_cast<std::byte*>(p), bytes, alignment};
     order_.expect_live(block, this, has_memory());
     if (!reaches(block.data + stack_bytes(bytes))) return false;
-    if (new_bytes > static_cast<std::size_t>(current_->end - block.data)) return false;
+    if (!fits_stack(static_cast<std::size_t>(current_->end - block.data), 0, new_bytes)) return false;
     resize_top(block, new_bytes);
     return true;
   }
@@ -244,9 +245,9 @@ private:
 
   void resize_top(const stack_block& block, std::size_t new_bytes) noexcept {
     top_ = block.data + stack_bytes(new_bytes);
-    order_.resize(new_bytes);
     if (new_bytes > block.bytes) mark_live(block.data + block.bytes, new_bytes - block.bytes);
     else mark_free(block.data + new_bytes, stack_bytes(block.bytes) - new_bytes);
+    order_.resize(new_bytes);
     raise_high_water();
   }
 

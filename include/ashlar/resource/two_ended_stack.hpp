@@ -14,6 +14,7 @@
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/part/stack_order.hpp>
+#include <ashlar/part/stack_slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
