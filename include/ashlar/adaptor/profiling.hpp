@@ -23,8 +23,8 @@ namespace ashlar::inline ASHLAR_ABI {
 /// - Under heaptrack each block is in the profile, with the stack of calls that asked for it, whatever the build. Works
 ///   in shared libraries and position-independent programs, which is how compilers build them by default.
 /// - Under Valgrind each block belongs to a mempool, whose name is the address of this object: an error says of which
-///   block it is, and who allocated and freed that. In builds with `ASHLAR_VALGRIND`, which those without `NDEBUG` are
-///   where <valgrind/memcheck.h> exists. Which bytes are free is for `R` to say, as all resources of ashlar do.
+///   block it is, and who allocated and freed that. In builds with `-DASHLAR_VALGRIND=1`. Which bytes are free is for
+///   `R` to say, as all resources of ashlar do.
 ///
 /// Where neither is there, `allocate` and `deallocate` take a load and a predicted branch each.
 /// Memory that `R` takes from malloc is in heaptrack's profile twice: there, and block by block.

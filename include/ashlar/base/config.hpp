@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Version, checking level and ABI name: the only switches a user of the library sets.
+// Version, floor of compilers, checking level and ABI name: the only switches a user of the library sets.
 #pragma once
+
+// A compiler below the floor gets this one error. `#error` would let it go on, through a thousand lines of what follows
+// from that; an include of a file that does not exist ends the compilation.
+#if __cplusplus < 202002L && (!defined(_MSVC_LANG) || _MSVC_LANG < 202002L)
+#include "ashlar needs C++20 or later: compile with -std=c++20"
+#elif defined(__clang__) && !defined(__apple_build_version__)
+#if __clang_major__ < 16
+#include "ashlar needs clang 16 or later, or g++ 12 or later"
+#endif
+#elif defined(__GNUC__) && !defined(__clang__)
+#if __GNUC__ < 12
+#include "ashlar needs g++ 12 or later, or clang 16 or later"
+#endif
+#endif
 
 #include <version>
 
@@ -28,7 +42,8 @@
 #define ASHLAR_THREAD_LOCAL
 #endif
 
-// Which tool is told what memory is live (base/poison.hpp).
+// Which tool is told what memory is live (base/poison.hpp): AddressSanitizer where it is on, and Valgrind where the
+// program is compiled with -DASHLAR_VALGRIND=1, which needs its headers and slows every build of it.
 #if defined(__SANITIZE_ADDRESS__)
 #define ASHLAR_ASAN 1
 #elif defined(__has_feature)
@@ -36,9 +51,9 @@
 #define ASHLAR_ASAN 1
 #endif
 #endif
-#if !defined(ASHLAR_ASAN) && !defined(NDEBUG) && ASHLAR_HOSTED
-#if __has_include(<valgrind/memcheck.h>)
-#define ASHLAR_VALGRIND 1
+#if defined(ASHLAR_VALGRIND)
+#if defined(ASHLAR_ASAN) || !ASHLAR_VALGRIND
+#undef ASHLAR_VALGRIND
 #endif
 #endif
 

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include <ashlar/base/config.hpp>
+
 #if defined(__GNUC__) || defined(__clang__)
 #define ASHLAR_LIKELY(condition) __builtin_expect(static_cast<bool>(condition), 1)
 #define ASHLAR_UNLIKELY(condition) __builtin_expect(static_cast<bool>(condition), 0)

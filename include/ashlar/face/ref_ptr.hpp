@@ -21,6 +21,10 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
+// Declared before `ref_ptr` makes it a friend: clang 16 finds the constraints of a later declaration to differ.
+template <class T, class Lifetime, class Exhausted, threads_policy Threads, class Placement, resource Upstream>
+class counted_objects;
+
 namespace detail {
 
 template <class T, class Placement>
