@@ -5,15 +5,18 @@
 // A compiler below the floor gets this one error. `#error` would let it go on, through a thousand lines of what follows
 // from that; an include of a file that does not exist ends the compilation.
 #if __cplusplus < 202002L && (!defined(_MSVC_LANG) || _MSVC_LANG < 202002L)
-#include "ashlar needs C++20 or later: compile with -std=c++20"
+#define ASHLAR_BELOW_FLOOR "ashlar needs C++20 or later: compile with -std=c++20"
 #elif defined(__clang__) && !defined(__apple_build_version__)
 #if __clang_major__ < 16
-#include "ashlar needs clang 16 or later, or g++ 12 or later"
+#define ASHLAR_BELOW_FLOOR "ashlar needs clang 16 or later, or g++ 12 or later"
 #endif
 #elif defined(__GNUC__) && !defined(__clang__)
 #if __GNUC__ < 12
-#include "ashlar needs g++ 12 or later, or clang 16 or later"
+#define ASHLAR_BELOW_FLOOR "ashlar needs g++ 12 or later, or clang 16 or later"
 #endif
+#endif
+#if defined(ASHLAR_BELOW_FLOOR)
+#include ASHLAR_BELOW_FLOOR
 #endif
 
 #include <version>
