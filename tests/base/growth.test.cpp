@@ -8,8 +8,11 @@
 
 #include <ashlar/base/bits.hpp>
 
+#include "tests/support/death.hpp"
+
 namespace {
 
+using ashlar::expect_growth;
 using ashlar::fixed_growth;
 using ashlar::proportional_growth;
 
@@ -48,6 +51,13 @@ TEST(proportional_growth, wastes_no_more_than_its_share) {
     ASSERT_GE(policy.next(held + step), step);
     held += step;
   }
+}
+
+TEST(proportional_growth, that_cannot_grow_is_refused) {
+  expect_growth({.smallest = 10, .largest = 10, .divisor = 1});
+  ASHLAR_EXPECT_DEATH(expect_growth({.divisor = 0}), "ashlar: precondition: the divisor of growth is 0");
+  ASHLAR_EXPECT_DEATH(expect_growth({.smallest = 11, .largest = 10}),
+                      "ashlar: precondition: the smallest step of growth is above its largest");
 }
 
 }  // namespace

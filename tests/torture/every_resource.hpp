@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/growth.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/face/pmr_monotonic.hpp>
 #include <ashlar/face/pmr_pools.hpp>
@@ -17,7 +18,6 @@
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/heap/owner_heap.hpp>
-#include <ashlar/base/growth.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
@@ -90,9 +90,7 @@ public:
   explicit pmr_below(counting_resource<>& below) : bridge_(below), face_(&bridge_) {}
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) { return face_.allocate(bytes, alignment); }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    face_.deallocate(p, bytes, alignment);
-  }
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept { face_.deallocate(p, bytes, alignment); }
   void release() noexcept { face_.release(); }
   [[nodiscard]] bool invariant() const noexcept {
     if constexpr (requires { face_.pools(); }) return face_.pools().invariant();
@@ -125,8 +123,7 @@ struct tortured {
   bool reuses = true;     ///< false: a freed block does not make room for another
 };
 
-#define ASHLAR_TORTURED_ADAPTOR(label, ...) \
-  {#label, &make_composition<adaptor_named::label<able_resource<true>>>},
+#define ASHLAR_TORTURED_ADAPTOR(label, ...) {#label, &make_composition<adaptor_named::label<able_resource<true>>>},
 namespace adaptor_named {
 #define ASHLAR_NAME_ADAPTOR(label, ...) \
   template <class R>                    \
@@ -142,10 +139,12 @@ ASHLAR_EACH_ADAPTOR(ASHLAR_NAME_ADAPTOR)
       {"arena", &make_composition<made_of<ashlar::arena<plain_upstream>, torture_chunks>>, true, false},
       {"block_pool", &make_composition<block_pool_below>},
       {"bounded_heap", &make_composition<bounded_heap_below>},
-      {"fixed_block_pool", &make_composition<made_of<ashlar::fixed_block_pool<48, 16, plain_upstream>, torture_limits>>},
+      {"fixed_block_pool",
+       &make_composition<made_of<ashlar::fixed_block_pool<48, 16, plain_upstream>, torture_limits>>},
       {"frame_arena", &make_composition<made_of<ashlar::frame_arena<plain_upstream>, torture_chunks>>, true, false},
       {"heap", &make_composition<made_of<ashlar::heap<serialised>, torture_heap>>},
-      {"inline_arena", &make_composition<made_of<ashlar::inline_arena<256, plain_upstream>, torture_chunks>>, true, false},
+      {"inline_arena", &make_composition<made_of<ashlar::inline_arena<256, plain_upstream>, torture_chunks>>, true,
+       false},
       {"local_heap", &make_composition<local_heap_below>},
       {"owner_heap", &make_composition<made_of<ashlar::owner_heap<plain_upstream>, torture_heap>>},
       {"pool_set", &make_composition<made_of<ashlar::pool_set<plain_upstream>, torture_classes>>},
@@ -162,9 +161,7 @@ ASHLAR_EACH_ADAPTOR(ASHLAR_NAME_ADAPTOR)
 }
 
 /// Each adaptor on memory that can do all that a resource can do; `tests/compositions` has them on each other.
-[[nodiscard]] inline std::vector<tortured> every_adaptor() {
-  return {ASHLAR_EACH_ADAPTOR(ASHLAR_TORTURED_ADAPTOR)};
-}
+[[nodiscard]] inline std::vector<tortured> every_adaptor() { return {ASHLAR_EACH_ADAPTOR(ASHLAR_TORTURED_ADAPTOR)}; }
 #undef ASHLAR_TORTURED_ADAPTOR
 
 [[nodiscard]] inline std::string name_of_tortured(const ::testing::TestParamInfo<tortured>& info) {

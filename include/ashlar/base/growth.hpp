@@ -8,6 +8,7 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -35,6 +36,12 @@ struct proportional_growth {
     return std::clamp(held / divisor, smallest, largest);
   }
 };
+
+/// Expects: `growth` can grow: whoever stores it asks once, when it is made.
+constexpr void expect_growth(const proportional_growth& growth) noexcept {
+  ASHLAR_REQUIRE(growth.divisor != 0, "the divisor of growth is 0");
+  ASHLAR_REQUIRE(growth.smallest <= growth.largest, "the smallest step of growth is above its largest");
+}
 
 static_assert(growth_policy<fixed_growth> && growth_policy<proportional_growth>);
 

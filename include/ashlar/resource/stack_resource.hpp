@@ -63,12 +63,15 @@ public:
   stack_resource() = default;
   explicit stack_resource(Upstream upstream) noexcept : upstream_(std::move(upstream)) {}
   explicit stack_resource(const proportional_growth& growth, Upstream upstream = {}) noexcept
-      : growth_(growth), upstream_(std::move(upstream)) {}
+      : growth_(growth), upstream_(std::move(upstream)) {
+    expect_growth(growth);
+  }
 
   /// Starts in `buffer`; over a `null_resource` stays there. Lifetime: the buffer outlives the stack.
   explicit stack_resource(std::span<std::byte> buffer, Upstream upstream = {},
                           const proportional_growth& growth = stack_growth) noexcept
       : growth_(growth), upstream_(std::move(upstream)) {
+    expect_growth(growth);
     const std::size_t skipped = (0 - address_of(buffer.data())) & (stack_grain - 1);
     if (buffer.size() < skipped + stack_grain) return;
     bottom_.begin = bottom_.top = buffer.data() + skipped;

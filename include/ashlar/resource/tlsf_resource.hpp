@@ -58,13 +58,16 @@ public:
   static constexpr std::size_t most_bytes = tlsf_space<Scale>::most - 2 * tlsf_block::granule - tlsf_slack::bytes;
 
   explicit tlsf_resource(const tlsf_options& options = {}, Upstream upstream = {})
-      : upstream_(std::move(upstream)), options_(options) {}
+      : upstream_(std::move(upstream)), options_(options) {
+    expect_growth(options.growth);
+  }
 
   /// Effects: uses `buffer` first, and the upstream where that is not enough. Where the buffer has no room for the
   /// record of a region and a block, about 100 bytes, it is left alone; what is beyond `Scale` also.
   /// Lifetime: the buffer outlives the resource and every block.
   explicit tlsf_resource(std::span<std::byte> buffer, Upstream upstream = {}, const tlsf_options& options = {})
       : upstream_(std::move(upstream)), options_(options), buffer_{buffer.data(), buffer.size()} {
+    expect_growth(options.growth);
     add_buffer();
   }
 
