@@ -23,11 +23,13 @@ using ashlar::test::injected_failure;
 
 /// Records every block that `Upstream` hands out, and is a test failure for each that comes back wrongly or never.
 /// Blocks arrive full of 0xCD and leave full of 0xDD, so that nobody gets away with reading what is not theirs.
-/// Refuses to hold more than 64 GiB (1 GiB on 32 bits), so that absurd requests fail alike on all machines.
+/// Refuses to hold more than 64 GiB (1 GiB on 32 bits), and alignments above 64 MiB, so that absurd requests fail alike
+/// on all machines.
 template <ashlar::resource Upstream = ashlar::new_delete_resource>
 class counting_resource {
 public:
   static constexpr std::size_t never = ashlar::test::failure_plan::never;
+  static constexpr std::size_t most_alignment = std::size_t{1} << 26;
 
   counting_resource() = default;
   explicit counting_resource(Upstream upstream) : upstream_(std::move(upstream)) {}
@@ -47,7 +49,8 @@ public:
   }
 
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    const bool refused = plan_.fails_next() || bytes > most_bytes_ - std::min(most_bytes_, balance().bytes);
+    const bool refused = plan_.fails_next() || alignment > most_alignment ||
+                         bytes > most_bytes_ - std::min(most_bytes_, balance().bytes);
     void* const p = refused ? nullptr : ashlar::try_allocate_from(upstream_, bytes, alignment);
     ++(p != nullptr ? allocations_ : refusals_);
     if (p == nullptr) return nullptr;
