@@ -80,7 +80,8 @@ class chain {
 
 public:
   /// Nothing is allocated before the first request. Expects: `most` is not 0, `room_bytes` is less than half of memory.
-  explicit chain(const chain_options& options = {}, Maker maker = {}, Upstream upstream = {})
+  chain() : chain(chain_options{}) {}
+  explicit chain(const chain_options& options, Maker maker = {}, Upstream upstream = {})
       : options_(options), maker_(std::move(maker)), upstream_(std::move(upstream)) {
     ASHLAR_REQUIRE(options.most != 0, "made a chain that may have no resource");
     ASHLAR_REQUIRE(options.room_bytes <= max_block_bytes / 2, "room_bytes is larger than any block");

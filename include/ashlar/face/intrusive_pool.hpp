@@ -38,7 +38,10 @@ class intrusive_pool : public counted_objects<T, Lifetime, Exhausted, Threads, P
 
 public:
   /// Nothing is allocated before the first object or `reserve`.
-  explicit intrusive_pool(const intrusive_pool_options& options = {})
+  intrusive_pool()
+    requires std::default_initializable<Upstream>
+      : intrusive_pool(intrusive_pool_options{}) {}
+  explicit intrusive_pool(const intrusive_pool_options& options)
     requires std::default_initializable<Upstream>
       : intrusive_pool(options, Upstream()) {}
   intrusive_pool(const intrusive_pool_options& options, Upstream upstream)

@@ -55,7 +55,8 @@ public:
   /// What every block is aligned by.
   static constexpr std::size_t least_alignment = size_classes::granule;
 
-  explicit heap(const local_heap_options& options = {}, Upstream upstream = {})
+  heap() : heap(local_heap_options{}) {}
+  explicit heap(const local_heap_options& options, Upstream upstream = {})
       : members_(options, std::move(upstream), this) {}
   explicit heap(Upstream upstream)
     requires(!std::is_empty_v<Upstream>)

@@ -31,8 +31,8 @@ class local_heap : public basic_local_heap<heap_core<Upstream>> {
   using base = basic_local_heap<heap_core<Upstream>>;
 
 public:
-  explicit local_heap(const local_heap_options& options = {}, Upstream upstream = {})
-      : base(options, std::move(upstream)) {}
+  local_heap() : local_heap(local_heap_options{}) {}
+  explicit local_heap(const local_heap_options& options, Upstream upstream = {}) : base(options, std::move(upstream)) {}
   explicit local_heap(Upstream upstream)
     requires(!std::is_empty_v<Upstream>)
       : local_heap(local_heap_options{}, std::move(upstream)) {}

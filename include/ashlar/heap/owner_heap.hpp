@@ -41,8 +41,8 @@ class owner_heap : private basic_local_heap<owner_core<Upstream>> {
 public:
   using base::least_alignment;
 
-  explicit owner_heap(const local_heap_options& options = {}, Upstream upstream = {})
-      : base(options, std::move(upstream)) {}
+  owner_heap() : owner_heap(local_heap_options{}) {}
+  explicit owner_heap(const local_heap_options& options, Upstream upstream = {}) : base(options, std::move(upstream)) {}
   explicit owner_heap(Upstream upstream)
     requires(!std::is_empty_v<Upstream>)
       : owner_heap(local_heap_options{}, std::move(upstream)) {}

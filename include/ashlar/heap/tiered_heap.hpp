@@ -67,7 +67,8 @@ public:
 
   /// Effects: takes one block of `upstream` for the plan, which `options.max_bytes` does not count. The rest takes
   /// nothing before its first block. Throws: `std::bad_alloc`.
-  explicit tiered_heap(const local_heap_options& options = {}, Upstream upstream = {})
+  tiered_heap() : tiered_heap(local_heap_options{}) {}
+  explicit tiered_heap(const local_heap_options& options, Upstream upstream = {})
       : heap_(options, std::move(upstream)), planned_(heap_.upstream()) {}
 
   /// The same with the plan in memory that is given. Expects: it fits in; the memory is aligned as that wants it, and

@@ -26,7 +26,8 @@ template <resource Upstream>
 class frame_arena {
 public:
   /// The options hold for each of the two.
-  explicit frame_arena(const arena_options& options = {}, const Upstream& upstream = Upstream())
+  frame_arena() : frame_arena(arena_options{}) {}
+  explicit frame_arena(const arena_options& options, const Upstream& upstream = Upstream())
       : first_(options, upstream), second_(options, upstream) {}
   explicit frame_arena(const Upstream& upstream) : frame_arena(arena_options{}, upstream) {}
   frame_arena(const frame_arena&) = delete;

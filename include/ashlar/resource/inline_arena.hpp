@@ -19,7 +19,8 @@ namespace ashlar::inline ASHLAR_ABI {
 template <std::size_t Bytes, resource Upstream>
 class inline_arena : private detail::inline_storage<Bytes>, public arena<Upstream> {
 public:
-  explicit inline_arena(const arena_options& options = {}, Upstream upstream = Upstream())
+  inline_arena() : inline_arena(arena_options{}) {}
+  explicit inline_arena(const arena_options& options, Upstream upstream = Upstream())
       : arena<Upstream>(std::span<std::byte>(this->bytes), options, std::move(upstream)) {}
   explicit inline_arena(Upstream upstream) : inline_arena(arena_options{}, std::move(upstream)) {}
 };

@@ -57,7 +57,8 @@ public:
   /// bytes: larger requests fail
   static constexpr std::size_t most_bytes = tlsf_space<Scale>::most - 2 * tlsf_block::granule - tlsf_slack::bytes;
 
-  explicit tlsf_resource(const tlsf_options& options = {}, Upstream upstream = {})
+  tlsf_resource() : tlsf_resource(tlsf_options{}) {}
+  explicit tlsf_resource(const tlsf_options& options, Upstream upstream = {})
       : upstream_(std::move(upstream)), options_(options) {
     expect_growth(options.growth);
   }
