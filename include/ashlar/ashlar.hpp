@@ -222,6 +222,7 @@
 #include <ashlar/resource/static_arena_guard.hpp>
 #include <ashlar/resource/thread_caches.hpp>
 #include <ashlar/resource/thread_latest.hpp>
+#include <ashlar/resource/thread_records.hpp>
 #include <ashlar/resource/thread_tables.hpp>
 #include <ashlar/resource/tlsf_check.hpp>
 #include <ashlar/resource/tlsf_nodes.hpp>

@@ -5,10 +5,12 @@
 #include <latch>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/part/list.hpp>
+#include <ashlar/resource/thread_records.hpp>
 #include <ashlar/resource/thread_tables.hpp>
 
 #include "tests/support/child.hpp"
@@ -118,6 +120,37 @@ TEST(thread_tables, a_child_of_a_fork_has_none_of_a_thread_that_came_first_meanw
   forked.count_down();
   other.join();
   EXPECT_EQ(closed, 1);
+}
+
+int records_left = 0;
+
+// Records that are refused after a few.
+template <class Record>
+struct scarce_records {
+  template <class... Args>
+  [[nodiscard]] static Record* try_make(Args&&... args) noexcept {
+    return records_left-- > 0 ? ashlar::thread_records<Record>::try_make(std::forward<Args>(args)...) : nullptr;
+  }
+  static void end(Record* leaving) noexcept { ashlar::thread_records<Record>::end(leaving); }
+};
+
+struct scarce_owner {
+  ashlar::thread_tables<scarce_owner, table, scarce_records> tables = {};
+  ~scarce_owner() {
+    tables.part(*this, [] {});
+  }
+  void close(table&) noexcept {}
+};
+
+TEST(thread_tables, gives_none_where_there_is_no_memory_and_one_once_there_is) {
+  scarce_owner mine;
+  for (const int left : {0, 1}) {  // the list of tables, the table
+    records_left = left;
+    EXPECT_EQ(mine.tables.obtain(mine), nullptr);
+    EXPECT_EQ(mine.tables.known(), nullptr);
+  }
+  records_left = 1;
+  EXPECT_NE(mine.tables.obtain(mine), nullptr);
 }
 
 }  // namespace

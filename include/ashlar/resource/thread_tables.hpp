@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <new>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
@@ -13,6 +12,7 @@
 #include <ashlar/os/thread_end.hpp>
 #include <ashlar/part/list.hpp>
 #include <ashlar/resource/thread_caches.hpp>
+#include <ashlar/resource/thread_records.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -22,9 +22,9 @@ namespace ashlar::inline ASHLAR_ABI {
 ///
 ///   owner --> [ link: lock, tables, owner or null ] <-- record of thread 1: table
 ///                                                   <-- record of thread 2: table         the last of them ends it
-///
-/// Thread safety: any thread, where nothing else is said.
-template <class Owner, class Table>
+/// What that takes comes from `Records<T>`, which says null where there is no memory. Thread safety: any thread, where
+/// nothing else is said.
+template <class Owner, class Table, template <class> class Records = thread_records>
 class thread_tables {
 public:
   thread_tables() = default;
@@ -110,7 +110,8 @@ private:
     }
 
     void drop() noexcept {
-      if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;  // pairs with itself in other threads
+      if (references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        Records<link>::end(this);  // pairs with itself in other threads
     }
   };
 
@@ -134,7 +135,7 @@ private:
         }
       }
       shared->drop();
-      delete this;
+      Records<record>::end(this);
     }
   };
 
@@ -142,7 +143,7 @@ private:
 
   [[nodiscard]] Table* make(Owner& owner) noexcept {
     link* const shared = shared_link(owner);
-    record* const fresh = shared == nullptr ? nullptr : new (std::nothrow) record(number_, shared);
+    record* const fresh = shared == nullptr ? nullptr : Records<record>::try_make(number_, shared);
     if (fresh == nullptr) return nullptr;
     shared->references.fetch_add(1, std::memory_order_relaxed);
     {
@@ -157,10 +158,10 @@ private:
   [[nodiscard]] link* shared_link(Owner& owner) noexcept {
     link* known = link_.load(std::memory_order_acquire);
     if (known != nullptr) return known;
-    link* const made = new (std::nothrow) link(owner);
+    link* const made = Records<link>::try_make(owner);
     if (made == nullptr) return nullptr;
     if (link_.compare_exchange_strong(known, made, std::memory_order_acq_rel, std::memory_order_acquire)) return made;
-    delete made;
+    Records<link>::end(made);
     return known;
   }
 
