@@ -106,7 +106,7 @@ TEST(chain, makes_one_more_where_none_has_room_up_to_its_bound) {
   EXPECT_FALSE(cells.owns(&cells));
   cells.deallocate(held[7], 32, 8);
   EXPECT_EQ(cells.allocate(32, 8), held[7]);  // from the one in the middle
-  cells.deallocate(held[7]);
+  cells.deallocate(held[7], 32, 8);
   held.erase(held.begin() + 7);
   for (void* const cell : held) cells.deallocate(cell, 32, 8);
   EXPECT_EQ(cells.count(), 1U);

@@ -27,6 +27,7 @@
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
+#include <ashlar/resource/tlsf_resource.hpp>
 
 #include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
@@ -121,8 +122,15 @@ TEST_F(profiling_of_pools, tells_of_each_block_with_its_size) {
   pool.deallocate(small, 10, 1);
   pool.deallocate(large, 5000, 64);
   EXPECT_EQ(profile.size(), 1);
-  pool.deallocate(whole.data);  // without its size
+  pool.deallocate(whole.data, whole.size, 1);
   EXPECT_EQ(frees, 3);
+}
+
+TEST_F(profiling_of_pools, tells_of_blocks_that_come_back_without_their_size_and_not_of_null) {
+  profiling<ashlar::tlsf_resource<>> blocks;
+  blocks.deallocate(blocks.allocate(10, 1));
+  blocks.deallocate(nullptr);
+  EXPECT_EQ(frees, 1);
 }
 
 TEST_F(profiling_of_pools, all_blocks_end_with_a_release_and_with_the_pool) {

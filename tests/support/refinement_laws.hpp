@@ -84,10 +84,12 @@ void prefaults_without_harm(Subject& subject) {
 template <class Subject>
 void finds_the_size_of_a_block(Subject& subject) {
   live_blocks blocks(subject.resource);
+  subject.resource.deallocate(nullptr);  // nothing is there yet
   for (std::size_t bytes = 0; bytes <= Subject::largest; bytes += 1 + bytes / 2) {
     ASSERT_TRUE(blocks.try_allocate(bytes, 1));
     ASSERT_TRUE(blocks.try_allocate(Subject::largest - bytes, Subject::max_alignment));
     subject.resource.deallocate(blocks.forget(blocks.size() - 2).data);
+    subject.resource.deallocate(nullptr);
     ASSERT_TRUE(invariant_of(subject.resource));
   }
   while (blocks.size() != 0) subject.resource.deallocate(blocks.forget(blocks.size() - 1).data);

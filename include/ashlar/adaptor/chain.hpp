@@ -114,10 +114,11 @@ public:
     uncount(home);
   }
 
-  /// As above; the owner finds the size.
+  /// As above; the owner finds the size. Effects: nothing where `p` is null.
   void deallocate(void* p) noexcept
     requires self_describing_resource<R>
   {
+    if (p == nullptr) return;
     link& home = owner_of(p);
     home.resource.deallocate(p);
     uncount(home);

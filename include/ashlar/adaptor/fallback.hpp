@@ -93,7 +93,7 @@ public:
     first_.owns(p) ? first_.deallocate(p, bytes, alignment) : second_.deallocate(p, bytes, alignment);
   }
 
-  /// As above; the side finds the size.
+  /// As above; the side finds the size. Effects: nothing where `p` is null.
   void deallocate(void* p) noexcept
     requires(self_describing_resource<First> && self_describing_resource<Second>)
   {

@@ -70,10 +70,11 @@ public:
     give_back(p, {bytes, alignment});
   }
 
-  /// As above; the size is on the label.
+  /// As above; the size is on the label. Effects: nothing where `p` is null.
   void deallocate(void* p) noexcept
     requires self_describing_resource<R>
   {
+    if (p == nullptr) return;
     const extent was = read_label(p);
     check_canaries(p, was);
     give_back(p, was);

@@ -87,10 +87,11 @@ public:
     upstream_resource().deallocate(p, bytes, alignment);
   }
 
-  /// As above, without the size.
+  /// As above, without the size. Effects: nothing where `p` is null.
   void deallocate(void* p) noexcept
     requires self_describing_resource<R>
   {
+    if (p == nullptr) return;
     freed(p);
     upstream_resource().deallocate(p);
   }

@@ -82,10 +82,11 @@ public:
     upstream_resource().deallocate(p, bytes, alignment);
   }
 
-  /// As `R::deallocate`.
+  /// As `R::deallocate`; null is no event.
   ASHLAR_NOINLINE void deallocate(void* p) noexcept
     requires self_describing_resource<R>
   {
+    if (p == nullptr) return;
     note_free(p, 0, 0, Site::capture(ASHLAR_RETURN_ADDRESS()));
     upstream_resource().deallocate(p);
   }

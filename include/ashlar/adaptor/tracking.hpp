@@ -99,10 +99,11 @@ public:
     upstream_resource().deallocate(p, bytes, alignment);
   }
 
-  /// As above; the size is in the book.
+  /// As above; the size is in the book. Effects: nothing where `p` is null.
   ASHLAR_NOINLINE void deallocate(void* p) noexcept
     requires self_describing_resource<R>
   {
+    if (p == nullptr) return;
     take(p, Site::capture(ASHLAR_RETURN_ADDRESS()), [](const entry&, const Site&) {});
     upstream_resource().deallocate(p);
   }

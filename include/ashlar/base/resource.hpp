@@ -45,9 +45,17 @@ concept releasable_resource = resource<R> && requires(R& r) {
   { r.release() } noexcept;
 };
 
-/// Also finds the size of a block by itself.
+/// Whether `r.deallocate(p)` of a resource takes every block of it. A pool whose `deallocate(cell)` takes cells only,
+/// and neither larger blocks nor null, says no by a member `is_self_describing` that is false.
 template <class R>
-concept self_describing_resource = resource<R> && requires(R& r, void* p) {
+inline constexpr bool enable_self_describing = true;
+template <class R>
+  requires requires { R::is_self_describing; }
+inline constexpr bool enable_self_describing<R> = R::is_self_describing;
+
+/// Also finds the size of a block by itself. `deallocate(p)` does nothing where `p` is null, at every level.
+template <class R>
+concept self_describing_resource = resource<R> && enable_self_describing<R> && requires(R& r, void* p) {
   { r.deallocate(p) } noexcept;
 };
 

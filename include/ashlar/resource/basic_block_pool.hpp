@@ -57,6 +57,8 @@ struct cell_run {
 template <class Geometry, resource Upstream>
 class basic_block_pool : private Geometry {
 public:
+  static constexpr bool is_self_describing = false;  // `deallocate(cell)` takes cells only
+
   constexpr basic_block_pool(const Geometry& geometry, const pool_limits& limits, Upstream upstream = {})
       : Geometry(geometry), max_cells_(limits.max_cells), store_(limits.spare_slabs, std::move(upstream)) {}
 

@@ -41,6 +41,7 @@ class shared_block_pool {
 
 public:
   static constexpr bool is_thread_safe = true;
+  static constexpr bool is_self_describing = false;  // `deallocate(cell)` takes cells only
 
   /// Expects: `options` as for `block_pool`, without `max_cells`: what threads have at hand could not be counted.
   explicit shared_block_pool(const block_pool_options& options, Upstream upstream = {})

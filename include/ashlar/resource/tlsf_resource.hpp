@@ -112,8 +112,9 @@ public:
     give(p);
   }
 
-  /// Expects: `p` was allocated here.
+  /// Effects: nothing where `p` is null. Expects: `p` was allocated here.
   void deallocate(void* p) noexcept {
+    if (ASHLAR_UNLIKELY(p == nullptr)) return;
     if constexpr (tlsf_block::is_sealed) check_unsized(p);
     give(p);
   }
