@@ -64,7 +64,7 @@ TEST_F(a_handler_of_dead_blocks, may_use_the_heap_whose_huge_block_it_was) {
                              write_unseen(p);
                              static_cast<void>(all.allocate(huge_bytes));
                            }),
-                           line + "64");
+                           line + "4096");
 }
 
 TEST_F(a_handler_of_dead_blocks, may_use_the_heap_which_gives_memory_of_ended_threads_back) {
@@ -74,12 +74,12 @@ TEST_F(a_handler_of_dead_blocks, may_use_the_heap_which_gives_memory_of_ended_th
                              std::thread([&] {
                                left_alive = all.allocate(64);
                                std::vector<void*> cells(2000);
-                               for (void*& each : cells) each = all.allocate(1024);
+                               for (void*& each : cells) each = all.allocate(1000);
                                for (std::size_t i = 0; i < cells.size(); ++i)
                                  if (i % 8 != 0) all.deallocate(cells[i]);
                                write_unseen(cells[1001]);
                              }).join();
-                             for (int i = 0; i < 2; ++i) static_cast<void>(all.allocate(3 << 20));
+                             for (int i = 0; i < 2; ++i) static_cast<void>(all.allocate((3 << 20) - 1));
                            }),
                            line + "1024");
 }
@@ -92,7 +92,7 @@ TEST_F(a_handler_of_dead_blocks, may_use_the_heap_whose_segment_lay_on_the_shelf
                              write_unseen(ashlar::segment::of(p));
                              for (int i = 0; i < 3; ++i) static_cast<void>(all.allocate(3 << 20));
                            }),
-                           line + "64");
+                           line + "4096");
 }
 
 // New threads of the heap are counted where those that it had are gone through.
@@ -104,7 +104,7 @@ TEST_F(a_handler_of_dead_blocks, may_use_the_heap_that_is_released) {
                              write_unseen(p);
                              all.release();
                            }),
-                           line + "64");
+                           line + "80");
 }
 
 }  // namespace

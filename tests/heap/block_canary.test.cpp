@@ -17,8 +17,8 @@ namespace {
 using ashlar_test::caught_in;
 
 TEST(block_canary, every_byte_of_the_poison_counts) {
-  std::array<std::byte, 128> dead{};
-  for (const std::size_t held : {16u, 64u, 128u}) {
+  std::array<std::byte, 5000> dead{};
+  for (const std::size_t held : {16u, 64u, 128u, 4096u, 4160u, 4800u}) {
     ashlar::bury(dead.data(), held);
     const auto look = [&] { ashlar::expect_buried(dead.data(), held, &dead); };
     EXPECT_FALSE(caught_in(look).has_value());
@@ -26,7 +26,8 @@ TEST(block_canary, every_byte_of_the_poison_counts) {
       const std::byte was = dead[at];
       dead[at] ^= std::byte{1};
       const auto seen = caught_in(look);
-      ASSERT_EQ(seen.has_value(), at < held && at < ashlar::most_buried) << at;
+      const bool is_at_end = held > ashlar::most_buried + ashlar::buried_at_end && at >= held - ashlar::buried_at_end;
+      ASSERT_EQ(seen.has_value(), at < held && (at < ashlar::most_buried || is_at_end)) << at;
       dead[at] = was;
       if (!seen) continue;
       EXPECT_EQ(seen->kind, ashlar::fault::corrupt_link);

@@ -83,13 +83,66 @@ TEST_F(exact_sizes, usable_is_what_was_asked_for) {
 
 TEST_F(written_blocks, one_byte_behind_any_size_is_seen) {
   for (std::size_t bytes = 1; bytes <= 4096; ++bytes) {
-    if (ashlar::size_classes::rounded(bytes) == bytes) continue;  // has no slack
     auto* const p = allocate(bytes);
     p[bytes] ^= std::byte{1};
     expect_fault(fault::overflow, p, [&] { heap_.deallocate(p); });
     p[bytes] ^= std::byte{1};
     heap_.deallocate(p);
   }
+}
+
+// The largest cells, whole slices and whole pages of a huge block; aligned ones, too.
+TEST_F(written_blocks, one_byte_behind_a_block_that_fits_exactly_is_seen) {
+  constexpr std::size_t slice = ashlar::slice_bytes, largest = ashlar::size_classes::largest;
+  for (const std::size_t bytes : {largest - 1, largest, largest + 1, slice, 3 * slice, 40 * slice,
+                                  ashlar::segment_bytes, 2 * ashlar::segment_bytes})
+    for (const std::size_t alignment : {std::size_t{16}, std::size_t{4096}, slice}) {
+      auto* const p = static_cast<std::byte*>(heap_.allocate(bytes, alignment));
+      EXPECT_TRUE(ashlar::is_aligned(p, alignment));
+      EXPECT_EQ(heap_.usable_size(p), bytes);
+      p[bytes] ^= std::byte{1};
+      expect_fault(fault::overflow, p, [&] { heap_.deallocate(p, bytes, alignment); });
+      p[bytes] ^= std::byte{1};
+      EXPECT_TRUE(heap_.invariant());
+      heap_.deallocate(p, bytes, alignment);
+    }
+  for (const std::size_t alignment : {std::size_t{64}, std::size_t{1024}}) {
+    auto* const p = static_cast<std::byte*>(heap_.allocate(alignment, alignment));
+    p[alignment] ^= std::byte{1};
+    expect_fault(fault::overflow, p, [&] { heap_.deallocate(p, alignment, alignment); });
+    p[alignment] ^= std::byte{1};
+    heap_.deallocate(p, alignment, alignment);
+  }
+}
+
+TEST_F(written_blocks, bytes_before_a_cell_are_watched_whatever_lies_there) {
+  for (const std::size_t bytes : {1u, 16u, 40u, 112u, 1000u, 20'000u}) {
+    local_heap<> heap;
+    std::vector<std::byte*> cells;
+    for (int i = 0; i < 40; ++i) cells.push_back(static_cast<std::byte*>(heap.allocate(bytes)));
+    for (std::size_t i = 1; i < 40; i += 3) heap.deallocate(cells[i]);  // live and dead neighbours
+    for (std::size_t i = 0; i < 40; ++i) {
+      if (i % 3 == 1) continue;
+      cells[i][-1] ^= std::byte{4};
+      const auto seen = caught_in([&] { heap.deallocate(cells[i], bytes); });
+      cells[i][-1] ^= std::byte{4};
+      if (ashlar::is_aligned(cells[i], ashlar::slice_bytes)) continue;  // what lies there is no neighbour
+      ASSERT_TRUE(seen.has_value()) << bytes << " bytes, block " << i;
+      EXPECT_EQ(seen->kind, fault::underflow);
+      EXPECT_EQ(seen->pointer, cells[i]);
+    }
+    heap.release();
+  }
+}
+
+TEST_F(written_blocks, eight_bytes_before_a_cell_are_seen) {
+  std::byte* const cells[] = {allocate(40), allocate(40), allocate(40)};
+  std::byte were[8];
+  std::memcpy(were, cells[1] - 8, 8);
+  std::memset(cells[1] - 8, 0x41, 8);
+  expect_fault(fault::underflow, cells[1], [&] { heap_.deallocate(cells[1], 40); });
+  std::memcpy(cells[1] - 8, were, 8);
+  for (std::byte* const each : cells) heap_.deallocate(each, 40);
 }
 
 TEST_F(written_blocks, an_overflow_is_seen_by_whatever_takes_the_block) {
@@ -109,9 +162,11 @@ TEST_F(written_blocks, an_overflow_is_seen_by_whatever_takes_the_block) {
 
 // Whatever is written into a dead cell, no address comes of it.
 TEST_F(written_blocks, any_byte_of_a_dead_cell_is_seen_when_it_is_handed_out) {
-  for (const std::size_t bytes : {std::size_t{16}, std::size_t{48}, std::size_t{1024}})
-    for (const std::size_t at : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 15u, 24u, 47u, 63u}) {
+  for (const std::size_t bytes :
+       {std::size_t{15}, std::size_t{47}, std::size_t{1000}, std::size_t{4000}, std::size_t{20'000}})
+    for (const std::size_t at : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 15u, 24u, 46u, 63u, 500u, 999u, 3999u, 19'999u}) {
       if (at >= bytes) continue;
+      if (bytes == 20'000 && at == 19'999) continue;  // neither at the start nor at the end of the cell
       local_heap<> heap;
       auto* const dead = static_cast<std::byte*>(heap.allocate(bytes));
       void* const other = heap.allocate(bytes);

@@ -215,14 +215,14 @@ TEST(heap_space, fits_a_spare_extent_to_what_is_wanted) {
   {
     ashlar::heap_space<moving_pages> space(ashlar::max_size, {});
     std::byte* const p = space.take(5 * window_bytes + page, window_bytes, false);
-    p[0] = p[window_bytes + 200] = std::byte{7};
+    p[0] = p[window_bytes + 5000] = std::byte{7};
     space.keep(p);
     std::byte* const small = space.take_spare(page, window_bytes);
     EXPECT_EQ(small, p) << "cut off its start";
     EXPECT_TRUE(space.find(p)->bytes() == page && space.spare_bytes() == 4 * window_bytes + page);
     std::byte* const large = space.take_spare(6 * window_bytes, window_bytes);
     ASSERT_NE(large, nullptr) << "the rest of it, moved and grown";
-    EXPECT_TRUE(large[200] == std::byte{7} && large[6 * window_bytes - 1] == std::byte{0});
+    EXPECT_TRUE(large[5000] == std::byte{7} && large[6 * window_bytes - 1] == std::byte{0});
     EXPECT_TRUE(space.spare_bytes() == 0 && space.invariant());
     space.keep(large);
     calls::faults.moves.fail_from(0);

@@ -56,7 +56,7 @@ TEST(heap_lifetimes, a_thread_ends_with_any_number_of_frees_unsent) {
 // Two threads keep a queue full, one empties it. It holds what is live; the rest is what the frees cost on their way.
 class one_sided {
 public:
-  static constexpr std::size_t depth = 40'000, bytes = 2048;  // many segments
+  static constexpr std::size_t depth = 40'000, bytes = 2040;  // many segments
 
   void run(std::size_t messages) {
     const std::size_t before = resident_bytes();

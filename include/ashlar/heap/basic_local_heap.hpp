@@ -129,7 +129,7 @@ public:
     if (p == nullptr) return try_allocate(new_bytes, alignment);
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t bytes = checked_size(p);
-    const std::size_t number = class_for(bytes, least_alignment), wanted = class_for(new_bytes, alignment);
+    const std::size_t number = class_of_block(p), wanted = class_for(new_bytes, alignment);
     if (is_aligned(p, alignment) && core_.resize(p, number, wanted, new_bytes)) return p;
     if (wanted == size_classes::none && new_bytes > bytes)
       if (void* const pages = core_.move_huge(p, new_bytes, alignment)) return pages;
@@ -211,8 +211,8 @@ protected:
 
   // As `try_expand`, for who does not know the size that it had.
   [[nodiscard]] bool try_resize(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
-    const std::size_t number = class_for(checked_size(p), least_alignment);
-    return core_.resize(p, number, class_for(new_bytes, alignment), new_bytes);
+    if constexpr (checking_level >= checking::checked) static_cast<void>(checked_size(p));
+    return core_.resize(p, class_of_block(p), class_for(new_bytes, alignment), new_bytes);
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
@@ -223,9 +223,9 @@ protected:
 
   [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t class_for(std::size_t bytes,
                                                                      std::size_t alignment) noexcept {
-    if (ASHLAR_UNLIKELY(bytes > size_classes::largest)) return size_classes::none;
-    if (ASHLAR_LIKELY(alignment <= least_alignment)) return size_classes::of(bytes);
-    return alignment <= size_classes::largest ? size_classes::of(bytes, alignment) : size_classes::none;
+    if (ASHLAR_UNLIKELY(with_canary(bytes) > size_classes::largest)) return size_classes::none;
+    if (ASHLAR_LIKELY(alignment <= least_alignment)) return size_classes::of(with_canary(bytes));
+    return alignment <= size_classes::largest ? size_classes::of(with_canary(bytes), alignment) : size_classes::none;
   }
 
   /// Returns: a cell that is at hand and need not be counted, else what `otherwise()` returns.
@@ -278,8 +278,8 @@ private:
   template <failure Failure>
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    if (ASHLAR_LIKELY(bytes <= size_classes::largest && alignment <= least_alignment))
-      return take_cell<Failure>(size_classes::of(bytes), bytes);
+    if (ASHLAR_LIKELY(with_canary(bytes) <= size_classes::largest && alignment <= least_alignment))
+      return take_cell<Failure>(size_classes::of(with_canary(bytes)), bytes);
     return take_other<Failure>(bytes, alignment);
   }
 
@@ -315,7 +315,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
-    slice_run got = core_.take_large(bytes, alignment, front_.stacks);
+    slice_run got = core_.take_large(with_canary(bytes), alignment, front_.stacks);
     if (ASHLAR_UNLIKELY(got.data == nullptr)) got = take_large_again(bytes, alignment);
     if constexpr (checking_level >= checking::hardened)
       if (got.data != nullptr) core_.sizes().hand_out_large(got.data, bytes);
@@ -324,7 +324,7 @@ private:
 
   [[nodiscard]] ASHLAR_COLD slice_run take_large_again(std::size_t bytes, std::size_t alignment) noexcept {
     empty_pocket();
-    return core_.take_large_again(bytes, alignment, front_.stacks);
+    return core_.take_large_again(with_canary(bytes), alignment, front_.stacks);
   }
 
   template <failure Failure>

@@ -14,15 +14,45 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// So many bytes of a dead block hold poison.
-inline constexpr std::size_t most_buried = 64;
-/// Effects: fills the start of a dead block of `held` bytes with poison.
-ASHLAR_INLINE void bury(void* p, std::size_t held) noexcept { poison_block(p, std::min(held, most_buried)); }
+/// So many bytes of a dead block hold poison; of a larger cell the last ones too.
+inline constexpr std::size_t most_buried = 4096;
+inline constexpr std::size_t buried_at_end = 64;
+
+/// Effects: fills a dead block of `held` bytes with poison: all of it, or the start and the end.
+ASHLAR_INLINE void bury(void* p, std::size_t held) noexcept {
+  poison_block(p, std::min(held, most_buried));
+  if (held > most_buried + buried_at_end)
+    poison_block(static_cast<std::byte*>(p) + held - buried_at_end, buried_at_end);
+}
 
 /// Effects: reports a dead block of `held` bytes whose poison was written to. Tools take that for alive now.
 inline void expect_buried(const void* p, std::size_t held, const void* heap) noexcept {
   verify_poison(p, std::min(held, most_buried), held, heap);
   mark_live(p, std::min(held, most_buried));
+  if (held <= most_buried + buried_at_end) return;
+  const auto* const end = static_cast<const std::byte*>(p) + held;
+  mark_readable(end - buried_at_end, buried_at_end);
+  if (ASHLAR_UNLIKELY(!is_poisoned(end - buried_at_end, buried_at_end))) report_poison(p, held, heap);
+}
+
+/// Returns: whether the last bytes of a block of `held` bytes are the canary of one that has `bytes`, 8 at most.
+[[nodiscard]] inline bool ends_in_canary(const void* p, std::size_t bytes, std::size_t held) noexcept {
+  const auto* const data = static_cast<const std::byte*>(p);
+  const std::size_t first = std::max(bytes, held - 8);
+  mark_readable(data + first, held - first);
+  bool intact = true;
+  for (std::size_t at = first; at < held; ++at) intact &= data[at] == detail::slack_byte(bytes, at);
+  mark_free(data + first, held - first);
+  return intact;
+}
+
+/// Effects: reports a live block in front of which was written.
+[[noreturn]] ASHLAR_COLD inline void report_underflow(const void* p, std::size_t bytes, const void* heap) noexcept {
+  report({.kind = fault::underflow,
+          .what = "bytes before a block were written to",
+          .pointer = p,
+          .resource = heap,
+          .size = bytes});
 }
 
 /// Effects: reports a live block of `bytes` bytes behind which, up to `end`, was written.

@@ -322,6 +322,7 @@ private:
     run_record& slab = segment::of(memory)->record(segment::slice_of(memory));
     slab_cells cells(slab);
     cells.format(number, 2 * number + slabs_made_[number]++);
+    if constexpr (keeps_canaries) bury_front(slab);
     mark_free(memory, slab.length * slice_bytes);
     ++slabs_;
     slab_bytes_ += slab.length * slice_bytes;

@@ -14,6 +14,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/heap/block_canary.hpp>
 #include <ashlar/heap/heap_space.hpp>
+#include <ashlar/part/poison.hpp>
 #include <ashlar/part/segment.hpp>
 #include <ashlar/part/size_classes.hpp>
 #include <ashlar/part/slice_map.hpp>
@@ -26,6 +27,8 @@ namespace detail {
 inline constexpr std::uint16_t never_used = 0;  // or its contents were dropped
 inline constexpr std::uint16_t dead_cell = 0xFFFF;
 
+inline constexpr std::size_t watched_front = 8;  // bytes before a cell
+
 [[nodiscard]] inline std::uint16_t* sizes_in(run_record& slab) noexcept {
   segment& home = *segment::of(&slab);
   return home.requested.of_slice(home.slice_of_record(slab));
@@ -37,6 +40,18 @@ inline constexpr std::uint16_t dead_cell = 0xFFFF;
 }
 
 }  // namespace detail
+
+/// Returns: what a request for `bytes` takes with a byte of canary behind it, whatever it fits; `bytes` where no canary
+/// is kept.
+[[nodiscard]] constexpr std::size_t with_canary(std::size_t bytes) noexcept {
+  if constexpr (!keeps_canaries) return bytes;
+  else return bytes < max_size ? std::max<std::size_t>(bytes, 1) + 1 : bytes;
+}
+
+/// Returns: the class of a live block, or none.
+[[nodiscard]] inline std::size_t class_of_block(void* p) noexcept {
+  return is_aligned(p, window_bytes) ? size_classes::none : std::size_t{segment::owner_of(p)};
+}
 
 /// Effects: a cell has died. Expects: level hardened.
 inline void bury_cell(void* cell) noexcept {
@@ -53,6 +68,12 @@ inline void dig_cells(run_record& slab, std::size_t first, std::size_t last, con
     expect_buried(slab.cell(i), slab.cell_bytes, heap);
     sizes[i] = detail::never_used;
   }
+}
+
+/// Effects: fills the last bytes before the first cell of a new slab with poison, where it has such.
+/// Expects: level hardened.
+inline void bury_front(const run_record& slab) noexcept {
+  if (!is_aligned(slab.cells, slice_bytes)) poison_block(slab.cells - detail::watched_front, detail::watched_front);
 }
 
 /// Effects: a block of slices has died. Expects: level hardened.
@@ -90,6 +111,7 @@ public:
     if constexpr (keeps_canaries) {
       const std::size_t bytes = of(space, p);
       expect_canary(p, bytes, end_of_canary(p, bytes, held), heap);
+      if (is_cell(p) && !is_front_intact(p)) report_underflow(p, bytes, heap);
     }
   }
 
@@ -100,6 +122,7 @@ public:
     if (size == detail::dead_cell) expect_buried(cell, slab.cell_bytes, heap_);
     size = static_cast<std::uint16_t>(at_least_one(bytes));
     guard(cell, at_least_one(bytes), slab.cell_bytes, 0);
+    if constexpr (keeps_canaries) watch_front(slab, cell);
   }
 
   /// Effects: slices or pages become a caller's.
@@ -130,9 +153,39 @@ private:
     guard(p, bytes, run.length * slice_bytes, were);
   }
 
+  [[nodiscard]] static bool is_cell(void* p) noexcept { return class_of_block(p) != size_classes::none; }
+
   [[nodiscard]] static std::size_t end_of_canary(void* p, std::size_t bytes, std::size_t held) noexcept {
-    const bool is_cell = !is_aligned(p, window_bytes) && segment::owner_of(p) != size_classes::none;
-    return std::min(held, bytes + (is_cell ? most_behind_cells : most_behind_others));
+    return std::min(held, bytes + (is_cell(p) ? most_behind_cells : most_behind_others));
+  }
+
+  // What ends right before a cell is the canary of a live one, or the poison of a dead one or of the slab's front. A
+  // cell that was never used is taken for dead, so that it has some.
+  static void watch_front(run_record& slab, void* cell) noexcept {
+    const std::uint32_t index = slab.index_of(cell);
+    if (index != 0 && detail::sizes_in(slab)[index - 1] == detail::never_used) bury_cell(slab.cell(index - 1));
+  }
+
+  [[nodiscard]] static bool is_front_intact(void* cell) noexcept {
+    run_record& slab = segment::slab_of(cell);
+    const std::uint32_t index = slab.index_of(cell);
+    if (index == 0) return is_slab_front_intact(slab);
+    const std::size_t bytes = detail::sizes_in(slab)[index - 1], held = slab.cell_bytes;
+    if (bytes == detail::never_used) return true;  // its pages were dropped since
+    if (bytes == detail::dead_cell) return is_poison_before(cell);
+    return bytes + most_behind_cells < held || ends_in_canary(slab.cell(index - 1), bytes, held);
+  }
+
+  [[nodiscard]] static bool is_slab_front_intact(const run_record& slab) noexcept {
+    return is_aligned(slab.cells, slice_bytes) || is_poison_before(slab.cells);
+  }
+
+  [[nodiscard]] static bool is_poison_before(const void* cell) noexcept {
+    const auto* const front = static_cast<const std::byte*>(cell) - detail::watched_front;
+    mark_readable(front, detail::watched_front);
+    const bool intact = is_poisoned(front, detail::watched_front);
+    mark_free(front, detail::watched_front);
+    return intact;
   }
 
   // `were`: bytes whose contents are the caller's already.

@@ -112,7 +112,7 @@ public:
   [[nodiscard]] bool resize(void* p, std::size_t number, std::size_t wanted, std::size_t new_bytes) noexcept {
     if constexpr (checking_level >= checking::hardened) {
       const std::size_t were = usable_size(p);
-      if (!resize_in_place(p, number, wanted, new_bytes)) return false;
+      if (!resize_in_place(p, number, wanted, with_canary(new_bytes))) return false;
       return sizes().resize(p, were, new_bytes), true;
     } else {
       return resize_in_place(p, number, wanted, new_bytes);
@@ -124,7 +124,8 @@ public:
   [[nodiscard]] void* move_huge(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     if constexpr (checking_level >= checking::hardened) {
       const std::size_t were = usable_size(p);
-      void* const moved = is_aligned(p, window_bytes) ? huge_.reallocate(p, new_bytes, alignment) : nullptr;
+      void* const moved =
+          is_aligned(p, window_bytes) ? huge_.reallocate(p, with_canary(new_bytes), alignment) : nullptr;
       if (moved != nullptr) sizes().resize(moved, were, new_bytes);
       return moved;
     } else {

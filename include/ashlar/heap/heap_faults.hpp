@@ -110,12 +110,13 @@ private:
   [[nodiscard]] static bool is_size_of(void* p, std::size_t held, std::size_t bytes, std::size_t number) noexcept {
     if (is_aligned(p, window_bytes)) return number == size_classes::none && is_size_of_huge(held, bytes);
     if (segment::owner_of(p) != size_classes::none) return segment::owner_of(p) == number;
-    return number == size_classes::none && slices_of(bytes) * slice_bytes == held;
+    return number == size_classes::none && slices_of(with_canary(bytes)) * slice_bytes == held;
   }
 
   // It keeps a quarter that it does not need when it shrinks, and less when it was spare before.
   [[nodiscard]] static bool is_size_of_huge(std::size_t held, std::size_t bytes) noexcept {
-    return bytes <= held && align_up(std::max<std::size_t>(bytes, 1), 4096) >= held - held / 4;
+    const std::size_t least = with_canary(std::max<std::size_t>(bytes, 1));
+    return least <= held && align_up(least, 4096) >= held - held / 4;
   }
 
   [[nodiscard]] std::size_t size_in_segment(void* p) const noexcept {

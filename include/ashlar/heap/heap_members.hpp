@@ -12,6 +12,7 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/heap/exact_sizes.hpp>
 #include <ashlar/heap/extent_source.hpp>
 #include <ashlar/heap/heap_core.hpp>
 #include <ashlar/heap/heap_survey.hpp>
@@ -251,7 +252,7 @@ private:
 
   [[nodiscard]] static bool is_huge(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t step = std::max<std::size_t>(1, alignment / slice_bytes);
-    return bytes > segment_bytes || first_slice_at(step) + slices_of(bytes) > slices_per_segment;
+    return bytes > segment_bytes || first_slice_at(step) + slices_of(with_canary(bytes)) > slices_per_segment;
   }
 
   template <class Allocate>
