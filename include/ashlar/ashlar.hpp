@@ -106,6 +106,8 @@
 #include <ashlar/part/address_tree.hpp>
 #include <ashlar/part/batcher.hpp>
 #include <ashlar/part/bump.hpp>
+#include <ashlar/part/cell_guard.hpp>
+#include <ashlar/part/cell_watch.hpp>
 #include <ashlar/part/chunk.hpp>
 #include <ashlar/part/finalizers.hpp>
 #include <ashlar/part/hot_cells.hpp>
@@ -116,6 +118,7 @@
 #include <ashlar/part/packet.hpp>
 #include <ashlar/part/pair_stack.hpp>
 #include <ashlar/part/poison.hpp>
+#include <ashlar/part/quarantine.hpp>
 #include <ashlar/part/run_length.hpp>
 #include <ashlar/part/run_marks.hpp>
 #include <ashlar/part/seal.hpp>

@@ -12,6 +12,7 @@
 
 #include <ashlar/adaptor/chain.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/part/cell_guard.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
@@ -105,8 +106,9 @@ TEST(chain, makes_one_more_where_none_has_room_up_to_its_bound) {
   for (void* const cell : held) EXPECT_TRUE(cells.owns(cell));
   EXPECT_FALSE(cells.owns(&cells));
   cells.deallocate(held[7], 32, 8);
-  EXPECT_EQ(cells.allocate(32, 8), held[7]);  // from the one in the middle
-  cells.deallocate(held[7], 32, 8);
+  void* const again = cells.allocate(32, 8);  // from the one in the middle
+  EXPECT_TRUE(ashlar::has_guards || again == held[7]) << "where cells rest, another of its slab comes first";
+  cells.deallocate(again, 32, 8);
   held.erase(held.begin() + 7);
   for (void* const cell : held) cells.deallocate(cell, 32, 8);
   EXPECT_EQ(cells.count(), 1U);

@@ -150,7 +150,7 @@ TEST_F(pool_faults, a_double_free_is_an_invalid_free_once_the_slab_has_gone) {
 TEST_F(pool_faults, a_cell_nobody_had_yet_is_a_double_free) {
   for_each_size([](auto& pool) {
     auto* const first = static_cast<std::byte*>(pool.allocate());
-    EXPECT_EQ(caught_at_free(pool, first + pool.cell_bytes()), fault::double_free);
+    EXPECT_EQ(caught_at_free(pool, first + pool.cell_stride()), fault::double_free);
   });
 }
 
@@ -236,7 +236,7 @@ TEST_F(pool_faults, every_offset_but_a_cells_start_is_misaligned) {
     auto* const cell = static_cast<std::byte*>(pool.allocate());
     for (const std::size_t offset : {std::size_t{1}, std::size_t{8}, std::size_t{16}, size / 2, size - 1,
                                      std::size_t{4096}, size + 1, 3 * size - 1}) {
-      if (offset % size == 0 || !pool.owns(cell + offset)) continue;
+      if (offset % pool.cell_stride() == 0 || !pool.owns(cell + offset)) continue;
       EXPECT_EQ(caught_at_free(pool, cell + offset), fault::misaligned_free) << offset;
     }
   });

@@ -201,9 +201,9 @@ static_assert(sizeof(ashlar::allocation_counters::allocations) == 8, "totals out
 static_assert(sizeof(ashlar::slab::capacity) == 4 && sizeof(ashlar::slab::free) == 4);
 constexpr std::size_t largest_slab = std::size_t{1} << 31;
 static_assert(largest_slab - 1 <= std::numeric_limits<std::uint32_t>::max(), "a slab has fewer than 2^32 cells");
-static_assert(ashlar::make_slab_geometry({.cell_bytes = 1, .slab_bytes = largest_slab}).least_capacity() >
-              largest_slab / 2);
-static_assert(ashlar::make_slab_geometry({.cell_bytes = 1, .slab_bytes = largest_slab}).words() <= largest_slab / 64);
+constexpr auto most_cells = ashlar::make_slab_geometry({.cell_bytes = 1, .slab_bytes = largest_slab});
+static_assert(most_cells.least_capacity() > largest_slab / most_cells.cell_stride() / 2);
+static_assert(most_cells.words() <= largest_slab / 64);
 static_assert(ashlar::make_slab_geometry({.cell_bytes = 4096, .slab_bytes = largest_slab}).slab_bytes() ==
               largest_slab);
 

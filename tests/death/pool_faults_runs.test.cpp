@@ -92,10 +92,10 @@ TEST_F(pool_faults_runs, a_run_of_another_pool) {
 TEST_F(pool_faults_runs, a_pointer_into_a_run) {
   std::byte* const run = run_of(8);
   ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(run + 16, 8), into_a_cell);
-  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(run + 3 * 48, 8), into_a_run);
-  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(run + 7 * 48, 1), into_a_run);
-  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(run + 48), into_a_run);
-  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(run + 48, 48, 16), into_a_run);
+  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(run + 3 * pool.cell_stride(), 8), into_a_run);
+  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(run + 7 * pool.cell_stride(), 1), into_a_run);
+  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(run + pool.cell_stride()), into_a_run);
+  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(run + pool.cell_stride(), 48, 16), into_a_run);
 }
 
 TEST_F(pool_faults_runs, another_length) {
@@ -151,8 +151,9 @@ TEST_F(pool_faults_runs, are_looked_for_as_far_as_can_be_without_memory) {
   ASHLAR_EXPECT_LAST_WORDS(starved.deallocate_run(run, 8), double_free);
   EXPECT_FALSE(caught_in([&] { starved.deallocate_run(next, 8); }).has_value());
   void* const again = starved.allocate_run(4);
-  ASHLAR_EXPECT_LAST_WORDS((starved.deallocate(static_cast<std::byte*>(again) + 48), starved.deallocate_run(again, 4)),
-                           sentence_48("double_free: freed a run with a cell that is free"));
+  ASHLAR_EXPECT_LAST_WORDS(
+      (starved.deallocate(static_cast<std::byte*>(again) + starved.cell_stride()), starved.deallocate_run(again, 4)),
+      sentence_48("double_free: freed a run with a cell that is free"));
   starved.deallocate_run(again, 4);
 }
 
@@ -172,7 +173,7 @@ TEST_F(pool_faults_runs, many_with_one_that_is_wrong) {
   ASHLAR_EXPECT_LAST_WORDS(many_with(50, &other), invalid_free);
   ASHLAR_EXPECT_LAST_WORDS(many_with(0, static_cast<std::byte*>(cells[0]) + 8), into_a_cell);
   ASHLAR_EXPECT_LAST_WORDS(many_with(7, run), other_length(4, 1));
-  ASHLAR_EXPECT_LAST_WORDS(many_with(7, run + 48), into_a_run);
+  ASHLAR_EXPECT_LAST_WORDS(many_with(7, run + pool.cell_stride()), into_a_run);
   ASHLAR_EXPECT_LAST_WORDS(many_with(99, of_another),
                            "ashlar: wrong_pool: freed a cell of another pool, pointer 0x*, resource 0x*, owner 0x*, "
                            "size 48");

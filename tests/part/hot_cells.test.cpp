@@ -15,6 +15,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
+
 #include "tests/support/build.hpp"
 
 namespace {
@@ -81,8 +83,13 @@ public:
     ASSERT_EQ(hot_.size(), front_.size() + word_.size());
     ASSERT_EQ(hot_.is_front_empty(), front_.empty());
     ASSERT_EQ(hot_.is_word_empty(), word_.empty());
-    for (void* const cell : word_) ASSERT_TRUE(hot_.is_in_word(cell, cell_bytes));
-    for (void* const cell : live_) ASSERT_FALSE(hot_.is_in_word(cell, cell_bytes));
+    for (void* const cell : word_) ASSERT_TRUE(is_in_word(cell));
+    for (void* const cell : live_) ASSERT_FALSE(is_in_word(cell));
+  }
+
+  [[nodiscard]] bool is_in_word(const void* cell) const {
+    const std::size_t index = (ashlar::address_of(cell) - ashlar::address_of(hot_.word().base)) / cell_bytes;
+    return index < 64 && ((hot_.word().mask >> index) & 1) != 0;
   }
 
   void step() {

@@ -18,9 +18,9 @@ using ashlar::slab;
 
 static_assert(sizeof(slab) % 8 == 0 && alignof(slab) == 64, "the bitmap follows the header");
 
-/// Memory for a header and a bitmap of up to 512 cells. The bitmap starts full of rubbish.
+/// Memory for a header and the bitmaps of up to 512 cells. They start full of rubbish.
 struct alignas(64) slab_memory {
-  std::byte bytes[sizeof(slab) + 8 * 8];
+  std::byte bytes[sizeof(slab) + 8 * 8 * ashlar::cell_bitmaps];
   slab_memory() { std::ranges::fill(bytes, std::byte{0xA5}); }
 };
 

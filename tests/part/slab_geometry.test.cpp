@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/part/cell_guard.hpp>
 
 namespace {
 
@@ -32,10 +33,10 @@ parts parts_of(const slab_geometry& g, const slab_shape& shape, std::byte* slab)
   std::byte* const header = g.header_of(slab);
   at.header = number(header) - number(slab);
   at.bitmap = at.header + shape.header_bytes;
-  at.bitmap_end = at.bitmap + g.words() * 8;
+  at.bitmap_end = at.bitmap + g.words() * 8 * ashlar::cell_bitmaps;
   at.cells = number(g.cells_of(header)) - number(slab);
   at.capacity = g.capacity(slab);
-  at.cells_end = at.cells + at.capacity * shape.cell_bytes;
+  at.cells_end = at.cells + at.capacity * g.cell_stride();
   return at;
 }
 
@@ -43,13 +44,14 @@ void expect_sound(const slab_geometry& g, const slab_shape& shape, std::byte* sl
   const parts at = parts_of(g, shape, slab);
   ASSERT_EQ(at.header % 64, 0u);
   ASSERT_LE(at.header, shape.slab_bytes / 128) << "the gap is too wide";
-  ASSERT_LE(at.bitmap_end, at.cells);
+  ASSERT_LE(at.bitmap_end + ashlar::front_guard, at.cells);
+  ASSERT_GE(g.guard_bytes(), ashlar::least_guard);
   ASSERT_EQ((number(slab) + at.cells) % shape.cell_alignment, 0u);
   ASSERT_LE(at.capacity, g.words() * 64);
   ASSERT_GE(at.capacity, g.least_capacity());
   if (at.capacity == 0) return;
   ASSERT_LE(at.cells_end, shape.slab_bytes);
-  ASSERT_GT(at.cells_end + shape.cell_bytes, shape.slab_bytes) << "another cell fits";
+  ASSERT_GT(at.cells_end + g.cell_stride(), shape.slab_bytes) << "another cell fits";
 }
 
 void expect_cells_are_found(const slab_geometry& g, const slab_shape& shape, std::byte* slab) {
@@ -57,10 +59,10 @@ void expect_cells_are_found(const slab_geometry& g, const slab_shape& shape, std
   const std::uint32_t capacity = g.capacity(slab);
   const std::uint32_t step = std::max(capacity / 50, 1u);
   for (std::uint32_t i = 0; i < capacity; i += step) {
-    ASSERT_EQ(g.index_of(i * shape.cell_bytes), i);
-    ASSERT_EQ(g.slab_of(first + i * shape.cell_bytes), slab);
+    ASSERT_EQ(g.index_of(i * g.cell_stride()), i);
+    ASSERT_EQ(g.slab_of(first + i * g.cell_stride()), slab);
   }
-  if (capacity != 0) ASSERT_EQ(g.index_of((capacity - 1) * shape.cell_bytes), capacity - 1);
+  if (capacity != 0) ASSERT_EQ(g.index_of((capacity - 1) * g.cell_stride()), capacity - 1);
   ASSERT_EQ(g.slab_of(slab + shape.slab_bytes - 1), slab);
   ASSERT_EQ(g.slab_of(g.header_of(slab)), slab);
 }
@@ -125,8 +127,9 @@ TEST(slab_geometry, overhead_is_one_bit_a_cell_and_the_header) {
   constexpr std::size_t slab_bytes = std::size_t{256} << 10;
   for (std::size_t cell = 8; cell <= 256; cell += 8) {
     const slab_geometry g({.cell_bytes = cell, .cell_alignment = 8, .slab_bytes = slab_bytes, .header_bytes = 128});
-    const std::size_t bits = slab_bytes / cell / 8;
-    EXPECT_GE(g.least_capacity() * cell, slab_bytes - 128 - bits - slab_bytes / 128 - cell - 16) << cell;
+    const std::size_t stride = g.cell_stride();
+    const std::size_t metadata = 128 + slab_bytes / stride / 8 * ashlar::cell_bitmaps + ashlar::front_guard;
+    EXPECT_GE(g.least_capacity() * stride, slab_bytes - metadata - slab_bytes / 128 - stride - 16) << cell;
   }
 }
 

@@ -75,7 +75,7 @@ public:
 
   void note(const ashlar::cell_word& got, bool partial) {
     for (std::uint64_t rest = got.mask; rest != 0; rest &= rest - 1) {
-      std::byte* const cell = got.base + static_cast<std::size_t>(std::countr_zero(rest)) * geometry_.cell_bytes();
+      std::byte* const cell = got.base + static_cast<std::size_t>(std::countr_zero(rest)) * geometry_.cell_stride();
       slab* const home = slab_set::slab_around(geometry_, cell);
       EXPECT_FALSE(partial && taken_.at(home).empty()) << "an empty slab was broken too early";
       cells_.push_back(cell);
@@ -157,7 +157,7 @@ TEST(slab_set, finds_the_slab_of_every_byte_of_a_cell_and_of_no_other) {
   m.add();
   m.add();
   for (const auto& [each, taken] : m.taken_) {
-    std::byte* const end = each->cells + each->capacity * 100;
+    std::byte* const end = each->cells + each->capacity * m.geometry_.cell_stride();
     std::byte* const start = m.geometry_.slab_of(each);
     for (std::byte* p = start; p < start + modelled_set::slab_bytes; ++p)
       ASSERT_EQ(m.set_.find(m.geometry_, p), p >= each->cells && p < end ? each : nullptr);
@@ -171,7 +171,7 @@ TEST(slab_set, knows_slab_and_index_of_a_cell_by_its_address) {
   m.add();
   slab* const only = m.taken_.begin()->first;
   for (std::uint32_t i = 0; i < only->capacity; ++i) {
-    std::byte* const cell = only->cells + i * 24;
+    std::byte* const cell = only->cells + i * m.geometry_.cell_stride();
     ASSERT_EQ(slab_set::slab_around(m.geometry_, cell), only);
     ASSERT_EQ(slab_set::index_in(m.geometry_, only, cell), i);
   }

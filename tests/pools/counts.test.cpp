@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/part/cell_guard.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slab_set.hpp>
@@ -32,6 +33,7 @@ struct alignas(64) claimed_slab {
 };
 
 TEST(counts, of_all_slabs_pass_2_to_the_32) {
+  if constexpr (ashlar::has_guards) GTEST_SKIP() << "the other bitmaps would lie behind all words of the first";
   if constexpr (sizeof(std::size_t) == 8) {
     const auto geometry =
         ashlar::make_slab_geometry({.cell_bytes = 1, .cell_alignment = 1, .slab_bytes = ashlar::largest_slab});

@@ -357,8 +357,9 @@ TEST(basic_block_pool_death, a_cell_that_nobody_has_yet_counts_as_free) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "checked from level 1 on";
   block_pool<> pool({.cell_bytes = 32});
   auto* const first = static_cast<std::byte*>(pool.allocate());
-  ASHLAR_EXPECT_DEATH(pool.deallocate(first + 32), double_free);         // taken out of the bitmap with its word
-  ASHLAR_EXPECT_DEATH(pool.deallocate(first + 32 * 1000), double_free);  // still in the bitmap
+  ASHLAR_EXPECT_DEATH(pool.deallocate(first + pool.cell_stride()),
+                      double_free);  // taken out of the bitmap with its word
+  ASHLAR_EXPECT_DEATH(pool.deallocate(first + pool.cell_stride() * 1000), double_free);  // still in the bitmap
   pool.release();
 }
 

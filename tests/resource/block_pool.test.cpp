@@ -37,7 +37,9 @@ constexpr std::array<std::size_t, 14> cell_sizes = {1, 2, 3, 4, 8, 12, 16, 24, 4
 
 // The smallest slab that has room for one cell whatever its alignment.
 constexpr std::size_t least_slab(std::size_t cell_bytes, std::size_t alignment) {
-  return std::max(std::size_t{256}, std::bit_ceil(cell_bytes + ashlar::align_up(sizeof(ashlar::slab) + 8, alignment)));
+  const std::size_t metadata = sizeof(ashlar::slab) + 8 * ashlar::cell_bitmaps + ashlar::front_guard;
+  const std::size_t stride = ashlar::align_up(cell_bytes + ashlar::least_guard, alignment);
+  return std::max(std::size_t{256}, std::bit_ceil(stride + ashlar::align_up(metadata, alignment)));
 }
 
 void run_model(const block_pool_options& options, std::size_t most) {
@@ -157,14 +159,15 @@ private:
   ashlar::basic_page_resource<ashlar::fresh_plain> pages_;
 };
 
-// Overhead is what 1/8 byte a cell, 2 % and one slab do not explain.
+// Overhead is what the strides, 1/8 byte a cell and bitmap, 2 % and one slab do not explain.
 void expect_no_overhead(std::size_t cell_bytes) {
   constexpr std::size_t most_bytes = std::size_t{256} << (ashlar_test::has_asan || sizeof(void*) == 4 ? 20 : 24);
   const std::size_t cells = std::min(std::size_t{1'000'000}, most_bytes / cell_bytes);
   tallied_pages upstream;
   block_pool<ashlar::resource_ref<tallied_pages>> pool({.cell_bytes = cell_bytes}, upstream);
   for (std::size_t i = 0; i < cells; ++i) ASSERT_NE(pool.allocate(), nullptr);
-  const double bytes = static_cast<double>(cells) * (static_cast<double>(cell_bytes) + 0.125);
+  const double bits = static_cast<double>(ashlar::cell_bitmaps);
+  const double bytes = static_cast<double>(cells) * (static_cast<double>(pool.cell_stride()) + bits / 8);
   EXPECT_LE(static_cast<double>(upstream.held), bytes * 1.02 + static_cast<double>(pool.slab_bytes())) << cell_bytes;
   pool.release();
   EXPECT_EQ(upstream.held, 0u);
@@ -181,7 +184,7 @@ TEST(block_pool, very_large_cells_are_cells_too) {
   block_pool<ashlar::resource_ref<tallied_pages>> pool({.cell_bytes = cell_bytes}, upstream);
   auto* const first = static_cast<std::byte*>(pool.allocate());
   auto* const second = static_cast<std::byte*>(pool.allocate());
-  EXPECT_EQ(second - first, static_cast<std::ptrdiff_t>(cell_bytes));
+  EXPECT_EQ(second - first, static_cast<std::ptrdiff_t>(pool.cell_stride()));
   first[0] = first[cell_bytes - 1] = second[cell_bytes - 1] = std::byte{1};
   pool.deallocate(first);
   EXPECT_EQ(pool.live(), 1u);

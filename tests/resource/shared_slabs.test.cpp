@@ -73,7 +73,7 @@ std::vector<void*> cells_in(const word_stock& stock, std::size_t cell_bytes) {
 std::vector<void*> take(world& of, std::size_t most) {
   word_stock stock;
   of.slabs.take(stock, most, nullptr);
-  return cells_in(stock, of.slabs.cell_bytes());
+  return cells_in(stock, of.slabs.cell_stride());
 }
 
 // Frees without the lock, as another thread would.
@@ -160,7 +160,7 @@ TEST(shared_slabs, serves_its_own_frees_before_it_asks_the_upstream) {
   w.upstream.fail_from(0);
   word_stock stock;
   ASSERT_TRUE(w.slabs.try_take(stock, 256, &own)) << "what is noted and not sent serves as well";
-  EXPECT_EQ(cells_in(stock, w.slabs.cell_bytes()), std::vector<void*>{all.back()});
+  EXPECT_EQ(cells_in(stock, w.slabs.cell_stride()), std::vector<void*>{all.back()});
   note(w, own, all.front());
   send(w, own);
   EXPECT_EQ(w.slabs.try_allocate(), all.front()) << "as does what was sent";
@@ -322,7 +322,7 @@ TEST(shared_slabs, hands_each_cell_to_one_thread_at_a_time) {
     for (int round = 0; round < rounds; ++round) {
       word_stock stock;
       w.slabs.take(stock, 100, &own);
-      const std::vector<void*> cells = cells_in(stock, 32);
+      const std::vector<void*> cells = cells_in(stock, w.slabs.cell_stride());
       for (void* const cell : cells) *static_cast<std::size_t*>(cell) = who;
       if (round % 7 == 0) std::this_thread::yield();
       for (std::size_t i = 0; i < cells.size(); ++i) {

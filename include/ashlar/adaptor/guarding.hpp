@@ -26,8 +26,9 @@ namespace ashlar::inline ASHLAR_ABI {
 ///
 /// When a block comes back, writes before it are an `underflow`, writes behind it an `overflow`, another size or
 /// alignment than it was allocated with a `size_mismatch`, and a pointer where no block starts an `invalid_free`. The
-/// label of a freed block says so, until its memory is used again: another free is a `double_free`.
-/// The canary of a byte depends on its address and is never 0, so that a moved canary or a terminator is seen.
+/// label of a freed block says so, until its memory is used again: another free is a `double_free`. Over a resource
+/// that poisons what is freed it is an `invalid_free`. The canary of a byte depends on its address and is never 0, so
+/// that a moved canary or a terminator is seen.
 ///
 /// Where a tool watches memory (`marks_memory`), canaries and label are marked as free: an access beside a block is
 /// reported at once, with the stack of the culprit, and the canaries see what was not compiled for the tool. Exact to

@@ -19,6 +19,7 @@
 #include <ashlar/face/counter.hpp>
 #include <ashlar/face/process_pool.hpp>
 #include <ashlar/fwd.hpp>
+#include <ashlar/part/poison.hpp>
 #include <ashlar/resource/basic_block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -65,12 +66,17 @@ template <class Counter>
   return ::new (cell) Counter(owners);
 }
 
+// Returns: whether a number of owners is what a dead cell holds: what was left in it, or poison at `hardened`.
+[[nodiscard]] ASHLAR_INLINE bool is_of_dead(std::uint32_t owners) noexcept {
+  return owners == 0 || (keeps_canaries && owners == 0x01010101u * poison_byte);
+}
+
 // Drops an owner of a counter in `cells`. What is no live counter is left to the pool to report, before it is written
-// to: a dead one has no owners, since nothing writes to dead cells.
+// to.
 template <class Counter, class Cells>
 [[nodiscard]] ASHLAR_INLINE bool drop_owner(Cells cells, Counter* counter) noexcept {
   if constexpr (checking_level >= checking::checked)
-    if (!cells.owns(counter) || !is_aligned(counter, alignof(Counter)) || counter->owners() == 0)
+    if (!cells.owns(counter) || !is_aligned(counter, alignof(Counter)) || is_of_dead(counter->owners()))
       cells.deallocate(counter);
   if (ASHLAR_LIKELY(!counter->drop())) return false;
   cells.deallocate(counter);

@@ -125,13 +125,6 @@ public:
   /// Returns: the word's cells that are not handed out yet.
   [[nodiscard]] const cell_word& word() const noexcept { return word_; }
 
-  /// Returns: whether `cell` waits in the word to be handed out. Expects: it is the start of a cell.
-  [[nodiscard]] bool is_in_word(const void* cell, std::size_t cell_bytes) const noexcept {
-    if (is_word_empty()) return false;
-    const std::uintptr_t index = (address_of(cell) - address_of(word_.base)) / cell_bytes;
-    return index < 64 && ((word_.mask >> index) & 1) != 0;
-  }
-
   [[nodiscard]] bool invariant(std::size_t cell_bytes) const noexcept {
     return size_ <= granted_ && granted_ <= limit(cell_bytes);
   }

@@ -21,22 +21,34 @@ inline constexpr unsigned char poison_byte = 0xFD;
 
 namespace detail {
 
-inline constexpr std::uint64_t poison_word = 0x0101010101010101u * poison_byte;
-
-// Returns: bits that are set where the word at `p` is no poison.
-[[nodiscard]] ASHLAR_INLINE std::uint64_t unpoisoned_bits(const unsigned char* p) noexcept {
+// Returns: bits that are set where the word at `p` is not `expected`.
+[[nodiscard]] ASHLAR_INLINE std::uint64_t changed_bits(const unsigned char* p, std::uint64_t expected) noexcept {
   std::uint64_t word = 0;
   std::memcpy(&word, p, sizeof(word));
-  return word ^ poison_word;
+  return word ^ expected;
 }
 
-[[nodiscard]] inline bool are_bytes_poisoned(const unsigned char* p, std::size_t bytes) noexcept {
+[[nodiscard]] inline bool are_bytes_filled(const unsigned char* p, std::size_t bytes, unsigned char value) noexcept {
   unsigned char changed = 0;
-  for (std::size_t at = 0; at < bytes; ++at) changed |= static_cast<unsigned char>(p[at] ^ poison_byte);
+  for (std::size_t at = 0; at < bytes; ++at) changed |= static_cast<unsigned char>(p[at] ^ value);
   return changed == 0;
 }
 
 }  // namespace detail
+
+/// Returns: whether each of the `bytes` bytes at `p` is `value`. Complexity: O(bytes), 32 bytes a step.
+[[nodiscard]] inline bool is_filled(const void* p, std::size_t bytes, unsigned char value) noexcept {
+  const auto* at = static_cast<const unsigned char*>(p);
+  if (bytes < sizeof(std::uint64_t)) return detail::are_bytes_filled(at, bytes, value);
+  const std::uint64_t expected = 0x0101010101010101u * value;
+  const unsigned char* const last = at + bytes - sizeof(std::uint64_t);
+  std::uint64_t changed = detail::changed_bits(last, expected);
+  for (; last - at > 24 && changed == 0; at += 32)
+    changed = detail::changed_bits(at, expected) | detail::changed_bits(at + 8, expected) |
+              detail::changed_bits(at + 16, expected) | detail::changed_bits(at + 24, expected);
+  for (; at < last; at += 8) changed |= detail::changed_bits(at, expected);
+  return changed == 0;
+}
 
 /// Effects: fills `bytes` dead bytes at `p` with poison.
 ASHLAR_INLINE void poison_block(void* p, std::size_t bytes) noexcept {
@@ -44,17 +56,9 @@ ASHLAR_INLINE void poison_block(void* p, std::size_t bytes) noexcept {
   std::memset(p, poison_byte, bytes);
 }
 
-/// Returns: whether all of the `bytes` bytes at `p` are poison. Complexity: O(bytes), 32 bytes a step.
+/// Returns: whether all of the `bytes` bytes at `p` are poison.
 [[nodiscard]] inline bool is_poisoned(const void* p, std::size_t bytes) noexcept {
-  const auto* at = static_cast<const unsigned char*>(p);
-  if (bytes < sizeof(std::uint64_t)) return detail::are_bytes_poisoned(at, bytes);
-  const unsigned char* const last = at + bytes - sizeof(std::uint64_t);
-  std::uint64_t changed = detail::unpoisoned_bits(last);
-  for (; last - at > 24 && changed == 0; at += 32)
-    changed = detail::unpoisoned_bits(at) | detail::unpoisoned_bits(at + 8) | detail::unpoisoned_bits(at + 16) |
-              detail::unpoisoned_bits(at + 24);
-  for (; at < last; at += 8) changed |= detail::unpoisoned_bits(at);
-  return changed == 0;
+  return is_filled(p, bytes, poison_byte);
 }
 
 /// Effects: reports that a dead block of `resource`, `held` bytes large, was written to; does not return.

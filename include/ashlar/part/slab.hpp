@@ -2,6 +2,7 @@
 // A slab: a run of equal cells behind a header, and one bit a cell that says whether it is free.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/part/address_heap.hpp>
 #include <ashlar/part/address_tree.hpp>
+#include <ashlar/part/cell_guard.hpp>
 #include <ashlar/part/run_marks.hpp>
 #include <ashlar/part/slab_registry.hpp>
 
@@ -24,6 +26,8 @@ struct cell_word {
 
 /// The header of a slab; the bitmap follows it, then the cells (see `slab_geometry`).
 /// A set bit is a free cell. Cells that were taken in a word are not free, whether or not a caller has them yet.
+/// At level `hardened` two more bitmaps follow, of the cells that were ever handed out and of those that rest (see
+/// `quarantine`).
 /// Invariant: `free` is the number of set bits; `next` is a word of the bitmap; no bit from `capacity` on is set.
 struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
   const void* owner;       ///< the pool
@@ -40,8 +44,12 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
   [[nodiscard]] ASHLAR_INLINE std::uint64_t* bits() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
   [[nodiscard]] const std::uint64_t* bits() const noexcept { return reinterpret_cast<const std::uint64_t*>(this + 1); }
   [[nodiscard]] std::size_t words() const noexcept { return (std::size_t{capacity} + 63) / 64; }
+  /// Returns: the cells that were ever handed out. Expects: `has_guards`.
+  [[nodiscard]] std::uint64_t* used() noexcept { return bits() + words(); }
+  /// Returns: the free cells that other free cells go before. Expects: `has_guards`.
+  [[nodiscard]] std::uint64_t* resting() noexcept { return used() + words(); }
 
-  /// Effects: makes a slab with all cells free in raw memory of `sizeof(slab)` bytes and the bitmap.
+  /// Effects: makes a slab with all cells free in raw memory of `sizeof(slab)` bytes and the bitmaps.
   static slab* format(void* memory, const void* owner, std::byte* cells, std::uint32_t capacity) noexcept {
     slab* const made = ::new (memory) slab;
     made->owner = owner;
@@ -49,6 +57,7 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     made->capacity = made->free = capacity;
     made->next = made->turn = made->shelf = made->lane = 0;
     for (std::size_t word = 0; word < made->words(); ++word) made->bits()[word] = made->cells_in_word(word);
+    if constexpr (has_guards) std::fill_n(made->used(), 2 * made->words(), std::uint64_t{0});
     return made;
   }
 
@@ -58,8 +67,17 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     return from_here >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << from_here) - 1;
   }
 
-  [[nodiscard]] bool is_free(std::uint32_t cell) const noexcept {
-    return ((bits()[cell / 64] >> (cell % 64)) & 1) != 0;
+  [[nodiscard]] bool is_free(std::uint32_t cell) const noexcept { return is_set(bits(), cell); }
+
+  /// Returns: the bit of a cell in one of the bitmaps.
+  [[nodiscard]] static ASHLAR_INLINE bool is_set(const std::uint64_t* bitmap, std::uint32_t cell) noexcept {
+    return ((bitmap[cell / 64] >> (cell % 64)) & 1) != 0;
+  }
+  static ASHLAR_INLINE void set(std::uint64_t* bitmap, std::uint32_t cell) noexcept {
+    bitmap[cell / 64] |= std::uint64_t{1} << (cell % 64);
+  }
+  static ASHLAR_INLINE void clear(std::uint64_t* bitmap, std::uint32_t cell) noexcept {
+    bitmap[cell / 64] &= ~(std::uint64_t{1} << (cell % 64));
   }
 
   /// Effects: frees a cell. Expects: it is not free.
@@ -84,6 +102,20 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
   [[nodiscard]] taken take_word(std::size_t most) noexcept {
     while (bits()[next] == 0) advance();
     return take(lowest_bits(bits()[next], most));
+  }
+
+  /// As `take_word`, but no cells that rest. Returns: no cells where all rest. Expects: `has_guards`.
+  [[nodiscard]] taken take_rested_word(std::size_t most) noexcept {
+    for (std::size_t looked = 0; looked < words(); ++looked, advance())
+      if (const std::uint64_t rested = bits()[next] & ~resting()[next]; rested != 0)
+        return take(lowest_bits(rested, most));
+    return {next, 0};
+  }
+
+  /// Effects: takes a free cell. Returns: its word and the cell.
+  [[nodiscard]] taken take_cell(std::uint32_t cell) noexcept {
+    next = cell / 64;
+    return take(std::uint64_t{1} << (cell % 64));
   }
 
   /// Effects: takes `length` neighbouring free cells of one word, looking at `most_words` words from the next on.
@@ -124,6 +156,7 @@ private:
 
   [[nodiscard]] taken take(std::uint64_t mask) noexcept {
     bits()[next] &= ~mask;
+    if constexpr (has_guards) resting()[next] &= ~mask;
     free -= static_cast<std::uint32_t>(std::popcount(mask));
     return {next, mask};
   }

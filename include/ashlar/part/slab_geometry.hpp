@@ -10,6 +10,7 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
+#include <ashlar/part/cell_guard.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -28,6 +29,9 @@ struct slab_shape {
 ///
 /// The colour is a function of the slab's address, so finding header and cell needs no load. Without it the headers,
 /// and equal cells, of all slabs would fall into the same cache sets (Bonwick, "The Slab Allocator", 1994, section 4).
+/// At level `hardened` there are three bitmaps, guards in front of the first cell and behind each, and so another
+/// stride
+/// (`part/cell_guard.hpp`); below it the stride is the cell.
 /// Invariant: `capacity(colour) >= 1`; gaps take at most 1/128 of a slab.
 class slab_geometry {
 public:
@@ -42,20 +46,28 @@ public:
         slab_bytes_(static_cast<std::uint32_t>(shape.slab_bytes)),
         step_(static_cast<std::uint32_t>(std::max(line_bytes, shape.cell_alignment))),
         cell_alignment_(static_cast<std::uint32_t>(shape.cell_alignment)),
-        slab_shift_(static_cast<std::uint32_t>(std::countr_zero(slab_bytes_))), inverse_(cell_bytes_) {
-    set_words(shape, bitmap_words(shape));
+        slab_shift_(static_cast<std::uint32_t>(std::countr_zero(slab_bytes_))),
+        inverse_(static_cast<std::uint32_t>(cell_stride())) {
+    set_words(shape, bitmap_words(shape, cell_stride()));
     if (capacity_behind(0) > words_ * 64) set_words(shape, words_ + 1);
     colour_mask_ = static_cast<std::uint32_t>(colours(shape.slab_bytes / 128 / step_) - 1);
   }
 
   [[nodiscard]] constexpr std::size_t cell_bytes() const noexcept { return cell_bytes_; }
   [[nodiscard]] constexpr std::size_t cell_alignment() const noexcept { return cell_alignment_; }
+  /// Returns: bytes from the start of a cell to that of the next.
+  [[nodiscard]] ASHLAR_INLINE constexpr std::size_t cell_stride() const noexcept {
+    if constexpr (has_guards) return align_up(std::size_t{cell_bytes_} + least_guard, std::size_t{cell_alignment_});
+    else return cell_bytes_;
+  }
+  /// Returns: bytes of guard behind a cell.
+  [[nodiscard]] constexpr std::size_t guard_bytes() const noexcept { return cell_stride() - cell_bytes_; }
   [[nodiscard]] constexpr std::size_t slab_bytes() const noexcept { return slab_bytes_; }
   /// Returns: whether a cell can hold such a block.
   [[nodiscard]] ASHLAR_INLINE constexpr bool fits(std::size_t bytes, std::size_t alignment) const noexcept {
     return bytes <= cell_bytes_ && alignment <= cell_alignment_ && is_power_of_two(alignment);
   }
-  /// Returns: the number of 64-bit words in a slab's bitmap.
+  /// Returns: the number of 64-bit words in each of a slab's bitmaps.
   [[nodiscard]] constexpr std::size_t words() const noexcept { return words_; }
 
   /// Returns: the start of the slab around a cell or header.
@@ -89,14 +101,14 @@ public:
 private:
   constexpr void set_words(const slab_shape& shape, std::uint32_t words) noexcept {
     words_ = words;
-    cells_offset_ =
-        static_cast<std::uint32_t>(align_up(shape.header_bytes + words_ * sizeof(std::uint64_t), shape.cell_alignment));
+    const std::size_t metadata = shape.header_bytes + words_ * sizeof(std::uint64_t) * cell_bitmaps;
+    cells_offset_ = static_cast<std::uint32_t>(align_up(metadata + front_guard, shape.cell_alignment));
   }
 
-  // For as many cells as there would be if each took its bytes and one bit; rounding may leave room for one more.
-  [[nodiscard]] static constexpr std::uint32_t bitmap_words(const slab_shape& shape) noexcept {
+  // For as many cells as there would be if each took its stride and its bits; rounding may leave room for one more.
+  [[nodiscard]] static constexpr std::uint32_t bitmap_words(const slab_shape& shape, std::size_t stride) noexcept {
     const std::uint64_t bits = std::uint64_t{8} * (shape.slab_bytes - shape.header_bytes);
-    const std::uint64_t cells = bits / (std::uint64_t{8} * shape.cell_bytes + 1);
+    const std::uint64_t cells = bits / (std::uint64_t{8} * stride + cell_bitmaps);
     return static_cast<std::uint32_t>((cells + 63) / 64);
   }
 
@@ -110,7 +122,7 @@ private:
 
   [[nodiscard]] constexpr std::uint32_t capacity_behind(std::size_t gap) const noexcept {
     const std::size_t taken = gap + cells_offset_;
-    return taken >= slab_bytes_ ? 0 : static_cast<std::uint32_t>((slab_bytes_ - taken) / cell_bytes_);
+    return taken >= slab_bytes_ ? 0 : static_cast<std::uint32_t>((slab_bytes_ - taken) / cell_stride());
   }
 
   std::uint32_t cell_bytes_ = 0;

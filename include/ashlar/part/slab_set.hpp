@@ -12,6 +12,8 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/part/address_heap.hpp>
 #include <ashlar/part/address_tree.hpp>
+#include <ashlar/part/cell_guard.hpp>
+#include <ashlar/part/quarantine.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 
@@ -59,17 +61,19 @@ public:
   void remove(slab* leaving) noexcept {
     take_off(leaving);
     all_.erase(leaving);
+    quarantine_.forget(leaving);
     capacity_ -= leaving->capacity;
     --slabs_;
   }
 
   /// Returns: up to `most` free cells, now taken. Expects: `has_free()`, `most > 0`, `lane < lanes`.
+  /// Cells that rest come last, those that died first before the others.
   /// Complexity: O(words of a slab), O(log slabs) amortised for each slab.
   [[nodiscard]] cell_word take_word(const slab_geometry& geometry, std::size_t most, std::uint32_t lane = 0) noexcept {
     slab*& used = lanes_[lane].for_words;
     if (used == nullptr) used = open_for_words(lane);
     slab* const from = used;
-    const slab::taken got = from->take_word(most);
+    const slab::taken got = quarantine_.take_word(from, most);
     if (from->free == 0) close(used);
     return leave(geometry, from, got);
   }
@@ -95,6 +99,9 @@ public:
     --taken_;
     return ASHLAR_LIKELY(home->free < home->turn) ? nullptr : home;
   }
+
+  /// Effects: lets a free cell rest, at the levels that do.
+  ASHLAR_INLINE void rest(slab* home, std::uint32_t cell) noexcept { quarantine_.add(home, cell); }
 
   /// As `give`, for all cells of `mask` in a word of `home`. Expects: they are taken, `mask` is not empty.
   [[nodiscard]] slab* give_word(slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
@@ -127,7 +134,7 @@ public:
   [[nodiscard]] slab* find(const slab_geometry& geometry, const void* p) const noexcept {
     slab* const below = all_.find_at_or_below(p);
     if (below == nullptr || p < below->cells) return nullptr;
-    return address_of(p) - address_of(below->cells) < below->capacity * geometry.cell_bytes() ? below : nullptr;
+    return address_of(p) - address_of(below->cells) < below->capacity * geometry.cell_stride() ? below : nullptr;
   }
 
   /// Effects: calls `f(slab&)` from the lowest address up.
@@ -142,6 +149,7 @@ public:
     empty_ = {};
     for_runs_ = nullptr;
     empty_slabs_ = 0;
+    quarantine_.clear();
     all_.for_each([this](slab& each) {
       each.next = 0;
       if (each.free == 0) return mark_full(each);
@@ -276,7 +284,7 @@ private:
 
   [[nodiscard]] cell_word leave(const slab_geometry& geometry, slab* from, const slab::taken& got) noexcept {
     taken_ += static_cast<std::size_t>(std::popcount(got.mask));
-    return {from->cells + std::size_t{got.word} * 64 * geometry.cell_bytes(), got.mask};
+    return {from->cells + std::size_t{got.word} * 64 * geometry.cell_stride(), got.mask};
   }
 
   [[nodiscard]] bool is_filed_right(const slab& each) const noexcept {
@@ -290,6 +298,7 @@ private:
   address_heap<slab> empty_;
   slab* for_runs_ = nullptr;
   address_tree<slab> all_;
+  ASHLAR_NO_UNIQUE_ADDRESS quarantine_if_hardened quarantine_;
   std::size_t taken_ = 0;
   std::size_t capacity_ = 0;
   std::size_t slabs_ = 0;

@@ -17,12 +17,13 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/part/cell_guard.hpp>
+#include <ashlar/part/cell_watch.hpp>
 #include <ashlar/part/hot_cells.hpp>
 #include <ashlar/part/run_length.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slab_set.hpp>
-#include <ashlar/part/slack.hpp>
 #include <ashlar/resource/free_check.hpp>
 #include <ashlar/resource/slab_store.hpp>
 #include <ashlar/resource/spare_policy.hpp>
@@ -75,41 +76,34 @@ public:
   /// than a pointer is searched for in its slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
     if (ASHLAR_LIKELY(!hot_.is_front_empty())) return hot_.pop();
-    if (ASHLAR_LIKELY(!hot_.is_word_empty())) return hot_.take_from_word(cell_bytes());
+    if (ASHLAR_LIKELY(!hot_.is_word_empty())) return handed_out(hot_.take_from_word(cell_stride()));
     return allocate_cold();
   }
 
   /// Returns: a cell, or null where `max_cells` are live or the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept {
     if (ASHLAR_LIKELY(!hot_.is_front_empty())) return hot_.pop();
-    if (ASHLAR_LIKELY(!hot_.is_word_empty())) return hot_.take_from_word(cell_bytes());
+    if (ASHLAR_LIKELY(!hot_.is_word_empty())) return handed_out(hot_.take_from_word(cell_stride()));
     return try_allocate_cold();
   }
 
   /// Effects: takes a cell back. Expects: it is live and of this pool.
   /// Complexity: O(1), but for one free in 64 KiB worth of cells, which empties the front.
   ASHLAR_INLINE void deallocate(void* cell) noexcept {
-    if constexpr (checking_level >= checking::checked) check_free(site(), cell, hot_.is_in_word(cell, cell_bytes()));
-    mark_free(cell, cell_bytes());
-    if (ASHLAR_LIKELY(hot_.has_room())) {
-      hot_.put(cell);
-    } else if (ASHLAR_LIKELY(hot_.is_front_empty())) {
-      return_cell(cell);
-    } else {
-      deallocate_overflowing(cell);
-    }
+    if constexpr (checking_level >= checking::checked) check_free(site(), cell);
+    retire(cell);
   }
 
   /// Returns: a cell where one is large enough, else a block of the upstream.
   /// Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    return fits(bytes, alignment) ? with_slack(allocate(), bytes)
+    return fits(bytes, alignment) ? with_slack(geometry(), allocate(), bytes)
                                   : allocate_upstream(store_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`, but null where memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    return fits(bytes, alignment) ? with_slack(try_allocate(), bytes)
+    return fits(bytes, alignment) ? with_slack(geometry(), try_allocate(), bytes)
                                   : try_allocate_upstream(store_.upstream(), bytes, alignment);
   }
 
@@ -117,16 +111,15 @@ public:
   /// where the bytes that were not asked for are watched.
   [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if (!fits(bytes, alignment)) return allocate_upstream_at_least(store_.upstream(), bytes, alignment);
-    if constexpr (checking_level >= checking::hardened) return {with_slack(allocate(), bytes), bytes};
+    if constexpr (checking_level >= checking::hardened) return {with_slack(geometry(), allocate(), bytes), bytes};
     else return {allocate(), cell_bytes()};
   }
 
   /// Expects: `p` was allocated with the same `bytes` and `alignment`, or `bytes` is one that `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (!fits(bytes, alignment)) return deallocate_larger(p, {bytes, alignment});
-    if constexpr (checking_level >= checking::checked)
-      check_cell_free(site(), store_.upstream(), p, bytes, hot_.is_in_word(p, cell_bytes()));
-    deallocate(p);
+    if constexpr (checking_level >= checking::checked) check_cell_free(site(), store_.upstream(), p, bytes);
+    retire(p);
   }
 
   /// Returns: memory for `n` neighbouring cells, each of which counts as live: of one slab up to `longest_run`, else of
@@ -164,11 +157,7 @@ public:
     if (n <= 1) return deallocate(run);
     if constexpr (checking_level >= checking::checked) check_run(run, n);
     if (!is_run(n)) return deallocate_larger(run, {array_bytes(n), geometry().cell_alignment()});
-    const std::size_t length = run_length(n);
-    mark_free(run, cell_offset(length));
-    slab* const home = slab_set::slab_around(geometry(), run);
-    const std::uint32_t index = slab_set::index_in(geometry(), home, run);
-    store_.give_run(geometry(), home, index / 64, slab::run_mask(length) << (index % 64));
+    store_.retire_run(geometry(), run, run_length(n));
   }
 
   /// Effects: fills `cells` with cells, all or none. Throws: `std::bad_alloc`.
@@ -181,12 +170,12 @@ public:
 
   /// Effects: fills `cells` from its start, as far as memory lasts. Returns: how many.
   [[nodiscard]] std::size_t try_allocate_many(std::span<void*> cells) noexcept {
-    std::size_t taken = hot_.take_many(cells, cell_bytes());
+    std::size_t taken = take_at_hand(cells);
     while (taken != cells.size()) {
       void* const cell = try_allocate_cold();
       if (cell == nullptr) break;
       cells[taken++] = cell;
-      taken += hot_.take_many(cells.subspan(taken), cell_bytes());
+      taken += take_at_hand(cells.subspan(taken));
     }
     return taken;
   }
@@ -205,6 +194,8 @@ public:
   [[nodiscard]] bool owns(const void* p) const noexcept { return slabs_held().find(geometry(), p) != nullptr; }
 
   [[nodiscard]] std::size_t cell_bytes() const noexcept { return geometry().cell_bytes(); }
+  /// Returns: bytes from a cell to the next: `cell_bytes()`, and at level `hardened` the guard behind it.
+  [[nodiscard]] ASHLAR_INLINE std::size_t cell_stride() const noexcept { return geometry().cell_stride(); }
   [[nodiscard]] std::size_t cell_alignment() const noexcept { return geometry().cell_alignment(); }
   [[nodiscard]] std::size_t slab_bytes() const noexcept { return geometry().slab_bytes(); }
   /// Returns: the number of cells in the slabs held, at most `max_cells`.
@@ -239,6 +230,7 @@ public:
   /// Effects: takes all cells back, live or not, and gives all slabs back. Larger blocks stay the upstream's. Called
   /// before the pool ends, it says that whatever is live is meant to go.
   void release() noexcept {
+    if constexpr (has_guards) settle();  // so that what waits to be handed out is looked at, too
     store_.release(geometry());
     hot_.clear();
   }
@@ -262,7 +254,7 @@ public:
   /// Complexity: O(slabs and their words, cells in front).
   [[nodiscard]] bool invariant() const noexcept {
     const slab_set& held = slabs_held();
-    return held.invariant() && hot_.invariant(cell_bytes()) && (hot_.in_word() == 0 || owns(hot_.word().base)) &&
+    return held.invariant() && hot_.invariant(cell_stride()) && (hot_.in_word() == 0 || owns(hot_.word().base)) &&
            held.taken() >= hot_.size() && live() <= max_cells_;
   }
 
@@ -273,20 +265,31 @@ private:
     return geometry().fits(bytes, alignment);
   }
 
-  // The bytes behind a request smaller than its cell are a canary, and nobody's.
-  [[nodiscard]] ASHLAR_INLINE void* with_slack(void* cell, [[maybe_unused]] std::size_t bytes) const noexcept {
-    if constexpr (checking_level >= checking::hardened)
-      if (cell != nullptr) fill_slack(cell, bytes, cell_bytes());
-    if constexpr (marks_memory)
-      if (cell != nullptr) mark_free(static_cast<std::byte*>(cell) + bytes, cell_bytes() - bytes);
-    return cell;
-  }
-
   [[nodiscard]] const slab_set& slabs_held() const noexcept { return store_.slabs(); }
   [[nodiscard]] static std::size_t lowest(std::uint64_t mask) noexcept {
     return static_cast<std::size_t>(std::countr_zero(mask));
   }
-  [[nodiscard]] std::size_t cell_offset(std::size_t index) const noexcept { return index * cell_bytes(); }
+  [[nodiscard]] std::size_t cell_offset(std::size_t index) const noexcept { return index * cell_stride(); }
+  [[nodiscard]] ASHLAR_INLINE void* handed_out(void* cell) noexcept { return store_.hand_out(geometry(), cell); }
+
+  // Takes a cell back that is live.
+  ASHLAR_INLINE void retire(void* cell) noexcept {
+    mark_free(cell, cell_bytes());
+    if (ASHLAR_LIKELY(hot_.has_room())) {
+      hot_.put(cell);
+    } else if (ASHLAR_LIKELY(hot_.is_front_empty())) {
+      store_.retire(geometry(), cell);
+    } else {
+      deallocate_overflowing(cell);
+    }
+  }
+
+  [[nodiscard]] std::size_t take_at_hand(std::span<void*> cells) noexcept {
+    const std::size_t taken = hot_.take_many(cells, cell_stride());
+    if constexpr (has_guards)
+      for (void* const cell : cells.first(taken)) static_cast<void>(handed_out(cell));
+    return taken;
+  }
 
   [[nodiscard]] bool is_run(std::size_t n) const noexcept {
     return n <= longest_run && run_length(n) <= geometry().least_capacity();
@@ -306,12 +309,7 @@ private:
 
   // Returns: null where a fresh slab is needed, or there may be no more.
   [[nodiscard]] void* take_run(std::size_t length) noexcept {
-    if (!may_have(length)) return nullptr;
-    const cell_word got = store_.take_run(geometry(), length);
-    if (got.mask == 0) return nullptr;
-    std::byte* const run = got.base + cell_offset(lowest(got.mask));
-    mark_live(run, cell_offset(length));
-    return run;
+    return may_have(length) ? store_.take_run(geometry(), length) : nullptr;
   }
 
   // Gives back the first of `cells` and those after it that have their bits in the same word. Returns: how many.
@@ -332,7 +330,7 @@ private:
   }
 
   void check_run(void* run, std::size_t n) const noexcept {
-    check_run_free(site(), store_.upstream(), run, is_run(n) ? run_length(n) : n, hot_.is_in_word(run, cell_bytes()));
+    check_run_free(site(), store_.upstream(), run, is_run(n) ? run_length(n) : n);
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_cold() {
@@ -353,7 +351,7 @@ private:
 
   // Expects: nothing is at hand, some slab has a free cell, fewer than `max_cells` are live.
   [[nodiscard]] void* refill() noexcept {
-    return hot_.refill(store_.take_word(geometry(), max_cells_ - slabs_held().taken()), cell_bytes());
+    return handed_out(hot_.refill(store_.take_word(geometry(), max_cells_ - slabs_held().taken()), cell_stride()));
   }
 
   // A bulk free begins: the front is full.
@@ -366,7 +364,7 @@ private:
 
   // Puts every free cell into its bitmap.
   void settle() noexcept {
-    hot_.empty(cell_bytes(), [this](void* cell) { return_cell(cell); });
+    hot_.empty(cell_stride(), [this](void* cell) { return_cell(cell); });
   }
 
   // A block that no cell can hold. Whatever it is freed with, the upstream gets nothing that it did not give.
@@ -376,7 +374,7 @@ private:
     store_.upstream().deallocate(p, given.bytes, given.alignment);
   }
 
-  [[nodiscard]] free_site site() const noexcept { return {geometry(), slabs_held(), this}; }
+  [[nodiscard]] free_site site() const noexcept { return {geometry(), slabs_held(), this, hot_.word()}; }
 
   ASHLAR_COLD void report_live() noexcept {
     std::array<const void*, leaked_blocks::most_shown> first = {};

@@ -25,7 +25,7 @@ namespace ashlar::inline ASHLAR_ABI {
 struct block_pool_options {
   std::size_t cell_bytes = 0;      ///< from 1 up; cells have exactly this size, rounded up to their alignment
   std::size_t cell_alignment = 0;  ///< a power of two; 0: the largest that divides `cell_bytes`, at most max_align_t's
-  std::size_t slab_bytes = 0;      ///< a power of two with room for a cell; 0: chosen from the cell
+  std::size_t slab_bytes = 0;      ///< a power of two with room for a cell's stride; 0: chosen from the cell
   std::size_t max_cells = max_size;
   spare_policy spare_slabs = 1;  ///< empty slabs that are kept; also `release_now`, `never_release`
 };

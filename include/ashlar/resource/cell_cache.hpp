@@ -32,7 +32,7 @@ public:
   cell_cache& operator=(const cell_cache&) = delete;
 
   /// Returns: a cell, or null where none is at hand: then `refill`.
-  [[nodiscard]] ASHLAR_INLINE void* take(const Slabs& from) noexcept { return hot_.take(from.cell_bytes()); }
+  [[nodiscard]] ASHLAR_INLINE void* take(const Slabs& from) noexcept { return hot_.take(from.cell_stride()); }
 
   /// Effects: takes a cell back. Returns: false where that needs `put_slowly`.
   [[nodiscard]] ASHLAR_INLINE bool put(Slabs& to, void* cell) noexcept {
@@ -65,7 +65,7 @@ public:
   /// Effects: gives back everything at hand; returns when all of it has arrived.
   void flush(Slabs& to) noexcept {
     to.give_back([&](auto give) {
-      hot_.empty(to.cell_bytes(), give);
+      hot_.empty(to.cell_stride(), give);
       for (; stock_.count != 0; --stock_.count) give_word(to, stock_.words[stock_.count - 1], give);
     });
     if (batch_ != nullptr) to.settle(*batch_);
@@ -104,7 +104,7 @@ public:
 
   /// Complexity: O(cells at hand).
   [[nodiscard]] bool invariant(const Slabs& of) const noexcept {
-    return hot_.invariant(of.cell_bytes()) && stock_.count <= word_stock::max_words &&
+    return hot_.invariant(of.cell_stride()) && stock_.count <= word_stock::max_words &&
            (batch_ == nullptr || batch_->invariant()) && (is_open() || at_hand() == 0);
   }
 
@@ -112,7 +112,7 @@ private:
   using batcher_type = typename Slabs::batcher_type;
 
   [[nodiscard]] void* from_stock(const Slabs& from) noexcept {
-    return hot_.refill(stock_.words[--stock_.count], from.cell_bytes());
+    return hot_.refill(stock_.words[--stock_.count], from.cell_stride());
   }
 
   [[nodiscard]] ASHLAR_INLINE batch_result note(Slabs& to, void* cell) noexcept {
@@ -138,7 +138,7 @@ private:
   template <class Give>
   static void give_word(const Slabs& to, const cell_word& word, Give give) noexcept {
     for (std::uint64_t rest = word.mask; rest != 0; rest &= rest - 1)
-      give(word.base + static_cast<std::size_t>(std::countr_zero(rest)) * to.cell_bytes());
+      give(word.base + static_cast<std::size_t>(std::countr_zero(rest)) * to.cell_stride());
   }
 
   static inline constinit thread_local const char this_thread_ = 0;

@@ -12,6 +12,7 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/part/cell_watch.hpp>
 #include <ashlar/part/run_length.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
@@ -21,11 +22,12 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// The pool that a cell is freed to.
+/// The pool that a cell is freed to. The cells of `at_hand` are free, though their bits do not say so.
 struct free_site {
   const slab_geometry& geometry;
   const slab_set& slabs;
   const void* pool;
+  cell_word at_hand = {};
 };
 
 /// What a block is freed with.
@@ -62,14 +64,20 @@ struct freed_extent {
           .size = place.cell_bytes});
 }
 
-/// Returns: the index of a live cell in its slab `home`; `waits` says whether the pool holds it outside its bitmap.
+// Returns: whether the pool holds a cell outside its bitmap.
+[[nodiscard]] ASHLAR_INLINE bool is_at_hand(const free_site& site, const slab* home, std::uint32_t index) noexcept {
+  if (((site.at_hand.mask >> (index % 64)) & 1) == 0) return false;
+  return site.at_hand.base == home->cells + std::size_t{index - index % 64} * site.geometry.cell_stride();
+}
+
+/// Returns: the index of a live cell in its slab `home`.
 /// Effects: reports what is not the start of a live cell, or of a run of them.
-[[nodiscard]] inline std::uint32_t check_live(const free_site& site, slab* home, const void* cell,
-                                              bool waits) noexcept {
+[[nodiscard]] inline std::uint32_t check_live(const free_site& site, slab* home, const void* cell) noexcept {
   const std::uint32_t index = slab_set::index_in(site.geometry, home, cell);
-  if (home->cells + std::size_t{index} * site.geometry.cell_bytes() != cell)
+  if (home->cells + std::size_t{index} * site.geometry.cell_stride() != cell)
     report_free(fault::misaligned_free, "freed a pointer into the middle of a cell", cell, site);
-  if (waits || home->is_free(index)) report_free(fault::double_free, "freed a cell that is free", cell, site);
+  if (home->is_free(index) || is_at_hand(site, home, index))
+    report_free(fault::double_free, "freed a cell that is free", cell, site);
   if (home->runs.is_inside(index))
     report_free(fault::misaligned_free, "freed a pointer into the middle of a run", cell, site);
   return index;
@@ -80,13 +88,21 @@ struct freed_extent {
   report_size("freed a run with another length than it was allocated with", run, site, expected, got);
 }
 
-/// Effects: reports a free of what is no live cell of the pool; does not return then. `cell` is not read.
-/// `waits` says whether the pool holds the cell outside its bitmap. Complexity: O(log slabs) expected.
-ASHLAR_NOINLINE inline void check_free(const free_site& site, void* cell, bool waits) noexcept {
+// As `check_live`, of what may be no run.
+[[nodiscard]] inline std::uint32_t check_single(const free_site& site, slab* home, const void* cell) noexcept {
+  const std::uint32_t index = check_live(site, home, cell);
+  const std::size_t length = home->runs.length_at(index);
+  if (ASHLAR_UNLIKELY(length != 1)) report_length(cell, site, length, 1);
+  return index;
+}
+
+/// Effects: reports a free of what is no live cell of the pool; does not return then. At `hardened` reports writes
+/// around the cell. `cell` is not read before it is known. Complexity: O(log slabs) expected.
+ASHLAR_NOINLINE inline void check_free(const free_site& site, void* cell) noexcept {
   slab* const home = site.slabs.find(site.geometry, cell);
-  if (home == nullptr) report_foreign(cell, site);
-  const std::size_t length = home->runs.length_at(check_live(site, home, cell, waits));
-  if (length != 1) report_length(cell, site, length, 1);
+  if (ASHLAR_UNLIKELY(home == nullptr)) report_foreign(cell, site);
+  const std::uint32_t index = check_single(site, home, cell);
+  cell_watch(site.geometry, home).expect_guards(index);
 }
 
 // The block may lie in a larger cell of another pool, if the upstream is one.
@@ -140,14 +156,21 @@ inline void check_slack([[maybe_unused]] const free_site& site, [[maybe_unused]]
   }
 }
 
-/// Effects: reports a free of a cell with a size that it was not allocated with, as far as that can be known. Expects:
-/// `waits` as in `check_free`.
-template <resource Upstream>
-ASHLAR_NOINLINE void check_cell_free(const free_site& site, const Upstream& upstream, void* p, std::size_t bytes,
-                                     bool waits) noexcept {
-  if (site.slabs.find(site.geometry, p) == nullptr) report_no_cell(site, upstream, p, bytes);
-  check_free(site, p, waits);
+/// Effects: reports a free of a cell in the slab `home` with a size that it was not allocated with, as far as that can
+/// be known, and what `check_free` reports.
+inline void check_cell_in(const free_site& site, slab* home, void* p, std::size_t bytes) noexcept {
+  const std::uint32_t index = check_single(site, home, p);
   check_slack(site, p, bytes);
+  cell_watch(site.geometry, home).expect_guards(index);
+}
+
+/// As `check_cell_in`, of a cell that may be none of the pool.
+template <resource Upstream>
+ASHLAR_NOINLINE void check_cell_free(const free_site& site, const Upstream& upstream, void* p,
+                                     std::size_t bytes) noexcept {
+  slab* const home = site.slabs.find(site.geometry, p);
+  if (ASHLAR_UNLIKELY(home == nullptr)) report_no_cell(site, upstream, p, bytes);
+  check_cell_in(site, home, p, bytes);
 }
 
 // Returns: the length of the run at a cell; where that is not known, `said`, as far as the run can be so long.
@@ -157,10 +180,10 @@ ASHLAR_NOINLINE void check_cell_free(const free_site& site, const Upstream& upst
 }
 
 /// Effects: reports a free of what is no run of `length` cells: of the pool, or of the upstream if it is longer than
-/// runs are. `run` is not read. Expects: `waits` as in `check_free`.
+/// runs are; at `hardened` writes around the run. `run` is not read before it is known.
 template <resource Upstream>
-ASHLAR_NOINLINE void check_run_free(const free_site& site, const Upstream& upstream, void* run, std::size_t length,
-                                    bool waits) noexcept {
+ASHLAR_NOINLINE void check_run_free(const free_site& site, const Upstream& upstream, void* run,
+                                    std::size_t length) noexcept {
   slab* const home = site.slabs.find(site.geometry, run);
   if (home == nullptr) {
     std::size_t bytes = 0;
@@ -169,11 +192,12 @@ ASHLAR_NOINLINE void check_run_free(const free_site& site, const Upstream& upstr
       return check_larger_free(site, run, {exists ? bytes : max_size, site.geometry.cell_alignment()});
     report_no_cell(site, upstream, run, bytes);
   }
-  const std::uint32_t first = check_live(site, home, run, waits);
+  const std::uint32_t first = check_live(site, home, run);
   const std::size_t was = length_of_run(home, first, length);
   if (length != was) report_length(run, site, was, length);
   for (std::uint32_t cell = first; cell < first + length; ++cell)
     if (home->is_free(cell)) report_free(fault::double_free, "freed a run with a cell that is free", run, site);
+  cell_watch(site.geometry, home).expect_guards_of_run(first, static_cast<std::uint32_t>(length));
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -12,10 +12,10 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/fork.hpp>
+#include <ashlar/part/cell_watch.hpp>
 #include <ashlar/part/list.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/cached_pool.hpp>
@@ -81,20 +81,22 @@ public:
 
   /// Returns: a cell where one is large enough, else a block of the upstream. Throws: as `allocate`.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    return fits(bytes, alignment) ? with_slack(allocate(), bytes)
+    return fits(bytes, alignment) ? with_slack(pool_.geometry(), allocate(), bytes)
                                   : allocate_upstream(pool_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`, but null where memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    return fits(bytes, alignment) ? with_slack(try_allocate(), bytes)
+    return fits(bytes, alignment) ? with_slack(pool_.geometry(), try_allocate(), bytes)
                                   : try_allocate_upstream(pool_.upstream(), bytes, alignment);
   }
 
-  /// As `allocate(bytes, alignment)`. Returns: also how large the block is: the whole cell.
+  /// As `allocate(bytes, alignment)`. Returns: also how large the block is: the whole cell, but at level `hardened`,
+  /// where the bytes that were not asked for are watched.
   [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if (!fits(bytes, alignment)) return allocate_upstream_at_least(pool_.upstream(), bytes, alignment);
-    return {allocate(), cell_bytes()};
+    if constexpr (checking_level >= checking::hardened) return {allocate(bytes, alignment), bytes};
+    else return {allocate(), cell_bytes()};
   }
 
   /// Expects: `p` was allocated with the same `bytes` and `alignment`, or `bytes` is one that `allocate_at_least` gave.
@@ -181,13 +183,6 @@ private:
 
   [[nodiscard]] ASHLAR_INLINE bool fits(std::size_t bytes, std::size_t alignment) const noexcept {
     return pool_.geometry().fits(bytes, alignment);
-  }
-
-  // The bytes behind a request smaller than its cell are nobody's.
-  [[nodiscard]] ASHLAR_INLINE void* with_slack(void* cell, [[maybe_unused]] std::size_t bytes) const noexcept {
-    if constexpr (marks_memory)
-      if (cell != nullptr) mark_free(static_cast<std::byte*>(cell) + bytes, cell_bytes() - bytes);
-    return cell;
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_slowly() { return pool_.allocate_slowly(usable_cache()); }

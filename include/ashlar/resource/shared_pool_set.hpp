@@ -17,6 +17,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/fork.hpp>
+#include <ashlar/part/cell_watch.hpp>
 #include <ashlar/part/large_blocks.hpp>
 #include <ashlar/part/list.hpp>
 #include <ashlar/resource/block_pool.hpp>
@@ -76,9 +77,10 @@ public:
     return try_allocate_slowly(bytes, alignment);
   }
 
-  /// As `allocate`. Returns: also how large the block is: the whole cell. `deallocate` takes it with any size from
-  /// `bytes` to that.
+  /// As `allocate`. Returns: also how large the block is: the whole cell, but at level `hardened`, where the bytes that
+  /// were not asked for are watched. `deallocate` takes it with any size from `bytes` to that.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
+    if constexpr (checking_level >= checking::hardened) return {allocate(bytes, alignment), bytes};
     const std::size_t number = base_.class_with_cells(bytes, alignment);
     return {allocate(bytes, alignment), number == pool_classes::none ? bytes : pool_classes::bytes_of(number)};
   }
@@ -169,7 +171,7 @@ private:
     const std::size_t number = base_.class_with_cells(bytes, alignment);
     if (number == pool_classes::none) return base_.allocate_large(bytes, alignment, this);
     if (pool_at(number) == nullptr) add_pool(number, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
-    return pool_at(number)->allocate_slowly(usable_cache(number));
+    return watched(pool_at(number)->allocate_slowly(usable_cache(number)), number, bytes);
   }
 
   [[nodiscard]] ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
@@ -178,7 +180,14 @@ private:
     if (number == pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
     if (pool_at(number) == nullptr)
       add_pool(number, try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
-    return pool_at(number) != nullptr ? pool_at(number)->try_allocate_slowly(usable_cache(number)) : nullptr;
+    if (pool_at(number) == nullptr) return nullptr;
+    return watched(pool_at(number)->try_allocate_slowly(usable_cache(number)), number, bytes);
+  }
+
+  // Where threads keep cells at hand, most allocations do not come here, and all are for whole cells.
+  [[nodiscard]] void* watched(void* cell, std::size_t number, std::size_t bytes) const noexcept {
+    if constexpr (pool_type::caches) return cell;
+    else return with_slack(pool_at(number)->geometry(), cell, bytes);
   }
 
   ASHLAR_COLD void deallocate_slowly(void* p, std::size_t bytes, std::size_t alignment) noexcept {

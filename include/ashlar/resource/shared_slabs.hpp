@@ -69,6 +69,7 @@ public:
 
   [[nodiscard]] ASHLAR_INLINE constexpr const slab_geometry& geometry() const noexcept { return Geometry::get(); }
   [[nodiscard]] std::size_t cell_bytes() const noexcept { return geometry().cell_bytes(); }
+  [[nodiscard]] ASHLAR_INLINE std::size_t cell_stride() const noexcept { return geometry().cell_stride(); }
 
   /// Effects: fills an empty stock with some free cells, at least one and at most `most`; takes in all frees that have
   /// arrived, and what `own` has noted. Throws: what the upstream throws.
@@ -88,15 +89,20 @@ public:
 
   /// Returns: one cell, taken under the lock. Throws: what the upstream throws.
   [[nodiscard]] void* allocate() {
-    word_stock one = {.lane = 0};
-    take(one, 1, nullptr);
-    return only_cell(one);
+    while (true) {
+      if (void* const cell = take_one(); cell != nullptr) return cell;
+      add_slab(slab_memory());
+    }
   }
 
   /// As `allocate`, but null where the upstream has no memory left.
   [[nodiscard]] void* try_allocate() noexcept {
-    word_stock one = {.lane = 0};
-    return try_take(one, 1, nullptr) ? only_cell(one) : nullptr;
+    while (true) {
+      if (void* const cell = take_one(); cell != nullptr) return cell;
+      void* const memory = try_slab_memory();
+      if (memory == nullptr) return take_one();  // a free may have arrived meanwhile
+      add_slab(memory);
+    }
   }
 
   /// Effects: takes cells back at once, and all frees that have arrived: `f(give)` calls `give(cell)` for each.
@@ -118,18 +124,25 @@ public:
 
   /// Effects: takes back one cell under the lock.
   void deallocate(void* cell) noexcept {
-    under_lock([&] { check_and_give(cell); });
+    under_lock([&] {
+      expect_open(cell);
+      if constexpr (checking_level >= checking::checked) check_free(site(), cell);
+      retire(cell);
+    });
   }
 
   /// Effects: as `deallocate(cell)`, of a cell that is freed with a size. Expects: `bytes` fit into a cell.
   void deallocate(void* cell, [[maybe_unused]] std::size_t bytes) noexcept {
     if constexpr (checking_level < checking::checked) return deallocate(cell);
-    bool is_here = true;
+    slab* home = nullptr;
     under_lock([&] {
-      is_here = inbox_.is_closed() || store_.slabs().find(geometry(), cell) != nullptr;
-      if (is_here) check_and_give(cell);
+      expect_open(cell);
+      home = store_.slabs().find(geometry(), cell);
+      if (home == nullptr) return;
+      check_cell_in(site(), home, cell, bytes);
+      retire(cell);
     });
-    if (ASHLAR_UNLIKELY(!is_here)) report_no_cell(site(), upstream(), cell, bytes);  // it may ask the upstream
+    if (ASHLAR_UNLIKELY(home == nullptr)) report_no_cell(site(), upstream(), cell, bytes);  // it may ask the upstream
   }
 
   /// Effects: gives a block that no cell can hold back to the upstream. A cell is reported, at every level.
@@ -247,11 +260,14 @@ private:
   }
 
   // Under the lock.
-  void check_and_give(void* cell) noexcept {
+  void expect_open(const void* cell) const noexcept {
     if (ASHLAR_UNLIKELY(inbox_.is_closed())) report_use_after_destroy(cell);
-    if constexpr (checking_level >= checking::checked) check_free(site(), cell, false);
+  }
+
+  // Under the lock.
+  void retire(void* cell) noexcept {
     mark_free(cell, cell_bytes());
-    give(cell);
+    store_.retire(geometry(), cell);
   }
 
   // Under the lock.
@@ -264,7 +280,7 @@ private:
     auto* const start = reinterpret_cast<std::byte*>(word.key - number);
     auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
     const std::uint64_t twice = home->bits()[number] & word.cells;
-    if (ASHLAR_UNLIKELY(twice != 0)) twice_freed_ = home->cells + (number * 64 + first_of(twice)) * cell_bytes();
+    if (ASHLAR_UNLIKELY(twice != 0)) twice_freed_ = home->cells + (number * 64 + first_of(twice)) * cell_stride();
     if (const std::uint64_t cells = word.cells & ~twice; cells != 0)
       store_.give_word(geometry(), home, static_cast<std::uint32_t>(number), cells);
   }
@@ -279,9 +295,18 @@ private:
     return static_cast<std::size_t>(std::countr_zero(cells));
   }
 
-  [[nodiscard]] void* only_cell(const word_stock& one) noexcept {
-    void* const cell = one.words[0].base + first_of(one.words[0].mask) * cell_bytes();
-    mark_live(cell, cell_bytes());
+  // Returns: null where no cell is free.
+  [[nodiscard]] void* take_one() noexcept {
+    void* cell = nullptr;
+    under_lock([&] {
+      expect_open(nullptr);
+      take_in();
+      if (!store_.slabs().has_free()) return;
+      const cell_word one = store_.take_word(geometry(), 1);
+      cell = store_.hand_out(geometry(), one.base + first_of(one.mask) * cell_stride());
+      mark_live(cell, cell_bytes());
+      slabs_held_.store(store_.slabs().slabs(), std::memory_order_relaxed);
+    });
     return cell;
   }
 
@@ -296,7 +321,7 @@ private:
 
   // Under the lock.
   void fill(word_stock& stock, std::size_t most) noexcept {
-    if (ASHLAR_UNLIKELY(inbox_.is_closed())) report_use_after_destroy(nullptr);
+    expect_open(nullptr);
     if (ASHLAR_UNLIKELY(stock.lane == word_stock::no_lane)) stock.lane = lanes_used_++ % slab_set::lanes;
     std::size_t cells = std::clamp<std::size_t>(word_stock::max_bytes / cell_bytes(), 1, most);
     while (cells != 0 && stock.count != word_stock::max_words && store_.slabs().has_free()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -15,6 +16,8 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/part/cell_guard.hpp>
+#include <ashlar/part/cell_watch.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slab_set.hpp>
@@ -44,15 +47,40 @@ public:
     return set_.take_word(geometry, most, lane);
   }
 
-  /// Returns: a run of neighbouring cells, now taken, or no cells where a fresh slab is needed. See `slab_set`.
-  [[nodiscard]] cell_word take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
+  /// Returns: a run of neighbouring cells, now a caller's, or null where a fresh slab is needed. See `slab_set`.
+  [[nodiscard]] void* take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
     const cell_word got = set_.take_run(geometry, cells);
-    if constexpr (checking_level >= checking::checked)
-      if (got.mask != 0) mark_run(geometry, got);
-    return got;
+    if (got.mask == 0) return nullptr;
+    if constexpr (checking_level >= checking::checked) mark_run(geometry, got);
+    const auto first = static_cast<std::size_t>(std::countr_zero(got.mask));
+    std::byte* const run = got.base + first * geometry.cell_stride();
+    slab* const home = slab_set::slab_around(geometry, run);
+    const std::uint32_t index = slab_set::index_in(geometry, home, run);
+    cell_watch(geometry, home).hand_out_run(index, static_cast<std::uint32_t>(cells));
+    return run;
   }
 
-  /// Effects: takes a cell back. Expects: it is taken.
+  /// Returns: `cell`, which a caller gets from now on. Reports a write to it since it died. Expects: it is taken.
+  ASHLAR_INLINE void* hand_out(const slab_geometry& geometry, void* cell) noexcept {
+    if constexpr (has_guards) {
+      slab* const home = slab_set::slab_around(geometry, cell);
+      cell_watch(geometry, home).hand_out(slab_set::index_in(geometry, home, cell));
+    }
+    return cell;
+  }
+
+  /// Effects: takes a cell back that a caller had. Expects: it is taken.
+  ASHLAR_INLINE void retire(const slab_geometry& geometry, void* cell) noexcept {
+    if constexpr (has_guards) {
+      slab* const home = slab_set::slab_around(geometry, cell);
+      const std::uint32_t index = slab_set::index_in(geometry, home, cell);
+      cell_watch(geometry, home).bury(index);
+      set_.rest(home, index);
+    }
+    give(geometry, cell);
+  }
+
+  /// Effects: takes a cell back that no caller had. Expects: it is taken.
   ASHLAR_INLINE void give(const slab_geometry& geometry, void* cell) noexcept {
     if (slab* const turned = set_.give(geometry, cell); ASHLAR_UNLIKELY(turned != nullptr)) refile(geometry, turned);
   }
@@ -62,10 +90,14 @@ public:
     if (slab* const turned = set_.give_word(home, word, mask); turned != nullptr) refile(geometry, turned);
   }
 
-  /// As `give_word`, for the cells of a run.
-  void give_run(const slab_geometry& geometry, slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
-    home->runs.unmark(word, mask);
-    give_word(geometry, home, word, mask);
+  /// Effects: takes back a run of `cells` cells that a caller had. Expects: it came from `take_run`.
+  void retire_run(const slab_geometry& geometry, void* run, std::size_t cells) noexcept {
+    slab* const home = slab_set::slab_around(geometry, run);
+    const std::uint32_t first = slab_set::index_in(geometry, home, run);
+    const std::uint64_t mask = slab::run_mask(cells) << (first % 64);
+    cell_watch(geometry, home).bury_run(first, static_cast<std::uint32_t>(cells));
+    home->runs.unmark(first / 64, mask);
+    give_word(geometry, home, first / 64, mask);
   }
 
   /// Returns: memory for one more slab, to be handed to `add`. Throws: what the upstream throws.
@@ -118,11 +150,12 @@ public:
     std::byte* const header = geometry.header_of(start);
     std::byte* const cells = geometry.cells_of(header);
     const std::uint32_t count = geometry.capacity(start);
+    const std::size_t bytes = count * geometry.cell_stride();
     slab* const made = slab::format(header, owner, cells, count);
     learn(geometry);
-    made->registration.enter(owner, cells, count * geometry.cell_bytes(), geometry.cell_bytes());
+    made->registration.enter(owner, cells, bytes, geometry.cell_bytes());
     set_.add(made);
-    mark_free(cells, count * geometry.cell_bytes());
+    mark_free(cells, bytes);
   }
 
   /// Effects: holds slabs for `cells` cells, until `shrink`. Throws: what the upstream throws; keeps what was gained.
@@ -147,11 +180,13 @@ public:
   /// Effects: forgets what was reserved, so that slabs go back as they become empty.
   void unreserve() noexcept { reserved_ = 0; }
 
-  /// Effects: gives all empty slabs back and orders the others by address. Complexity: O(slabs).
+  /// Effects: gives all empty slabs back and orders the others by address. Reports writes to dead cells and guards.
+  /// Complexity: O(slabs); at `hardened` O(bytes of dead cells).
   void shrink(const slab_geometry& geometry) noexcept {
     while (set_.empty_slabs() != 0) give_back(geometry, set_.empty_slab());
     source_.give_back_raw(geometry.slab_bytes());
     gone_ = missed_ = 0;
+    set_.for_each([&](slab& each) { cell_watch(geometry, &each).sweep(); });
     set_.sort();
   }
 
@@ -212,6 +247,7 @@ private:
   [[nodiscard]] static std::size_t marks_bytes(const slab& of) noexcept { return of.words() * sizeof(std::uint64_t); }
 
   void give_memory_back(const slab_geometry& geometry, slab& leaving) noexcept {
+    cell_watch(geometry, &leaving).sweep();
     if (void* const marks = leaving.runs.memory(); marks != nullptr)
       upstream().deallocate(marks, marks_bytes(leaving), alignof(std::uint64_t));
     std::byte* const start = geometry.slab_of(&leaving);

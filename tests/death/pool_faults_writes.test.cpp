@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Writes outside of blocks and to dead ones, to every resource with cells of fixed sizes: level hardened sees each
+// byte.
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/part/poison.hpp>
+#include <ashlar/resource/block_pool.hpp>
+
+#include "tests/death/caught.hpp"
+#include "tests/death/pool_watch_apis.hpp"
+#include "tests/support/build.hpp"
+
+namespace {
+
+using ashlar::block_pool;
+using ashlar::fault;
+using ashlar_test::caught_in;
+using ashlar_test::watched_cells;
+
+class pool_faults_writes : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!ashlar::keeps_canaries) GTEST_SKIP() << "looked for at hardened, where no tool does";
+  }
+};
+
+constexpr std::array<std::size_t, 12> sizes = {1, 7, 8, 17, 24, 40, 64, 100, 128, 500, 1000, 4096};
+
+// The write is the fault under test; Valgrind would report it first.
+void clear(void* at, std::size_t bytes) {
+  ashlar::mark_readable(at, bytes);
+  for (std::size_t i = 0; i < bytes; ++i) static_cast<volatile std::byte*>(at)[i] = std::byte{0};
+}
+
+template <class F>
+void for_each_cells(F f) {
+  for (const std::size_t bytes : sizes)
+    ashlar_test::for_each_watched(bytes, [&](const char* name, watched_cells& cells) { f(name, cells, bytes); });
+  ashlar_test::for_each_watched_type<8>([&](const char* name, watched_cells& cells) { f(name, cells, 8); });
+  ashlar_test::for_each_watched_type<48>([&](const char* name, watched_cells& cells) { f(name, cells, 48); });
+  ashlar_test::for_each_watched_type<1000>([&](const char* name, watched_cells& cells) { f(name, cells, 1000); });
+}
+
+// `f(p, usable)` commits the fault on a live block, of which other blocks are neighbours.
+template <class F>
+void expect_at_free(const std::string& kind, F f) {
+  for_each_cells([&](const char* name, watched_cells& cells, std::size_t bytes) {
+    SCOPED_TRACE(::testing::Message() << name << ", " << bytes << " bytes");
+    std::array<void*, 3> blocks{};
+    for (void*& each : blocks) each = cells.allocate(bytes);
+    EXPECT_EXIT((f(static_cast<std::byte*>(blocks[1]), cells.usable(bytes)), cells.deallocate(blocks[1], bytes)),
+                ::testing::KilledBySignal(SIGABRT), "^ashlar: " + kind + ": ");
+    EXPECT_EXIT((f(static_cast<std::byte*>(blocks[0]), cells.usable(bytes)), cells.deallocate(blocks[0], bytes)),
+                ::testing::KilledBySignal(SIGABRT), "^ashlar: " + kind + ": ");
+    for (void* const each : blocks) cells.deallocate(each, bytes);
+  });
+}
+
+TEST_F(pool_faults_writes, one_byte_behind_a_block) {
+  expect_at_free("overflow", [](std::byte* p, std::size_t usable) { clear(p + usable, 1); });
+}
+
+TEST_F(pool_faults_writes, eight_bytes_behind_a_block) {
+  expect_at_free("overflow", [](std::byte* p, std::size_t usable) { clear(p + usable, 8); });
+}
+
+TEST_F(pool_faults_writes, one_byte_before_a_block) {
+  expect_at_free("underflow", [](std::byte* p, std::size_t) { clear(p - 1, 1); });
+}
+
+TEST_F(pool_faults_writes, eight_bytes_before_a_block) {
+  expect_at_free("underflow", [](std::byte* p, std::size_t) { clear(p - 8, 8); });
+}
+
+const std::string written = "^ashlar: corrupt_link: a free block was written to, ";
+
+// `look(cells, bytes)` comes after a write to a block that is dead, beside one that lives.
+template <class F>
+void expect_dead_writes_seen(F look) {
+  for_each_cells([&](const char* name, watched_cells& cells, std::size_t bytes) {
+    SCOPED_TRACE(::testing::Message() << name << ", " << bytes << " bytes");
+    void* const live = cells.allocate(bytes);
+    auto* const dead = static_cast<std::byte*>(cells.allocate(bytes));
+    cells.deallocate(dead, bytes);
+    for (const std::size_t at : {std::size_t{0}, cells.usable(bytes) / 2, cells.usable(bytes) - 1})
+      EXPECT_EXIT((clear(dead + at, 1), look(cells, bytes)), ::testing::KilledBySignal(SIGABRT), written);
+    cells.deallocate(live, bytes);
+  });
+}
+
+TEST_F(pool_faults_writes, a_dead_block_that_is_used_again) {
+  expect_dead_writes_seen([](watched_cells& cells, std::size_t bytes) {
+    for (std::size_t i = 0; i < 70'000; ++i) static_cast<void>(cells.allocate(bytes));  // it is among them
+  });
+}
+
+TEST_F(pool_faults_writes, a_dead_block_that_is_swept) {
+  expect_dead_writes_seen([](watched_cells& cells, std::size_t) { cells.sweep(); });
+}
+
+TEST_F(pool_faults_writes, a_guard_that_is_swept) {
+  block_pool<> pool({.cell_bytes = 64});
+  auto* const cell = static_cast<std::byte*>(pool.allocate());
+  const std::string overflow = "^ashlar: overflow: bytes behind a block were written to, ";
+  EXPECT_EXIT((clear(cell + 64, 1), pool.shrink_to_fit()), ::testing::KilledBySignal(SIGABRT), overflow);
+  EXPECT_EXIT((clear(cell + 64, 1), pool.release()), ::testing::KilledBySignal(SIGABRT), overflow);
+  pool.deallocate(cell);
+}
+
+TEST_F(pool_faults_writes, a_dead_block_whose_pool_ends) {
+  auto pool = std::make_unique<block_pool<>>(ashlar::block_pool_options{.cell_bytes = 64});
+  void* const live = pool->allocate();
+  auto* const dead = static_cast<std::byte*>(pool->allocate());
+  pool->deallocate(dead);
+  for (const std::size_t at : {0u, 31u, 63u}) {
+    EXPECT_EXIT((clear(dead + at, 1), pool->deallocate(live), pool.reset()), ::testing::KilledBySignal(SIGABRT),
+                written);
+    EXPECT_EXIT((clear(dead + at, 1), pool->release()), ::testing::KilledBySignal(SIGABRT), written);
+  }
+  pool->deallocate(live);
+}
+
+TEST_F(pool_faults_writes, a_run_is_watched_around_its_cells) {
+  for (const std::size_t cell_bytes : {1u, 24u, 64u, 1000u})
+    for (const std::size_t length : {2u, 3u, 8u, 48u}) {
+      SCOPED_TRACE(::testing::Message() << length << " cells of " << cell_bytes);
+      block_pool<> pool({.cell_bytes = cell_bytes});
+      void* const before = pool.allocate_run(length);
+      auto* const run = static_cast<std::byte*>(pool.allocate_run(length));
+      const std::size_t bytes = length * cell_bytes;
+      std::memset(run, 0x5A, bytes);
+      EXPECT_EXIT((clear(run + bytes, 1), pool.deallocate_run(run, length)), ::testing::KilledBySignal(SIGABRT),
+                  "^ashlar: overflow: bytes behind a block were written to, ");
+      EXPECT_EXIT((clear(run - 1, 1), pool.deallocate_run(run, length)), ::testing::KilledBySignal(SIGABRT),
+                  "^ashlar: underflow: bytes before a block were written to, ");
+      pool.deallocate_run(run, length);
+      for (const std::size_t at : {std::size_t{0}, cell_bytes - 1, (length - 1) * pool.cell_stride()})
+        EXPECT_EXIT((clear(run + at, 1), pool.shrink_to_fit()), ::testing::KilledBySignal(SIGABRT), written);
+      pool.deallocate_run(before, length);
+    }
+}
+
+// A report names the block, its pool and how far the writes reached.
+TEST_F(pool_faults_writes, a_report_says_where) {
+  block_pool<> pool({.cell_bytes = 64, .cell_alignment = 16});
+  auto* const block = static_cast<std::byte*>(pool.allocate());
+  const std::byte was = block[70];
+  clear(block + 70, 1);
+  const std::optional<ashlar::violation> seen = caught_in([&] { pool.deallocate(block); });
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->kind, fault::overflow);
+  EXPECT_EQ(seen->pointer, block);
+  EXPECT_EQ(seen->resource, &pool);
+  EXPECT_EQ(seen->size, 64u);
+  EXPECT_EQ(seen->expected, 64u);
+  EXPECT_EQ(seen->got, 71u);
+  ashlar::mark_readable(block + 70, 1);
+  block[70] = was;
+  pool.deallocate(block);
+}
+
+// What died last is handed out last, as long as its slab has anything else.
+TEST_F(pool_faults_writes, a_dead_block_rests) {
+  block_pool<> pool({.cell_bytes = 64});
+  std::vector<void*> cells(pool.slab_bytes() / pool.cell_stride() / 2);
+  for (void*& each : cells) each = pool.allocate();
+  while (pool.live() != pool.capacity()) cells.push_back(pool.allocate());  // the slab is full
+  std::vector<void*> dead;
+  for (std::size_t i = 0; i < 40; ++i) {
+    dead.push_back(cells.back());
+    pool.deallocate(cells.back());
+    cells.pop_back();
+  }
+  for (void* const expected : dead) ASSERT_EQ(pool.allocate(), expected);
+  EXPECT_EQ(pool.slabs(), 1u) << "where nothing else is free, cells rest no longer";
+  pool.release();
+}
+
+}  // namespace
