@@ -96,6 +96,8 @@
 #include <ashlar/os/calls.hpp>
 #include <ashlar/os/descriptor.hpp>
 #include <ashlar/os/fork.hpp>
+#include <ashlar/os/fork_locks.hpp>
+#include <ashlar/os/fork_safe_lock.hpp>
 #include <ashlar/os/modules.hpp>
 #include <ashlar/os/no_heap_scope.hpp>
 #include <ashlar/os/pages.hpp>
