@@ -89,7 +89,8 @@ std::string plots(const std::vector<const candidate_figures*>& rows) {
     tails.push_back({row->name, style_of(*row), row->calls});
   }
   return html_figure("Time of an operation",
-                     "Mean wall time of an allocation or a free, touching the memory included; bars are "
+                     "Mean time of an allocation or a free, touching the memory included: processor time of "
+                     "one thread, wall time of several; bars are "
                      "medians of the repetitions, whiskers their least and greatest. Shorter is better.",
                      bar_chart("time of an operation", "nanoseconds an operation", quantity::ratio, times)) +
          html_figure("Tail latency", "The calls alone, timed one by one in repetitions of their own; medians of those.",

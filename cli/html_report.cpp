@@ -6,6 +6,7 @@
 
 #include "html_page.hpp"
 #include "html_svg.hpp"
+#include "replay_verdict.hpp"
 #include "table_units.hpp"
 
 namespace ashlar::cli {
@@ -16,6 +17,9 @@ std::string verdict(const replay_figures& figures, const replayed_trace& replaye
   const std::string meaning = replay_meaning(figures, replayed);
   std::string out = fmt::format("<div class=\"verdict\"><p>{}</p>", escaped(replay_verdict(figures)));
   if (!meaning.empty()) out += fmt::format("<p>{}</p>", escaped(meaning));
+  out += fmt::format("<p>{}</p><ul class=\"notes\">", escaped(replay_findings_heading(figures)));
+  for (const std::string& line : replay_findings(figures)) out += fmt::format("<li>{}</li>", escaped(line));
+  out += "</ul>";
   return out + "</div>\n";
 }
 

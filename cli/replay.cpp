@@ -23,9 +23,11 @@
 #include "replay_json.hpp"
 #include "replay_run.hpp"
 #include "replay_table.hpp"
+#include "replay_verdict.hpp"
 #include "replay_windows.hpp"
 #include "report_data.hpp"
 #include "report_trace.hpp"
+#include "round_options.hpp"
 #include "table.hpp"
 #include "table_units.hpp"
 #include "verb.hpp"
@@ -39,7 +41,8 @@ struct replay_options {
   std::vector<std::string> with;
   bool all = false;
   bool prefix = false;
-  std::size_t repetitions = 5;
+  round_limits limits{.rounds = 0, .seconds = 30};
+  double program_seconds = 0;
   std::string json;
   std::string html;
 };
@@ -51,13 +54,16 @@ void add_options(CLI::App& app, replay_options& o) {
       ->type_name("NAME,...");
   app.add_flag("--all", o.all, "Replay against every known allocator of this machine, not only the usual ones")
       ->excludes("--with");
-  app.add_option("--repetitions", o.repetitions, "Replays of each, after which medians are taken")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1000}))
-      ->capture_default_str();
+  add_round_options(app, o.limits);
+  app.add_option("--program-seconds", o.program_seconds,
+                 "What the program takes unrecorded: says what share of it a change would save")
+      ->check(CLI::Range(1e-6, 1e9))
+      ->type_name("SECONDS");
   app.add_flag("--damaged", o.prefix, "Replay what a damaged trace holds before the damage");
   app.add_option("--json", o.json, "Write every figure to FILE; - is standard output")->type_name("FILE");
   app.add_option("--html", o.html, "Write a report with plots to FILE")->type_name("FILE");
-  app.footer("Each allocator works in processes of its own; repetitions are interleaved. docs/replay.md says how.\n\n"
+  app.footer("Each allocator works in processes of its own; repetitions are interleaved. docs/replay.md says how.\n"
+             "'ashlar try' runs the program itself under the best that can be preloaded.\n\n"
              "Exit status: 0 replayed, 1 the trace or an allocator failed, 2 the command line makes no sense.");
 }
 
@@ -72,9 +78,8 @@ std::vector<candidate> choose(const replay_options& o, std::vector<std::string>&
 /// One line a candidate, or, on a terminal, one line that changes.
 class progress_line {
 public:
-  void operator()(std::size_t done, std::size_t all, const candidate& next) {
-    if (!terminal_ && done >= all) return;
-    if (terminal_) std::fprintf(stderr, "\r\033[K[%zu/%zu] replaying %s", done + 1, all, next.name.c_str());
+  void operator()(std::size_t round, const candidate& next) {
+    if (terminal_) std::fprintf(stderr, "\r\033[K[round %zu] replaying %s", round + 1, next.name.c_str());
     else if (seen_.insert(next.name).second) std::fprintf(stderr, "replaying %s\n", next.name.c_str());
   }
   void say(const std::string& what) const {
@@ -116,14 +121,20 @@ void leave_out_local_heap(std::vector<candidate>& candidates, replayed_trace& tr
         grouped(trace.counts.crossing)));
 }
 
+void print_paragraph(const std::string& text) {
+  constexpr std::size_t width = 100;
+  if (!text.empty()) fmt::print("{}\n", wrapped(text, width));
+}
+
 void print(const replay_figures& figures, const replayed_trace& trace) {
   constexpr std::size_t width = 100;
-  const std::string meaning = replay_meaning(figures, trace);
   const std::string threads = replay_threads_table(figures, trace);
-  fmt::print("{}\n\n{}\n{}\n{}{}{}\n", wrapped(replay_headline(trace), width), replay_table(figures),
-             replay_memory_table(figures, trace), threads, threads.empty() ? "" : "\n",
-             wrapped(replay_verdict(figures), width));
-  if (!meaning.empty()) fmt::print("{}\n", wrapped(meaning, width));
+  fmt::print("{}\n\n{}\n{}\n{}{}", wrapped(replay_headline(trace), width), replay_table(figures),
+             replay_memory_table(figures, trace), threads, threads.empty() ? "" : "\n");
+  print_paragraph(replay_findings_heading(figures));
+  for (const std::string& line : replay_findings(figures)) fmt::print("{}\n", wrapped("  " + line, width, "    "));
+  print_paragraph(replay_verdict(figures));
+  print_paragraph(replay_meaning(figures, trace));
   fmt::print("\n");
   for (const std::string& note : replay_notes(figures, trace)) fmt::print("{}\n", wrapped("· " + note, width, "  "));
 }
@@ -141,14 +152,16 @@ int replay(const replay_options& o) {
   trace_input input(o.trace, o.prefix);
   trace.path = o.trace;
   trace.program = input.program();
-  trace.repetitions = o.repetitions;
+  trace.program_ns = o.program_seconds * 1e9;
   progress_line progress;
   progress.say("reading " + o.trace);
   temporary_file file;
   study::summariser summary;
   compile(input, file, trace, o.html.empty() ? nullptr : &summary);
   leave_out_local_heap(candidates, trace);
-  const replay_figures figures(replay_all(candidates, file.descriptor(), o.repetitions, std::ref(progress)));
+  const replay_run run = replay_all(candidates, file.descriptor(), o.limits, std::ref(progress));
+  const replay_figures figures(run.results, run.played);
+  trace.repetitions = run.played.rounds;
   progress.clear();
   if (o.json != "-") print(figures, trace);
   if (!o.json.empty()) write_text(o.json, replay_json(figures, trace).dump(2) + "\n");

@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "replay_verdict.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -34,6 +36,23 @@ const char* kind_of(replay_stand stand) {
   return "";
 }
 
+const char* name_of(finding f) {
+  switch (f) {
+    case finding::undecided: return "undecided";
+    case finding::level: return "level";
+    case finding::gain: return "gain";
+    case finding::loss: return "loss";
+  }
+  return "";
+}
+
+json against_baseline(const candidate_figures& row) {
+  return {{"time", comparison_json(row.versus(measure::time))},
+          {"p99.9", comparison_json(row.versus(measure::tail))},
+          {"peak_rss", comparison_json(row.versus(measure::peak))},
+          {"end_rss", comparison_json(row.versus(measure::end))}};
+}
+
 json to_json(const candidate_figures& row) {
   json j = {{"name", row.name}, {"kind", kind_of(row.stand)}, {"library", row.library}};
   if (!row.measured()) {
@@ -41,7 +60,9 @@ json to_json(const candidate_figures& row) {
     return j;
   }
   j["ns_per_operation"] = to_json(row.ns_per_op);
+  j["wall_ns_per_operation"] = to_json(row.wall_ns_per_op);
   j["cpu_ns_per_operation"] = to_json(row.cpu_ns_per_op);
+  j["busiest_thread_cpu_ms"] = to_json(row.busiest_ms);
   j["user_ms"] = to_json(row.user_ms);
   j["system_ms"] = to_json(row.system_ms);
   j["page_faults"] = to_json(row.faults);
@@ -68,21 +89,45 @@ json to_json(const study::replay_counts& c) {
           {"threads_ended", c.ended}};
 }
 
+json allocators_json(const replay_figures& figures, const replayed_trace& trace) {
+  json rows = json::array();
+  for (const candidate_figures& row : figures.rows) {
+    rows.push_back(to_json(row));
+    if (!row.competes() || &row == figures.baseline) continue;
+    const saved_time saved = saved_by(row, figures, trace.counts);
+    rows.back()["against_baseline"] = against_baseline(row);
+    rows.back()["saved_ms"] = {{"least", saved.least_ms}, {"most", saved.most_ms}};
+  }
+  return rows;
+}
+
 }  // namespace
 
+json comparison_json(const paired_comparison& c) {
+  json j = {{"ratio", c.ratio.median}, {"finding", name_of(c.found)}};
+  j["interval"] = c.ratio.bounded() ? json{c.ratio.least, c.ratio.greatest} : json();
+  if (c.found == finding::undecided) j["repetitions_wanted"] = c.rounds_wanted;
+  return j;
+}
+
 json replay_json(const replay_figures& figures, const replayed_trace& trace) {
-  json rows = json::array();
-  for (const candidate_figures& row : figures.rows) rows.push_back(to_json(row));
+  const auto name = [](const candidate_figures* row) { return row == nullptr ? json() : json(row->name); };
   return {{"trace", trace.path},
           {"program", trace.program},
           {"duration_ns", trace.duration_ns},
+          {"program_ns", trace.program_ns > 0 ? json(trace.program_ns) : json()},
           {"repetitions", trace.repetitions},
+          {"seconds", figures.played.seconds},
+          {"confidence", 1 - family_error},
           {"counts", to_json(trace.counts)},
-          {"allocators", rows},
+          {"allocators", allocators_json(figures, trace)},
           {"left_out", trace.left_out},
-          {"baseline", figures.baseline == nullptr ? json() : json(figures.baseline->name)},
-          {"fastest", figures.fastest == nullptr ? json() : json(figures.fastest->name)},
-          {"verdict", replay_verdict(figures)}};
+          {"baseline", name(figures.baseline)},
+          {"fastest", name(figures.fastest)},
+          {"winner", name(figures.baseline == nullptr ? nullptr : replay_winner(figures))},
+          {"findings", replay_findings(figures)},
+          {"verdict", replay_verdict(figures)},
+          {"meaning", replay_meaning(figures, trace)}};
 }
 
 void write_text(const std::string& path, const std::string& text) {

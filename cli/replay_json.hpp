@@ -11,6 +11,9 @@
 
 namespace ashlar::cli {
 
+/// Returns: the ratio, its interval (null: too few rounds), and what is found.
+[[nodiscard]] nlohmann::json comparison_json(const paired_comparison& c);
+
 [[nodiscard]] nlohmann::json replay_json(const replay_figures& figures, const replayed_trace& trace);
 
 /// Effects: writes `text` to the file, or to standard output for "-". Throws: `std::runtime_error` naming the file.

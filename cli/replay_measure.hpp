@@ -56,6 +56,7 @@ public:
     result.peak_bytes = above(result.baseline_bytes, peak_resident_bytes());
     result.end_bytes = above(result.baseline_bytes, resident_bytes());
     result.operations = windows_->head().operations;
+    result.lanes = windows_->head().lanes;
     sum(result);
     return result;
   }
@@ -126,6 +127,7 @@ private:
   void sum(replay_result& result) const {
     for (const lane_state& lane : lanes_) {
       result.cpu_ns += lane.usage.cpu_ns;
+      result.busiest_cpu_ns = std::max(result.busiest_cpu_ns, lane.usage.cpu_ns);
       result.user_ns += lane.usage.user_ns;
       result.system_ns += lane.usage.system_ns;
       result.faults += lane.usage.faults;

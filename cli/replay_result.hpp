@@ -18,8 +18,10 @@ struct latency_figures {
 
 struct replay_result {
   std::uint64_t operations = 0;
-  double wall_ns = 0;  ///< From the first lane's start to the last lane's end, summed over the windows.
-  double cpu_ns = 0;   ///< Of all lanes together.
+  std::uint64_t lanes = 0;
+  double wall_ns = 0;         ///< From the first lane's start to the last lane's end, summed over the windows.
+  double cpu_ns = 0;          ///< Of all lanes together.
+  double busiest_cpu_ns = 0;  ///< Of the lane that used most.
   double user_ns = 0;
   double system_ns = 0;
   double threads_ns = 0;             ///< Wall time of each lane in each window, summed.
@@ -38,6 +40,9 @@ struct replay_result {
   latency_figures allocations;
   latency_figures frees;
 };
+/// Returns: what the operations took. A thread alone waits for nothing but a processor, so its own time on it counts,
+/// which other programs disturb least; several threads wait for each other, so what counts of them is wall time.
+[[nodiscard]] inline double time_ns(const replay_result& r) noexcept { return r.lanes == 1 ? r.cpu_ns : r.wall_ns; }
 static_assert(std::is_trivially_copyable_v<replay_result>);
 
 }  // namespace ashlar::cli

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "replay_figures.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -107,6 +109,31 @@ void replay_into(candidate_results& results, bool latency, int windows) {
   }
 }
 
+bool is_allocator(const candidate& who) {
+  return who.stand != replay_stand::null && who.stand != replay_stand::untouched;
+}
+
+/// What is no allocator has no verdict: three rounds do for its row.
+bool sits_out(const candidate_results& results, std::size_t round) {
+  return !results.failure.empty() || (round >= 3 && !is_allocator(results.who));
+}
+
+void play_round(std::vector<candidate_results>& all, std::size_t round, int windows, const replay_progress& progress) {
+  for (const bool latency : {false, true})
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      candidate_results& next = all[(i + round) % all.size()];
+      if (sits_out(next, round)) continue;
+      progress(round, next.who);
+      replay_into(next, latency, windows);
+    }
+}
+
+/// Each rival of the baseline is asked about by each measure.
+std::size_t questions(const std::vector<candidate>& candidates) {
+  const auto rivals = std::count_if(candidates.begin(), candidates.end(), is_allocator) - 1;
+  return measures.size() * static_cast<std::size_t>(std::max<std::ptrdiff_t>(rivals, 0));
+}
+
 }  // namespace
 
 replay_result replay_once(const candidate& who, bool latency, int windows) {
@@ -122,20 +149,14 @@ replay_result replay_once(const candidate& who, bool latency, int windows) {
   return measured;
 }
 
-std::vector<candidate_results> replay_all(const std::vector<candidate>& candidates, int windows,
-                                          std::size_t repetitions, const replay_progress& progress) {
-  std::vector<candidate_results> all;
-  for (const candidate& who : candidates) all.push_back({who, {}, {}, {}});
-  const std::size_t timed = std::min<std::size_t>(repetitions, 3);
-  const std::size_t rounds = repetitions + timed;
-  for (std::size_t round = 0; round < rounds; ++round)
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      progress(round * all.size() + i, rounds * all.size(), all[i].who);
-      // Timed rounds stand between the others, so that a slow spell of the machine meets both.
-      const bool latency = round % 2 == 1 ? round / 2 < timed : false;
-      if (all[i].failure.empty()) replay_into(all[i], latency, windows);
-    }
-  return all;
+replay_run replay_all(const std::vector<candidate>& candidates, int windows, const round_limits& limits,
+                      const replay_progress& progress) {
+  replay_run run;
+  for (const candidate& who : candidates) run.results.push_back({who, {}, {}, {}});
+  run.played = play_rounds(
+      limits, questions(candidates), [&](std::size_t round) { play_round(run.results, round, windows, progress); },
+      [&](double error) { return replay_figures(run.results, {.error = error}).decided(); });
+  return run;
 }
 
 }  // namespace ashlar::cli

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "paired_rounds.hpp"
 #include "replay_candidates.hpp"
 #include "replay_result.hpp"
 
@@ -23,12 +24,18 @@ struct candidate_results {
 /// Returns: what the process measured. Throws: `std::runtime_error` saying why it measured nothing.
 [[nodiscard]] replay_result replay_once(const candidate& who, bool latency, int windows);
 
-/// Called before each replay with how many are done, how many there are and what is next.
-using replay_progress = std::function<void(std::size_t done, std::size_t all, const candidate& next)>;
+/// Called before each replay with its round, from 0, and what is replayed.
+using replay_progress = std::function<void(std::size_t round, const candidate& next)>;
 
-/// Effects: replays A B C A B C ..., `repetitions` times without timers and as often, three times at most, with every
-/// call timed. A candidate that fails once is left alone from then on.
-[[nodiscard]] std::vector<candidate_results> replay_all(const std::vector<candidate>& candidates, int windows,
-                                                        std::size_t repetitions, const replay_progress& progress);
+struct replay_run {
+  std::vector<candidate_results> results;
+  rounds_played played;
+};
+
+/// Effects: plays rounds, in each of which every candidate is replayed once without timers and once with every call
+/// timed, A B C A B C. Each round begins with another candidate. A candidate that fails once is left alone from then
+/// on.
+[[nodiscard]] replay_run replay_all(const std::vector<candidate>& candidates, int windows, const round_limits& limits,
+                                    const replay_progress& progress);
 
 }  // namespace ashlar::cli

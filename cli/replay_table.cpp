@@ -75,7 +75,7 @@ void add_skipped(std::vector<std::string>& notes, std::uint64_t n, const char* w
 bool was_disturbed(const replay_figures& figures, const replayed_trace& trace) {
   if (trace.counts.lanes != 1) return false;
   for (const candidate_figures& row : figures.rows)
-    if (row.competes() && row.ns_per_op.median > 1.5 * row.cpu_ns_per_op.median) return true;
+    if (row.competes() && row.wall_ns_per_op.median > 1.5 * row.cpu_ns_per_op.median) return true;
   return false;
 }
 
@@ -165,16 +165,18 @@ std::string replay_threads_table(const replay_figures& figures, const replayed_t
 std::vector<std::string> replay_notes(const replay_figures& figures, const replayed_trace& trace) {
   std::vector<std::string> notes;
   notes.emplace_back(
-      "ns/op is the median wall time of an allocation or a free, touching the memory included; p50 to max "
-      "are ns of the calls alone, timed in repetitions of their own; RSS is what came on top of the "
+      "ns/op is the median time of an allocation or a free, touching the memory included: processor time of one "
+      "thread, wall time of several; p50 to max are ns of the calls alone, timed in repetitions of their own; RSS is "
+      "what came on top of the "
       "memory resident before the replay, mapped all that could be written to but the replay's own buffers.");
   for (const candidate_figures& row : figures.rows) note_candidate(notes, row, trace);
   note_threads(notes, trace.counts);
   if (was_disturbed(figures, trace))
     notes.emplace_back(
-        "Other programs kept the processors busy: wall time is far above processor time. Repeat it on a quiet "
-        "machine.");
-  add_skipped(notes, trace.counts.never_freed, "objects were never freed by the program, and so not in the replay.");
+        "Other programs kept the processors busy: wall time, and with it the latencies, is far above processor time. "
+        "Repeat it on a quiet machine.");
+  add_skipped(notes, trace.counts.never_freed,
+              "objects were never freed by the program: they are allocated in the replay, and not freed there either.");
   add_skipped(notes, trace.counts.unknown_objects, "frees of objects older than the trace were left out.");
   add_skipped(notes, trace.counts.failed, "calls that returned null were left out.");
   add_skipped(notes, trace.counts.impossible, "events that contradict the rest were left out.");

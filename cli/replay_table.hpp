@@ -17,7 +17,8 @@ struct replayed_trace {
   std::string path;
   std::string program;
   study::replay_counts counts;
-  std::uint64_t duration_ns = 0;  ///< Of the recorded run.
+  std::uint64_t duration_ns = 0;  ///< Of the recorded run, much of which is recording.
+  double program_ns = 0;          ///< Of a run that is not recorded; 0: not known.
   std::size_t repetitions = 0;
   std::vector<std::string> missing;   ///< Usual allocators that this machine does not have.
   std::vector<std::string> left_out;  ///< Candidates that cannot serve this trace: a sentence each.
@@ -30,10 +31,6 @@ struct replayed_trace {
 [[nodiscard]] std::string replay_threads_table(const replay_figures& figures, const replayed_trace& trace);
 /// Returns: "1.25x"; empty where nothing was live.
 [[nodiscard]] std::string per_live_byte(const spread& bytes, const replayed_trace& trace);
-/// Returns: which allocator wins and by how much, or that none does.
-[[nodiscard]] std::string replay_verdict(const replay_figures& figures);
-/// Returns: what the difference means for the recorded program as a whole; empty if nothing can be said.
-[[nodiscard]] std::string replay_meaning(const replay_figures& figures, const replayed_trace& trace);
 /// Returns: how it was measured and what was left out, a line each.
 [[nodiscard]] std::vector<std::string> replay_notes(const replay_figures& figures, const replayed_trace& trace);
 /// Returns: one line on what was replayed.

@@ -1,40 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Says which allocator a replay speaks for: only what the spread of its repetitions does not explain counts.
+// Says which allocator a replay speaks for: only what the intervals of its rounds do not explain counts.
+#include "replay_verdict.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "replay_table.hpp"
-#include "table_units.hpp"
+#include "comparison_text.hpp"
 
 namespace ashlar::cli {
 
 namespace {
 
-/// Whether `a` is faster than `b` in every repetition, and by 2 % in the median.
-bool clearly_faster(const candidate_figures& a, const candidate_figures& b) {
-  return a.ns_per_op.greatest < b.ns_per_op.least && a.ns_per_op.median < 0.98 * b.ns_per_op.median;
-}
+constexpr const char* thresholds = "2 % of time, 10 % of p99.9 or 5 % of memory";
 
-std::string memory_clause(const candidate_figures& a, const candidate_figures& b) {
-  if (b.peak_bytes.median < 1) return "";
-  const double share = a.peak_bytes.median / b.peak_bytes.median;
-  if (share > 1.02) return fmt::format(", for {:.0f} % more memory at the peak", 100 * (share - 1));
-  if (share < 0.98) return fmt::format(", and {:.0f} % less memory at the peak", 100 * (1 - share));
-  return ", in as much memory";
-}
-
-std::string ties(const replay_figures& figures) {
-  std::string names;
-  for (const candidate_figures& row : figures.rows) {
-    if (!row.competes() || &row == figures.fastest || clearly_faster(*figures.fastest, row)) continue;
-    names += (names.empty() ? "" : ", ") + row.name;
+/// Returns: the rival with the least ratio of those that gain by `m`; null if none does.
+const candidate_figures* best_by(measure m, const std::vector<const candidate_figures*>& rows) {
+  const candidate_figures* best = nullptr;
+  for (const candidate_figures* row : rows) {
+    if (row->versus(m).found != finding::gain) continue;
+    if (best == nullptr || row->versus(m).ratio.median < best->versus(m).ratio.median) best = row;
   }
-  return names.empty() ? "" : fmt::format(" Within the noise of it: {}.", names);
+  return best;
+}
+
+const candidate_figures* best_of(const std::vector<const candidate_figures*>& rows) {
+  for (const measure m : measures)
+    if (const candidate_figures* best = best_by(m, rows)) return best;
+  return nullptr;
+}
+
+const candidate_figures* best_preloadable(const replay_figures& figures) {
+  auto rows = figures.rivals();
+  std::erase_if(rows, [](const candidate_figures* row) { return !row->is_preloadable(); });
+  return best_of(rows);
+}
+
+/// Names the gainers of time whose own rounds do not tell them from the winner's.
+std::string ties(const candidate_figures& best, const replay_figures& figures) {
+  std::string names;
+  for (const candidate_figures* row : figures.rivals()) {
+    if (row == &best || row->versus(measure::time).found != finding::gain) continue;
+    const paired_comparison c = compare(best.in_rounds(measure::time), row->in_rounds(measure::time),
+                                        threshold_of(measure::time, 0), figures.played.error);
+    if (c.found != finding::loss) names += (names.empty() ? "" : ", ") + row->name;
+  }
+  return names.empty() ? "" : fmt::format(" As fast, within the noise or 2 %: {}.", names);
 }
 
 /// A library is preloaded; a heap is something the program's code has to name.
-const char* how_to_have(const candidate_figures& best) {
+std::string how_to_have(const candidate_figures& best) {
   switch (best.stand) {
     case replay_stand::local_heap: return " It serves what asks for it by name: ashlar::local_heap, one for a thread.";
     case replay_stand::heap: return " It serves what asks for it by name: ashlar::heap, one for all threads.";
@@ -44,46 +59,70 @@ const char* how_to_have(const candidate_figures& best) {
   }
 }
 
-const candidate_figures* runner_up(const replay_figures& figures) {
-  const candidate_figures* second = nullptr;
-  for (const candidate_figures& row : figures.rows) {
-    if (!row.competes() || &row == figures.fastest) continue;
-    if (second == nullptr || row.ns_per_op.median < second->ns_per_op.median) second = &row;
-  }
-  return second;
+std::string without_code(const candidate_figures& best, const replay_figures& figures) {
+  const candidate_figures* preloadable = best_preloadable(figures);
+  if (preloadable == nullptr) return "";
+  if (preloadable == &best) return " It can be preloaded: 'ashlar try' measures the program itself under it.";
+  return fmt::format(" Without a change of code: {}, preloaded; 'ashlar try' measures the program itself under it.",
+                     preloadable->name);
 }
 
+const char* dimension_of(const candidate_figures& best) {
+  if (best.versus(measure::time).found == finding::gain) return "gains most time";
+  if (best.versus(measure::tail).found == finding::gain) return "gains no time, but most tail";
+  return "gains no time, but most memory";
+}
+
+std::string losses_of(const candidate_figures& best) {
+  std::string names;
+  const auto add = [&](measure m, const char* name) {
+    if (best.versus(m).found == finding::loss) names += (names.empty() ? "" : ", ") + std::string(name);
+  };
+  add(measure::time, "time");
+  add(measure::tail, "p99.9");
+  add(measure::peak, "memory at the peak");
+  add(measure::end, "memory at the end");
+  return names.empty() ? "" : fmt::format(", and loses by {}", names);
+}
+
+std::string take(const candidate_figures& best, const replay_figures& figures) {
+  return fmt::format("{} {}{}.{}{}{}", best.name, dimension_of(best), losses_of(best), ties(best, figures),
+                     how_to_have(best), without_code(best, figures));
+}
+
+/// Returns: the most that any open question wants.
+std::size_t rounds_wanted(const replay_figures& figures) {
+  std::size_t wanted = 0;
+  for (const candidate_figures* row : figures.rivals())
+    for (const measure m : measures) wanted = std::max(wanted, row->versus(m).rounds_wanted);
+  return wanted;
+}
+
+std::string open_questions(const replay_figures& figures) {
+  if (figures.decided()) return "";
+  return fmt::format(" For what is undecided: {}.", more_rounds(rounds_wanted(figures), figures.played, "--budget"));
+}
+
+bool slower_in_time(const candidate_figures* row) { return row->versus(measure::time).found == finding::loss; }
+
 std::string stay(const replay_figures& figures) {
-  const candidate_figures* second = runner_up(figures);
-  const std::string name = figures.baseline->name;
-  if (second == nullptr) return fmt::format("Only {} was measured: nothing to compare.", name);
-  if (figures.fastest == figures.baseline && clearly_faster(*figures.baseline, *second))
-    return fmt::format("{} is the fastest already ({} is next, {:.2f}x its time): change nothing.", name, second->name,
-                       second->ns_per_op.median / figures.baseline->ns_per_op.median);
-  return fmt::format("No difference from {} above the noise: change nothing.", name);
+  const auto rivals = figures.rivals();
+  const std::string& name = figures.baseline->name;
+  if (rivals.empty()) return fmt::format("Only {} was measured: nothing to compare.", name);
+  if (!figures.decided()) return fmt::format("No gain on {} is shown yet.{}", name, open_questions(figures));
+  if (std::all_of(rivals.begin(), rivals.end(), slower_in_time))
+    return fmt::format("{} is the fastest already, and no candidate gains {}: change nothing.", name, thresholds);
+  return fmt::format("No candidate gains {} on {}: change nothing.", thresholds, name);
 }
 
 }  // namespace
 
+const candidate_figures* replay_winner(const replay_figures& figures) { return best_of(figures.rivals()); }
+
 std::string replay_verdict(const replay_figures& figures) {
   if (figures.baseline == nullptr) return "No allocator could be measured.";
-  const candidate_figures &best = *figures.fastest, &base = *figures.baseline;
-  if (!clearly_faster(best, base)) return stay(figures);
-  return fmt::format("{} is the fastest: {} ns an operation against {} under {} ({:.2f}x as fast){}.{}{}", best.name,
-                     figures3(best.ns_per_op.median), figures3(base.ns_per_op.median), base.name,
-                     base.ns_per_op.median / best.ns_per_op.median, memory_clause(best, base), ties(figures),
-                     how_to_have(best));
-}
-
-std::string replay_meaning(const replay_figures& figures, const replayed_trace& trace) {
-  if (figures.baseline == nullptr || figures.baseline == figures.fastest || trace.duration_ns == 0) return "";
-  if (!clearly_faster(*figures.fastest, *figures.baseline)) return "";
-  const double saved = (figures.baseline->ns_per_op.median - figures.fastest->ns_per_op.median) *
-                       static_cast<double>(trace.counts.operations);
-  const auto whole = static_cast<double>(trace.duration_ns);
-  const char* advice = saved < 0.01 * whole ? " Hardly worth a change for speed alone." : "";
-  return fmt::format("For the whole program: {} of the {} recorded, {}.{}", human_time(saved), human_time(whole),
-                     percent(saved, whole), advice);
+  const candidate_figures* best = replay_winner(figures);
+  return best == nullptr ? stay(figures) : take(*best, figures) + open_questions(figures);
 }
 
 }  // namespace ashlar::cli

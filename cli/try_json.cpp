@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Every run of `ashlar try` as JSON.
+#include <nlohmann/json.hpp>
+
+#include "replay_json.hpp"
+#include "try_text.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+using nlohmann::json;
+
+const char* key_of(program_measure m) {
+  switch (m) {
+    case program_measure::cpu: return "cpu_ms";
+    case program_measure::wall: return "wall_ms";
+    case program_measure::peak: return "peak_rss_bytes";
+  }
+  return "";
+}
+
+json rounds_of(const trial& t) {
+  json all;
+  for (const program_measure m : program_measures) all[key_of(m)] = t.in_rounds(m);
+  return all;
+}
+
+json candidate_of(const trials& all, const trial& t) {
+  json j = {{"name", t.predicted.name}, {"library", t.predicted.library}};
+  if (!t.failure.empty()) {
+    j["failure"] = t.failure;
+    return j;
+  }
+  j["saved_ms"] = {{"least", t.predicted.saved_least_ms}, {"most", t.predicted.saved_most_ms}};
+  j["loading"] = {{"cpu_ms", t.predicted.loading_ms}, {"rss_bytes", t.predicted.loading_bytes}};
+  j["rounds"] = rounds_of(t);
+  for (const program_measure m : program_measures) {
+    const predicted_change p = predicted(all, t, m);
+    j["predicted_percent"][key_of(m)] = {p.least, p.most};
+    j["measured"][key_of(m)] = comparison_json(t.versus(m));
+  }
+  return j;
+}
+
+}  // namespace
+
+json try_json(const trials& all, const trace_predictions& predictions, const std::string& program) {
+  json candidates = json::array();
+  for (const trial& t : all.candidates) candidates.push_back(candidate_of(all, t));
+  return {{"program", program},
+          {"recorded_program", predictions.program},
+          {"threads", predictions.threads},
+          {"status", all.status},
+          {"output_varies", all.output_varies},
+          {"repetitions", all.played.rounds},
+          {"seconds", all.played.seconds},
+          {"confidence", 1 - family_error},
+          {"own_malloc", {{"rounds", rounds_of(all.own)}}},
+          {"candidates", candidates},
+          {"verdict", try_verdict(all, program)}};
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a replay of the trace predicts for each allocator that can be preloaded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ashlar::cli {
+
+/// Against glibc.
+struct prediction {
+  std::string name;
+  std::string library;
+  std::string failure;         ///< If not empty, nothing else holds.
+  double saved_least_ms = 0;   ///< The busiest thread's; negative: a loss.
+  double saved_most_ms = 0;    ///< All threads' one after the other.
+  double peak_bytes_more = 0;  ///< Resident at the peak.
+  double loading_ms = 0;       ///< Processor time until the library stands.
+  double loading_bytes = 0;    ///< Resident then.
+};
+
+struct trace_predictions {
+  std::string program;          ///< The recorded command line.
+  std::uint64_t threads = 0;    ///< That lived at once.
+  std::vector<prediction> all;  ///< The one that saves most first.
+};
+
+/// Returns: of the names, or of the usual allocators on this machine if there are none, those that can be preloaded.
+/// Throws: `unknown_allocator`, also for one that cannot be; `std::runtime_error` for a library that is not there.
+[[nodiscard]] std::vector<std::string> preloadable_names(const std::vector<std::string>& names);
+
+/// Effects: replays the trace in a process of its own, so that none of its memory counts into what is measured later.
+/// Throws: `std::runtime_error` if it fails.
+[[nodiscard]] trace_predictions predict(const std::string& trace, const std::vector<std::string>& names,
+                                        const std::vector<std::string>& replay_options);
+
+/// Returns: what the JSON of a replay says of each candidate but glibc.
+[[nodiscard]] trace_predictions read_predictions(const std::string& replay_json);
+
+}  // namespace ashlar::cli
