@@ -71,6 +71,10 @@ TEST_F(replay, writes_every_figure_as_json) {
   EXPECT_EQ(j["counts"]["impossible"], 0);
   EXPECT_EQ(j["baseline"], "glibc");
   EXPECT_FALSE(j["verdict"].get<std::string>().empty());
+  ASSERT_EQ(j["findings"].size(), 1U);
+  EXPECT_TRUE(j["findings"][0].get<std::string>().starts_with("ashlar: ")) << j["findings"];
+  for (const char* dimension : {"time", "p99.9", "peak_rss", "end_rss"})
+    EXPECT_GT(j["allocators"][1]["against_baseline"][dimension]["ratio"], 0) << dimension;
   ASSERT_EQ(j["allocators"].size(), 4U);
   for (const json& row : j["allocators"]) {
     EXPECT_FALSE(row.contains("failure")) << row;
@@ -137,11 +141,13 @@ TEST_F(replay, threads_end_where_they_ended) {
 }
 
 TEST_F(replay, writes_a_page_that_needs_nothing_else) {
-  ASSERT_EQ(ashlar("replay " + sample(5000) + " --with glibc --repetitions 1 --html " + file("r.html")), 0)
+  ASSERT_EQ(ashlar("replay " + sample(5000) + " --with glibc,heap --repetitions 1 --html " + file("r.html")), 0)
       << text("err");
   const std::string page = text("r.html");
   EXPECT_TRUE(page.starts_with("<!DOCTYPE html>"));
   EXPECT_NE(page.find("<svg"), page.npos);
+  EXPECT_NE(page.find("<li>heap: "), page.npos);
+  EXPECT_NE(page.find("No gain on glibc is shown yet."), page.npos);
   for (const char* foreign : {"http:", "https:", "<script", "<link", "@import", "url("})
     EXPECT_EQ(page.find(foreign), page.npos) << foreign;
 }
