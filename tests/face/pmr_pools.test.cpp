@@ -72,6 +72,21 @@ TYPED_TEST(pool_resource, has_the_standards_constructors_and_members) {
   EXPECT_FALSE(with_both.is_equal(TypeParam(&upstream)));
 }
 
+struct unsynchronized_child : ashlar::pmr::unsynchronized_pool_resource {
+  using unsynchronized_pool_resource::unsynchronized_pool_resource;
+};
+struct synchronized_child : ashlar::pmr::synchronized_pool_resource {
+  using synchronized_pool_resource::synchronized_pool_resource;
+};
+
+TEST(pmr_pools, a_derived_class_names_their_constructors_as_the_standards) {
+  const unsynchronized_child one(options_of(10, 100), std::pmr::new_delete_resource());
+  const synchronized_child two(std::pmr::new_delete_resource());
+  EXPECT_EQ(one.upstream_resource(), std::pmr::new_delete_resource());
+  EXPECT_EQ(two.upstream_resource(), std::pmr::new_delete_resource());
+  EXPECT_EQ(unsynchronized_child().upstream_resource(), std::pmr::get_default_resource());
+}
+
 TYPED_TEST(pool_resource, allocates_nothing_when_it_is_made) {
   counting_resource<> books;
   counted upstream(books);

@@ -86,12 +86,19 @@ private:
   std::pmr::memory_resource* upstream_;
 };
 
-/// In place of `std::pmr::unsynchronized_pool_resource`: see `pool_set`. One thread.
-using unsynchronized_pool_resource = basic_pool_resource<pool_set<resource_ref<std::pmr::memory_resource>>>;
+/// In place of `std::pmr::unsynchronized_pool_resource`: see `pool_set`. One thread. A class, as the standard's is, so that
+/// a derived class can name its constructors.
+class unsynchronized_pool_resource : public basic_pool_resource<pool_set<resource_ref<std::pmr::memory_resource>>> {
+public:
+  using basic_pool_resource::basic_pool_resource;
+};
 
 /// In place of `std::pmr::synchronized_pool_resource`: see `shared_pool_set`. Any thread; the upstream is called by one
 /// at a time, so it need not be thread-safe itself.
-using synchronized_pool_resource =
-    basic_pool_resource<shared_pool_set<synchronized<resource_ref<std::pmr::memory_resource>>>>;
+class synchronized_pool_resource
+    : public basic_pool_resource<shared_pool_set<synchronized<resource_ref<std::pmr::memory_resource>>>> {
+public:
+  using basic_pool_resource::basic_pool_resource;
+};
 
 }  // namespace ashlar::inline ASHLAR_ABI::pmr
