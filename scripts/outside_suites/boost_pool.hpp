@@ -152,6 +152,9 @@ private:
   }
 };
 
+struct pool_allocator_tag {};
+struct fast_pool_allocator_tag {};
+
 template <class T, class... Ignored>
 struct pool_allocator {
   typedef T value_type;
@@ -184,6 +187,14 @@ struct pool_allocator<void> {
 };
 
 template <class T, class... Ignored>
-using fast_pool_allocator = pool_allocator<T>;
+struct fast_pool_allocator : pool_allocator<T> {
+  template <class U>
+  struct rebind {
+    typedef fast_pool_allocator<U> other;
+  };
+  fast_pool_allocator() = default;
+  template <class U>
+  fast_pool_allocator(const fast_pool_allocator<U>&) noexcept {}
+};
 
 }  // namespace boost
