@@ -20,6 +20,7 @@
 #include <ashlar/resource/block_pool.hpp>
 #include <boost/config.hpp>
 #include <boost/integer/common_factor_ct.hpp>
+#include <boost/pool/simple_segregated_storage.hpp>
 #include <boost/smart_ptr/shared_ptr.hpp>
 
 namespace boost {
@@ -36,7 +37,9 @@ struct default_user_allocator_new_delete {
 struct default_user_allocator_malloc_free {
   typedef std::size_t size_type;
   typedef std::ptrdiff_t difference_type;
-  static char* malloc BOOST_PREVENT_MACRO_SUBSTITUTION(size_type bytes) { return static_cast<char*>((std::malloc)(bytes)); }
+  static char* malloc BOOST_PREVENT_MACRO_SUBSTITUTION(size_type bytes) {
+    return static_cast<char*>((std::malloc)(bytes));
+  }
   static void free BOOST_PREVENT_MACRO_SUBSTITUTION(char* block) { (std::free)(block); }
 };
 
@@ -85,10 +88,14 @@ public:
 
   void* malloc BOOST_PREVENT_MACRO_SUBSTITUTION() { return cells_.try_allocate(); }
   void* ordered_malloc BOOST_PREVENT_MACRO_SUBSTITUTION() { return cells_.try_allocate(); }
-  void* ordered_malloc BOOST_PREVENT_MACRO_SUBSTITUTION(size_type count) { return cells_.try_allocate_run(std::max(count, size_type{1})); }
+  void* ordered_malloc BOOST_PREVENT_MACRO_SUBSTITUTION(size_type count) {
+    return cells_.try_allocate_run(std::max(count, size_type{1}));
+  }
   void free BOOST_PREVENT_MACRO_SUBSTITUTION(void* chunk) { cells_.deallocate(chunk); }
   void ordered_free BOOST_PREVENT_MACRO_SUBSTITUTION(void* chunk) { cells_.deallocate(chunk); }
-  void free BOOST_PREVENT_MACRO_SUBSTITUTION(void* chunks, size_type count) { cells_.deallocate_run(chunks, std::max(count, size_type{1})); }
+  void free BOOST_PREVENT_MACRO_SUBSTITUTION(void* chunks, size_type count) {
+    cells_.deallocate_run(chunks, std::max(count, size_type{1}));
+  }
   void ordered_free BOOST_PREVENT_MACRO_SUBSTITUTION(void* chunks, size_type count) { (free)(chunks, count); }
   bool release_memory BOOST_PREVENT_MACRO_SUBSTITUTION() { return cells_.shrink_to_fit() != 0; }
   bool purge_memory BOOST_PREVENT_MACRO_SUBSTITUTION() {
@@ -139,6 +146,7 @@ public:
   static void* malloc BOOST_PREVENT_MACRO_SUBSTITUTION() { return cells().try_allocate(Bytes, 1); }
   static void free BOOST_PREVENT_MACRO_SUBSTITUTION(void* chunk) { cells().deallocate(chunk, Bytes, 1); }
 
+  static bool release_memory BOOST_PREVENT_MACRO_SUBSTITUTION() { return false; }  // the pool keeps what it may use
   static bool purge_memory BOOST_PREVENT_MACRO_SUBSTITUTION() {
     cells().release();
     return true;
@@ -166,7 +174,9 @@ struct pool_allocator {
   template <class U>
   pool_allocator(const pool_allocator<U>&) noexcept {}
 
-  static T* allocate BOOST_PREVENT_MACRO_SUBSTITUTION(std::size_t count, const void* = nullptr) { return from().allocate(count); }
+  static T* allocate BOOST_PREVENT_MACRO_SUBSTITUTION(std::size_t count, const void* = nullptr) {
+    return from().allocate(count);
+  }
   static void deallocate BOOST_PREVENT_MACRO_SUBSTITUTION(T* p, std::size_t count) { from().deallocate(p, count); }
   template <class U>
   bool operator==(const pool_allocator<U>&) const noexcept {

@@ -15,20 +15,21 @@
 
 namespace ashlar_test {
 
+namespace trace = ashlar::trace;
+
 /// Effects: puts right the checksums of the headers in front, so that readers get behind them.
 inline void mend_trace(std::vector<std::byte>& image) {
-  using namespace ashlar::trace;
-  if (image.size() < file_header_bytes + 8) return;
-  const std::size_t text = std::min<std::size_t>(get_word<std::uint32_t>(&image[56]), image.size());
-  std::size_t at = file_header_bytes + text;
+  if (image.size() < trace::file_header_bytes + 8) return;
+  const std::size_t text = std::min<std::size_t>(trace::get_word<std::uint32_t>(&image[56]), image.size());
+  std::size_t at = trace::file_header_bytes + text;
   if (at + 8 > image.size()) return;
-  put_word(&image[at], checksum({image.data(), at}));
-  for (at += 8; at + chunk_header_bytes <= image.size();) {
-    const std::size_t room = image.size() - at - chunk_header_bytes;
-    const std::size_t stored = std::min<std::size_t>(get_word<std::uint32_t>(&image[at + 24]), room);
-    put_word(&image[at + 64], checksum({&image[at] + chunk_header_bytes, stored}));
-    put_word(&image[at + 72], checksum({&image[at], chunk_header_bytes - 8}));
-    at += chunk_header_bytes + stored;
+  trace::put_word(&image[at], trace::checksum({image.data(), at}));
+  for (at += 8; at + trace::chunk_header_bytes <= image.size();) {
+    const std::size_t room = image.size() - at - trace::chunk_header_bytes;
+    const std::size_t stored = std::min<std::size_t>(trace::get_word<std::uint32_t>(&image[at + 24]), room);
+    trace::put_word(&image[at + 64], trace::checksum({&image[at] + trace::chunk_header_bytes, stored}));
+    trace::put_word(&image[at + 72], trace::checksum({&image[at], trace::chunk_header_bytes - 8}));
+    at += trace::chunk_header_bytes + stored;
   }
 }
 
@@ -36,15 +37,14 @@ inline void mend_trace(std::vector<std::byte>& image) {
 /// back, objects are numbered as they come, and none is released before it was there.
 template <class Use>
 [[nodiscard]] bool keeps_promises(std::span<const std::byte> image, bool accept_prefix, Use use) {
-  using namespace ashlar::trace;
-  reader<> r(image, {.accept_prefix = accept_prefix});
+  trace::reader<> r(image, {.accept_prefix = accept_prefix});
   std::uint64_t time = 0;
   std::uint64_t last_object = 0;
   while (const auto e = r.next()) {
     if (e->time_ns < time) return false;
     time = e->time_ns;
-    if (is_allocation(e->op) && e->object != 0 && e->object != ++last_object) return false;
-    if ((is_release(e->op) && e->object > last_object) || e->old_object > last_object) return false;
+    if (trace::is_allocation(e->op) && e->object != 0 && e->object != ++last_object) return false;
+    if ((trace::is_release(e->op) && e->object > last_object) || e->old_object > last_object) return false;
     use(*e);
   }
   return !r.error() || r.error()->offset <= image.size();

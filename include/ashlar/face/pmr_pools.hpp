@@ -86,8 +86,8 @@ private:
   std::pmr::memory_resource* upstream_;
 };
 
-/// In place of `std::pmr::unsynchronized_pool_resource`: see `pool_set`. One thread. A class, as the standard's is, so that
-/// a derived class can name its constructors.
+/// In place of `std::pmr::unsynchronized_pool_resource`: see `pool_set`. One thread. A class, as the standard's is, so
+/// that a derived class can name its constructors.
 class unsynchronized_pool_resource : public basic_pool_resource<pool_set<resource_ref<std::pmr::memory_resource>>> {
 public:
   using basic_pool_resource::basic_pool_resource;
