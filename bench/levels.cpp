@@ -117,19 +117,20 @@ struct row {
 };
 
 const std::vector<row>& rows() {
-  static const std::vector<std::string_view> one_size{"lifo", "fifo", "random"};
-  static const std::vector<std::string_view> all(pmr_churn::names.begin(), pmr_churn::names.end());
+  static const std::vector<std::string_view> one_size{"random"};
+  static const std::vector<std::string_view> sizes{"mixed"};
+  static const std::vector<std::string_view> engines{"mixed", "log", "frame"};
   static const std::vector<std::string_view> both{"list", "set"};
   static const std::vector<row> table{
       {"block_pool", one_size, churn<cells_of_64<ashlar::block_pool<>>>},
       {"shared_block_pool", one_size, churn<cells_of_64<ashlar::shared_block_pool<>>>},
-      {"pool_set", all, churn<peer<ashlar::pool_set<>>>},
-      {"shared_pool_set", all, churn<peer<ashlar::shared_pool_set<>>>},
+      {"pool_set", sizes, churn<peer<ashlar::pool_set<>>>},
+      {"shared_pool_set", sizes, churn<peer<ashlar::shared_pool_set<>>>},
       {"pool_allocator", both, containers<ashlar::null_lock>},
       {"pool_allocator_cached", both, containers<ashlar::thread_cached>},
-      {"tlsf_resource", all, churn<peer<ashlar::tlsf_resource<>>>},
-      {"local_heap", all, churn<peer<ashlar::local_heap<>>>},
-      {"heap", all, churn<peer<ashlar::heap<>>>},
+      {"tlsf_resource", sizes, churn<peer<ashlar::tlsf_resource<>>>},
+      {"local_heap", engines, churn<peer<ashlar::local_heap<>>>},
+      {"heap", engines, churn<peer<ashlar::heap<>>>},
   };
   return table;
 }

@@ -17,7 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 LEVELS = ("fast", "checked", "hardened")
 METRICS = ("instructions", "ns")
 SKIPPED = 77
-SHORT, LONG = 1, 4  # windows
+SHORT, LONG = 1, 2  # windows
 
 
 def program_of(level):

@@ -34,8 +34,13 @@ struct pool_and_allocator : subject {
   ashlar::allocator<cargo, Pool> allocator{pool};
 };
 
+// The pool outlives every subject, but not its slabs.
 template <class Lock>
-using process_wide = counted_objects_of<ashlar::pool_allocator<cargo, Lock>>;
+struct process_wide : counted_objects_of<ashlar::pool_allocator<cargo, Lock>> {
+  void trim() override {
+    ashlar::pool_allocator<cargo, Lock>::with_pool([](auto& pool) { fault_matrix::trim(pool); });
+  }
+};
 
 }  // namespace
 
