@@ -70,6 +70,9 @@ struct last_words {
   return text.substr(0, at).find(after_call) != text.npos ? "later: " + kind : kind;
 }
 
+// What lies beside a live block is mapped or not by chance: to die there is no report.
+[[nodiscard]] std::string outcome_of_write(misuse kind) { return writes_beside.has(kind) ? "unseen" : "at the write"; }
+
 [[nodiscard]] bool died_writing(std::string_view text) {
   return text.find(before_write) != text.npos && text.find(after_write) == text.npos;
 }
@@ -78,7 +81,7 @@ struct last_words {
   if (WIFSIGNALED(words.status) && WTERMSIG(words.status) == SIGALRM) return "hang";
   const std::size_t at = find_report(words.text, kind);
   if (at != std::string::npos) return reported(words.text, at);
-  if (WIFSIGNALED(words.status) && died_writing(words.text)) return "at the write";
+  if (WIFSIGNALED(words.status) && died_writing(words.text)) return outcome_of_write(kind);
   if (words.status != 0) return "signal";
   return of.allows.has(kind) ? "allowed" : "unseen";
 }
