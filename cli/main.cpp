@@ -9,6 +9,7 @@
 
 #include <ashlar/base/config.hpp>
 
+#include "suggest.hpp"
 #include "verb.hpp"
 
 namespace {
@@ -29,7 +30,7 @@ int print_help(std::FILE* out) {
   for (const verb& v : all_verbs())
     std::fprintf(out, "  %-10.*s %.*s\n", static_cast<int>(v.name.size()), v.name.data(),
                  static_cast<int>(v.help.size()), v.help.data());
-  std::fputs("\n'ashlar VERB --help' says more; 'ashlar --version' prints the version.\n", out);
+  std::fputs("\n'ashlar VERB --help' says more; 'ashlar version' prints the version.\n", out);
   return out == stdout ? ashlar::cli::exit_ok : ashlar::cli::exit_usage;
 }
 
@@ -39,7 +40,11 @@ int print_version() {
 }
 
 int unknown(const std::string& word) {
-  std::fprintf(stderr, "ashlar: there is no verb '%s'; 'ashlar --help' lists them\n", word.c_str());
+  std::vector<std::string> names = {"help", "version"};
+  for (const verb& v : all_verbs()) names.emplace_back(v.name);
+  const std::string meant = ashlar::cli::suggestion(word, names);
+  std::fprintf(stderr, "ashlar: there is no verb '%s'%s\n", word.c_str(),
+               meant.empty() ? "; 'ashlar --help' lists them" : meant.c_str());
   return ashlar::cli::exit_usage;
 }
 
@@ -68,7 +73,7 @@ int main(int argc, char** argv) {
   if (argc < 2) return print_help(stderr);
   const std::string word = argv[1];
   if (word == "--help" || word == "-h" || word == "help") return print_help(stdout);
-  if (word == "--version") return print_version();
+  if (word == "--version" || word == "-V" || word == "version") return print_version();
   for (const verb& v : all_verbs())
     if (v.name == word) return run(v, argc, argv);
   return unknown(word);

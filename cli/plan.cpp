@@ -60,7 +60,7 @@ plan::csv_document load(const request& r) {
     if (!parsed.ok()) throw std::runtime_error(r.input + ": " + parsed.error->text());
     return std::move(parsed.document);
   }
-  cli::recorded_problem recorded = cli::plan_from_trace(r.trace, r.bounds());
+  cli::recorded_problem recorded = cli::plan_from_trace(r.trace, r.bounds(), r.damaged);
   if (recorded.content.buffers.empty()) throw std::runtime_error(r.trace + ": nothing is allocated in the phase");
   std::fprintf(stderr, "%s: %zu buffers, %llu live to the end of the phase, %llu frees of older objects left out\n",
                r.trace.c_str(), recorded.content.buffers.size(), static_cast<unsigned long long>(recorded.outliving),

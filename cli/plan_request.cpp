@@ -13,27 +13,40 @@ namespace ashlar::cli {
 
 namespace {
 
+/// By name, as `--help` and errors spell it.
+const std::map<std::string, plan::effort> efforts{
+    {"fast", plan::effort::fast}, {"balanced", plan::effort::balanced}, {"exact", plan::effort::exact}};
+
 void add_work(CLI::App& app, plan_request& r) {
-  app.add_option("--capacity", r.capacity, "decide whether this many bytes suffice");
-  app.add_option("--effort", r.effort, "how hard to try")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, plan::effort>{
-          {"fast", plan::effort::fast}, {"balanced", plan::effort::balanced}, {"exact", plan::effort::exact}}));
-  app.add_option("--time", r.seconds, "wall-clock budget in seconds")->check(CLI::Range(0.0, 1e6));
-  app.add_option("--nodes", r.nodes, "budget in search nodes: the same result on every machine");
-  app.add_option("--base-alignment", r.base_alignment, "every offset is a multiple of this power of two");
-  app.add_flag("--progress", r.progress, "tell the best height and the bound from the start, not after half a second");
-  app.add_flag("--quiet", r.quiet, "no progress on standard error");
+  app.add_option("--capacity", r.capacity, "Decide whether this many bytes suffice")->type_name("BYTES");
+  app.add_option_function<std::string>(
+         "--effort", [&r](const std::string& name) { r.effort = efforts.at(name); },
+         "How hard to try: fast, balanced or exact (default: balanced)")
+      ->check([](const std::string& name) {
+        return efforts.contains(name) ? std::string() : "'" + name + "' is not fast, balanced or exact";
+      })
+      ->type_name("NAME");
+  app.add_option("--time", r.seconds, "Wall-clock budget in seconds; 0 is none")
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("SECONDS");
+  app.add_option("--nodes", r.nodes, "Budget in search nodes: the same result on every machine")->type_name("N");
+  app.add_option("--base-alignment", r.base_alignment, "Every offset is a multiple of this power of two")
+      ->type_name("BYTES");
+  app.add_flag("--progress", r.progress, "Tell the best height and the bound from the start, not after half a second");
+  app.add_flag("-q,--quiet", r.quiet, "No progress on standard error");
 }
 
 void add_results(CLI::App& app, plan_request& r) {
-  app.add_option("-o,--output", r.output, "CSV with an offset column; - is standard output");
-  app.add_flag("--validate", r.validate, "check the offset column of the input instead of planning");
-  app.add_option("--header", r.header, "write a constexpr C++ table");
-  app.add_option("--c", r.c, "write a C table");
-  app.add_option("--name", r.name, "namespace or prefix of the tables");
-  app.add_option("--svg", r.svg, "write a picture");
-  app.add_option("--html", r.html, "write a page with the picture");
-  app.add_flag("--stats", r.stats, "print figures");
+  app.add_option("-o,--output", r.output, "CSV with an offset column; - is standard output")->type_name("FILE");
+  app.add_flag("--validate", r.validate, "Check the offset column of the input instead of planning");
+  app.add_option("--header", r.header, "Write a constexpr C++ table to FILE")->type_name("FILE");
+  app.add_option("--c", r.c, "Write a C table to FILE")->type_name("FILE");
+  app.add_option("--name", r.name, "Namespace or prefix of the tables")->type_name("NAME")->capture_default_str();
+  app.add_option("--svg", r.svg, "Write a picture to FILE")->type_name("FILE");
+  app.add_option("--html", r.html, "Write a page with the picture to FILE")->type_name("FILE");
+  app.add_flag("--stats", r.stats, "Print figures");
+  app.footer("Exit status: 0 planned or valid, 1 no plan, not valid, or the input cannot be read,\n"
+             "2 the command line makes no sense.");
 }
 
 bool is_identifier(const std::string& name) {
@@ -67,11 +80,14 @@ phase_bounds plan_request::bounds() const {
 
 std::optional<int> parse_plan(int argc, char** argv, plan_request& r) {
   CLI::App app("Plans offsets for buffers whose sizes and lives are known in advance.", "ashlar plan");
-  app.add_option("input", r.input,
+  app.add_option("INPUT", r.input,
                  "CSV: id,lower,upper,size[,alignment][,gaps][,offset], or with start,end (inclusive)");
-  app.add_option("--from-trace", r.trace, "plan the allocations of a recording");
-  app.add_option("--between", r.between, "only from one mark to another")->expected(2);
-  app.add_option("--window", r.window, "only from one time to another, in seconds since the start")->expected(2);
+  app.add_option("--from-trace", r.trace, "Plan the allocations of a recording")->type_name("TRACE");
+  app.add_option("--between", r.between, "Only from one mark to another")->expected(2)->type_name("MARK");
+  app.add_option("--window", r.window, "Only from one time to another, in seconds since the start")
+      ->expected(2)
+      ->type_name("SECONDS");
+  app.add_flag("--damaged", r.damaged, "Plan what a damaged trace holds before the damage");
   add_work(app, r);
   add_results(app, r);
   if (const auto status = parse(app, argc, argv)) return status;

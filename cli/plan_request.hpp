@@ -21,7 +21,7 @@ struct plan_request {
   plan::effort effort = plan::effort::balanced;
   double seconds = 0;
   std::uint64_t nodes = 0, base_alignment = 1;
-  bool validate = false, stats = false, quiet = false, progress = false;
+  bool damaged = false, validate = false, stats = false, quiet = false, progress = false;
 
   [[nodiscard]] phase_bounds bounds() const;
 };

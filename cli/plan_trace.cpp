@@ -10,7 +10,7 @@
 
 #include <ashlar/trace/event.hpp>
 
-#include "zstd_codec.hpp"
+#include "report_trace.hpp"
 
 namespace ashlar::cli {
 
@@ -92,11 +92,10 @@ private:
 
 }  // namespace
 
-recorded_problem plan_from_trace(const std::string& path, const phase_bounds& bounds) {
-  trace_reader reader(path);
+recorded_problem plan_from_trace(const std::string& path, const phase_bounds& bounds, bool accept_prefix) {
+  trace_input input(path, accept_prefix);
   phase recorded(bounds);
-  while (const auto e = reader.next()) recorded.take(*e);
-  if (reader.error()) throw std::runtime_error(path + ": " + reader.error()->message);
+  while (const auto e = input.next()) recorded.take(*e);
   return recorded.finish(path);
 }
 

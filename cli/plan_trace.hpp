@@ -28,7 +28,8 @@ struct recorded_problem {
 
 /// Reads a trace. A reallocation is a new buffer that lives together with the old one for a moment, so that its content
 /// can be copied.
-/// Throws: `std::runtime_error` if the trace is damaged or a mark is missing.
-[[nodiscard]] recorded_problem plan_from_trace(const std::string& path, const phase_bounds& bounds);
+/// Throws: `std::runtime_error` if the trace is damaged, unless `accept_prefix`, or a mark is missing.
+[[nodiscard]] recorded_problem plan_from_trace(const std::string& path, const phase_bounds& bounds,
+                                               bool accept_prefix = false);
 
 }  // namespace ashlar::cli

@@ -38,7 +38,7 @@ constexpr char library_name[] = "libashlar-record.so";
 
 struct command {
   std::string output;
-  unsigned stack_depth = 0;
+  unsigned stack_depth = 8;  // enough for the call sites of a report
   bool quiet = false;
   std::vector<std::string> program;
 };
@@ -124,16 +124,20 @@ int run(int argc, char** argv) {
   app.footer("Exit status: the program's own, or 128 + the signal that ended it. 124 nothing was recorded,\n"
              "125 the trace could not be written to its end (the disk was full), 126 and 127 the program\n"
              "cannot be run or found, 1 the trace cannot be made, 2 the command line makes no sense.");
-  app.add_option("-o,--output", c.output, "The trace; %p stands for the process id (default: PROGRAM.trace)");
-  app.add_option("--stacks", c.stack_depth, "Record N frames of each call stack (default: 0, none)")
+  app.add_option("-o,--output", c.output, "The trace; %p stands for the process id (default: PROGRAM.trace)")
+      ->type_name("FILE");
+  app.add_option("--stacks", c.stack_depth,
+                 "Frames of each call stack to record, at most 128; 0 records none, and costs a third to three "
+                 "quarters less time")
+      ->type_name("N")
+      ->capture_default_str()
       ->check(CLI::Range(0U, recorder::max_stack_depth));
   app.add_flag("-q,--quiet", c.quiet, "Print no summary");
   app.prefix_command();
   char** const dashes = std::find_if(argv, argv + argc, [](const char* word) { return std::strcmp(word, "--") == 0; });
   if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
   c.program = app.remaining();
-  if (!c.program.empty() && c.program.front().starts_with('-'))
-    return complain("record", "there is no option " + c.program.front() + "; see ashlar record --help", exit_usage);
+  if (!c.program.empty() && c.program.front().starts_with('-')) return complain_of_extra(app, c.program.front());
   if (dashes != argv + argc) c.program.insert(c.program.end(), dashes + 1, argv + argc);
   if (c.program.empty()) return complain("record", "which program? see ashlar record --help", exit_usage);
   if (c.output.empty()) c.output = fs::path(c.program.front()).filename().string() + ".trace";

@@ -182,7 +182,8 @@ std::string report_text(const report_data& data) {
   text += sites_text("call sites by objects", data.by_count, false);
   text += sites_text("call sites by bytes", data.by_bytes, false);
   text += sites_text("call sites of what was never freed", data.by_live, true);
-  if (!data.has_stacks) text += "\nNo call sites: the trace has no stacks (ashlar record --stacks N).\n";
+  if (!data.has_stacks)
+    text += "\nNo call sites: the trace has no stacks (ashlar record --stacks 0, or none to be had).\n";
   return text;
 }
 

@@ -193,6 +193,15 @@ TEST_F(record, stacks_tell_callers_apart) {
   EXPECT_EQ(r.info().stack_depth, 8U);
 }
 
+TEST_F(record, call_sites_are_recorded_unless_they_are_declined) {
+  ASSERT_EQ(record_victim("stacks"), 0) << output();
+  EXPECT_EQ(trace_reader(file()).info().stack_depth, 8U);
+  EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0);
+  EXPECT_NE(output().find("one_caller"), std::string::npos) << output();
+  ASSERT_EQ(record_victim("stacks", "--stacks 0"), 0) << output();
+  EXPECT_EQ(trace_reader(file()).info().stack_depth, 0U);
+}
+
 TEST_F(record, works_beside_a_dlsym_that_allocates) {
   EXPECT_EQ(shell("LD_PRELOAD=" ASHLAR_GREEDY_DLSYM " " ASHLAR_COMMAND " record -o " + file() +
                   " -- " ASHLAR_VICTIM " forms"),

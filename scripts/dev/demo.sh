@@ -46,7 +46,7 @@ if ((${#program[@]} == 0)); then
   program=(sqlite3 :memory: ".read $folder/demo.sql")
 fi
 say "recording: ${program[*]}"
-"$ashlar" record -o "$trace" --stacks 8 -- "${program[@]}"
+"$ashlar" record -o "$trace" -- "${program[@]}"
 
 say "replaying against every allocator on this machine"
 "$ashlar" replay "$trace" --all --html "$report"

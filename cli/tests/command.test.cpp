@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// End-to-end tests of what all verbs have in common: help, mistakes, versions, damaged traces.
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "cli/tests/replay_command.hpp"
+
+namespace {
+
+class command : public ashlar_test::replay_command {
+protected:
+  [[nodiscard]] bool says(const std::string& name, const std::string& words) const {
+    return text(name).find(words) != std::string::npos;
+  }
+};
+
+TEST_F(command, has_a_version_by_every_name) {
+  for (const char* word : {"version", "--version", "-V"}) {
+    EXPECT_EQ(ashlar(word), 0);
+    EXPECT_TRUE(text("out").starts_with("ashlar 0.")) << text("out");
+  }
+}
+
+TEST_F(command, a_mistyped_verb_or_option_is_guessed) {
+  EXPECT_EQ(ashlar("reprot t.trace"), 2);
+  EXPECT_EQ(text("err"), "ashlar: there is no verb 'reprot'; did you mean 'report'?\n");
+  EXPECT_EQ(ashlar("xyzzy"), 2);
+  EXPECT_EQ(text("err"), "ashlar: there is no verb 'xyzzy'; 'ashlar --help' lists them\n");
+  EXPECT_EQ(ashlar("report t.trace --jsno x"), 2);
+  EXPECT_EQ(text("err"),
+            "ashlar report: there is no option --jsno; did you mean '--json'?; see ashlar report --help\n");
+  EXPECT_EQ(ashlar("record --stack 4 -- true"), 2);
+  EXPECT_TRUE(says("err", "did you mean '--stacks'?")) << text("err");
+  EXPECT_EQ(ashlar("report a b"), 2);
+  EXPECT_TRUE(says("err", "there is no place for b")) << text("err");
+}
+
+TEST_F(command, help_of_all_verbs_is_of_one_form) {
+  for (const std::string verb : {"record", "report", "replay", "plan"}) {
+    ASSERT_EQ(ashlar(verb + " --help"), 0);
+    EXPECT_TRUE(says("out", "Exit status: ")) << verb;
+    EXPECT_TRUE(says("out", "  -h,--help ") || says("out", "  -h,     --help ")) << text("out");
+    for (const char* noise : {"TEXT", "UINT:", "FLOAT", "->", "INT in"})
+      EXPECT_FALSE(says("out", noise)) << verb << noise << text("out");
+  }
+}
+
+TEST_F(command, an_effort_that_is_none_is_told_plainly) {
+  EXPECT_EQ(ashlar("plan x.csv --effort heroic"), 2);
+  EXPECT_EQ(text("err"), "ashlar plan: --effort: 'heroic' is not fast, balanced or exact; see ashlar plan --help\n");
+}
+
+TEST_F(command, a_cut_trace_names_the_option_that_reads_it) {
+  const std::string trace = sample(20000);
+  std::string bytes = text("sample.trace");
+  std::ofstream(file("cut.trace"), std::ios::binary) << bytes.substr(0, bytes.size() / 2);
+  const std::string cut = file("cut.trace");
+  for (const std::string verb : {"report ", "replay ", "plan --from-trace "}) {
+    EXPECT_EQ(ashlar(verb + cut), 1) << verb;
+    EXPECT_TRUE(says("err", "; --damaged takes what comes before")) << verb << text("err");
+  }
+  EXPECT_EQ(ashlar("report --damaged " + cut), 0) << text("err");
+  EXPECT_EQ(ashlar("plan --damaged --effort fast -o " + file("o.csv") + " --from-trace " + cut), 0) << text("err");
+}
+
+}  // namespace
