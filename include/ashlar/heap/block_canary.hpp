@@ -9,10 +9,18 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
+#include <ashlar/base/resource.hpp>
 #include <ashlar/part/poison.hpp>
 #include <ashlar/part/slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
+
+/// Returns: what a request for `bytes` takes with a byte of canary behind it, whatever it fits; `bytes` where no canary
+/// is kept.
+[[nodiscard]] constexpr std::size_t with_canary(std::size_t bytes) noexcept {
+  if constexpr (!keeps_canaries) return bytes;
+  else return bytes < max_size ? std::max<std::size_t>(bytes, 1) + 1 : bytes;
+}
 
 /// So many bytes of a dead block hold poison; of a larger cell the last ones too.
 inline constexpr std::size_t most_buried = 4096;

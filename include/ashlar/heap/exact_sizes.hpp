@@ -41,13 +41,6 @@ inline constexpr std::size_t watched_front = 8;  // bytes before a cell
 
 }  // namespace detail
 
-/// Returns: what a request for `bytes` takes with a byte of canary behind it, whatever it fits; `bytes` where no canary
-/// is kept.
-[[nodiscard]] constexpr std::size_t with_canary(std::size_t bytes) noexcept {
-  if constexpr (!keeps_canaries) return bytes;
-  else return bytes < max_size ? std::max<std::size_t>(bytes, 1) + 1 : bytes;
-}
-
 /// Returns: the class of a live block, or none.
 [[nodiscard]] inline std::size_t class_of_block(void* p) noexcept {
   return is_aligned(p, window_bytes) ? size_classes::none : std::size_t{segment::owner_of(p)};

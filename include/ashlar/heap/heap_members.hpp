@@ -12,7 +12,7 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/heap/exact_sizes.hpp>
+#include <ashlar/heap/block_canary.hpp>
 #include <ashlar/heap/extent_source.hpp>
 #include <ashlar/heap/heap_core.hpp>
 #include <ashlar/heap/heap_survey.hpp>

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// In the place of the shipped file: a model's threads end by hand, and no library is closed.
+#pragma once
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::os {
+
+struct thread_end {
+  static void hold_library() noexcept {}
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::os
