@@ -2,13 +2,14 @@
 # Programs for `ashlar record` to record. They stay free of sanitizers, which have an allocator of their own.
 add_executable(record_victim record_victim.cpp)
 add_library(record_greedy_dlsym MODULE record_greedy_dlsym.cpp)
+add_executable(record_deaths record_deaths.cpp)
 foreach(kind IN ITEMS plain static own_malloc)
   add_executable(record_${kind} record_plain.cpp)
 endforeach()
 target_link_options(record_plain PRIVATE LINKER:--as-needed)  # without the C++ library, which allocates at its start
 target_link_options(record_static PRIVATE -static)
 target_compile_definitions(record_own_malloc PRIVATE RECORD_OWN_MALLOC)
-set(record_programs record_victim record_greedy_dlsym record_plain record_static record_own_malloc)
+set(record_programs record_victim record_deaths record_greedy_dlsym record_plain record_static record_own_malloc)
 foreach(target IN LISTS record_programs)
   target_compile_options(${target} PRIVATE -fno-sanitize=all -fno-builtin -fno-omit-frame-pointer)
   target_link_options(${target} PRIVATE -fno-sanitize=all)
@@ -17,6 +18,7 @@ foreach(target IN LISTS record_programs)
 endforeach()
 target_compile_definitions(test_cli PRIVATE
   "ASHLAR_VICTIM=\"$<TARGET_FILE:record_victim>\""
+  "ASHLAR_DEATHS=\"$<TARGET_FILE:record_deaths>\""
   "ASHLAR_PLAIN_VICTIM=\"$<TARGET_FILE:record_plain>\""
   "ASHLAR_STATIC_VICTIM=\"$<TARGET_FILE:record_static>\""
   "ASHLAR_OWN_MALLOC_VICTIM=\"$<TARGET_FILE:record_own_malloc>\""
