@@ -141,6 +141,7 @@
 #include <ashlar/part/slot_run.hpp>
 #include <ashlar/part/slot_slab.hpp>
 #include <ashlar/part/slot_stack.hpp>
+#include <ashlar/part/slot_watch.hpp>
 #include <ashlar/part/slot_word.hpp>
 #include <ashlar/part/stack_chunk.hpp>
 #include <ashlar/part/stack_order.hpp>

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/threads.hpp>
+#include <ashlar/part/slot_watch.hpp>
 
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/slot_user.hpp"
@@ -40,6 +41,7 @@ public:
       for (const std::size_t child : {2 * which + 1, 2 * which + 2})
         if (child < places_.size()) end(child);
       --depth;
+      ashlar::poison_slot(slab.slot_at(index), slab.slot_bytes);
       return ashlar::slot_word::raw_mark;
     };
     ashlar::end_in_turn(*places_[number].in, places_[number].index, end_it);
@@ -94,10 +96,11 @@ TYPED_TEST(slot_ending, another_pool_has_an_ending_of_its_own) {
   ashlar_test::counting_resource<> upstream;
   test_slots<TypeParam> other({}, upstream);
   const auto slot = other.take();
-  ashlar::end_in_turn(*slot.in, slot.index, [&](auto&, std::uint32_t) noexcept {
+  ashlar::end_in_turn(*slot.in, slot.index, [&](auto& slab, std::uint32_t index) noexcept {
     inner.end(0);
     inner_depth = inner.deepest;
     outer.end(0);
+    ashlar::poison_slot(slab.slot_at(index), slab.slot_bytes);
     return ashlar::slot_word::raw_mark;
   });
   EXPECT_EQ(inner.ended, std::vector<int>(7, 1));

@@ -10,6 +10,7 @@
 #include <ashlar/part/slot_core.hpp>
 #include <ashlar/part/slot_layout.hpp>
 #include <ashlar/part/slot_slab.hpp>
+#include <ashlar/part/slot_watch.hpp>
 #include <ashlar/part/slot_word.hpp>
 #include <ashlar/resource/slot_slabs.hpp>
 
@@ -38,6 +39,7 @@ using test_slots =
 template <class Place>
 void give_back(const Place& at, std::uint32_t marks = ashlar::slot_word::raw_mark) {
   using core = std::remove_pointer_t<decltype(at.in->home)>;
+  ashlar::retire_slot(at.memory(), at.in->slot_bytes, marks);
   core::give(*at.in, at.index, marks, at.in->word_at(at.index));
 }
 

@@ -25,6 +25,7 @@
 #include <ashlar/part/slot_core.hpp>
 #include <ashlar/part/slot_ending.hpp>
 #include <ashlar/part/slot_slab.hpp>
+#include <ashlar/part/slot_watch.hpp>
 #include <ashlar/part/slot_word.hpp>
 #include <ashlar/resource/slot_slabs.hpp>
 
@@ -71,7 +72,7 @@ private:
       return 0;
     } else {
       std::destroy_at(object);
-      mark_free(object, sizeof(T));
+      poison_slot(object, sizeof(T));
       return slot_word::raw_mark;
     }
   }
@@ -188,7 +189,7 @@ private:
       if (ASHLAR_UNLIKELY(!is_filled)) undo();
     }
     ASHLAR_COLD void undo() const noexcept {
-      mark_free(at.memory(), sizeof(T));
+      poison_slot(at.memory(), sizeof(T));
       slot_core<Threads>::give(*at.in, at.index, slot_word::raw_mark, at.in->word_at(at.index));
     }
   };

@@ -16,10 +16,12 @@
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/threads.hpp>
 #include <ashlar/face/count_placement.hpp>
+#include <ashlar/part/poison.hpp>
 #include <ashlar/part/slab_registry.hpp>
 #include <ashlar/part/slot_core.hpp>
 #include <ashlar/part/slot_ending.hpp>
 #include <ashlar/part/slot_slab.hpp>
+#include <ashlar/part/slot_watch.hpp>
 #include <ashlar/part/slot_word.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -139,13 +141,13 @@ private:
     const std::uint32_t index = layout::index_of(slab, p);
     if (ASHLAR_UNLIKELY(!slab.ends_by_destroying)) return slab.home->end_object(slab, index);
     if constexpr (std::is_trivially_destructible_v<T>) {
-      mark_free(p, sizeof(T));
+      poison_slot(p, sizeof(T));
       slot_core<Threads>::give(slab, index, slot_word::raw_mark, layout::word_at(slab, index));
     } else {
       const auto destroy = [](slab_type& in, std::uint32_t which) noexcept {
         T* const object = std::launder(static_cast<T*>(layout::slot_at(in, which)));
         std::destroy_at(object);
-        mark_free(object, sizeof(T));
+        poison_slot(object, sizeof(T));
         return slot_word::raw_mark;
       };
       end_in_turn(slab, index, destroy, &layout::word_at);
@@ -153,7 +155,8 @@ private:
   }
 
   static ASHLAR_INLINE void end_any(slab_type& slab, std::uint32_t index) noexcept {
-    if (marks_memory || ASHLAR_UNLIKELY(!slab.ends_plainly)) return slab.home->end_object(slab, index);
+    if (marks_memory || keeps_canaries || ASHLAR_UNLIKELY(!slab.ends_plainly))
+      return slab.home->end_object(slab, index);
     slot_core<Threads>::give(slab, index, slot_word::raw_mark, slab.word_at(index));
   }
 };

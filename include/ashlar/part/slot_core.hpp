@@ -66,7 +66,8 @@ struct slot_core {
   }
 
   /// Effects: gives a slot back, and frees all memory if it was the last and the handle is gone. The slab may be gone
-  /// when this returns. `marks` as for `slot_stack::give`.
+  /// when this returns. `marks` as for `slot_stack::give`. Expects: `retire_slot` has had the
+  /// slot, with the same marks.
   ASHLAR_INLINE static void give(slab_type& slab, std::uint32_t index, std::uint32_t marks,
                                  slot_word_of<Threads>& word) noexcept {
     if constexpr (Threads::is_shared) {

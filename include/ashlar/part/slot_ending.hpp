@@ -78,10 +78,10 @@ ASHLAR_NOINLINE void end_pending(slot_ending& ending, slot_slab<Threads>* in, st
 
 }  // namespace detail
 
-/// Effects: `end(slab, index)`, which ends the object and returns the marks of its slot, then gives the slot back; and
-/// the same for all objects of this pool that nobody refers to when it has returned. If this happens within `end` of
-/// the same pool and thread, the object waits until that has returned. When the last object is given back the pool may
-/// be gone. `word_at(slab, index)` is the word of a slot, for who finds it faster than the slab.
+/// Effects: `end(slab, index)`, which ends the object, retires its slot and returns the marks, then gives the slot
+/// back; and the same for all objects of this pool that nobody refers to when it has returned. If this happens within
+/// `end` of the same pool and thread, the object waits until that has returned. When the last object is given back the
+/// pool may be gone. `word_at(slab, index)` is the word of a slot, for who finds it faster than the slab.
 template <threads_policy Threads, class End, class WordAt>
 ASHLAR_INLINE void end_in_turn(slot_slab<Threads>& slab, std::uint32_t index, End end, WordAt word_at) noexcept {
   slot_core<Threads>& core = *slab.home;

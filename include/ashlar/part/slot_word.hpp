@@ -31,6 +31,8 @@ inline constexpr std::uint32_t max_count = raw_mark - 1;  ///< threads that coun
 
 [[nodiscard]] constexpr bool is_free(std::uint32_t word) noexcept { return (word & free_mark) != 0; }
 [[nodiscard]] constexpr bool is_raw(std::uint32_t word) noexcept { return (word & raw_mark) != 0; }
+/// Returns: whether the slot is free and holds no object.
+[[nodiscard]] constexpr bool is_dead(std::uint32_t word) noexcept { return is_free(word) && is_raw(word); }
 [[nodiscard]] constexpr std::uint32_t number(std::uint32_t word) noexcept { return word & number_mask; }
 
 [[noreturn]] ASHLAR_COLD inline void count_overflow() noexcept {

@@ -16,10 +16,12 @@
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/threads.hpp>
 #include <ashlar/os/fork_safe_lock.hpp>
+#include <ashlar/part/poison.hpp>
 #include <ashlar/part/slab_registry.hpp>
 #include <ashlar/part/slot_ending.hpp>
 #include <ashlar/part/slot_inbox.hpp>
 #include <ashlar/part/slot_stack.hpp>
+#include <ashlar/part/slot_watch.hpp>
 #include <ashlar/part/slot_word.hpp>
 #include <ashlar/resource/registry_at_fork.hpp>
 #include <ashlar/resource/slot_fault.hpp>
@@ -48,6 +50,8 @@ public:
   constexpr explicit flat_slots(std::in_place_t, Args&&... args) : run_(std::forward<Args>(args)...) {}
   flat_slots(const flat_slots&) = delete;  // objects lie in it
   flat_slots& operator=(const flat_slots&) = delete;
+  /// Reports dead slots that were written to. Expects: nobody else uses it.
+  ~flat_slots() { verify_dead(); }
 
   /// Returns: a slot. Throws: `std::bad_alloc` where all are taken; what the upstream throws.
   [[nodiscard]] ASHLAR_INLINE taken_place take() {
@@ -65,7 +69,7 @@ public:
 
   /// Effects: takes a slot back; `marks` as for `slot_stack::give`. Expects: it is taken.
   ASHLAR_INLINE void give(void* slot, std::uint32_t marks) noexcept {
-    mark_free(slot, slot_bytes);
+    retire_slot(slot, slot_bytes, marks);
     const std::uint32_t number = number_of(slot);
     if constexpr (Threads::is_shared) static_cast<void>(inbox_.push(number, marks, words()(number)));
     else stack_.give(number, marks, words());
@@ -122,7 +126,7 @@ public:
     stack_.for_each_taken(words(), [&](std::uint32_t number) { f(slot_at(number)); });
   }
 
-  /// Effects: calls `f(slot)` for each free slot that holds an object that was kept, which is now raw.
+  /// Effects: calls `f(slot)`, which destroys the object, for each free slot that holds one that was kept.
   template <class F>
   void for_each_kept(F f) {
     static_assert(MarksTaken);
@@ -133,6 +137,7 @@ public:
       word.store(was | slot_word::raw_mark);
       mark_readable(slot_at(number), slot_bytes);
       f(slot_at(number));
+      poison_slot(slot_at(number), slot_bytes);
     }
   }
 
@@ -204,8 +209,21 @@ private:
   }
 
   [[nodiscard]] ASHLAR_INLINE taken_place pop() noexcept {
-    if constexpr (MarksTaken) return place_of(stack_.pop(words()));
-    else return place_of(stack_.pop_unmarked(words()));
+    if constexpr (MarksTaken) return reuse(stack_.pop(words()));
+    else return reuse(stack_.pop_unmarked(words()));
+  }
+
+  // Of a slot that was given back.
+  [[nodiscard]] ASHLAR_INLINE taken_place reuse(taken_slot taken) noexcept {
+    if (keeps_canaries && taken.is_raw) verify_slot(slot_at(taken.number), slot_bytes, this);
+    return place_of(taken);
+  }
+
+  // Words that are not marked do not tell which slots are dead.
+  void verify_dead() noexcept {
+    if constexpr (keeps_canaries && MarksTaken)
+      for (std::uint32_t number = 0; number < stack_.used(); ++number)
+        if (slot_word::is_dead(words()(number).load())) verify_slot(slot_at(number), slot_bytes, this);
   }
 
   [[nodiscard]] ASHLAR_INLINE taken_place place_of(taken_slot taken) noexcept {

@@ -20,6 +20,7 @@
 #include <ashlar/part/slot_layout.hpp>
 #include <ashlar/part/slot_slab.hpp>
 #include <ashlar/part/slot_stack.hpp>
+#include <ashlar/part/slot_watch.hpp>
 #include <ashlar/part/slot_word.hpp>
 #include <ashlar/resource/slot_fault.hpp>
 #include <ashlar/resource/slot_slabs.hpp>
@@ -72,7 +73,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE taken_place try_take() noexcept { return place_of(slabs_.try_take()); }
 
   ASHLAR_INLINE void give(void* slot, std::uint32_t marks) noexcept {
-    mark_free(slot, Bytes);
+    retire_slot(slot, Bytes, marks);
     slab_type& slab = *slab_type::around(slot);
     const std::uint32_t index = layout::index_of(slab, slot);
     slot_core<Threads>::give(slab, index, marks, layout::word_at(slab, index));
@@ -84,7 +85,7 @@ public:
     ashlar::end_in_turn(slab, layout::index_of(slab, slot), [&end](slab_type& in, std::uint32_t index) {
       void* const ending = layout::slot_at(in, index);
       const std::uint32_t marks = end(ending);
-      mark_free(ending, Bytes);
+      retire_slot(ending, Bytes, marks);
       return marks;
     });
   }

@@ -15,11 +15,14 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
 #include <ashlar/os/fork_safe_lock.hpp>
+#include <ashlar/part/poison.hpp>
 #include <ashlar/part/slot_core.hpp>
 #include <ashlar/part/slot_slab.hpp>
+#include <ashlar/part/slot_watch.hpp>
 #include <ashlar/part/slot_word.hpp>
 #include <ashlar/resource/registry_at_fork.hpp>
 #include <ashlar/resource/slot_estate.hpp>
@@ -103,6 +106,7 @@ public:
     const scope held(lock_);
     if (estate_ == nullptr) return 0;
     absorb();
+    verify_dead();
     std::size_t bytes = 0;
     core().directory.for_each([&](slab_type& slab) {
       if (slab.live == 0) bytes += give_back(slab);
@@ -184,7 +188,8 @@ private:
     slab_type* const from = current_;
     if (ASHLAR_UNLIKELY(from == nullptr)) return {};
     if constexpr (Threads::is_shared)
-      if (from->free.empty()) absorb();     // what was used before comes before what never was
+      if (from->free.empty()) absorb();  // what was used before comes before what never was
+    [[maybe_unused]] const bool is_reused = !from->free.empty();
     std::uint32_t index = slot_word::none;  // not out of `got`, see `place`
     const taken_slot got = from->free.take(from->capacity, [from, &index](std::uint32_t number) -> auto& {
       index = number;
@@ -192,7 +197,9 @@ private:
     });
     if (ASHLAR_UNLIKELY(index == slot_word::none)) return {};
     ++from->live;
-    return {from, Layout::slot_at(*from, index), index, got.is_raw};
+    void* const slot = Layout::slot_at(*from, index);
+    if (keeps_canaries && is_reused && got.is_raw) verify_slot(slot, Layout::object_bytes, this);
+    return {from, slot, index, got.is_raw};
   }
 
   template <class Request>
@@ -333,8 +340,24 @@ private:
     return estate_type::free_slab(empty, upstream_);
   }
 
+  // Reports dead slots that were written to, of those that came home: the others may be a thread's still.
+  void verify_dead() const noexcept {
+    if constexpr (!keeps_canaries) return;
+    absorb();
+    core().directory.for_each([this](slab_type& slab) { verify_dead(slab); });
+  }
+  void verify_dead(slab_type& slab) const noexcept {
+    const auto words = [&slab](std::uint32_t index) -> auto& { return Layout::word_at(slab, index); };
+    slab.free.for_each_free(words, [&](std::uint32_t index) {
+      if (!slot_word::is_raw(words(index).load())) return;
+      verify_slot(slab.slot_at(index), Layout::object_bytes, this);
+      mark_free(slab.slot_at(index), Layout::object_bytes);
+    });
+  }
+
   // What is out frees the rest; if nothing is, all is freed now.
   void leave() noexcept {
+    verify_dead();
     estate_type& estate = *std::exchange(estate_, nullptr);
     if (estate.abandon(std::move(upstream_))) estate.end_core(estate);
   }

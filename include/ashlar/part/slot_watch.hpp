@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Poison in the dead slots of objects at level hardened.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/part/poison.hpp>
+#include <ashlar/part/slot_word.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Effects: ends the life of a slot whose object was destroyed: the slot holds poison at `hardened`, and is nobody's
+/// for tools. A slot holds no link, so all its bytes are poison.
+ASHLAR_INLINE void poison_slot(void* slot, std::size_t bytes) noexcept {
+  if constexpr (keeps_canaries) poison_block(slot, bytes);
+  mark_free(slot, bytes);
+}
+
+/// As `poison_slot` for a slot whose `marks` are raw; a kept object stays as it is.
+ASHLAR_INLINE void retire_slot(void* slot, std::size_t bytes, std::uint32_t marks) noexcept {
+  if (keeps_canaries && slot_word::is_raw(marks)) poison_block(slot, bytes);
+  mark_free(slot, bytes);
+}
+
+/// Effects: reports a dead raw slot of `pool` that was written to. Expects: the slot was in use before; a slot that
+/// never was holds no poison.
+ASHLAR_INLINE void verify_slot([[maybe_unused]] const void* slot, [[maybe_unused]] std::size_t bytes,
+                               [[maybe_unused]] const void* pool) noexcept {
+  if constexpr (keeps_canaries) verify_poison(slot, bytes, bytes, pool);
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI

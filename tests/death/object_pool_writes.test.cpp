@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Writes to dead objects of pools: at level hardened each is reported when the slot is used again or swept.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/poison.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/face/intrusive_pool.hpp>
+#include <ashlar/face/lifetime.hpp>
+#include <ashlar/face/object_pool.hpp>
+#include <ashlar/face/ref_pool.hpp>
+#include <ashlar/part/poison.hpp>
+
+#include "tests/death/caught.hpp"
+#include "tests/death/last_words.hpp"
+
+namespace {
+
+using ashlar::any_thread;
+using ashlar::construct_on_acquire;
+using ashlar::fault;
+using ashlar::one_thread;
+using ashlar::throw_when_exhausted;
+using ashlar_test::caught_in;
+
+struct plain {
+  std::uint64_t bytes[6] = {};
+};
+struct destroyed : plain {
+  ~destroyed() { bytes[0] = 0; }
+};
+struct tiny final {
+  unsigned char byte = 0;
+};
+struct counts_itself final : plain {
+  std::uint32_t count = 0;
+};
+
+/// A pool of objects as the tests use it.
+template <class T, std::size_t Capacity, class Threads>
+struct acquired : ashlar::object_pool<T, Capacity, construct_on_acquire, throw_when_exhausted, Threads> {
+  acquired() = default;
+  explicit acquired(std::size_t capacity) : acquired::object_pool(capacity) {}
+  void* take() { return this->acquire(); }
+  void give(void* p) { this->release(static_cast<T*>(p)); }
+};
+template <class T, class Threads>
+struct in_a_block : acquired<T, ashlar::dynamic_capacity, Threads> {
+  in_a_block() : acquired<T, ashlar::dynamic_capacity, Threads>(100) {}
+};
+template <class Pool, class Threads>
+struct counted : Pool {
+  using type = typename Pool::value_type;
+  void* take() { return this->make().release(); }
+  void give(void* p) { ashlar::drop_reference<Threads>(static_cast<type*>(p)); }
+};
+template <class T, class Threads>
+using in_refs = counted<ashlar::ref_pool<T, Threads>, Threads>;
+template <class T, class Threads>
+using in_intrusives = counted<ashlar::intrusive_pool<T, construct_on_acquire, throw_when_exhausted, Threads>, Threads>;
+using counting_member = ashlar::intrusive_pool<counts_itself, construct_on_acquire, throw_when_exhausted, one_thread,
+                                               ashlar::count_in_member<&counts_itself::count>>;
+struct in_own_count : counting_member {
+  void* take() { return this->make().release(); }
+  void give(void* p) { static_cast<void>(pointer::adopt(static_cast<counts_itself*>(p))); }
+};
+
+template <class Pool>
+class object_pool_writes : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!ashlar::keeps_canaries) GTEST_SKIP() << "dead slots are poisoned at hardened";
+  }
+};
+using kinds = ::testing::Types<
+    acquired<plain, 100, one_thread>, acquired<destroyed, 100, one_thread>, acquired<tiny, 100, one_thread>,
+    acquired<plain, 100, any_thread<>>, in_a_block<plain, one_thread>, in_a_block<destroyed, any_thread<>>,
+    acquired<plain, ashlar::growing, one_thread>, acquired<destroyed, ashlar::growing, any_thread<>>,
+    in_refs<plain, one_thread>, in_refs<destroyed, one_thread>, in_refs<tiny, one_thread>, in_refs<plain, any_thread<>>,
+    in_refs<destroyed, any_thread<>>, in_intrusives<plain, one_thread>, in_intrusives<destroyed, any_thread<>>>;
+TYPED_TEST_SUITE(object_pool_writes, kinds);
+
+// As a culprit that no tool watches.
+void write_to(void* dead, std::size_t at) {
+  auto* const byte = static_cast<unsigned char*>(dead) + at;
+  ashlar::mark_readable(byte, 1);
+  *byte ^= 1;
+}
+
+template <class Pool>
+std::vector<std::size_t> places() {
+  constexpr std::size_t last = sizeof(typename Pool::value_type) - 1;
+  return {0, last / 2, last};
+}
+
+// Returns: a pool that is left behind when its end is jumped out of, with three objects that live.
+template <class Pool>
+struct used_pool {
+  Pool& pool = *new Pool;
+  void* const before = pool.take();
+  void* const middle = pool.take();
+  void* const behind = pool.take();
+};
+
+TYPED_TEST(object_pool_writes, to_a_dead_object_are_seen_when_its_slot_is_used_again) {
+  for (const std::size_t at : places<TypeParam>()) {
+    used_pool<TypeParam> used;
+    used.pool.give(used.middle);
+    write_to(used.middle, at);
+    const auto seen = caught_in([&] { static_cast<void>(used.pool.take()); });
+    ASSERT_TRUE(seen.has_value()) << at;
+    EXPECT_EQ(seen->kind, fault::corrupt_link);
+    EXPECT_STREQ(seen->what, "a free block was written to");
+    EXPECT_EQ(seen->pointer, used.middle);
+    EXPECT_EQ(seen->resource, &used.pool);
+  }
+}
+
+TYPED_TEST(object_pool_writes, to_a_dead_object_are_seen_at_the_end_of_the_pool) {
+  for (const std::size_t at : places<TypeParam>()) {
+    used_pool<TypeParam> used;
+    used.pool.give(used.middle);
+    used.pool.give(used.behind);
+    write_to(used.middle, at);
+    const auto seen = caught_in([&] { delete &used.pool; });
+    ASSERT_TRUE(seen.has_value()) << at;
+    EXPECT_EQ(seen->kind, fault::corrupt_link);
+    EXPECT_EQ(seen->pointer, used.middle);
+  }
+}
+
+TYPED_TEST(object_pool_writes, to_a_dead_object_are_seen_when_the_pool_shrinks) {
+  if constexpr (requires(TypeParam& pool) { pool.shrink_to_fit(); }) {
+    used_pool<TypeParam> used;
+    used.pool.give(used.middle);
+    write_to(used.middle, 0);
+    const auto seen = caught_in([&] { static_cast<void>(used.pool.shrink_to_fit()); });
+    ASSERT_TRUE(seen.has_value());
+    EXPECT_EQ(seen->kind, fault::corrupt_link);
+  }
+}
+
+TYPED_TEST(object_pool_writes, the_line_says_what_happened) {
+  used_pool<TypeParam> used;
+  used.pool.give(used.middle);
+  write_to(used.middle, 0);
+  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(used.pool.take()),
+                           "ashlar: corrupt_link: a free block was written to, pointer 0x*, resource 0x*, size " +
+                               std::to_string(sizeof(typename TypeParam::value_type)));
+}
+
+// Whatever slots hold that were never used, and whatever objects wrote while they lived.
+TYPED_TEST(object_pool_writes, of_correct_programs_are_none) {
+  auto* const pool = new TypeParam;
+  std::vector<void*> live;
+  for (const std::size_t keep : {0u, 20u, 40u, 60u}) {
+    while (live.size() < 90) live.push_back(pool->take());
+    for (; live.size() > keep; live.pop_back()) pool->give(live.back());
+  }
+  for (void* const each : live) pool->give(each);
+  delete pool;
+}
+
+TEST(object_pool_writes_kept, a_kept_object_is_handed_out_as_it_is) {
+  ashlar::object_pool<plain, 10, ashlar::keep_constructed<>> pool;
+  plain* const kept = pool.acquire();
+  pool.release(kept);
+  write_to(kept, 24);
+  EXPECT_NE(pool.acquire()->bytes[3], 0u);
+}
+
+TEST(object_pool_writes_own_count, a_second_release_of_a_dead_object_with_its_own_count_is_seen) {
+  if (!ashlar::keeps_canaries) GTEST_SKIP();
+  in_own_count pool;
+  void* const object = pool.take();
+  pool.give(object);
+  const auto seen = caught_in([&] { pool.give(object); });
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->kind, fault::double_free);
+}
+
+}  // namespace
