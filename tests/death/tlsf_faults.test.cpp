@@ -104,10 +104,11 @@ TEST_F(tlsf_faults, a_foreign_pointer_is_refused_without_a_look_at_it) {
   void* const of_another = other.allocate(100, 1);
   for (void* const p : {static_cast<void*>(&in_static_memory), static_cast<void*>(&on_the_stack),
                         static_cast<void*>(on_the_heap.get()), no_page, of_another, static_cast<void*>(nullptr)}) {
-    expect_fault(fault::invalid_free, p, [&] { r_.deallocate(p); });
+    if (p != nullptr) expect_fault(fault::invalid_free, p, [&] { r_.deallocate(p); });
     expect_fault(fault::invalid_free, p, [&] { r_.deallocate(p, 100, 1); });
     expect_fault(fault::invalid_free, p, [&] { static_cast<void>(r_.try_expand(p, 100, 200, 1)); });
   }
+  EXPECT_FALSE(caught_in([&] { r_.deallocate(nullptr); }).has_value()) << "without a size, null is nothing";
   ::munmap(no_page, 4096);
   other.deallocate(of_another);
 }
