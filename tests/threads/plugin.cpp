@@ -6,6 +6,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
+#include <ashlar/resource/thread_records.hpp>
 
 namespace {
 
@@ -16,11 +17,18 @@ numbers kept;
 
 ashlar::shared_block_pool<> own({.cell_bytes = 64});
 
+// The host has no records of this size, so these are the library's, also where the host shares its names.
+void use_own_records() {
+  using records = ashlar::record_cells<77 * 64>;
+  if (void* const cell = records::try_allocate(); cell != nullptr) records::deallocate(cell);
+}
+
 }  // namespace
 
 extern "C" int ashlar_plugin_work(int count);
 
 extern "C" int ashlar_plugin_work(int count) {
+  use_own_records();
   if (kept.empty()) kept = {1, 2, 3};
   numbers mine;
   for (int i = 0; i < count; ++i) mine.push_back(i);

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <bit>
 #include <cstddef>
+#include <cstdlib>
 #include <new>
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/os/fork.hpp>
 #include <ashlar/os/pages.hpp>
@@ -24,24 +26,21 @@ namespace ashlar::inline ASHLAR_ABI {
 ///   try_allocate <- free list <- all chunks' freed cells, taken at once; then cells not used yet; then a new chunk
 ///
 /// A cell goes back to the head of its chunk, by one compare-and-swap and whichever library frees it: a copy of this
-/// class in another library gets its own cells back, also when it has been closed. Chunks stay for the process, as
-/// many as were needed at once. Thread safety: any thread; allocation takes one lock, which a fork finds free.
+/// class in another library gets its own cells back, also when it has been closed. Each library has a copy of its own,
+/// which leaves the participants of forks before the library goes. Chunks stay for the process, as many as were needed
+/// at once. Thread safety: any thread; allocation takes one lock, which a fork finds free until static objects end.
 template <std::size_t Bytes>
-class record_cells {
+class ASHLAR_OF_THIS_LIBRARY record_cells {
 public:
   static constexpr std::size_t alignment = 64;
   static constexpr std::size_t chunk_bytes = std::max(std::size_t{16} * 1024, std::bit_ceil(8 * Bytes));
 
   /// Returns: a cell, or null where the system has no memory left. Complexity: O(chunks) at worst.
   [[nodiscard]] static void* try_allocate() noexcept {
-    os::fork_participants::enter(at_fork_);
-    void* cell = take();
-    while (cell == nullptr) {  // other threads may take what a new chunk brings
-      void* const memory = os::pages::map(chunk_bytes, chunk_bytes);
-      if (memory == nullptr) return nullptr;
-      cell = add_and_take(::new (memory) chunk);
-    }
-    return cell;
+    enter_forks();
+    if (void* const cell = take(); cell != nullptr) return cell;
+    void* const memory = os::pages::map(chunk_bytes, chunk_bytes);
+    return memory != nullptr ? add_and_take(::new (memory) chunk) : nullptr;
   }
 
   /// Effects: takes a cell back. Expects: it came from `try_allocate` of this size, in whatever library.
@@ -68,6 +67,18 @@ private:
     std::byte* unused = nullptr;  // of the latest chunk, up to its end
     std::size_t unused_count = 0;
   };
+
+  // The library may be closed while the list of participants, which others share, stays.
+  static void enter_forks() noexcept {
+    if (has_ended_.load(std::memory_order_relaxed)) return;
+    if (!is_noted_.exchange(true, std::memory_order_relaxed)) static_cast<void>(std::atexit(leave_forks));
+    os::fork_participants::enter(at_fork_);
+  }
+
+  static void leave_forks() {
+    has_ended_.store(true, std::memory_order_relaxed);
+    os::fork_participants::leave(at_fork_);
+  }
 
   [[nodiscard]] static void* take() noexcept {
     const lock_scope held(all_.lock);
@@ -105,6 +116,8 @@ private:
   static_assert(Bytes % alignment == 0 && Bytes >= sizeof(free_cell), "each cell has cache lines of its own");
 
   static inline constinit cells all_;
+  static inline constinit std::atomic<bool> is_noted_ = false;   // that the library's end leaves the list
+  static inline constinit std::atomic<bool> has_ended_ = false;  // the library, or the program
   // Nothing is waited for under the lock.
   static inline constinit os::fork_participant at_fork_{.before =
                                                             [](void*, os::fork_step step) noexcept {
