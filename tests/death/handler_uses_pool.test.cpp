@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A handler that allocates from the pool that noticed, and frees to it, in its thread and in another, is not locked
 // out.
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -16,6 +18,7 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/part/poison.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
@@ -109,6 +112,35 @@ TEST_F(a_handler, may_use_the_pools_behind_thread_cached_allocators) {
 TEST_F(a_handler, may_use_the_pools_behind_allocators_with_a_lock) {
   ASHLAR_EXPECT_LAST_WORDS(free_twice<by_allocator<ashlar::spin_lock>>(), line);
   ASHLAR_EXPECT_LAST_WORDS(free_twice<by_allocator<std::mutex>>(), line);
+}
+
+struct by_block_pool {
+  static ashlar::block_pool<>& pool() {
+    static ashlar::block_pool<> own({.cell_bytes = sizeof(cell), .slab_bytes = 4096});
+    return own;
+  }
+  static void* allocate() { return pool().allocate(); }
+  static void deallocate(void* p) { pool().deallocate(p); }
+};
+
+// The slab at the highest address has a cell that was written behind, the one at the lowest a free cell.
+void release_overflown() {
+  misuse<by_block_pool>([] {
+    std::array<void*, cells_used> cells = {};
+    for (void*& each : cells) each = by_block_pool::allocate();
+    std::sort(cells.begin(), cells.end(), std::less<>());
+    static_cast<std::byte*>(cells.back())[sizeof(cell)] = std::byte{1};
+    by_block_pool::deallocate(cells.front());
+    by_block_pool::pool().release();
+  });
+}
+
+TEST_F(a_handler, may_use_a_pool_whose_slabs_are_about_to_go) {
+  if (!ashlar::keeps_canaries) GTEST_SKIP() << "looked for at level hardened, where no tool does";
+  ASHLAR_EXPECT_LAST_WORDS(
+      release_overflown(),
+      "ashlar: overflow: bytes behind a block were written to, pointer 0x*, resource 0x*, size 48, "
+      "expected 48, got 49");
 }
 
 TEST_F(a_handler, may_use_a_pool_that_is_misused_under_its_users_hands) {

@@ -186,12 +186,13 @@ public:
     while (set_.empty_slabs() != 0) give_back(geometry, set_.empty_slab());
     source_.give_back_raw(geometry.slab_bytes());
     gone_ = missed_ = 0;
-    set_.for_each([&](slab& each) { cell_watch(geometry, &each).sweep(); });
+    sweep(geometry);
     set_.sort();
   }
 
-  /// Effects: gives all slabs back, whatever they hold.
+  /// Effects: gives all slabs back, whatever they hold. Reports writes to dead cells and guards, before any slab goes.
   void release(const slab_geometry& geometry) noexcept {
+    sweep(geometry);
     set_.for_each([&](slab& each) { give_memory_back(geometry, each); });
     set_.clear();
     source_.give_back_raw(geometry.slab_bytes());
@@ -223,6 +224,10 @@ private:
     return set_.empty_slabs() > kept() && set_.capacity() - empty.capacity >= reserved_;
   }
 
+  void sweep(const slab_geometry& geometry) noexcept {
+    if constexpr (has_guards) set_.for_each([&](slab& each) { cell_watch(geometry, &each).sweep(); });
+  }
+
   // A slab comes: had one gone before, it should have stayed.
   void learn(const slab_geometry& geometry) noexcept {
     if (gone_ == 0) return;
@@ -231,6 +236,7 @@ private:
   }
 
   void give_back(const slab_geometry& geometry, slab* empty) noexcept {
+    cell_watch(geometry, empty).sweep();
     ++gone_;
     set_.remove(empty);
     give_memory_back(geometry, *empty);
@@ -247,7 +253,6 @@ private:
   [[nodiscard]] static std::size_t marks_bytes(const slab& of) noexcept { return of.words() * sizeof(std::uint64_t); }
 
   void give_memory_back(const slab_geometry& geometry, slab& leaving) noexcept {
-    cell_watch(geometry, &leaving).sweep();
     if (void* const marks = leaving.runs.memory(); marks != nullptr)
       upstream().deallocate(marks, marks_bytes(leaving), alignof(std::uint64_t));
     std::byte* const start = geometry.slab_of(&leaving);
