@@ -99,8 +99,8 @@ public:
   /// Effects: reports what is no taken slot of this run, else notes that the slot is being given back: the next one who
   /// comes with it comes second. `p` is not read.
   ASHLAR_NOINLINE void check(const void* p) noexcept {
+    if (!owns(p)) report_foreign_slot(p, this, slot_bytes);
     const std::uintptr_t offset = address_of(p) - address_of(run_.slots());
-    if (!is_open_for_all() || offset >= run_.capacity() * slot_bytes) report_foreign_slot(p, this, slot_bytes);
     if (offset % slot_bytes != 0) report_slot(fault::misaligned_free, inside_an_object, p, this, slot_bytes);
     auto& word = words()(static_cast<std::uint32_t>(offset / slot_bytes));
     // A word of 0 was never used; one thread's may not even be written yet.
