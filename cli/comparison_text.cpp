@@ -30,9 +30,8 @@ std::string relative_change(const median_interval& ratio, const char* what) {
 
 std::string signed_change(const median_interval& ratio) {
   const auto share = [](double r) { return (r > 1 ? "+" : "") + points(100 * (r - 1)); };
-  const std::string range =
-      ratio.bounded() ? fmt::format("{} to {}", share(ratio.least), share(ratio.greatest)) : "too few rounds";
-  return fmt::format("{} % ({})", share(ratio.median), range);
+  if (!ratio.bounded()) return share(ratio.median) + " %";
+  return fmt::format("{} % ({} to {})", share(ratio.median), share(ratio.least), share(ratio.greatest));
 }
 
 std::string bytes_change(double from, double to) {

@@ -12,7 +12,7 @@ namespace ashlar::cli {
 
 /// Returns: "14 % less time (9 to 19)".
 [[nodiscard]] std::string relative_change(const median_interval& ratio, const char* what);
-/// Returns: "-5.8 % (-6.6 to -4.9)", or "-5.8 % (too few rounds)".
+/// Returns: "-5.8 % (-6.6 to -4.9)", or "-5.8 %" where too few rounds have no interval.
 [[nodiscard]] std::string signed_change(const median_interval& ratio);
 /// Returns: "24.5 -> 12.7 MiB", or with both units where they differ.
 [[nodiscard]] std::string bytes_change(double from, double to);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The `ashlar` command: finds the verb and lets it run. Each verb has a file of its own and registers itself.
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -23,6 +26,13 @@ std::vector<verb> all_verbs() {
   return verbs;
 }
 
+/// Returns: the status of a verb that only prints. What does not fit on a full disk is told.
+int printed() {
+  if (std::fflush(stdout) == 0) return ashlar::cli::exit_ok;
+  std::fprintf(stderr, "ashlar: standard output: %s\n", std::strerror(errno));
+  return ashlar::cli::exit_failure;
+}
+
 int print_help(std::FILE* out) {
   std::fputs("usage: ashlar VERB [OPTION]... [ARGUMENT]...\n\n"
              "Records what a program allocates, and says which allocator it should use.\n\n",
@@ -31,16 +41,16 @@ int print_help(std::FILE* out) {
     std::fprintf(out, "  %-10.*s %.*s\n", static_cast<int>(v.name.size()), v.name.data(),
                  static_cast<int>(v.help.size()), v.help.data());
   std::fputs("\n'ashlar VERB --help' says more; 'ashlar version' prints the version.\n", out);
-  return out == stdout ? ashlar::cli::exit_ok : ashlar::cli::exit_usage;
+  return out == stdout ? printed() : ashlar::cli::exit_usage;
 }
 
 int print_version() {
   std::printf("ashlar %d.%d.%d\n", ASHLAR_VERSION_MAJOR, ASHLAR_VERSION_MINOR, ASHLAR_VERSION_PATCH);
-  return ashlar::cli::exit_ok;
+  return printed();
 }
 
 int unknown(const std::string& word) {
-  std::vector<std::string> names = {"help", "version"};
+  std::vector<std::string> names = {"help", "version", "--help", "--version"};
   for (const verb& v : all_verbs()) names.emplace_back(v.name);
   const std::string meant = ashlar::cli::suggestion(word, names);
   std::fprintf(stderr, "ashlar: there is no verb '%s'%s\n", word.c_str(),

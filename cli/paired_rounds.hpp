@@ -25,6 +25,11 @@ struct rounds_played {
   double error = family_error;  ///< What the interval of one question may use.
 };
 
+/// Returns: whether so many rounds have an interval at all.
+[[nodiscard]] inline bool has_intervals(const rounds_played& played) {
+  return played.rounds >= least_rounds(played.error);
+}
+
 /// When to look at the rounds so far. Look i may err with half the probability of the one before, all looks together
 /// with `family_error`, divided evenly among the questions (Bonferroni); each comes after twice the rounds of the last.
 class look_schedule {

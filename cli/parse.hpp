@@ -14,9 +14,13 @@
 
 namespace ashlar::cli {
 
-/// Help of one form: an option, the name of what it takes, its default. What is allowed is said in words.
+/// Help of one form: an option, the name of what it takes, its default. What is allowed is said in words. A verb whose
+/// description begins with a line of usage has no second one.
 class plain_help : public CLI::Formatter {
 public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    return app->get_description().starts_with(name) ? std::string() : CLI::Formatter::make_usage(app, name);
+  }
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_positional() || option->get_type_size() == 0) return {};
     const std::string type = option->get_type_name();

@@ -83,10 +83,10 @@ std::optional<int> parse_plan(int argc, char** argv, plan_request& r) {
   app.add_option("INPUT", r.input,
                  "CSV: id,lower,upper,size[,alignment][,gaps][,offset], or with start,end (inclusive)");
   app.add_option("--from-trace", r.trace, "Plan the allocations of a recording")->type_name("TRACE");
-  app.add_option("--between", r.between, "Only from one mark to another")->expected(2)->type_name("MARK");
+  app.add_option("--between", r.between, "Only from one mark to another")->expected(2)->type_name("MARK MARK");
   app.add_option("--window", r.window, "Only from one time to another, in seconds since the start")
       ->expected(2)
-      ->type_name("SECONDS");
+      ->type_name("SECONDS SECONDS");
   app.add_flag("--damaged", r.damaged, "Plan what a damaged trace holds before the damage");
   add_work(app, r);
   add_results(app, r);

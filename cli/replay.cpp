@@ -171,7 +171,9 @@ int replay(const replay_options& o) {
 
 int run(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == replay_child_flag) replay_in_this_process(argc, argv);
-  CLI::App app("Replays a trace against the allocators of this machine and says which is fastest.", argv[0]);
+  CLI::App app("Replays a trace against the allocators of this machine and says which serves the program best: in "
+               "time, tail and memory.",
+               argv[0]);
   replay_options options;
   add_options(app, options);
   if (const auto status = parse(app, argc, argv)) return *status;
@@ -182,7 +184,8 @@ int run(int argc, char** argv) {
   }
 }
 
-const verb_registration registration({"replay", "replay a trace against other allocators, and see which wins", run});
+const verb_registration registration({"replay", "replay a trace against other allocators, and say which serves best",
+                                      run});
 
 }  // namespace
 

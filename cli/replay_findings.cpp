@@ -40,7 +40,7 @@ std::string undecided(const candidate_figures& row) {
   for (const measure m : measures) {
     const paired_comparison& c = row.versus(m);
     if (c.found == finding::undecided)
-      all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", name_of(m), signed_change(c.ratio));
+      all += fmt::format("{}{} {}", all.empty() ? "" : ", ", name_of(m), signed_change(c.ratio));
   }
   return all;
 }
@@ -58,8 +58,10 @@ std::string finding_of(const candidate_figures& row) {
 
 std::string replay_findings_heading(const replay_figures& figures) {
   if (figures.baseline == nullptr || figures.rivals().empty()) return "";
-  return fmt::format("Against {}, round by round ({} rounds; all intervals together hold with 95 %):",
-                     figures.baseline->name, figures.played.rounds);
+  const char* const trust = has_intervals(figures.played) ? "all intervals together hold with 95 %"
+                                                          : "too few for intervals: medians, which may be chance";
+  return fmt::format("Against {}, round by round ({} rounds; {}):", figures.baseline->name, figures.played.rounds,
+                     trust);
 }
 
 std::vector<std::string> replay_findings(const replay_figures& figures) {

@@ -103,13 +103,18 @@ std::string open_questions(const replay_figures& figures) {
   return fmt::format(" For what is undecided: {}.", more_rounds(rounds_wanted(figures), figures.played, "--budget"));
 }
 
+std::string too_few(const rounds_played& played) {
+  return has_intervals(played) ? "" : fmt::format(": {} rounds are too few to tell a gain from chance", played.rounds);
+}
+
 bool slower_in_time(const candidate_figures* row) { return row->versus(measure::time).found == finding::loss; }
 
 std::string stay(const replay_figures& figures) {
   const auto rivals = figures.rivals();
   const std::string& name = figures.baseline->name;
   if (rivals.empty()) return fmt::format("Only {} was measured: nothing to compare.", name);
-  if (!figures.decided()) return fmt::format("No gain on {} is shown yet.{}", name, open_questions(figures));
+  if (!figures.decided())
+    return fmt::format("No gain on {} is shown yet{}.{}", name, too_few(figures.played), open_questions(figures));
   if (std::all_of(rivals.begin(), rivals.end(), slower_in_time))
     return fmt::format("{} is the fastest already, and no candidate gains {}: change nothing.", name, thresholds);
   return fmt::format("No candidate gains {} on {}: change nothing.", thresholds, name);

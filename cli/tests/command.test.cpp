@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of what all verbs have in common: help, mistakes, versions, damaged traces.
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -28,6 +29,8 @@ TEST_F(command, a_mistyped_verb_or_option_is_guessed) {
   EXPECT_EQ(text("err"), "ashlar: there is no verb 'reprot'; did you mean 'report'?\n");
   EXPECT_EQ(ashlar("xyzzy"), 2);
   EXPECT_EQ(text("err"), "ashlar: there is no verb 'xyzzy'; 'ashlar --help' lists them\n");
+  EXPECT_EQ(ashlar("--vresion"), 2);
+  EXPECT_EQ(text("err"), "ashlar: there is no verb '--vresion'; did you mean '--version'?\n");
   EXPECT_EQ(ashlar("report t.trace --jsno x"), 2);
   EXPECT_EQ(text("err"),
             "ashlar report: there is no option --jsno; did you mean '--json'?; see ashlar report --help\n");
@@ -44,6 +47,26 @@ TEST_F(command, help_of_all_verbs_is_of_one_form) {
     EXPECT_TRUE(says("out", "  -h,--help ") || says("out", "  -h,     --help ")) << text("out");
     for (const char* noise : {"TEXT", "UINT:", "FLOAT", "->", "INT in"})
       EXPECT_FALSE(says("out", noise)) << verb << noise << text("out");
+  }
+}
+
+TEST_F(command, usage_is_told_once_and_names_all_that_is_taken) {
+  for (const std::string verb : {"record", "try"}) {
+    ASSERT_EQ(ashlar(verb + " --help"), 0);
+    EXPECT_TRUE(text("out").starts_with("ashlar " + verb + " ")) << text("out");
+    EXPECT_FALSE(says("out", "Usage:")) << text("out");
+  }
+  ASSERT_EQ(ashlar("plan --help"), 0);
+  EXPECT_TRUE(says("out", "--between MARK MARK ")) << text("out");
+  EXPECT_TRUE(says("out", "--window SECONDS SECONDS ")) << text("out");
+}
+
+TEST_F(command, a_full_disk_under_version_and_help_is_told) {
+  for (const char* word : {"version", "help"}) {
+    EXPECT_EQ(std::system(("\"" ASHLAR_COMMAND "\" " + std::string(word) + " > /dev/full 2> " + file("err")).c_str()),
+              256)
+        << word;
+    EXPECT_EQ(text("err"), "ashlar: standard output: No space left on device\n");
   }
 }
 

@@ -48,7 +48,7 @@ fi
 say "recording: ${program[*]}"
 "$ashlar" record -o "$trace" -- "${program[@]}"
 
-say "replaying against every allocator on this machine"
-"$ashlar" replay "$trace" --all --html "$report"
+say "replaying against every allocator on this machine: until all is decided, for two minutes at most"
+"$ashlar" replay "$trace" --all --budget 120 --html "$report"
 say "the report, one file: $PWD/$report"
 say "what the program itself gains: $ashlar try $trace -- ${program[*]@Q}"

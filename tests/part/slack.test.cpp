@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -59,6 +60,15 @@ TEST(slack, sees_a_terminator_anywhere) {
       cell_type cell = cell_of(bytes, std::byte{0xEE});
       cell[at] = std::byte{0};
       ASSERT_FALSE(look_at_slack(cell.data(), bytes, cell_bytes).is_intact) << bytes << ' ' << at;
+    }
+}
+
+TEST(slack, sees_one_byte_of_text_or_of_a_small_number_right_behind) {
+  for (const char value : std::string_view("\x01\x02\xFF \n09AZaz"))
+    for (std::size_t bytes = 0; bytes < cell_bytes; ++bytes) {
+      cell_type cell = cell_of(bytes, std::byte{0xEE});
+      cell[bytes] = static_cast<std::byte>(value);
+      ASSERT_FALSE(look_at_slack(cell.data(), bytes, cell_bytes).is_intact) << bytes << ' ' << int{value};
     }
 }
 

@@ -24,9 +24,12 @@ namespace detail {
 
 inline constexpr std::size_t slack_period = 128;
 
+// With it the first canary byte behind a request of any size is no letter, digit or space, neither 1 nor 0xFF.
+inline constexpr std::size_t slack_phase = 77;
+
 // Seven bits of the size and of the place, so that neighbours differ; never 0, so that a terminator is seen.
 [[nodiscard]] inline std::byte slack_byte(std::size_t bytes, std::size_t at) noexcept {
-  return static_cast<std::byte>(((bytes + at * 79) % slack_period) << 1 | 1);
+  return static_cast<std::byte>(((bytes + at * 79 + slack_phase) % slack_period) << 1 | 1);
 }
 
 // The eight canary bytes from `at` on, as one word in memory order. A lane holds the sum of two 7-bit numbers, so no
@@ -35,7 +38,7 @@ inline constexpr std::size_t slack_period = 128;
   constexpr std::uint64_t each_lane = 0x0101010101010101u;
   constexpr auto places = std::bit_cast<std::uint64_t>(std::array<std::uint8_t, 8>{
       0, 79, 79 * 2 % 128, 79 * 3 % 128, 79 * 4 % 128, 79 * 5 % 128, 79 * 6 % 128, 79 * 7 % 128});
-  const std::uint64_t sums = (bytes + at * 79) % slack_period * each_lane + places;
+  const std::uint64_t sums = (bytes + at * 79 + slack_phase) % slack_period * each_lane + places;
   return (sums & each_lane * (slack_period - 1)) << 1 | each_lane;
 }
 
@@ -58,7 +61,7 @@ inline constexpr std::size_t slack_period = 128;
 
 // The size, modulo the period, that the canary byte at `at` was written for.
 [[nodiscard]] inline std::size_t slack_size(std::byte canary, std::size_t at) noexcept {
-  return ((std::to_integer<std::size_t>(canary) >> 1) - at * 79) % slack_period;
+  return ((std::to_integer<std::size_t>(canary) >> 1) - at * 79 - slack_phase) % slack_period;
 }
 
 // The start of the run of canary for `bytes` that ends the cell, not looked for in front of `least`.
