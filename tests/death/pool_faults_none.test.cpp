@@ -189,6 +189,17 @@ TEST_F(pool_faults_none, process_pools_among_threads) {
   pass_lists_on<std::mutex>();
 }
 
+// Where a slab has room for the cells of a run, but not for the length that the run is rounded to, it is the
+// upstream's.
+TEST_F(pool_faults_none, runs_that_nearly_fit_a_slab) {
+  for (const std::size_t cell_bytes : {1u, 7u, 24u, 59u})
+    for (std::size_t slab_bytes = 1024; slab_bytes <= 8192; slab_bytes *= 2) {
+      block_pool<> pool({.cell_bytes = cell_bytes, .slab_bytes = slab_bytes});
+      for (std::size_t n = 0; n <= 130; ++n) pool.deallocate_run(pool.allocate_run(n), n);
+      EXPECT_EQ(pool.live(), 0u) << cell_bytes << ' ' << slab_bytes;
+    }
+}
+
 // Pools of different threads enter and leave the same registry.
 TEST_F(pool_faults_none, pools_of_different_threads) {
   std::vector<std::thread> threads;

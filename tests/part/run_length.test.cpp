@@ -9,6 +9,7 @@
 
 namespace {
 
+using ashlar::is_run_of_slab;
 using ashlar::longest_run;
 using ashlar::run_length;
 
@@ -26,6 +27,13 @@ TEST(run_length, has_room_and_wastes_little) {
   }
   EXPECT_EQ(classes, (std::set<std::size_t>{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}));
   EXPECT_EQ(run_length(0), 1u);
+}
+
+TEST(run_length, a_slab_has_runs_whose_whole_length_it_has_room_for) {
+  EXPECT_TRUE(is_run_of_slab(17, 24));
+  EXPECT_FALSE(is_run_of_slab(17, 23));  // 24 cells
+  EXPECT_TRUE(is_run_of_slab(longest_run, 64));
+  EXPECT_FALSE(is_run_of_slab(longest_run + 1, 1000));
 }
 
 }  // namespace

@@ -21,4 +21,9 @@ inline constexpr std::size_t longest_run = 64;
   return n <= three_quarters ? three_quarters : whole;
 }
 
+/// Returns: whether a run of `n` lies in a slab of `capacity` cells; longer ones are the upstream's.
+[[nodiscard]] constexpr bool is_run_of_slab(std::size_t n, std::size_t capacity) noexcept {
+  return n <= longest_run && run_length(n) <= capacity;
+}
+
 }  // namespace ashlar::inline ASHLAR_ABI

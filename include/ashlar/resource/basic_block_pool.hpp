@@ -291,9 +291,7 @@ private:
     return taken;
   }
 
-  [[nodiscard]] bool is_run(std::size_t n) const noexcept {
-    return n <= longest_run && run_length(n) <= geometry().least_capacity();
-  }
+  [[nodiscard]] bool is_run(std::size_t n) const noexcept { return is_run_of_slab(n, geometry().least_capacity()); }
 
   // Returns: the bytes of `n` cells, or more than anyone has.
   [[nodiscard]] std::size_t array_bytes(std::size_t n) const noexcept {

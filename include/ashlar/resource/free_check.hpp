@@ -188,7 +188,7 @@ ASHLAR_NOINLINE void check_run_free(const free_site& site, const Upstream& upstr
   if (home == nullptr) {
     std::size_t bytes = 0;
     const bool exists = checked_mul(length, site.geometry.cell_bytes(), bytes);
-    if (length > std::min<std::size_t>(longest_run, site.geometry.least_capacity()))
+    if (!is_run_of_slab(length, site.geometry.least_capacity()))
       return check_larger_free(site, run, {exists ? bytes : max_size, site.geometry.cell_alignment()});
     report_no_cell(site, upstream, run, bytes);
   }
