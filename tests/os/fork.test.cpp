@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of what happens around a fork: everybody is called, in order and step by step, in parent and child.
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -52,6 +53,19 @@ TEST(fork, calls_everybody_step_by_step_in_the_order_of_entering) {
   fork_participants::leave(second);
   said.clear();
   EXPECT_TRUE(child_says(""));
+}
+
+TEST(fork, many_handlers_begin_and_end_one_fork_of_one_thread) {
+  ashlar::os::fork_turn turn;
+  EXPECT_FALSE(turn.is_mine());
+  turn.begin();
+  turn.begin();
+  EXPECT_TRUE(turn.is_mine());
+  std::thread([&turn] { EXPECT_FALSE(turn.is_mine()); }).join();
+  EXPECT_FALSE(turn.end());
+  EXPECT_TRUE(turn.is_mine());
+  EXPECT_TRUE(turn.end());
+  EXPECT_FALSE(turn.is_mine());
 }
 
 TEST(fork, who_has_left_may_enter_again_as_the_last) {

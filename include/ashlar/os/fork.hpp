@@ -38,11 +38,48 @@ struct fork_participant {
   std::atomic<bool> is_entered = false;
 };
 
+#if ASHLAR_HOSTED
+using thread_name = ::pthread_t;
+[[nodiscard]] inline thread_name this_thread() noexcept { return ::pthread_self(); }
+#else
+using thread_name = int;
+[[nodiscard]] inline thread_name this_thread() noexcept { return 0; }
+#endif
+
+/// Which thread forks. Each library that has handlers is called for the same fork: the first to begin locks, the last
+/// to end unlocks. Thread safety: `begin` and `end` by the thread that holds the lock of the registry.
+class fork_turn {
+public:
+  /// Returns: whether handlers have begun a fork of the calling thread.
+  [[nodiscard]] bool is_mine() const noexcept {
+    return begun_.load(std::memory_order_acquire) != 0 && forking_.load(std::memory_order_relaxed) == this_thread();
+  }
+
+  /// Effects: one more has begun. The release pairs with the acquire in is_mine(): a number of another thread's fork
+  /// comes with its name.
+  void begin() noexcept {
+    forking_.store(this_thread(), std::memory_order_relaxed);
+    begun_.store(begun_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+
+  /// Effects: one has ended. Returns: whether it was the last.
+  [[nodiscard]] bool end() noexcept {
+    const unsigned rest = begun_.load(std::memory_order_relaxed) - 1;
+    begun_.store(rest, std::memory_order_relaxed);
+    return rest == 0;
+  }
+
+private:
+  std::atomic<thread_name> forking_ = {};
+  std::atomic<unsigned> begun_ = 0;
+};
+
 /// The list of them.
 struct fork_registry {
   spin_lock lock;
   fork_participant* first = nullptr;
   fork_locks locks;
+  fork_turn turn;
 };
 
 /// The participants of the process, called in the order in which they entered, before the fork once for each step; and
@@ -53,8 +90,9 @@ struct fork_registry {
 ///             ^                                        | refused
 ///             +---------- unlock all, yield -----------+
 ///
-/// A thread that forks while it holds a lock itself, in what an upstream or a callback does, waits for ever; from level
-/// `checked` on that ends the process with a message. Thread safety: any thread.
+/// Where libraries share the list, each that adds to it has handlers of its own, since those of a library that is
+/// closed go with it. A thread that forks while it holds a lock itself, in what an upstream or a callback does, waits
+/// for ever; from level `checked` on that ends the process with a message. Thread safety: any thread.
 class fork_participants {
 public:
   /// Effects: adds a participant, once. It must leave before its memory goes.
@@ -90,16 +128,14 @@ public:
 
 private:
   // Under a lock that no fork waits for, since whoever gets here may hold one that a fork waits for.
-  static void expect_handlers() noexcept {
-    static constinit spin_lock installing;
-    static constinit std::atomic<bool> is_installed = false;
-    if (is_installed.load(std::memory_order_relaxed)) return;
-    const lock_scope held(installing);
-    if (!is_installed.load(std::memory_order_relaxed)) is_installed.store(install(), std::memory_order_relaxed);
+  ASHLAR_OF_THIS_LIBRARY static void expect_handlers() noexcept {
+    if (is_installed_.load(std::memory_order_relaxed)) return;
+    const lock_scope held(installing_);
+    if (!is_installed_.load(std::memory_order_relaxed)) is_installed_.store(install(), std::memory_order_relaxed);
   }
 
   // Without an operating system no process forks.
-  [[nodiscard]] static bool install() noexcept {
+  [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool install() noexcept {
 #if ASHLAR_HOSTED
     return ::pthread_atfork(before, in_parent, in_child) == 0;
 #else
@@ -107,7 +143,12 @@ private:
 #endif
   }
 
-  static void before() {
+  ASHLAR_OF_THIS_LIBRARY static void before() {
+    if (!all_.turn.is_mine()) hold();
+    all_.turn.begin();
+  }
+
+  static void hold() noexcept {
     if constexpr (checking_level >= checking::checked) held_locks::expect_none_to_wait_for();
     // A holder that waits for a participant waits in vain; among many holders that do not, a fork must insist.
     constexpr unsigned attempts = 64;
@@ -130,18 +171,22 @@ private:
     all_.lock.unlock();
   }
 
-  static void in_parent() {
+  ASHLAR_OF_THIS_LIBRARY static void in_parent() {
+    if (!all_.turn.end()) return;
     all_.locks.unlock_all();
     release();
   }
 
-  static void in_child() {
+  ASHLAR_OF_THIS_LIBRARY static void in_child() {
+    if (!all_.turn.end()) return;
     all_.locks.unlock_all();  // first: what participants give back may go through them
     for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->in_child(each->self);
     all_.lock.unlock();
   }
 
   static inline constinit fork_registry all_;
+  ASHLAR_OF_THIS_LIBRARY static inline constinit spin_lock installing_;
+  ASHLAR_OF_THIS_LIBRARY static inline constinit std::atomic<bool> is_installed_ = false;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI::os

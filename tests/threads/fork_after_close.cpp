@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A library is closed that was the first to have a lock that forks wait for: forks still wait for those of the program.
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ashlar/adaptor/synchronized.hpp>
+#include <ashlar/resource/block_pool.hpp>
+
+namespace {
+
+void expect(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "fork_after_close: not so: %s\n", what);
+  std::_Exit(1);
+}
+
+void* open_and_work(const char* path) {
+  void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  expect(library != nullptr, "the library opens");
+  const auto work = reinterpret_cast<void (*)()>(::dlsym(library, "ashlar_fork_work"));
+  expect(work != nullptr, "the library has its function");
+  work();
+  return library;
+}
+
+ashlar::synchronized<ashlar::block_pool<>> pool(ashlar::block_pool_options{.cell_bytes = 64});
+
+void use_pool() { pool.deallocate(pool.allocate(64, 8), 64, 8); }
+
+[[nodiscard]] bool child_uses_pool() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    use_pool();
+    ::_exit(0);
+  }
+  int status = 1;
+  return ::waitpid(child, &status, 0) == child && status == 0;
+}
+
+// The lock is nearly always held by the other thread.
+void fork_often() {
+  std::atomic<bool> stop = false;
+  std::thread other([&] {
+    while (!stop) use_pool();
+  });
+  for (int round = 0; round < 100; ++round) expect(child_uses_pool(), "a child uses what another thread uses");
+  stop = true;
+  other.join();
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  expect(count == 2, "one argument: the library");
+  expect(::dlclose(open_and_work(arguments[1])) == 0, "the library closes");
+  use_pool();
+  fork_often();
+  void* const again = open_and_work(arguments[1]);  // now both may have handlers
+  fork_often();
+  expect(::dlclose(again) == 0, "the library closes again");
+  fork_often();
+  std::puts("fork_after_close: good");
+  return 0;
+}

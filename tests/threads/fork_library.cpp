@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A library that is the first to have a lock that forks wait for, and is closed: fork_after_close.cpp.
+#include <ashlar/adaptor/synchronized.hpp>
+#include <ashlar/resource/block_pool.hpp>
+
+extern "C" void ashlar_fork_work();
+
+extern "C" void ashlar_fork_work() {
+  ashlar::synchronized<ashlar::block_pool<>> own(ashlar::block_pool_options{.cell_bytes = 40});
+  own.deallocate(own.allocate(40, 8), 40, 8);
+}
