@@ -52,8 +52,10 @@ public:
 
   /// Effects: lets no cell rest any longer. Complexity: O(most).
   void clear() noexcept {
-    for (place& each : places_)
-      if (each.home != nullptr) slab::clear(each.home->resting(), std::exchange(each, {}).cell);
+    for (place& each : places_) {
+      const place was = std::exchange(each, {});
+      if (was.home != nullptr) slab::clear(was.home->resting(), was.cell);
+    }
   }
 
 private:
