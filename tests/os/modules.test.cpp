@@ -26,4 +26,15 @@ TEST(modules, this_code_lies_in_exactly_one) {
   EXPECT_EQ(path.substr(0, 1), "/");
 }
 
+TEST(modules, an_address_tells_its_module) {
+  if (!ashlar::os::has_modules) GTEST_SKIP();
+  static const int of_this_program = 0;
+  const int on_the_stack = 0;
+  const ashlar::os::module_place here = ashlar::os::module_around(&of_this_program);
+  EXPECT_TRUE(here.contains(&of_this_program));
+  EXPECT_FALSE(here.contains(&on_the_stack));
+  EXPECT_FALSE(here.contains(nullptr));
+  EXPECT_FALSE(ashlar::os::module_around(&on_the_stack).contains(&on_the_stack));
+}
+
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A library that is loaded and closed while threads that have used its pools still run.
+#include <array>
 #include <list>
 #include <vector>
 
@@ -23,12 +24,20 @@ void use_own_records() {
   if (void* const cell = records::try_allocate(); cell != nullptr) records::deallocate(cell);
 }
 
+// The same for pools of the process: the library's are never destroyed, but gone when it is closed.
+void use_own_pools() {
+  using item = std::array<char, 203>;
+  std::list<item, ashlar::pool_allocator<item, ashlar::spin_lock>> locked(10);
+  std::list<item, ashlar::pool_allocator<item, ashlar::thread_cached>> cached(10);
+}
+
 }  // namespace
 
 extern "C" int ashlar_plugin_work(int count);
 
 extern "C" int ashlar_plugin_work(int count) {
   use_own_records();
+  use_own_pools();
   if (kept.empty()) kept = {1, 2, 3};
   numbers mine;
   for (int i = 0; i < count; ++i) mine.push_back(i);

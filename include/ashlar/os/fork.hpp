@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstdlib>
+#include <utility>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/held_locks.hpp>
@@ -10,6 +12,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
 #include <ashlar/os/fork_locks.hpp>
+#include <ashlar/os/modules.hpp>
 
 #if ASHLAR_HOSTED
 #include <pthread.h>
@@ -27,6 +30,8 @@ enum class fork_step : unsigned char {
   last_locks,    ///< taken under any of these
 };
 
+struct fork_registry;
+
 /// One thing that comes to rest. Its functions run in the thread that forks, and must neither enter nor leave, nor wait
 /// for another participant. `before` and `in_parent` may be called several times for one fork.
 struct fork_participant {
@@ -35,7 +40,7 @@ struct fork_participant {
   void (*in_child)(void* self) noexcept = nullptr;
   void* self = nullptr;
   fork_participant* next = nullptr;
-  std::atomic<bool> is_entered = false;
+  std::atomic<fork_registry*> entered = nullptr;  ///< the list that it is in: another library's may be the one
 };
 
 #if ASHLAR_HOSTED
@@ -91,56 +96,83 @@ struct fork_registry {
 ///             +---------- unlock all, yield -----------+
 ///
 /// Where libraries share the list, each that adds to it has handlers of its own, since those of a library that is
-/// closed go with it. A thread that forks while it holds a lock itself, in what an upstream or a callback does, waits
-/// for ever; from level `checked` on that ends the process with a message. Thread safety: any thread.
+/// closed go with it; what lies in that library leaves the list then. A thread that forks while it holds a lock itself,
+/// in what an upstream or a callback does, waits for ever; from level `checked` on that ends the process with a
+/// message. Thread safety: any thread.
 class fork_participants {
 public:
   /// Effects: adds a participant, once. It must leave before its memory goes.
   static void enter(fork_participant& joining) noexcept {
-    if (joining.is_entered.load(std::memory_order_relaxed)) return;  // nothing is read that its entering wrote
-    expect_handlers();
+    if (joining.entered.load(std::memory_order_relaxed) != nullptr) return;  // nothing is read that its entering wrote
+    if (!expects_forks()) return;
     const lock_scope held(all_.lock);
-    if (joining.is_entered.load(std::memory_order_relaxed)) return;
+    if (joining.entered.load(std::memory_order_relaxed) != nullptr) return;
     fork_participant** end = &all_.first;
     while (*end != nullptr) end = &(*end)->next;
     *end = &joining;
-    joining.is_entered.store(true, std::memory_order_relaxed);
+    joining.entered.store(&all_, std::memory_order_relaxed);
   }
 
-  /// Effects: removes a participant, if it is one. Complexity: O(participants).
+  /// Effects: removes a participant from the list that it is in, if any. Complexity: O(participants).
   static void leave(fork_participant& leaving) noexcept {
-    const lock_scope held(all_.lock);
-    if (!leaving.is_entered.load(std::memory_order_relaxed)) return;
-    fork_participant** at = &all_.first;
+    fork_registry* const list = leaving.entered.load(std::memory_order_relaxed);
+    if (list == nullptr) return;
+    const lock_scope held(list->lock);
+    if (leaving.entered.load(std::memory_order_relaxed) != list) return;
+    fork_participant** at = &list->first;
     while (*at != &leaving) at = &(*at)->next;
-    *at = leaving.next;
-    leaving.next = nullptr;  // it may enter again, as the last
-    leaving.is_entered.store(false, std::memory_order_relaxed);
+    take_out(at);
   }
 
   /// @{ As above, for a lock. Whoever enters one may hold others.
   ASHLAR_COLD static void enter(fork_lock& joining) noexcept {
-    expect_handlers();
-    all_.locks.enter(joining);
+    if (expects_forks()) all_.locks.enter(joining);
   }
-  ASHLAR_COLD static void leave(fork_lock& leaving) noexcept { all_.locks.leave(leaving); }
+  ASHLAR_COLD static void leave(fork_lock& leaving) noexcept { fork_locks::leave(leaving); }
   /// @}
 
 private:
-  // Under a lock that no fork waits for, since whoever gets here may hold one that a fork waits for.
-  ASHLAR_OF_THIS_LIBRARY static void expect_handlers() noexcept {
-    if (is_installed_.load(std::memory_order_relaxed)) return;
+  // Returns: whether there are handlers, so that something may enter; not in a library that is being closed. Takes a
+  // lock that no fork waits for, since the caller may hold one that a fork waits for.
+  [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool expects_forks() noexcept {
+    if (is_installed_.load(std::memory_order_relaxed)) return !is_closed_.load(std::memory_order_relaxed);
     const lock_scope held(installing_);
     if (!is_installed_.load(std::memory_order_relaxed)) is_installed_.store(install(), std::memory_order_relaxed);
+    return true;
   }
 
   // Without an operating system no process forks.
   [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool install() noexcept {
 #if ASHLAR_HOSTED
+    if constexpr (ASHLAR_IS_LIBRARY_CODE) static_cast<void>(std::atexit(close_library));
     return ::pthread_atfork(before, in_parent, in_child) == 0;
 #else
     return true;
 #endif
+  }
+
+  // What lies in a library that is closed leaves the list: inline variables of pools for the process are never
+  // destroyed.
+  ASHLAR_OF_THIS_LIBRARY static void close_library() {
+    is_closed_.store(true, std::memory_order_relaxed);
+    const module_place closing = module_around(&is_closed_);
+    all_.locks.leave_all_in(closing);
+    const lock_scope held(all_.lock);
+    for (fork_participant** at = &all_.first; *at != nullptr;)
+      if (goes_with(closing, **at)) take_out(at);
+      else at = &(*at)->next;
+  }
+
+  // All go with the list itself: they may enter another.
+  [[nodiscard]] static bool goes_with(const module_place& closing, const fork_participant& each) noexcept {
+    return closing.contains(&all_) || closing.contains(&each) ||
+           closing.contains(reinterpret_cast<const void*>(each.before));
+  }
+
+  static void take_out(fork_participant** at) noexcept {
+    fork_participant& leaving = **at;
+    *at = std::exchange(leaving.next, nullptr);  // it may enter again, as the last
+    leaving.entered.store(nullptr, std::memory_order_relaxed);
   }
 
   ASHLAR_OF_THIS_LIBRARY static void before() {
@@ -187,6 +219,7 @@ private:
   static inline constinit fork_registry all_;
   ASHLAR_OF_THIS_LIBRARY static inline constinit spin_lock installing_;
   ASHLAR_OF_THIS_LIBRARY static inline constinit std::atomic<bool> is_installed_ = false;
+  ASHLAR_OF_THIS_LIBRARY static inline constinit std::atomic<bool> is_closed_ = false;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI::os

@@ -29,7 +29,7 @@ public:
   fork_safe_lock(const fork_safe_lock&) = delete;  // the list points here
   fork_safe_lock& operator=(const fork_safe_lock&) = delete;
   ~fork_safe_lock() {
-    if (is_entered.load(std::memory_order_relaxed)) fork_participants::leave(*this);
+    if (entered.load(std::memory_order_relaxed) != nullptr) fork_participants::leave(*this);
   }
 
   ASHLAR_INLINE void lock() noexcept(noexcept(lock_.lock())) {
@@ -66,7 +66,7 @@ private:
   static void unlock_after_fork(fork_lock& self) noexcept { lock_of(self).unlock(); }
 
   ASHLAR_INLINE void expect_fork() noexcept {
-    if (ASHLAR_UNLIKELY(!is_entered.load(std::memory_order_relaxed))) fork_participants::enter(*this);
+    if (ASHLAR_UNLIKELY(entered.load(std::memory_order_relaxed) == nullptr)) fork_participants::enter(*this);
   }
 
   Lock lock_ = {};

@@ -29,6 +29,11 @@ struct module_place {
   std::uintptr_t end = 0;
   std::uintptr_t bias = 0;
   std::string_view path;
+
+  [[nodiscard]] bool contains(const void* p) const noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(p);
+    return address >= begin && address < end;
+  }
 };
 
 #if ASHLAR_HAS_MODULES
@@ -71,5 +76,15 @@ void for_each_module(F f) noexcept {
 template <class F>
 void for_each_module(F) noexcept {}
 #endif
+
+/// Returns: the module that `p` points into, without its path; an empty one where there is none.
+[[nodiscard]] inline module_place module_around(const void* p) noexcept {
+  module_place found;
+  for_each_module([&](const module_place& each) {
+    if (each.contains(p)) found = each;
+  });
+  found.path = {};
+  return found;
+}
 
 }  // namespace ashlar::inline ASHLAR_ABI::os

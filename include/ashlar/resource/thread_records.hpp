@@ -6,7 +6,6 @@
 #include <atomic>
 #include <bit>
 #include <cstddef>
-#include <cstdlib>
 #include <new>
 #include <utility>
 
@@ -37,7 +36,7 @@ public:
 
   /// Returns: a cell, or null where the system has no memory left. Complexity: O(chunks) at worst.
   [[nodiscard]] static void* try_allocate() noexcept {
-    enter_forks();
+    os::fork_participants::enter(at_fork_);
     if (void* const cell = take(); cell != nullptr) return cell;
     void* const memory = os::pages::map(chunk_bytes, chunk_bytes);
     return memory != nullptr ? add_and_take(::new (memory) chunk) : nullptr;
@@ -67,18 +66,6 @@ private:
     std::byte* unused = nullptr;  // of the latest chunk, up to its end
     std::size_t unused_count = 0;
   };
-
-  // The library may be closed while the list of participants, which others share, stays.
-  static void enter_forks() noexcept {
-    if (has_ended_.load(std::memory_order_relaxed)) return;
-    if (!is_noted_.exchange(true, std::memory_order_relaxed)) static_cast<void>(std::atexit(leave_forks));
-    os::fork_participants::enter(at_fork_);
-  }
-
-  static void leave_forks() {
-    has_ended_.store(true, std::memory_order_relaxed);
-    os::fork_participants::leave(at_fork_);
-  }
 
   [[nodiscard]] static void* take() noexcept {
     const lock_scope held(all_.lock);
@@ -116,8 +103,6 @@ private:
   static_assert(Bytes % alignment == 0 && Bytes >= sizeof(free_cell), "each cell has cache lines of its own");
 
   static inline constinit cells all_;
-  static inline constinit std::atomic<bool> is_noted_ = false;   // that the library's end leaves the list
-  static inline constinit std::atomic<bool> has_ended_ = false;  // the library, or the program
   // Nothing is waited for under the lock.
   static inline constinit os::fork_participant at_fork_{.before =
                                                             [](void*, os::fork_step step) noexcept {
