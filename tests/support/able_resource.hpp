@@ -53,6 +53,7 @@ public:
   }
 
   void deallocate(void* p) noexcept {
+    if (p == nullptr) return;
     const extent was = live_.at(ashlar::address_of(p));
     deallocate(p, was.bytes, was.alignment);
   }

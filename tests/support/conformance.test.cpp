@@ -39,6 +39,7 @@ public:
   }
   void deallocate(void* p, std::size_t, std::size_t) noexcept { deallocate(p); }
   void deallocate(void* p) noexcept {
+    if (p == nullptr) return;
     upstream_.deallocate(p, blocks_[p].allocated, blocks_[p].alignment);
     blocks_.erase(p);
   }
