@@ -14,6 +14,7 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/fork.hpp>
@@ -82,7 +83,10 @@ public:
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if constexpr (checking_level >= checking::hardened) return {allocate(bytes, alignment), bytes};
     const std::size_t number = base_.class_with_cells(bytes, alignment);
-    return {allocate(bytes, alignment), number == pool_classes::none ? bytes : pool_classes::bytes_of(number)};
+    const std::size_t held = number == pool_classes::none ? bytes : pool_classes::bytes_of(number);
+    void* const p = allocate(bytes, alignment);
+    mark_live(static_cast<std::byte*>(p) + bytes, held - bytes);
+    return {p, held};
   }
 
   /// Effects: takes a block back, from whatever thread. Expects: it was allocated here with the same `bytes` and
