@@ -13,6 +13,7 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/face/allocator.hpp>
+#include <ashlar/heap/block_canary.hpp>
 #include <ashlar/heap/local_heap.hpp>
 
 #include "tests/death/caught.hpp"
@@ -265,7 +266,7 @@ TEST(heap_requests, more_than_32_bits_can_count) {
     EXPECT_TRUE(heap.owns(static_cast<std::byte*>(p) + bytes - 1));
     static_cast<std::byte*>(p)[bytes - 1] = std::byte{1};
   }
-  EXPECT_EQ(heap.held_bytes(), 3 * bytes);
+  EXPECT_EQ(heap.held_bytes(), 3 * ashlar::align_up(ashlar::with_canary(bytes), std::size_t{4096}));
   std::uint64_t seen = 0;
   heap.visit([&](void*, std::size_t size) { seen += size; });
   EXPECT_EQ(seen, 3 * bytes);

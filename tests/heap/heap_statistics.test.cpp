@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/heap/block_canary.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/os/pages.hpp>
@@ -20,6 +21,7 @@ using ashlar::heap_share;
 using ashlar::heap_statistics;
 using ashlar::size_classes;
 using ashlar::slice_bytes;
+using ashlar::with_canary;
 
 TEST(heap_statistics, sums_live_blocks_by_class) {
   ashlar::local_heap<> heap;
@@ -31,13 +33,14 @@ TEST(heap_statistics, sums_live_blocks_by_class) {
   static_cast<void>(heap.allocate(5'000'000));
   heap.deallocate(heap.allocate(200'000));
   const heap_statistics sums = ashlar::statistics_of(heap);
-  const heap_share& small = sums.of_class[size_classes::of(48)];
+  const std::size_t cell = size_classes::bytes_of(size_classes::of(with_canary(48)));
+  const heap_share& small = sums.of_class[size_classes::of(cell)];
   EXPECT_EQ(small.live_blocks, 75u);
-  EXPECT_EQ(small.live_bytes, 75u * 48);
+  EXPECT_EQ(small.live_bytes, 75u * cell);
   EXPECT_EQ(small.slabs, 1u);
   EXPECT_EQ(small.live_bytes + small.spare_bytes + small.waste_bytes, slice_bytes);
-  EXPECT_EQ(small.spare_bytes, small.spare_blocks * 48);
-  EXPECT_EQ(sums.of_class[size_classes::of(1000)].live_blocks, 100u);
+  EXPECT_EQ(small.spare_bytes, small.spare_blocks * cell);
+  EXPECT_EQ(sums.of_class[size_classes::of(with_canary(1000))].live_blocks, 100u);
   EXPECT_EQ(sums.runs.live_blocks, 1u);
   EXPECT_EQ(sums.runs.live_bytes, 2 * slice_bytes);
   EXPECT_EQ(sums.runs.spare_blocks, 1u);
@@ -64,7 +67,8 @@ template <class Used>
 void expect_right_sums(Used& used) {
   std::array<std::size_t, size_classes::count + 1> cells = {};
   std::size_t others = 0;
-  for (const auto& [p, bytes] : used.live) bytes <= size_classes::largest ? ++cells[size_classes::of(bytes)] : ++others;
+  for (const auto& [p, bytes] : used.live)
+    with_canary(bytes) <= size_classes::largest ? ++cells[size_classes::of(with_canary(bytes))] : ++others;
   const heap_statistics sums = ashlar::statistics_of(used.heap);
   for (std::size_t number = 1; number <= size_classes::count; ++number)
     EXPECT_EQ(sums.of_class[number].live_blocks, cells[number]) << size_classes::bytes_of(number);
@@ -104,7 +108,7 @@ TEST(heap_statistics, counts_pages_that_are_handed_out_again_while_they_may_be_r
   heap.deallocate(heap.allocate(500'000));
   EXPECT_EQ(spared(), 5 * pages) << "one that was fresh";
   heap.visit([](void*, std::size_t) {});
-  void* const both = heap.allocate(13 * slice_bytes);
+  void* const both = heap.allocate(13 * slice_bytes - 1);
   EXPECT_EQ(spared(), (5 + 13) * pages) << "two that were joined";
   heap.deallocate(both);
   static_cast<void>(heap.allocate(48));
@@ -112,7 +116,7 @@ TEST(heap_statistics, counts_pages_that_are_handed_out_again_while_they_may_be_r
   const auto before = spared();
   static_cast<void>(heap.allocate(300'000));
   EXPECT_EQ(spared(), before) << "those had gone back";
-  for (int i = 0; i < 2; ++i) heap.deallocate(heap.allocate(128 * slice_bytes));
+  for (int i = 0; i < 2; ++i) heap.deallocate(heap.allocate(128 * slice_bytes - 1));
   EXPECT_EQ(spared(), before + 128 * pages) << "a huge block";
 }
 
