@@ -20,7 +20,8 @@ namespace os {
 /// first time, for one relaxed load and one predicted branch at each `lock`, and leaves when it ends.
 ///
 /// A `Lock` without `try_lock` cannot be given up again: the fork waits for it in the order in which such locks were
-/// first held, and hangs where threads hold them in another order.
+/// first held, and hangs where threads hold them in another order, or hold one for the first time while they hold
+/// another.
 /// Expects: no thread forks while it holds one. Thread safety: as that of `Lock`.
 template <basic_lockable Lock>
 class fork_safe_lock : private fork_lock {
