@@ -37,10 +37,11 @@ class thread_end {
 public:
   /// Effects: `joining.at_end(&joining)` is called when this thread ends, once; those that entered last come first.
   /// Returns: false, and it is not called, where the thread has called them already, or the library that this is
-  /// compiled into is being closed. Expects: it lives until then.
-  [[nodiscard]] static bool enter(thread_end_participant& joining) noexcept {
+  /// compiled into is being closed. The library stays loaded until then, since the function may be its own. Expects:
+  /// `joining` lives until then.
+  [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool enter(thread_end_participant& joining) noexcept {
     if (has_come_ || library_ends_) return false;
-    if (first_ == nullptr) arm();
+    arm();
     joining.next = first_;
     first_ = &joining;
     return true;
