@@ -2,6 +2,7 @@
 // Misuse of a heap is the end, and named: freed twice, freed elsewhere, freed in the middle, freed as another size.
 #include <sys/mman.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstdlib>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/heap/heap_faults.hpp>
 #include <ashlar/heap/local_heap.hpp>
@@ -194,6 +196,19 @@ TEST_F(heap_faults, a_huge_block_freed_as_a_much_smaller_one) {
   heap_.deallocate(q, 33'000);
   void* const aligned = heap_.allocate(1, std::size_t{8} << 20);
   heap_.deallocate(aligned, 1, std::size_t{8} << 20);
+}
+
+// Runs start at slices, huge blocks at windows: an alignment above that is one that the address may not have.
+TEST_F(heap_faults, a_run_or_huge_block_freed_with_an_alignment_that_it_has_not) {
+  for (const std::size_t bytes : {70'000u, 900'000u, 5'000'000u}) {
+    void* const p = heap_.allocate(bytes);
+    const std::size_t own = std::size_t{1} << std::countr_zero(ashlar::address_of(p));
+    for (const std::size_t alignment : {2 * own, 64 * own}) {
+      expect_fault(fault::size_mismatch, p, [&] { heap_.deallocate(p, bytes, alignment); });
+      expect_fault(fault::size_mismatch, p, [&] { static_cast<void>(heap_.try_expand(p, bytes, bytes, alignment)); });
+    }
+    heap_.deallocate(p, bytes, own);
+  }
 }
 
 TEST_F(heap_faults, the_last_words) {

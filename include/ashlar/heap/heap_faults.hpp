@@ -79,16 +79,11 @@ public:
   }
 
   /// Effects: reports a block that was not allocated as `bytes` bytes, of which `number` is the class: at level
-  /// `hardened` with any other size, below it with one of another class or length.
-  ASHLAR_NOINLINE void expect_size(void* p, std::size_t bytes, std::size_t number) const noexcept {
-    const std::size_t held = size_of(p);
-    if constexpr (checking_level >= checking::hardened) {
-      const std::size_t exact = exact_sizes<Upstream>::of(segments_.space(), p);
-      if (exact_sizes<Upstream>::at_least_one(bytes) != exact) report_size(p, use_.size, exact, bytes);
-    }
-    if (ASHLAR_LIKELY(is_size_of(p, held, bytes, number))) return;
-    const char* const what = checking_level >= checking::hardened ? use_.alignment : use_.size;
-    report_size(p, what, held, number != size_classes::none ? size_classes::bytes_of(number) : bytes);
+  /// `hardened` with any other size, below it with one of another class or length; and an alignment that it has not.
+  ASHLAR_NOINLINE void expect_request(void* p, std::size_t bytes, std::size_t alignment,
+                                      std::size_t number) const noexcept {
+    expect_size(p, bytes, number);
+    if (ASHLAR_UNLIKELY(!is_aligned(p, alignment))) report_alignment(p, alignment);
   }
 
   /// Effects: reports a free cell that was written to, before what stands in it is taken for an address. `link` is what
@@ -107,6 +102,17 @@ public:
   }
 
 private:
+  void expect_size(void* p, std::size_t bytes, std::size_t number) const noexcept {
+    const std::size_t held = size_of(p);
+    if constexpr (checking_level >= checking::hardened) {
+      const std::size_t exact = exact_sizes<Upstream>::of(segments_.space(), p);
+      if (exact_sizes<Upstream>::at_least_one(bytes) != exact) report_size(p, use_.size, exact, bytes);
+    }
+    if (ASHLAR_LIKELY(is_size_of(p, held, bytes, number))) return;
+    const char* const what = checking_level >= checking::hardened ? use_.alignment : use_.size;
+    report_size(p, what, held, number != size_classes::none ? size_classes::bytes_of(number) : bytes);
+  }
+
   [[nodiscard]] static bool is_size_of(void* p, std::size_t held, std::size_t bytes, std::size_t number) noexcept {
     if (is_aligned(p, window_bytes)) return number == size_classes::none && is_size_of_huge(held, bytes);
     if (segment::owner_of(p) != size_classes::none) return segment::owner_of(p) == number;
@@ -173,6 +179,16 @@ private:
             .size = expected,
             .expected = expected,
             .got = got});
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_alignment(void* p, std::size_t alignment) const noexcept {
+    report({.kind = fault::size_mismatch,
+            .what = use_.alignment,
+            .pointer = p,
+            .resource = heap_,
+            .size = size_of(p),
+            .expected = std::size_t{1} << std::countr_zero(address_of(p)),
+            .got = alignment});
   }
 
   const segment_store<Upstream>& segments_;
