@@ -85,7 +85,7 @@ public:
   /// was made so large by `try_expand`, or `bytes` is between what was asked for and what `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
     const std::size_t number = class_for(bytes, alignment);
-    if constexpr (checking_level >= checking::checked) core_.checks().expect_request(p, bytes, alignment, number);
+    if constexpr (checking_level >= checking::checked) core_.checks().expect(p, bytes, alignment, number);
     if (ASHLAR_UNLIKELY(is_milestone(p))) return deallocate_milestone(p);
     if constexpr (checking_level >= checking::checked) leave(p);
     put_in_pocket(p, number);
@@ -95,7 +95,7 @@ public:
   template <std::size_t Bytes, std::size_t Alignment = least_alignment>
   ASHLAR_INLINE void deallocate(void* p) noexcept {
     constexpr std::size_t number = class_for(Bytes, Alignment);
-    if constexpr (checking_level >= checking::checked) core_.checks().expect_request(p, Bytes, Alignment, number);
+    if constexpr (checking_level >= checking::checked) core_.checks().expect(p, Bytes, Alignment, number);
     if (ASHLAR_UNLIKELY(is_milestone(p))) return deallocate_milestone(p);
     if constexpr (checking_level >= checking::checked) leave(p);
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(number));
@@ -108,7 +108,7 @@ public:
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     const std::size_t number = class_for(bytes, alignment);
     if constexpr (checking_level >= checking::checked)
-      core_.checks(looking_at_block).expect_request(p, bytes, alignment, number);
+      core_.checks(looking_at_block).expect(p, bytes, alignment, number);
     return core_.resize(p, number, class_for(new_bytes, alignment), new_bytes);
   }
 

@@ -80,8 +80,7 @@ public:
 
   /// Effects: reports a block that was not allocated as `bytes` bytes, of which `number` is the class: at level
   /// `hardened` with any other size, below it with one of another class or length; and an alignment that it has not.
-  ASHLAR_NOINLINE void expect_request(void* p, std::size_t bytes, std::size_t alignment,
-                                      std::size_t number) const noexcept {
+  ASHLAR_NOINLINE void expect(void* p, std::size_t bytes, std::size_t alignment, std::size_t number) const noexcept {
     expect_size(p, bytes, number);
     if (ASHLAR_UNLIKELY(!is_aligned(p, alignment))) report_alignment(p, alignment);
   }
