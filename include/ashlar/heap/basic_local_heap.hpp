@@ -107,8 +107,7 @@ public:
   /// `bytes` and `alignment`. A run grows into free slices behind it, and gives its tail back where it shrinks.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     const std::size_t number = class_for(bytes, alignment);
-    if constexpr (checking_level >= checking::checked)
-      core_.checks(looking_at_block).expect(p, bytes, alignment, number);
+    if constexpr (checking_level >= checking::checked) core_.checks(using_block).expect(p, bytes, alignment, number);
     return core_.resize(p, number, class_for(new_bytes, alignment), new_bytes);
   }
 
@@ -144,7 +143,7 @@ public:
   /// Returns: how many bytes of the block may be used: what was asked for, or more. Expects: it is live.
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
     if constexpr (checking_level >= checking::checked)
-      static_cast<void>(core_.checks(looking_at_block).size_of(const_cast<void*>(p)));
+      static_cast<void>(core_.checks(using_block).size_of(const_cast<void*>(p)));
     return core_.usable_size(p);
   }
 

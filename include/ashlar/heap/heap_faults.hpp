@@ -36,15 +36,15 @@ inline constexpr block_use freeing_block = {.foreign = "freed a pointer that is 
                                             .size = "freed a block with another size than it was allocated with",
                                             .alignment =
                                                 "freed a block with another alignment than it was allocated with"};
-inline constexpr block_use looking_at_block = {.foreign = "used a pointer that is not of this heap",
-                                               .of_other_heap = "used a block of another heap",
-                                               .of_pool = "used a cell of a pool",
-                                               .of_head = "used a pointer into what the heap keeps for itself",
-                                               .inside = "used a pointer into the middle of a block",
-                                               .dead = "used a block that is free",
-                                               .size = "used a block with another size than it was allocated with",
-                                               .alignment =
-                                                   "used a block with another alignment than it was allocated with"};
+inline constexpr block_use using_block = {.foreign = "used a pointer that is not of this heap",
+                                          .of_other_heap = "used a block of another heap",
+                                          .of_pool = "used a cell of a pool",
+                                          .of_head = "used a pointer into what the heap keeps for itself",
+                                          .inside = "used a pointer into the middle of a block",
+                                          .dead = "used a block that is free",
+                                          .size = "used a block with another size than it was allocated with",
+                                          .alignment =
+                                              "used a block with another alignment than it was allocated with"};
 
 /// Effects: reports a cell that comes back and is free already, at every level, since to see it costs one AND a word.
 /// Expects: the slab is as it was.
