@@ -66,8 +66,8 @@ replay_result measure_ashlar(const replay_task& task, window_reader& windows) {
 /// Each lane has a heap of its own, never taken down.
 replay_result measure_local_heap(const replay_task& task, window_reader& windows) {
   using heap = local_heap<>;
-  return measure<study::heap_allocator<heap>>(
-      task, windows, [] { return study::heap_allocator<heap>(*new heap(local_heap_options{})); });
+  return measure<study::heap_allocator<heap>>(task, windows,
+                                              [] { return study::heap_allocator<heap>(*new heap(heap_options{})); });
 }
 
 /// One heap for all lanes, never taken down: it knows by itself which thread calls.

@@ -78,6 +78,7 @@
 #include <ashlar/heap/heap_json.hpp>
 #include <ashlar/heap/heap_map.hpp>
 #include <ashlar/heap/heap_map_svg.hpp>
+#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/heap_region.hpp>
 #include <ashlar/heap/heap_space.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
@@ -91,6 +92,7 @@
 #include <ashlar/heap/remote_freer.hpp>
 #include <ashlar/heap/segment_store.hpp>
 #include <ashlar/heap/spare_extents.hpp>
+#include <ashlar/heap/static_plan.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
 #include <ashlar/os/backtrace.hpp>
 #include <ashlar/os/calls.hpp>
@@ -234,6 +236,7 @@
 #include <ashlar/resource/tlsf_nodes.hpp>
 #include <ashlar/resource/tlsf_offsets.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
+#include <ashlar/resource/tlsf_scale.hpp>
 #include <ashlar/resource/tlsf_space.hpp>
 #include <ashlar/resource/two_ended_stack.hpp>
 #include <ashlar/study/heap_allocator.hpp>

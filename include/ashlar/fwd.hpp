@@ -90,7 +90,7 @@ class shared_pool_set;
 template <resource Upstream, basic_lockable Lock = null_lock>
 class divided_upstream;
 
-struct local_heap_options;
+struct heap_options;
 template <resource Upstream = page_resource>
 class local_heap;
 template <resource Upstream = page_resource>

@@ -30,7 +30,7 @@ struct counting_core : ashlar::heap_core<ashlar::page_resource> {
 };
 
 struct counting_heap : ashlar::basic_local_heap<counting_core> {
-  counting_heap() : basic_local_heap(ashlar::local_heap_options{}, ashlar::page_resource{}) {}
+  counting_heap() : basic_local_heap(ashlar::heap_options{}, ashlar::page_resource{}) {}
   using basic_local_heap::core;
 };
 

@@ -72,7 +72,7 @@ TEST(heap_members, know_whose_a_block_is) {
 }
 
 TEST(heap_members, find_nothing_of_one_that_has_ended_where_another_stands) {
-  std::optional<members> all(std::in_place, ashlar::local_heap_options{}, ashlar::page_resource{}, nullptr);
+  std::optional<members> all(std::in_place, ashlar::heap_options{}, ashlar::page_resource{}, nullptr);
   std::barrier turn(2);
   std::thread other([&] {
     EXPECT_NE(all->obtain(), nullptr);
@@ -84,7 +84,7 @@ TEST(heap_members, find_nothing_of_one_that_has_ended_where_another_stands) {
   });
   turn.arrive_and_wait();
   all.reset();
-  all.emplace(ashlar::local_heap_options{}, ashlar::page_resource{}, nullptr);
+  all.emplace(ashlar::heap_options{}, ashlar::page_resource{}, nullptr);
   EXPECT_EQ(members::latest(), nullptr);
   EXPECT_NE(all->obtain(), nullptr);  // it may stand where the other thread's did
   turn.arrive_and_wait();

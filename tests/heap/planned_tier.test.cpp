@@ -13,6 +13,7 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/heap/planned_tier.hpp>
+#include <ashlar/heap/static_plan.hpp>
 #include <ashlar/plan/pack.hpp>
 #include <ashlar/plan/solve.hpp>
 
@@ -42,11 +43,6 @@ using of_table = ashlar::static_plan<written>;
 const plan::problem problem{.buffers = {lives.begin(), lives.end()}};
 const plan::layout made = plan::solve(problem);
 using of_start = ashlar::static_plan<made, problem.buffers>;
-
-static_assert(with_lives::has_lives && with_lives::alignment() == 64 && with_lives::size_of(1) == 32);
-static_assert(with_lives::is_live(2, 2) && !with_lives::is_live(2, 4));
-static_assert(!of_table::has_lives && of_table::alignment() == 32 && of_table::bytes() == 178);
-static_assert(of_table::size_of(1) == 50 && of_table::is_live(1, 99));
 
 template <class Plan>
 void expect_offsets() {

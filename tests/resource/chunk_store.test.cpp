@@ -15,7 +15,6 @@
 
 namespace {
 
-using ashlar::arena_options;
 using ashlar::chunk;
 using ashlar_test::counting_resource;
 using store = ashlar::chunk_store<ashlar::resource_ref<counting_resource<>>>;

@@ -383,7 +383,7 @@ private:
   const std::size_t& refusals_;
   walk_bounds bounds_;
   upstream_type upstream_;
-  ashlar::local_heap_options options_;
+  ashlar::heap_options options_;
   std::unique_ptr<Heap> heap_;
   std::vector<shadow_block> blocks_;
   std::size_t live_bytes_ = 0;

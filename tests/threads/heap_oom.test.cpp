@@ -120,8 +120,7 @@ struct heap_of_all {
   std::unique_ptr<type> blocks;
 
   explicit heap_of_all(counting_resource<>& from)
-      : blocks(
-            std::make_unique<type>(ashlar::local_heap_options{.keep_bytes = 0}, shared_counting{&from, lock.get()})) {}
+      : blocks(std::make_unique<type>(ashlar::heap_options{.keep_bytes = 0}, shared_counting{&from, lock.get()})) {}
   [[nodiscard]] bool invariant() const { return blocks->invariant(); }
 };
 

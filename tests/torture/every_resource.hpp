@@ -41,7 +41,7 @@ using plain_upstream = ashlar::resource_ref<counting_resource<>>;
 
 inline constexpr ashlar::block_pool_options torture_cells{.cell_bytes = 48, .slab_bytes = 4096};
 inline constexpr ashlar::arena_options torture_chunks{.first_bytes = 1024, .largest_step = std::size_t{16} * 1024};
-inline constexpr ashlar::local_heap_options torture_heap{.keep_bytes = 0};
+inline constexpr ashlar::heap_options torture_heap{.keep_bytes = 0};
 inline constexpr ashlar::pool_set_options torture_classes{};
 inline constexpr ashlar::tlsf_options torture_regions{
     .growth = {.smallest = 4096, .largest = std::size_t{64} * 1024, .divisor = 2}};

@@ -163,9 +163,8 @@ void set_options(std::size_t a, std::size_t b) {
   use_made_of<ashlar::shared_pool_set<shared_ref>>(options);
 }
 void heap_options(std::size_t a, std::size_t b) {
-  use_made_of<ashlar::local_heap<upstream_ref>>(
-      ashlar::local_heap_options{.max_bytes = a, .keep_bytes = b, .most_hot = b});
-  use_made_of<ashlar::local_heap<upstream_ref>>(ashlar::local_heap_options{.keep_bytes = a, .most_hot = b});
+  use_made_of<ashlar::local_heap<upstream_ref>>(ashlar::heap_options{.max_bytes = a, .keep_bytes = b, .most_hot = b});
+  use_made_of<ashlar::local_heap<upstream_ref>>(ashlar::heap_options{.keep_bytes = a, .most_hot = b});
 }
 void tlsf_growth(std::size_t a, std::size_t b) {
   use_made_of<ashlar::tlsf_resource<upstream_ref>>(ashlar::tlsf_options{.growth = {.smallest = a, .largest = b}});

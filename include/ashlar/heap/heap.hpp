@@ -18,6 +18,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/heap/heap_core.hpp>
 #include <ashlar/heap/heap_members.hpp>
+#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/heap_space.hpp>
 #include <ashlar/heap/heap_survey.hpp>
 #include <ashlar/part/cell_layout.hpp>
@@ -55,12 +56,11 @@ public:
   /// What every block is aligned by.
   static constexpr std::size_t least_alignment = size_classes::granule;
 
-  heap() : heap(local_heap_options{}) {}
-  explicit heap(const local_heap_options& options, Upstream upstream = {})
-      : members_(options, std::move(upstream), this) {}
+  heap() : heap(heap_options{}) {}
+  explicit heap(const heap_options& options, Upstream upstream = {}) : members_(options, std::move(upstream), this) {}
   explicit heap(Upstream upstream)
     requires(!std::is_empty_v<Upstream>)
-      : heap(local_heap_options{}, std::move(upstream)) {}
+      : heap(heap_options{}, std::move(upstream)) {}
   heap(const heap&) = delete;  // live blocks belong to it
   heap& operator=(const heap&) = delete;
   ~heap() = default;

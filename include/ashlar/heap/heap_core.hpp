@@ -16,6 +16,7 @@
 #include <ashlar/heap/cell_store.hpp>
 #include <ashlar/heap/exact_sizes.hpp>
 #include <ashlar/heap/heap_faults.hpp>
+#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/heap_region.hpp>
 #include <ashlar/heap/heap_space.hpp>
 #include <ashlar/heap/huge_store.hpp>
@@ -31,13 +32,6 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
-struct local_heap_options {
-  std::size_t max_bytes = max_size;  ///< held of the upstream at once
-  /// Free memory that is never given back but by `trim`: of all threads together where a heap is for several.
-  std::size_t keep_bytes = std::size_t{16} << 20;
-  std::size_t most_hot = 4096;  ///< free cells of a class that wait to be sorted; bounds a pause
-};
-
 /// Up to `size_classes::largest` a block is a cell; up to the slices of a segment a run of them; else huge. Whose block
 /// an address is, its owner byte says, and its alignment: huge blocks start at a window.
 /// The hot cells are the caller's: each call gets them that may have to look among them.
@@ -49,7 +43,7 @@ public:
   static constexpr bool sends = false;  ///< whether blocks may come back by themselves
 
   /// `heap`: whom segments name, and reports, unless it is a part of one that its upstream knows.
-  heap_core(const local_heap_options& options, Upstream upstream, const void* heap)
+  heap_core(const heap_options& options, Upstream upstream, const void* heap)
       : space_(options.max_bytes, std::move(upstream)), segments_(space_, heap),
         huge_(space_, options.keep_bytes, named(heap)), cells_(segments_, options.most_hot, named(heap)),
         idle_(segments_, cells_, options.keep_bytes), heap_(named(heap)) {

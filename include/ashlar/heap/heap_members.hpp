@@ -15,6 +15,7 @@
 #include <ashlar/heap/block_canary.hpp>
 #include <ashlar/heap/extent_source.hpp>
 #include <ashlar/heap/heap_core.hpp>
+#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/heap_survey.hpp>
 #include <ashlar/heap/thread_heaps.hpp>
 #include <ashlar/os/fork.hpp>
@@ -46,7 +47,7 @@ public:
   static constexpr bool checks = checking_level >= checking::checked;
 
   /// `heap`: whom reports name.
-  heap_members(const local_heap_options& options, Upstream upstream, void* heap)
+  heap_members(const heap_options& options, Upstream upstream, void* heap)
       : space_(options.max_bytes, std::move(upstream), options.keep_bytes, heap),
         common_(of_each(options), source(space_)), heaps_(of_each(options), source(space_)) {
     space_.before_growth(this, [](void* of) noexcept { self(of).heaps_.scavenge(); });
@@ -210,7 +211,7 @@ private:
   friend thread_tables_type;
 
   // The limit is the shared space's.
-  [[nodiscard]] static local_heap_options of_each(local_heap_options options) noexcept {
+  [[nodiscard]] static heap_options of_each(heap_options options) noexcept {
     options.max_bytes = max_size;
     return options;
   }

@@ -10,6 +10,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/heap/basic_local_heap.hpp>
 #include <ashlar/heap/heap_core.hpp>
+#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -31,11 +32,11 @@ class local_heap : public basic_local_heap<heap_core<Upstream>> {
   using base = basic_local_heap<heap_core<Upstream>>;
 
 public:
-  local_heap() : local_heap(local_heap_options{}) {}
-  explicit local_heap(const local_heap_options& options, Upstream upstream = {}) : base(options, std::move(upstream)) {}
+  local_heap() : local_heap(heap_options{}) {}
+  explicit local_heap(const heap_options& options, Upstream upstream = {}) : base(options, std::move(upstream)) {}
   explicit local_heap(Upstream upstream)
     requires(!std::is_empty_v<Upstream>)
-      : local_heap(local_heap_options{}, std::move(upstream)) {}
+      : local_heap(heap_options{}, std::move(upstream)) {}
 
   [[nodiscard]] friend bool operator==(const local_heap& a, const local_heap& b) noexcept { return &a == &b; }
 };

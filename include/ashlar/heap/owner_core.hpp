@@ -15,6 +15,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/heap/cell_store.hpp>
 #include <ashlar/heap/heap_core.hpp>
+#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/heap_space.hpp>
 #include <ashlar/part/batcher.hpp>
 #include <ashlar/part/segment.hpp>
@@ -53,7 +54,7 @@ public:
   static constexpr bool sends = checking_level < checking::checked;
   using whole_call_lock = std::conditional_t<sends, null_lock, spin_lock>;
 
-  owner_core(const local_heap_options& options, Upstream upstream, const void* heap)
+  owner_core(const heap_options& options, Upstream upstream, const void* heap)
       : base(options, std::move(upstream), heap) {
     inbox_.owner = this;
     inbox_.take_in = [](void* self) noexcept { static_cast<owner_core*>(self)->take_in_locked(); };

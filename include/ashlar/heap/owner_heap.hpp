@@ -15,6 +15,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/heap/basic_local_heap.hpp>
 #include <ashlar/heap/cell_store.hpp>
+#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/owner_core.hpp>
 #include <ashlar/part/packet.hpp>
 #include <ashlar/part/segment.hpp>
@@ -41,11 +42,11 @@ class owner_heap : private basic_local_heap<owner_core<Upstream>> {
 public:
   using base::least_alignment;
 
-  owner_heap() : owner_heap(local_heap_options{}) {}
-  explicit owner_heap(const local_heap_options& options, Upstream upstream = {}) : base(options, std::move(upstream)) {}
+  owner_heap() : owner_heap(heap_options{}) {}
+  explicit owner_heap(const heap_options& options, Upstream upstream = {}) : base(options, std::move(upstream)) {}
   explicit owner_heap(Upstream upstream)
     requires(!std::is_empty_v<Upstream>)
-      : owner_heap(local_heap_options{}, std::move(upstream)) {}
+      : owner_heap(heap_options{}, std::move(upstream)) {}
   ~owner_heap() {  // so that no packet is lost, and nobody is inside
     const scope held(whole_call());
     this->core().take_in_locked();

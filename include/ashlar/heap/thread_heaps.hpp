@@ -11,6 +11,7 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/heap/remote_freer.hpp>
 #include <ashlar/os/fork.hpp>
@@ -26,7 +27,7 @@ namespace ashlar::inline ASHLAR_ABI {
 /// Invariant: what is parked has nothing at hand and nothing noted: whatever it has, its lock guards.
 template <resource Upstream>
 struct alignas(64) thread_heap {
-  explicit thread_heap(const local_heap_options& options, const Upstream& upstream) : blocks(options, upstream) {
+  explicit thread_heap(const heap_options& options, const Upstream& upstream) : blocks(options, upstream) {
     blocks.on_slow_calls(&freer, [](void* of) noexcept { static_cast<remote_freer<Upstream>*>(of)->flush_if_quiet(); });
   }
   thread_heap(const thread_heap&) = delete;
@@ -46,8 +47,7 @@ class thread_heaps {
 public:
   using member = thread_heap<Upstream>;
 
-  thread_heaps(const local_heap_options& options, Upstream upstream)
-      : options_(options), upstream_(std::move(upstream)) {}
+  thread_heaps(const heap_options& options, Upstream upstream) : options_(options), upstream_(std::move(upstream)) {}
   thread_heaps(const thread_heaps&) = delete;
   thread_heaps& operator=(const thread_heaps&) = delete;
   /// Expects: no thread uses one any more.
@@ -163,7 +163,7 @@ private:
     return turn_;
   }
 
-  local_heap_options options_;
+  heap_options options_;
   Upstream upstream_;
   std::atomic<member*> first_ = nullptr;
   spin_lock making_lock_;          // held while one is added, and so never while a fork goes through them

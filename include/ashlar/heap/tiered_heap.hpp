@@ -20,9 +20,11 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/heap_core.hpp>
+#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/heap_region.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/planned_tier.hpp>
+#include <ashlar/heap/static_plan.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -67,13 +69,13 @@ public:
 
   /// Effects: takes one block of `upstream` for the plan, which `options.max_bytes` does not count. The rest takes
   /// nothing before its first block. Throws: `std::bad_alloc`.
-  tiered_heap() : tiered_heap(local_heap_options{}) {}
-  explicit tiered_heap(const local_heap_options& options, Upstream upstream = {})
+  tiered_heap() : tiered_heap(heap_options{}) {}
+  explicit tiered_heap(const heap_options& options, Upstream upstream = {})
       : heap_(options, std::move(upstream)), planned_(heap_.upstream()) {}
 
   /// The same with the plan in memory that is given. Expects: it fits in; the memory is aligned as that wants it, and
   /// outlives the heap.
-  explicit tiered_heap(std::span<std::byte> memory, const local_heap_options& options = {}, Upstream upstream = {})
+  explicit tiered_heap(std::span<std::byte> memory, const heap_options& options = {}, Upstream upstream = {})
       : heap_(options, std::move(upstream)), planned_(memory) {}
 
   /// Returns: the address of a planned buffer, by its position in the problem: one addition of base and table entry.

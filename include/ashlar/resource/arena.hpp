@@ -43,6 +43,13 @@ class arena_marker {
   ASHLAR_NO_UNIQUE_ADDRESS decltype(std::declval<book&>().open()) ticket_ = {};
 };
 
+/// How an arena grows. A block that is larger than the step has a chunk as large as itself.
+struct arena_options {
+  std::size_t first_bytes = 64 * 1024;          ///< the first chunk
+  std::size_t largest_step = 16 * 1024 * 1024;  ///< each is half as large again as the one before, up to this
+  std::size_t limit = max_size;                 ///< bytes that are held of the upstream at most
+};
+
 /// Freeing a block is nothing: blocks go all at once, by `reset`, `rewind` or `release`. See docs/arenas.md.
 ///
 ///   buffer (where one was given) <- chunk <- chunk       spare chunks, kept for later
@@ -68,13 +75,13 @@ public:
 
   constexpr arena() : arena(arena_options{}) {}
   constexpr explicit arena(const arena_options& options, Upstream upstream = Upstream())
-      : store_(options, std::move(upstream), this) {}
+      : store_(limits_of(options), std::move(upstream), this) {}
   constexpr explicit arena(Upstream upstream) : arena(arena_options{}, std::move(upstream)) {}
 
   /// The buffer is used up before anything is asked of the upstream. Lifetime: it outlives the arena.
   explicit arena(std::span<std::byte> buffer, const arena_options& options = {}, Upstream upstream = Upstream())
       : bump_(buffer.data(), buffer.data() + buffer.size()), buffer_(buffer),
-        store_(options, std::move(upstream), this) {
+        store_(limits_of(options), std::move(upstream), this) {
     mark_free(buffer_.data(), buffer_.size());
   }
 
@@ -231,12 +238,19 @@ public:
 
   [[nodiscard]] Upstream& upstream_resource() noexcept { return store_.upstream_resource(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return store_.upstream_resource(); }
-  [[nodiscard]] const arena_options& options() const noexcept { return store_.options(); }
+  [[nodiscard]] arena_options options() const noexcept {
+    const auto& [first_bytes, largest_step, limit] = store_.limits();
+    return {first_bytes, largest_step, limit};
+  }
   [[nodiscard]] bool invariant() const noexcept;
 
   [[nodiscard]] friend bool operator==(const arena& a, const arena& b) noexcept { return &a == &b; }
 
 private:
+  [[nodiscard]] static constexpr chunk_limits limits_of(const arena_options& options) noexcept {
+    return {options.first_bytes, options.largest_step, options.limit};
+  }
+
   /// Gives a block back if no object came to be in it.
   struct unbuilt {
     arena& from;
@@ -376,7 +390,7 @@ bool arena<Upstream>::invariant() const noexcept {
   for (const chunk* each = store_.spares(); each != nullptr; each = each->below, ++count) bytes += each->bytes;
   return bump_.invariant() && begin_of(chunk_) <= bump_.top() && bump_.end() == end_of(chunk_) &&
          used_below == left_used_ && waste == waste_ && bytes == held() && count == store_.count() &&
-         held() <= options().limit && used() + waste_ <= capacity();
+         held() <= store_.limits().limit && used() + waste_ <= capacity();
 }
 
 static_assert(try_resource<arena<>> && owning_resource<arena<>>);

@@ -17,11 +17,11 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// What an arena asks its upstream for. A block that is larger than the step has a chunk as large as itself.
-struct arena_options {
-  std::size_t first_bytes = 64 * 1024;          ///< the first chunk
-  std::size_t largest_step = 16 * 1024 * 1024;  ///< each is half as large again as the one before, up to this
-  std::size_t limit = max_size;                 ///< bytes that are held of the upstream at most
+/// How large chunks are, in bytes, and how many of them there may be.
+struct chunk_limits {
+  std::size_t first_bytes;
+  std::size_t largest_step = max_size;  ///< each chunk is half as large again as the one before, up to this
+  std::size_t limit = max_size;         ///< of all chunks together
 };
 
 /// A chunk goes back upstream with the size and the alignment that it came with.
@@ -30,8 +30,8 @@ template <resource Upstream>
 class chunk_store {
 public:
   /// `arena`: whom reports name.
-  constexpr chunk_store(const arena_options& options, Upstream upstream, const void* arena = nullptr)
-      : options_(options), step_(options.first_bytes), arena_(arena), upstream_(std::move(upstream)) {}
+  constexpr chunk_store(const chunk_limits& limits, Upstream upstream, const void* arena = nullptr)
+      : limits_(limits), step_(limits.first_bytes), arena_(arena), upstream_(std::move(upstream)) {}
 
   /// Returns: a chunk that can hold the block. Throws: `std::bad_alloc` beyond the limit; what the upstream throws.
   [[nodiscard]] chunk* take(std::size_t bytes, std::size_t alignment) {
@@ -92,7 +92,7 @@ public:
   /// Effects: gives all back; the next chunk is as large as the first. Expects: no chunk is in use.
   void release() noexcept {
     give_back_spares();
-    step_ = options_.first_bytes;
+    step_ = limits_.first_bytes;
   }
 
   [[nodiscard]] bool has_spares() const noexcept { return spares_ != nullptr; }
@@ -100,7 +100,7 @@ public:
   [[nodiscard]] std::size_t held() const noexcept { return held_; }                             ///< bytes
   [[nodiscard]] std::size_t usable() const noexcept { return held_ - count_ * sizeof(chunk); }  ///< bytes
   [[nodiscard]] std::size_t count() const noexcept { return count_; }                           ///< chunks
-  [[nodiscard]] const arena_options& options() const noexcept { return options_; }
+  [[nodiscard]] const chunk_limits& limits() const noexcept { return limits_; }
   [[nodiscard]] Upstream& upstream_resource() noexcept { return upstream_; }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
@@ -123,7 +123,7 @@ private:
     return std::max(alignment, alignof(std::max_align_t));
   }
 
-  [[nodiscard]] bool fits(std::size_t bytes) const noexcept { return bytes <= options_.limit - held_; }
+  [[nodiscard]] bool fits(std::size_t bytes) const noexcept { return bytes <= limits_.limit - held_; }
 
   // Returns: the first spare chunk that can hold the block, or null.
   [[nodiscard]] chunk* take_spare_for(std::size_t bytes, std::size_t alignment) noexcept {
@@ -142,7 +142,7 @@ private:
     if (chunk* const spare = take_spare_for(bytes, alignment)) return spare;
     if (!is_valid_request(bytes, alignment)) return nullptr;
     const std::size_t needed = chunk::bytes_for(bytes);
-    std::size_t wanted = align_down(std::min(step_, options_.limit - held_), alignof(chunk));
+    std::size_t wanted = align_down(std::min(step_, limits_.limit - held_), alignof(chunk));
     for (; wanted > needed; wanted = align_down(wanted / 2, alignof(chunk)))
       if (is_valid_request(wanted, alignment_for(alignment)))
         if (void* const p = try_allocate_from(upstream_, wanted, alignment_for(alignment)))
@@ -166,11 +166,11 @@ private:
     if (p == nullptr) return nullptr;
     held_ += bytes;
     ++count_;
-    step_ = std::min(step_ + std::min(step_ / 2, max_size - step_), options_.largest_step);
+    step_ = std::min(step_ + std::min(step_ / 2, max_size - step_), limits_.largest_step);
     return chunk::build(p, bytes, alignment_for(alignment));
   }
 
-  arena_options options_;
+  chunk_limits limits_;
   std::size_t step_;
   std::size_t held_ = 0;
   std::size_t count_ = 0;

@@ -20,6 +20,7 @@
 #include <ashlar/part/tlsf_index.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/tlsf_nodes.hpp>
+#include <ashlar/resource/tlsf_scale.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 

@@ -13,6 +13,7 @@
 #include <ashlar/part/tlsf_index.hpp>
 #include <ashlar/part/tlsf_region.hpp>
 #include <ashlar/resource/tlsf_check.hpp>
+#include <ashlar/resource/tlsf_scale.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 

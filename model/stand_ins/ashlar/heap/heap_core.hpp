@@ -18,7 +18,7 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
-struct local_heap_options {
+struct heap_options {
   std::size_t max_bytes = 0;
   std::size_t keep_bytes = 0;
   std::size_t most_hot = 0;
@@ -35,8 +35,7 @@ class heap_core {
 public:
   using upstream_type = Upstream;
 
-  heap_core(const local_heap_options&, Upstream upstream, const void* heap)
-      : upstream_(std::move(upstream)), heap_(heap) {}
+  heap_core(const heap_options&, Upstream upstream, const void* heap) : upstream_(std::move(upstream)), heap_(heap) {}
   heap_core(const heap_core&) = delete;
   heap_core& operator=(const heap_core&) = delete;
 
