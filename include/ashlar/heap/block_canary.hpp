@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
@@ -15,12 +16,24 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
+/// Returns: what a request counts as where its size is kept.
+[[nodiscard]] constexpr std::size_t at_least_one_byte(std::size_t bytes) noexcept {
+  return std::max<std::size_t>(bytes, 1);
+}
+
 /// Returns: what a request for `bytes` takes with a byte of canary behind it, whatever it fits; `bytes` where no canary
 /// is kept.
 [[nodiscard]] constexpr std::size_t with_canary(std::size_t bytes) noexcept {
   if constexpr (!keeps_canaries) return bytes;
-  else return bytes < max_size ? std::max<std::size_t>(bytes, 1) + 1 : bytes;
+  else return bytes < max_size ? at_least_one_byte(bytes) + 1 : bytes;
 }
+
+/// What two bytes say of a cell instead of the size that was asked for.
+inline constexpr std::uint16_t never_used = 0;  ///< or its contents were dropped
+inline constexpr std::uint16_t dead_cell = 0xFFFF;
+
+/// So many bytes before a cell are looked at when it dies.
+inline constexpr std::size_t watched_front = 8;
 
 /// So many bytes of a dead block hold poison; of a larger cell the last ones too.
 inline constexpr std::size_t most_buried = 4096;
@@ -52,6 +65,31 @@ inline void expect_buried(const void* p, std::size_t held, const void* heap) noe
   for (std::size_t at = first; at < held; ++at) intact &= data[at] == detail::slack_byte(bytes, at);
   mark_free(data + first, held - first);
   return intact;
+}
+
+/// Returns: whether the bytes before a cell are poison still.
+[[nodiscard]] inline bool is_poison_before(const void* cell) noexcept {
+  const auto* const front = static_cast<const std::byte*>(cell) - watched_front;
+  mark_readable(front, watched_front);
+  const bool intact = is_poisoned(front, watched_front);
+  mark_free(front, watched_front);
+  return intact;
+}
+
+/// Effects: writes the canary behind the first `bytes` bytes of a block, up to `end`; nothing where none is kept.
+inline void write_canary(void* p, std::size_t bytes, std::size_t end) noexcept {
+  if constexpr (keeps_canaries) {
+    mark_readable(static_cast<std::byte*>(p) + bytes, end - bytes);
+    fill_slack(p, bytes, end);
+  }
+}
+
+/// Effects: tells tools which bytes of a block of `held` bytes are its caller's: the first `bytes`, of which `were`
+/// have contents already.
+ASHLAR_INLINE void mark_block(const void* p, std::size_t were, std::size_t bytes, std::size_t held) noexcept {
+  const auto* const data = static_cast<const std::byte*>(p);
+  if (bytes > were) mark_live(data + were, bytes - were);
+  mark_free(data + bytes, held - bytes);
 }
 
 /// Effects: reports a live block in front of which was written.

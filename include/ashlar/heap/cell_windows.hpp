@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
@@ -19,6 +20,19 @@
 #include <ashlar/part/size_classes.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
+
+namespace detail {
+struct no_sizes_of_cells {
+  [[nodiscard]] static std::uint16_t* of_cells() noexcept { return nullptr; }
+  static void clear(std::size_t) noexcept {}
+};
+template <std::size_t Most>
+struct sizes_of_cells {
+  [[nodiscard]] std::uint16_t* of_cells() noexcept { return sizes; }
+  void clear(std::size_t cells) noexcept { std::memset(sizes, 0, cells * sizeof(std::uint16_t)); }
+  std::uint16_t sizes[Most];
+};
+}  // namespace detail
 
 /// What is known of a window, outside of it: it has no header, and a free cell is not touched.
 /// Invariant: a bit of `words` is set exactly where a cell is free, one of `filled` where a word has any.
@@ -35,6 +49,10 @@ struct alignas(64) cell_window : list_node<cell_window> {
   std::uint16_t capacity = 0;  ///< cells
   std::uint8_t number = 0;     ///< of the class
   std::array<std::uint64_t, most_words> words;
+  /// From level `hardened` on: how much was asked for of each cell, as `window_watch` keeps it.
+  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<checking_level >= checking::hardened,
+                                              detail::sizes_of_cells<most_words * 64>, detail::no_sizes_of_cells>
+      requested;
 
   [[nodiscard]] std::byte* cell(std::size_t index) const noexcept { return cells + index * cell_bytes; }
   /// Expects: `p` points into the window.
@@ -56,6 +74,7 @@ struct alignas(64) cell_window : list_node<cell_window> {
     words.fill(~std::uint64_t{0});  // all, since that is a few wide stores; `filled` says which of them count
     if (capacity % 64 != 0) words[capacity / 64] = (std::uint64_t{1} << (capacity % 64)) - 1;
     filled = (1u << ((capacity + 63) / 64)) - 1;
+    requested.clear(capacity);
   }
 
   /// Expects: a cell is free.
@@ -143,6 +162,11 @@ public:
     return ASHLAR_LIKELY(home != nullptr) ? take_from(*home) : take_from_spare(number);
   }
 
+  /// Returns: the window out of which `take` would make one of that class; null where it would not.
+  [[nodiscard]] cell_window* next_to_format(std::size_t number) const noexcept {
+    return with_free_[number].front() == nullptr ? spare_ : nullptr;
+  }
+
   /// Returns: the first cell of a window that comes here. Expects: `take` has said null.
   [[nodiscard]] std::byte* take_from_new(void* memory, std::size_t number) noexcept {
     auto* const made = ::new (static_cast<void*>(records_ + index_of(memory))) cell_window;
@@ -161,6 +185,13 @@ public:
   [[nodiscard]] std::byte* drop_spare() noexcept {
     cell_window* const spare = std::exchange(spare_, nullptr);
     return spare != nullptr ? dropped(*spare) : nullptr;
+  }
+
+  /// Calls `f(window)` for each window that has cells.
+  template <class F>
+  void for_each_window(F f) const {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (numbers_[i] != classes::none) f(records_[i]);
   }
 
   /// Complexity: O(windows and their cells).

@@ -23,12 +23,6 @@ namespace ashlar::inline ASHLAR_ABI {
 
 namespace detail {
 
-// What two bytes of a cell say instead of a size.
-inline constexpr std::uint16_t never_used = 0;  // or its contents were dropped
-inline constexpr std::uint16_t dead_cell = 0xFFFF;
-
-inline constexpr std::size_t watched_front = 8;  // bytes before a cell
-
 [[nodiscard]] inline std::uint16_t* sizes_in(run_record& slab) noexcept {
   segment& home = *segment::of(&slab);
   return home.requested.of_slice(home.slice_of_record(slab));
@@ -48,7 +42,7 @@ inline constexpr std::size_t watched_front = 8;  // bytes before a cell
 
 /// Effects: a cell has died. Expects: level hardened.
 inline void bury_cell(void* cell) noexcept {
-  detail::size_of_cell(cell) = keeps_canaries ? detail::dead_cell : detail::never_used;
+  detail::size_of_cell(cell) = keeps_canaries ? dead_cell : never_used;
   if constexpr (keeps_canaries) bury(cell, segment::slab_of(cell).cell_bytes);
 }
 
@@ -57,16 +51,16 @@ inline void bury_cell(void* cell) noexcept {
 inline void dig_cells(run_record& slab, std::size_t first, std::size_t last, const void* heap) noexcept {
   std::uint16_t* const sizes = detail::sizes_in(slab);
   for (std::size_t i = first; i < last; ++i) {
-    if (sizes[i] != detail::dead_cell) continue;
+    if (sizes[i] != dead_cell) continue;
     expect_buried(slab.cell(i), slab.cell_bytes, heap);
-    sizes[i] = detail::never_used;
+    sizes[i] = never_used;
   }
 }
 
 /// Effects: fills the last bytes before the first cell of a new slab with poison, where it has such.
 /// Expects: level hardened.
 inline void bury_front(const run_record& slab) noexcept {
-  if (!is_aligned(slab.cells, slice_bytes)) poison_block(slab.cells - detail::watched_front, detail::watched_front);
+  if (!is_aligned(slab.cells, slice_bytes)) poison_block(slab.cells - watched_front, watched_front);
 }
 
 /// Effects: a block of slices has died. Expects: level hardened.
@@ -112,25 +106,22 @@ public:
   void hand_out_cell(void* cell, std::size_t bytes) noexcept {
     run_record& slab = segment::slab_of(cell);
     std::uint16_t& size = detail::sizes_in(slab)[slab.index_of(cell)];
-    if (size == detail::dead_cell) expect_buried(cell, slab.cell_bytes, heap_);
-    size = static_cast<std::uint16_t>(at_least_one(bytes));
-    guard(cell, at_least_one(bytes), slab.cell_bytes, 0);
+    if (size == dead_cell) expect_buried(cell, slab.cell_bytes, heap_);
+    size = static_cast<std::uint16_t>(at_least_one_byte(bytes));
+    guard(cell, at_least_one_byte(bytes), slab.cell_bytes, 0);
     if constexpr (keeps_canaries) watch_front(slab, cell);
   }
 
   /// Effects: slices or pages become a caller's.
-  void hand_out_large(void* p, std::size_t bytes) noexcept { keep(p, at_least_one(bytes), 0); }
+  void hand_out_large(void* p, std::size_t bytes) noexcept { keep(p, at_least_one_byte(bytes), 0); }
 
   /// Effects: a block has another size, of which it has the contents of the first `were` bytes.
   void resize(void* p, std::size_t were, std::size_t bytes) noexcept {
     if (is_aligned(p, window_bytes) || segment::owner_of(p) == size_classes::none)
-      return keep(p, at_least_one(bytes), were);
-    detail::size_of_cell(p) = static_cast<std::uint16_t>(at_least_one(bytes));
-    guard(p, at_least_one(bytes), segment::slab_of(p).cell_bytes, were);
+      return keep(p, at_least_one_byte(bytes), were);
+    detail::size_of_cell(p) = static_cast<std::uint16_t>(at_least_one_byte(bytes));
+    guard(p, at_least_one_byte(bytes), segment::slab_of(p).cell_bytes, were);
   }
-
-  /// Returns: what a request counts as.
-  [[nodiscard]] static std::size_t at_least_one(std::size_t bytes) noexcept { return std::max<std::size_t>(bytes, 1); }
 
 private:
   // More would touch pages that nobody needs.
@@ -156,7 +147,7 @@ private:
   // cell that was never used is taken for dead, so that it has some.
   static void watch_front(run_record& slab, void* cell) noexcept {
     const std::uint32_t index = slab.index_of(cell);
-    if (index != 0 && detail::sizes_in(slab)[index - 1] == detail::never_used) bury_cell(slab.cell(index - 1));
+    if (index != 0 && detail::sizes_in(slab)[index - 1] == never_used) bury_cell(slab.cell(index - 1));
   }
 
   [[nodiscard]] static bool is_front_intact(void* cell) noexcept {
@@ -164,8 +155,8 @@ private:
     const std::uint32_t index = slab.index_of(cell);
     if (index == 0) return is_slab_front_intact(slab);
     const std::size_t bytes = detail::sizes_in(slab)[index - 1], held = slab.cell_bytes;
-    if (bytes == detail::never_used) return true;  // its pages were dropped since
-    if (bytes == detail::dead_cell) return is_poison_before(cell);
+    if (bytes == never_used) return true;  // its pages were dropped since
+    if (bytes == dead_cell) return is_poison_before(cell);
     return bytes + most_behind_cells < held || ends_in_canary(slab.cell(index - 1), bytes, held);
   }
 
@@ -173,24 +164,10 @@ private:
     return is_aligned(slab.cells, slice_bytes) || is_poison_before(slab.cells);
   }
 
-  [[nodiscard]] static bool is_poison_before(const void* cell) noexcept {
-    const auto* const front = static_cast<const std::byte*>(cell) - detail::watched_front;
-    mark_readable(front, detail::watched_front);
-    const bool intact = is_poisoned(front, detail::watched_front);
-    mark_free(front, detail::watched_front);
-    return intact;
-  }
-
   // `were`: bytes whose contents are the caller's already.
   static void guard(void* p, std::size_t bytes, std::size_t held, std::size_t were) noexcept {
-    auto* const data = static_cast<std::byte*>(p);
-    if constexpr (keeps_canaries) {
-      const std::size_t end = end_of_canary(p, bytes, held);
-      mark_readable(data + bytes, end - bytes);
-      fill_slack(p, bytes, end);
-    }
-    if (bytes > were) mark_live(data + were, bytes - were);
-    mark_free(data + bytes, held - bytes);
+    write_canary(p, bytes, end_of_canary(p, bytes, held));
+    mark_block(p, were, bytes, held);
   }
 
   heap_space<Upstream>& space_;

@@ -105,7 +105,7 @@ private:
     const std::size_t held = size_of(p);
     if constexpr (checking_level >= checking::hardened) {
       const std::size_t exact = exact_sizes<Upstream>::of(segments_.space(), p);
-      if (exact_sizes<Upstream>::at_least_one(bytes) != exact) report_size(p, use_.size, exact, bytes);
+      if (at_least_one_byte(bytes) != exact) report_size(p, use_.size, exact, bytes);
     }
     if (ASHLAR_LIKELY(is_size_of(p, held, bytes, number))) return;
     const char* const what = checking_level >= checking::hardened ? use_.alignment : use_.size;
