@@ -150,6 +150,7 @@
 #include <ashlar/part/stack_slack.hpp>
 #include <ashlar/part/tlsf_block.hpp>
 #include <ashlar/part/tlsf_index.hpp>
+#include <ashlar/part/tlsf_poison.hpp>
 #include <ashlar/part/tlsf_region.hpp>
 #include <ashlar/part/window_map.hpp>
 #include <ashlar/plan/alias_groups.hpp>

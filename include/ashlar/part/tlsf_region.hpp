@@ -11,6 +11,7 @@
 #include <ashlar/base/poison.hpp>
 #include <ashlar/part/address_tree.hpp>
 #include <ashlar/part/tlsf_block.hpp>
+#include <ashlar/part/tlsf_poison.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -46,6 +47,7 @@ struct tlsf_region : tree_node<tlsf_region> {
   void make_empty() noexcept {
     mark_free(first().data() - tlsf_block::header_bytes, capacity() + tlsf_block::header_bytes);
     first().set_free(capacity(), tlsf_header::first);
+    tlsf_poison::of_region(first(), capacity()).keep_in(first(), capacity());
     tlsf_block(end).set_header(0, tlsf_header::previous_free);
   }
 

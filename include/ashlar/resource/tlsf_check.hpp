@@ -14,6 +14,7 @@
 #include <ashlar/part/address_tree.hpp>
 #include <ashlar/part/slack.hpp>
 #include <ashlar/part/tlsf_block.hpp>
+#include <ashlar/part/tlsf_poison.hpp>
 #include <ashlar/part/tlsf_region.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -80,6 +81,7 @@ inline void check_member(std::byte* p, const tlsf_site& site) noexcept {
   const std::size_t stride = block.header().stride();
   const tlsf_block behind = block.behind(stride);
   expect(behind.is_sound() && behind.header().is_behind_free() && behind.stride_in_front() == stride);
+  expect(tlsf_poison::is_record_sound(block, stride));
 }
 
 /// Returns: the live block that starts at `p`. Effects: reports where none does, or a tag beside it is broken. `p` is
@@ -176,5 +178,22 @@ struct tlsf_slack {
             .got = slack.written_to});
   }
 };
+
+/// Effects: reports what was written to in a region: a header, a free block, the bytes behind a live one.
+/// Complexity: O(bytes of free blocks).
+inline void check_region(tlsf_region& region, const tlsf_site& site) noexcept {
+  for (tlsf_block at = region.first(); at.data() != region.end;) {
+    const tlsf_header h = at.header();
+    const std::size_t room = h.stride() - tlsf_block::header_bytes;
+    if (!at.is_sound() || h.is_end()) report_no_header(at.data(), region, site);
+    if (h.is_free()) {
+      check_member(at.data(), site);
+      tlsf_poison::verify(at, h.stride(), site.resource);
+    } else {
+      tlsf_slack::check(at.data(), tlsf_slack::wanted(at.data(), room), room, site);
+    }
+    at = at.behind(h.stride());
+  }
+}
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -19,6 +19,7 @@
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/fwd.hpp>
+#include <ashlar/part/poison.hpp>
 #include <ashlar/part/tlsf_block.hpp>
 #include <ashlar/part/tlsf_index.hpp>
 #include <ashlar/part/tlsf_region.hpp>
@@ -125,6 +126,7 @@ public:
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     if constexpr (tlsf_block::is_sealed) check(p, bytes, alignment);
     const std::size_t room = space_.room_of(p);
+    if constexpr (keeps_canaries) space_.verify_growth(p, std::min(new_bytes, most_bytes) + tlsf_slack::bytes, this);
     if (new_bytes > most_bytes || !space_.resize(p, new_bytes + tlsf_slack::bytes)) {
       if constexpr (tlsf_slack::is_kept) tlsf_slack::fill(static_cast<std::byte*>(p), bytes, room);
       return false;
@@ -155,6 +157,7 @@ public:
   /// Effects: gives the empty regions back. Returns: their bytes. Complexity: O(regions) for each of them.
   std::size_t shrink_to_fit() noexcept {
     std::size_t given = 0;
+    check_regions();
     for (tlsf_region* region = find_empty(); region != nullptr; region = find_empty()) {
       given += region->memory.size;
       give_region(region);
@@ -304,6 +307,7 @@ private:
   }
 
   void give_region(tlsf_region* region) noexcept {
+    if constexpr (keeps_canaries) check_region(*region, space_.site(this));
     space_.remove(region);
     hand_over(*region);
   }
@@ -315,7 +319,13 @@ private:
     if (goes_upstream) upstream_.deallocate(memory.data, memory.size, region_alignment);
   }
 
+  void check_regions() const noexcept {
+    if constexpr (keeps_canaries)
+      space_.regions().for_each([this](tlsf_region& region) { check_region(region, space_.site(this)); });
+  }
+
   void drop_all() noexcept {
+    check_regions();
     space_.regions().for_each([this](tlsf_region& region) {
       // In memory that stays, no header may outlive its block: an old pointer would pass for a live one.
       if constexpr (tlsf_block::is_sealed) region.forget_headers();

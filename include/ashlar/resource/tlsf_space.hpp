@@ -11,6 +11,7 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/part/tlsf_block.hpp>
 #include <ashlar/part/tlsf_index.hpp>
+#include <ashlar/part/tlsf_poison.hpp>
 #include <ashlar/part/tlsf_region.hpp>
 #include <ashlar/resource/tlsf_check.hpp>
 #include <ashlar/resource/tlsf_scale.hpp>
@@ -68,12 +69,15 @@ public:
     if constexpr (tlsf_block::is_sealed) check_member(found, site(who));
     tlsf_block block(found);
     const tlsf_header h = block.header();
+    if constexpr (keeps_canaries) verify_start(block, h.stride(), gap_before(found, alignment), stride, who);
     if (ASHLAR_UNLIKELY(h.is_first())) leave_emptiness(block, h);
     index_.remove(links_, found, h.stride());
     const std::size_t gap = gap_before(found, alignment);
-    if (gap == 0) return occupy(block, h.stride(), h.bits() & tlsf_header::first, stride, true);
-    set_free(block, gap, h.bits() & tlsf_header::first);
-    return occupy(block.behind(gap), h.stride() - gap, tlsf_header::previous_free, stride, true);
+    tlsf_poison poison;
+    poison.add_block(block, h.stride());
+    if (gap == 0) return occupy(block, h.stride(), h.bits() & tlsf_header::first, stride, true, poison);
+    set_free(block, gap, h.bits() & tlsf_header::first, poison);
+    return occupy(block.behind(gap), h.stride() - gap, tlsf_header::previous_free, stride, true, poison);
   }
 
   /// Returns: the region that has become empty, or null. Expects: `p` is a live block's.
@@ -84,8 +88,9 @@ public:
     std::size_t flags = h.bits() & tlsf_header::first;
     used_ -= stride;
     tlsf_block behind = block.behind(stride);
+    auto poison = tlsf_poison::of_freed(block.data(), behind.data() - tlsf_block::header_bytes);
     if (const tlsf_header next = behind.header(); next.is_free()) {
-      swallow(behind, next.stride());
+      swallow(behind, next.stride(), poison);
       stride += next.stride();
       behind = block.behind(stride);
     }
@@ -94,11 +99,13 @@ public:
       const tlsf_header before = front.header();
       index_.remove(links_, front.data(), before.stride());
       block.forget_header();
+      poison.add_block(front, before.stride());
+      tlsf_poison::poison_seam(block);
       stride += before.stride();
       flags = before.bits() & tlsf_header::first;
       block = front;
     }
-    set_free(block, stride, flags);
+    set_free(block, stride, flags, poison);
     behind.set_behind_free(true);
     return flags != 0 ? enter_emptiness(block, behind) : nullptr;
   }
@@ -115,10 +122,20 @@ public:
     const std::size_t all = h.stride() + (next.is_free() ? next.stride() : 0);
     if (stride > all) return false;
     if (stride == h.stride()) return true;
-    if (next.is_free()) swallow(behind, next.stride());
+    tlsf_poison poison;
+    if (stride < h.stride()) poison = poison_end(block, h.stride(), stride);
+    if (next.is_free()) swallow(behind, next.stride(), poison);
     used_ -= h.stride();
-    occupy(block, all, h.bits() & (tlsf_header::first | tlsf_header::previous_free), stride, next.is_free());
+    occupy(block, all, h.bits() & (tlsf_header::first | tlsf_header::previous_free), stride, next.is_free(), poison);
     return true;
+  }
+
+  /// Effects: reports writes to the free block behind a live one, as far as that would grow over it.
+  static void verify_growth(void* p, std::size_t bytes, const void* who) noexcept {
+    const tlsf_block block(static_cast<std::byte*>(p));
+    const std::size_t has = block.header().stride(), wanted = tlsf_block::stride_for(bytes);
+    const tlsf_block behind = block.behind(has);
+    if (wanted > has && behind.header().is_free()) verify_start(behind, behind.header().stride(), 0, wanted - has, who);
   }
 
   /// Returns: bytes behind `p` that its user may have. Expects: `p` is a live block's.
@@ -148,7 +165,8 @@ public:
       bool front_is_free = false;
       region.walk([&](const tlsf_block& block, tlsf_header h) {
         const bool is_tagged = !h.is_free() || block.behind(h.stride()).stride_in_front() == h.stride();
-        holds = holds && is_tagged && h.stride() >= tlsf_block::least && h.is_first() == (walked == 0) &&
+        const bool is_poisoned = !h.is_free() || tlsf_poison::is_intact(block, h.stride());
+        holds = holds && is_tagged && is_poisoned && h.stride() >= tlsf_block::least && h.is_first() == (walked == 0) &&
                 h.is_behind_free() == front_is_free && !(h.is_free() && front_is_free);
         walked += h.stride();
         front_is_free = h.is_free();
@@ -189,9 +207,9 @@ private:
 
   // Makes a live block of what has `all` bytes, and cuts off what it does not need.
   ASHLAR_INLINE std::byte* occupy(tlsf_block block, std::size_t all, std::size_t flags, std::size_t stride,
-                                  bool was_free_at_end) noexcept {
+                                  bool was_free_at_end, const tlsf_poison& poison) noexcept {
     const bool is_cut = all - stride >= tlsf_block::least;
-    if (is_cut) set_free(block.behind(stride), all - stride, 0);
+    if (is_cut) set_free(block.behind(stride), all - stride, 0, poison);
     if (is_cut != was_free_at_end) block.behind(all).set_behind_free(is_cut);
     const std::size_t taken = is_cut ? stride : all;
     block.set_header(taken, flags);
@@ -199,15 +217,34 @@ private:
     return block.data();
   }
 
-  ASHLAR_INLINE void set_free(tlsf_block block, std::size_t stride, std::size_t flags) noexcept {
+  ASHLAR_INLINE void set_free(tlsf_block block, std::size_t stride, std::size_t flags,
+                              const tlsf_poison& poison) noexcept {
     block.set_free(stride, flags);
     index_.insert(links_, block.data(), stride);
+    poison.keep_in(block, stride);
   }
 
   // A free block becomes part of the one in front.
-  ASHLAR_INLINE void swallow(tlsf_block block, std::size_t stride) noexcept {
+  ASHLAR_INLINE void swallow(tlsf_block block, std::size_t stride, tlsf_poison& poison) noexcept {
     index_.remove(links_, block.data(), stride);
     block.forget_header();
+    poison.add_block(block, stride);
+    tlsf_poison::poison_start(block);
+  }
+
+  // Verifies what of a free block becomes a user's, `taken` bytes behind a gap, and what metadata will overwrite.
+  static ASHLAR_INLINE void verify_start(tlsf_block block, std::size_t stride, std::size_t gap, std::size_t taken,
+                                         const void* who) noexcept {
+    constexpr std::size_t in_front = tlsf_block::header_bytes + tlsf_block::footer_bytes;
+    std::byte* const data = block.data() + gap;
+    tlsf_poison::verify_part(block, stride, data - in_front, data + taken + tlsf_poison::start_bytes, who);
+  }
+
+  // Poisons what a live block has beyond `stride` bytes, of `all`.
+  [[nodiscard]] static ASHLAR_INLINE tlsf_poison poison_end(tlsf_block block, std::size_t all,
+                                                            std::size_t stride) noexcept {
+    std::byte* const data = block.data() - tlsf_block::header_bytes;
+    return tlsf_poison::of_freed(data + stride, data + all);
   }
 
   void leave_emptiness(const tlsf_block& first, tlsf_header h) noexcept {
