@@ -58,6 +58,7 @@
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/face/pool_handle.hpp>
 #include <ashlar/face/process_allocator.hpp>
+#include <ashlar/face/process_cache.hpp>
 #include <ashlar/face/process_pool.hpp>
 #include <ashlar/face/ref_counts.hpp>
 #include <ashlar/face/ref_pool.hpp>

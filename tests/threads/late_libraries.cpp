@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Opens all libraries that it is told of, late, uses them from threads old and new, and closes them; none may have more
-// than a few bytes of static thread-local storage.
+// than a few bytes of static thread-local storage, nor much of the other kind.
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
@@ -16,6 +16,7 @@ namespace {
 using work_function = int (*)(char);
 
 constexpr std::size_t most_static_bytes = 64;
+constexpr std::size_t most_bytes = 1024;  // of 12 cell sizes, 3 heaps, a pool and a set; a thread has as many for each
 
 void expect(bool condition, const char* what, const char* about = "") {
   if (condition) return;
@@ -58,7 +59,9 @@ struct thread_local_bytes {
   link_map* loaded = nullptr;
   expect(::dlinfo(handle, RTLD_DI_LINKMAP, &loaded) == 0, "the loader knows the library");
   const std::size_t bytes = thread_local_bytes_of(*loaded);
-  expect(bytes != 0, "the library has thread-local variables");
+  const auto* const users_own = static_cast<const std::size_t*>(::dlsym(handle, "ashlar_late_users_own_bytes"));
+  expect(users_own != nullptr && bytes > *users_own, "the library has thread-local variables");
+  expect(bytes - *users_own <= most_bytes, "what is large stands behind pointers:", path);
   expect(!must_be_static(*loaded) || bytes <= most_static_bytes, "the library may be loaded late:", path);
   const auto work = reinterpret_cast<work_function>(::dlsym(handle, "ashlar_late_work"));
   expect(work != nullptr, "the library has its function");

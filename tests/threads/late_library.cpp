@@ -66,6 +66,9 @@ template <class Heap>
 
 }  // namespace
 
+extern "C" const std::size_t ashlar_late_users_own_bytes;
+const std::size_t ashlar_late_users_own_bytes = sizeof users_own;
+
 extern "C" int ashlar_late_work(char mark);
 
 extern "C" int ashlar_late_work(char mark) {

@@ -57,6 +57,7 @@ void load_use_and_close(const char* path, ashlar::shared_block_pool<>& all) {
 
   std::atomic<int> stage = 0;
   std::thread outliving([&] {
+    use_own_pool();  // so that it minds its end before the library asks for it
     expect(work(2000) == 2003, "it works in a thread that ends after it is closed");
     use_own_pool();
     stage = 1;

@@ -8,10 +8,10 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/face/immortal.hpp>
+#include <ashlar/face/process_cache.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/fork.hpp>
 #include <ashlar/os/fork_safe_lock.hpp>
-#include <ashlar/os/thread_end.hpp>
 #include <ashlar/resource/cached_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 
@@ -64,20 +64,22 @@ template <std::size_t CellBytes, std::size_t CellAlignment>
 class process_pool<CellBytes, CellAlignment, thread_cached> {
   using geometry = static_geometry<CellBytes, CellAlignment>;
   using pool_type = cached_pool<geometry, page_resource, spin_lock>;
-  using cache_type = typename pool_type::cache_type;
+  using cache = process_cache<process_pool>;
 
 public:
+  using cache_type = typename pool_type::cache_type;
+
   [[nodiscard]] static ASHLAR_INLINE void* allocate() {
-    if (void* const cell = shared().take(cache_); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return allocate_slowly();
+    if (void* const cell = shared().take(cache::recent()); ASHLAR_LIKELY(cell != nullptr)) return cell;
+    return allocate_slowly<cache>();
   }
 
   static ASHLAR_INLINE void deallocate(void* cell) noexcept {
-    if (ASHLAR_UNLIKELY(!shared().put(cache_, cell))) deallocate_slowly(cell);
+    if (ASHLAR_UNLIKELY(!shared().put(cache::recent(), cell))) deallocate_slowly<cache>(cell);
   }
 
   /// Effects: gives back what the calling thread has at hand.
-  static void flush() noexcept { shared().flush(cache_); }
+  static void flush() noexcept { shared().flush(cache::recent()); }
 
   /// Returns: `f(pool)`. The pool takes its lock by itself.
   template <class F>
@@ -85,45 +87,34 @@ public:
     return f(shared());
   }
 
-private:
-  enum class state : unsigned char { fresh, open, ended };
-
+  /// For the caches of threads: the pool.
   [[nodiscard]] static ASHLAR_INLINE pool_type& shared() noexcept { return immortal_instance<shared_pool>.value.pool; }
 
-  // Returns: the cache, open; null where the thread is ending.
-  [[nodiscard]] static cache_type* usable_cache() noexcept {
-    if (ASHLAR_UNLIKELY(state_ == state::fresh)) begin();
-    return pool_type::caches && state_ == state::open ? &cache_ : nullptr;
-  }
+  /// For the caches of threads. Effects: forks find the pool's lock free from now on.
+  static void enter_fork() noexcept { os::fork_participants::enter(at_fork_); }
 
-  static void begin() noexcept {
-    os::fork_participants::enter(at_fork_);
-    state_ = os::thread_end::enter(at_thread_end_) ? state::open : state::ended;
-    if (state_ == state::open) shared().open(cache_);
+private:
+  // Which kind of cache is in the name, since one program may have code of both kinds.
+  template <class Cache>
+  [[nodiscard]] ASHLAR_COLD static void* allocate_slowly() {
+    return shared().allocate_slowly(Cache::usable());
   }
-
-  static void end(os::thread_end_participant*) noexcept {
-    state_ = state::ended;
-    shared().close(cache_);
+  template <class Cache>
+  ASHLAR_COLD static void deallocate_slowly(void* cell) noexcept {
+    shared().deallocate_slowly(Cache::usable(), cell);
   }
-
-  [[nodiscard]] ASHLAR_COLD static void* allocate_slowly() { return shared().allocate_slowly(usable_cache()); }
-  ASHLAR_COLD static void deallocate_slowly(void* cell) noexcept { shared().deallocate_slowly(usable_cache(), cell); }
 
   struct shared_pool {
     pool_type pool = pool_type(geometry{}, 1);
   };
 
-  static inline constinit thread_local cache_type cache_;
-  static inline constinit thread_local state state_ = state::fresh;
-  static inline constinit thread_local os::thread_end_participant at_thread_end_{.at_end = end};
   static inline constinit os::fork_participant at_fork_{
       .before =
           [](void*, os::fork_step step) noexcept {
             if (step == os::fork_step::inner_locks) shared().before_fork();
           },
       .in_parent = [](void*) noexcept { shared().after_fork_in_parent(); },
-      .in_child = [](void*) noexcept { shared().after_fork_in_child(&cache_); }};
+      .in_child = [](void*) noexcept { shared().after_fork_in_child(); }};
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -121,6 +121,18 @@ public:
     slabs_.lock().unlock();
   }
 
+  /// As above, where the calling thread may have opened several. The others' memory is read: it is still mapped, though
+  /// the child has not their threads. Complexity: O(caches).
+  void after_fork_in_child() noexcept {
+    list<cache_type> mine;
+    for (cache_type *each = caches_.front(), *next = nullptr; each != nullptr; each = next) {
+      next = each->next;
+      if (each->is_mine()) mine.push_back(each);
+    }
+    caches_ = mine;
+    slabs_.lock().unlock();
+  }
+
   /// Returns: the cells handed out and not taken back, and what other threads have at hand.
   [[nodiscard]] std::size_t live() noexcept {
     std::size_t cells = 0;
