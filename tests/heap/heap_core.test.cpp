@@ -56,8 +56,7 @@ TEST_F(heap_core_test, hot_cells_make_room_for_a_run) {
   while (void* const cell = hot.pop(0)) {
     ashlar::mark_live(cell, 32 * 1024);
     if constexpr (ashlar::segment::live_cells::is_kept)
-      if (ashlar::slab_cells(ashlar::segment::slab_of(cell)).is_live(cell))
-        ashlar::slab_cells(ashlar::segment::slab_of(cell)).flip_live(cell);
+      if (ashlar::segment::is_live(cell)) ashlar::segment::flip_live(cell);
     hot.push(number, cell);
   }
   EXPECT_NE(large(40 * slice_bytes), nullptr) << "swept, and their slabs joined";

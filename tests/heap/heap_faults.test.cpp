@@ -13,7 +13,9 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/base/poison.hpp>
 #include <ashlar/heap/heap_faults.hpp>
+#include <ashlar/heap/hot_stacks.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
@@ -208,6 +210,24 @@ TEST_F(heap_faults, a_run_or_huge_block_freed_with_an_alignment_that_it_has_not)
       expect_fault(fault::size_mismatch, p, [&] { static_cast<void>(heap_.try_expand(p, bytes, bytes, alignment)); });
     }
     heap_.deallocate(p, bytes, own);
+  }
+}
+
+// A dead cell on a stack is linked and sealed at level checked; exact_sizes.test.cpp has what is seen above.
+TEST_F(heap_faults, a_dead_cell_whose_first_words_were_written_to) {
+  if (ashlar_test::has_asan || is_hardened) GTEST_SKIP() << "a tool sees the write itself, or there are no links";
+  for (std::size_t at = 0; at < ashlar::hot_stacks::link_bytes; at += 3) {
+    std::byte* cells[4];
+    for (std::byte*& each : cells) each = static_cast<std::byte*>(heap_.allocate(48));
+    for (std::byte* const each : cells) heap_.deallocate(each);
+    ashlar::mark_readable(cells[1] + at, 1);
+    cells[1][at] ^= std::byte{1};
+    const auto use = [&] {
+      for (std::byte*& each : cells) each = static_cast<std::byte*>(heap_.allocate(48));
+    };
+    expect_fault(fault::corrupt_link, cells[1], use);
+    cells[1][at] ^= std::byte{1};
+    heap_.release();
   }
 }
 

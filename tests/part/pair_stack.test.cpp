@@ -49,4 +49,26 @@ TEST(pair_stack, gives_back_last_in_first_out) {
   ashlar::mark_live(cells.data(), cells.size() * sizeof(cell));
 }
 
+// Whatever of a link is written to; the second word is what level checked has behind it.
+TEST(pair_stack, a_link_that_was_written_to_is_not_sound) {
+  using stacks_type = ashlar::pair_stacks<1>;
+  if (!stacks_type::seals_links) GTEST_SKIP() << "links are sealed at level checked";
+  std::array<cell, 4> cells{};
+  stacks_type stacks;
+  for (cell& each : cells) stacks.push(0, &each);
+  for (cell& each : cells) {
+    ashlar::mark_readable(&each, sizeof(each));
+    EXPECT_TRUE(stacks_type::is_sound(&each));
+    for (std::size_t at = 0; at < stacks_type::link_bytes; ++at) {
+      each.bytes[at] ^= std::byte{1};
+      EXPECT_FALSE(stacks_type::is_sound(&each)) << at;
+      each.bytes[at] ^= std::byte{1};
+    }
+  }
+  cells[3] = cells[2];
+  EXPECT_FALSE(stacks_type::is_sound(&cells[3])) << "it is another cell's";
+  cells[3].bytes.fill(std::byte{});
+  EXPECT_FALSE(stacks_type::is_sound(&cells[3]));
+}
+
 }  // namespace

@@ -123,10 +123,10 @@ TEST_F(segment_test, tells_live_cells_where_that_is_checked) {
   slab_cells cells(slab);
   cells.format(size_classes::of(48), 5);
   for (std::uint32_t i = 0; i < slab.capacity; ++i) {
-    ASSERT_FALSE(cells.is_live(slab.cell(i)));
-    if (i % 3 == 0) cells.flip_live(slab.cell(i));
+    ASSERT_FALSE(segment::is_live(slab.cell(i)));
+    if (i % 3 == 0) segment::flip_live(slab.cell(i));
   }
-  for (std::uint32_t i = 0; i < slab.capacity; ++i) ASSERT_EQ(cells.is_live(slab.cell(i)), i % 3 == 0);
+  for (std::uint32_t i = 0; i < slab.capacity; ++i) ASSERT_EQ(segment::is_live(slab.cell(i)), i % 3 == 0);
 }
 
 TEST_F(segment_test, a_block_is_a_run_of_no_class) {

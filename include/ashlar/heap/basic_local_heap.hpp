@@ -76,8 +76,9 @@ public:
 
   /// Effects: takes a block back; nothing where `p` is null. Expects: it is live and of this heap.
   ASHLAR_INLINE void deallocate(void* p) noexcept {
+    if constexpr (checking_level >= checking::checked)
+      if (p != nullptr) core_.checks().end_life(p);
     if (ASHLAR_UNLIKELY(is_milestone(p))) return deallocate_milestone(p);
-    if constexpr (checking_level >= checking::checked) check_free(p);
     put_in_pocket(p, segment::owner_of(p));
   }
 
@@ -85,9 +86,8 @@ public:
   /// was made so large by `try_expand`, or `bytes` is between what was asked for and what `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
     const std::size_t number = class_for(bytes, alignment);
-    if constexpr (checking_level >= checking::checked) core_.checks().expect(p, bytes, alignment, number);
+    if constexpr (checking_level >= checking::checked) core_.checks().end_life(p, bytes, alignment, number);
     if (ASHLAR_UNLIKELY(is_milestone(p))) return deallocate_milestone(p);
-    if constexpr (checking_level >= checking::checked) leave(p);
     put_in_pocket(p, number);
   }
 
@@ -95,9 +95,8 @@ public:
   template <std::size_t Bytes, std::size_t Alignment = least_alignment>
   ASHLAR_INLINE void deallocate(void* p) noexcept {
     constexpr std::size_t number = class_for(Bytes, Alignment);
-    if constexpr (checking_level >= checking::checked) core_.checks().expect(p, Bytes, Alignment, number);
+    if constexpr (checking_level >= checking::checked) core_.checks().end_life(p, Bytes, Alignment, number);
     if (ASHLAR_UNLIKELY(is_milestone(p))) return deallocate_milestone(p);
-    if constexpr (checking_level >= checking::checked) leave(p);
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(number));
     if constexpr (has_no_links) return core_.give_cell(p);
     front_in_register()->stacks.push(number, p);
@@ -242,6 +241,7 @@ protected:
     front* const hot = front_in_register();
     void* const p = hot->stacks.top_of(number);
     if (ASHLAR_UNLIKELY(is_milestone(p))) return otherwise();
+    if constexpr (checking_level >= checking::checked) expect_link(p, number, core_.name());
     hot->stacks.pop_top(number, p);
     return handed_out(p, number, bytes);
   }
@@ -291,8 +291,8 @@ private:
   // The stack is empty, or has a cell that counts on top.
   template <failure Failure>
   [[nodiscard]] ASHLAR_COLD void* take_milestone(std::size_t number, std::size_t bytes) noexcept(Failure == or_null) {
-    void* p = front_.stacks.pop(number);
-    if (p != nullptr) core_.count_taken(number);
+    void* p = front_.stacks.top_of(number);
+    if (p != nullptr) expect_link(p, number, core_.name()), front_.stacks.pop_top(number, p), core_.count_taken(number);
     else if (p = take_cold(number); p == nullptr) return failed<Failure>(bytes, least_alignment);
     return handed_out(p, number, bytes);
   }
@@ -334,8 +334,7 @@ private:
   }
 
   ASHLAR_INLINE void* handed_out(void* p, std::size_t number, [[maybe_unused]] std::size_t bytes) noexcept {
-    if constexpr (checking_level >= checking::checked)
-      core_.checks().expect_link(front_.stacks.next_of(number), number), slab_cells(segment::slab_of(p)).flip_live(p);
+    if constexpr (checking_level >= checking::checked) segment::flip_live(p);
     if constexpr (marks_memory) mark_live(p, size_classes::bytes_of(number));
     if constexpr (checking_level >= checking::hardened) core_.sizes().hand_out_cell(p, bytes);
     return p;
@@ -354,7 +353,6 @@ private:
   // A cell that counts, null, or a block of slices or pages.
   ASHLAR_NOINLINE void deallocate_milestone(void* p) noexcept {
     if (p == nullptr) return;
-    if constexpr (checking_level >= checking::checked) check_free(p);
     if (is_aligned(p, window_bytes)) return core_.give_huge(p);
     const std::size_t number = segment::owner_of(p);
     if (number == size_classes::none) return core_.give_run(p, front_.stacks);
@@ -380,17 +378,6 @@ private:
   [[nodiscard]] std::size_t contents_of([[maybe_unused]] const void* p, std::size_t held) const noexcept {
     if constexpr (checking_level >= checking::hardened) return core_.usable_size(p);
     else return held;
-  }
-
-  ASHLAR_NOINLINE void check_free(void* p) noexcept {
-    static_cast<void>(core_.checks().size_of(p));
-    leave(p);
-  }
-
-  void leave(void* p) noexcept {
-    if (is_aligned(p, window_bytes) || segment::owner_of(p) == size_classes::none) return;
-    slab_cells(segment::slab_of(p)).flip_live(p);
-    if constexpr (checking_level >= checking::hardened) bury_cell(p);
   }
 
   front front_;

@@ -163,7 +163,7 @@ public:
     const slab_cells cells(slab);
     if (cells.is_free(slab.index_of(cell))) return false;
     if constexpr (segment::live_cells::is_kept)
-      if (cells.is_live(cell)) return false;
+      if (segment::is_live(cell)) return false;
     const taken_cells& word = shelves_[slab.number].word;
     const std::size_t behind = address_of(cell) - address_of(word.base);
     const std::size_t place = behind / slab.cell_bytes;
@@ -240,10 +240,10 @@ private:
   void add_hot_bytes(std::size_t bytes) noexcept { hot_bytes_.store(hot_bytes() + bytes, std::memory_order_relaxed); }
 
   void sweep(std::size_t number, hot_stacks& hot) noexcept {
-    while (void* const cell = hot.pop(number)) {
-      if constexpr (checking_level >= checking::checked)
-        block_check<Upstream>(segments_, heap_).expect_link(hot.next_of(number), number);
-      mark_free(cell, sizeof(void*));
+    while (void* const cell = hot.top_of(number)) {
+      expect_link(cell, number, heap_);
+      hot.pop_top(number, cell);
+      mark_free(cell, hot_stacks::link_bytes);
       give(cell);
     }
     add_hot_bytes(std::size_t{0} - std::exchange(hot_[number].bytes, 0));

@@ -14,7 +14,9 @@
 #include <ashlar/heap/block_canary.hpp>
 #include <ashlar/heap/exact_sizes.hpp>
 #include <ashlar/heap/heap_registry.hpp>
+#include <ashlar/heap/hot_stacks.hpp>
 #include <ashlar/heap/segment_store.hpp>
+#include <ashlar/part/poison.hpp>
 #include <ashlar/part/segment.hpp>
 #include <ashlar/part/size_classes.hpp>
 #include <ashlar/part/slab_registry.hpp>
@@ -59,6 +61,14 @@ ASHLAR_INLINE void expect_none_twice(const run_record& slab, std::size_t word, s
     report_twice(slab.cell(word * 64 + static_cast<std::size_t>(std::countr_zero(twice))), heap);
 }
 
+/// Effects: reports a cell on a stack that was written to, before what stands in it is taken for an address. Nothing
+/// but at level `checked`.
+ASHLAR_INLINE void expect_link([[maybe_unused]] const void* cell, [[maybe_unused]] std::size_t number,
+                               [[maybe_unused]] const void* heap) noexcept {
+  if constexpr (hot_stacks::seals_links)
+    if (ASHLAR_UNLIKELY(!hot_stacks::is_sound(cell))) report_poison(cell, size_classes::bytes_of(number), heap);
+}
+
 /// Looks at a block before it is freed or resized; ends the process where it is none. Nothing of `p` itself is read, so
 /// it may point anywhere; at level `hardened` what lies behind it is, once it is known to be live.
 /// Complexity: O(1) expected.
@@ -74,6 +84,7 @@ public:
     const window* const found = segments_.space().find(p);
     if (found == nullptr) report_foreign(p);
     const std::size_t held = found->is_segment() ? size_in_segment(p) : size_of_huge(p, *found);
+    if (found->is_segment()) segments_.space().note_segment(p);
     if constexpr (keeps_canaries) exact_sizes<Upstream>::expect_intact(segments_.space(), p, held, heap_);
     return held;
   }
@@ -85,22 +96,45 @@ public:
     if (ASHLAR_UNLIKELY(!is_aligned(p, alignment))) report_alignment(p, alignment);
   }
 
-  /// Effects: reports a free cell that was written to, before what stands in it is taken for an address. `link` is what
-  /// stands there, null or another free cell of the class; it is not read.
-  ASHLAR_NOINLINE void expect_link(void* link, std::size_t number) const noexcept {
-    if (link == nullptr) return;
-    const window* const found = segments_.space().find(link);
-    if (found != nullptr && found->is_segment() && segments_.is_taken(link) && segment::owner_of(link) == number &&
-        segment::slab_of(link).is_cell(link) && !slab_cells(segment::slab_of(link)).is_live(link))
-      return;
-    report({.kind = fault::corrupt_link,
-            .what = "a free block was written to",
-            .pointer = link,
-            .resource = heap_,
-            .size = size_classes::bytes_of(number)});
+  /// Effects: reports what is no live block. A cell lives no more.
+  ASHLAR_INLINE void end_life(void* p) const noexcept {
+    if (ASHLAR_UNLIKELY(!segments_.space().has_recent_segment(p) || !ends_cell(p, segment::owner_of(p))))
+      end_any_life(p);
+  }
+
+  /// As above, and reports what was not allocated so, as `expect`.
+  ASHLAR_INLINE void end_life(void* p, std::size_t bytes, std::size_t alignment, std::size_t number) const noexcept {
+    if (ASHLAR_LIKELY(segments_.space().has_recent_segment(p) && ends_cell(p, number))) return;
+    end_any_life(p, bytes, alignment, number);
   }
 
 private:
+  // Returns: whether `p` is a live cell of a class, which says its alignment too; it lives no more. False may be wrong.
+  // Expects: `p` lies in a segment.
+  [[nodiscard]] ASHLAR_INLINE bool ends_cell(void* p, std::size_t number) const noexcept {
+    if constexpr (checking_level != checking::checked) return false;
+    if (number == size_classes::none || segment::owner_of(p) != number || !segment::is_live(p)) return false;
+    segment::flip_live(p);
+    return true;
+  }
+
+  ASHLAR_NOINLINE void end_any_life(void* p) const noexcept {
+    static_cast<void>(size_of(p));
+    leave(p);
+  }
+
+  ASHLAR_NOINLINE void end_any_life(void* p, std::size_t bytes, std::size_t alignment,
+                                    std::size_t number) const noexcept {
+    expect(p, bytes, alignment, number);
+    leave(p);
+  }
+
+  static void leave(void* p) noexcept {
+    if (class_of_block(p) == size_classes::none) return;
+    segment::flip_live(p);
+    if constexpr (checking_level >= checking::hardened) bury_cell(p);
+  }
+
   void expect_size(void* p, std::size_t bytes, std::size_t number) const noexcept {
     const std::size_t held = size_of(p);
     if constexpr (checking_level >= checking::hardened) {
@@ -139,7 +173,7 @@ private:
   [[nodiscard]] std::size_t size_of_cell(void* p) const noexcept {
     run_record& slab = segment::slab_of(p);
     if (!slab.is_cell(p)) report_at(p, fault::misaligned_free, use_.inside);
-    if (!slab_cells(slab).is_live(p)) report_at(p, fault::double_free, use_.dead);
+    if (!segment::is_live(p)) report_at(p, fault::double_free, use_.dead);
     return slab.cell_bytes;
   }
 

@@ -17,6 +17,7 @@
 #include <ashlar/heap/block_canary.hpp>
 #include <ashlar/heap/heap_registry.hpp>
 #include <ashlar/heap/page_discard.hpp>
+#include <ashlar/heap/recent_segments.hpp>
 #include <ashlar/heap/spare_extents.hpp>
 #include <ashlar/part/window_map.hpp>
 
@@ -153,6 +154,11 @@ public:
 
   /// Returns: what holds the address, or null. `p` is not read.
   [[nodiscard]] const window* find(const void* p) const noexcept { return map_.find(p); }
+
+  /// Returns: whether the address lies in a segment; false may be wrong, until `note_segment`. `p` is not read.
+  [[nodiscard]] ASHLAR_INLINE bool has_recent_segment(const void* p) const noexcept { return recent_.has(p); }
+  /// Effects: `has_recent_segment` is right for `p`. Expects: `p` lies in a segment that is not spare.
+  void note_segment(const void* p) const noexcept { recent_.note(p); }
 
   /// Calls `f(window)` for the first window of each extent, spare ones too, in no order.
   template <class F>
@@ -297,6 +303,7 @@ private:
   }
 
   void forget(const window& extent) noexcept {
+    recent_.clear();
     const heap_registration_if_checked::change leaving(registration_.lock());
     for (std::size_t at = 0; at < extent.bytes(); at += window_bytes) map_.erase(address_of(extent.start) + at);
   }
@@ -308,6 +315,7 @@ private:
   }
 
   void forget_all() noexcept {
+    recent_.clear();
     const heap_registration_if_checked::change leaving(registration_.lock());
     slots_ = inside_;
     map_ = {};
@@ -361,6 +369,7 @@ private:
   std::size_t aside_bytes_ = 0;  // of the upstream too, for who has asked
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
   ASHLAR_NO_UNIQUE_ADDRESS heap_registration_if_checked registration_;
+  ASHLAR_NO_UNIQUE_ADDRESS mutable recent_segments_if_checked recent_;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -4,14 +4,17 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// `Count` stacks of cells, each cell a word at least. The link in a cell names the one two below it:
+/// `Count` stacks of cells, each cell a word at least, two at level `checked`. The link in a cell names the one two
+/// below it:
 ///
 ///   top    next   link(top)   link(next)   link(link(top)) …
 ///   s0     s1     s2          s3           s4
@@ -27,9 +30,10 @@ public:
 
   ASHLAR_INLINE void push(std::size_t stack, void* cell) noexcept {
     void* const top = top_[stack];
-    mark_readable(cell, sizeof(void*));
+    mark_readable(cell, link_bytes);
     *static_cast<void**>(cell) = next_[stack];
-    mark_free(cell, sizeof(void*));
+    if constexpr (seals_links) static_cast<std::uintptr_t*>(cell)[1] = seal(cell, address_of(next_[stack]));
+    mark_free(cell, link_bytes);
     next_[stack] = top;
     top_[stack] = cell;
   }
@@ -43,6 +47,14 @@ public:
 
   /// Returns: the cell pushed last, or null. It stays.
   [[nodiscard]] ASHLAR_INLINE void* top_of(std::size_t stack) const noexcept { return top_[stack]; }
+
+  /// Returns: whether the link of a cell on a stack is what `push` has left there; true where links have no seal.
+  [[nodiscard]] static ASHLAR_INLINE bool is_sound(const void* cell) noexcept {
+    if constexpr (!seals_links) return true;
+    mark_readable(cell, link_bytes);
+    void* const link = *static_cast<void* const*>(cell);
+    return static_cast<const std::uintptr_t*>(cell)[1] == seal(cell, address_of(link));
+  }
 
   /// As `pop`, for who has looked. Expects: `cell` is the top.
   ASHLAR_INLINE void pop_top(std::size_t stack, void* cell) noexcept {
@@ -72,7 +84,16 @@ public:
   /// Effects: forgets all cells.
   void clear() noexcept { top_ = next_ = {}; }
 
+  /// So much of a cell is its link, at level `checked` with a seal behind it.
+  static constexpr bool seals_links = checking_level == checking::checked;
+  static constexpr std::size_t link_bytes = sizeof(void*) * (seals_links ? 2 : 1);
+
 private:
+  // Other for each place, so that a link that was copied from another cell is none.
+  [[nodiscard]] static ASHLAR_INLINE std::uintptr_t seal(const void* cell, std::uintptr_t link) noexcept {
+    return ~(link ^ address_of(cell));
+  }
+
   std::array<void*, Count> top_ = {};
   std::array<void*, Count> next_ = {};
 };

@@ -77,12 +77,27 @@ struct alignas(16) slab_start {
 namespace detail {
 struct no_live_cells {
   static constexpr bool is_kept = false;
-  [[nodiscard]] static std::uint64_t* of_slice(std::size_t) noexcept { return nullptr; }
+  [[nodiscard]] static bool has(const void*) noexcept { return false; }
+  static void flip(const void*) noexcept {}
+  static void clear(std::size_t, std::size_t) noexcept {}
 };
+// A bit for each address that a cell can start at, so that it is found without the slab.
 struct live_cells {
   static constexpr bool is_kept = true;
-  [[nodiscard]] std::uint64_t* of_slice(std::size_t slice) noexcept { return bits[slice]; }
-  cell_bits bits[slices_per_segment];
+  [[nodiscard]] ASHLAR_INLINE bool has(const void* cell) const noexcept {
+    return (bits[word_of(cell)] & bit_of(cell)) != 0;
+  }
+  ASHLAR_INLINE void flip(const void* cell) noexcept { bits[word_of(cell)] ^= bit_of(cell); }
+  void clear(std::size_t first, std::size_t length) noexcept {
+    std::memset(bits + first * words_per_slab, 0, length * sizeof(cell_bits));
+  }
+  [[nodiscard]] static ASHLAR_INLINE std::size_t word_of(const void* cell) noexcept {
+    return address_of(cell) / (size_classes::granule * 64) % (slices_per_segment * words_per_slab);
+  }
+  [[nodiscard]] static ASHLAR_INLINE std::uint64_t bit_of(const void* cell) noexcept {
+    return std::uint64_t{1} << (address_of(cell) / size_classes::granule % 64);
+  }
+  std::uint64_t bits[slices_per_segment * words_per_slab];
 };
 
 struct no_requested_sizes {
@@ -149,6 +164,15 @@ struct segment {
     segment* const home = of(p);
     return home->record(home->record(slice_of(p)).first);
   }
+
+  /// Whether a caller has a cell that starts at `p`. Expects: level `checked`, below which nobody knows; `p` points
+  /// into a slab.
+  [[nodiscard]] static ASHLAR_INLINE bool is_live(void* p) noexcept {
+    return is_aligned(p, size_classes::granule) && of(p)->live.has(p);
+  }
+
+  /// Effects: as `is_live` says, the other way round. Expects: level `checked`; `p` is a cell.
+  static ASHLAR_INLINE void flip_live(void* p) noexcept { of(p)->live.flip(p); }
 
   /// Effects: makes the head of a segment without slabs in raw memory. Expects: `memory` is aligned to a segment.
   static segment* format(void* memory, std::size_t index, std::size_t bytes, const void* heap = nullptr) noexcept {
@@ -271,8 +295,7 @@ public:
                               .by_cell = ~std::uint32_t{0} / record_.cell_bytes + 1};
     for (std::size_t i = 0; i < layout.slices; ++i) home_.places[slice_ + i] = place;
     for (std::size_t word = 0; word < record_.words(); ++word) bits()[word] = cells_in_word(word);
-    if constexpr (segment::live_cells::is_kept)
-      for (std::size_t word = 0; word < record_.words(); ++word) live_bits()[word] = 0;
+    home_.live.clear(slice_, layout.slices);
     if constexpr (segment::requested_sizes::is_kept) std::fill_n(home_.requested.of_slice(slice_), capacity, 0);
     home_.set_owner(slice_, layout.slices, number);
   }
@@ -323,18 +346,6 @@ public:
     return from_here >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << from_here) - 1;
   }
 
-  /// Whether a caller has the cell. Expects: level `checked`; below it nobody knows.
-  [[nodiscard]] bool is_live(const void* cell) const noexcept {
-    const std::uint32_t index = record_.index_of(cell);
-    return ((live_bits()[index / 64] >> (index % 64)) & 1) != 0;
-  }
-
-  /// Effects: as `is_live` says, the other way round. Expects: level `checked`.
-  void flip_live(const void* cell) noexcept {
-    const std::uint32_t index = record_.index_of(cell);
-    live_bits()[index / 64] ^= std::uint64_t{1} << (index % 64);
-  }
-
   /// Calls `f(first, last)` for each longest run of cells whose bit is set, by their indices, `last` not being one.
   template <class F>
   void for_each_free_run(F f) const {
@@ -373,8 +384,6 @@ private:
     }
     return record_.capacity;
   }
-
-  [[nodiscard]] std::uint64_t* live_bits() const noexcept { return home_.live.of_slice(slice_); }
 
   run_record& record_;
   segment& home_;
