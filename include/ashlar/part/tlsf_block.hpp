@@ -78,7 +78,7 @@ public:
   [[nodiscard]] bool is_sound() const noexcept {
     if constexpr (is_sealed) {
       const word read = peek<word>(data_ - header_bytes);
-      return read == sealed(read & low_bits);
+      return (sum_of(read) ^ read) <= low_bits;
     }
     return true;
   }
@@ -96,6 +96,7 @@ public:
 
   /// Effects: says whether the block in front is free.
   ASHLAR_INLINE void set_behind_free(bool is) noexcept {
+    if constexpr (is_sealed) return change_behind_free(is);
     const tlsf_header h = header();
     set_header(h.stride(),
                (h.bits() & (tlsf_header::flags & ~tlsf_header::previous_free)) | (is ? tlsf_header::previous_free : 0));
@@ -125,10 +126,26 @@ private:
   static constexpr unsigned sum_bits = 24;
   static constexpr std::uint64_t low_bits = (std::uint64_t{1} << (64 - sum_bits)) - 1;
 
-  [[nodiscard]] std::uint64_t sealed(std::uint64_t bits) const noexcept {
-    std::uint64_t sum = (bits ^ (std::uint64_t{address_of(data_)} << 20)) * 0x9E3779B97F4A7C15u;
-    sum = (sum ^ (sum >> 29)) * 0xBF58476D1CE4E5B9u;
-    return bits | (sum & ~low_bits);
+  static constexpr std::uint64_t in_sum = low_bits & ~std::uint64_t{tlsf_header::free | tlsf_header::previous_free};
+
+  // What the flag `previous_free` changes in a word: itself and one bit of the sum. So whoever sets it needs no new
+  // sum, and a header that was written to stays unsound.
+  static constexpr std::uint64_t behind_free_bits = std::uint64_t{1} << 63 | tlsf_header::previous_free;
+  static_assert(tlsf_header::free == 1 && tlsf_header::previous_free == 2,
+                "the lowest bits, which are shifted to the sum");
+
+  // The upper bits of a product depend on all bits of its factors. The two lowest flags are added behind it.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t sum_of(std::uint64_t bits) const noexcept {
+    return ((bits & in_sum) ^ (std::uint64_t{address_of(data_)} << 20)) * 0x9E3779B97F4A7C15u ^ bits << 62;
+  }
+
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t sealed(std::uint64_t bits) const noexcept {
+    return bits | (sum_of(bits) & ~low_bits);
+  }
+
+  ASHLAR_INLINE void change_behind_free(bool is) noexcept {
+    const word read = peek<word>(data_ - header_bytes);
+    if (((read & tlsf_header::previous_free) != 0) != is) poke<word>(data_ - header_bytes, read ^ behind_free_bits);
   }
 
   template <class T>

@@ -11,15 +11,13 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
-#include <ashlar/part/address_tree.hpp>
 #include <ashlar/part/slack.hpp>
 #include <ashlar/part/tlsf_block.hpp>
 #include <ashlar/part/tlsf_poison.hpp>
 #include <ashlar/part/tlsf_region.hpp>
+#include <ashlar/part/tlsf_regions.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
-
-using tlsf_regions = address_tree<tlsf_region>;
 
 /// Where something is looked at: the regions, and who looks.
 struct tlsf_site {
@@ -27,10 +25,7 @@ struct tlsf_site {
   const void* resource;
 
   /// Returns: the region that `p` is in, or null. Complexity: O(log regions).
-  [[nodiscard]] tlsf_region* find(const void* p) const noexcept {
-    tlsf_region* const region = regions.find_at_or_below(p);
-    return region != nullptr && region->holds(p) ? region : nullptr;
-  }
+  [[nodiscard]] ASHLAR_INLINE tlsf_region* find(const void* p) const noexcept { return regions.find(p); }
 };
 
 [[noreturn]] ASHLAR_COLD inline void report_tlsf(fault kind, const char* what, const void* p, const tlsf_site& site,
@@ -62,31 +57,45 @@ struct tlsf_site {
               bytes);
 }
 
-/// Effects: reports unless a free block that is a member of the index starts at `p`, with links both of whose ends
-/// agree. What a link says is not read before it is known to be a block of the resource.
-inline void check_member(std::byte* p, const tlsf_site& site) noexcept {
-  const auto is_member = [&site](std::byte* at) {
-    return is_aligned(at, tlsf_block::granule) && site.find(at) != nullptr && tlsf_block(at).is_sound() &&
-           tlsf_block(at).header().is_free();
-  };
-  const auto expect = [&](bool holds) {
-    if (ASHLAR_UNLIKELY(!holds)) report_tlsf(fault::corrupt_link, "a free block was written to", p, site);
-  };
-  expect(is_member(p));
-  const tlsf_block block(p);
+namespace detail {
+
+// Whether a link may be followed: it names a free block of the resource. At `checked` the other end of the link, which
+// must lead back, stands for the sum of the header.
+[[nodiscard]] ASHLAR_INLINE bool is_member(std::byte* at, const tlsf_site& site) noexcept {
+  if (!is_aligned(at, tlsf_block::granule) || site.find(at) == nullptr) return false;
+  if constexpr (checking_level >= checking::hardened)
+    if (!tlsf_block(at).is_sound()) return false;
+  return tlsf_block(at).header().is_free();
+}
+
+// Whether both ends of both links of a free block agree. What a link says is not read before it may be followed.
+[[nodiscard]] ASHLAR_INLINE bool are_links_sound(const tlsf_block& block, const tlsf_site& site) noexcept {
   std::byte* const next = block.next();
+  if (next != nullptr && !(is_member(next, site) && tlsf_block(next).previous() == block.data())) return false;
   std::byte* const previous = block.previous();
-  expect(next == nullptr || (is_member(next) && tlsf_block(next).previous() == p));
-  expect(previous == nullptr || (is_member(previous) && tlsf_block(previous).next() == p));
+  return previous == nullptr || (is_member(previous, site) && tlsf_block(previous).next() == block.data());
+}
+
+// Whether a free block with a sound header is one still: its links, its footer, and what the block behind it says.
+[[nodiscard]] ASHLAR_INLINE bool is_free_block_sound(const tlsf_block& block, const tlsf_site& site) noexcept {
   const std::size_t stride = block.header().stride();
   const tlsf_block behind = block.behind(stride);
-  expect(behind.is_sound() && behind.header().is_behind_free() && behind.stride_in_front() == stride);
-  expect(tlsf_poison::is_record_sound(block, stride));
+  return behind.header().is_behind_free() && behind.stride_in_front() == stride && are_links_sound(block, site) &&
+         tlsf_poison::is_record_sound(block, stride);
+}
+
+}  // namespace detail
+
+/// Effects: reports unless a free block that is a member of the index starts at `p`, which was one once.
+ASHLAR_INLINE void check_member(std::byte* p, const tlsf_site& site) noexcept {
+  const tlsf_block block(p);
+  if (ASHLAR_UNLIKELY(!block.is_sound() || !block.header().is_free() || !detail::is_free_block_sound(block, site)))
+    report_tlsf(fault::corrupt_link, "a free block was written to", p, site);
 }
 
 /// Returns: the live block that starts at `p`. Effects: reports where none does, or a tag beside it is broken. `p` is
 /// not read before a region is known to hold it.
-inline tlsf_block check_live(void* p, const tlsf_site& site) noexcept {
+ASHLAR_INLINE tlsf_block check_live(void* p, const tlsf_site& site) noexcept {
   tlsf_region* const region = site.find(p);
   auto* const data = static_cast<std::byte*>(p);
   if (region == nullptr) report_tlsf(fault::invalid_free, "freed a pointer that is not of this resource", p, site);
@@ -99,7 +108,8 @@ inline tlsf_block check_live(void* p, const tlsf_site& site) noexcept {
   if (h.is_free()) report_tlsf(fault::double_free, "freed a block that is free", p, site);
   const tlsf_block behind = block.behind(h.stride());
   if (!behind.is_sound()) report_no_header(behind.data(), *region, site);
-  if (behind.header().is_free()) check_member(behind.data(), site);
+  if (behind.header().is_free() && !detail::is_free_block_sound(behind, site))
+    report_tlsf(fault::corrupt_link, "a free block was written to", behind.data(), site);
   if (h.is_behind_free()) {
     const std::size_t back = block.stride_in_front();
     const bool may_be =

@@ -51,7 +51,8 @@ struct tlsf_options {
 /// region: 1 TiB (2 GiB), or 1 MiB by `tlsf_small`, whose index takes less.
 ///
 /// Complexity: O(1) within the regions held; growing and giving back cost what the upstream costs. From level
-/// `checked` on, a free looks its region up: O(log regions). Thread safety: none; see `synchronized`.
+/// `checked` on, calls look regions up: at once by a table, or in O(log regions). Thread safety: none; see
+/// `synchronized`.
 template <resource Upstream, class Scale>
 class tlsf_resource {
 public:
