@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slab_set.hpp>
@@ -41,32 +43,52 @@ protected:
   std::byte* live_ = nullptr;
 };
 
-TEST_F(free_check, lets_a_live_cell_pass) {
-  ashlar::check_free(site(), cell(0));
-  ashlar::check_free(site(), cell(1));
+void check(const ashlar::free_site& site, void* p) { static_cast<void>(ashlar::check_free(site, p)); }
+
+TEST_F(free_check, finds_a_live_cell) {
+  for (const std::uint32_t number : {0u, 1u}) EXPECT_EQ(ashlar::check_free(site(), cell(number)).index, number);
+}
+
+TEST_F(free_check, finds_at_once_what_is_live_in_a_slab_that_is_remembered) {
+  if (ashlar::checking_level < ashlar::checking::checked) GTEST_SKIP() << "nothing is looked up";
+  EXPECT_EQ(ashlar::find_live(site(), cell(1)).home, nullptr);
+  ashlar::slab* const home = store_.slabs().find(geometry_, cell(1));
+  store_.remember(geometry_, home);
+  EXPECT_EQ(ashlar::find_live(site(), cell(1)).home, home);
+  EXPECT_EQ(ashlar::find_live(site(), cell(1)).index, 1u);
+}
+
+TEST_F(free_check, finds_at_once_nothing_else) {
+  store_.remember(geometry_, store_.slabs().find(geometry_, cell(0)));
+  const std::byte* const end = cell(0) - (ashlar::address_of(cell(0)) % 4096) + 4096;
+  for (std::byte* p = cell(0) + 1; p < end; ++p)
+    if (p != cell(1)) EXPECT_EQ(ashlar::find_live(site(), p).home, nullptr) << p - cell(0);
+  for (std::size_t before = 1; before <= 4096; ++before)
+    EXPECT_EQ(ashlar::find_live(site(), cell(0) - before).home, nullptr) << before;
+  EXPECT_EQ(ashlar::find_live(site(live_word(1)), cell(1)).home, nullptr);
+  EXPECT_EQ(ashlar::find_live(site(), nullptr).home, nullptr);
 }
 
 TEST_F(free_check, knows_what_is_free_by_its_bit_or_by_word_of_the_pool) {
-  ASHLAR_EXPECT_DEATH(ashlar::check_free(site(), cell(2)),
+  ASHLAR_EXPECT_DEATH(check(site(), cell(2)),
                       "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 24");
-  ASHLAR_EXPECT_DEATH(ashlar::check_free(site(live_word(1)), cell(1)),
+  ASHLAR_EXPECT_DEATH(check(site(live_word(1)), cell(1)),
                       "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 24");
 }
 
 TEST_F(free_check, knows_the_start_of_a_cell) {
   for (const std::size_t offset : {std::size_t{1}, std::size_t{8}, cell_bytes / 2, cell_bytes - 1})
     ASHLAR_EXPECT_DEATH(
-        ashlar::check_free(site(), cell(0) + offset),
+        check(site(), cell(0) + offset),
         "ashlar: misaligned_free: freed a pointer into the middle of a cell, pointer 0x*, resource 0x*, size 24");
 }
 
 TEST_F(free_check, knows_what_is_nobodys_without_reading_it) {
   int local = 0;
+  EXPECT_EQ(ashlar::check_free(site(), &local).home, nullptr);
+  EXPECT_EQ(ashlar::check_free(site(), reinterpret_cast<void*>(std::uintptr_t{64})).home, nullptr);
   ASHLAR_EXPECT_DEATH(
-      ashlar::check_free(site(), &local),
-      "ashlar: invalid_free: freed a pointer that is not of this pool, pointer 0x*, resource 0x*, size 24");
-  ASHLAR_EXPECT_DEATH(
-      ashlar::check_free(site(), reinterpret_cast<void*>(std::uintptr_t{64})),
+      ashlar::report_foreign(&local, site()),
       "ashlar: invalid_free: freed a pointer that is not of this pool, pointer 0x*, resource 0x*, size 24");
 }
 

@@ -37,8 +37,11 @@ public:
   /// handler, or in what a call calls back.
   static void expect_not_inside(const void* lock) noexcept {
     for (const entry* each = latest_; each != nullptr; each = each->outer)
-      if (ASHLAR_UNLIKELY(each->lock == lock))
-        panic("ashlar: reentry: a signal handler or a callback used what it had come out of");
+      if (ASHLAR_UNLIKELY(each->lock == lock)) end_for_reentry();
+  }
+
+  [[noreturn]] ASHLAR_COLD static void end_for_reentry() noexcept {
+    panic("ashlar: reentry: a signal handler or a callback used what it had come out of");
   }
 
   /// Effects: as above, where the thread holds any lock: it forks, and so would wait for all of them.

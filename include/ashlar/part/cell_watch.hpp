@@ -29,11 +29,18 @@ public:
   ASHLAR_INLINE cell_watch(const slab_geometry& geometry, slab* home) noexcept : geometry_(geometry), home_(home) {}
 
   /// Effects: hands out a cell that was free. Reports that it was written to meanwhile.
-  ASHLAR_INLINE void hand_out(std::uint32_t cell) const noexcept {
+  ASHLAR_INLINE void hand_out(std::uint32_t cell) const noexcept { hand_out(cell, use(cell)); }
+
+  /// The steps of `hand_out`, of which only `use` touches what cells share. Returns: whether the cell was used before.
+  ASHLAR_INLINE bool use(std::uint32_t cell) const noexcept {
     if constexpr (keeps_canaries) {
-      if (ASHLAR_LIKELY(slab::is_set(home_->used(), cell))) expect_poison(cell);
-      else begin(cell);
+      if (ASHLAR_LIKELY(slab::is_set(home_->used(), cell))) return true;
+      begin(cell);
     }
+    return false;
+  }
+  ASHLAR_INLINE void hand_out(std::uint32_t cell, bool was_used) const noexcept {
+    if (ASHLAR_LIKELY(was_used)) expect_poison(cell);
     mark_live(at(cell), geometry_.cell_bytes());
     if constexpr (has_guards) mark_free(guard_of(cell), geometry_.guard_bytes());
   }
@@ -63,13 +70,18 @@ public:
     mark_free(at(first), length * geometry_.cell_stride());
   }
 
+  /// Returns: whether nothing was written in front of a live cell and behind it.
+  [[nodiscard]] ASHLAR_INLINE bool are_guards_intact(std::uint32_t cell) const noexcept {
+    if constexpr (!keeps_canaries) return true;
+    if (ASHLAR_UNLIKELY(!slab::is_set(home_->used(), cell))) return true;  // it came from no hand_out
+    return is_guard_intact(at(cell) - 1, 1) && is_guard_intact(guard_of(cell), geometry_.guard_bytes());
+  }
+
   /// Effects: reports writes in front of a live cell and behind it.
   ASHLAR_INLINE void expect_guards(std::uint32_t cell) const noexcept {
-    if constexpr (!keeps_canaries) return;
-    if (ASHLAR_UNLIKELY(!slab::is_set(home_->used(), cell))) return;  // it came from no hand_out
+    if (ASHLAR_LIKELY(are_guards_intact(cell))) return;
     expect_front(cell);
-    if (ASHLAR_UNLIKELY(!is_guard_intact(guard_of(cell), geometry_.guard_bytes())))
-      report_overflow(at(cell), geometry_.cell_bytes(), geometry_.guard_bytes());
+    report_overflow(at(cell), geometry_.cell_bytes(), geometry_.guard_bytes());
   }
 
   /// As `expect_guards`, for a live run.

@@ -24,6 +24,14 @@ struct cell_word {
   std::uint64_t mask = 0;
 };
 
+struct slab;
+
+/// A cell by its slab and its number there; without a slab it is none.
+struct located_cell {
+  slab* home = nullptr;
+  std::uint32_t index = 0;
+};
+
 /// The header of a slab; the bitmap follows it, then the cells (see `slab_geometry`).
 /// A set bit is a free cell. Cells that were taken in a word are not free, whether or not a caller has them yet.
 /// At level `hardened` two more bitmaps follow, of the cells that were ever handed out and of those that rest (see
@@ -110,6 +118,19 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
       if (const std::uint64_t rested = bits()[next] & ~resting()[next]; rested != 0)
         return take(lowest_bits(rested, most));
     return {next, 0};
+  }
+
+  /// Returns: the free cells of the next word, but for those that rest.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t rested_in_next() noexcept {
+    if constexpr (has_guards) return bits()[next] & ~resting()[next];
+    else return bits()[next];
+  }
+
+  /// Effects: takes the lowest cell of `rested`. Returns: its number. Expects: `rested` is `rested_in_next()`, not 0.
+  [[nodiscard]] ASHLAR_INLINE std::uint32_t take_lowest(std::uint64_t rested) noexcept {
+    bits()[next] ^= rested & (0 - rested);
+    --free;
+    return next * 64 + static_cast<std::uint32_t>(std::countr_zero(rested));
   }
 
   /// Effects: takes a free cell. Returns: its word and the cell.

@@ -73,6 +73,11 @@ public:
   /// Returns: the start of the slab around a cell or header.
   [[nodiscard]] ASHLAR_INLINE std::byte* slab_of(void* p) const noexcept { return align_down(p, slab_bytes_); }
 
+  /// Returns: a number that no other slab of this size has: of the slab around `p`.
+  [[nodiscard]] ASHLAR_INLINE std::size_t slab_number(const void* p) const noexcept {
+    return address_of(p) >> slab_shift_;
+  }
+
   /// Returns: the header of the slab at `slab`.
   [[nodiscard]] ASHLAR_INLINE std::byte* header_of(std::byte* slab) const noexcept {
     return slab + gap(address_of(slab));

@@ -16,6 +16,7 @@
 #include <ashlar/part/quarantine.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
+#include <ashlar/part/slab_map.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -62,6 +63,7 @@ public:
     take_off(leaving);
     all_.erase(leaving);
     quarantine_.forget(leaving);
+    map_.forget(leaving);
     capacity_ -= leaving->capacity;
     --slabs_;
   }
@@ -76,6 +78,17 @@ public:
     const slab::taken got = quarantine_.take_word(from, most);
     if (from->free == 0) close(used);
     return leave(geometry, from, got);
+  }
+
+  /// Returns: a free cell, now taken, by lane 0; none where that needs `take_word`, to which alone it is left to find
+  /// other words and slabs.
+  [[nodiscard]] ASHLAR_INLINE located_cell take_next_cell() noexcept {
+    slab* const from = lanes_[0].for_words;
+    if (ASHLAR_UNLIKELY(from == nullptr || from->free == 1)) return {};
+    const std::uint64_t rested = from->rested_in_next();
+    if (ASHLAR_UNLIKELY(rested == 0)) return {};
+    ++taken_;
+    return {from, from->take_lowest(rested)};
   }
 
   /// Returns: `cells` neighbouring cells of one word of a slab, now taken; no cells where the few slabs and words that
@@ -95,7 +108,13 @@ public:
   /// anything else; else null. Expects: the cell is taken.
   [[nodiscard]] ASHLAR_INLINE slab* give(const slab_geometry& geometry, void* cell) noexcept {
     slab* const home = slab_around(geometry, cell);
-    home->set_free(index_in(geometry, home, cell));
+    return give(home, index_in(geometry, home, cell));
+  }
+  /// Returns: whether one more free cell leaves the slab where it is filed.
+  [[nodiscard]] static ASHLAR_INLINE bool stays_filed(const slab* home) noexcept { return home->free + 1 < home->turn; }
+
+  [[nodiscard]] ASHLAR_INLINE slab* give(slab* home, std::uint32_t cell) noexcept {
+    home->set_free(cell);
     --taken_;
     return ASHLAR_LIKELY(home->free < home->turn) ? nullptr : home;
   }
@@ -129,6 +148,19 @@ public:
                                                             const void* p) noexcept {
     return geometry.index_of(static_cast<std::size_t>(static_cast<const std::byte*>(p) - geometry.cells_of(home)));
   }
+
+  /// Returns: the only slab that is remembered and may contain `p`, or null. `p` is not read.
+  [[nodiscard]] ASHLAR_INLINE slab* find_remembered(const slab_geometry& geometry, const void* p) const noexcept {
+    return map_.at(geometry.slab_number(p));
+  }
+
+  /// Effects: remembers a slab that is held, unless it has had runs: a free to it must be looked at closely.
+  void remember(const slab_geometry& geometry, slab* held) noexcept {
+    if (held->runs.needs_memory()) map_.remember(held, geometry.slab_number(held));
+  }
+
+  /// Effects: remembers a slab no longer.
+  void forget(const slab* held) noexcept { map_.forget(held); }
 
   /// Returns: the slab whose memory contains `p`, or null. Complexity: O(log slabs) expected. Reads only headers.
   [[nodiscard]] slab* find(const slab_geometry& geometry, const void* p) const noexcept {
@@ -298,6 +330,7 @@ private:
   address_heap<slab> empty_;
   slab* for_runs_ = nullptr;
   address_tree<slab> all_;
+  ASHLAR_NO_UNIQUE_ADDRESS slab_map_if_checked map_;
   ASHLAR_NO_UNIQUE_ADDRESS quarantine_if_hardened quarantine_;
   std::size_t taken_ = 0;
   std::size_t capacity_ = 0;

@@ -86,6 +86,11 @@ inline void fill_slack(void* cell, std::size_t bytes, std::size_t cell_bytes) no
   for (; at < cell_bytes; ++at) data[at] = detail::slack_byte(bytes, at);
 }
 
+/// Returns: whether the canary for `bytes` bytes stands. Expects: `bytes <= cell_bytes`.
+[[nodiscard]] ASHLAR_INLINE bool is_slack_intact(const void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
+  return bytes == cell_bytes || detail::is_slack_whole(static_cast<const std::byte*>(cell), bytes, cell_bytes);
+}
+
 /// Returns: whether the canary for `bytes` bytes stands, and where not, what was asked for instead (where the rest of
 /// the canary tells, else `bytes`) and how far bytes behind it were written to. Expects: `bytes <= cell_bytes`.
 [[nodiscard]] inline slack_state look_at_slack(const void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {

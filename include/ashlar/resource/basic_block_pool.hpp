@@ -24,6 +24,7 @@
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slab_set.hpp>
+#include <ashlar/resource/checked_free.hpp>
 #include <ashlar/resource/free_check.hpp>
 #include <ashlar/resource/slab_store.hpp>
 #include <ashlar/resource/spare_policy.hpp>
@@ -89,10 +90,7 @@ public:
 
   /// Effects: takes a cell back. Expects: it is live and of this pool.
   /// Complexity: O(1), but for one free in 64 KiB worth of cells, which empties the front.
-  ASHLAR_INLINE void deallocate(void* cell) noexcept {
-    if constexpr (checking_level >= checking::checked) check_free(site(), cell);
-    retire(cell);
-  }
+  ASHLAR_INLINE void deallocate(void* cell) noexcept { take_back(cell); }
 
   /// Returns: a cell where one is large enough, else a block of the upstream.
   /// Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
@@ -118,8 +116,7 @@ public:
   /// Expects: `p` was allocated with the same `bytes` and `alignment`, or `bytes` is one that `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (!fits(bytes, alignment)) return deallocate_larger(p, {bytes, alignment});
-    if constexpr (checking_level >= checking::checked) check_cell_free(site(), store_.upstream(), p, bytes);
-    retire(p);
+    take_back(p, bytes);
   }
 
   /// Returns: memory for `n` neighbouring cells, each of which counts as live: of one slab up to `longest_run`, else of
@@ -272,16 +269,19 @@ private:
   [[nodiscard]] std::size_t cell_offset(std::size_t index) const noexcept { return index * cell_stride(); }
   [[nodiscard]] ASHLAR_INLINE void* handed_out(void* cell) noexcept { return store_.hand_out(geometry(), cell); }
 
+  // Takes a cell back, freed without a size or with one; from `checked` on, what may be no live cell.
+  template <class... Bytes>
+  ASHLAR_INLINE void take_back(void* cell, [[maybe_unused]] Bytes... bytes) noexcept {
+    if constexpr (checking_level < checking::checked) return retire(cell);
+    else if (ASHLAR_UNLIKELY(!retire_at_once(site(), store_, cell, bytes...))) take_back_slowly(cell, bytes...);
+  }
+
   // Takes a cell back that is live.
   ASHLAR_INLINE void retire(void* cell) noexcept {
     mark_free(cell, cell_bytes());
-    if (ASHLAR_LIKELY(hot_.has_room())) {
-      hot_.put(cell);
-    } else if (ASHLAR_LIKELY(hot_.is_front_empty())) {
-      store_.retire(geometry(), cell);
-    } else {
-      deallocate_overflowing(cell);
-    }
+    if (ASHLAR_LIKELY(hot_.has_room())) hot_.put(cell);
+    else if (ASHLAR_LIKELY(hot_.is_front_empty())) store_.retire(geometry(), cell);
+    else deallocate_overflowing(cell);
   }
 
   [[nodiscard]] std::size_t take_at_hand(std::span<void*> cells) noexcept {
@@ -350,6 +350,11 @@ private:
   // Expects: nothing is at hand, some slab has a free cell, fewer than `max_cells` are live.
   [[nodiscard]] void* refill() noexcept {
     return handed_out(hot_.refill(store_.take_word(geometry(), max_cells_ - slabs_held().taken()), cell_stride()));
+  }
+
+  template <class... Bytes>
+  ASHLAR_COLD void take_back_slowly(void* cell, Bytes... bytes) noexcept {
+    if (!retire_checked(site(), store_, cell, bytes...)) report_unheld(site(), store_.upstream(), cell, bytes...);
   }
 
   // A bulk free begins: the front is full.

@@ -39,14 +39,29 @@ public:
       : slabs_(geometry, spare, std::move(upstream)) {}
 
   /// Returns: a cell, or null where none is at hand: then `allocate_slowly`.
-  [[nodiscard]] ASHLAR_INLINE void* take(cache_type& cache) const noexcept { return cache.take(slabs_); }
+  [[nodiscard]] ASHLAR_INLINE void* take(cache_type& cache) noexcept {
+    if constexpr (!caches) return take_shared();
+    else return cache.take(slabs_);
+  }
 
   /// Effects: takes a cell back. Returns: false where that needs `deallocate_slowly`.
   [[nodiscard]] ASHLAR_INLINE bool put(cache_type& cache, void* cell) noexcept {
-    if constexpr (!caches) return false;
+    if constexpr (!caches) return put_shared(cell);
     mark_free(cell, slabs_.cell_bytes());
     return cache.put(slabs_, cell);
   }
+
+  /// @{ As above, for who has found no cache: nothing is at hand, but where threads have none at all.
+  [[nodiscard]] ASHLAR_INLINE void* take_shared() noexcept {
+    if constexpr (caches) return nullptr;
+    else return slabs_.allocate_at_once();
+  }
+  template <class... Bytes>
+  [[nodiscard]] ASHLAR_INLINE bool put_shared(void* cell, Bytes... bytes) noexcept {
+    if constexpr (caches) return false;
+    else return slabs_.deallocate_at_once(cell, bytes...);
+  }
+  /// @}
 
   /// Returns: a cell; `cache` is open, or null for a thread that has none. It may have cells at hand, where the thread
   /// found it late. Throws: what the upstream throws.

@@ -70,6 +70,18 @@ struct freed_extent {
   return site.at_hand.base == home->cells + std::size_t{index - index % 64} * site.geometry.cell_stride();
 }
 
+/// Returns: the cell that starts at `p`, where it is live, and in a slab that is remembered; else none: then
+/// `check_free` says what `p` is. `p` is not read.
+[[nodiscard]] ASHLAR_INLINE located_cell find_live(const free_site& site, const void* p) noexcept {
+  slab* const home = site.slabs.find_remembered(site.geometry, p);
+  if (ASHLAR_UNLIKELY(home == nullptr)) return {};
+  const std::size_t offset = address_of(p) - address_of(home->cells);
+  const std::uint32_t index = site.geometry.index_of(offset);  // of what lies in no cell of the slab, any number
+  if (ASHLAR_UNLIKELY(std::size_t{index} * site.geometry.cell_stride() != offset)) return {};
+  if (ASHLAR_UNLIKELY(index >= home->capacity || home->is_free(index) || is_at_hand(site, home, index))) return {};
+  return {home, index};
+}
+
 /// Returns: the index of a live cell in its slab `home`.
 /// Effects: reports what is not the start of a live cell, or of a run of them.
 [[nodiscard]] inline std::uint32_t check_live(const free_site& site, slab* home, const void* cell) noexcept {
@@ -94,15 +106,6 @@ struct freed_extent {
   const std::size_t length = home->runs.length_at(index);
   if (ASHLAR_UNLIKELY(length != 1)) report_length(cell, site, length, 1);
   return index;
-}
-
-/// Effects: reports a free of what is no live cell of the pool; does not return then. At `hardened` reports writes
-/// around the cell. `cell` is not read before it is known. Complexity: O(log slabs) expected.
-ASHLAR_NOINLINE inline void check_free(const free_site& site, void* cell) noexcept {
-  slab* const home = site.slabs.find(site.geometry, cell);
-  if (ASHLAR_UNLIKELY(home == nullptr)) report_foreign(cell, site);
-  const std::uint32_t index = check_single(site, home, cell);
-  cell_watch(site.geometry, home).expect_guards(index);
 }
 
 // The block may lie in a larger cell of another pool, if the upstream is one.
@@ -138,12 +141,12 @@ template <resource Upstream>
 
 /// Effects: reports what the canary behind a cell's `bytes` bytes tells: another size, or writes. Nothing below
 /// `hardened`, where there is no canary. Expects: the cell is live.
-inline void check_slack([[maybe_unused]] const free_site& site, [[maybe_unused]] void* p,
-                        [[maybe_unused]] std::size_t bytes) noexcept {
+ASHLAR_INLINE void check_slack([[maybe_unused]] const free_site& site, [[maybe_unused]] void* p,
+                               [[maybe_unused]] std::size_t bytes) noexcept {
   if constexpr (checking_level >= checking::hardened) {
     mark_readable(p, site.geometry.cell_bytes());
+    if (ASHLAR_LIKELY(is_slack_intact(p, bytes, site.geometry.cell_bytes()))) return;
     const slack_state found = look_at_slack(p, bytes, site.geometry.cell_bytes());
-    if (found.is_intact) return;
     if (found.allocated != bytes)
       report_size("freed a cell with another size than it was allocated with", p, site, found.allocated, bytes);
     report({.kind = fault::overflow,
@@ -156,21 +159,41 @@ inline void check_slack([[maybe_unused]] const free_site& site, [[maybe_unused]]
   }
 }
 
-/// Effects: reports a free of a cell in the slab `home` with a size that it was not allocated with, as far as that can
-/// be known, and what `check_free` reports.
-inline void check_cell_in(const free_site& site, slab* home, void* p, std::size_t bytes) noexcept {
-  const std::uint32_t index = check_single(site, home, p);
-  check_slack(site, p, bytes);
-  cell_watch(site.geometry, home).expect_guards(index);
+/// Returns: whether nothing is to be reported of a live cell by `check_around`.
+[[nodiscard]] ASHLAR_INLINE bool is_intact_around(const free_site& site, const located_cell& live,
+                                                  const void* /*p*/) noexcept {
+  return cell_watch(site.geometry, live.home).are_guards_intact(live.index);
+}
+[[nodiscard]] ASHLAR_INLINE bool is_intact_around(const free_site& site, const located_cell& live, const void* p,
+                                                  std::size_t bytes) noexcept {
+  if constexpr (checking_level >= checking::hardened) {
+    mark_readable(p, site.geometry.cell_bytes());
+    if (ASHLAR_UNLIKELY(!is_slack_intact(p, bytes, site.geometry.cell_bytes()))) return false;
+  }
+  return is_intact_around(site, live, p);
 }
 
-/// As `check_cell_in`, of a cell that may be none of the pool.
-template <resource Upstream>
-ASHLAR_NOINLINE void check_cell_free(const free_site& site, const Upstream& upstream, void* p,
-                                     std::size_t bytes) noexcept {
+/// Effects: reports writes around a live cell, at the level that sees them.
+ASHLAR_INLINE void check_around(const free_site& site, const located_cell& live, void* /*p*/) noexcept {
+  cell_watch(site.geometry, live.home).expect_guards(live.index);
+}
+
+/// As above, and a size, `bytes`, that the cell at `p` was not allocated with, as far as that can be known.
+ASHLAR_INLINE void check_around(const free_site& site, const located_cell& live, void* p, std::size_t bytes) noexcept {
+  check_slack(site, p, bytes);
+  check_around(site, live, p);
+}
+
+/// Returns: the live cell at `p`, which is freed without a size or with `bytes`; none where `p` is in no slab of the
+/// pool. Effects: reports all else; does not return then. `p` is not read before it is known.
+/// Complexity: O(log slabs) expected.
+template <class... Bytes>
+[[nodiscard]] located_cell check_free(const free_site& site, void* p, Bytes... bytes) noexcept {
   slab* const home = site.slabs.find(site.geometry, p);
-  if (ASHLAR_UNLIKELY(home == nullptr)) report_no_cell(site, upstream, p, bytes);
-  check_cell_in(site, home, p, bytes);
+  if (home == nullptr) return {};
+  const located_cell live = {home, check_single(site, home, p)};
+  check_around(site, live, p, bytes...);
+  return live;
 }
 
 // Returns: the length of the run at a cell; where that is not known, `said`, as far as the run can be so long.

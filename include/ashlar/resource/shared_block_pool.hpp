@@ -61,22 +61,19 @@ public:
 
   /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised.
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
-    if (cache_type* const cache = recent_cache(); ASHLAR_LIKELY(cache != nullptr))
-      if (void* const cell = pool_.take(*cache); ASHLAR_LIKELY(cell != nullptr)) return cell;
+    if (void* const cell = take(); ASHLAR_LIKELY(cell != nullptr)) return cell;
     return allocate_slowly();
   }
 
   /// Returns: a cell, or null where the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept {
-    if (cache_type* const cache = recent_cache(); ASHLAR_LIKELY(cache != nullptr))
-      if (void* const cell = pool_.take(*cache); ASHLAR_LIKELY(cell != nullptr)) return cell;
+    if (void* const cell = take(); ASHLAR_LIKELY(cell != nullptr)) return cell;
     return try_allocate_slowly();
   }
 
   /// Effects: takes a cell back, from whatever thread. Expects: it is live and of this pool.
   ASHLAR_INLINE void deallocate(void* cell) noexcept {
-    cache_type* const cache = recent_cache();
-    if (ASHLAR_UNLIKELY(cache == nullptr || !pool_.put(*cache, cell))) deallocate_slowly(cell);
+    if (ASHLAR_UNLIKELY(!put(cell))) deallocate_slowly(cell);
   }
 
   /// Returns: a cell where one is large enough, else a block of the upstream. Throws: as `allocate`.
@@ -103,7 +100,7 @@ public:
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (!fits(bytes, alignment)) return pool_.deallocate_larger(p, {bytes, alignment});
     if constexpr (pool_type::caches) deallocate(p);
-    else pool_.deallocate_slowly(usable_cache(), p, bytes);
+    else if (ASHLAR_UNLIKELY(!pool_.put_shared(p, bytes))) deallocate_slowly(p, bytes);
   }
 
   /// Effects: gives back the cells that the calling thread has at hand, and its frees that were not sent yet.
@@ -157,9 +154,18 @@ private:
   };
   friend thread_tables<shared_block_pool, table>;
 
-  [[nodiscard]] ASHLAR_INLINE cache_type* recent_cache() const noexcept {
-    if constexpr (!pool_type::caches) return nullptr;
-    return cells_of(tables_.recent());
+  // Returns: a cell, or null where none is at hand.
+  [[nodiscard]] ASHLAR_INLINE void* take() noexcept {
+    if constexpr (!pool_type::caches) return pool_.take_shared();
+    cache_type* const cache = cells_of(tables_.recent());
+    return ASHLAR_LIKELY(cache != nullptr) ? pool_.take(*cache) : nullptr;
+  }
+
+  // Returns: whether the cell was taken back; else `deallocate_slowly` must.
+  [[nodiscard]] ASHLAR_INLINE bool put(void* cell) noexcept {
+    if constexpr (!pool_type::caches) return pool_.put_shared(cell);
+    cache_type* const cache = cells_of(tables_.recent());
+    return ASHLAR_LIKELY(cache != nullptr) && pool_.put(*cache, cell);
   }
 
   [[nodiscard]] cache_type* known_cache() const noexcept { return cells_of(tables_.known()); }
@@ -187,7 +193,10 @@ private:
 
   [[nodiscard]] ASHLAR_COLD void* allocate_slowly() { return pool_.allocate_slowly(usable_cache()); }
   [[nodiscard]] ASHLAR_COLD void* try_allocate_slowly() noexcept { return pool_.try_allocate_slowly(usable_cache()); }
-  ASHLAR_COLD void deallocate_slowly(void* cell) noexcept { pool_.deallocate_slowly(usable_cache(), cell); }
+  template <class... Bytes>
+  ASHLAR_COLD void deallocate_slowly(void* cell, Bytes... bytes) noexcept {
+    pool_.deallocate_slowly(usable_cache(), cell, bytes...);
+  }
 
   [[nodiscard]] static shared_block_pool& self(void* pool) noexcept { return *static_cast<shared_block_pool*>(pool); }
 

@@ -92,9 +92,7 @@ public:
   /// Effects: takes a block back, from whatever thread. Expects: it was allocated here with the same `bytes` and
   /// `alignment`, or `bytes` is one that `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const entry mine = recent_entry(bytes, alignment);
-    if (ASHLAR_UNLIKELY(mine.cache == nullptr || !mine.pool->put(*mine.cache, p)))
-      deallocate_slowly(p, bytes, alignment);
+    if (ASHLAR_UNLIKELY(!put(p, bytes, alignment))) deallocate_slowly(p, bytes, alignment);
   }
 
   /// Effects: gives back the cells that the calling thread has at hand, and its frees that were not sent yet.
@@ -159,20 +157,40 @@ private:
 
   // Returns: this thread's cache of the request's class, if it is at hand.
   [[nodiscard]] ASHLAR_INLINE entry recent_entry(std::size_t bytes, std::size_t alignment) const noexcept {
-    if constexpr (!pool_type::caches) return {};
     table* const mine = tables_.recent();
     if (ASHLAR_UNLIKELY(mine == nullptr || !base::may_be_a_cell(bytes, alignment))) return {};
     return mine->by_class[pool_classes::of(bytes, alignment)];
   }
 
+  // Returns: the pool of the request's class, or null: it has none yet, or never will.
+  [[nodiscard]] ASHLAR_INLINE pool_type* pool_for(std::size_t bytes, std::size_t alignment) const noexcept {
+    return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pool_at(pool_classes::of(bytes, alignment)) : nullptr;
+  }
+
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) const noexcept {
-    const entry mine = recent_entry(bytes, alignment);
-    return ASHLAR_LIKELY(mine.cache != nullptr) ? mine.pool->take(*mine.cache) : nullptr;
+    if constexpr (!pool_type::caches) {
+      pool_type* const pool = pool_for(bytes, alignment);
+      return ASHLAR_LIKELY(pool != nullptr) ? with_slack(pool->geometry(), pool->take_shared(), bytes) : nullptr;
+    } else {
+      const entry mine = recent_entry(bytes, alignment);
+      return ASHLAR_LIKELY(mine.cache != nullptr) ? mine.pool->take(*mine.cache) : nullptr;
+    }
+  }
+
+  // Returns: whether the block was taken back; else `deallocate_slowly` must.
+  [[nodiscard]] ASHLAR_INLINE bool put(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
+    if constexpr (!pool_type::caches) {
+      pool_type* const pool = pool_for(bytes, alignment);
+      return ASHLAR_LIKELY(pool != nullptr) && pool->put_shared(p, bytes);
+    } else {
+      const entry mine = recent_entry(bytes, alignment);
+      return ASHLAR_LIKELY(mine.cache != nullptr) && mine.pool->put(*mine.cache, p);
+    }
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_slowly(std::size_t bytes, std::size_t alignment) {
     os::fork_participants::enter(at_fork_);
-    const std::size_t number = base_.class_with_cells(bytes, alignment);
+    const std::size_t number = class_of(bytes, alignment);
     if (number == pool_classes::none) return base_.allocate_large(bytes, alignment, this);
     if (pool_at(number) == nullptr) add_pool(number, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
     return watched(pool_at(number)->allocate_slowly(usable_cache(number)), number, bytes);
@@ -180,7 +198,7 @@ private:
 
   [[nodiscard]] ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
     os::fork_participants::enter(at_fork_);
-    const std::size_t number = base_.class_with_cells(bytes, alignment);
+    const std::size_t number = class_of(bytes, alignment);
     if (number == pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
     if (pool_at(number) == nullptr)
       add_pool(number, try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
@@ -195,10 +213,17 @@ private:
   }
 
   ASHLAR_COLD void deallocate_slowly(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const std::size_t number = base_.class_with_cells(bytes, alignment);
-    if (number == pool_classes::none || pool_at(number) == nullptr)
+    const std::size_t number = class_of(bytes, alignment);
+    if (ASHLAR_UNLIKELY(number == pool_classes::none || pool_at(number) == nullptr))
       return base_.deallocate_large(p, bytes, alignment, this);
     pool_at(number)->deallocate_slowly(usable_cache(number), p, bytes);
+  }
+
+  // Returns: as `class_with_cells`, which a class that has its pool is spared: its slabs need not be planned again.
+  [[nodiscard]] std::size_t class_of(std::size_t bytes, std::size_t alignment) const noexcept {
+    if (!base::may_be_a_cell(bytes, alignment)) return pool_classes::none;
+    const std::size_t number = pool_classes::of(bytes, alignment);
+    return ASHLAR_LIKELY(pool_at(number) != nullptr) ? number : base_.class_with_cells(bytes, alignment);
   }
 
   // Acquire pairs with the release in add_pool(): whoever sees the pool sees it made.

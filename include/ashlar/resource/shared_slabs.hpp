@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
@@ -16,12 +18,14 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/owner_lock.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/part/batcher.hpp>
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slab_set.hpp>
+#include <ashlar/resource/checked_free.hpp>
 #include <ashlar/resource/deferring_upstream.hpp>
 #include <ashlar/resource/free_check.hpp>
 #include <ashlar/resource/slab_store.hpp>
@@ -55,6 +59,9 @@ class shared_slabs : private Geometry {
   using store = slab_store<deferring_upstream<Upstream>>;
 
 public:
+  /// What is held for short sections that are not noted, so that the lock itself must tell whether it is this thread's.
+  using lock_type =
+      std::conditional_t<checking_level >= checking::checked && std::same_as<Lock, spin_lock>, owner_lock, Lock>;
   using batcher_type = batcher<>;
   using inbox_type = batcher_type::inbox_type;
 
@@ -85,6 +92,19 @@ public:
       add_slab(memory);
     }
     return true;
+  }
+
+  /// Returns: one cell, or null where that needs `allocate`. Holds the lock for a few instructions.
+  [[nodiscard]] ASHLAR_INLINE void* allocate_at_once() noexcept {
+    const taken_cell got = take_at_once();
+    return ASHLAR_LIKELY(got.cell.home != nullptr) ? store_.hand_out(geometry(), got) : nullptr;
+  }
+
+  /// Effects: takes a live cell back. Returns: false where that needs `deallocate`.
+  template <class... Bytes>
+  [[nodiscard]] ASHLAR_INLINE bool deallocate_at_once(void* p, Bytes... bytes) noexcept {
+    const lock_scope<lock_type> held(lock_);
+    return retire_at_once(site(), store_, p, bytes...);
   }
 
   /// Returns: one cell, taken under the lock. Throws: what the upstream throws.
@@ -122,27 +142,16 @@ public:
     });
   }
 
-  /// Effects: takes back one cell under the lock.
-  void deallocate(void* cell) noexcept {
+  /// Effects: takes back one cell under the lock, freed without a size or with one that fits into a cell.
+  template <class... Bytes>
+  void deallocate(void* cell, Bytes... bytes) noexcept {
+    bool is_held = true;
     under_lock([&] {
       expect_open(cell);
-      if constexpr (checking_level >= checking::checked) check_free(site(), cell);
-      retire(cell);
+      if constexpr (checking_level >= checking::checked) is_held = retire_checked(site(), store_, cell, bytes...);
+      else retire(cell);
     });
-  }
-
-  /// Effects: as `deallocate(cell)`, of a cell that is freed with a size. Expects: `bytes` fit into a cell.
-  void deallocate(void* cell, [[maybe_unused]] std::size_t bytes) noexcept {
-    if constexpr (checking_level < checking::checked) return deallocate(cell);
-    slab* home = nullptr;
-    under_lock([&] {
-      expect_open(cell);
-      home = store_.slabs().find(geometry(), cell);
-      if (home == nullptr) return;
-      check_cell_in(site(), home, cell, bytes);
-      retire(cell);
-    });
-    if (ASHLAR_UNLIKELY(home == nullptr)) report_no_cell(site(), upstream(), cell, bytes);  // it may ask the upstream
+    if (ASHLAR_UNLIKELY(!is_held)) report_unheld(site(), upstream(), cell, bytes...);  // may ask the upstream
   }
 
   /// Effects: gives a block that no cell can hold back to the upstream. A cell is reported, at every level.
@@ -225,7 +234,7 @@ public:
     report_free(fault::double_free, "freed a cell that is free", cell, site());
   }
 
-  [[nodiscard]] Lock& lock() noexcept { return lock_; }
+  [[nodiscard]] lock_type& lock() noexcept { return lock_; }
   [[nodiscard]] Upstream& upstream() noexcept { return store_.upstream().get(); }
 
 private:
@@ -234,7 +243,7 @@ private:
     typename deferring_upstream<Upstream>::returned* returned = nullptr;
     const void* twice_freed = nullptr;
     {
-      const report_scope held(lock_);
+      const report_scope<lock_type> held(lock_);
       f();
       returned = store_.upstream().take_returned();
       twice_freed = std::exchange(twice_freed_, nullptr);
@@ -295,6 +304,12 @@ private:
     return static_cast<std::size_t>(std::countr_zero(cells));
   }
 
+  // Reports nothing, so the lock is not noted.
+  [[nodiscard]] ASHLAR_INLINE taken_cell take_at_once() noexcept {
+    const lock_scope<lock_type> held(lock_);
+    return ASHLAR_LIKELY(inbox_.is_empty()) ? store_.take_next_cell(geometry()) : taken_cell{};
+  }
+
   // Returns: null where no cell is free.
   [[nodiscard]] void* take_one() noexcept {
     void* cell = nullptr;
@@ -346,7 +361,7 @@ private:
   }
 
   [[nodiscard]] void* take_raw() noexcept {
-    const check_scope<Lock> held(lock_);
+    const check_scope<lock_type> held(lock_);
     return store_.take_raw(geometry());
   }
 
@@ -363,7 +378,7 @@ private:
     under_lock([&] { store_.add_prepared(geometry(), this, memory); });
   }
 
-  alignas(64) Lock lock_ = {};
+  alignas(64) lock_type lock_ = {};
   store store_;
   const void* twice_freed_ = nullptr;  // a cell that was, to be reported
   std::uint32_t lanes_used_ = 0;

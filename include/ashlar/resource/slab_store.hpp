@@ -27,6 +27,12 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
+/// A cell on its way out, and whether somebody has had it before.
+struct taken_cell {
+  located_cell cell;
+  bool was_used = false;
+};
+
 /// Cells leave it in words or runs and come back one by one; empty slabs go back upstream, but for as many as the
 /// `spare_policy` keeps, so that a program at a slab's boundary does not thrash. The owner passes the same geometry to
 /// every call. Thread safety: none.
@@ -45,6 +51,16 @@ public:
   /// Returns: up to `most` free cells, now taken, by `lane` of the `slab_set`. Expects: some are free, `most > 0`.
   [[nodiscard]] cell_word take_word(const slab_geometry& geometry, std::size_t most, std::uint32_t lane = 0) noexcept {
     return set_.take_word(geometry, most, lane);
+  }
+
+  /// Effects: lets the next free to the slab `home` find it at once.
+  void remember(const slab_geometry& geometry, slab* home) noexcept { set_.remember(geometry, home); }
+
+  /// Returns: a free cell, now taken, to be handed to `hand_out`; none where that needs `take_word`. Reports nothing.
+  [[nodiscard]] ASHLAR_INLINE taken_cell take_next_cell(const slab_geometry& geometry) noexcept {
+    const located_cell cell = set_.take_next_cell();
+    if (ASHLAR_UNLIKELY(cell.home == nullptr)) return {};
+    return {cell, cell_watch(geometry, cell.home).use(cell.index)};
   }
 
   /// Returns: a run of neighbouring cells, now a caller's, or null where a fresh slab is needed. See `slab_set`.
@@ -69,15 +85,26 @@ public:
     return cell;
   }
 
+  /// As above. Touches nothing that cells share, so no lock is needed.
+  [[nodiscard]] ASHLAR_INLINE static void* hand_out(const slab_geometry& geometry, const taken_cell& taken) noexcept {
+    const auto [home, index] = taken.cell;
+    cell_watch(geometry, home).hand_out(index, taken.was_used);
+    return home->cells + std::size_t{index} * geometry.cell_stride();
+  }
+
   /// Effects: takes a cell back that a caller had. Expects: it is taken.
   ASHLAR_INLINE void retire(const slab_geometry& geometry, void* cell) noexcept {
+    slab* const home = slab_set::slab_around(geometry, cell);
+    retire(geometry, home, slab_set::index_in(geometry, home, cell));
+  }
+
+  /// As above, of a cell that is known by its slab and number.
+  ASHLAR_INLINE void retire(const slab_geometry& geometry, slab* home, std::uint32_t cell) noexcept {
     if constexpr (has_guards) {
-      slab* const home = slab_set::slab_around(geometry, cell);
-      const std::uint32_t index = slab_set::index_in(geometry, home, cell);
-      cell_watch(geometry, home).bury(index);
-      set_.rest(home, index);
+      cell_watch(geometry, home).bury(cell);
+      set_.rest(home, cell);
     }
-    give(geometry, cell);
+    if (slab* const turned = set_.give(home, cell); ASHLAR_UNLIKELY(turned != nullptr)) refile(geometry, turned);
   }
 
   /// Effects: takes a cell back that no caller had. Expects: it is taken.
@@ -245,8 +272,10 @@ private:
   // The slab's first run brings memory for its marks. The run is taken already, so the upstream may use this pool.
   void mark_run(const slab_geometry& geometry, const cell_word& run) noexcept {
     slab* const home = slab_set::slab_around(geometry, run.base);
-    if (home->runs.needs_memory())
+    if (home->runs.needs_memory()) {
       home->runs.use(try_allocate_from(upstream(), marks_bytes(*home), alignof(std::uint64_t)), home->words());
+      set_.forget(home);
+    }
     home->runs.mark(slab_set::index_in(geometry, home, run.base) / 64, run.mask);
   }
 
