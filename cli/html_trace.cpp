@@ -82,8 +82,7 @@ std::string html_trace_section(const report_data& data) {
     out += fmt::format("<p class=\"notes\">{}</p>\n", escaped(passed_through_note(data)));
   out += sites("Call sites by objects", data.by_count, false) + sites("Call sites by bytes", data.by_bytes, false) +
          sites("Call sites of what was never freed", data.by_live, true);
-  if (!data.has_stacks)
-    out += "<p class=\"notes\">No call sites: the trace has no stacks (ashlar record --stacks N).</p>\n";
+  if (!data.has_stacks) out += fmt::format("<p class=\"notes\">{}</p>\n", escaped(no_sites_note(data)));
   return out;
 }
 

@@ -57,6 +57,12 @@ std::string passed_through_note(const report_data& data) {
   return "Most requests pass through " + calls + ", left out of the call sites.";
 }
 
+std::string no_sites_note(const report_data& data) {
+  if (data.has_stacks) return "";
+  if (data.events == 0) return "No call sites: nothing was recorded.";
+  return "No call sites: the trace has no stacks (ashlar record --stacks 0, or none to be had).";
+}
+
 report_data make_report(const trace_input& input, study::trace_summary summary) {
   report_data data;
   data.path = input.path();

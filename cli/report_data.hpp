@@ -51,6 +51,9 @@ struct report_data {
 /// Returns: a line on the calls that are left out of the call sites; empty if there are none.
 [[nodiscard]] std::string passed_through_note(const report_data& data);
 
+/// Returns: why there are no call sites; empty if there are.
+[[nodiscard]] std::string no_sites_note(const report_data& data);
+
 inline constexpr std::size_t report_rows = 10;  ///< Of the lists that would go on for ever.
 
 /// Effects: looks up the names of call sites, which may take a second.

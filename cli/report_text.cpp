@@ -182,8 +182,7 @@ std::string report_text(const report_data& data) {
   text += sites_text("call sites by objects", data.by_count, false);
   text += sites_text("call sites by bytes", data.by_bytes, false);
   text += sites_text("call sites of what was never freed", data.by_live, true);
-  if (!data.has_stacks)
-    text += "\nNo call sites: the trace has no stacks (ashlar record --stacks 0, or none to be had).\n";
+  if (!data.has_stacks) text += "\n" + no_sites_note(data) + "\n";
   return text;
 }
 

@@ -62,6 +62,10 @@ TEST_F(report, a_trace_of_no_events_is_reported_as_such) {
   EXPECT_EQ(ashlar("report " + trace + " --html " + file("r.html")), 0) << text("err");
   EXPECT_NE(text("out").find("0 events in "), std::string::npos) << text("out");
   EXPECT_EQ(text("out").find("nan"), std::string::npos) << text("out");
+  for (const char* where : {"out", "r.html"}) {
+    EXPECT_NE(text(where).find("No call sites: nothing was recorded."), std::string::npos) << text(where);
+    EXPECT_EQ(text(where).find("the trace has no stacks"), std::string::npos) << text(where);
+  }
   EXPECT_EQ(ashlar("report " + trace + " --json -"), 0) << text("err");
   EXPECT_EQ(json::parse(text("out"))["events"], 0);
 }
