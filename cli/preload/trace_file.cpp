@@ -161,12 +161,18 @@ bool trace_file::open_path(int flags) noexcept {
   return fd >= 0 && adopt(fd);
 }
 
+/// Returns: false with the reason in errno, which closing the descriptor does not change.
 bool trace_file::adopt(int fd) noexcept {
+  struct stat now{};
+  if (fstat(fd, &now) != 0) {
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return false;
+  }
   const int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest_descriptor());
   if (high >= 0) close(fd);
   fd_ = high >= 0 ? high : fd;
-  struct stat now{};
-  if (fstat(fd_, &now) != 0) return false;
   device_ = now.st_dev;
   inode_ = now.st_ino;
   return true;
