@@ -14,8 +14,10 @@ namespace {
 
 constexpr const char* thresholds = "2 % of time, 10 % of p99.9 or 5 % of memory";
 
+using figure_rows = std::vector<const candidate_figures*>;
+
 /// Returns: the rival with the least ratio of those that gain by `m`; null if none does.
-const candidate_figures* best_by(measure m, const std::vector<const candidate_figures*>& rows) {
+const candidate_figures* best_by(measure m, const figure_rows& rows) {
   const candidate_figures* best = nullptr;
   for (const candidate_figures* row : rows) {
     if (row->versus(m).found != finding::gain) continue;
@@ -24,7 +26,32 @@ const candidate_figures* best_by(measure m, const std::vector<const candidate_fi
   return best;
 }
 
-const candidate_figures* best_of(const std::vector<const candidate_figures*>& rows) {
+finding against(const candidate_figures& base, const candidate_figures& row, measure m, double error) {
+  return compare(base.in_rounds(m), row.in_rounds(m), threshold_of(m, 0), error).found;
+}
+
+/// Returns: the gainer with the least time, then those whose own rounds do not tell them from it; none if none gains.
+figure_rows fastest_of(const figure_rows& rows, double error) {
+  const candidate_figures* best = best_by(measure::time, rows);
+  if (best == nullptr) return {};
+  figure_rows all = {best};
+  for (const candidate_figures* row : rows)
+    if (row != best && row->versus(measure::time).found == finding::gain &&
+        against(*best, *row, measure::time, error) != finding::loss)
+      all.push_back(row);
+  return all;
+}
+
+/// Returns: of those that are as fast the one with the least memory at the peak, if its rounds tell it from the
+/// fastest's; else the fastest.
+const candidate_figures* leanest_of(const figure_rows& tied, double error) {
+  const auto peak = [](const candidate_figures* row) { return row->peak_bytes.median; };
+  const auto* least = *std::min_element(tied.begin(), tied.end(), [&](auto* a, auto* b) { return peak(a) < peak(b); });
+  return against(*tied.front(), *least, measure::peak, error) == finding::gain ? least : tied.front();
+}
+
+const candidate_figures* best_of(const figure_rows& rows, double error) {
+  if (const figure_rows tied = fastest_of(rows, error); !tied.empty()) return leanest_of(tied, error);
   for (const measure m : measures)
     if (const candidate_figures* best = best_by(m, rows)) return best;
   return nullptr;
@@ -33,19 +60,19 @@ const candidate_figures* best_of(const std::vector<const candidate_figures*>& ro
 const candidate_figures* best_preloadable(const replay_figures& figures) {
   auto rows = figures.rivals();
   std::erase_if(rows, [](const candidate_figures* row) { return !row->is_preloadable(); });
-  return best_of(rows);
+  return best_of(rows, figures.played.error);
 }
 
-/// Names the gainers of time whose own rounds do not tell them from the winner's.
+/// Names those that are as fast as the winner, and by what it was chosen.
 std::string ties(const candidate_figures& best, const replay_figures& figures) {
+  const figure_rows tied = fastest_of(figures.rivals(), figures.played.error);
   std::string names;
-  for (const candidate_figures* row : figures.rivals()) {
-    if (row == &best || row->versus(measure::time).found != finding::gain) continue;
-    const paired_comparison c = compare(best.in_rounds(measure::time), row->in_rounds(measure::time),
-                                        threshold_of(measure::time, 0), figures.played.error);
-    if (c.found != finding::loss) names += (names.empty() ? "" : ", ") + row->name;
-  }
-  return names.empty() ? "" : fmt::format(" As fast, within the noise or 2 %: {}.", names);
+  for (const candidate_figures* row : tied)
+    if (row != &best) names += (names.empty() ? "" : ", ") + row->name;
+  if (names.empty()) return "";
+  return fmt::format(" As fast, within the noise or 2 %: {}; {}.", names,
+                     tied.front() == &best ? "none of them needs less memory, so the median time decides"
+                                           : "it needs the least memory of them at the peak");
 }
 
 /// A library is preloaded; a heap is something the program's code has to name.
@@ -122,7 +149,9 @@ std::string stay(const replay_figures& figures) {
 
 }  // namespace
 
-const candidate_figures* replay_winner(const replay_figures& figures) { return best_of(figures.rivals()); }
+const candidate_figures* replay_winner(const replay_figures& figures) {
+  return best_of(figures.rivals(), figures.played.error);
+}
 
 std::string replay_verdict(const replay_figures& figures) {
   if (figures.baseline == nullptr) return "No allocator could be measured.";

@@ -118,6 +118,28 @@ TEST_F(replay_verdict_of, a_winner_that_loses_elsewhere) {
       << replay_verdict(f);
 }
 
+TEST_F(replay_verdict_of, of_those_that_are_as_fast_the_one_with_least_memory) {
+  const replay_figures& f = figures({{"glibc", replay_stand::system, spell(10, 10, 10), 100, 20},
+                                     {"mimalloc", replay_stand::system, spell(7.9, 8, 8.1), 100, 30},
+                                     {"jemalloc", replay_stand::system, spell(7.95, 8.05, 8.2), 100, 18},
+                                     {"tcmalloc", replay_stand::system, spell(9, 9, 9), 100, 10}});
+  EXPECT_EQ(f.fastest->name, "mimalloc");
+  EXPECT_TRUE(replay_verdict(f).starts_with("jemalloc gains most time. As fast, within the noise or 2 %: mimalloc; it "
+                                            "needs the least memory of them at the peak. It can be preloaded"))
+      << replay_verdict(f);
+  EXPECT_EQ(replay_winner(f)->name, "jemalloc");
+}
+
+TEST_F(replay_verdict_of, of_those_that_are_level_in_all_the_median_time_decides) {
+  const replay_figures& f = figures({{"glibc", replay_stand::system, spell(10, 10, 10)},
+                                     {"jemalloc", replay_stand::system, spell(7.95, 8.05, 8.2), 100, 19.9},
+                                     {"mimalloc", replay_stand::system, spell(7.9, 8, 8.1), 100, 20}});
+  EXPECT_TRUE(
+      replay_verdict(f).starts_with("mimalloc gains most time. As fast, within the noise or 2 %: jemalloc; none "
+                                    "of them needs less memory, so the median time decides. It can"))
+      << replay_verdict(f);
+}
+
 TEST_F(replay_verdict_of, memory_alone_is_a_gain) {
   const replay_figures& f = figures({{"glibc", replay_stand::system, spell(10, 10, 10)},
                                      {"jemalloc", replay_stand::system, spell(10, 10, 10), 100, 20, 6}});
