@@ -18,6 +18,7 @@
 #include "table.hpp"
 #include "try_loading.hpp"
 #include "try_prediction.hpp"
+#include "try_reason.hpp"
 #include "try_text.hpp"
 #include "try_trial.hpp"
 #include "verb.hpp"
@@ -101,7 +102,8 @@ int try_all(const try_options& o) {
   if (o.with.empty() && predictions.all.size() > o.best) predictions.all.resize(o.best);
   add_loading(predictions.all);
   program_runner runner(o.program, o.input);
-  const trials all = try_program(runner, predictions.all, o.limits, show_progress);
+  trials all = try_program(runner, predictions.all, o.limits, show_progress);
+  sample_misses(runner, all, show_progress);
   clear_progress();
   const std::string program = joined(o.program);
   if (o.json != "-") print(all, predictions, program);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "replay_json.hpp"
+#include "try_reason.hpp"
 #include "try_text.hpp"
 
 namespace ashlar::cli {
@@ -23,6 +24,9 @@ const char* key_of(program_measure m) {
 json rounds_of(const trial& t) {
   json all;
   for (const program_measure m : program_measures) all[key_of(m)] = t.in_rounds(m);
+  all["system_ms"] = t.system_ms;
+  all["page_faults"] = t.faults;
+  all["own_code_share_of_user_time"] = t.own_shares;
   return all;
 }
 
@@ -34,7 +38,10 @@ json candidate_of(const trials& all, const trial& t) {
   }
   j["saved_ms"] = {{"least", t.predicted.saved_least_ms}, {"most", t.predicted.saved_most_ms}};
   j["loading"] = {{"cpu_ms", t.predicted.loading_ms}, {"rss_bytes", t.predicted.loading_bytes}};
+  j["saved_system_ms"] = t.predicted.system_saved_ms;
   j["rounds"] = rounds_of(t);
+  if (const auto parts = parts_of_miss(all, t))
+    j["missed_points"] = {{"own_code", parts->own_code}, {"kernel", parts->kernel}, {"calls", parts->calls}};
   for (const program_measure m : program_measures) {
     const predicted_change p = predicted(all, t, m);
     j["predicted_percent"][key_of(m)] = {p.least, p.most};

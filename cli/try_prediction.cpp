@@ -44,7 +44,13 @@ std::string output_of(std::vector<std::string> arguments) {
   return text;
 }
 
-prediction prediction_of(const json& row, double baseline_peak) {
+/// What the replay measured of glibc.
+struct baseline_figures {
+  double peak_bytes = 0;
+  double system_ms = 0;
+};
+
+prediction prediction_of(const json& row, const baseline_figures& baseline) {
   prediction p;
   p.name = row.at("name");
   p.library = row.at("library");
@@ -52,14 +58,16 @@ prediction prediction_of(const json& row, double baseline_peak) {
   if (!p.failure.empty() || !row.contains("saved_ms")) return p;
   p.saved_least_ms = row["saved_ms"].at("least");
   p.saved_most_ms = row["saved_ms"].at("most");
-  p.peak_bytes_more = row.at("peak_rss_bytes").at("median").get<double>() - baseline_peak;
+  p.peak_bytes_more = row.at("peak_rss_bytes").at("median").get<double>() - baseline.peak_bytes;
+  p.system_saved_ms = baseline.system_ms - row.at("system_ms").at("median").get<double>();
   return p;
 }
 
-double peak_of(const json& rows, const std::string& name) {
+baseline_figures baseline_of(const json& rows) {
   for (const json& row : rows)
-    if (row.at("name") == name && row.contains("peak_rss_bytes")) return row["peak_rss_bytes"].at("median");
-  return 0;
+    if (row.at("name") == "glibc" && row.contains("peak_rss_bytes"))
+      return {row["peak_rss_bytes"].at("median"), row.at("system_ms").at("median")};
+  return {};
 }
 
 }  // namespace
@@ -79,9 +87,9 @@ trace_predictions read_predictions(const std::string& replay_json) {
   const json whole = json::parse(replay_json);
   trace_predictions result{whole.at("program"), whole.at("counts").at("threads"), {}};
   const json& rows = whole.at("allocators");
-  const double baseline_peak = peak_of(rows, "glibc");
+  const baseline_figures baseline = baseline_of(rows);
   for (const json& row : rows)
-    if (!row.at("library").get<std::string>().empty()) result.all.push_back(prediction_of(row, baseline_peak));
+    if (!row.at("library").get<std::string>().empty()) result.all.push_back(prediction_of(row, baseline));
   std::stable_sort(result.all.begin(), result.all.end(), [](const prediction& a, const prediction& b) {
     return a.failure.empty() != b.failure.empty() ? a.failure.empty() : a.saved_most_ms > b.saved_most_ms;
   });

@@ -16,6 +16,7 @@ struct prediction {
   double saved_least_ms = 0;   ///< The busiest thread's; negative: a loss.
   double saved_most_ms = 0;    ///< All threads' one after the other.
   double peak_bytes_more = 0;  ///< Resident at the peak.
+  double system_saved_ms = 0;  ///< Of all threads, in the kernel.
   double loading_ms = 0;       ///< Processor time until the library stands.
   double loading_bytes = 0;    ///< Resident then.
 };

@@ -70,6 +70,8 @@ program_run wait_for(pid_t child, clock::time_point start) {
   program_run run;
   run.wall_ms = std::chrono::duration<double, std::milli>(clock::now() - start).count();
   run.cpu_ms = to_ms(usage.ru_utime) + to_ms(usage.ru_stime);
+  run.system_ms = to_ms(usage.ru_stime);
+  run.faults = static_cast<double>(usage.ru_minflt);
   run.peak_bytes = 1024.0 * static_cast<double>(usage.ru_maxrss);
   run.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return run;
@@ -81,6 +83,37 @@ void preload(const std::string& library) {
   const std::string all = before == nullptr || *before == '\0' ? library : library + ":" + before;
   ::setenv("LD_PRELOAD", all.c_str(), 1);
 }
+
+/// A pipe both of whose ends are closed on every way out.
+class report_pipe {
+public:
+  report_pipe() {
+    if (::pipe2(ends_.data(), O_CLOEXEC) != 0) fail("cannot make a pipe", errno);
+  }
+  report_pipe(const report_pipe&) = delete;
+  report_pipe& operator=(const report_pipe&) = delete;
+  ~report_pipe() {
+    ::close(ends_[0]);
+    close_writing();
+  }
+
+  [[nodiscard]] int writing() const noexcept { return ends_[1]; }
+  void close_writing() noexcept {
+    if (ends_[1] >= 0) ::close(ends_[1]);
+    ends_[1] = -1;
+  }
+  /// Returns: the errno that was written, 0 if the pipe was closed instead. A signal does not end the wait.
+  [[nodiscard]] int read_error() const {
+    int error = 0;
+    ssize_t n = 0;
+    do n = ::read(ends_[0], &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    return n == sizeof error ? error : 0;
+  }
+
+private:
+  std::array<int, 2> ends_{-1, -1};
+};
 
 }  // namespace
 
@@ -103,18 +136,15 @@ void program_runner::become(const std::string& library, int report) const {
 program_run program_runner::run(const std::string& library) {
   empty(output_);
   empty(errors_);
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail("cannot make a pipe", errno);
+  report_pipe report;
   const auto start = clock::now();
   const pid_t child = ::fork();
   if (child < 0) fail("cannot start a process", errno);
-  if (child == 0) become(library, ends[1]);
-  ::close(ends[1]);
-  int error = 0;
-  const ssize_t n = ::read(ends[0], &error, sizeof error);  // an exec that succeeds closes the pipe
-  ::close(ends[0]);
+  if (child == 0) become(library, report.writing());
+  report.close_writing();
+  const int error = report.read_error();  // an exec that succeeds closes the pipe
   program_run result = wait_for(child, start);
-  if (n == sizeof error) fail(command_.front(), error);
+  if (error != 0) fail(command_.front(), error);
   sum_output(output_, result);
   result.last_words = last_line(errors_);
   return result;

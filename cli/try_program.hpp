@@ -13,6 +13,8 @@ namespace ashlar::cli {
 struct program_run {
   double wall_ms = 0;
   double cpu_ms = 0;      ///< User and system, of the program and of the processes it waited for.
+  double system_ms = 0;   ///< Of that in the kernel.
+  double faults = 0;      ///< Page faults that needed no disk.
   double peak_bytes = 0;  ///< Resident, of its largest process.
   int status = 0;         ///< Exit status, or 128 + the signal that ended it.
   std::uint64_t output_bytes = 0;

@@ -10,6 +10,7 @@
 #include "comparison_text.hpp"
 #include "table.hpp"
 #include "table_units.hpp"
+#include "try_reason.hpp"
 
 namespace ashlar::cli {
 
@@ -35,13 +36,6 @@ std::string predicted_cell(const trials& all, const trial& t, program_measure m)
   const predicted_change p = predicted(all, t, m);
   if (std::abs(p.most - p.least) < 0.1) return in_percent(p.most) + " %";
   return fmt::format("{} to {} %", in_percent(p.least), in_percent(p.most));
-}
-
-/// How far the measured median lies outside what was predicted, in percentage points.
-double missed_by(const trials& all, const trial& t) {
-  const predicted_change p = predicted(all, t, cpu);
-  const double measured = 100 * (t.versus(cpu).ratio.median - 1);
-  return std::max({0.0, p.least - measured, measured - p.most});
 }
 
 const trial* best_by(const trials& all, program_measure m) {
@@ -136,11 +130,7 @@ std::vector<std::string> try_notes(const trials& all, const trace_predictions& p
                      "share of the unrecorded run with the "
                      "program's own malloc.");
   for (const trial& t : all.candidates)
-    if (t.failure.empty() && missed_by(all, t) > 6)
-      notes.push_back(fmt::format(
-          "{}: measured lies {:.0f} points off the prediction. A replay sees what the calls cost, and not what the "
-          "program's own work gains or loses by where blocks lie, nor other processes it starts.",
-          t.predicted.name, missed_by(all, t)));
+    if (std::string reason = reason_of_miss(all, t); !reason.empty()) notes.push_back(std::move(reason));
   if (predictions.program != program)
     notes.push_back("The trace is of another command line, so the prediction is, too: " + predictions.program);
   if (all.output_varies)

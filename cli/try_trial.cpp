@@ -15,6 +15,8 @@ void add(trial& t, const program_run& run) {
   t.rounds[static_cast<std::size_t>(program_measure::cpu)].push_back(run.cpu_ms);
   t.rounds[static_cast<std::size_t>(program_measure::wall)].push_back(run.wall_ms);
   t.rounds[static_cast<std::size_t>(program_measure::peak)].push_back(run.peak_bytes);
+  t.system_ms.push_back(run.system_ms);
+  t.faults.push_back(run.faults);
 }
 
 std::string ending(const program_run& run) {

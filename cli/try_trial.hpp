@@ -29,8 +29,11 @@ struct trial {
   prediction predicted;  ///< Of its own malloc: of nothing.
   std::array<std::vector<double>, program_measures.size()> rounds;
   std::array<paired_comparison, program_measures.size()> against_own;
-  std::string failure;   ///< If not empty, nothing else holds.
-  bool differs = false;  ///< Whether it ever printed something else than the program did at first.
+  std::string failure;                 ///< If not empty, nothing else holds.
+  bool differs = false;                ///< Whether it ever printed something else than the program did at first.
+  std::vector<double> system_ms = {};  ///< Of processor time, a value a round.
+  std::vector<double> faults = {};
+  std::vector<double> own_shares = {};  ///< Of user time, the part in the program's own code, in runs of their own.
 
   [[nodiscard]] const std::vector<double>& in_rounds(program_measure m) const noexcept {
     return rounds[static_cast<std::size_t>(m)];

@@ -16,7 +16,7 @@ target_compile_definitions(test_cli PRIVATE
   "ASHLAR_TRY_VICTIM=\"$<TARGET_FILE:try_victim>\""
   "ASHLAR_TRY_PRELOAD=\"$<TARGET_FILE:try_preload>\"")
 foreach(source IN ITEMS comparison_text replay_figures replay_findings replay_meaning replay_verdict table table_units
-        try_text try_trial try_program try_prediction replay_candidates replay_windows)
+        try_reason try_sampler try_text try_trial try_program try_prediction replay_candidates replay_windows)
   target_sources(test_cli PRIVATE "${PROJECT_SOURCE_DIR}/cli/${source}.cpp")
 endforeach()
 target_link_libraries(test_cli PRIVATE fmt::fmt)
