@@ -2,6 +2,7 @@
 // Reads perf_event_open's ring buffers once, when the program has ended.
 #include "try_sampler.hpp"
 
+#include <cerrno>
 #include <cstring>
 #include <map>
 #include <string_view>
@@ -122,9 +123,10 @@ void add(sampled_program& program, const record_reader& record, std::string_view
 }  // namespace
 
 code_sampler::code_sampler(std::uint64_t period_ns) {
-  const auto processors = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  const auto processors = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
   for (int i = 0; permitted_ && i < processors; ++i) {
     buffer b{open_clock(i, period_ns), MAP_FAILED};
+    if (b.descriptor < 0 && errno == ENODEV) continue;  // switched off
     if (b.descriptor >= 0)
       b.pages = ::mmap(nullptr, buffer_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, b.descriptor, 0);
     permitted_ = b.pages != MAP_FAILED;
