@@ -95,6 +95,11 @@ std::string against(const char* name, std::uint64_t bytes, std::uint64_t height)
   return text;
 }
 
+/// A thread's arena begins with some pages; what fits into them cannot be measured.
+std::string against_malloc(const std::string& name, std::uint64_t bytes, std::uint64_t height) {
+  return bytes != 0 ? against(name.c_str(), bytes, height) : name + ": the phase fits into the pages it begins with\n";
+}
+
 }  // namespace
 
 heap_peaks measure_heaps(const plan::problem& p) {
@@ -114,7 +119,7 @@ std::string compare_with_heaps(const plan::layout& l, const heap_peaks& peaks) {
   const std::string malloc_name = std::string("malloc (glibc ") + gnu_get_libc_version() + ")";
   char text[80];
   std::snprintf(text, sizeof text, "%-28s %16llu\n", "plan", static_cast<unsigned long long>(l.height));
-  return text + against("lower bound", l.lower_bound, l.height) + against(malloc_name.c_str(), peaks.malloc, l.height) +
+  return text + against("lower bound", l.lower_bound, l.height) + against_malloc(malloc_name, peaks.malloc, l.height) +
          against("TLSF (modelled)", peaks.tlsf, l.height);
 }
 

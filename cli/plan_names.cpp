@@ -2,8 +2,6 @@
 // Makes identifiers, and finds those that clash.
 #include "plan_names.hpp"
 
-#include <algorithm>
-#include <array>
 #include <map>
 #include <stdexcept>
 #include <string_view>
@@ -12,102 +10,25 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::array<std::string_view, 96> keywords{"alignas",
-                                                    "alignof",
-                                                    "and",
-                                                    "and_eq",
-                                                    "asm",
-                                                    "auto",
-                                                    "bitand",
-                                                    "bitor",
-                                                    "bool",
-                                                    "break",
-                                                    "case",
-                                                    "catch",
-                                                    "char",
-                                                    "char16_t",
-                                                    "char32_t",
-                                                    "char8_t",
-                                                    "class",
-                                                    "co_await",
-                                                    "co_return",
-                                                    "co_yield",
-                                                    "compl",
-                                                    "concept",
-                                                    "const",
-                                                    "const_cast",
-                                                    "consteval",
-                                                    "constexpr",
-                                                    "constinit",
-                                                    "continue",
-                                                    "decltype",
-                                                    "default",
-                                                    "delete",
-                                                    "do",
-                                                    "double",
-                                                    "dynamic_cast",
-                                                    "else",
-                                                    "enum",
-                                                    "explicit",
-                                                    "export",
-                                                    "extern",
-                                                    "false",
-                                                    "float",
-                                                    "for",
-                                                    "friend",
-                                                    "goto",
-                                                    "if",
-                                                    "inline",
-                                                    "int",
-                                                    "long",
-                                                    "mutable",
-                                                    "namespace",
-                                                    "new",
-                                                    "noexcept",
-                                                    "not",
-                                                    "not_eq",
-                                                    "nullptr",
-                                                    "operator",
-                                                    "or",
-                                                    "or_eq",
-                                                    "private",
-                                                    "protected",
-                                                    "public",
-                                                    "register",
-                                                    "reinterpret_cast",
-                                                    "requires",
-                                                    "restrict",
-                                                    "return",
-                                                    "short",
-                                                    "signed",
-                                                    "sizeof",
-                                                    "static",
-                                                    "static_assert",
-                                                    "static_cast",
-                                                    "struct",
-                                                    "switch",
-                                                    "template",
-                                                    "this",
-                                                    "thread_local",
-                                                    "throw",
-                                                    "true",
-                                                    "try",
-                                                    "typedef",
-                                                    "typeid",
-                                                    "typename",
-                                                    "typeof",
-                                                    "typeof_unqual",
-                                                    "union",
-                                                    "unsigned",
-                                                    "using",
-                                                    "virtual",
-                                                    "void",
-                                                    "volatile",
-                                                    "wchar_t",
-                                                    "while",
-                                                    "xor",
-                                                    "xor_eq",
-                                                    "NULL"};
+// Each stands between blanks.
+constexpr std::string_view keywords =
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class "
+    "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "
+    "default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline "
+    "int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+    "register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast "
+    "struct switch template this thread_local throw true try typedef typeid typename typeof typeof_unqual union "
+    "unsigned using virtual void volatile wchar_t while xor xor_eq NULL ";
+
+// Macros that some compiler has for some system before anything is included, unless it keeps to the standard; and one
+// of <cstddef>.
+constexpr std::string_view macros =
+    " i386 linux unix sun sparc mips MIPSEB MIPSEL hppa hpux sgi vax m68k mc68000 ultrix PPC MSDOS WIN32 WIN64 "
+    "WINNT offsetof ";
+
+bool is_among(std::string_view words, const std::string& word) {
+  return words.find(' ' + word + ' ') != std::string_view::npos;
+}
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -118,6 +39,8 @@ std::string name_of(const plan::problem& p, const std::vector<std::string>& name
   return names.empty() ? std::to_string(p.buffers[at].id) : names[at];
 }
 
+bool is_taken_word(const std::string& word) { return is_among(keywords, word) || is_among(macros, word); }
+
 std::string identifier_of(const std::string& name) {
   std::string out;
   for (const char c : name) {
@@ -126,7 +49,7 @@ std::string identifier_of(const std::string& name) {
   }
   if (!out.empty() && out.back() == '_') out.pop_back();
   if (!out.empty() && is_digit(out.front())) out.insert(0, 1, '_');
-  if (std::find(keywords.begin(), keywords.end(), out) != keywords.end()) out += '_';
+  if (is_taken_word(out)) out += '_';
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "parse.hpp"
+#include "plan_names.hpp"
 #include "verb.hpp"
 
 namespace ashlar::cli {
@@ -65,6 +66,7 @@ std::string contradiction(const plan_request& r) {
     return "--window wants two times in seconds, the earlier first";
   if (r.validate && !r.trace.empty()) return "--validate wants a CSV file";
   if (!is_identifier(r.name)) return "--name wants an identifier";
+  if (is_taken_word(r.name)) return "--name: " + r.name + " is a keyword or a macro of some compiler";
   return {};
 }
 

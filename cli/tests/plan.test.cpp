@@ -194,6 +194,26 @@ TEST_F(plan_command, names_stand_where_ids_do) {
   EXPECT_EQ(shell(ASHLAR_COMPILER " -std=c++20 use.cpp -o use && ./use"), 0) << text("err");
 }
 
+// Compilers have macros of these names unless they keep to the standard.
+TEST_F(plan_command, names_are_no_macros_of_compilers) {
+  write("named.csv", "id,lower,upper,size\nlinux,0,3,4\n/unix/,3,9,4\ni386,0,9,4\nLinux,0,9,4\n");
+  ASSERT_EQ(run("named.csv --header plan.hpp --c plan.h"), 0) << text("err");
+  write("use.cpp", "#include \"plan.hpp\"\n#include \"plan.h\"\nnamespace b = planned::buffer;\n"
+                   "static_assert(b::linux_ == 0 && b::unix_ == 1 && b::i386_ == 2 && b::Linux == 3);\n"
+                   "static_assert(planned_buffer_linux_ == 0 && planned_buffer_unix_ == 1);\nint main() {}\n");
+  EXPECT_EQ(shell(ASHLAR_COMPILER " -std=gnu++20 use.cpp -o use && ./use"), 0) << text("err");
+  EXPECT_EQ(run("named.csv --header plan.hpp --name linux"), 2);
+  EXPECT_EQ(text("err"), "ashlar plan: --name: linux is a keyword or a macro of some compiler\n");
+  EXPECT_EQ(run("named.csv --header plan.hpp --name class"), 2);
+}
+
+TEST_F(plan_command, a_missing_header_is_told) {
+  write("rows.csv", "a,0,3,4\nb,3,9,4\n");
+  EXPECT_EQ(run("rows.csv"), 1);
+  EXPECT_TRUE(
+      said("err", "rows.csv: line 1, column 1: the header is missing: a first line as \"id,lower,upper,size\""));
+}
+
 TEST_F(plan_command, names_that_clash_as_identifiers_are_told) {
   write("clash.csv", "id,lower,upper,size\nconv/1,0,3,4\nconv.1,3,9,4\n");
   ASSERT_EQ(run("clash.csv -o -"), 0) << text("err");
@@ -282,6 +302,13 @@ TEST_F(plan_recording, plans_a_phase_between_marks_and_compares_it_with_heaps) {
   EXPECT_TRUE(said("out", "malloc (glibc"));
   EXPECT_TRUE(said("out", "TLSF (modelled)"));
   EXPECT_EQ(fault_of("planned.csv"), "");
+}
+
+// What malloc takes from the system cannot be measured in so small a phase.
+TEST_F(plan_recording, says_where_malloc_needs_no_more_than_it_begins_with) {
+  ASSERT_EQ(shell(ASHLAR_COMMAND " record -o small.trace --quiet -- sh -c :"), 0);
+  ASSERT_EQ(run("--from-trace small.trace"), 0) << text("err");
+  EXPECT_TRUE(said("out", ": the phase fits into the pages it begins with\n"));
 }
 
 TEST_F(plan_recording, plans_all_of_it_or_a_window_of_time) {

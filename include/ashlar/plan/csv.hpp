@@ -85,6 +85,8 @@ private:
 
   bool read_header() {
     if (!lines_.next()) return fail(csv_fault::no_header, 1, "the file is empty");
+    if (is_row(lines_.line()))
+      return fail(csv_fault::no_header, 1, "the header is missing: a first line as \"id,lower,upper,size\"");
     csv_fields fields(lines_.line());
     while (fields.next()) {
       const auto column = column_named(fields.field());
@@ -98,6 +100,16 @@ private:
                                        std::pair{csv_column::upper, "upper"}, std::pair{csv_column::size, "size"}})
       if (!has(column)) return fail(csv_fault::missing_column, 1, std::string("there is no column \"") + name + '"');
     return true;
+  }
+
+  // Whether a line has numbers and names no column, and so is a row.
+  [[nodiscard]] static bool is_row(std::string_view line) {
+    bool has_number = false;
+    for (csv_fields fields(line); fields.next();) {
+      if (column_named(fields.field())) return false;
+      has_number = has_number || (!fields.field().empty() && fields.field()[0] >= '0' && fields.field()[0] <= '9');
+    }
+    return has_number;
   }
 
   [[nodiscard]] bool has(csv_column c) const {
