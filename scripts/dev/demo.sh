@@ -36,7 +36,7 @@ packages=("${compile_packages[@]}" "${command_packages[@]}" "${rival_packages[@]
 ((${#program[@]})) || packages+=(sqlite3)
 need "${packages[@]}"
 
-say "building the ashlar command (Release)"
+say "1 of 3: building the ashlar command (Release); the first time this takes minutes, later a second"
 configure release
 build release cli/all
 
@@ -45,10 +45,10 @@ if ((${#program[@]} == 0)); then
   write_sql "$folder/demo.sql"
   program=(sqlite3 :memory: ".read $folder/demo.sql")
 fi
-say "recording: ${program[*]}"
+say "2 of 3: recording every allocation of ${program[*]}; the demo's own program takes seconds"
 "$ashlar" record -o "$trace" -- "${program[@]}"
 
-say "replaying against every allocator on this machine: until all is decided, for two minutes at most"
+say "3 of 3: replaying against every allocator on this machine: until all is decided, for two minutes at most"
 "$ashlar" replay "$trace" --all --budget 120 --html "$report"
 say "the report, one file: $PWD/$report"
 say "what the program itself gains: $ashlar try $trace -- ${program[*]@Q}"
