@@ -107,7 +107,7 @@ TEST(forks, keep_what_the_thread_has_at_hand_and_on_its_way) {
 
 // The lower pool has been used first or last, so it is asked first or last.
 TEST(forks, of_pools_on_pools_while_threads_use_and_end_them) {
-  const deadline hang(60);
+  const deadline hang(180);
   for (const bool lower_first : {true, false}) {
     pool_type lower({.cell_bytes = slab, .cell_alignment = slab});
     if (lower_first) use(lower, 1);
