@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -17,6 +18,7 @@
 #include <ashlar/face/exhausted.hpp>
 #include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/object_pool.hpp>
+#include <ashlar/part/slot_guard.hpp>
 
 #include "tests/death/caught.hpp"
 #include "tests/death/last_words.hpp"
@@ -116,7 +118,9 @@ TYPED_TEST(object_pool_faults, a_double_release_after_reuse_is_seen_at_the_next)
 TYPED_TEST(object_pool_faults, a_slot_nobody_had_yet) {
   TypeParam pool;
   auto* const first = pool.acquire();
-  EXPECT_EQ(kind_of(pool, first + 1), fault::double_free);
+  using type = std::remove_pointer_t<decltype(first)>;
+  void* const next = reinterpret_cast<std::byte*>(first) + ashlar::slot_guard<sizeof(type), alignof(type)>::stride;
+  EXPECT_EQ(kind_of(pool, next), fault::double_free);
 }
 
 TYPED_TEST(object_pool_faults, foreign_memory_is_refused_unread) {

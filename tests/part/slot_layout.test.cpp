@@ -12,6 +12,7 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/part/cell_guard.hpp>
 
 namespace {
 
@@ -21,11 +22,18 @@ using ashlar::slot_slab_alignment;
 template <std::size_t Bytes, std::size_t Alignment, bool IsBeside>
 using layout = ashlar::slot_layout<one_thread, Bytes, Alignment, IsBeside>;
 
+template <std::size_t Bytes, std::size_t Alignment, bool IsBeside, std::size_t Expected>
+inline constexpr bool costs = ashlar::has_guards || layout<Bytes, Alignment, IsBeside>::bytes_per_slot == Expected;
+
+template <std::size_t Bytes, std::size_t Alignment, bool IsBeside>
+inline constexpr bool fills_slabs = layout<Bytes, Alignment, IsBeside>::slots_per_slab *
+                                        static_cast<double>(layout<Bytes, Alignment, IsBeside>::bytes_per_slot) >
+                                    slot_slab_alignment * 0.995;
+
 // What is promised of the bytes behind 15 million pointers.
-static_assert(layout<8, 8, false>::bytes_per_slot == 12 && layout<8, 8, true>::bytes_per_slot == 16);
-static_assert(layout<4, 4, true>::bytes_per_slot == 8 && layout<12, 8, true>::bytes_per_slot == 16);
-static_assert(layout<8, 8, false>::slots_per_slab * 12.0 > slot_slab_alignment * 0.995);
-static_assert(layout<4, 4, true>::slots_per_slab * 8.0 > slot_slab_alignment * 0.995);
+static_assert(costs<8, 8, false, 12> && costs<8, 8, true, 16>);
+static_assert(costs<4, 4, true, 8> && costs<12, 8, true, 16>);
+static_assert(fills_slabs<8, 8, false> && fills_slabs<4, 4, true>);
 static_assert(layout<1 << 20, 8, false>::slots_per_slab == 1);
 static_assert(layout<100'000, 8, false>::slots_per_slab == 2);
 
@@ -64,12 +72,12 @@ void expect_slots_and_words(std::uint32_t slots) {
     auto* const word = static_cast<std::byte*>(static_cast<void*>(&Layout::word_at(slab, i)));
     ASSERT_TRUE(ashlar::is_aligned(slot, Layout::object_alignment)) << i;
     ASSERT_GE(slot, end);
-    end = slot + Layout::object_bytes;
+    end = slot + Layout::object_bytes + Layout::guard::bytes;
     if (Layout::is_beside) {
       ASSERT_GE(word, end);
       end = word + sizeof(std::uint32_t);
     } else {
-      ASSERT_LE(word + sizeof(std::uint32_t), Layout::slot_at(slab, 0));
+      ASSERT_LE(word + sizeof(std::uint32_t) + ashlar::front_guard, Layout::slot_at(slab, 0));
       ASSERT_GE(static_cast<void*>(word), static_cast<void*>(&slab + 1));
     }
     ASSERT_EQ(slab.slot_at(i), slot);

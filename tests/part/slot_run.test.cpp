@@ -10,7 +10,9 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/part/cell_guard.hpp>
 #include <ashlar/part/slab_registry.hpp>
+#include <ashlar/part/slot_guard.hpp>
 #include <ashlar/part/slot_word.hpp>
 
 #include "tests/support/build.hpp"
@@ -46,25 +48,32 @@ TEST(slot_run, costs_its_slots_and_four_bytes_for_each) {
     EXPECT_EQ(sizeof(plain_run<64, 8, 100>), 100u * 64 + 100 * 4);
     EXPECT_EQ(sizeof(plain_run<1, 1, 8>), 8u + 8 * 4);
   }
-  EXPECT_LE(sizeof(plain_run<64, 8, 100>), 100u * 68 + 128);
+  EXPECT_LE(sizeof(plain_run<64, 8, 100>), 100u * (ashlar::slot_guard<64, 8>::stride + 4) + 128);
 }
 
 template <std::size_t Bytes, std::size_t Alignment>
 void expect_aligned() {
+  constexpr std::size_t stride = ashlar::slot_guard<Bytes, Alignment>::stride;
   plain_run<Bytes, Alignment, 5> run;
   run.open(&run);
   for (std::size_t i = 0; i < 5; ++i) {
     EXPECT_TRUE(ashlar::is_aligned(run.slots() + i, Alignment));
-    EXPECT_EQ(ashlar::address_of(run.slots() + i), ashlar::address_of(run.slots()) + i * Bytes);
+    EXPECT_EQ(ashlar::address_of(run.slots() + i), ashlar::address_of(run.slots()) + i * stride);
   }
 }
 
-TEST(slot_run, slots_are_aligned_and_side_by_side) {
+TEST(slot_run, slots_are_aligned_and_side_by_side_but_for_guards) {
   expect_aligned<1, 1>();
   expect_aligned<3, 1>();
   expect_aligned<12, 4>();
   expect_aligned<128, 64>();
   expect_aligned<8192, 4096>();
+}
+
+TEST(slot_run, has_room_for_a_guard_in_front_of_its_first_slot) {
+  const plain_run<12, 4, 2> run;
+  const void* const end_of_words = run.words() + run.capacity();
+  EXPECT_GE(ashlar::address_of(run.slots()), ashlar::address_of(end_of_words) + ashlar::front_guard);
 }
 
 TEST(slot_run, is_in_the_registry_from_open_to_end_where_that_is_kept) {

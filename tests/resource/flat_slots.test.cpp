@@ -16,6 +16,7 @@
 
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/part/slot_guard.hpp>
 #include <ashlar/part/slot_run.hpp>
 #include <ashlar/part/slot_word.hpp>
 #include <ashlar/resource/allocated_slots.hpp>
@@ -88,10 +89,11 @@ TYPED_TEST(flat_slots_of, hand_out_what_they_have_and_no_more) {
 TYPED_TEST(flat_slots_of, own_their_slots_and_nothing_else) {
   TypeParam kind;
   int outside = 0;
+  constexpr std::size_t all_bytes = ashlar::slot_guard<24, 8>::stride * slots_of_a_run;
   auto* const first = static_cast<std::byte*>(kind.slots.take().slot);
   EXPECT_TRUE(kind.slots.owns(first) && kind.slots.owns(first + 23) && kind.slots.owns(first + 24));
-  EXPECT_TRUE(kind.slots.owns(first + 24 * slots_of_a_run - 1));
-  EXPECT_FALSE(kind.slots.owns(first + 24 * slots_of_a_run) || kind.slots.owns(first - 1));
+  EXPECT_TRUE(kind.slots.owns(first + all_bytes - 1));
+  EXPECT_FALSE(kind.slots.owns(first + all_bytes) || kind.slots.owns(first - 1));
   EXPECT_FALSE(kind.slots.owns(&outside) || kind.slots.owns(nullptr));
 }
 

@@ -8,6 +8,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
 #include <ashlar/part/slot_core.hpp>
+#include <ashlar/part/slot_guard.hpp>
 #include <ashlar/part/slot_layout.hpp>
 #include <ashlar/part/slot_slab.hpp>
 #include <ashlar/part/slot_watch.hpp>
@@ -35,11 +36,17 @@ template <class Threads, std::size_t Bytes = 1024>
 using test_slots =
     ashlar::slot_slabs<ashlar::slot_layout<Threads, Bytes, 8, false>, Threads, counted_upstream, plain_ends<Threads>>;
 
+/// Returns: the bytes of a slot of `test_slots` without the guard behind it.
+template <class Slab>
+[[nodiscard]] std::size_t object_bytes_in(const Slab& slab) {
+  return slab.slot_bytes - ashlar::slot_guard<8, 8>::bytes;
+}
+
 /// Effects: gives a slot back that `take` of some slots returned.
 template <class Place>
 void give_back(const Place& at, std::uint32_t marks = ashlar::slot_word::raw_mark) {
   using core = std::remove_pointer_t<decltype(at.in->home)>;
-  ashlar::retire_slot(at.memory(), at.in->slot_bytes, marks);
+  ashlar::retire_slot(at.memory(), object_bytes_in(*at.in), marks);
   core::give(*at.in, at.index, marks, at.in->word_at(at.index));
 }
 

@@ -24,6 +24,7 @@
 #include <ashlar/face/ref_ptr.hpp>
 #include <ashlar/part/slot_core.hpp>
 #include <ashlar/part/slot_ending.hpp>
+#include <ashlar/part/slot_guard.hpp>
 #include <ashlar/part/slot_slab.hpp>
 #include <ashlar/part/slot_watch.hpp>
 #include <ashlar/part/slot_word.hpp>
@@ -44,6 +45,7 @@ struct counted_ends {
   static constexpr bool destroys = !Lifetime::keeps;
 
   static void object(slab_type& slab, std::uint32_t index) noexcept {
+    if constexpr (keeps_canaries) slot_guard<sizeof(T), alignof(T)>::expect(slab.slot_at(index), nullptr);
     if constexpr (is_plain) slot_core<Threads>::give(slab, index, retire(slab, index), slab.word_at(index));
     else end_in_turn(slab, index, &retire);
   }

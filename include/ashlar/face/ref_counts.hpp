@@ -140,6 +140,7 @@ private:
     using layout = layout_of<T, Threads, Placement>;
     const std::uint32_t index = layout::index_of(slab, p);
     if (ASHLAR_UNLIKELY(!slab.ends_by_destroying)) return slab.home->end_object(slab, index);
+    if constexpr (keeps_canaries) layout::guard::expect(p, nullptr);
     if constexpr (std::is_trivially_destructible_v<T>) {
       poison_slot(p, sizeof(T));
       slot_core<Threads>::give(slab, index, slot_word::raw_mark, layout::word_at(slab, index));

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/part/poison.hpp>
@@ -48,6 +49,30 @@ inline void fill_guard(void* p, std::size_t bytes) noexcept {
   const auto* const guard = static_cast<const unsigned char*>(p);
   while (bytes != 0 && guard[bytes - 1] == guard_byte) --bytes;
   return bytes;
+}
+
+/// Effects: reports writes to the guard of `guard` bytes behind the `bytes` bytes at `p`, a block of `resource`, whose
+/// cells have `cell_bytes`; does not return.
+[[noreturn]] ASHLAR_COLD inline void report_overflow_into_guard(const std::byte* p, std::size_t bytes,
+                                                                std::size_t guard, std::size_t cell_bytes,
+                                                                const void* resource) noexcept {
+  report({.kind = fault::overflow,
+          .what = "bytes behind a block were written to",
+          .pointer = p,
+          .resource = resource,
+          .size = cell_bytes,
+          .expected = bytes,
+          .got = bytes + guard_damage(p + bytes, guard)});
+}
+
+/// As `report_overflow_into_guard`, of the guard in front of the block at `p`.
+[[noreturn]] ASHLAR_COLD inline void report_underflow_into_guard(const std::byte* p, std::size_t cell_bytes,
+                                                                 const void* resource) noexcept {
+  report({.kind = fault::underflow,
+          .what = "bytes before a block were written to",
+          .pointer = p,
+          .resource = resource,
+          .size = cell_bytes});
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI

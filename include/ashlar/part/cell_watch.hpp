@@ -126,7 +126,8 @@ private:
 
   // The last byte in front of a cell tells: those before it are the overflow of the cell there, and seen with that.
   ASHLAR_INLINE void expect_front(std::uint32_t cell) const noexcept {
-    if (ASHLAR_UNLIKELY(!is_guard_intact(at(cell) - 1, 1))) report_underflow(at(cell));
+    if (ASHLAR_UNLIKELY(!is_guard_intact(at(cell) - 1, 1)))
+      report_underflow_into_guard(at(cell), geometry_.cell_bytes(), home_->owner);
   }
 
   // The inner guards of a run are its user's; where lengths are not known, so may be those of every live cell.
@@ -142,21 +143,7 @@ private:
 
   [[noreturn]] ASHLAR_COLD void report_overflow(const std::byte* p, std::size_t bytes,
                                                 std::size_t guard) const noexcept {
-    report({.kind = fault::overflow,
-            .what = "bytes behind a block were written to",
-            .pointer = p,
-            .resource = home_->owner,
-            .size = geometry_.cell_bytes(),
-            .expected = bytes,
-            .got = bytes + guard_damage(p + bytes, guard)});
-  }
-
-  [[noreturn]] ASHLAR_COLD void report_underflow(const std::byte* p) const noexcept {
-    report({.kind = fault::underflow,
-            .what = "bytes before a block were written to",
-            .pointer = p,
-            .resource = home_->owner,
-            .size = geometry_.cell_bytes()});
+    report_overflow_into_guard(p, bytes, guard, geometry_.cell_bytes(), home_->owner);
   }
 
   const slab_geometry& geometry_;

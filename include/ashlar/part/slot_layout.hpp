@@ -10,6 +10,8 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/part/cell_guard.hpp>
+#include <ashlar/part/slot_guard.hpp>
 #include <ashlar/part/slot_slab.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -26,27 +28,28 @@ struct slot_layout {
 
   static constexpr std::size_t word_bytes = sizeof(word_type);
   static constexpr std::size_t alignment = std::max(ObjectAlignment, alignof(word_type));
-  static constexpr bool is_beside = IsBeside;
+  /// At `hardened` no word lies beside an object: what overflows would count.
+  static constexpr bool is_beside = IsBeside && !has_guards;
   static constexpr std::size_t object_bytes = ObjectBytes;
   static constexpr std::size_t object_alignment = ObjectAlignment;
+  using guard = slot_guard<ObjectBytes, ObjectAlignment>;
   /// Of a word behind the object, from the start of the slot.
   static constexpr std::size_t word_offset = align_up(ObjectBytes, word_bytes);
-  static constexpr std::size_t slot_bytes =
-      IsBeside ? align_up(word_offset + word_bytes, alignment) : align_up(ObjectBytes, ObjectAlignment);
-  static constexpr std::size_t bytes_per_slot = slot_bytes + (IsBeside ? 0 : word_bytes);
+  static constexpr std::size_t slot_bytes = is_beside ? align_up(word_offset + word_bytes, alignment) : guard::stride;
+  static constexpr std::size_t bytes_per_slot = slot_bytes + (is_beside ? 0 : word_bytes);
 
 private:
   static constexpr std::size_t header_bytes = sizeof(slab_type);
   // Slots of an alignment above that of the header start at different places behind it.
   static constexpr std::size_t most_padding = alignment - 1;
-  static constexpr std::size_t most_front = slab_type::most_gap + header_bytes + most_padding;
+  static constexpr std::size_t most_front = slab_type::most_gap + header_bytes + front_guard + most_padding;
   static constexpr std::size_t fitting = most_front + bytes_per_slot > slot_slab_alignment
                                              ? 0
                                              : (slot_slab_alignment - most_front) / bytes_per_slot;
 
 public:
   static constexpr std::uint32_t slots_per_slab = static_cast<std::uint32_t>(std::max<std::size_t>(fitting, 1));
-  static constexpr std::size_t words_bytes = IsBeside ? 0 : slots_per_slab * word_bytes;
+  static constexpr std::size_t words_bytes = is_beside ? 0 : slots_per_slab * word_bytes;
 
   /// Returns: the bytes of a slab with so many slots. Expects: at most `slots_per_slab`.
   [[nodiscard]] static constexpr std::size_t slab_bytes(std::uint32_t slots) noexcept {
@@ -55,20 +58,20 @@ public:
   }
 
   [[nodiscard]] ASHLAR_INLINE static std::byte* slots_of(slab_type* header) noexcept {
-    constexpr std::size_t front = header_bytes + words_bytes;
+    constexpr std::size_t front = header_bytes + words_bytes + front_guard;
     std::byte* const start = static_cast<std::byte*>(static_cast<void*>(header));
     if constexpr (alignment <= alignof(slab_type)) return start + align_up(front, alignment);
     else return align_up(static_cast<void*>(start + front), alignment);
   }
 
   [[nodiscard]] ASHLAR_INLINE static std::byte* words_of(slab_type* header) noexcept {
-    if constexpr (IsBeside) return slots_of(header) + word_offset;
+    if constexpr (is_beside) return slots_of(header) + word_offset;
     else return static_cast<std::byte*>(static_cast<void*>(header)) + header_bytes;
   }
 
   /// Returns: as `slab.word_at(index)`.
   [[nodiscard]] ASHLAR_INLINE static word_type& word_at(slab_type& slab, std::uint32_t index) noexcept {
-    constexpr std::size_t stride = IsBeside ? slot_bytes : word_bytes;
+    constexpr std::size_t stride = is_beside ? slot_bytes : word_bytes;
     return *static_cast<word_type*>(static_cast<void*>(words_of(&slab) + std::size_t{index} * stride));
   }
 
@@ -85,7 +88,7 @@ public:
 
   /// Returns: the word of the object at the start of a slot.
   [[nodiscard]] ASHLAR_INLINE static word_type& word_of(const void* slot) noexcept {
-    if constexpr (IsBeside) {
+    if constexpr (is_beside) {
       void* const word = static_cast<std::byte*>(const_cast<void*>(slot)) + word_offset;
       return *static_cast<word_type*>(word);
     } else {

@@ -7,19 +7,22 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
+#include <ashlar/part/cell_guard.hpp>
 #include <ashlar/part/slab_registry.hpp>
+#include <ashlar/part/slot_guard.hpp>
 #include <ashlar/part/slot_word.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// The memory of one slot.
+/// The memory of one slot, and at `hardened` of its guard.
 template <std::size_t Bytes, std::size_t Alignment>
 struct alignas(Alignment) slot_memory {
   static_assert(Bytes % Alignment == 0, "the size of an object is a multiple of its alignment");
-  std::byte bytes[Bytes];
+  std::byte bytes[slot_guard<Bytes, Alignment>::stride];
 };
 
 /// Effects: enters slots in the registry, which knows up to 2^31 bytes of them: whose the rest is cannot be told.
@@ -31,7 +34,7 @@ inline void enter_slots(slab_registration_if_checked& line, const void* owner, c
 
 /// `Count` slots behind their words. Constant-initialised; the slots' memory is not written to.
 ///
-///   | registration, if checked | word 0 ... word n-1 | slot 0 | slot 1 | ...
+///   | registration, if checked | word 0 ... word n-1 | front guard, if hardened | slot 0 | slot 1 | ...
 ///
 /// Thread safety: none, but for what `Word` says.
 template <std::size_t Bytes, std::size_t Alignment, std::size_t Count, class Word>
@@ -40,6 +43,7 @@ class slot_run {
 
 public:
   using slot_type = slot_memory<Bytes, Alignment>;
+  static constexpr std::size_t slot_bytes = Bytes;  ///< without the guard
   using word_type = Word;
   static constexpr bool allocates = false;
 
@@ -52,8 +56,8 @@ public:
   ~slot_run() { close(); }
 
   [[nodiscard]] static constexpr std::size_t capacity() noexcept { return Count; }
-  [[nodiscard]] ASHLAR_INLINE slot_type* slots() noexcept { return memory_.slots; }
-  [[nodiscard]] const slot_type* slots() const noexcept { return memory_.slots; }
+  [[nodiscard]] ASHLAR_INLINE slot_type* slots() noexcept { return memory_.all.slots; }
+  [[nodiscard]] const slot_type* slots() const noexcept { return memory_.all.slots; }
   [[nodiscard]] ASHLAR_INLINE Word* words() const noexcept { return words_; }
 
   /// Returns: whether slots may be used. A run opens by itself; where that is to be noted, `open` notes it.
@@ -61,9 +65,9 @@ public:
   void open(const void* owner) noexcept { static_cast<void>(try_open(owner)); }
   [[nodiscard]] bool try_open(const void* owner) noexcept {
     if constexpr (opens) {
-      mark_free(slots(), sizeof(memory_));
+      mark_free(slots()->bytes - front_bytes, sizeof(memory_));
       note_.is_open = true;
-      enter_slots(note_.line, owner, memory_.slots[0].bytes, sizeof(memory_), Bytes);
+      enter_slots(note_.line, owner, memory_.all.slots[0].bytes, sizeof(memory_.all.slots), Bytes);
     }
     return true;
   }
@@ -74,12 +78,21 @@ private:
     bool is_open = false;
   };
   struct no_note {};
+  struct front {
+    alignas(Alignment) std::byte guard[align_up(std::max<std::size_t>(front_guard, 1), Alignment)];
+  };
+  struct no_front {};
+  struct guarded_slots {
+    ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<has_guards, front, no_front> before;
+    slot_type slots[Count];
+  };
   // The slots are not active from the start, so that nothing initialises them.
   union memory {
     constexpr memory() noexcept : nothing() {}
     std::byte nothing;
-    slot_type slots[Count];
+    guarded_slots all;
   };
+  static constexpr std::size_t front_bytes = sizeof(memory) - Count * sizeof(slot_type);
 
   [[nodiscard]] ASHLAR_INLINE bool is_open_() const noexcept {
     if constexpr (opens) return note_.is_open;
@@ -90,7 +103,7 @@ private:
     if constexpr (opens) {
       if (!note_.is_open) return;
       note_.line.leave();
-      mark_live(slots(), sizeof(memory_));
+      mark_live(slots()->bytes - front_bytes, sizeof(memory_));
     }
   }
 

@@ -48,7 +48,7 @@ struct alignas(64) slot_slab {
   std::byte* slots;
   std::byte* words;            ///< the word of slot 0
   std::uint64_t factor;        ///< ceil(2^40 / slot_bytes), or 0 where there is one slot
-  std::uint32_t slot_bytes;    ///< from slot to slot
+  std::uint32_t slot_bytes;    ///< from slot to slot, with the guard between them
   std::uint32_t word_stride;   ///< from word to word
   std::uint32_t capacity;      ///< slots that may be taken
   std::uint32_t room;          ///< slots that there is memory for: as the pool grows they are added

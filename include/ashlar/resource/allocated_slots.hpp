@@ -15,6 +15,7 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/part/cell_guard.hpp>
 #include <ashlar/part/slab_registry.hpp>
 #include <ashlar/part/slot_run.hpp>
 #include <ashlar/part/slot_word.hpp>
@@ -24,7 +25,7 @@ namespace ashlar::inline ASHLAR_ABI {
 /// As `slot_run`, with a capacity that is known at run time.
 ///
 ///   block
-///   | registration, if checked | slot 0 | slot 1 | ...            | word 0 ... word n-1 |
+///   | registration, if checked | front guard, if hardened | slot 0 | slot 1 | ...      | word 0 ... word n-1 |
 ///
 /// The slots start at a cache line, those of page size and above with the block. Nothing is written before a slot is
 /// taken, but for words that are atomic. Thread safety: none, but for what `Word` says.
@@ -32,6 +33,7 @@ template <std::size_t Bytes, std::size_t Alignment, class Word, resource Upstrea
 class allocated_slots {
 public:
   using slot_type = slot_memory<Bytes, Alignment>;
+  static constexpr std::size_t slot_bytes = Bytes;  ///< without the guard
   using word_type = Word;
   static constexpr bool allocates = true;
   static constexpr bool opens = true;
@@ -74,15 +76,17 @@ private:
   static constexpr bool is_registered = !std::is_empty_v<slab_registration_if_checked>;
   static constexpr std::size_t alignment =
       std::max({Alignment, std::size_t{64}, alignof(Word), alignof(slab_registration_if_checked)});
-  static constexpr std::size_t front = is_registered ? align_up(sizeof(slab_registration_if_checked), alignment) : 0;
+  static constexpr std::size_t stride = sizeof(slot_type);
+  static constexpr std::size_t front =
+      is_registered ? align_up(sizeof(slab_registration_if_checked) + front_guard, alignment) : 0;
 
   [[nodiscard]] static constexpr std::size_t words_offset(std::size_t slots) noexcept {
-    return align_up(front + slots * Bytes, alignof(Word));
+    return align_up(front + slots * stride, alignof(Word));
   }
 
   [[nodiscard]] bool block_bytes(std::size_t& bytes) const noexcept {
     std::size_t product = 0;
-    if (capacity_ > slot_word::max_slots || !checked_mul(capacity_, Bytes + sizeof(Word), product)) return false;
+    if (capacity_ > slot_word::max_slots || !checked_mul(capacity_, stride + sizeof(Word), product)) return false;
     bytes = words_offset(capacity_) + capacity_ * sizeof(Word);
     return product <= max_block_bytes - front - 2 * alignment;
   }
@@ -93,8 +97,8 @@ private:
     if constexpr (!std::is_trivially_default_constructible_v<Word>)
       std::uninitialized_value_construct_n(words_, capacity_);
     if constexpr (is_registered)
-      enter_slots(*std::construct_at(registration()), owner, block + front, capacity_ * Bytes, Bytes);
-    mark_free(slots_, capacity_ * Bytes);
+      enter_slots(*std::construct_at(registration()), owner, block + front, capacity_ * stride, Bytes);
+    mark_free(block + front - front_guard, front_guard + capacity_ * stride);
   }
 
   void close() noexcept {
@@ -102,7 +106,7 @@ private:
     std::byte* const block = static_cast<std::byte*>(static_cast<void*>(slots_)) - front;
     std::size_t bytes = 0;
     static_cast<void>(block_bytes(bytes));
-    mark_live(slots_, capacity_ * Bytes);
+    mark_live(block + front - front_guard, front_guard + capacity_ * stride);
     upstream_.deallocate(block, bytes, alignment);
   }
 

@@ -19,6 +19,7 @@
 #include <ashlar/part/poison.hpp>
 #include <ashlar/part/slab_registry.hpp>
 #include <ashlar/part/slot_ending.hpp>
+#include <ashlar/part/slot_guard.hpp>
 #include <ashlar/part/slot_inbox.hpp>
 #include <ashlar/part/slot_stack.hpp>
 #include <ashlar/part/slot_watch.hpp>
@@ -43,15 +44,15 @@ class flat_slots {
 public:
   using run_type = Run;
   using slot_type = typename Run::slot_type;
-  static constexpr std::size_t slot_bytes = sizeof(slot_type);
+  static constexpr std::size_t slot_bytes = Run::slot_bytes;
 
   constexpr flat_slots() noexcept = default;
   template <class... Args>
   constexpr explicit flat_slots(std::in_place_t, Args&&... args) : run_(std::forward<Args>(args)...) {}
   flat_slots(const flat_slots&) = delete;  // objects lie in it
   flat_slots& operator=(const flat_slots&) = delete;
-  /// Reports dead slots that were written to. Expects: nobody else uses it.
-  ~flat_slots() { verify_dead(); }
+  /// Reports dead slots and guards that were written to. Expects: nobody else uses it.
+  ~flat_slots() { verify(); }
 
   /// Returns: a slot. Throws: `std::bad_alloc` where all are taken; what the upstream throws.
   [[nodiscard]] ASHLAR_INLINE taken_place take() {
@@ -69,6 +70,7 @@ public:
 
   /// Effects: takes a slot back; `marks` as for `slot_stack::give`. Expects: it is taken.
   ASHLAR_INLINE void give(void* slot, std::uint32_t marks) noexcept {
+    if constexpr (keeps_canaries) guard::expect(slot, this);
     retire_slot(slot, slot_bytes, marks);
     const std::uint32_t number = number_of(slot);
     if constexpr (Threads::is_shared) static_cast<void>(inbox_.push(number, marks, words()(number)));
@@ -80,6 +82,7 @@ public:
   /// end one after the other, not one within the other, and a chain of a million needs the stack of one.
   template <class End>
   void end_in_turn(void* slot, End end) noexcept {
+    if constexpr (keeps_canaries) guard::expect(slot, this);
     if (slot_ending* const running = find_ending()) return postpone(*running, number_of(slot));
     slot_ending* const outer = outer_ending();  // in a register: g++ 12 would load what it stored in other pieces
     slot_ending ending = {this, slot_word::none, outer};
@@ -101,10 +104,10 @@ public:
   ASHLAR_NOINLINE void check(const void* p) noexcept {
     if (!owns(p)) report_foreign_slot(p, this, slot_bytes);
     const std::uintptr_t offset = address_of(p) - address_of(run_.slots());
-    if (offset % slot_bytes != 0) report_slot(fault::misaligned_free, inside_an_object, p, this, slot_bytes);
-    auto& word = words()(static_cast<std::uint32_t>(offset / slot_bytes));
+    if (offset % guard::stride != 0) report_slot(fault::misaligned_free, inside_an_object, p, this, slot_bytes);
+    auto& word = words()(static_cast<std::uint32_t>(offset / guard::stride));
     // A word of 0 was never used; one thread's may not even be written yet.
-    const bool is_unused = !Threads::is_shared && offset / slot_bytes >= stack_.used();
+    const bool is_unused = !Threads::is_shared && offset / guard::stride >= stack_.used();
     if (is_unused || is_vacant(word.load()) || is_vacant(word.exchange(slot_word::free_mark | slot_word::none)))
       report_slot(fault::double_free, freed_before, p, this, slot_bytes);
   }
@@ -163,7 +166,7 @@ public:
 
   /// Returns: whether `p` points into a slot, taken or free.
   [[nodiscard]] bool owns(const void* p) const noexcept {
-    return is_open_for_all() && address_of(p) - address_of(run_.slots()) < run_.capacity() * slot_bytes;
+    return is_open_for_all() && address_of(p) - address_of(run_.slots()) < run_.capacity() * guard::stride;
   }
 
   [[nodiscard]] const Run& run() const noexcept { return run_; }
@@ -180,6 +183,7 @@ private:
   using lock_type = os::fork_safe<typename Threads::lock_type>;
   using scope = check_scope<lock_type>;
   static constexpr bool is_opened_among_threads = Threads::is_shared && Run::opens;
+  using guard = slot_guard<slot_bytes, alignof(slot_type)>;
   struct no_inbox {};
 
   // That the run is open; whoever sees it sees where its slots are.
@@ -219,8 +223,9 @@ private:
     return place_of(taken);
   }
 
-  // Words that are not marked do not tell which slots are dead.
-  void verify_dead() noexcept {
+  // Reports writes to guards and dead slots. Words that are not marked do not tell which slots are dead.
+  void verify() noexcept {
+    if constexpr (keeps_canaries) guard::expect_all(run_.slots(), stack_.used(), this);
     if constexpr (keeps_canaries && MarksTaken)
       for (std::uint32_t number = 0; number < stack_.used(); ++number)
         if (slot_word::is_dead(words()(number).load())) verify_slot(slot_at(number), slot_bytes, this);
@@ -269,6 +274,8 @@ private:
       if (!stack_.empty()) return pop();
     }
     const taken_slot taken = stack_.take_unused(static_cast<std::uint32_t>(run_.capacity()), words());
+    if constexpr (keeps_canaries)
+      if (taken.number != slot_word::none) guard::begin(slot_at(taken.number), taken.number == 0);
     return taken.number != slot_word::none ? place_of(taken) : taken_place{};
   }
 

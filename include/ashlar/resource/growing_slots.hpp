@@ -73,6 +73,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE taken_place try_take() noexcept { return place_of(slabs_.try_take()); }
 
   ASHLAR_INLINE void give(void* slot, std::uint32_t marks) noexcept {
+    if constexpr (keeps_canaries) layout::guard::expect(slot, this);
     retire_slot(slot, Bytes, marks);
     slab_type& slab = *slab_type::around(slot);
     const std::uint32_t index = layout::index_of(slab, slot);
@@ -81,6 +82,7 @@ public:
 
   template <class End>
   void end_in_turn(void* slot, End end) noexcept {
+    if constexpr (keeps_canaries) layout::guard::expect(slot, this);
     slab_type& slab = *slab_type::around(slot);
     ashlar::end_in_turn(slab, layout::index_of(slab, slot), [&end](slab_type& in, std::uint32_t index) {
       void* const ending = layout::slot_at(in, index);

@@ -17,6 +17,7 @@
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/part/cell_guard.hpp>
 #include <ashlar/part/slot_core.hpp>
 #include <ashlar/part/slot_slab.hpp>
 #include <ashlar/part/slot_word.hpp>
@@ -111,10 +112,14 @@ private:
     made->is_current = false;
     made->next = made->previous = nullptr;
     made->bytes = Layout::slab_bytes(slots);
-    made->registration.enter(this, made->slots, slots * Layout::slot_bytes, Layout::slot_bytes);
-    if constexpr (marks_memory)
-      for (std::uint32_t i = 0; i < slots; ++i) mark_free(made->slot_at(i), Layout::object_bytes);
+    made->registration.enter(this, made->slots, slots * Layout::slot_bytes, Layout::slot_bytes - Layout::guard::bytes);
+    if constexpr (marks_memory) mark_slots(*made, slots);
     return made;
+  }
+
+  static void mark_slots(slab_type& slab, std::uint32_t slots) noexcept {
+    mark_free(slab.slots - front_guard, front_guard);
+    for (std::uint32_t i = 0; i < slots; ++i) mark_free(slab.slot_at(i), Layout::object_bytes + Layout::guard::bytes);
   }
 
   // Slots in the chain are not out, and count as live still.

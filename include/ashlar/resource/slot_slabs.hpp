@@ -198,6 +198,8 @@ private:
     if (ASHLAR_UNLIKELY(index == slot_word::none)) return {};
     ++from->live;
     void* const slot = Layout::slot_at(*from, index);
+    if constexpr (keeps_canaries)
+      if (!is_reused) Layout::guard::begin(slot, index == 0);
     if (keeps_canaries && is_reused && got.is_raw) verify_slot(slot, Layout::object_bytes, this);
     return {from, slot, index, got.is_raw};
   }
@@ -340,13 +342,14 @@ private:
     return estate_type::free_slab(empty, upstream_);
   }
 
-  // Reports dead slots that were written to, of those that came home: the others may be a thread's still.
+  // Reports guards that were written to, and dead slots of those that came home: the others may be a thread's still.
   void verify_dead() const noexcept {
     if constexpr (!keeps_canaries) return;
     absorb();
     core().directory.for_each([this](slab_type& slab) { verify_dead(slab); });
   }
   void verify_dead(slab_type& slab) const noexcept {
+    Layout::guard::expect_all(slab.slots, slab.free.used(), this);
     const auto words = [&slab](std::uint32_t index) -> auto& { return Layout::word_at(slab, index); };
     slab.free.for_each_free(words, [&](std::uint32_t index) {
       if (!slot_word::is_raw(words(index).load())) return;
