@@ -53,7 +53,7 @@ std::string kernel_text(const trials& all, const trial& t, double points) {
 }
 
 std::string calls_text(double points) {
-  return fmt::format("{:+.0f} in libc and malloc, where calls cost otherwise than in the replay", points);
+  return fmt::format("{:+.0f} in libc and malloc, and in what the replay touches for the program", points);
 }
 
 std::string parts_text(const trials& all, const trial& t, const missed_parts& parts) {

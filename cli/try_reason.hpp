@@ -16,7 +16,7 @@ inline constexpr double points_without_reason = 6;
 struct missed_parts {
   double own_code = 0;  ///< User time outside libc and malloc: blocks lie otherwise in its caches.
   double kernel = 0;    ///< System time beyond what the replay saves of it.
-  double calls = 0;     ///< The rest: user time in libc and malloc.
+  double calls = 0;  ///< The rest: user time in libc and malloc, less what the replay saves of it, touching included.
 };
 
 /// Returns: how far the measured processor time lies outside what was predicted, in percentage points.

@@ -194,8 +194,8 @@ TEST(try_reason, names_the_parts_of_a_miss_that_were_measured) {
       reason_of_miss(all, quick),
       "quick: measured lies 31 points off the prediction: -20 in the program's own code, outside libc and malloc "
       "(60.0 ms -> 40.0 ms of user time), which a replay does not run; -6 in the kernel (20.0 ms -> 10.0 ms, 30.0 "
-      "k -> 10.0 k page faults), beyond what the replay saves of it; -5 in libc and malloc, where calls cost "
-      "otherwise than in the replay.");
+      "k -> 10.0 k page faults), beyond what the replay saves of it; -5 in libc and malloc, and in what the replay "
+      "touches for the program.");
   EXPECT_EQ(reason_of_miss(made_up(0.9, 10), made_up(0.9, 10).candidates[0]), "");
 }
 
