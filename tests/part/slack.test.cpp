@@ -109,4 +109,28 @@ TEST(slack, there_is_none_in_a_full_cell) {
   EXPECT_EQ(cell.back(), std::byte{0xEE});
 }
 
+TEST(slack, of_a_fresh_cell_is_as_of_any_other) {
+  for (std::size_t size = 0; size <= 40; ++size)
+    for (std::size_t bytes = 0; bytes <= size; ++bytes) {
+      cell_type fresh{}, other{};
+      ashlar::fill_fresh_slack(fresh.data(), bytes, size);
+      fill_slack(other.data(), bytes, size);
+      for (std::size_t at = bytes; at < fresh.size(); ++at) ASSERT_EQ(fresh[at], other[at]) << bytes << ' ' << size;
+    }
+}
+
+TEST(slack, that_stands_is_told_from_what_was_written_to_whatever_lies_before_it) {
+  for (std::size_t size = 0; size <= 40; ++size)
+    for (std::size_t bytes = 0; bytes <= size; ++bytes) {
+      cell_type cell{};
+      fill_slack(cell.data(), bytes, size);
+      for (std::size_t at = 0; at < size; ++at) {
+        ASSERT_TRUE(ashlar::is_slack_intact(cell.data(), bytes, size));
+        cell[at] ^= std::byte{0x10};
+        ASSERT_EQ(ashlar::is_slack_intact(cell.data(), bytes, size), at < bytes) << at << ' ' << bytes << ' ' << size;
+        cell[at] ^= std::byte{0x10};
+      }
+    }
+}
+
 }  // namespace

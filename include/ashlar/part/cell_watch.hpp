@@ -155,7 +155,7 @@ private:
 [[nodiscard]] ASHLAR_INLINE void* with_slack([[maybe_unused]] const slab_geometry& geometry, void* cell,
                                              [[maybe_unused]] std::size_t bytes) noexcept {
   if constexpr (checking_level >= checking::hardened)
-    if (cell != nullptr) fill_slack(cell, bytes, geometry.cell_bytes());
+    if (cell != nullptr) fill_fresh_slack(cell, bytes, geometry.cell_bytes());
   if constexpr (marks_memory)
     if (cell != nullptr) mark_free(static_cast<std::byte*>(cell) + bytes, geometry.cell_bytes() - bytes);
   return cell;

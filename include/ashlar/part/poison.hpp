@@ -36,18 +36,15 @@ namespace detail {
 
 }  // namespace detail
 
-/// Returns: whether each of the `bytes` bytes at `p` is `value`. Complexity: O(bytes), 32 bytes a step.
-[[nodiscard]] inline bool is_filled(const void* p, std::size_t bytes, unsigned char value) noexcept {
-  const auto* at = static_cast<const unsigned char*>(p);
-  if (bytes < sizeof(std::uint64_t)) return detail::are_bytes_filled(at, bytes, value);
+/// Returns: whether each of the `bytes` bytes at `p` is `value`. Complexity: O(bytes), as fast as `memcmp`.
+[[nodiscard]] ASHLAR_INLINE bool is_filled(const void* p, std::size_t bytes, unsigned char value) noexcept {
+  const auto* const at = static_cast<const unsigned char*>(p);
+  constexpr std::size_t step = sizeof(std::uint64_t);
+  if (bytes < step) return detail::are_bytes_filled(at, bytes, value);
   const std::uint64_t expected = 0x0101010101010101u * value;
-  const unsigned char* const last = at + bytes - sizeof(std::uint64_t);
-  std::uint64_t changed = detail::changed_bits(last, expected);
-  for (; last - at > 24 && changed == 0; at += 32)
-    changed = detail::changed_bits(at, expected) | detail::changed_bits(at + 8, expected) |
-              detail::changed_bits(at + 16, expected) | detail::changed_bits(at + 24, expected);
-  for (; at < last; at += 8) changed |= detail::changed_bits(at, expected);
-  return changed == 0;
+  const std::uint64_t changed = detail::changed_bits(at, expected) | detail::changed_bits(at + bytes - step, expected);
+  if (bytes <= 2 * step) return changed == 0;
+  return changed == 0 && std::memcmp(at, at + step, bytes - step) == 0;  // each byte is as the one a step before
 }
 
 /// Effects: fills `bytes` dead bytes at `p` with poison.

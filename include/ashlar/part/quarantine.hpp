@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/hints.hpp>
 #include <ashlar/part/cell_guard.hpp>
 #include <ashlar/part/slab.hpp>
 
@@ -25,11 +26,11 @@ public:
   static constexpr std::size_t most = 64;  // cells
 
   /// Effects: lets a free cell rest, and the oldest no longer.
-  void add(slab* home, std::uint32_t cell) noexcept {
+  ASHLAR_INLINE void add(slab* home, std::uint32_t cell) noexcept {
     place& oldest = places_[next_];
-    if (oldest.home != nullptr) slab::clear(oldest.home->resting(), oldest.cell);
-    slab::set(home->resting(), cell);
-    oldest = {home, cell};
+    if (ASHLAR_LIKELY(oldest.home != nullptr)) oldest.end();
+    oldest = {home, home->resting() + cell / 64, cell};
+    *oldest.word |= std::uint64_t{1} << (cell % 64);
     next_ = (next_ + 1) % most;
   }
 
@@ -54,14 +55,17 @@ public:
   void clear() noexcept {
     for (place& each : places_) {
       const place was = std::exchange(each, {});
-      if (was.home != nullptr) slab::clear(was.home->resting(), was.cell);
+      if (was.home != nullptr) was.end();
     }
   }
 
 private:
   struct place {
     slab* home = nullptr;
+    std::uint64_t* word = nullptr;  // of the slab's `resting`, where the cell's bit is
     std::uint32_t cell = 0;
+
+    ASHLAR_INLINE void end() const noexcept { *word &= ~(std::uint64_t{1} << (cell % 64)); }
   };
 
   [[nodiscard]] static std::uint32_t take(place& from) noexcept { return std::exchange(from, {}).cell; }

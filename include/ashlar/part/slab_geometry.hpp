@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
@@ -46,7 +47,7 @@ public:
         slab_bytes_(static_cast<std::uint32_t>(shape.slab_bytes)),
         step_(static_cast<std::uint32_t>(std::max(line_bytes, shape.cell_alignment))),
         cell_alignment_(static_cast<std::uint32_t>(shape.cell_alignment)),
-        slab_shift_(static_cast<std::uint32_t>(std::countr_zero(slab_bytes_))),
+        slab_shift_(static_cast<std::uint32_t>(std::countr_zero(slab_bytes_))), stride_(shape),
         inverse_(static_cast<std::uint32_t>(cell_stride())) {
     set_words(shape, bitmap_words(shape, cell_stride()));
     if (capacity_behind(0) > words_ * 64) set_words(shape, words_ + 1);
@@ -56,10 +57,7 @@ public:
   [[nodiscard]] constexpr std::size_t cell_bytes() const noexcept { return cell_bytes_; }
   [[nodiscard]] constexpr std::size_t cell_alignment() const noexcept { return cell_alignment_; }
   /// Returns: bytes from the start of a cell to that of the next.
-  [[nodiscard]] ASHLAR_INLINE constexpr std::size_t cell_stride() const noexcept {
-    if constexpr (has_guards) return align_up(std::size_t{cell_bytes_} + least_guard, std::size_t{cell_alignment_});
-    else return cell_bytes_;
-  }
+  [[nodiscard]] ASHLAR_INLINE constexpr std::size_t cell_stride() const noexcept { return stride_.around(cell_bytes_); }
   /// Returns: bytes of guard behind a cell.
   [[nodiscard]] constexpr std::size_t guard_bytes() const noexcept { return cell_stride() - cell_bytes_; }
   [[nodiscard]] constexpr std::size_t slab_bytes() const noexcept { return slab_bytes_; }
@@ -104,6 +102,24 @@ public:
   }
 
 private:
+  // At `hardened` it is kept, since every call asks for it; below, it is the cell and takes no room.
+  struct guarded_stride {
+    std::uint32_t bytes = 0;
+
+    constexpr guarded_stride() = default;
+    constexpr explicit guarded_stride(const slab_shape& shape) noexcept
+        : bytes(static_cast<std::uint32_t>(align_up(shape.cell_bytes + least_guard, shape.cell_alignment))) {}
+    [[nodiscard]] ASHLAR_INLINE constexpr std::size_t around(std::size_t) const noexcept { return bytes; }
+  };
+  struct plain_stride {
+    constexpr plain_stride() = default;
+    constexpr explicit plain_stride(const slab_shape&) noexcept {}
+    [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t around(std::size_t cell_bytes) noexcept {
+      return cell_bytes;
+    }
+  };
+  using stride = std::conditional_t<has_guards, guarded_stride, plain_stride>;
+
   constexpr void set_words(const slab_shape& shape, std::uint32_t words) noexcept {
     words_ = words;
     const std::size_t metadata = shape.header_bytes + words_ * sizeof(std::uint64_t) * cell_bitmaps;
@@ -138,6 +154,7 @@ private:
   std::uint32_t cells_offset_ = 0;
   std::uint32_t colour_mask_ = 0;
   std::uint32_t slab_shift_ = 0;
+  ASHLAR_NO_UNIQUE_ADDRESS stride stride_;
   reciprocal inverse_;
 };
 

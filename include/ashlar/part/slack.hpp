@@ -59,6 +59,18 @@ inline constexpr std::size_t slack_phase = 77;
   return at == cell_bytes;
 }
 
+// As `is_slack_whole`, of less than 8 bytes of slack in a cell of 8 or more: the last word of the cell, but for its
+// bytes in front of the slack.
+[[nodiscard]] ASHLAR_INLINE bool is_end_whole(const std::byte* cell, std::size_t bytes,
+                                              std::size_t cell_bytes) noexcept {
+  const std::size_t at = cell_bytes - sizeof(std::uint64_t);
+  std::uint64_t found = 0;
+  std::memcpy(&found, cell + at, sizeof(found));
+  const std::uint64_t changed = found ^ slack_word(bytes, at);
+  const std::size_t before = (bytes - at) * 8;  // bits
+  return (std::endian::native == std::endian::little ? changed >> before : changed << before) == 0;
+}
+
 // The size, modulo the period, that the canary byte at `at` was written for.
 [[nodiscard]] inline std::size_t slack_size(std::byte canary, std::size_t at) noexcept {
   return ((std::to_integer<std::size_t>(canary) >> 1) - at * 79 - slack_phase) % slack_period;
@@ -86,9 +98,22 @@ inline void fill_slack(void* cell, std::size_t bytes, std::size_t cell_bytes) no
   for (; at < cell_bytes; ++at) data[at] = detail::slack_byte(bytes, at);
 }
 
+/// As `fill_slack`, where the bytes in front of the slack hold nothing yet: the last word may reach into them.
+ASHLAR_INLINE void fill_fresh_slack(void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
+  constexpr std::size_t step = sizeof(std::uint64_t);
+  if (bytes == cell_bytes) return;
+  if (cell_bytes < step || cell_bytes - bytes > step) return fill_slack(cell, bytes, cell_bytes);
+  const std::uint64_t word = detail::slack_word(bytes, cell_bytes - step);
+  std::memcpy(static_cast<std::byte*>(cell) + cell_bytes - step, &word, step);
+}
+
 /// Returns: whether the canary for `bytes` bytes stands. Expects: `bytes <= cell_bytes`.
 [[nodiscard]] ASHLAR_INLINE bool is_slack_intact(const void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
-  return bytes == cell_bytes || detail::is_slack_whole(static_cast<const std::byte*>(cell), bytes, cell_bytes);
+  const auto* const data = static_cast<const std::byte*>(cell);
+  if (bytes == cell_bytes) return true;
+  if (cell_bytes < sizeof(std::uint64_t) || cell_bytes - bytes >= sizeof(std::uint64_t))
+    return detail::is_slack_whole(data, bytes, cell_bytes);
+  return detail::is_end_whole(data, bytes, cell_bytes);
 }
 
 /// Returns: whether the canary for `bytes` bytes stands, and where not, what was asked for instead (where the rest of
