@@ -123,6 +123,7 @@
 #include <ashlar/part/packet.hpp>
 #include <ashlar/part/pair_stack.hpp>
 #include <ashlar/part/poison.hpp>
+#include <ashlar/part/poison_range.hpp>
 #include <ashlar/part/quarantine.hpp>
 #include <ashlar/part/run_length.hpp>
 #include <ashlar/part/run_marks.hpp>
@@ -148,6 +149,7 @@
 #include <ashlar/part/slot_word.hpp>
 #include <ashlar/part/stack_chunk.hpp>
 #include <ashlar/part/stack_order.hpp>
+#include <ashlar/part/stack_poison.hpp>
 #include <ashlar/part/stack_slack.hpp>
 #include <ashlar/part/tlsf_block.hpp>
 #include <ashlar/part/tlsf_index.hpp>

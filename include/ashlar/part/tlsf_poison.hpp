@@ -14,6 +14,7 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/part/poison.hpp>
+#include <ashlar/part/poison_range.hpp>
 #include <ashlar/part/seal.hpp>
 #include <ashlar/part/tlsf_block.hpp>
 
@@ -87,7 +88,7 @@ public:
   [[nodiscard]] static bool is_intact(const tlsf_block& block, std::size_t stride) noexcept {
     if (!is_record_sound(block, stride)) return false;
     const poisoned_parts parts = parts_of(block, stride, begin_of(block), end_of(block, stride));
-    return first_changed(parts.front) == nullptr && first_changed(parts.back) == nullptr;
+    return parts.front.first_changed() == nullptr && parts.back.first_changed() == nullptr;
   }
 
   /// Effects: reports a free block that was written to. Expects: its record is sound.
@@ -99,9 +100,9 @@ public:
   static void verify_part(const tlsf_block& block, std::size_t stride, std::byte* begin, std::byte* end,
                           const void* resource) noexcept {
     const poisoned_parts parts = parts_of(block, stride, begin, end);
-    for (const range& part : {parts.front, parts.back})
-      if (const std::byte* const changed = first_changed(part); ASHLAR_UNLIKELY(changed != nullptr))
-        report_poison(changed, stride - tlsf_block::header_bytes, resource);
+    const std::size_t held = stride - tlsf_block::header_bytes;
+    parts.front.verify(held, resource);
+    parts.back.verify(held, resource);
   }
 
   /// Effects: poisons the header of a block and the footer of the free one in front, which are one block from now on.
@@ -133,22 +134,13 @@ public:
   /// them poisoned.
   void keep_in(const tlsf_block& block, std::size_t stride) const noexcept {
     std::byte* const begin = begin_of(block);
-    if (!is_recorded(stride)) return poison(bare_.within(begin, end_of(block, stride)));
+    if (!is_recorded(stride)) return bare_.within(begin, end_of(block, stride)).poison();
     const range kept = bare_.within(begin + record_bytes, end_of(block, stride));
     write(block, {kept.begin, kept.end, right_seal(block, kept)});
   }
 
 private:
-  struct range {
-    std::byte* begin = nullptr;
-    std::byte* end = nullptr;
-
-    [[nodiscard]] bool is_empty() const noexcept { return begin == end; }
-    [[nodiscard]] range within(std::byte* from, std::byte* to) const noexcept {
-      const range cut = {std::max(begin, from), std::min(end, to)};
-      return cut.begin < cut.end ? cut : range{};
-    }
-  };
+  using range = poison_range;
 
   struct record {
     std::byte* begin;
@@ -186,25 +178,7 @@ private:
     return {poisoned.within(poisoned.begin, bare.begin), poisoned.within(bare.end, poisoned.end)};
   }
 
-  // Returns: the first byte that is no poison, or null.
-  [[nodiscard]] static const std::byte* first_changed(const range& part) noexcept {
-    const auto bytes = static_cast<std::size_t>(part.end - part.begin);
-    if (bytes == 0) return nullptr;
-    mark_readable(part.begin, bytes);
-    const std::byte* changed = nullptr;
-    if (ASHLAR_UNLIKELY(!is_poisoned(part.begin, bytes)))
-      changed = std::find_if(part.begin, part.end, [](std::byte each) { return each != std::byte{poison_byte}; });
-    mark_free(part.begin, bytes);
-    return changed;
-  }
-
-  static void poison(std::byte* begin, std::byte* end) noexcept { poison(range{begin, end}); }
-  static void poison(const range& dead) noexcept {
-    const auto bytes = static_cast<std::size_t>(dead.end - dead.begin);
-    if (bytes == 0) return;
-    poison_block(dead.begin, bytes);
-    mark_free(dead.begin, bytes);
-  }
+  static void poison(std::byte* begin, std::byte* end) noexcept { range{begin, end}.poison(); }
 
   [[nodiscard]] static std::uintptr_t right_seal(const tlsf_block& block, const range& bare) noexcept {
     return seal_of(block.data(), bare.begin, bare.end);

@@ -19,6 +19,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/part/stack_chunk.hpp>
 #include <ashlar/part/stack_order.hpp>
+#include <ashlar/part/stack_poison.hpp>
 #include <ashlar/part/stack_slack.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -108,7 +109,7 @@ public:
     const stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
     order_.expect_top(freed, this, has_memory());
     if (ASHLAR_UNLIKELY(freed.data + stack_bytes(bytes) != top_)) return deallocate_slowly(p, bytes, alignment);
-    pop(freed);
+    free_down_to(order_.pop(freed, freed.data));
   }
 
   /// Returns: whether the block has `new_bytes` now: the one on top can grow up to the end of its chunk, and shrink.
@@ -133,22 +134,23 @@ public:
   void rewind(const marker& to) noexcept {
     order_.rewind(to.position, to.top, this);
     if (ASHLAR_UNLIKELY(current_ != to.chunk) && !leave_chunks_above(to)) return;
-    mark_free(to.top, static_cast<std::size_t>(top_ - to.top));
-    top_ = to.top;
+    free_down_to(to.top);
   }
 
   /// Effects: takes all blocks back and gives all chunks back: all is as at the beginning.
   void release() noexcept {
     while (current_ != &bottom_) step_down();
     give_spare_back();
-    mark_free(bottom_.begin, bottom_.room());
-    top_ = limit_ = base_;
+    poison_.verify(this);
+    free_down_to(base_);
+    limit_ = base_;
     high_water_ = 0;
     order_.clear();
   }
 
   /// Effects: gives back what is kept empty.
   void shrink_to_fit() noexcept {
+    poison_.verify(this);
     if (stands_in_empty_chunk()) step_down();
     give_spare_back();
   }
@@ -211,6 +213,7 @@ private:
 
   [[nodiscard]] ASHLAR_INLINE void* push(std::size_t gap, std::size_t bytes, std::size_t alignment) noexcept {
     std::byte* const data = top_ + gap;
+    poison_.take(top_, data + stack_bytes(bytes), this);
     order_.push({data, bytes, alignment}, top_);
     top_ = data + stack_bytes(bytes);
     mark_live(data, bytes);
@@ -230,14 +233,15 @@ private:
 
   [[nodiscard]] bool stands_in_empty_chunk() const noexcept { return top_ == base_ && current_ != &bottom_; }
 
-  ASHLAR_INLINE void pop(const stack_block& freed) noexcept {
-    mark_free(freed.data, stack_bytes(freed.bytes));
-    top_ = order_.pop(freed, freed.data);
+  ASHLAR_INLINE void free_down_to(std::byte* to) noexcept {
+    mark_free(to, static_cast<std::size_t>(top_ - to));
+    poison_.poison_above(to, top_);
+    top_ = to;
   }
 
   ASHLAR_COLD void deallocate_slowly(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
-    if (reaches(freed.data + stack_bytes(bytes))) pop(freed);
+    if (reaches(freed.data + stack_bytes(bytes))) free_down_to(order_.pop(freed, freed.data));
   }
 
   // Returns: whether the top block ends at `end`, after leaving a chunk that is empty.
@@ -247,7 +251,9 @@ private:
   }
 
   void resize_top(const stack_block& block, std::size_t new_bytes) noexcept {
-    top_ = block.data + stack_bytes(new_bytes);
+    std::byte* const was = std::exchange(top_, block.data + stack_bytes(new_bytes));
+    if (top_ < was) poison_.poison_above(top_, was);
+    else poison_.take(was, top_, this);
     if (new_bytes > block.bytes) mark_live(block.data + block.bytes, new_bytes - block.bytes);
     else mark_free(block.data + new_bytes, stack_bytes(block.bytes) - new_bytes);
     order_.resize(new_bytes);
@@ -335,6 +341,7 @@ private:
   }
 
   void stand_in(chunk* in) noexcept {
+    poison_.leave(this);
     current_ = expect_sound(in);
     base_ = in->begin;
     top_ = in->top;
@@ -356,8 +363,7 @@ private:
   ASHLAR_COLD bool leave_chunks_above(const marker& to) noexcept {
     while (current_ != to.chunk && current_ != &bottom_) {
       if (current_->below == to.chunk && to.chunk->top == to.top) {
-        mark_free(base_, static_cast<std::size_t>(top_ - base_));
-        top_ = base_;
+        free_down_to(base_);
         return false;
       }
       step_down();
@@ -383,6 +389,7 @@ private:
   std::size_t high_water_ = 0;
   chunk bottom_{};  // the buffer, or nothing
   ASHLAR_NO_UNIQUE_ADDRESS stack_order order_{};
+  ASHLAR_NO_UNIQUE_ADDRESS stack_poison<> poison_{};
   proportional_growth growth_ = stack_growth;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_{};
 };

@@ -14,6 +14,7 @@
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/part/stack_order.hpp>
+#include <ashlar/part/stack_poison.hpp>
 #include <ashlar/part/stack_slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -30,9 +31,21 @@ struct stack_ends {
   std::byte* high = nullptr;
   std::byte* end = nullptr;
   std::size_t high_water = 0;  // bytes of both
+  ASHLAR_NO_UNIQUE_ADDRESS stack_poison<0> above_low{};
+  ASHLAR_NO_UNIQUE_ADDRESS stack_poison<1> below_high{};
 
   [[nodiscard]] std::size_t available() const noexcept { return static_cast<std::size_t>(high - low); }
   [[nodiscard]] std::size_t capacity() const noexcept { return static_cast<std::size_t>(end - begin); }
+
+  // Effects: reports dead bytes that were written to: of those that an end takes, or of all.
+  void take_poison(std::byte* from, std::byte* to, const void* resource) noexcept {
+    above_low.take(from, to, resource);
+    below_high.take(from, to, resource);
+  }
+  void verify_poison(const void* resource) const noexcept {
+    above_low.verify(resource);
+    below_high.verify(resource);
+  }
 };
 
 /// One of the two: a resource whose blocks are freed in the reverse order of their allocation, as in `stack_resource`,
@@ -65,6 +78,8 @@ public:
     const std::size_t label = stack_order::label_bytes(alignment);
     std::byte* const before = top();
     std::byte* const data = is_front ? before + gap : before - (gap - label) - stack_bytes(bytes);
+    if constexpr (is_front) both_->take_poison(before, data + stack_bytes(bytes), this);
+    else both_->take_poison(data - label, before, this);
     order_.push({data, bytes, alignment}, before);
     top() = is_front ? data + stack_bytes(bytes) : data - label;
     both_->high_water = std::max(both_->high_water, both_->capacity() - both_->available());
@@ -79,8 +94,7 @@ public:
     order_.expect_top(freed, this, [this](const void* at) { return reachable().contains(at); });
     std::byte* const above = freed.data + stack_bytes(bytes);
     if ((is_front ? above : freed.data - stack_order::label_bytes(alignment)) != top()) return;
-    mark_free(freed.data, stack_bytes(bytes));
-    top() = order_.pop(freed, is_front ? freed.data : above);
+    free_down_to(order_.pop(freed, is_front ? freed.data : above));
   }
 
   /// Returns: where this end stands now.
@@ -96,6 +110,7 @@ public:
   /// Effects: takes all blocks of this end back.
   void release() noexcept {
     order_.clear();
+    both_->verify_poison(this);
     free_down_to(is_front ? both_->begin : both_->end);
   }
 
@@ -134,8 +149,13 @@ private:
   }
 
   void free_down_to(std::byte* to) noexcept {
-    if constexpr (is_front) mark_free(to, static_cast<std::size_t>(both_->low - to));
-    else mark_free(both_->high, static_cast<std::size_t>(to - both_->high));
+    if constexpr (is_front) {
+      mark_free(to, static_cast<std::size_t>(both_->low - to));
+      both_->above_low.poison_above(to, both_->low);
+    } else {
+      mark_free(both_->high, static_cast<std::size_t>(to - both_->high));
+      both_->below_high.poison_below(both_->high, to);
+    }
     top() = to;
   }
 
@@ -163,7 +183,10 @@ public:
 
   two_ended_stack(const two_ended_stack&) = delete;  // blocks and ends belong to one of them
   two_ended_stack& operator=(const two_ended_stack&) = delete;
-  ~two_ended_stack() { mark_live(both_.begin, both_.capacity()); }
+  ~two_ended_stack() {
+    both_.verify_poison(this);
+    mark_live(both_.begin, both_.capacity());
+  }
 
   [[nodiscard]] front_resource& front() noexcept { return front_; }
   [[nodiscard]] const front_resource& front() const noexcept { return front_; }
