@@ -64,6 +64,7 @@ std::string contradiction(const plan_request& r) {
   if (!r.between.empty() && !r.window.empty()) return "give either --between or --window";
   if (!r.window.empty() && !(r.window[0] >= 0 && r.window[0] < r.window[1] && r.window[1] < 1e9))
     return "--window wants two times in seconds, the earlier first";
+  if (std::isnan(r.seconds)) return "--time wants a number of seconds";
   if (r.validate && !r.trace.empty()) return "--validate wants a CSV file";
   if (!is_identifier(r.name)) return "--name wants an identifier";
   if (is_taken_word(r.name)) return "--name: " + r.name + " is a keyword or a macro of some compiler";

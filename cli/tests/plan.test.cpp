@@ -280,6 +280,7 @@ TEST_F(plan_command, refuses_options_that_make_no_sense) {
       {"--from-trace t.trace --validate", "--validate wants a CSV file"},
       {"small.csv --name 2d", "--name wants an identifier"},
       {"small.csv --capacity lots", "--capacity"},
+      {"small.csv --time nan", "--time wants a number of seconds"},
       {"small.csv --nonsense", "--nonsense"}};
   for (const auto& [arguments, message] : wrong) {
     EXPECT_EQ(run(arguments), 2) << arguments;

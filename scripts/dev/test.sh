@@ -12,7 +12,8 @@ packages_for() {
     lint) echo "${lint_packages[@]}" "${command_packages[@]}" ;;
     outside | dev) echo googletest python3 sqlite3 "${command_packages[@]}" "${rival_packages[@]}" \
       "${bench_packages[@]}" "${tool_packages[@]}" ;;
-    asan | tsan) echo googletest python3 libclang-rt-19-dev ;;
+    asan) echo googletest python3 libclang-rt-19-dev libcli11-dev ;;
+    tsan) echo googletest python3 libclang-rt-19-dev ;;
     gcc | noexcept) echo googletest python3 ;;
     m32) echo googletest python3 g++-multilib ;;
     *) fail "test: no configuration '$1'; there are: ${all[*]} dev" ;;
