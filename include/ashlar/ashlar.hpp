@@ -50,6 +50,7 @@
 #include <ashlar/face/immortal.hpp>
 #include <ashlar/face/intrusive_pool.hpp>
 #include <ashlar/face/lifetime.hpp>
+#include <ashlar/face/map_generation.hpp>
 #include <ashlar/face/object_pool.hpp>
 #include <ashlar/face/object_pool_slots.hpp>
 #include <ashlar/face/pmr_monotonic.hpp>
@@ -139,6 +140,7 @@
 #include <ashlar/part/slot_core.hpp>
 #include <ashlar/part/slot_directory.hpp>
 #include <ashlar/part/slot_ending.hpp>
+#include <ashlar/part/slot_guard.hpp>
 #include <ashlar/part/slot_home.hpp>
 #include <ashlar/part/slot_inbox.hpp>
 #include <ashlar/part/slot_layout.hpp>

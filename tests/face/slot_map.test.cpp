@@ -88,6 +88,29 @@ TEST(slot_map, a_slot_that_is_used_again_has_another_handle) {
   EXPECT_EQ(map[last], 7);
 }
 
+TEST(slot_map, a_handle_of_another_map_is_stale_where_handles_are_checked) {
+  slot_map<int> map;
+  slot_map<int> other;
+  const auto own = map.emplace(1);
+  const auto foreign = other.emplace(2);
+  EXPECT_EQ(own.index(), foreign.index());
+  EXPECT_EQ(map.contains(foreign), !ashlar::maps_differ);
+  if constexpr (ashlar::maps_differ) {
+    EXPECT_EQ(map.get(foreign), nullptr);
+    EXPECT_FALSE(map.erase(foreign));
+    ASHLAR_EXPECT_DEATH(static_cast<void>(map[foreign]),
+                        "ashlar: precondition: asked a slot_map for an object that is not there");
+  }
+  EXPECT_TRUE(map.contains(own));
+}
+
+TEST(slot_map, with_a_first_generation_gives_the_same_handles_each_time) {
+  for (int i = 0; i < 2; ++i) {
+    slot_map<int> map({.first_generation = 1});
+    EXPECT_EQ(map.emplace(1), (slot_handle<int>{0, 1}));
+  }
+}
+
 TEST(slot_map, a_slot_is_retired_after_its_last_generation) {
   counting_resource<> upstream;
   {
@@ -203,14 +226,15 @@ struct thrower {
 
 TEST(slot_map, a_constructor_that_throws_loses_nothing) {
   constexpr std::size_t bound = 20;
+  constexpr std::uint32_t first = 7;
   counting_resource<> upstream;
-  slot_map<thrower, counted> map({.max_slots = bound}, upstream);
+  slot_map<thrower, counted> map({.max_slots = bound, .first_generation = first}, upstream);
   for (std::size_t i = 0; i < 10 * bound; ++i) {
     EXPECT_THROW(static_cast<void>(map.emplace(true)), std::string);
     EXPECT_THROW(static_cast<void>(map.try_emplace(true)), std::string);
   }
   EXPECT_TRUE(map.empty() && map.invariant());
-  for (std::size_t i = 0; i < bound; ++i) EXPECT_EQ(map.emplace(false).generation(), 1u);
+  for (std::size_t i = 0; i < bound; ++i) EXPECT_EQ(map.emplace(false).generation(), first);
   EXPECT_THROW(static_cast<void>(map.emplace(false)), std::bad_alloc);
   EXPECT_TRUE(map.invariant());
 }

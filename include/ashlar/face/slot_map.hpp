@@ -13,6 +13,7 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/face/handle_table.hpp>
+#include <ashlar/face/map_generation.hpp>
 #include <ashlar/face/slot_handle.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
@@ -22,7 +23,8 @@ namespace ashlar::inline ASHLAR_ABI {
 
 struct slot_map_options {
   std::size_t max_slots = handle_table<void>::most_slots;  ///< objects at once and slots retired; then `emplace` throws
-  std::uint32_t first_generation = 1;                      ///< of a slot's first object; from 1 up
+  /// Of a slot's first object; from 1 up. By default 1, and from `checked` on another for each map.
+  std::uint32_t first_generation = maps_differ ? next_map_generation() : 1;
 };
 
 /// Objects in cells of a pool, found by `slot_handle`s. An object never moves; a handle to an erased one is never
@@ -37,12 +39,13 @@ struct slot_map_options {
 ///
 /// Cost of an element: its own bytes, one bit, and one table entry (16 bytes; 12 where pointers have 32 bits). The
 /// table grows by doubling and does not shrink, since stale handles must find their generation. A slot whose generation
-/// has been through all 2^32 - 1 values is retired and not used again.
+/// has been through all values up to 2^32 - 1 is retired and not used again.
 ///
 /// `emplace`, `erase`, `get` and `contains` are O(1), the first amortised. Constructors and destructors of `T` may use
 /// the map, though destructors may not make objects while the map ends, which destroys what is left.
 /// Invariant: `size() + free slots + retired slots + objects being made or destroyed == slots of the table`.
-/// Thread safety: none. Handles of another map are not told apart from its own.
+/// Thread safety: none. From level `checked` on a handle of another map is stale, but for rare accidents, unless both
+/// were given the same `first_generation`; at `fast` it is not told apart from the map's own.
 template <class T, resource Upstream>
 class slot_map {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>, "a slot_map holds objects that can be made and destroyed");

@@ -19,6 +19,9 @@ namespace {
 using namespace ashlar;
 
 constexpr misuses no_sizes = sizes_and_alignment | loose_writes;
+// A stale handle leads to no object, and may be asked for one. So does one of another map, from `checked` on.
+constexpr misuses stale_handles = misuse::double_free | misuse::double_free_later | misuse::null_pointer |
+                                  (maps_differ ? misuses(misuse::other_instance) : misuses());
 // Objects are ended with their pool, or outlive it.
 constexpr misuses ended = misuse::leak;
 
@@ -87,7 +90,7 @@ std::span<const interface> objects() {
       {.name = "slot_map",
        .make = maker<by_handle>(),
        .cannot_express = no_sizes | misuse::interior | misuse::foreign | misuse::stack_address,
-       .allows = ended | misuse::double_free | misuse::double_free_later | misuse::null_pointer},
+       .allows = ended | stale_handles},
   };
   return rows;
 }
