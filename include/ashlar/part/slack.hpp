@@ -32,27 +32,46 @@ inline constexpr std::size_t slack_phase = 77;
   return static_cast<std::byte>(((bytes + at * 79 + slack_phase) % slack_period) << 1 | 1);
 }
 
-// The eight canary bytes from `at` on, as one word in memory order. A lane holds the sum of two 7-bit numbers, so no
-// carry leaves it.
-[[nodiscard]] ASHLAR_INLINE std::uint64_t slack_word(std::size_t bytes, std::size_t at) noexcept {
-  constexpr std::uint64_t each_lane = 0x0101010101010101u;
+inline constexpr std::uint64_t each_lane = 0x0101010101010101u;
+
+// The eight canary bytes from `at` on, as one word in memory order, half of each: a lane holds the sum of two 7-bit
+// numbers, so no carry leaves it.
+[[nodiscard]] ASHLAR_INLINE std::uint64_t slack_lanes(std::size_t bytes, std::size_t at) noexcept {
   constexpr auto places = std::bit_cast<std::uint64_t>(std::array<std::uint8_t, 8>{
       0, 79, 79 * 2 % 128, 79 * 3 % 128, 79 * 4 % 128, 79 * 5 % 128, 79 * 6 % 128, 79 * 7 % 128});
-  const std::uint64_t sums = (bytes + at * 79 + slack_phase) % slack_period * each_lane + places;
-  return (sums & each_lane * (slack_period - 1)) << 1 | each_lane;
+  return ((bytes + at * 79 + slack_phase) % slack_period * each_lane + places) & each_lane * (slack_period - 1);
+}
+
+// The lanes eight bytes on.
+[[nodiscard]] ASHLAR_INLINE std::uint64_t next_lanes(std::uint64_t lanes) noexcept {
+  return (lanes + 79 * 8 % slack_period * each_lane) & each_lane * (slack_period - 1);
+}
+
+[[nodiscard]] ASHLAR_INLINE std::uint64_t slack_word(std::uint64_t lanes) noexcept { return lanes << 1 | each_lane; }
+[[nodiscard]] ASHLAR_INLINE std::uint64_t slack_word(std::size_t bytes, std::size_t at) noexcept {
+  return slack_word(slack_lanes(bytes, at));
+}
+
+ASHLAR_INLINE void put_slack(void* cell, std::size_t at, std::uint64_t word) noexcept {
+  std::memcpy(static_cast<std::byte*>(cell) + at, &word, sizeof(word));
+}
+
+// Returns: bits that are set where the word at `p` is not `expected`.
+[[nodiscard]] ASHLAR_INLINE std::uint64_t slack_changes(const std::byte* p, std::uint64_t expected) noexcept {
+  std::uint64_t found = 0;
+  std::memcpy(&found, p, sizeof(found));
+  return found ^ expected;
 }
 
 // Returns: whether the canary for `bytes` bytes stands whole. Complexity: O(slack), 8 bytes a step.
 [[nodiscard]] inline bool is_slack_whole(const std::byte* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
-  const auto differs = [&](std::size_t at) {
-    std::uint64_t found = 0;
-    std::memcpy(&found, cell + at, sizeof(found));
-    return found ^ slack_word(bytes, at);
-  };
+  constexpr std::size_t step = sizeof(std::uint64_t);
   std::size_t at = bytes;
-  if (cell_bytes - bytes >= sizeof(std::uint64_t)) {
-    std::uint64_t changed = differs(cell_bytes - sizeof(std::uint64_t));  // it may overlap the last whole step
-    for (; at + sizeof(std::uint64_t) < cell_bytes; at += sizeof(std::uint64_t)) changed |= differs(at);
+  if (cell_bytes - bytes >= step) {
+    const std::size_t last = cell_bytes - step;  // it may overlap the last whole step
+    std::uint64_t changed = slack_changes(cell + last, slack_word(bytes, last));
+    for (std::uint64_t lanes = slack_lanes(bytes, at); at < last; at += step, lanes = next_lanes(lanes))
+      changed |= slack_changes(cell + at, slack_word(lanes));
     return changed == 0;
   }
   while (at < cell_bytes && cell[at] == slack_byte(bytes, at)) ++at;
@@ -64,9 +83,7 @@ inline constexpr std::size_t slack_phase = 77;
 [[nodiscard]] ASHLAR_INLINE bool is_end_whole(const std::byte* cell, std::size_t bytes,
                                               std::size_t cell_bytes) noexcept {
   const std::size_t at = cell_bytes - sizeof(std::uint64_t);
-  std::uint64_t found = 0;
-  std::memcpy(&found, cell + at, sizeof(found));
-  const std::uint64_t changed = found ^ slack_word(bytes, at);
+  const std::uint64_t changed = slack_changes(cell + at, slack_word(bytes, at));
   const std::size_t before = (bytes - at) * 8;  // bits
   return (std::endian::native == std::endian::little ? changed >> before : changed << before) == 0;
 }
@@ -91,20 +108,21 @@ inline constexpr std::size_t slack_phase = 77;
 inline void fill_slack(void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
   auto* const data = static_cast<std::byte*>(cell);
   std::size_t at = bytes;
-  for (; cell_bytes - at >= sizeof(std::uint64_t); at += sizeof(std::uint64_t)) {
-    const std::uint64_t word = detail::slack_word(bytes, at);
-    std::memcpy(data + at, &word, sizeof(word));
-  }
+  std::uint64_t lanes = detail::slack_lanes(bytes, at);
+  for (; cell_bytes - at >= sizeof(lanes); at += sizeof(lanes), lanes = detail::next_lanes(lanes))
+    detail::put_slack(data, at, detail::slack_word(lanes));
   for (; at < cell_bytes; ++at) data[at] = detail::slack_byte(bytes, at);
 }
 
 /// As `fill_slack`, where the bytes in front of the slack hold nothing yet: the last word may reach into them.
 ASHLAR_INLINE void fill_fresh_slack(void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
-  constexpr std::size_t step = sizeof(std::uint64_t);
   if (bytes == cell_bytes) return;
-  if (cell_bytes < step || cell_bytes - bytes > step) return fill_slack(cell, bytes, cell_bytes);
-  const std::uint64_t word = detail::slack_word(bytes, cell_bytes - step);
-  std::memcpy(static_cast<std::byte*>(cell) + cell_bytes - step, &word, step);
+  if (cell_bytes < sizeof(std::uint64_t)) return fill_slack(cell, bytes, cell_bytes);
+  const std::size_t last = cell_bytes - sizeof(std::uint64_t);
+  std::uint64_t lanes = detail::slack_lanes(bytes, bytes);
+  for (std::size_t at = bytes; at < last; at += sizeof(lanes), lanes = detail::next_lanes(lanes))
+    detail::put_slack(cell, at, detail::slack_word(lanes));
+  detail::put_slack(cell, last, detail::slack_word(bytes, last));
 }
 
 /// Returns: whether the canary for `bytes` bytes stands. Expects: `bytes <= cell_bytes`.
