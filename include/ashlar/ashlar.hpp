@@ -158,6 +158,7 @@
 #include <ashlar/part/tlsf_poison.hpp>
 #include <ashlar/part/tlsf_region.hpp>
 #include <ashlar/part/tlsf_regions.hpp>
+#include <ashlar/part/watched_slack.hpp>
 #include <ashlar/part/window_map.hpp>
 #include <ashlar/plan/alias_groups.hpp>
 #include <ashlar/plan/board.hpp>

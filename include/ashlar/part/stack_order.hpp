@@ -12,6 +12,7 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/part/stack_slack.hpp>
+#include <ashlar/part/watched_slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -209,8 +210,7 @@ private:
     mark_readable(at, sizeof *at);
     const label value = *at;
     mark_free(at, sizeof *at);
-    if (value.sum != sum_of(at, value))
-      report({.kind = fault::underflow, .what = "bytes before a block were written to", .pointer = data_of(at)});
+    if (value.sum != sum_of(at, value)) report_write_before(data_of(at), 0, nullptr);
     return value;
   }
 

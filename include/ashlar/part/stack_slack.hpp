@@ -6,10 +6,9 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/part/slack.hpp>
+#include <ashlar/part/watched_slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -33,26 +32,13 @@ inline constexpr bool stack_blocks_have_canaries = checking_level >= checking::h
 
 /// Effects: writes the canary behind the first `bytes` bytes of a block.
 inline void fill_stack_slack(std::byte* data, std::size_t bytes) noexcept {
-  const std::size_t whole = stack_bytes(bytes);
-  mark_readable(data + bytes, whole - bytes);
-  fill_slack(data, bytes, whole);
-  mark_free(data + bytes, whole - bytes);
+  fill_watched_slack(data, bytes, stack_bytes(bytes));
 }
 
 /// Effects: reports a block behind whose `bytes` bytes something was written.
 inline void expect_stack_slack(const std::byte* data, std::size_t bytes, const void* resource) noexcept {
-  const std::size_t whole = stack_bytes(bytes);
-  mark_readable(data + bytes, whole - bytes);
-  std::size_t end = whole;
-  while (end > bytes && data[end - 1] == detail::slack_byte(bytes, end - 1)) --end;
-  mark_free(data + bytes, whole - bytes);
-  if (end != bytes)
-    report({.kind = fault::overflow,
-            .what = "bytes behind a block were written to",
-            .pointer = data,
-            .resource = resource,
-            .expected = bytes,
-            .got = end});
+  const slack_state found = look_at_watched_slack(data, bytes, stack_bytes(bytes));
+  if (ASHLAR_UNLIKELY(!found.is_intact)) report_write_behind(data, 0, bytes, found.written_to, resource);
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI

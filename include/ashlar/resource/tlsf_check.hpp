@@ -16,6 +16,7 @@
 #include <ashlar/part/tlsf_poison.hpp>
 #include <ashlar/part/tlsf_region.hpp>
 #include <ashlar/part/tlsf_regions.hpp>
+#include <ashlar/part/watched_slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -157,9 +158,7 @@ struct tlsf_slack {
   static constexpr std::size_t bytes = is_kept ? 1 : 0;
 
   static void fill(std::byte* data, std::size_t wanted, std::size_t usable) noexcept {
-    mark_readable(data + wanted, usable - wanted);
-    fill_slack(data, wanted, usable);
-    mark_free(data + wanted, usable - wanted);
+    fill_watched_slack(data, wanted, usable);
   }
 
   /// Returns: what was asked for, as the last byte tells.
@@ -179,13 +178,7 @@ struct tlsf_slack {
     const slack_state slack = look_at_slack(data, given, usable);
     if (slack.is_intact) return mark_free(data + given, usable - given);
     if (slack.allocated != given) report_tlsf_mismatch(tlsf_other_size, tlsf_block(data), site, slack.allocated, given);
-    report({.kind = fault::overflow,
-            .what = "bytes behind a block were written to",
-            .pointer = data,
-            .resource = site.resource,
-            .size = given,
-            .expected = given,
-            .got = slack.written_to});
+    report_write_behind(data, given, given, slack.written_to, site.resource);
   }
 };
 
