@@ -17,8 +17,11 @@ using core_type = ashlar::heap_core<ashlar::resource_ref<counting_resource<>>>;
 
 struct heap_core_test : ::testing::Test {
   std::byte* large(std::size_t bytes, std::size_t alignment = 16) {
-    std::byte* const p = core.take_large(bytes, alignment, hot).data;
-    return p != nullptr ? p : core.take_large_again(bytes, alignment, hot).data;
+    std::byte* p = core.take_large(bytes, alignment, hot).data;
+    if (p == nullptr) p = core.take_large_again(bytes, alignment, hot).data;
+    if constexpr (ashlar::checking_level >= ashlar::checking::hardened)
+      if (p != nullptr) core.sizes().hand_out_large(p, bytes);
+    return p;
   }
 
   counting_resource<> upstream;

@@ -231,7 +231,7 @@ protected:
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_cell_or(std::size_t number, std::size_t bytes, Otherwise otherwise) {
     front* const hot = front_in_register();
-    if (number != hot->pocket_number) return take_hot_or(number, bytes, otherwise);
+    if (has_no_links || number != hot->pocket_number) return take_hot_or(number, bytes, otherwise);
     hot->pocket_number = size_classes::none;
     return handed_out(std::exchange(hot->pocket, nullptr), number, bytes);
   }
@@ -239,6 +239,8 @@ protected:
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_hot_or(std::size_t number, std::size_t bytes, Otherwise otherwise) {
     front* const hot = front_in_register();
+    if constexpr (has_no_links)
+      if (void* const cell = core_.take_cell_of_word(number, hot->stacks)) return handed_out(cell, number, bytes);
     void* const p = hot->stacks.top_of(number);
     if (ASHLAR_UNLIKELY(is_milestone(p))) return otherwise();
     if constexpr (checking_level >= checking::checked) expect_link(p, number, core_.name());
@@ -334,9 +336,9 @@ private:
   }
 
   ASHLAR_INLINE void* handed_out(void* p, std::size_t number, [[maybe_unused]] std::size_t bytes) noexcept {
-    if constexpr (checking_level >= checking::checked) segment::flip_live(p);
     if constexpr (marks_memory) mark_live(p, size_classes::bytes_of(number));
     if constexpr (checking_level >= checking::hardened) core_.sizes().hand_out_cell(p, bytes);
+    if constexpr (checking_level >= checking::checked) segment::flip_live(p);
     return p;
   }
 

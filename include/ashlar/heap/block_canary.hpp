@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
@@ -12,7 +13,6 @@
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/part/poison.hpp>
-#include <ashlar/part/slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -32,55 +32,44 @@ namespace ashlar::inline ASHLAR_ABI {
 inline constexpr std::uint16_t never_used = 0;  ///< or its contents were dropped
 inline constexpr std::uint16_t dead_cell = 0xFFFF;
 
-/// So many bytes before a cell are looked at when it dies.
-inline constexpr std::size_t watched_front = 8;
+/// The canary behind a block is poison too, since its size is kept apart: so what is behind a dead block need not be
+/// written again.
+inline constexpr unsigned char canary_byte = poison_byte;
 
-/// So many bytes of a dead block hold poison; of a larger cell the last ones too.
+/// So many bytes of an extent that is spare hold poison.
 inline constexpr std::size_t most_buried = 4096;
-inline constexpr std::size_t buried_at_end = 64;
+/// So many bytes of cells and runs hold poison when they are dead: of cells that is all.
+inline constexpr std::size_t most_buried_of_run = std::size_t{512} << 10;
 
-/// Effects: fills a dead block of `held` bytes with poison: all of it, or the start and the end.
-ASHLAR_INLINE void bury(void* p, std::size_t held) noexcept {
-  poison_block(p, std::min(held, most_buried));
-  if (held > most_buried + buried_at_end)
-    poison_block(static_cast<std::byte*>(p) + held - buried_at_end, buried_at_end);
+/// Effects: reports a dead block of `held` bytes the first `bytes` of which are not poison. Tools take these for alive.
+inline void expect_buried(const void* p, std::size_t bytes, std::size_t held, const void* heap) noexcept {
+  verify_poison(p, bytes, held, heap);
+  mark_live(p, bytes);
 }
 
-/// Effects: reports a dead block of `held` bytes whose poison was written to. Tools take that for alive now.
-inline void expect_buried(const void* p, std::size_t held, const void* heap) noexcept {
-  verify_poison(p, std::min(held, most_buried), held, heap);
-  mark_live(p, std::min(held, most_buried));
-  if (held <= most_buried + buried_at_end) return;
-  const auto* const end = static_cast<const std::byte*>(p) + held;
-  mark_readable(end - buried_at_end, buried_at_end);
-  if (ASHLAR_UNLIKELY(!is_poisoned(end - buried_at_end, buried_at_end))) report_poison(p, held, heap);
+/// Returns: whether the byte before a block is canary or poison, as at the end of any block in front of it.
+[[nodiscard]] ASHLAR_INLINE bool is_canary_before(const void* p) noexcept {
+  const auto* const front = static_cast<const unsigned char*>(p) - 1;
+  mark_readable(front, 1);
+  const bool is_intact = *front == canary_byte;
+  mark_free(front, 1);
+  return is_intact;
 }
 
-/// Returns: whether the last bytes of a block of `held` bytes are the canary of one that has `bytes`, 8 at most.
-[[nodiscard]] inline bool ends_in_canary(const void* p, std::size_t bytes, std::size_t held) noexcept {
-  const auto* const data = static_cast<const std::byte*>(p);
-  const std::size_t first = std::max(bytes, held - 8);
-  mark_readable(data + first, held - first);
-  bool intact = true;
-  for (std::size_t at = first; at < held; ++at) intact &= data[at] == detail::slack_byte(bytes, at);
-  mark_free(data + first, held - first);
-  return intact;
-}
-
-/// Returns: whether the bytes before a cell are poison still.
-[[nodiscard]] inline bool is_poison_before(const void* cell) noexcept {
-  const auto* const front = static_cast<const std::byte*>(cell) - watched_front;
-  mark_readable(front, watched_front);
-  const bool intact = is_poisoned(front, watched_front);
-  mark_free(front, watched_front);
-  return intact;
+/// Returns: whether the canary stands behind the first `bytes` bytes of a block, up to `end`.
+[[nodiscard]] ASHLAR_INLINE bool is_canary_whole(const void* p, std::size_t bytes, std::size_t end) noexcept {
+  const auto* const slack = static_cast<const std::byte*>(p) + bytes;
+  mark_readable(slack, end - bytes);
+  const bool is_intact = is_filled(slack, end - bytes, canary_byte);
+  mark_free(slack, end - bytes);
+  return is_intact;
 }
 
 /// Effects: writes the canary behind the first `bytes` bytes of a block, up to `end`; nothing where none is kept.
 inline void write_canary(void* p, std::size_t bytes, std::size_t end) noexcept {
   if constexpr (keeps_canaries) {
     mark_readable(static_cast<std::byte*>(p) + bytes, end - bytes);
-    fill_slack(p, bytes, end);
+    std::memset(static_cast<std::byte*>(p) + bytes, canary_byte, end - bytes);
   }
 }
 
@@ -102,18 +91,23 @@ ASHLAR_INLINE void mark_block(const void* p, std::size_t were, std::size_t bytes
 }
 
 /// Effects: reports a live block of `bytes` bytes behind which, up to `end`, was written.
-inline void expect_canary(const void* p, std::size_t bytes, std::size_t end, const void* heap) noexcept {
-  const auto* const slack = static_cast<const std::byte*>(p) + bytes;
-  mark_readable(slack, end - bytes);
-  const slack_state found = look_at_slack(p, bytes, end);
-  if (ASHLAR_LIKELY(found.is_intact)) return mark_free(slack, end - bytes);
+[[noreturn]] ASHLAR_COLD inline void report_overflow(const void* p, std::size_t bytes, std::size_t end,
+                                                     const void* heap) noexcept {
+  const auto* const data = static_cast<const unsigned char*>(p);
+  mark_readable(data + bytes, end - bytes);
+  while (end != bytes && data[end - 1] == canary_byte) --end;
   report({.kind = fault::overflow,
           .what = "bytes behind a block were written to",
           .pointer = p,
           .resource = heap,
           .size = bytes,
           .expected = bytes,
-          .got = found.written_to});
+          .got = end});
+}
+
+/// As above, where it was.
+inline void expect_canary(const void* p, std::size_t bytes, std::size_t end, const void* heap) noexcept {
+  if (ASHLAR_UNLIKELY(!is_canary_whole(p, bytes, end))) report_overflow(p, bytes, end, heap);
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -43,7 +43,7 @@ namespace detail {
 /// Effects: a cell has died. Expects: level hardened.
 inline void bury_cell(void* cell) noexcept {
   detail::size_of_cell(cell) = keeps_canaries ? dead_cell : never_used;
-  if constexpr (keeps_canaries) bury(cell, segment::slab_of(cell).cell_bytes);
+  if constexpr (keeps_canaries) poison_block(cell, segment::slab_of(cell).cell_bytes);
 }
 
 /// Effects: reports a dead cell, of those from number `first` up to `last` of a slab, that was written to; then they
@@ -52,29 +52,34 @@ inline void dig_cells(run_record& slab, std::size_t first, std::size_t last, con
   std::uint16_t* const sizes = detail::sizes_in(slab);
   for (std::size_t i = first; i < last; ++i) {
     if (sizes[i] != dead_cell) continue;
-    expect_buried(slab.cell(i), slab.cell_bytes, heap);
+    expect_buried(slab.cell(i), slab.cell_bytes, slab.cell_bytes, heap);
     sizes[i] = never_used;
   }
 }
 
-/// Effects: fills the last bytes before the first cell of a new slab with poison, where it has such.
-/// Expects: level hardened.
+/// Effects: makes the byte before the first cell of a new slab poison, where it has such. Expects: level hardened.
 inline void bury_front(const run_record& slab) noexcept {
-  if (!is_aligned(slab.cells, slice_bytes)) poison_block(slab.cells - watched_front, watched_front);
+  if (!is_aligned(slab.cells, slice_bytes)) poison_block(slab.cells - 1, 1);
 }
 
 /// Effects: a block of slices has died. Expects: level hardened.
 inline void bury_run(run_record& run) noexcept {
-  bury(run.cells, most_buried);
-  *segment::of(&run)->requested.buried() |= slices(run.first, 1);
+  const std::size_t length = std::min<std::size_t>(run.length, most_buried_of_run / slice_bytes);
+  poison_block(run.cells, length * slice_bytes);
+  *segment::of(&run)->requested.buried() |= slices(run.first, length);
 }
 
-/// Effects: reports a dead block that was written to, of those that start in slices of `which`; then they are as never
-/// used. Expects: level hardened.
+/// Effects: reports a dead block that was written to, of those that have poison in slices of `which`; then these are as
+/// never used. Expects: level hardened.
 inline void dig_runs(segment& home, slice_mask which, const void* heap) noexcept {
   slice_mask& buried = *home.requested.buried();
-  for (slice_mask rest = buried & which; rest != 0; rest &= rest - 1)
-    expect_buried(home.slice(static_cast<std::size_t>(std::countr_zero(rest))), most_buried, heap);
+  for (slice_mask rest = buried & which; rest != 0; rest &= rest - 1) {
+    const auto slice = static_cast<std::size_t>(std::countr_zero(rest));
+    mark_readable(home.slice(slice), slice_bytes);
+    if (ASHLAR_UNLIKELY(!is_poisoned(home.slice(slice), slice_bytes)))
+      report_poison(home.slice(home.record(slice).first), slice_bytes, heap);
+    mark_live(home.slice(slice), slice_bytes);
+  }
   buried &= ~which;
 }
 
@@ -93,23 +98,40 @@ public:
     return segment::of(p)->record(segment::slice_of(p)).cell_bytes;
   }
 
-  /// Effects: reports writes behind a block, which has `held` bytes.
+  /// Effects: reports writes behind a block, which has `held` bytes, or in front of a cell.
   static void expect_intact(const heap_space<Upstream>& space, void* p, std::size_t held, const void* heap) noexcept {
     if constexpr (keeps_canaries) {
       const std::size_t bytes = of(space, p);
       expect_canary(p, bytes, end_of_canary(p, bytes, held), heap);
-      if (is_cell(p) && !is_front_intact(p)) report_underflow(p, bytes, heap);
+      if (is_cell(p) && !is_front_intact(segment::slab_of(p), p)) report_underflow(p, bytes, heap);
     }
   }
+
+  /// Returns: whether a live cell has `bytes` bytes, or any where that is `any_size`, and nothing was written beside
+  /// it; it is dead then.
+  [[nodiscard]] static bool bury_intact_cell(void* cell, std::size_t bytes) noexcept {
+    run_record& slab = segment::slab_of(cell);
+    std::uint16_t& size = detail::sizes_in(slab)[slab.index_of(cell)];
+    if (bytes != any_size && size != at_least_one_byte(bytes)) return false;
+    if constexpr (keeps_canaries) {
+      if (!is_canary_whole(cell, size, slab.cell_bytes) || !is_front_intact(slab, cell)) return false;
+      poison_block(cell, size);  // behind that it is already
+    }
+    size = keeps_canaries ? dead_cell : never_used;
+    return true;
+  }
+  static constexpr std::size_t any_size = max_size;
 
   /// Effects: a free cell becomes a caller's. Reports it if it was written to.
   void hand_out_cell(void* cell, std::size_t bytes) noexcept {
     run_record& slab = segment::slab_of(cell);
     std::uint16_t& size = detail::sizes_in(slab)[slab.index_of(cell)];
-    if (size == dead_cell) expect_buried(cell, slab.cell_bytes, heap_);
-    size = static_cast<std::uint16_t>(at_least_one_byte(bytes));
-    guard(cell, at_least_one_byte(bytes), slab.cell_bytes, 0);
+    const std::size_t kept = at_least_one_byte(bytes);
+    if (ASHLAR_LIKELY(size == dead_cell)) expect_buried(cell, slab.cell_bytes, slab.cell_bytes, heap_);
+    else write_canary(cell, kept, slab.cell_bytes);
+    size = static_cast<std::uint16_t>(kept);
     if constexpr (keeps_canaries) watch_front(slab, cell);
+    mark_block(cell, 0, kept, slab.cell_bytes);
   }
 
   /// Effects: slices or pages become a caller's.
@@ -125,7 +147,7 @@ public:
 
 private:
   // More would touch pages that nobody needs.
-  static constexpr std::size_t most_behind_cells = 4096, most_behind_others = 256;
+  static constexpr std::size_t most_behind_others = 256;
 
   void keep(void* p, std::size_t bytes, std::size_t were) noexcept {
     if (is_aligned(p, window_bytes)) {
@@ -140,28 +162,29 @@ private:
   [[nodiscard]] static bool is_cell(void* p) noexcept { return class_of_block(p) != size_classes::none; }
 
   [[nodiscard]] static std::size_t end_of_canary(void* p, std::size_t bytes, std::size_t held) noexcept {
-    return std::min(held, bytes + (is_cell(p) ? most_behind_cells : most_behind_others));
+    return is_cell(p) ? held : std::min(held, bytes + most_behind_others);
   }
 
   // What ends right before a cell is the canary of a live one, or the poison of a dead one or of the slab's front. A
   // cell that was never used is taken for dead, so that it has some.
-  static void watch_front(run_record& slab, void* cell) noexcept {
-    const std::uint32_t index = slab.index_of(cell);
-    if (index != 0 && detail::sizes_in(slab)[index - 1] == never_used) bury_cell(slab.cell(index - 1));
+  ASHLAR_INLINE static void watch_front(run_record& slab, void* cell) noexcept {
+    if (ASHLAR_UNLIKELY(has_front(slab, cell) && !is_canary_before(cell) && is_behind_unused(slab, cell)))
+      bury_cell(static_cast<std::byte*>(cell) - slab.cell_bytes);
   }
 
-  [[nodiscard]] static bool is_front_intact(void* cell) noexcept {
-    run_record& slab = segment::slab_of(cell);
-    const std::uint32_t index = slab.index_of(cell);
-    if (index == 0) return is_slab_front_intact(slab);
-    const std::size_t bytes = detail::sizes_in(slab)[index - 1], held = slab.cell_bytes;
-    if (bytes == never_used) return true;  // its pages were dropped since
-    if (bytes == dead_cell) return is_poison_before(cell);
-    return bytes + most_behind_cells < held || ends_in_canary(slab.cell(index - 1), bytes, held);
+  // Of a first cell that begins a slice it is nobody's.
+  [[nodiscard]] ASHLAR_INLINE static bool has_front(const run_record& slab, const void* cell) noexcept {
+    return !is_aligned(cell, slice_bytes) || slab.cells != cell;
   }
 
-  [[nodiscard]] static bool is_slab_front_intact(const run_record& slab) noexcept {
-    return is_aligned(slab.cells, slice_bytes) || is_poison_before(slab.cells);
+  [[nodiscard]] ASHLAR_INLINE static bool is_front_intact(run_record& slab, const void* cell) noexcept {
+    return !has_front(slab, cell) || is_canary_before(cell) || is_behind_unused(slab, cell);
+  }
+
+  // Whether the cell before was never used, or its pages were dropped since.
+  [[nodiscard]] ASHLAR_NOINLINE static bool is_behind_unused(run_record& slab, const void* cell) noexcept {
+    const std::uint32_t index = slab.index_of(cell);
+    return index != 0 && detail::sizes_in(slab)[index - 1] == never_used;
   }
 
   // `were`: bytes whose contents are the caller's already.

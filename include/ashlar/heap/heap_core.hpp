@@ -53,11 +53,17 @@ public:
   heap_core(const heap_core&) = delete;
   heap_core& operator=(const heap_core&) = delete;
   ~heap_core() {
+    expect_live_intact();
     if constexpr (keeps_canaries) cells_.clear();  // looks at dead cells, as the segments and the space do at their own
   }
 
   /// Returns: a cell of a class that has no hot one, or null.
   [[nodiscard]] void* take_cell(std::size_t number, hot_stacks& hot) noexcept { return cells_.take(number, hot); }
+
+  /// As `take_cell`, of the word at hand alone; null where that is empty.
+  [[nodiscard]] ASHLAR_INLINE void* take_cell_of_word(std::size_t number, hot_stacks& hot) noexcept {
+    return cells_.take_from_word(number, hot);
+  }
 
   /// As `take_cell`, of the word at hand alone, and behind a stack that is empty; null where nothing is there or it is
   /// not the owner's.
@@ -228,6 +234,7 @@ public:
 
   /// Effects: takes all blocks back and gives all memory to the upstream. Expects: so are the hot cells forgotten.
   void release() noexcept {
+    expect_live_intact();
     cells_.clear();
     segments_.clear();
     huge_.clear();
@@ -272,6 +279,21 @@ public:
   }
 
 private:
+  // Reports writes beside live blocks, of which nobody will know any more. Nothing below level `hardened`.
+  void expect_live_intact() const noexcept {
+    if constexpr (!keeps_canaries) return;
+    const auto look = [this](void* p, std::size_t held) {
+      exact_sizes<Upstream>::expect_intact(space_, p, held, heap_);
+    };
+    segments_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
+      run_record& run = home.record(first);
+      if (run.number != size_classes::none)
+        return slab_cells(run).for_each_live([&](void* p) { look(p, run.cell_bytes); });
+      if (!run.is_shelved) look(home.slice(first), length * slice_bytes);
+    });
+    huge_.for_each(look);
+  }
+
   template <class F>
   void inspect_counted(F f) const {
     segments_.for_each_segment(

@@ -98,22 +98,25 @@ public:
 
   /// Effects: reports what is no live block. A cell lives no more.
   ASHLAR_INLINE void end_life(void* p) const noexcept {
-    if (ASHLAR_UNLIKELY(!segments_.space().has_recent_segment(p) || !ends_cell(p, segment::owner_of(p))))
+    if (ASHLAR_UNLIKELY(!segments_.space().has_recent_segment(p) ||
+                        !ends_cell(p, segment::owner_of(p), exact_sizes<Upstream>::any_size)))
       end_any_life(p);
   }
 
   /// As above, and reports what was not allocated so, as `expect`.
   ASHLAR_INLINE void end_life(void* p, std::size_t bytes, std::size_t alignment, std::size_t number) const noexcept {
-    if (ASHLAR_LIKELY(segments_.space().has_recent_segment(p) && ends_cell(p, number))) return;
+    if (ASHLAR_LIKELY(segments_.space().has_recent_segment(p) && ends_cell(p, number, bytes))) return;
     end_any_life(p, bytes, alignment, number);
   }
 
 private:
-  // Returns: whether `p` is a live cell of a class, which says its alignment too; it lives no more. False may be wrong.
-  // Expects: `p` lies in a segment.
-  [[nodiscard]] ASHLAR_INLINE bool ends_cell(void* p, std::size_t number) const noexcept {
-    if constexpr (checking_level != checking::checked) return false;
+  // Returns: whether `p` is a live cell of a class, which says its alignment too, and at level `hardened` of that size
+  // and with nothing wrong beside it; it lives no more. False may be wrong. Expects: `p` lies in a segment.
+  [[nodiscard]] ASHLAR_INLINE bool ends_cell(void* p, std::size_t number,
+                                             [[maybe_unused]] std::size_t bytes) const noexcept {
     if (number == size_classes::none || segment::owner_of(p) != number || !segment::is_live(p)) return false;
+    if constexpr (checking_level >= checking::hardened)
+      if (!exact_sizes<Upstream>::bury_intact_cell(p, bytes)) return false;
     segment::flip_live(p);
     return true;
   }

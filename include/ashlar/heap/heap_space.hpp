@@ -113,7 +113,7 @@ public:
   void keep(const void* p) noexcept {
     if (spares_.is_full()) give_spare(0);
     const window& extent = *map_.find(p);
-    if constexpr (keeps_canaries) bury(extent.start, most_buried);
+    if constexpr (keeps_canaries) poison_block(extent.start, most_buried);
     mark_free(extent.start, extent.bytes());
     spares_.add(extent);
   }
@@ -126,7 +126,7 @@ public:
     if (!fits && pages::can_move) found = spares_.nearest_to(bytes, alignment);
     if (found == spare_extents::none) return nullptr;
     const window extent = spares_.remove(found);
-    if constexpr (keeps_canaries) expect_buried(extent.start, most_buried, heap());
+    if constexpr (keeps_canaries) expect_buried(extent.start, most_buried, most_buried, heap());
     mark_live(extent.start, extent.bytes());
     std::byte* const p = fits ? extent.start : refit(extent, bytes, alignment);
     if (p == nullptr) keep(extent.start);
@@ -181,7 +181,7 @@ public:
   /// Effects: gives all extents and the table back.
   void release() noexcept {
     for (std::size_t i = 0; keeps_canaries && i < spares_.count(); ++i)
-      expect_buried(spares_[i].start, most_buried, heap());
+      expect_buried(spares_[i].start, most_buried, most_buried, heap());
     for_each([&](const window& each) { give_up(each); });
     spares_.clear();
     window* const wide = slots_;
@@ -330,7 +330,7 @@ private:
 
   void give_spare(std::size_t i) noexcept {
     const window extent = spares_.remove(i);
-    if constexpr (keeps_canaries) expect_buried(extent.start, most_buried, heap());
+    if constexpr (keeps_canaries) expect_buried(extent.start, most_buried, most_buried, heap());
     give(extent.start);
   }
 

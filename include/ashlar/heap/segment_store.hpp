@@ -298,7 +298,7 @@ private:
 
   // Whatever dead blocks lie in a run, segment or slices: they are not written to, or it is the end.
   void dig([[maybe_unused]] const run_record& run) const noexcept {
-    if constexpr (keeps_canaries) dig_runs(*segment::of(run.cells), slices(run.first, 1), space_.heap());
+    if constexpr (keeps_canaries) dig_runs(*segment::of(run.cells), slices(run.first, run.length), space_.heap());
   }
   void dig([[maybe_unused]] std::size_t i, [[maybe_unused]] slice_mask which) const noexcept {
     if constexpr (keeps_canaries) dig_runs(*spaces_[i].home, which, space_.heap());

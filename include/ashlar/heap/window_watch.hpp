@@ -81,11 +81,7 @@ private:
   // What ends right before a cell is the canary of a live one or the poison of a dead one: cells are used first in
   // order, so none that was never used lies before one that was. In front of a window lies a header of TLSF's.
   [[nodiscard]] bool is_front_intact(const void* cell) const noexcept {
-    const std::uint32_t index = home_.index_of(cell);
-    if (index == 0) return true;
-    const std::size_t before = sizes()[index - 1];
-    if (before == dead_cell) return is_poison_before(cell);
-    return before == never_used || ends_in_canary(home_.cell(index - 1), before, home_.cell_bytes);
+    return home_.index_of(cell) == 0 || is_canary_before(cell);
   }
 
   cell_window& home_;

@@ -364,6 +364,13 @@ public:
         f(record_.cell(word * 64 + static_cast<std::size_t>(std::countr_zero(rest))));
   }
 
+  /// Calls `f(cell)` for each cell that a caller has. Expects: level `checked`.
+  template <class F>
+  void for_each_live(F f) const {
+    for (std::uint32_t index = 0; index < record_.capacity; ++index)
+      if (segment::is_live(record_.cell(index))) f(record_.cell(index));
+  }
+
   /// Complexity: O(words).
   [[nodiscard]] bool invariant() const noexcept {
     std::uint32_t set = 0;
