@@ -104,7 +104,7 @@ public:
   /// Pointers to what others may derive from find any object; others know the placement.
   using pointer = ref_ptr<T, Threads, std::conditional_t<is_exact_type<T> || is_own, Placement, count_by_padding>>;
 
-  /// Bytes of memory for each object, but for the slab's header.
+  /// Bytes of memory for each object, with its guard at `hardened`, but for the slab's header.
   static constexpr std::size_t bytes_per_object = layout_of<T, Threads, Placement>::bytes_per_slot;
 
   counted_objects(const slot_slabs_options& options, Upstream upstream) : slots_(options, std::move(upstream)) {}
