@@ -208,6 +208,14 @@ protected:
     return {static_cast<std::byte*>(take_cell<or_null>(number, bytes)), false};
   }
 
+  // As `deallocate`, but false where that would have to look further than at the cell: then nothing was done.
+  [[nodiscard]] ASHLAR_INLINE bool try_deallocate_cell(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const std::size_t number = class_for(bytes, alignment);
+    if (is_milestone(p) || !core_.checks().ends_known_cell(p, bytes, number)) return false;
+    put_in_pocket(p, number);
+    return true;
+  }
+
   // As `try_expand`, for who does not know the size that it had.
   [[nodiscard]] bool try_resize(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     if constexpr (checking_level >= checking::checked) static_cast<void>(checked_size(p));

@@ -311,6 +311,10 @@ private:
 
   ASHLAR_NOINLINE void deallocate_slowly(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (!checks && p != nullptr) return deallocate_slowly(p);
+    if constexpr (checks)  // of whom else it may be is known under another lock
+      if (member* const mine = members_.recent();
+          mine != nullptr && mine->blocks.try_deallocate_cell(p, bytes, alignment))
+        return;
     members_.deallocate_by(p, [&](owner& home) { home.deallocate(p, bytes, alignment); });
   }
 

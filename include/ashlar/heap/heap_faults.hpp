@@ -105,8 +105,13 @@ public:
 
   /// As above, and reports what was not allocated so, as `expect`.
   ASHLAR_INLINE void end_life(void* p, std::size_t bytes, std::size_t alignment, std::size_t number) const noexcept {
-    if (ASHLAR_LIKELY(segments_.space().has_recent_segment(p) && ends_cell(p, number, bytes))) return;
-    end_any_life(p, bytes, alignment, number);
+    if (ASHLAR_UNLIKELY(!ends_known_cell(p, bytes, number))) end_any_life(p, bytes, alignment, number);
+  }
+
+  /// Returns: whether `p` is a live cell of class `number`, with nothing wrong about it, in a segment that was looked
+  /// at lately; it lives no more. False says nothing.
+  [[nodiscard]] ASHLAR_INLINE bool ends_known_cell(void* p, std::size_t bytes, std::size_t number) const noexcept {
+    return segments_.space().has_recent_segment(p) && ends_cell(p, number, bytes);
   }
 
 private:

@@ -167,6 +167,13 @@ public:
     else return nullptr;
   }
 
+  /// As `deallocate`, but false, with nothing done, where the block may be of another heap or there is more to look at.
+  /// Expects: level `checked`. Thread safety: any thread.
+  [[nodiscard]] bool try_deallocate_cell(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const scope held(whole_call());
+    return base::try_deallocate_cell(p, bytes, alignment);
+  }
+
   /// Effects: takes a block back at once, under the lock. Thread safety: any thread.
   void free_from_elsewhere(void* p) noexcept {
     const scope held(whole_call());
