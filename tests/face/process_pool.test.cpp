@@ -14,6 +14,7 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/poison.hpp>
+#include <ashlar/face/process_cache.hpp>
 
 #include "tests/support/build.hpp"
 
@@ -79,6 +80,33 @@ TEST(process_pool, flush_gives_back_what_the_thread_has_at_hand) {
   cached::with_pool([](auto& pool) { static_cast<void>(pool.shrink_to_fit()); });
   EXPECT_EQ(slabs(), 0u);
   cached::flush();
+}
+
+// A program may be linked with objects that were compiled for libraries: the thread has a cache for each kind.
+TEST(process_pool, flush_gives_back_what_the_thread_has_at_hand_in_either_kind_of_code) {
+  using pool = process_pool<112, 8, ashlar::thread_cached>;
+  using of_program = ashlar::process_cache<pool, false>;
+  using of_library = ashlar::process_cache<pool, true>;
+  for (auto* const mine : {of_program::usable(), of_library::usable()})
+    pool::shared().deallocate_slowly(mine, pool::shared().allocate_slowly(mine));
+  pool::flush();
+  EXPECT_EQ(of_program::recent().at_hand(), 0u);
+  EXPECT_EQ(of_library::recent().at_hand(), 0u);
+  pool::with_pool([](auto& p) { static_cast<void>(p.shrink_to_fit()); });
+  EXPECT_EQ(pool::with_pool([](auto& p) { return p.slabs(); }), 0u);
+}
+
+// Another thread's cache is open meanwhile, with a cell at hand.
+TEST(process_pool, flush_leaves_other_threads_what_they_have_at_hand) {
+  using pool = process_pool<120, 8, ashlar::thread_cached>;
+  pool::deallocate(pool::allocate());
+  std::thread([] {
+    pool::deallocate(pool::allocate());
+    pool::flush();
+    EXPECT_EQ(ashlar::process_cache<pool>::recent().at_hand(), 0u);
+  }).join();
+  if (pool::shared().caches) EXPECT_NE(ashlar::process_cache<pool>::recent().at_hand(), 0u);
+  pool::flush();
 }
 
 TEST(process_pool, a_thread_that_ends_gives_back_what_it_has_at_hand) {

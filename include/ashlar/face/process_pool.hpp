@@ -78,8 +78,11 @@ public:
     if (ASHLAR_UNLIKELY(!shared().put(cache::recent(), cell))) deallocate_slowly<cache>(cell);
   }
 
-  /// Effects: gives back what the calling thread has at hand.
-  static void flush() noexcept { shared().flush(cache::recent()); }
+  /// Effects: gives back what the calling thread has at hand, in whichever kind of code. Complexity: O(threads).
+  static void flush() noexcept {
+    enter_fork();
+    shared().flush();
+  }
 
   /// Returns: `f(pool)`. The pool takes its lock by itself.
   template <class F>
