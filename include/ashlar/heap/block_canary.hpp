@@ -8,11 +8,11 @@
 #include <cstring>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/part/poison.hpp>
+#include <ashlar/part/watched_slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -81,28 +81,13 @@ ASHLAR_INLINE void mark_block(const void* p, std::size_t were, std::size_t bytes
   mark_free(data + bytes, held - bytes);
 }
 
-/// Effects: reports a live block in front of which was written.
-[[noreturn]] ASHLAR_COLD inline void report_underflow(const void* p, std::size_t bytes, const void* heap) noexcept {
-  report({.kind = fault::underflow,
-          .what = "bytes before a block were written to",
-          .pointer = p,
-          .resource = heap,
-          .size = bytes});
-}
-
 /// Effects: reports a live block of `bytes` bytes behind which, up to `end`, was written.
 [[noreturn]] ASHLAR_COLD inline void report_overflow(const void* p, std::size_t bytes, std::size_t end,
                                                      const void* heap) noexcept {
   const auto* const data = static_cast<const unsigned char*>(p);
   mark_readable(data + bytes, end - bytes);
   while (end != bytes && data[end - 1] == canary_byte) --end;
-  report({.kind = fault::overflow,
-          .what = "bytes behind a block were written to",
-          .pointer = p,
-          .resource = heap,
-          .size = bytes,
-          .expected = bytes,
-          .got = end});
+  report_write_behind(p, bytes, bytes, end, heap);
 }
 
 /// As above, where it was.

@@ -18,6 +18,7 @@
 #include <ashlar/part/segment.hpp>
 #include <ashlar/part/size_classes.hpp>
 #include <ashlar/part/slice_map.hpp>
+#include <ashlar/part/watched_slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -103,7 +104,7 @@ public:
     if constexpr (keeps_canaries) {
       const std::size_t bytes = of(space, p);
       expect_canary(p, bytes, end_of_canary(p, bytes, held), heap);
-      if (is_cell(p) && !is_front_intact(segment::slab_of(p), p)) report_underflow(p, bytes, heap);
+      if (is_cell(p) && !is_front_intact(segment::slab_of(p), p)) report_write_before(p, bytes, heap);
     }
   }
 

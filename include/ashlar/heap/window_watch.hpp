@@ -8,19 +8,20 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/heap/block_canary.hpp>
 #include <ashlar/heap/cell_windows.hpp>
+#include <ashlar/part/watched_slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
 /// Watches the cells of a window for a heap. The sizes stand in the window's record, two bytes a cell:
 ///
-///   never used -> hand_out: canary written -> live -> bury: canary verified, poison -> hand_out: poison verified ->
-///   ...
-///                                                        sweep: both, of all cells, when the window or the heap goes
+///   never used -> hand_out: canary written -> live -> bury: poison -> hand_out: poison verified -> live -> ...
+///                                              | expect_intact        |
+///                                              +--- sweep: canaries of the live, poison of the dead, when the window
+///                                                   or the heap goes
 ///
 /// A request of nothing counts as one byte. All calls expect level hardened. Thread safety: none.
 /// Complexity: O(bytes of the cell) but for `sweep`.
@@ -58,7 +59,7 @@ public:
     if constexpr (!keeps_canaries) return;
     const std::size_t bytes = size_of(cell);
     expect_canary(cell, bytes, home_.cell_bytes, heap_);
-    if (!is_front_intact(cell)) report_underflow(cell, bytes, heap_);
+    if (!is_front_intact(cell)) report_write_before(cell, bytes, heap_);
   }
 
   /// Effects: reports writes to dead cells and behind live ones. Complexity: O(bytes of the window).

@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/part/poison.hpp>
+#include <ashlar/part/watched_slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -56,23 +56,7 @@ inline void fill_guard(void* p, std::size_t bytes) noexcept {
 [[noreturn]] ASHLAR_COLD inline void report_overflow_into_guard(const std::byte* p, std::size_t bytes,
                                                                 std::size_t guard, std::size_t cell_bytes,
                                                                 const void* resource) noexcept {
-  report({.kind = fault::overflow,
-          .what = "bytes behind a block were written to",
-          .pointer = p,
-          .resource = resource,
-          .size = cell_bytes,
-          .expected = bytes,
-          .got = bytes + guard_damage(p + bytes, guard)});
-}
-
-/// As `report_overflow_into_guard`, of the guard in front of the block at `p`.
-[[noreturn]] ASHLAR_COLD inline void report_underflow_into_guard(const std::byte* p, std::size_t cell_bytes,
-                                                                 const void* resource) noexcept {
-  report({.kind = fault::underflow,
-          .what = "bytes before a block were written to",
-          .pointer = p,
-          .resource = resource,
-          .size = cell_bytes});
+  report_write_behind(p, cell_bytes, bytes, bytes + guard_damage(p + bytes, guard), resource);
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/error.hpp>
 #include <ashlar/base/hints.hpp>
 #include <ashlar/base/poison.hpp>
 #include <ashlar/part/cell_guard.hpp>
@@ -14,6 +13,7 @@
 #include <ashlar/part/slab.hpp>
 #include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/part/slack.hpp>
+#include <ashlar/part/watched_slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -127,7 +127,7 @@ private:
   // The last byte in front of a cell tells: those before it are the overflow of the cell there, and seen with that.
   ASHLAR_INLINE void expect_front(std::uint32_t cell) const noexcept {
     if (ASHLAR_UNLIKELY(!is_guard_intact(at(cell) - 1, 1)))
-      report_underflow_into_guard(at(cell), geometry_.cell_bytes(), home_->owner);
+      report_write_before(at(cell), geometry_.cell_bytes(), home_->owner);
   }
 
   // The inner guards of a run are its user's; where lengths are not known, so may be those of every live cell.

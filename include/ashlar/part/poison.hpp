@@ -22,7 +22,7 @@ inline constexpr unsigned char poison_byte = 0xFD;
 namespace detail {
 
 // Returns: bits that are set where the word at `p` is not `expected`.
-[[nodiscard]] ASHLAR_INLINE std::uint64_t changed_bits(const unsigned char* p, std::uint64_t expected) noexcept {
+[[nodiscard]] ASHLAR_INLINE std::uint64_t changed_bits(const void* p, std::uint64_t expected) noexcept {
   std::uint64_t word = 0;
   std::memcpy(&word, p, sizeof(word));
   return word ^ expected;

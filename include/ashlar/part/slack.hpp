@@ -10,6 +10,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
+#include <ashlar/part/poison.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -56,22 +57,15 @@ ASHLAR_INLINE void put_slack(void* cell, std::size_t at, std::uint64_t word) noe
   std::memcpy(static_cast<std::byte*>(cell) + at, &word, sizeof(word));
 }
 
-// Returns: bits that are set where the word at `p` is not `expected`.
-[[nodiscard]] ASHLAR_INLINE std::uint64_t slack_changes(const std::byte* p, std::uint64_t expected) noexcept {
-  std::uint64_t found = 0;
-  std::memcpy(&found, p, sizeof(found));
-  return found ^ expected;
-}
-
 // Returns: whether the canary for `bytes` bytes stands whole. Complexity: O(slack), 8 bytes a step.
 [[nodiscard]] inline bool is_slack_whole(const std::byte* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
   constexpr std::size_t step = sizeof(std::uint64_t);
   std::size_t at = bytes;
   if (cell_bytes - bytes >= step) {
     const std::size_t last = cell_bytes - step;  // it may overlap the last whole step
-    std::uint64_t changed = slack_changes(cell + last, slack_word(bytes, last));
+    std::uint64_t changed = changed_bits(cell + last, slack_word(bytes, last));
     for (std::uint64_t lanes = slack_lanes(bytes, at); at < last; at += step, lanes = next_lanes(lanes))
-      changed |= slack_changes(cell + at, slack_word(lanes));
+      changed |= changed_bits(cell + at, slack_word(lanes));
     return changed == 0;
   }
   while (at < cell_bytes && cell[at] == slack_byte(bytes, at)) ++at;
@@ -83,7 +77,7 @@ ASHLAR_INLINE void put_slack(void* cell, std::size_t at, std::uint64_t word) noe
 [[nodiscard]] ASHLAR_INLINE bool is_end_whole(const std::byte* cell, std::size_t bytes,
                                               std::size_t cell_bytes) noexcept {
   const std::size_t at = cell_bytes - sizeof(std::uint64_t);
-  const std::uint64_t changed = slack_changes(cell + at, slack_word(bytes, at));
+  const std::uint64_t changed = changed_bits(cell + at, slack_word(bytes, at));
   const std::size_t before = (bytes - at) * 8;  // bits
   return (std::endian::native == std::endian::little ? changed >> before : changed << before) == 0;
 }

@@ -10,6 +10,7 @@
 #include <ashlar/base/hints.hpp>
 #include <ashlar/part/cell_guard.hpp>
 #include <ashlar/part/poison.hpp>
+#include <ashlar/part/watched_slack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -39,7 +40,7 @@ struct slot_guard {
   /// the last byte tells: those before it are the overflow of the slot there. Expects: the slot has been handed out.
   static ASHLAR_INLINE void expect(const void* slot, const void* pool) noexcept {
     const auto* const object = static_cast<const std::byte*>(slot);
-    if (ASHLAR_UNLIKELY(!is_guard_intact(object - 1, 1))) report_underflow_into_guard(object, Bytes, pool);
+    if (ASHLAR_UNLIKELY(!is_guard_intact(object - 1, 1))) report_write_before(object, Bytes, pool);
     if (ASHLAR_UNLIKELY(!is_guard_intact(object + Bytes, bytes)))
       report_overflow_into_guard(object, Bytes, bytes, Bytes, pool);
   }
