@@ -43,10 +43,10 @@ namespace ashlar::inline ASHLAR_ABI {
 /// releases, without. The object released last is acquired next.
 ///
 /// Cost of an object: its size and 4 bytes, outside of it: a free object is not touched. At `hardened` it is filled
-/// with poison, and a guard lies behind each object, of one byte to its alignment. At level `fast`, in one thread and
-/// with `construct_on_acquire`, `acquire` and `release` of 64 bytes in a bounded pool are nine instructions each,
-/// besides constructor and destructor, with one branch, in `acquire` (tests/face/object_pool_hot_path): together within
-/// 2 % of a hand-written list through the objects themselves, which the pool beats where frees come in another order.
+/// with poison, and a guard as large as its alignment lies behind each object. At level `fast`, in one thread and with
+/// `construct_on_acquire`, `acquire` and `release` of 64 bytes in a bounded pool are nine instructions each, besides
+/// constructor and destructor, with one branch, in `acquire` (tests/face/object_pool_hot_path): together within 2 % of
+/// a hand-written list through the objects themselves, which the pool beats where frees come in another order.
 ///
 /// Constructors, destructors and `Reset` may use the pool; none of them runs under the lock. An object that is released
 /// while another of the same pool is being destroyed or reset on the same thread waits until that is done, so a chain

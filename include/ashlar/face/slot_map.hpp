@@ -23,7 +23,8 @@ namespace ashlar::inline ASHLAR_ABI {
 
 struct slot_map_options {
   std::size_t max_slots = handle_table<void>::most_slots;  ///< objects at once and slots retired; then `emplace` throws
-  /// Of a slot's first object; from 1 up. By default 1, and from `checked` on another for each map.
+  /// Of a slot's first object; from 1 up. By default 1, and from `checked` on another in all options that are made:
+  /// maps that are made with the same object of options have the same.
   std::uint32_t first_generation = maps_differ ? next_map_generation() : 1;
 };
 

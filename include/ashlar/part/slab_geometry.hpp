@@ -31,8 +31,7 @@ struct slab_shape {
 /// The colour is a function of the slab's address, so finding header and cell needs no load. Without it the headers,
 /// and equal cells, of all slabs would fall into the same cache sets (Bonwick, "The Slab Allocator", 1994, section 4).
 /// At level `hardened` there are three bitmaps, guards in front of the first cell and behind each, and so another
-/// stride
-/// (`part/cell_guard.hpp`); below it the stride is the cell.
+/// stride (`part/cell_guard.hpp`); below it the stride is the cell.
 /// Invariant: `capacity(colour) >= 1`; gaps take at most 1/128 of a slab.
 class slab_geometry {
 public:
