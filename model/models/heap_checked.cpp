@@ -21,6 +21,7 @@ void model() {
                           heap.allocate_zeroed(16), heap.try_allocate_zeroed(16)};
         heap.deallocate(cells[0]);
         heap.deallocate(cells[1], 16);
+        (void)heap.try_deallocate_cell(cells[3], 16, 16);
         (void)heap.try_expand(cells[2], 16, 32, 16);
         (void)heap.reallocate(cells[2], 32);
         (void)heap.try_reallocate(cells[2], 32);

@@ -93,6 +93,10 @@ protected:
   [[nodiscard]] bool try_resize(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     return try_expand(p, 0, new_bytes, alignment);
   }
+  [[nodiscard]] bool try_deallocate_cell(void* p, std::size_t, std::size_t) noexcept {
+    hot_.push(p);
+    return true;
+  }
   void settle() noexcept { core_.settle(hot_); }
   void forget_hot() noexcept { hot_.top = nullptr; }
 

@@ -11,18 +11,13 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/heap/cell_store.hpp>
+#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/part/packet.hpp>
 #include <ashlar/part/segment.hpp>
 #include <ashlar/part/segment_words.hpp>
 #include <ashlar/part/size_classes.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
-
-struct heap_options {
-  std::size_t max_bytes = 0;
-  std::size_t keep_bytes = 0;
-  std::size_t most_hot = 0;
-};
 
 struct slice_run {
   void* data = nullptr;
