@@ -41,6 +41,15 @@ TEST_F(poison, marks_exactly_the_range) {
   EXPECT_TRUE(all_allowed(0, bytes));
 }
 
+TEST_F(poison, leaves_bytes_alone_that_share_a_mark_with_those_of_others) {
+  ashlar::mark_free_before_others(memory_.get() + 18, 18);
+  EXPECT_EQ(all_forbidden(18, 32), ashlar_test::has_asan);
+  ashlar::mark_free_before_others(memory_.get() + 50, 5);
+  EXPECT_TRUE(all_allowed(48, bytes));
+  if constexpr (ashlar::always_marked) EXPECT_TRUE(all_allowed(32, 36));
+  ashlar::mark_live(memory_.get(), bytes);
+}
+
 TEST_F(poison, changes_no_byte) {
   ashlar_test::write_pattern(memory_.get(), bytes, 1);
   ashlar::mark_free(memory_.get(), bytes);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/hints.hpp>
@@ -34,6 +35,18 @@ ASHLAR_INLINE void mark_free([[maybe_unused]] const void* p, [[maybe_unused]] st
   __asan_poison_memory_region(p, bytes);
 #elif defined(ASHLAR_VALGRIND)
   VALGRIND_MAKE_MEM_NOACCESS(p, bytes);
+#endif
+}
+
+/// As `mark_free`, of bytes that others follow, which another thread may be marking: bytes that share a mark of
+/// AddressSanitizer's with those, 7 at most, stay as they are.
+ASHLAR_INLINE void mark_free_before_others([[maybe_unused]] const void* p,
+                                           [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(ASHLAR_ASAN)
+  const std::size_t shared = (reinterpret_cast<std::uintptr_t>(p) + bytes) % 8;
+  if (bytes > shared) mark_free(p, bytes - shared);
+#else
+  mark_free(p, bytes);
 #endif
 }
 

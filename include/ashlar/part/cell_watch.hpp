@@ -157,7 +157,7 @@ private:
   if constexpr (checking_level >= checking::hardened)
     if (cell != nullptr) fill_fresh_slack(cell, bytes, geometry.cell_bytes());
   if constexpr (marks_memory)
-    if (cell != nullptr) mark_free(static_cast<std::byte*>(cell) + bytes, geometry.cell_bytes() - bytes);
+    if (cell != nullptr) mark_free_before_others(static_cast<std::byte*>(cell) + bytes, geometry.cell_bytes() - bytes);
   return cell;
 }
 

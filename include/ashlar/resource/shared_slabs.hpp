@@ -94,10 +94,12 @@ public:
     return true;
   }
 
-  /// Returns: one cell, or null where that needs `allocate`. Holds the lock for a few instructions.
+  /// Returns: one cell, or null where that needs `allocate`. Holds the lock for a few instructions, and for marks of
+  /// AddressSanitizer's, of which neighbouring cells may share one.
   [[nodiscard]] ASHLAR_INLINE void* allocate_at_once() noexcept {
-    const taken_cell got = take_at_once();
-    return ASHLAR_LIKELY(got.cell.home != nullptr) ? store_.hand_out(geometry(), got) : nullptr;
+    if constexpr (!always_marked) return handed_out(take_at_once());
+    const lock_scope<lock_type> held(lock_);
+    return handed_out(take_next());
   }
 
   /// Effects: takes a live cell back. Returns: false where that needs `deallocate`.
@@ -307,7 +309,15 @@ private:
   // Reports nothing, so the lock is not noted.
   [[nodiscard]] ASHLAR_INLINE taken_cell take_at_once() noexcept {
     const lock_scope<lock_type> held(lock_);
+    return take_next();
+  }
+
+  [[nodiscard]] ASHLAR_INLINE taken_cell take_next() noexcept {
     return ASHLAR_LIKELY(inbox_.is_empty()) ? store_.take_next_cell(geometry()) : taken_cell{};
+  }
+
+  [[nodiscard]] ASHLAR_INLINE void* handed_out(const taken_cell& got) const noexcept {
+    return ASHLAR_LIKELY(got.cell.home != nullptr) ? store_.hand_out(geometry(), got) : nullptr;
   }
 
   // Returns: null where no cell is free.
