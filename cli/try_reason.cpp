@@ -108,8 +108,7 @@ std::string reason_of_miss(const trials& all, const trial& t) {
       fmt::format("{}: measured lies {:.0f} points off the prediction", t.predicted.name, missed_by(all, t));
   const auto parts = parts_of_miss(all, t);
   if (!parts)
-    return text + ". Where they come from is not known: the kernel does not let the program be sampled here "
-                  "(perf_event_open).";
+    return text + ". Where they come from is not known: the program could not be sampled here (perf_event_open).";
   return fmt::format("{}: {}.", text, parts_text(all, t, *parts));
 }
 

@@ -83,6 +83,9 @@ public:
     at_ += header_.size;
     return header_.size >= sizeof header_ && at_ <= head_;
   }
+  /// Returns: whether a record may have found no room. The kernel tells that in the next one that finds some, and none
+  /// does while nobody reads.
+  [[nodiscard]] bool is_full() const noexcept { return head_ + page_bytes() > data_pages * page_bytes(); }
   [[nodiscard]] std::uint32_t type() const noexcept { return header_.type; }
   template <class T>
   [[nodiscard]] T field(std::size_t offset) const {
@@ -144,8 +147,11 @@ code_sampler::~code_sampler() {
 std::optional<code_samples> code_sampler::samples(const std::string& library) const {
   if (!permitted_) return std::nullopt;
   sampled_program program;
-  for (const buffer& b : buffers_)
-    for (record_reader record(b.pages); record.next();) add(program, record, library);
+  for (const buffer& b : buffers_) {
+    record_reader record(b.pages);
+    while (record.next()) add(program, record, library);
+    program.lost = program.lost || record.is_full();
+  }
   code_samples all;
   for (const auto& [place, count] : program.samples)
     (program.is_call(place.first, place.second) ? all.calls : all.own) += count;

@@ -213,6 +213,14 @@ TEST(try_sampler, tells_a_programs_own_code_from_its_calls) {
   EXPECT_LT(allocate, 0.9);
 }
 
+/// A part of a run's samples would pass for all of them.
+TEST(try_sampler, has_none_of_a_run_whose_samples_do_not_fit) {
+  program_runner runner({"/bin/sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"}, "");
+  const code_sampler sampler(10000);
+  static_cast<void>(runner.run(""));
+  EXPECT_FALSE(sampler.samples(""));
+}
+
 /// A signal in the wait for the child's exec is no news of it.
 TEST(try_program, a_signal_does_not_hide_that_a_program_cannot_be_started) {
   struct sigaction handler{};
