@@ -30,8 +30,9 @@
 namespace ashlar::inline ASHLAR_ABI {
 
 /// A heap of one thread with the face of `local_heap`, `trim` and `inspect` apart, for who has a deadline: each call
-/// takes a bounded number of instructions, however many blocks there are and whatever happened before (docs/heap.md has
-/// the figures). All memory comes from the upstream when the heap is made; no call asks it or the system again.
+/// takes a bounded number of instructions, however many blocks there are and whatever happened before; the figures are
+/// in docs/bounded-heap.md. All memory comes from the upstream when the heap is made; no call asks it or the system
+/// again.
 ///
 ///     allocate(n)   n <= 1024:  bit of a window <- spare window <- TLSF <- the region      else:  TLSF <- the region
 ///     deallocate(p)             the record of the 16 KiB around p says which; an empty window goes back at once
