@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every public type has a page and an example that runs, links of pages lead somewhere, and pages are short."""
+import posixpath
+import re
+
+RULE = "every type of fwd.hpp has a page and a compiled example; links resolve; pages have at most 900 words"
+
+DECLARED = re.compile(r"^(?:class|struct) (\w+);|^using (\w+) =", re.MULTILINE)
+FORWARD = "include/ashlar/fwd.hpp"
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+EXAMPLE = re.compile(r"^```cpp\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Programs do not spell these: they are defaults, aggregates given by braces, and bases of types with an example.
+UNSPELLED = {"arena_options", "base_delete", "basic_budget", "basic_pages", "constructed", "construct_on_acquire",
+             "count_by_padding", "divided_upstream", "error_log", "file_sink", "fresh_populated", "heap_options",
+             "options", "pool_set_options", "raw_codec", "resource_delete", "system_calls", "threshold", "throw_when_exhausted",
+             "tlsf_scale", "tlsf_wide"}
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+MENTION = re.compile(r"\bdocs/[\w/-]+\.md")
+WORD = re.compile(r"\S*\w\S*")
+MOST_WORDS = 900
+# What is read by looking things up, not from top to bottom.
+UNBOUNDED = {"benchmarks", "choosing", "fault-matrix", "faults", "reference", "replay", "trace-format"}
+INDENTED = re.compile(r"^ {4}.*$", re.MULTILINE)
+CODE_SPAN = re.compile(r"`[^`\n]*`")
+
+
+def is_page(file):
+    """Pages that are read where they stand; others are templates."""
+    stands_here = "/" not in file.path or file.path.startswith("docs/") or file.path.endswith("README.md")
+    return file.path.endswith(".md") and stands_here
+
+
+def is_manual(file):
+    return file.path.startswith("docs/") and file.path.endswith(".md")
+
+
+def without_code(text):
+    """The text with its code blanked out, line for line, so that positions stay."""
+    for pattern in (FENCED, INDENTED, CODE_SPAN):
+        text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    return text
+
+
+def anchor_of(heading):
+    """The anchor that hosts of Markdown give a heading."""
+    kept = re.sub(r"[^\w\- ]", "", heading.replace("\\", "").strip().lower())
+    return kept.replace(" ", "-")
+
+
+def anchors_in(text):
+    return {anchor_of(heading) for heading in HEADING.findall(FENCED.sub("", text))}
+
+
+def broken_links(file, tree):
+    anchors = {each.path: each for each in tree.files}
+    for match in LINK.finditer(without_code(file.text)):
+        target, _, anchor = match.group(1).partition("#")
+        if re.match(r"\w+:", target):
+            continue
+        line = file.text.count("\n", 0, match.start()) + 1
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), target)) if target else file.path
+        if not (tree.root / path).exists():
+            yield file.problem(line, f"links to {target}, which does not exist")
+        elif anchor and path in anchors and anchor not in anchors_in(anchors[path].text):
+            yield file.problem(line, f"links to {path}#{anchor}, where no heading has that anchor")
+
+
+def dead_mentions(file, tree):
+    for number, line in enumerate(file.lines, 1):
+        for path in MENTION.findall(line):
+            if not tree.has(path):
+                yield file.problem(number, f"names {path}, which does not exist")
+
+
+def too_long(file):
+    folder, name = posixpath.split(file.path)
+    words = len(WORD.findall(file.text))
+    if folder == "docs" and name.removesuffix(".md") not in UNBOUNDED and words > MOST_WORDS:
+        yield file.problem(1, f"has {words} words, more than {MOST_WORDS}: mechanisms belong to docs/internals/")
+
+
+def names_in(texts):
+    return set(re.findall(r"\w+", "\n".join(texts)))
+
+
+def undocumented(forward, manual, examples):
+    described = names_in(page.text for page in manual)
+    shown = names_in([block for page in manual for block in EXAMPLE.findall(page.text)] + [e.text for e in examples])
+    for match in DECLARED.finditer(forward.text):
+        name = match.group(1) or match.group(2)
+        line = forward.text.count("\n", 0, match.start()) + 1
+        if name not in described:
+            yield forward.problem(line, f"declares {name}, which no page of docs/ names")
+        elif name not in shown | UNSPELLED:
+            yield forward.problem(line, f"declares {name}, which no example uses")
+
+
+def check(tree):
+    manual = [file for file in tree.files if is_manual(file)]
+    examples = [file for file in tree.files if file.is_cpp and file.path.startswith("examples/")]
+    for file in tree.files:
+        if file.path == FORWARD:
+            yield from undocumented(file, manual, examples)
+        elif is_page(file):
+            yield from broken_links(file, tree)
+            yield from too_long(file)
+        elif file.is_cpp:
+            yield from dead_mentions(file, tree)
+
+
+PLANTED = [
+    {FORWARD: "template <class T>\nclass forgotten;\n", "docs/a.md": "`remembered`\n",
+     "examples/a.cpp": "forgotten f;\n"},
+    {FORWARD: "using forgotten = remembered<1>;\n", "docs/a.md": "`remembered`, and forgotten_by_half\n"},
+    {FORWARD: "class forgotten;\n", "README.md": "`forgotten`\n"},
+    {FORWARD: "class unused;\n", "docs/a.md": "`unused`\n\n    unused u;\n"},
+    {"README.md": "[a page](docs/gone.md)\n"},
+    {"docs/a.md": "# A\n[b](b.md#how)\n", "docs/b.md": "# How it works\n"},
+    {"docs/a.md": "# A\n[below](#b)\n"},
+    {"cli/a.cpp": "// See docs/gone.md.\n"},
+    {"docs/a.md": "word " * (MOST_WORDS + 1)},
+]
+CLEAN = [
+    {FORWARD: "class kept;\nusing also = kept;\n", "docs/a.md": "`kept<int>`, also\n```cpp\nkept<int> k;\n```\n",
+     "examples/a.cpp": "also a;\n"},
+    {"docs/a.md": "# A\n[b](b.md#how-it-works), [c](../README.md#a)\n", "docs/b.md": "## How it works\n",
+     "README.md": "# `a`\n"},
+    {"docs/faults.md": "word " * (MOST_WORDS + 1), "docs/internals/a.md": "word " * (MOST_WORDS + 1)},
+    {"cli/a.cpp": "// See docs/a.md.\n", "docs/a.md": "| " * MOST_WORDS},
+    {"docs/a.md": "    heap.inspect([](const piece& p) { ... });\n`[x](y.md)` [web](https://example.org/#x)\n"},
+]
