@@ -155,7 +155,8 @@ public:
     add_buffer();
   }
 
-  /// Effects: gives the empty regions back. Returns: their bytes. Complexity: O(regions) for each of them.
+  /// Effects: gives the empty regions back. Returns: their bytes. Complexity: O(regions) for each of them, and at
+  /// `hardened` O(bytes of free blocks).
   std::size_t shrink_to_fit() noexcept {
     std::size_t given = 0;
     check_regions();
