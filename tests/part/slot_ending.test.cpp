@@ -41,7 +41,7 @@ public:
       for (const std::size_t child : {2 * which + 1, 2 * which + 2})
         if (child < places_.size()) end(child);
       --depth;
-      ashlar::poison_slot(slab.slot_at(index), ashlar_test::object_bytes_in(slab));
+      ashlar::poison_slot<false>(slab.slot_at(index), ashlar_test::object_bytes_in(slab));
       return ashlar::slot_word::raw_mark;
     };
     ashlar::end_in_turn(*places_[number].in, places_[number].index, end_it);
@@ -100,7 +100,7 @@ TYPED_TEST(slot_ending, another_pool_has_an_ending_of_its_own) {
     inner.end(0);
     inner_depth = inner.deepest;
     outer.end(0);
-    ashlar::poison_slot(slab.slot_at(index), ashlar_test::object_bytes_in(slab));
+    ashlar::poison_slot<false>(slab.slot_at(index), ashlar_test::object_bytes_in(slab));
     return ashlar::slot_word::raw_mark;
   });
   EXPECT_EQ(inner.ended, std::vector<int>(7, 1));

@@ -59,6 +59,26 @@ ASHLAR_INLINE void mark_live([[maybe_unused]] const void* p, [[maybe_unused]] st
 #endif
 }
 
+/// @{ As `mark_live` and `mark_free`, of bytes beside which other threads mark theirs. Of 8 bytes that have one mark of
+/// AddressSanitizer's and are not all of `p`, all become live, and none is free again.
+ASHLAR_INLINE void mark_live_among_others([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(ASHLAR_ASAN)
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(p) % 8;
+  mark_live(static_cast<const char*>(p) - before, (before + bytes + 7) / 8 * 8);
+#else
+  mark_live(p, bytes);
+#endif
+}
+ASHLAR_INLINE void mark_free_among_others([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(ASHLAR_ASAN)
+  const std::size_t before = (0 - reinterpret_cast<std::uintptr_t>(p)) % 8;
+  if (bytes > before) mark_free_before_others(static_cast<const char*>(p) + before, bytes - before);
+#else
+  mark_free(p, bytes);
+#endif
+}
+/// @}
+
 /// Effects: says that the resource itself is about to read or write `bytes` at `p` of free memory.
 ASHLAR_INLINE void mark_readable([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(ASHLAR_ASAN)

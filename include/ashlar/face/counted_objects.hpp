@@ -74,7 +74,7 @@ private:
       return 0;
     } else {
       std::destroy_at(object);
-      poison_slot(object, sizeof(T));
+      poison_slot<Threads::is_shared>(object, sizeof(T));
       return slot_word::raw_mark;
     }
   }
@@ -191,7 +191,7 @@ private:
       if (ASHLAR_UNLIKELY(!is_filled)) undo();
     }
     ASHLAR_COLD void undo() const noexcept {
-      poison_slot(at.memory(), sizeof(T));
+      poison_slot<Threads::is_shared>(at.memory(), sizeof(T));
       slot_core<Threads>::give(*at.in, at.index, slot_word::raw_mark, at.in->word_at(at.index));
     }
   };
@@ -210,7 +210,7 @@ private:
     if (Lifetime::keeps && !at.is_raw) {
       object = std::launder(static_cast<T*>(at.memory()));
     } else {
-      mark_live(at.memory(), sizeof(T));
+      mark_slot<Threads::is_shared>(at.memory(), sizeof(T), true);
       unfilled slot = {at};
       object = construct(at.memory());
       slot.is_filled = true;

@@ -142,13 +142,13 @@ private:
     if (ASHLAR_UNLIKELY(!slab.ends_by_destroying)) return slab.home->end_object(slab, index);
     if constexpr (keeps_canaries) layout::guard::expect(p, nullptr);
     if constexpr (std::is_trivially_destructible_v<T>) {
-      poison_slot(p, sizeof(T));
+      poison_slot<Threads::is_shared>(p, sizeof(T));
       slot_core<Threads>::give(slab, index, slot_word::raw_mark, layout::word_at(slab, index));
     } else {
       const auto destroy = [](slab_type& in, std::uint32_t which) noexcept {
         T* const object = std::launder(static_cast<T*>(layout::slot_at(in, which)));
         std::destroy_at(object);
-        poison_slot(object, sizeof(T));
+        poison_slot<Threads::is_shared>(object, sizeof(T));
         return slot_word::raw_mark;
       };
       end_in_turn(slab, index, destroy, &layout::word_at);

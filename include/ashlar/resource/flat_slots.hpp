@@ -71,7 +71,7 @@ public:
   /// Effects: takes a slot back; `marks` as for `slot_stack::give`. Expects: it is taken.
   ASHLAR_INLINE void give(void* slot, std::uint32_t marks) noexcept {
     if constexpr (keeps_canaries) guard::expect(slot, this);
-    retire_slot(slot, slot_bytes, marks);
+    retire_slot<Threads::is_shared>(slot, slot_bytes, marks);
     const std::uint32_t number = number_of(slot);
     if constexpr (Threads::is_shared) static_cast<void>(inbox_.push(number, marks, words()(number)));
     else stack_.give(number, marks, words());
@@ -140,7 +140,7 @@ public:
       word.store(was | slot_word::raw_mark);
       mark_readable(slot_at(number), slot_bytes);
       f(slot_at(number));
-      poison_slot(slot_at(number), slot_bytes);
+      poison_slot<Threads::is_shared>(slot_at(number), slot_bytes);
     }
   }
 
@@ -234,8 +234,7 @@ private:
   [[nodiscard]] ASHLAR_INLINE taken_place place_of(taken_slot taken) noexcept {
     void* const slot = slot_at(taken.number);
     if (slot == nullptr) __builtin_unreachable();  // spares whoever asks
-    if (taken.is_raw) mark_live(slot, slot_bytes);
-    else mark_readable(slot, slot_bytes);
+    mark_slot<Threads::is_shared>(slot, slot_bytes, taken.is_raw);
     return {slot, taken.is_raw};
   }
 

@@ -74,7 +74,7 @@ public:
 
   ASHLAR_INLINE void give(void* slot, std::uint32_t marks) noexcept {
     if constexpr (keeps_canaries) layout::guard::expect(slot, this);
-    retire_slot(slot, Bytes, marks);
+    retire_slot<Threads::is_shared>(slot, Bytes, marks);
     slab_type& slab = *slab_type::around(slot);
     const std::uint32_t index = layout::index_of(slab, slot);
     slot_core<Threads>::give(slab, index, marks, layout::word_at(slab, index));
@@ -87,7 +87,7 @@ public:
     ashlar::end_in_turn(slab, layout::index_of(slab, slot), [&end](slab_type& in, std::uint32_t index) {
       void* const ending = layout::slot_at(in, index);
       const std::uint32_t marks = end(ending);
-      retire_slot(ending, Bytes, marks);
+      retire_slot<Threads::is_shared>(ending, Bytes, marks);
       return marks;
     });
   }
@@ -134,8 +134,7 @@ private:
   [[nodiscard]] ASHLAR_INLINE static taken_place place_of(const typename slabs_type::place& got) noexcept {
     if (ASHLAR_UNLIKELY(!got)) return {};
     void* const slot = got.memory();
-    if (got.is_raw) mark_live(slot, Bytes);
-    else mark_readable(slot, Bytes);
+    mark_slot<Threads::is_shared>(slot, Bytes, got.is_raw);
     return {slot, got.is_raw};
   }
 
