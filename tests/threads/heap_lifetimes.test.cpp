@@ -157,8 +157,8 @@ private:
 };
 
 // Each heap may have as much that is free as is live in it, and `keep_bytes`; and of slabs that are partly free all
-// pages are resident, as much again at most here. A thousand bytes lost by each birth would be seen. At `hardened` blocks
-// are filled when they are freed, so that pages which nobody has touched are resident too: twice as much again.
+// pages are resident, as much again at most here. A thousand bytes lost by each birth would be seen. At `hardened`
+// blocks are filled when they are freed, so that pages which nobody has touched are resident too: twice as much again.
 TEST(heap_lifetimes, ten_thousand_births_and_deaths_do_not_grow) {
   constexpr unsigned rows = 4;
   constexpr std::size_t keep_bytes = std::size_t{1} << 20;
