@@ -20,29 +20,11 @@
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
+#include "tests/support/static_plans.hpp"
 
 namespace {
 
-namespace plan = ashlar::plan;
-using plan::buffer;
-
-constexpr std::array<buffer, 3> lives{buffer::half_open(0, 64, 0, 2, 64), buffer::half_open(1, 32, 1, 3, 8),
-                                      buffer::half_open(2, 64, 2, 4, 8)};
-constexpr auto layout = plan::solve(lives);
-using with_lives = ashlar::static_plan<layout, lives>;
-
-// As `ashlar plan --header` writes it.
-struct table {
-  std::array<std::uint64_t, 2> ids, offsets, sizes;
-  std::uint64_t height, alignment;
-};
-constexpr table written{{7, 8}, {0, 128}, {100, 50}, 178, 32};
-using of_table = ashlar::static_plan<written>;
-
-// Made when the program starts.
-const plan::problem problem{.buffers = {lives.begin(), lives.end()}};
-const plan::layout made = plan::solve(problem);
-using of_start = ashlar::static_plan<made, problem.buffers>;
+using namespace ashlar_test::static_plans;
 
 template <class Plan>
 void expect_offsets() {

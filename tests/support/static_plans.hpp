@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The same three buffers planned by the compiler, by a written table and when the program starts.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <ashlar/heap/static_plan.hpp>
+#include <ashlar/plan/buffer.hpp>
+#include <ashlar/plan/layout.hpp>
+#include <ashlar/plan/pack.hpp>
+#include <ashlar/plan/problem.hpp>
+#include <ashlar/plan/solve.hpp>
+
+namespace ashlar_test::static_plans {
+
+namespace plan = ashlar::plan;
+using plan::buffer;
+
+inline constexpr std::array<buffer, 3> lives{buffer::half_open(0, 64, 0, 2, 64), buffer::half_open(1, 32, 1, 3, 8),
+                                             buffer::half_open(2, 64, 2, 4, 8)};
+inline constexpr auto layout = plan::solve(lives);
+using with_lives = ashlar::static_plan<layout, lives>;
+
+// As `ashlar plan --header` writes it.
+struct table {
+  std::array<std::uint64_t, 2> ids, offsets, sizes;
+  std::uint64_t height, alignment;
+};
+inline constexpr table written{{7, 8}, {0, 128}, {100, 50}, 178, 32};
+using of_table = ashlar::static_plan<written>;
+
+inline const plan::problem problem{.buffers = {lives.begin(), lives.end()}};
+inline const plan::layout made = plan::solve(problem);
+using of_start = ashlar::static_plan<made, problem.buffers>;
+
+}  // namespace ashlar_test::static_plans
