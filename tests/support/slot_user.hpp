@@ -42,11 +42,16 @@ template <class Slab>
   return slab.slot_bytes - ashlar::slot_guard<8, 8>::bytes;
 }
 
+template <class Threads>
+void retire(const ashlar::slot_core<Threads>&, void* slot, std::size_t bytes, std::uint32_t marks) {
+  ashlar::retire_slot<Threads::is_shared>(slot, bytes, marks);
+}
+
 /// Effects: gives a slot back that `take` of some slots returned.
 template <class Place>
 void give_back(const Place& at, std::uint32_t marks = ashlar::slot_word::raw_mark) {
   using core = std::remove_pointer_t<decltype(at.in->home)>;
-  ashlar::retire_slot(at.memory(), object_bytes_in(*at.in), marks);
+  retire(*at.in->home, at.memory(), object_bytes_in(*at.in), marks);
   core::give(*at.in, at.index, marks, at.in->word_at(at.index));
 }
 
