@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/heap/local_heap.hpp>
 
 namespace {

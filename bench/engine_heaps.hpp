@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <new>
 
+#include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
-#include <ashlar/part/size_classes.hpp>
 
 #include "engine_called_heap.hpp"
 
@@ -55,7 +55,7 @@ private:
 
 // The limit for small sizes that are told on every free: a list for each class, last in first out, nothing else.
 class free_list_heap {
-  using classes = ashlar::size_classes;
+  using classes = ashlar::detail::size_classes;
 
 public:
   void* allocate(std::size_t bytes) { return take(classes::of(bytes)); }

@@ -104,7 +104,7 @@ struct untrimmed : Peer {
 template <class Lock>
 struct ashlar_trimmed_peer : ashlar_locked_peer<Lock> {
   void trim() noexcept {
-    ashlar::process_pool<24, 8, Lock>::with_pool([](auto& pool) { pool.shrink_to_fit(); });
+    ashlar::detail::process_pool<24, 8, Lock>::with_pool([](auto& pool) { pool.shrink_to_fit(); });
   }
 };
 

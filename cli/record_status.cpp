@@ -7,7 +7,7 @@
 
 #include <sys/shm.h>
 
-#include <ashlar/trace/format.hpp>
+#include <ashlar/detail/trace/format.hpp>
 
 namespace ashlar::cli {
 
@@ -38,7 +38,7 @@ std::string record_status::failure() const {
 }
 
 std::string describe_write_error(int error) {
-  if (error == trace::cut_by_program) return "the program cut its own trace short";
+  if (error == detail::trace_io::cut_by_program) return "the program cut its own trace short";
   if (error == ENOSPC) return "the disk was full";
   return std::string("writing failed: ") + std::strerror(error);
 }

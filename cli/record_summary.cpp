@@ -6,7 +6,7 @@
 #include <set>
 #include <system_error>
 
-#include <ashlar/trace/index.hpp>
+#include <ashlar/detail/trace/index.hpp>
 #include <ashlar/trace/source.hpp>
 
 namespace ashlar::cli {
@@ -33,9 +33,10 @@ std::size_t count_siblings(const fs::path& path, fs::file_time_type start) {
   return n;
 }
 
-std::size_t count_threads(const trace::chunk_index& index) {
+std::size_t count_threads(const detail::trace_io::chunk_index& index) {
   std::set<std::uint32_t> streams;
-  for (const trace::chunk_entry& chunk : index.chunks(trace::chunk_kind::events)) streams.insert(chunk.header.stream);
+  for (const detail::trace_io::chunk_entry& chunk : index.chunks(detail::trace_io::chunk_kind::events))
+    streams.insert(chunk.header.stream);
   streams.erase(0xffff'ffff);  // shared by threads on their way out
   return streams.size();
 }
@@ -50,7 +51,7 @@ std::string others_text(std::size_t siblings, const std::string& path) {
          ".*";
 }
 
-std::string trace_text(const trace::chunk_index& index, std::uint64_t bytes, const std::string& path) {
+std::string trace_text(const detail::trace_io::chunk_index& index, std::uint64_t bytes, const std::string& path) {
   const std::string cut = index.error() ? ", damaged at byte " + std::to_string(index.error()->offset) : "";
   return counted(index.events(), "event") + ", " + counted(count_threads(index), "thread") + ", " +
          counted(bytes, "byte") + " in " + path + cut;
@@ -67,7 +68,7 @@ recording_summary summarise_recording(const std::string& path, fs::file_time_typ
     sum.text = path + " " + source.refusal() + others;
     return sum;
   }
-  const trace::chunk_index index(source);
+  const detail::trace_io::chunk_index index(source);
   sum.has_trace = source.bytes() != 0;
   sum.events = index.events();
   sum.text = (sum.has_trace ? trace_text(index, source.bytes(), path) : "nothing in " + path) + others;

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdlib>
 
-#include <ashlar/base/bits.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/study/pooled_allocator.hpp>
 #include <ashlar/study/replay.hpp>
 #include <ashlar/study/replay_op.hpp>
@@ -70,7 +70,7 @@ public:
   [[nodiscard]] void* allocate(study::replay_request r) noexcept {
     if (r.size() > ring_bytes / 4 || r.alignment() > ring_bytes / 4) return large_;
     const auto size = static_cast<std::size_t>(r.size());
-    std::size_t at = align_up(next_, std::max<std::size_t>(static_cast<std::size_t>(r.alignment()), 16));
+    std::size_t at = detail::align_up(next_, std::max<std::size_t>(static_cast<std::size_t>(r.alignment()), 16));
     if (at + size > ring_bytes) at = 0;
     next_ = at + size;
     return ring_ + at;

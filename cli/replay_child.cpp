@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/heap/planned_tier.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
-#include <ashlar/heap/planned_tier.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
 #include <ashlar/study/heap_allocator.hpp>
 #include <ashlar/study/pooled_allocator.hpp>

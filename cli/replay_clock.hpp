@@ -8,7 +8,7 @@
 #include <x86intrin.h>
 #endif
 
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/study/tick_clock.hpp>
 
 namespace ashlar::cli {

@@ -29,8 +29,9 @@ struct trace_input::open_reader {
 
   /// What is sound before the damage can be had, unless the header itself is none.
   std::string hint() const {
-    const std::string cut = reader.info().write_error == trace::cut_by_program ? "; the program cut its own trace" : "";
-    const bool has_header = reader.error()->offset >= trace::file_header_bytes;
+    const std::string cut =
+        reader.info().write_error == detail::trace_io::cut_by_program ? "; the program cut its own trace" : "";
+    const bool has_header = reader.error()->offset >= detail::trace_io::file_header_bytes;
     return cut + (has_header ? "; --damaged takes what comes before" : "");
   }
 

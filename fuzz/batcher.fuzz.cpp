@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <ashlar/part/batcher.hpp>
+#include <ashlar/detail/remote_free/batcher.hpp>
 
 #include "fuzz/support.hpp"
 #include "tests/support/batcher_model.hpp"
@@ -14,7 +14,7 @@ namespace {
 using ashlar_fuzz::expect;
 using ashlar_fuzz::input;
 
-template <ashlar::batch_shape Shape>
+template <ashlar::detail::batch_shape Shape>
 void run(input bytes) {
   using model_type = ashlar_test::batcher_model<Shape>;
   const auto model = std::make_unique<model_type>(1u + bytes.next());
@@ -39,9 +39,9 @@ void run(input bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   input bytes(data, size);
   switch (bytes.next() % 3) {
-    case 0: run<ashlar::batch_shape{.packets = 1, .words = 1, .slots = 2}>(bytes); break;
-    case 1: run<ashlar::batch_shape{.packets = 2, .words = 3, .slots = 4}>(bytes); break;
-    default: run<ashlar::batch_shape{}>(bytes); break;
+    case 0: run<ashlar::detail::batch_shape{.packets = 1, .words = 1, .slots = 2}>(bytes); break;
+    case 1: run<ashlar::detail::batch_shape{.packets = 2, .words = 3, .slots = 4}>(bytes); break;
+    default: run<ashlar::detail::batch_shape{}>(bytes); break;
   }
   return 0;
 }

@@ -9,8 +9,8 @@
 #include <iterator>
 #include <map>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 #include "fuzz/support.hpp"
 
@@ -54,7 +54,7 @@ private:
     auto* const p = static_cast<std::uint8_t*>(ashlar::try_allocate_from(r_, bytes, alignment));
     expect(p != nullptr || may_refuse_());
     if (p == nullptr) return;
-    expect(ashlar::is_aligned(p, alignment));
+    expect(ashlar::detail::is_aligned(p, alignment));
     if constexpr (ashlar::owning_resource<R>) expect(r_.owns(p));
     const auto above = live_.lower_bound(p);
     expect(above == live_.end() || above->first >= p + std::max(bytes, std::size_t{1}));

@@ -11,10 +11,10 @@
 #include <cstdlib>
 #include <new>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
@@ -69,8 +69,8 @@ void* malloc(std::size_t bytes) noexcept {
 
 void* calloc(std::size_t count, std::size_t bytes) noexcept {
   std::size_t product = 0;
-  const bool fits = ashlar::checked_mul(count, bytes, product);
-  note("calloc", fits ? product : ashlar::max_size, ASHLAR_CALLER);
+  const bool fits = ashlar::detail::checked_mul(count, bytes, product);
+  note("calloc", fits ? product : ashlar::detail::max_size, ASHLAR_CALLER);
   return __libc_calloc(count, bytes);
 }
 
@@ -81,8 +81,8 @@ void* realloc(void* p, std::size_t bytes) noexcept {
 
 void* reallocarray(void* p, std::size_t count, std::size_t bytes) noexcept {
   std::size_t product = 0;
-  const bool fits = ashlar::checked_mul(count, bytes, product);
-  note("reallocarray", fits ? product : ashlar::max_size, ASHLAR_CALLER);
+  const bool fits = ashlar::detail::checked_mul(count, bytes, product);
+  note("reallocarray", fits ? product : ashlar::detail::max_size, ASHLAR_CALLER);
   if (fits) return __libc_realloc(p, product);
   errno = ENOMEM;
   return nullptr;
@@ -100,7 +100,7 @@ void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
 
 int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept {
   note("posix_memalign", bytes, ASHLAR_CALLER);
-  if (!ashlar::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  if (!ashlar::detail::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   const int before = errno;
   void* const p = __libc_memalign(alignment, bytes);
   errno = before;

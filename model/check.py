@@ -80,7 +80,7 @@ def must(command):
 class Compiler:
     """Compiles models for one checker, whose folder has a checker.hpp; what they all include is compiled once."""
 
-    COMMON = "#include <bit>\n\n#include <checker.hpp>\n\n#include <ashlar/base/hints.hpp>\n"
+    COMMON = "#include <bit>\n\n#include <checker.hpp>\n\n#include <ashlar/detail/support/hints.hpp>\n"
 
     def __init__(self, command, checker, work):
         self.command = [*command, f"-I{HERE / checker}", f"-I{STAND_INS}"]

@@ -13,13 +13,13 @@ constinit trace_file file;
 
 namespace {
 
-bool pack_and_write(workspace& w, trace::chunk_header header, std::span<const std::byte> payload) noexcept {
+bool pack_and_write(workspace& w, detail::trace_io::chunk_header header, std::span<const std::byte> payload) noexcept {
   header.sync_ticks = ticks() - file.start_ticks();
   header.sync_ns = clock_ns(CLOCK_MONOTONIC);
-  return file.write(trace::pack_chunk(w.packer, header, payload, w.chunk));
+  return file.write(detail::trace_io::pack_chunk(w.packer, header, payload, w.chunk));
 }
 
-bool encode_and_write(workspace& w, thread_log& log, std::span<const trace::record> records) noexcept {
+bool encode_and_write(workspace& w, thread_log& log, std::span<const detail::trace_io::record> records) noexcept {
   const std::uint64_t first = std::max({records.front().time, log.last_time, file.start_ticks()});
   const std::size_t bytes = w.encoder.encode(records, first, w.payload);
   log.last_time = w.encoder.last_time();
@@ -35,7 +35,7 @@ bool encode_and_write(workspace& w, thread_log& log, std::span<const trace::reco
 
 }  // namespace
 
-bool write_chunk(trace::chunk_header header, std::span<const std::byte> payload) noexcept {
+bool write_chunk(detail::trace_io::chunk_header header, std::span<const std::byte> payload) noexcept {
   workspace* const w = file.failed() ? nullptr : borrow_workspace();
   if (w == nullptr) return false;
   const bool written = pack_and_write(*w, header, payload);

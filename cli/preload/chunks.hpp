@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include <ashlar/trace/format.hpp>
-#include <ashlar/trace/record.hpp>
+#include <ashlar/detail/trace/format.hpp>
+#include <ashlar/detail/trace/record.hpp>
 
 #include "thread_log.hpp"
 #include "trace_file.hpp"
@@ -18,7 +18,7 @@ namespace ashlar::recorder {
 extern constinit trace_file file;
 
 /// Effects: packs and appends a chunk; fills in its clocks. Returns: false if recording is over.
-bool write_chunk(trace::chunk_header header, std::span<const std::byte> payload) noexcept;
+bool write_chunk(detail::trace_io::chunk_header header, std::span<const std::byte> payload) noexcept;
 
 /// Effects: encodes, packs and appends the log's unwritten records. Expects: `log.lock` is held.
 /// Returns: how many records there were and could not be written.

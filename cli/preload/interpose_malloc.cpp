@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 #include "interpose.hpp"
 
@@ -32,16 +32,19 @@ void* reallocate(void* old, std::size_t bytes) noexcept {
   void* const fresh = real.realloc(old, bytes);
   const auto old_address = reinterpret_cast<std::uintptr_t>(old);
   if (old != nullptr && fresh == nullptr && bytes == 0) {
-    note({.time = begin, .address = old_address, .stack = stack_here(), .code = trace::code_of(operation::free_)});
+    note({.time = begin,
+          .address = old_address,
+          .stack = stack_here(),
+          .code = detail::trace_io::code_of(operation::free_)});
     return nullptr;
   }
-  if (old != nullptr) note({.time = begin, .address = old_address, .code = trace::opcode::realloc_begin});
+  if (old != nullptr) note({.time = begin, .address = old_address, .code = detail::trace_io::opcode::realloc_begin});
   note_allocation(operation::realloc_, fresh, bytes);
   return fresh;
 }
 
 void* note_aligned(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  note_allocation(operation::aligned_alloc_, p, bytes, trace::alignment_code_of(alignment));
+  note_allocation(operation::aligned_alloc_, p, bytes, detail::trace_io::alignment_code_of(alignment));
   return p;
 }
 
@@ -65,7 +68,7 @@ ASHLAR_EXPORT void* malloc(std::size_t bytes) noexcept {
 ASHLAR_EXPORT void* calloc(std::size_t n, std::size_t each) noexcept {
   void* const p = real.calloc(n, each);
   std::size_t bytes = 0;
-  if (!ashlar::checked_mul(n, each, bytes)) bytes = ashlar::max_size;
+  if (!ashlar::detail::checked_mul(n, each, bytes)) bytes = ashlar::detail::max_size;
   recorder::note_allocation(ashlar::trace::operation::calloc_, p, bytes);
   return p;
 }
@@ -74,7 +77,7 @@ ASHLAR_EXPORT void* realloc(void* old, std::size_t bytes) noexcept { return reco
 
 ASHLAR_EXPORT void* reallocarray(void* old, std::size_t n, std::size_t each) noexcept {
   std::size_t bytes = 0;
-  if (ashlar::checked_mul(n, each, bytes)) return recorder::reallocate(old, bytes);
+  if (ashlar::detail::checked_mul(n, each, bytes)) return recorder::reallocate(old, bytes);
   errno = ENOMEM;
   return nullptr;
 }
@@ -113,8 +116,9 @@ ASHLAR_EXPORT std::size_t malloc_usable_size(void* p) noexcept {
 
 /// A program that finds this symbol can put a mark of its own into the trace.
 ASHLAR_EXPORT void ashlar_record_mark(std::uint64_t number) noexcept {
-  recorder::note(
-      {.time = recorder::ticks(), .size = number, .code = ashlar::trace::code_of(ashlar::trace::operation::mark)});
+  recorder::note({.time = recorder::ticks(),
+                  .size = number,
+                  .code = ashlar::detail::trace_io::code_of(ashlar::trace::operation::mark)});
 }
 
 }  // extern "C"

@@ -8,7 +8,7 @@
 
 #include <dlfcn.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 #include "interpose.hpp"
 
@@ -89,7 +89,7 @@ void call_next_delete(operation op, void* p, std::size_t bytes, std::uint8_t cod
           .address = reinterpret_cast<std::uintptr_t>(p),
           .size = bytes,
           .stack = stack_here(),
-          .code = trace::code_of(op),
+          .code = detail::trace_io::code_of(op),
           .alignment_code = code});
 }
 
@@ -122,15 +122,15 @@ ASHLAR_INLINE void* make_directly(operation op, std::size_t bytes) noexcept {
 
 void* make_directly(operation op, std::size_t bytes, std::align_val_t value) noexcept {
   const auto alignment = static_cast<std::size_t>(value);
-  if (!is_direct() || !is_valid_request(bytes, alignment)) return nullptr;
+  if (!is_direct() || !detail::is_valid_request(bytes, alignment)) return nullptr;
   const std::size_t least = alignment < sizeof(void*) ? sizeof(void*) : alignment;
-  void* const p = real.aligned_alloc(least, align_up(bytes == 0 ? 1 : bytes, least));
-  if (p != nullptr) note_allocation(op, p, bytes, trace::alignment_code_of(alignment));
+  void* const p = real.aligned_alloc(least, detail::align_up(bytes == 0 ? 1 : bytes, least));
+  if (p != nullptr) note_allocation(op, p, bytes, detail::trace_io::alignment_code_of(alignment));
   return p;
 }
 
 std::uint8_t code_of(std::align_val_t value) noexcept {
-  return trace::alignment_code_of(static_cast<std::size_t>(value));
+  return detail::trace_io::alignment_code_of(static_cast<std::size_t>(value));
 }
 
 ASHLAR_INLINE void unmake(operation op, void* p, std::size_t bytes = 0) noexcept {
@@ -146,7 +146,7 @@ ASHLAR_INLINE void unmake(operation op, void* p, std::size_t bytes = 0) noexcept
 
 void unmake_aligned(operation op, void* p, std::align_val_t value, std::size_t bytes = 0) noexcept {
   if (p == nullptr || in_bootstrap(p)) return;
-  const std::uint8_t code = trace::alignment_code_of(static_cast<std::size_t>(value));
+  const std::uint8_t code = detail::trace_io::alignment_code_of(static_cast<std::size_t>(value));
   if (is_direct()) {
     note_release(op, p, bytes, code);
     real.free(p);

@@ -29,13 +29,13 @@ void make_room(log_writer write) noexcept {
 
 }  // namespace
 
-std::uint64_t append_late(std::uint32_t thread, const trace::record& r, log_writer write) noexcept {
+std::uint64_t append_late(std::uint32_t thread, const detail::trace_io::record& r, log_writer write) noexcept {
   const lock_scope hold(late_lock);
   if (late == nullptr) late = make();
   if (late == nullptr) return 1;
   make_room(write);
   if (thread != late_thread)
-    static_cast<void>(late->append({.time = r.time, .stack = thread, .code = trace::opcode::thread_switch}));
+    static_cast<void>(late->append({.time = r.time, .stack = thread, .code = detail::trace_io::opcode::thread_switch}));
   late_thread = thread;
   static_cast<void>(late->append(r));
   return 0;

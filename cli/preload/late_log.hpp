@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include <ashlar/trace/record.hpp>
+#include <ashlar/detail/trace/record.hpp>
 
 #include "thread_log.hpp"
 
@@ -16,7 +16,7 @@ inline constexpr std::uint32_t late_stream = 0xffff'ffff;
 using log_writer = void (*)(thread_log&) noexcept;
 
 /// Effects: notes `r` of `thread`, after writing the log if it is full. Returns: how many records were lost.
-std::uint64_t append_late(std::uint32_t thread, const trace::record& r, log_writer write) noexcept;
+std::uint64_t append_late(std::uint32_t thread, const detail::trace_io::record& r, log_writer write) noexcept;
 
 /// Effects: writes what is there.
 void write_late_log(log_writer write) noexcept;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include <ashlar/base/lock.hpp>
-#include <ashlar/trace/table_chunks.hpp>
+#include <ashlar/detail/trace/table_chunks.hpp>
 
 #include "chunks.hpp"
 #include "stacks.hpp"
@@ -35,7 +35,8 @@ std::byte payload[64 * 1024];
 
 void flush_payload() noexcept {
   if (count != 0)
-    write_chunk({.kind = trace::chunk_kind::modules, .sequence = sequence++, .count = count}, {payload, used});
+    write_chunk({.kind = detail::trace_io::chunk_kind::modules, .sequence = sequence++, .count = count},
+                {payload, used});
   used = 0;
   count = 0;
 }
@@ -73,8 +74,8 @@ std::string_view path_of(const dl_phdr_info& info) noexcept {
   return {own_path, n > 0 ? static_cast<std::size_t>(n) : 0};
 }
 
-trace::module_view describe(const dl_phdr_info& info, char* id_text) noexcept {
-  trace::module_view m{
+detail::trace_io::module_view describe(const dl_phdr_info& info, char* id_text) noexcept {
+  detail::trace_io::module_view m{
       .begin = ~std::uint64_t{0}, .end = 0, .bias = info.dlpi_addr, .path = path_of(info), .build_id = {}};
   for (const auto& part : std::span(info.dlpi_phdr, info.dlpi_phnum)) {
     const std::uint64_t at = info.dlpi_addr + part.p_vaddr;
@@ -87,11 +88,11 @@ trace::module_view describe(const dl_phdr_info& info, char* id_text) noexcept {
 
 int add_module(dl_phdr_info* info, std::size_t, void*) noexcept {
   char id_text[2 * max_id_bytes];
-  const trace::module_view m = describe(*info, id_text);
-  const std::size_t bound = trace::module_bound(m.path.size(), m.build_id.size());
+  const detail::trace_io::module_view m = describe(*info, id_text);
+  const std::size_t bound = detail::trace_io::module_bound(m.path.size(), m.build_id.size());
   if (m.begin >= m.end || bound > sizeof payload) return 0;
   if (used + bound > sizeof payload) flush_payload();
-  used = static_cast<std::size_t>(trace::put_module(payload + used, m) - payload);
+  used = static_cast<std::size_t>(detail::trace_io::put_module(payload + used, m) - payload);
   ++count;
   return 0;
 }

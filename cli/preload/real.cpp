@@ -8,7 +8,7 @@
 
 #include <dlfcn.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 namespace ashlar::recorder {
 
@@ -21,13 +21,13 @@ thread_local bool searching = false;
 
 /// Each block has its size in the unit before it. The arena is never written twice, so it is all zeros for calloc.
 void* bootstrap_allocate(std::size_t bytes, std::size_t alignment = unit) noexcept {
-  const std::size_t room = bytes > bootstrap_bytes ? bootstrap_bytes : align_up(bytes, unit) + alignment + unit;
+  const std::size_t room = bytes > bootstrap_bytes ? bootstrap_bytes : detail::align_up(bytes, unit) + alignment + unit;
   const std::size_t at = bootstrap_used.fetch_add(room, std::memory_order_relaxed);
   if (at > bootstrap_bytes || bootstrap_bytes - at < room) {
     errno = ENOMEM;
     return nullptr;
   }
-  std::byte* const p = align_up(&bootstrap_arena[at] + unit, alignment);
+  std::byte* const p = detail::align_up(&bootstrap_arena[at] + unit, alignment);
   std::memcpy(p - unit, &bytes, sizeof bytes);
   return p;
 }
@@ -61,7 +61,7 @@ void* first_malloc(std::size_t bytes) { return known() ? real.malloc(bytes) : bo
 void* first_calloc(std::size_t n, std::size_t bytes) {
   if (known()) return real.calloc(n, bytes);
   std::size_t product = 0;
-  return checked_mul(n, bytes, product) ? bootstrap_allocate(product) : nullptr;
+  return detail::checked_mul(n, bytes, product) ? bootstrap_allocate(product) : nullptr;
 }
 
 void* first_realloc(void* p, std::size_t bytes) {

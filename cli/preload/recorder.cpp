@@ -65,7 +65,7 @@ void on_thread_exit(void*) noexcept {
     pthread_setspecific(exit_key, &self);
     return;
   }
-  note({.time = ticks(), .code = trace::code_of(trace::operation::thread_end)});
+  note({.time = ticks(), .code = detail::trace_io::code_of(trace::operation::thread_end)});
   thread_log* const log = self.log;
   if (log == nullptr) return;
   write_full_log();
@@ -119,7 +119,7 @@ thread_log* begin_thread() noexcept {
 }
 
 /// Expects: the caller is inside the recorder.
-thread_log* note_late(const trace::record& r) noexcept {
+thread_log* note_late(const detail::trace_io::record& r) noexcept {
   thread_log* const log = begin_thread();
   if (log == nullptr) dropped.fetch_add(append_late(self.thread, r, write_log), std::memory_order_relaxed);
   return log;
@@ -145,9 +145,9 @@ void write_all_logs() noexcept {
 
 void write_end() noexcept {
   if (!written_since_end.exchange(false) && ends.load() != 0) return;
-  std::byte payload[trace::max_varint_bytes];
-  const std::byte* const end = trace::put_varint(payload, dropped.load(std::memory_order_relaxed));
-  write_chunk({.kind = trace::chunk_kind::end, .sequence = ends.fetch_add(1), .count = 1},
+  std::byte payload[detail::trace_io::max_varint_bytes];
+  const std::byte* const end = detail::trace_io::put_varint(payload, dropped.load(std::memory_order_relaxed));
+  write_chunk({.kind = detail::trace_io::chunk_kind::end, .sequence = ends.fetch_add(1), .count = 1},
               {payload, static_cast<std::size_t>(end - payload)});
 }
 
@@ -174,7 +174,7 @@ inside_recorder::~inside_recorder() {
   errno = errno_;
 }
 
-ASHLAR_COLD void note_without_log(const trace::record& r) noexcept {
+ASHLAR_COLD void note_without_log(const detail::trace_io::record& r) noexcept {
   if (self.busy) return;
   thread_log* log = nullptr;
   {

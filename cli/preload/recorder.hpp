@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include <ashlar/base/hints.hpp>
-#include <ashlar/trace/record.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/trace/record.hpp>
 
 #include "clock.hpp"
 #include "stacks.hpp"
@@ -40,13 +40,13 @@ private:
 };
 
 /// Effects: notes `r` for a thread without a log: gives it one, or notes nothing.
-void note_without_log(const trace::record& r) noexcept;
+void note_without_log(const detail::trace_io::record& r) noexcept;
 
 /// Effects: writes out the calling thread's log, which is full.
 void write_full_log() noexcept;
 
 /// Effects: notes `r`. Never fails, never changes errno.
-ASHLAR_INLINE void note(const trace::record& r) noexcept {
+ASHLAR_INLINE void note(const detail::trace_io::record& r) noexcept {
   thread_log* const log = self.log;
   if (ASHLAR_UNLIKELY(log == nullptr)) return note_without_log(r);
   if (ASHLAR_UNLIKELY(log->append(r))) write_full_log();
@@ -59,7 +59,7 @@ ASHLAR_INLINE void note_block(trace::operation op, const void* p, std::uint64_t 
         .address = reinterpret_cast<std::uintptr_t>(p),
         .size = size,
         .stack = stack_here(),
-        .code = trace::code_of(op),
+        .code = detail::trace_io::code_of(op),
         .alignment_code = alignment_code});
 }
 

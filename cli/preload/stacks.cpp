@@ -10,8 +10,8 @@
 #include <dlfcn.h>
 
 #include <ashlar/base/lock.hpp>
-#include <ashlar/trace/checksum.hpp>
-#include <ashlar/trace/table_chunks.hpp>
+#include <ashlar/detail/trace/checksum.hpp>
+#include <ashlar/detail/trace/table_chunks.hpp>
 
 #include "chunks.hpp"
 #include "recorder.hpp"
@@ -51,8 +51,9 @@ std::uint32_t sequence = 0;
 /// Expects: the lock is held.
 bool write_pending() noexcept {
   if (pending_count == 0) return true;
-  const bool written = write_chunk({.kind = trace::chunk_kind::stacks, .sequence = sequence++, .count = pending_count},
-                                   {store->pending, pending_used});
+  const bool written =
+      write_chunk({.kind = detail::trace_io::chunk_kind::stacks, .sequence = sequence++, .count = pending_count},
+                  {store->pending, pending_used});
   pending_count = 0;
   pending_used = 0;
   return written;
@@ -60,10 +61,11 @@ bool write_pending() noexcept {
 
 /// Expects: the lock is held. A payload starts with the id of its first stack.
 std::uint32_t add_stack(std::span<const std::uint64_t> frames) noexcept {
-  if (pending_used + trace::max_varint_bytes + trace::stack_bound(frames.size()) > pending_bytes) write_pending();
+  if (pending_used + detail::trace_io::max_varint_bytes + detail::trace_io::stack_bound(frames.size()) > pending_bytes)
+    write_pending();
   std::byte* to = store->pending + pending_used;
-  if (pending_count == 0) to = trace::put_varint(to, std::uint64_t{stacks} + 1);
-  pending_used = static_cast<std::size_t>(trace::put_stack(to, frames) - store->pending);
+  if (pending_count == 0) to = detail::trace_io::put_varint(to, std::uint64_t{stacks} + 1);
+  pending_used = static_cast<std::size_t>(detail::trace_io::put_stack(to, frames) - store->pending);
   ++pending_count;
   return ++stacks;
 }
@@ -87,7 +89,7 @@ std::uint32_t add_new(std::uint64_t hash, std::span<const std::uint64_t> frames)
 }
 
 std::uint32_t id_of(std::span<const std::uint64_t> frames) noexcept {
-  const std::uint64_t hash = trace::checksum(std::as_bytes(frames)) | 1;
+  const std::uint64_t hash = detail::trace_io::checksum(std::as_bytes(frames)) | 1;
   const slot& s = find_slot(hash);
   if (s.hash.load(std::memory_order_acquire) == hash) return s.id.load(std::memory_order_relaxed);
   return add_new(hash, frames);

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::recorder {
 

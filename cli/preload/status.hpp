@@ -19,7 +19,7 @@ struct recording_status {
   std::uint64_t magic;
   std::atomic<std::uint32_t> traces;       ///< Files that got their header.
   std::atomic<std::uint32_t> failures;     ///< Processes whose trace could not be written to its end.
-  std::atomic<std::int32_t> first_error;   ///< Of the first of them: an errno, or `trace::cut_by_program`.
+  std::atomic<std::int32_t> first_error;   ///< Of the first of them: an errno, or `detail::trace_io::cut_by_program`.
   std::atomic<std::uint32_t> path_length;  ///< 0 until `path` is whole.
   char path[max_path_bytes + 32];          ///< The trace of the first failure.
 };

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <span>
 
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/trace/record.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/trace/record.hpp>
 
 namespace ashlar::recorder {
 
@@ -30,17 +30,17 @@ struct thread_log {
   std::uint64_t last_time = 0;  ///< Of its last record in the file.
   thread_log* next = nullptr;   ///< Of all logs; they are recycled, never given back.
   bool in_use = false;
-  trace::record records[log_records + spare_records];
+  detail::trace_io::record records[log_records + spare_records];
 
   /// Effects: keeps `r`. Returns: whether the log is full now.
-  [[nodiscard]] ASHLAR_INLINE bool append(const trace::record& r) noexcept {
+  [[nodiscard]] ASHLAR_INLINE bool append(const detail::trace_io::record& r) noexcept {
     const std::uint32_t n = count.load(std::memory_order_relaxed);
     records[n] = r;
     count.store(n + 1, std::memory_order_release);  // pairs with the acquire in unwritten()
     return n + 1 >= log_records;
   }
 
-  [[nodiscard]] std::span<const trace::record> unwritten() const noexcept {
+  [[nodiscard]] std::span<const detail::trace_io::record> unwritten() const noexcept {
     const std::uint32_t n = count.load(std::memory_order_acquire);
     return std::span(records).subspan(written, n - written);
   }

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <ashlar/trace/format.hpp>
+#include <ashlar/detail/trace/format.hpp>
 
 #include "clock.hpp"
 #include "status.hpp"
@@ -75,8 +75,8 @@ void trace_file::start_clock() noexcept {
 void trace_file::read_command_line() noexcept {
   const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
-  char* const text = reinterpret_cast<char*>(&header_[trace::file_header_bytes]);
-  const std::size_t room = sizeof header_ - trace::file_header_bytes - 8;
+  char* const text = reinterpret_cast<char*>(&header_[detail::trace_io::file_header_bytes]);
+  const std::size_t room = sizeof header_ - detail::trace_io::file_header_bytes - 8;
   const ssize_t n = read(fd, text, room);
   close(fd);
   command_bytes_ = n > 0 ? static_cast<std::size_t>(n) : 0;
@@ -98,7 +98,7 @@ bool trace_file::write(std::span<const std::byte> chunk) noexcept {
   const lock_scope hold(lock_);
   if (failed_) return false;
   if (!ensure_open()) return give_up(errno);
-  if (!is_whole()) return give_up(trace::cut_by_program);
+  if (!is_whole()) return give_up(detail::trace_io::cut_by_program);
   return write_all(chunk) || give_up(errno);
 }
 
@@ -179,17 +179,18 @@ bool trace_file::adopt(int fd) noexcept {
 }
 
 std::span<const std::byte> trace_file::make_file_header(int write_error) noexcept {
-  trace::put_header(
-      header_, trace::file_header{.clock = clock_counts ? trace::clock_kind::ticks : trace::clock_kind::nanoseconds,
-                                  .process = static_cast<std::uint32_t>(process_),
-                                  .page_bytes = static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE)),
-                                  .write_error = static_cast<std::uint16_t>(write_error),
-                                  .start_ns = start_ns_,
-                                  .start_unix_ns = start_unix_ns_,
-                                  .stack_depth = stack_depth_,
-                                  .text_bytes = static_cast<std::uint32_t>(command_bytes_)});
-  const std::span summed(header_, trace::file_header_bytes + command_bytes_);
-  trace::put_word(header_ + summed.size(), trace::checksum(summed));
+  detail::trace_io::put_header(
+      header_, detail::trace_io::file_header{.clock = clock_counts ? detail::trace_io::clock_kind::ticks
+                                                                   : detail::trace_io::clock_kind::nanoseconds,
+                                             .process = static_cast<std::uint32_t>(process_),
+                                             .page_bytes = static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE)),
+                                             .write_error = static_cast<std::uint16_t>(write_error),
+                                             .start_ns = start_ns_,
+                                             .start_unix_ns = start_unix_ns_,
+                                             .stack_depth = stack_depth_,
+                                             .text_bytes = static_cast<std::uint32_t>(command_bytes_)});
+  const std::span summed(header_, detail::trace_io::file_header_bytes + command_bytes_);
+  detail::trace_io::put_word(header_ + summed.size(), detail::trace_io::checksum(summed));
   return {header_, summed.size() + 8};
 }
 

@@ -11,9 +11,9 @@
 #include <zstd.h>
 
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/trace/encode.hpp>
+#include <ashlar/detail/trace/pack_chunk.hpp>
 #include <ashlar/trace/codec.hpp>
-#include <ashlar/trace/encode.hpp>
-#include <ashlar/trace/pack_chunk.hpp>
 
 #include "thread_log.hpp"
 
@@ -41,14 +41,14 @@ private:
 
 static_assert(trace::packer<static_packer>);
 
-inline constexpr std::size_t payload_bytes = trace::record_encoder::bound(log_records);
+inline constexpr std::size_t payload_bytes = detail::trace_io::record_encoder::bound(log_records);
 
 struct workspace {
   spin_lock lock;
-  trace::record_encoder encoder;
+  detail::trace_io::record_encoder encoder;
   static_packer packer;
   std::byte payload[payload_bytes];
-  std::byte chunk[trace::chunk_bound<static_packer>(payload_bytes)];
+  std::byte chunk[detail::trace_io::chunk_bound<static_packer>(payload_bytes)];
 };
 
 /// Effects: waits for a workspace. Returns: it, locked, or null if there is no memory for one.

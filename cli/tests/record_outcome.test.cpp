@@ -68,7 +68,7 @@ TEST_F(record_outcome, a_program_that_cuts_its_own_trace_is_told_of) {
   trace_reader r(file());
   EXPECT_FALSE(r.next());
   EXPECT_FALSE(r.error());
-  EXPECT_EQ(r.info().write_error, ashlar::trace::cut_by_program);
+  EXPECT_EQ(r.info().write_error, ashlar::detail::trace_io::cut_by_program);
   EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0);
   EXPECT_TRUE(says("the program cut its own trace short")) << output();
 }

@@ -6,13 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 namespace os {
 struct system_calls;
@@ -58,7 +59,7 @@ template <resource Upstream = page_resource>
 class block_pool;
 template <thread_safe_resource Upstream = page_resource>
 class shared_block_pool;
-template <std::size_t CellBytes, std::size_t CellAlignment = natural_alignment(CellBytes),
+template <std::size_t CellBytes, std::size_t CellAlignment = detail::natural_alignment(CellBytes),
           resource Upstream = page_resource>
 class fixed_block_pool;
 
@@ -145,7 +146,7 @@ class profiling;
 template <owning_resource First, resource Second>
 class fallback;
 struct threshold;
-template <std::size_t Bytes, std::size_t Alignment = max_size>
+template <std::size_t Bytes, std::size_t Alignment = detail::max_size>
 struct fixed_threshold;
 template <resource Small, resource Large, class Rule = threshold>
 class segregator;
@@ -179,7 +180,7 @@ struct throw_when_exhausted;
 /// Capacity of an object_pool: said to the constructor.
 inline constexpr std::size_t dynamic_capacity = 0;
 /// Capacity of an object_pool: as many as are asked for.
-inline constexpr std::size_t growing = max_size;
+inline constexpr std::size_t growing = detail::max_size;
 template <class T, std::size_t Capacity = dynamic_capacity, class Lifetime = construct_on_acquire,
           class Exhausted = throw_when_exhausted, threads_policy Threads = one_thread,
           resource Upstream = page_resource>
@@ -196,4 +197,5 @@ template <std::size_t Bytes, threads_policy Threads = one_thread, class Exhauste
           resource Upstream = page_resource>
 class buffer_pool;
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

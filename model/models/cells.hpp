@@ -7,16 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/part/batcher.hpp>
+#include <ashlar/detail/remote_free/batcher.hpp>
 
 namespace models {
 
-using ashlar::batch_result;
-using ashlar::batch_shape;
-using ashlar::freed_word;
+using ashlar::detail::batch_result;
+using ashlar::detail::batch_shape;
+using ashlar::detail::freed_word;
 
 template <batch_shape Shape>
-using batcher = ashlar::batcher<checker::atomics, Shape>;
+using batcher = ashlar::detail::batcher<checker::atomics, Shape>;
 
 /// The fewest that make a batcher do everything: every word that leaves its slot is a packet, and there is one packet.
 inline constexpr batch_shape one_packet{.packets = 1, .words = 1, .slots = 2};

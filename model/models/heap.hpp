@@ -6,12 +6,12 @@
 #include <cstddef>
 
 #include <ashlar/base/error.hpp>
+#include <ashlar/detail/heap/thread_heaps.hpp>
 #include <ashlar/heap/remote_freer.hpp>
-#include <ashlar/heap/thread_heaps.hpp>
 
 namespace models {
 
-using ashlar::segment;
+using ashlar::detail::segment;
 
 /// What a cell's client does with it. Two at a time race, and two one after the other are told here.
 inline void hold(void* cell, int by) {
@@ -71,7 +71,7 @@ private:
   };
 
   checker::mutex lock_;
-  ashlar::hot_stacks given_back_;
+  ashlar::detail::hot_stacks given_back_;
   std::size_t taken_cells_ = 0;
   std::size_t taken_others_ = 0;
   segment cells_[cells];
@@ -96,7 +96,7 @@ private:
 
 using owner_heap = ashlar::owner_heap<source>;
 using remote_freer = ashlar::remote_freer<source>;
-using thread_heaps = ashlar::thread_heaps<source>;
+using thread_heaps = ashlar::detail::thread_heaps<source>;
 using member = thread_heaps::member;
 
 /// Effects: lets others come first, of whom nothing is learnt.

@@ -6,9 +6,9 @@
 void model() {
   using namespace models;
   memory all;
-  ashlar::owner_core<source> core({}, source(all), nullptr);
-  ashlar::hot_stacks hot;
-  const auto none = ashlar::size_classes::none;
+  ashlar::detail::owner_core<source> core({}, source(all), nullptr);
+  ashlar::detail::hot_stacks hot;
+  const auto none = ashlar::detail::size_classes::none;
   void* const cells[] = {core.take_cell(1, hot), core.take_cell(1, hot), core.take_cell(1, hot)};
   checker::run_threads(
       [&] {

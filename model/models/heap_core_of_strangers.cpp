@@ -5,20 +5,20 @@
 void model() {
   using namespace models;
   memory all;
-  ashlar::owner_core<source> core({}, source(all), nullptr);
-  ashlar::hot_stacks hot;
+  ashlar::detail::owner_core<source> core({}, source(all), nullptr);
+  ashlar::detail::hot_stacks hot;
   void* cells[4] = {};
   for (void*& each : cells) each = core.take_cell(1, hot);
-  ashlar::heap_batcher freer(1);
+  ashlar::detail::heap_batcher freer(1);
   const auto send = [&](void* cell) {
     const auto route = [&](std::uintptr_t) -> auto& { return core.inbox(); };
-    (void)freer.add(ashlar::word_of_cell(cell).key, 1, route);
+    (void)freer.add(ashlar::detail::word_of_cell(cell).key, 1, route);
     (void)freer.flush(route);
   };
   checker::run_threads(
       [&] {
         core.give_now(cells[0]);
-        core.give_now(ashlar::word_of_cell(cells[1]));
+        core.give_now(ashlar::detail::word_of_cell(cells[1]));
         (void)core.trim_behind(0);
         core.visit_behind([](void*, std::size_t) {});
         core.inspect_behind([](int) {});

@@ -5,7 +5,7 @@
 
 void model() {
   using namespace models;
-  using ashlar::os::fork_step;
+  using ashlar::detail::fork_step;
   memory all;
   thread_heaps heaps({}, source(all));
   member* const first = heaps.adopt();

@@ -2,13 +2,13 @@
 // One thread asks all that it can of the space that the heaps of all threads share, while another gives back to it.
 #include "heap.hpp"
 
-#include <ashlar/heap/extent_source.hpp>
+#include <ashlar/detail/heap/extent_source.hpp>
 
 void model() {
   using namespace models;
   memory all;
-  ashlar::shared_space<source> space(0, source(all));
-  const std::size_t window = ashlar::window_bytes;
+  ashlar::detail::shared_space<source> space(0, source(all));
+  const std::size_t window = ashlar::detail::window_bytes;
   const auto take = [&] { return space.try_allocate(sizeof(segment), window); };
   void* const before = take();
   checker::run_threads(

@@ -4,12 +4,12 @@
 
 #include "heap.hpp"
 
-#include <ashlar/heap/heap_members.hpp>
+#include <ashlar/detail/heap/heap_members.hpp>
 
 namespace models {
 
-using ashlar::thread_caches;
-using heap_members = ashlar::heap_members<source>;
+using ashlar::detail::thread_caches;
+using heap_members = ashlar::detail::heap_members<source>;
 
 [[nodiscard]] inline void* take(heap_members& from, int by) {
   void* const cell = from.allocate_by(16, 16, [](heap_members::owner& its) { return its.try_allocate(16); });

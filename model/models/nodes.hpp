@@ -4,7 +4,7 @@
 
 #include <checker.hpp>
 
-#include <ashlar/part/inbox.hpp>
+#include <ashlar/detail/remote_free/inbox.hpp>
 
 namespace models {
 
@@ -19,7 +19,7 @@ struct node {
   int taken = 0;  // by whoever has the node at the time; read once all threads have ended
 };
 
-using inbox = ashlar::inbox<node, checker::atomics>;
+using inbox = ashlar::detail::inbox<node, checker::atomics>;
 
 /// Effects: writes the node's content, as the client's last use of it, and pushes it.
 inline bool write_and_push(inbox& to, node& n, int content) {

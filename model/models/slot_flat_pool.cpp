@@ -2,13 +2,13 @@
 // A pool of two slots: threads take under its lock and give without; a slot is in one hand at a time.
 #include "slots.hpp"
 
-#include <ashlar/part/slot_stack.hpp>
+#include <ashlar/detail/slots/slot_stack.hpp>
 
 void model() {
   using namespace models;
   slots<2> all;
   slot_inbox in;
-  ashlar::slot_stack stack;
+  ashlar::detail::slot_stack stack;
   checker::mutex lock;
   const auto words = [&](std::uint32_t number) -> auto& { return all[number].word; };
   const auto use = [&](int content) {

@@ -8,19 +8,19 @@
 
 #include <checker.hpp>
 
-#include <ashlar/part/slot_home.hpp>
-#include <ashlar/part/slot_inbox.hpp>
-#include <ashlar/part/slot_word.hpp>
+#include <ashlar/detail/slots/slot_home.hpp>
+#include <ashlar/detail/slots/slot_inbox.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
 
 namespace models {
 
-namespace slot_word = ashlar::slot_word;
-using slot_inbox = ashlar::slot_inbox<checker::atomics>;
-using slot_home = ashlar::slot_home<checker::atomics>;
+namespace slot_word = ashlar::detail::slot_word;
+using slot_inbox = ashlar::detail::slot_inbox<checker::atomics>;
+using slot_home = ashlar::detail::slot_home<checker::atomics>;
 
 /// A slot carries what its client wrote last; taking it makes that the taker's.
 struct slot {
-  ashlar::shared_slot_word<checker::atomics> word;
+  ashlar::detail::shared_slot_word<checker::atomics> word;
   checker::atomics::plain<int> content = 0;
   int taken = 0;  // by whoever has the slot at the time; read once all threads have ended
 };

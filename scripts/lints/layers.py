@@ -4,19 +4,42 @@ import re
 
 RULE = "headers include their own room, lower courses and the standard library only"
 
-COURSES = [["base"], ["os", "part", "plan", "trace"], ["resource", "adaptor"], ["heap", "face"], ["study", "test"]]
+# Each room and each mechanism of detail/ stands on one course and sees all lower ones.
+COURSES = [
+    ["base", "detail/support"],
+    ["os", "plan", "trace", "detail/checks", "detail/planner", "detail/profiling", "detail/remote_free", "detail/system",
+     "detail/thread", "detail/trace"],
+    ["resource", "adaptor", "detail/slab", "detail/stack", "detail/tlsf", "detail/tracking"],
+    ["heap", "face", "detail/face", "detail/heap", "detail/slots"],
+    ["study", "test"],
+]
 LEVEL = {room: level for level, rooms in enumerate(COURSES) for room in rooms}
+
+# Neighbours on a course are blind to each other, but for these. A mechanism and the room that it carries see each other.
+CARRIED = {"detail/support": "base", "detail/planner": "plan", "detail/trace": "trace", "detail/slab": "resource",
+           "detail/stack": "resource", "detail/tlsf": "resource", "detail/tracking": "adaptor", "detail/face": "face",
+           "detail/heap": "heap", "detail/slots": "face"}
+SEEN = {"detail/system": {"os"}, "detail/thread": {"os", "detail/checks", "detail/system"},
+        "detail/profiling": {"os", "detail/system", "detail/thread"}}
 
 # This header gathers the others for users; no header of the library may lean on it.
 UMBRELLA = "include/ashlar/ashlar.hpp"
-# This one declares every public name: it sees base alone, and all rooms above base may see it.
+# This one declares every public name: it sees the lowest course alone, and all rooms above that may see it.
 FORWARD = "include/ashlar/fwd.hpp"
 
-# Where the operating system and the instrumentation tools may be seen.
-SYSTEM = ("include/ashlar/os/", "include/ashlar/base/platform.hpp", "include/ashlar/base/poison.hpp")
+# The operating system and the instrumentation tools are visible here only.
+SYSTEM = ("include/ashlar/os/", "include/ashlar/detail/system/", "include/ashlar/detail/thread/",
+          "include/ashlar/detail/profiling/", "include/ashlar/base/platform.hpp",
+          "include/ashlar/detail/support/poison.hpp")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"[a-z0-9_]+")
+
+
+def is_visible(room, seen):
+    if room == seen or LEVEL[seen] < LEVEL.get(room, 0):
+        return True
+    return CARRIED.get(room) == seen or CARRIED.get(seen) == room or seen in SEEN.get(room, ())
 
 
 def wrong_with(file, quote, target):
@@ -27,21 +50,18 @@ def wrong_with(file, quote, target):
         if STANDARD.fullmatch(target) or file.path.startswith(SYSTEM):
             return None
         return f"<{target}> is not of the standard library"
-    if target == "ashlar/fwd.hpp" and file.room != "base":
+    if target == "ashlar/fwd.hpp" and file.room not in ("base", "detail/support"):
         return None
-    parts = target.split("/")
-    if len(parts) != 3:
+    room = "/".join(target.split("/")[1:-1])
+    if not room:
         return f"<{target}> is an umbrella; include the exact header"
     if file.path == UMBRELLA:
         return None
-    room = parts[1]
     if file.path == FORWARD:
-        return None if room == "base" else f"fwd.hpp may not see {room}"
+        return None if room in COURSES[0] else f"fwd.hpp may not see {room}"
     if room not in LEVEL:
         return f"<{target}>: there is no room {room}"
-    if room != file.room and LEVEL[room] >= LEVEL.get(file.room, 0):
-        return f"{file.room} may not see {room}"
-    return None
+    return None if is_visible(file.room, room) else f"{file.room} may not see {room}"
 
 
 def check(tree):
@@ -62,15 +82,23 @@ PLANTED = [
     {"include/ashlar/base/a.hpp": "#include <ashlar/fwd.hpp>\n"},
     {"include/ashlar/fwd.hpp": "#include <ashlar/resource/a.hpp>\n"},
     {"include/ashlar/face/a.hpp": "#include <ashlar/ashlar.hpp>\n"},
-    {"include/ashlar/face/a.hpp": '#include "ashlar/base/bits.hpp"\n'},
-    {"include/ashlar/part/a.hpp": "#include <sys/mman.h>\n"},
+    {"include/ashlar/face/a.hpp": '#include "ashlar/base/block.hpp"\n'},
+    {"include/ashlar/detail/slab/a.hpp": "#include <sys/mman.h>\n"},
+    {"include/ashlar/detail/slab/a.hpp": "#include <ashlar/detail/tlsf/b.hpp>\n"},
+    {"include/ashlar/detail/slab/a.hpp": "#include <ashlar/detail/heap/b.hpp>\n"},
+    {"include/ashlar/detail/slots/a.hpp": "#include <ashlar/heap/b.hpp>\n"},
+    {"include/ashlar/adaptor/a.hpp": "#include <ashlar/detail/slab/b.hpp>\n"},
+    {"include/ashlar/os/a.hpp": "#include <ashlar/detail/thread/b.hpp>\n"},
+    {"include/ashlar/detail/cellar/a.hpp": "#include <vector>\n"},
     {"include/ashlar/cellar/a.hpp": "#include <vector>\n"},
 ]
 CLEAN = [
     {
         "include/ashlar/ashlar.hpp": "#include <ashlar/study/replay.hpp>\n",
         "include/ashlar/fwd.hpp": "#include <ashlar/base/lock.hpp>\n",
+        "include/ashlar/base/lock.hpp": "#include <ashlar/detail/support/hints.hpp>\n",
         "include/ashlar/face/a.hpp": "#include <vector>\n#include <ashlar/fwd.hpp>\n#include <ashlar/resource/b.hpp>\n#include <ashlar/face/c.hpp>\n",
+        "include/ashlar/detail/slots/a.hpp": "#include <ashlar/detail/slab/b.hpp>\n#include <ashlar/face/c.hpp>\n",
         "include/ashlar/os/pages.hpp": "#include <sys/mman.h>\n",
     }
 ]

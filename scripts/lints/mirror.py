@@ -14,19 +14,21 @@ def check(tree):
         if not tree.has(test):
             yield file.problem(1, f"has no {test}")
     for file in tree.files:
-        parts = file.path.split("/")
-        if parts[0] != "tests" or len(parts) != 3 or parts[1] not in rooms or not file.path.endswith(SUFFIX):
+        room, _, name = file.path.removeprefix("tests/").rpartition("/")
+        if not file.path.startswith("tests/") or room not in rooms or not name.endswith(SUFFIX):
             continue
-        header = f"include/ashlar/{parts[1]}/{parts[2].removesuffix(SUFFIX)}.hpp"
+        header = f"include/ashlar/{room}/{name.removesuffix(SUFFIX)}.hpp"
         if not tree.has(header):
             yield file.problem(1, f"tests no header: there is no {header}")
 
 
 PLANTED = [
-    {"include/ashlar/base/bits.hpp": ""},
-    {"include/ashlar/base/bits.hpp": "", "tests/base/bits.test.cpp": "", "tests/base/bobs.test.cpp": ""},
+    {"include/ashlar/base/block.hpp": ""},
+    {"include/ashlar/base/block.hpp": "", "tests/base/block.test.cpp": "", "tests/base/clock.test.cpp": ""},
+    {"include/ashlar/detail/slab/slab.hpp": "", "tests/slab/slab.test.cpp": ""},
 ]
 CLEAN = [
-    {"include/ashlar/ashlar.hpp": "", "include/ashlar/base/bits.hpp": "", "tests/base/bits.test.cpp": "",
+    {"include/ashlar/ashlar.hpp": "", "include/ashlar/base/block.hpp": "", "tests/base/block.test.cpp": "",
+     "include/ashlar/detail/slab/slab.hpp": "", "tests/detail/slab/slab.test.cpp": "",
      "tests/cli/record.test.cpp": ""},
 ]

@@ -2,10 +2,11 @@
 """Policy is a type: behaviour hangs on no macro, except in the few files whose purpose that is."""
 import re
 
-RULE = "no #if outside base/config, base/hints, base/platform, base/poison and os/"
+RULE = "no #if outside config, hints, platform, poison and the rooms of the operating system"
 
 ALLOWED = tuple(f"include/ashlar/{place}" for place in (
-    "base/config.hpp", "base/hints.hpp", "base/platform.hpp", "base/poison.hpp", "os/"))
+    "base/config.hpp", "base/platform.hpp", "detail/support/hints.hpp", "detail/support/poison.hpp", "os/",
+    "detail/system/", "detail/thread/", "detail/profiling/"))
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
 
 
@@ -22,4 +23,4 @@ PLANTED = [
     {"include/ashlar/resource/a.hpp": "#pragma once\n#ifdef __cpp_exceptions\n#endif\n"},
     {"include/ashlar/base/a.hpp": "#if __has_include(<thread>)\n#endif\n"},
 ]
-CLEAN = [{"include/ashlar/base/hints.hpp": "#if 1\n#endif\n", "include/ashlar/os/a.hpp": "#if 1\n#endif\n"}]
+CLEAN = [{"include/ashlar/detail/support/hints.hpp": "#if 1\n#endif\n", "include/ashlar/os/a.hpp": "#if 1\n#endif\n"}]

@@ -43,9 +43,11 @@ class File:
 
     @property
     def room(self):
-        """The room of a library header, `base` for include/ashlar/base/bits.hpp; empty for anything else."""
+        """The room of a library header, `base` for include/ashlar/base/block.hpp and `detail/slab` for
+        include/ashlar/detail/slab/slab.hpp; empty for anything else."""
         parts = self.path.split("/")
-        return parts[2] if parts[:2] == ["include", "ashlar"] and len(parts) == 4 else ""
+        depth = 5 if parts[2:3] == ["detail"] else 4
+        return "/".join(parts[2:-1]) if parts[:2] == ["include", "ashlar"] and len(parts) == depth else ""
 
     @property
     def is_script(self):

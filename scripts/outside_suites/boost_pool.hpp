@@ -14,8 +14,8 @@
 #include <utility>
 
 #include <ashlar/adaptor/synchronized.hpp>
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <boost/config.hpp>
@@ -51,8 +51,8 @@ struct user_memory {
   void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     char* const start = (UserAllocator::malloc)(bytes + alignment + sizeof(char*));
     if (start == nullptr) return nullptr;
-    const std::size_t first = ashlar::address_of(start) + sizeof(char*);
-    char* const block = start + (ashlar::align_up(first, alignment) - ashlar::address_of(start));
+    const std::size_t first = ashlar::detail::address_of(start) + sizeof(char*);
+    char* const block = start + (ashlar::detail::align_up(first, alignment) - ashlar::detail::address_of(start));
     std::copy_n(reinterpret_cast<const char*>(&start), sizeof start, block - sizeof start);
     return block;
   }
@@ -73,7 +73,8 @@ struct user_memory {
 [[nodiscard]] inline ashlar::block_pool_options cells_of(std::size_t bytes, std::size_t next_size) {
   const std::size_t cell = std::max(bytes, std::size_t{1});
   return {.cell_bytes = cell,
-          .slab_bytes = std::max(std::bit_floor(cell * next_size / 2), std::bit_ceil(cell + 2 * sizeof(ashlar::slab)))};
+          .slab_bytes =
+              std::max(std::bit_floor(cell * next_size / 2), std::bit_ceil(cell + 2 * sizeof(ashlar::detail::slab)))};
 }
 
 }  // namespace on_ashlar

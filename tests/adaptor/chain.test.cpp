@@ -12,7 +12,7 @@
 
 #include <ashlar/adaptor/chain.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/part/cell_guard.hpp>
+#include <ashlar/detail/slab/cell_guard.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
@@ -107,7 +107,7 @@ TEST(chain, makes_one_more_where_none_has_room_up_to_its_bound) {
   EXPECT_FALSE(cells.owns(&cells));
   cells.deallocate(held[7], 32, 8);
   void* const again = cells.allocate(32, 8);  // from the one in the middle
-  EXPECT_TRUE(ashlar::has_guards || again == held[7]) << "where cells rest, another of its slab comes first";
+  EXPECT_TRUE(ashlar::detail::has_guards || again == held[7]) << "where cells rest, another of its slab comes first";
   cells.deallocate(again, 32, 8);
   held.erase(held.begin() + 7);
   for (void* const cell : held) cells.deallocate(cell, 32, 8);
@@ -115,7 +115,7 @@ TEST(chain, makes_one_more_where_none_has_room_up_to_its_bound) {
 }
 
 TEST(chain, keeps_as_many_empty_ones_as_it_was_told) {
-  for (const std::size_t spare : {std::size_t{0}, std::size_t{1}, std::size_t{2}, ashlar::max_size}) {
+  for (const std::size_t spare : {std::size_t{0}, std::size_t{1}, std::size_t{2}, ashlar::detail::max_size}) {
     counting_resource<> below;
     int made = 0;
     pools cells({.spare = spare}, {&below, &made}, counted(below));
@@ -291,7 +291,7 @@ TEST(chain, a_pointer_of_nobody_ends_the_process) {
                            "resource 0x*");
   ASHLAR_EXPECT_LAST_WORDS(buffers({.most = 0}, {}, counted(below)),
                            "ashlar: precondition: made a chain that may have no resource");
-  ASHLAR_EXPECT_LAST_WORDS(buffers({.room_bytes = ashlar::max_size}, {}, counted(below)),
+  ASHLAR_EXPECT_LAST_WORDS(buffers({.room_bytes = ashlar::detail::max_size}, {}, counted(below)),
                            "ashlar: precondition: room_bytes is larger than any block");
 }
 

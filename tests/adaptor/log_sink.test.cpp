@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/panic.hpp>
+#include <ashlar/detail/support/panic.hpp>
 
 namespace {
 
@@ -39,7 +39,7 @@ TEST(log_sink, of_a_name_that_is_too_long_the_end_is_lost_and_the_line_stays_who
   std::array<char, 1024> got{};
   const auto count = ::read(ends[0], got.data(), got.size());
   const std::string_view line(got.data(), static_cast<std::size_t>(count));
-  EXPECT_EQ(line.size(), ashlar::panic_line::capacity);
+  EXPECT_EQ(line.size(), ashlar::detail::panic_line::capacity);
   EXPECT_TRUE(line.starts_with("nnn") && line.ends_with("n a line\n"));
   ::close(ends[0]);
   ::close(ends[1]);

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/panic.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/panic.hpp>
 
 #include "tests/support/death.hpp"
 
@@ -22,7 +22,7 @@ ASHLAR_NOINLINE Site captured() {
 
 template <class Site>
 std::string described(const Site& site) {
-  ashlar::panic_line line;
+  ashlar::detail::panic_line line;
   site.describe(line);
   return ashlar_test::first_line_of(std::string(line.view()));
 }

@@ -12,7 +12,7 @@
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/os/fork_safe_lock.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
@@ -49,7 +49,7 @@ static_assert(has_exactly_the_refinements_of<ashlar_test::throwing_only<>>);
 
 // An empty resource costs nothing beside the lock, and an empty lock nothing at all.
 static_assert(sizeof(synchronized<ashlar::new_delete_resource>) ==
-              sizeof(ashlar::os::fork_safe_lock<ashlar::spin_lock>));
+              sizeof(ashlar::detail::fork_safe_lock<ashlar::spin_lock>));
 static_assert(sizeof(synchronized<resource_ref<block_pool<>>, ashlar::null_lock>) == sizeof(void*));
 
 struct locked_upstream : ashlar_test::conformance_defaults {

@@ -13,7 +13,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/os/modules.hpp>
+#include <ashlar/detail/system/modules.hpp>
 #include <ashlar/trace/event.hpp>
 #include <ashlar/trace/reader.hpp>
 #include <ashlar/trace/sink.hpp>
@@ -53,7 +53,7 @@ TEST(trace_log, writes_what_the_reader_reads) {
   EXPECT_EQ(events[2].old_object, 1U);
   EXPECT_EQ(events[3].object, 2U);
   EXPECT_EQ(events[3].stack, events[0].stack) << "each stack is written once";
-  EXPECT_EQ(r.modules().empty(), !ashlar::os::has_modules) << "there are stacks to read";
+  EXPECT_EQ(r.modules().empty(), !ashlar::detail::has_modules) << "there are stacks to read";
   EXPECT_EQ(events[4].object, 0U) << "it failed";
   EXPECT_EQ(events[4].alignment, 64U);
 }

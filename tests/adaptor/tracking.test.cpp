@@ -55,7 +55,7 @@ static_assert(!ashlar::thread_safe_resource<
               tracking<resource_ref<ashlar::buffer_resource>, no_site, new_delete_resource, ashlar::spin_lock>>);
 // The book is state; an empty resource and an empty site add nothing to it.
 static_assert(sizeof(tracking<ashlar::null_resource, no_site>) ==
-              sizeof(ashlar::block_book<no_site, new_delete_resource>));
+              sizeof(ashlar::detail::block_book<no_site, new_delete_resource>));
 
 struct tracked_operator_new : ashlar_test::conformance_defaults {
   static constexpr bool exhaustible = false;

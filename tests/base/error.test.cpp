@@ -81,7 +81,7 @@ TEST(error, the_longest_leak_fits_its_line) {
   const std::string line =
       printed(leaked_blocks{.resource = top, .count = most, .block_bytes = most, .bytes = most, .first = first});
   EXPECT_EQ(line.back(), '\n');
-  EXPECT_LT(line.size(), ashlar::panic_line::capacity);
+  EXPECT_LT(line.size(), ashlar::detail::panic_line::capacity);
 }
 
 std::size_t leaks_seen = 0;

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 #include "tests/support/death.hpp"
 
@@ -26,7 +26,7 @@ static_assert(ashlar::growth_policy<fixed_growth> && ashlar::growth_policy<propo
 static_assert(!ashlar::growth_policy<may_throw> && !ashlar::growth_policy<wrong_type>);
 
 TEST(fixed_growth, always_takes_the_same_step) {
-  for (const std::size_t held : {std::size_t{0}, std::size_t{1} << 20, ashlar::max_size})
+  for (const std::size_t held : {std::size_t{0}, std::size_t{1} << 20, ashlar::detail::max_size})
     EXPECT_EQ(fixed_growth{.step = 123}.next(held), 123u);
   EXPECT_EQ(fixed_growth{}.next(0), 64u * 1024);
 }
@@ -37,7 +37,7 @@ TEST(proportional_growth, takes_a_share_between_two_bounds) {
   EXPECT_EQ(policy.next(40), 10u);
   EXPECT_EQ(policy.next(44), 11u);
   EXPECT_EQ(policy.next(200), 50u);
-  EXPECT_EQ(policy.next(ashlar::max_size), 50u);
+  EXPECT_EQ(policy.next(ashlar::detail::max_size), 50u);
 }
 
 TEST(proportional_growth, wastes_no_more_than_its_share) {

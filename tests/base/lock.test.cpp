@@ -99,7 +99,7 @@ TEST(scopes, let_go_for_a_report_of_what_was_held_already) {
       {
         static_cast<void>(lock.try_lock());
         const ashlar::report_scope scope(lock, ashlar::already_held{});
-        ashlar::held_locks::let_go();
+        ashlar::detail::held_locks::let_go();
         std::_Exit(lock.try_lock() ? 7 : 1);
       },
       ::testing::ExitedWithCode(7), "");

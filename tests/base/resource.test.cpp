@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 #include "tests/support/death.hpp"
 
@@ -205,10 +205,11 @@ TEST(allocate_upstream, hands_on_what_is_a_request_and_nothing_else) {
   EXPECT_EQ(ashlar::allocate_upstream(upstream, 24, 8), &upstream);
   EXPECT_EQ(ashlar::allocate_upstream_at_least(upstream, 24, 8).size, 31u);
   upstream.last = {};
-  EXPECT_EQ(ashlar::try_allocate_upstream(upstream, ashlar::max_block_bytes, 8), nullptr);
+  EXPECT_EQ(ashlar::try_allocate_upstream(upstream, ashlar::detail::max_block_bytes, 8), nullptr);
 #if defined(__cpp_exceptions)
-  EXPECT_THROW(static_cast<void>(ashlar::allocate_upstream(upstream, ashlar::max_size, 1)), std::bad_alloc);
-  EXPECT_THROW(static_cast<void>(ashlar::allocate_upstream_at_least(upstream, ashlar::max_size, 1)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(ashlar::allocate_upstream(upstream, ashlar::detail::max_size, 1)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(ashlar::allocate_upstream_at_least(upstream, ashlar::detail::max_size, 1)),
+               std::bad_alloc);
 #endif
   EXPECT_EQ(upstream.last, decltype(upstream.last)()) << "it was not asked";
   const char* const line = "ashlar: precondition: alignment is not a power of two";

@@ -5,7 +5,7 @@
 #include <ashlar/resource/fixed_block_pool.hpp>
 
 #ifdef ASHLAR_CONTROL
-using pool_type = ashlar::fixed_block_pool<ashlar::most_shared_cell_bytes<int>>;
+using pool_type = ashlar::fixed_block_pool<ashlar::detail::most_shared_cell_bytes<int>>;
 #else
 using pool_type = ashlar::fixed_block_pool<sizeof(int)>;
 #endif

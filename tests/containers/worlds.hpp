@@ -55,7 +55,7 @@ struct pool_place {
 struct statistics_place {
   using counted = ashlar::resource_ref<counting_resource<>>;
   counting_resource<> below;
-  ashlar::statistics<ashlar::fixed_block_pool<48, 16, counted>> resource{ashlar::pool_limits{}, counted(below)};
+  ashlar::statistics<ashlar::fixed_block_pool<48, 16, counted>> resource{ashlar::detail::pool_limits{}, counted(below)};
 
   [[nodiscard]] counting_resource<>& upstream() { return below; }
   [[nodiscard]] holdings balance() const { return {resource.counters().live_blocks, resource.counters().live_bytes}; }

@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/stack/chunk.hpp>
+#include <ashlar/detail/stack/chunk_store.hpp>
 #include <ashlar/face/pmr_monotonic.hpp>
-#include <ashlar/part/chunk.hpp>
 #include <ashlar/resource/arena.hpp>
-#include <ashlar/resource/chunk_store.hpp>
 #include <ashlar/resource/frame_arena.hpp>
 
 #include "tests/death/last_words.hpp"
@@ -125,7 +125,7 @@ TEST_F(chunk_headers, hit_by_the_block_in_front_are_not_believed) {
   small_arena a(of_1024, side_by_side{memory_, &used_});
   std::byte* const first = fill(a);
   std::byte* const last = static_cast<std::byte*>(a.allocate(1, 1));
-  std::byte* const end = memory_ + used_ - sizeof(ashlar::chunk);
+  std::byte* const end = memory_ + used_ - sizeof(ashlar::detail::chunk);
   ASSERT_TRUE(first < last && last < end);
   *end ^= std::byte{0x41};
   ASHLAR_EXPECT_LAST_WORDS(a.release(),

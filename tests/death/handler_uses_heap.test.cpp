@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
+#include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/heap/heap.hpp>
-#include <ashlar/part/segment.hpp>
 
 #include "tests/death/last_words.hpp"
 #include "tests/support/build.hpp"
@@ -89,7 +89,7 @@ TEST_F(a_handler_of_dead_blocks, may_use_the_heap_whose_segment_lay_on_the_shelf
                              void* p = all.allocate(64);
                              std::thread([&] { p = all.allocate(3 << 20), all.deallocate(p); }).join();
                              static_cast<void>(all.allocate(huge_bytes));  // for which what is parked is looked at
-                             write_unseen(ashlar::segment::of(p));
+                             write_unseen(ashlar::detail::segment::of(p));
                              for (int i = 0; i < 3; ++i) static_cast<void>(all.allocate(3 << 20));
                            }),
                            line + "4096");

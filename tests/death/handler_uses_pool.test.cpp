@@ -17,8 +17,8 @@
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/face/pool_allocator.hpp>
-#include <ashlar/part/poison.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
@@ -136,7 +136,7 @@ void release_overflown() {
 }
 
 TEST_F(a_handler, may_use_a_pool_whose_slabs_are_about_to_go) {
-  if (!ashlar::keeps_canaries) GTEST_SKIP() << "looked for at level hardened, where no tool does";
+  if (!ashlar::detail::keeps_canaries) GTEST_SKIP() << "looked for at level hardened, where no tool does";
   ASHLAR_EXPECT_LAST_WORDS(
       release_overflown(),
       "ashlar: overflow: bytes behind a block were written to, pointer 0x*, resource 0x*, size 48, "

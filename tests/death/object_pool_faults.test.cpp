@@ -15,10 +15,10 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/detail/slots/slot_guard.hpp>
 #include <ashlar/face/exhausted.hpp>
 #include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/object_pool.hpp>
-#include <ashlar/part/slot_guard.hpp>
 
 #include "tests/death/caught.hpp"
 #include "tests/death/last_words.hpp"
@@ -119,7 +119,8 @@ TYPED_TEST(object_pool_faults, a_slot_nobody_had_yet) {
   TypeParam pool;
   auto* const first = pool.acquire();
   using type = std::remove_pointer_t<decltype(first)>;
-  void* const next = reinterpret_cast<std::byte*>(first) + ashlar::slot_guard<sizeof(type), alignof(type)>::stride;
+  void* const next =
+      reinterpret_cast<std::byte*>(first) + ashlar::detail::slot_guard<sizeof(type), alignof(type)>::stride;
   EXPECT_EQ(kind_of(pool, next), fault::double_free);
 }
 

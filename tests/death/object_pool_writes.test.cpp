@@ -10,13 +10,13 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/face/intrusive_pool.hpp>
 #include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/object_pool.hpp>
 #include <ashlar/face/ref_pool.hpp>
-#include <ashlar/part/poison.hpp>
 
 #include "tests/death/caught.hpp"
 #include "tests/death/last_words.hpp"
@@ -89,7 +89,7 @@ template <class Pool>
 class object_pool_writes : public ::testing::Test {
 protected:
   void SetUp() override {
-    if (!ashlar::keeps_canaries) GTEST_SKIP() << "dead slots are poisoned at hardened";
+    if (!ashlar::detail::keeps_canaries) GTEST_SKIP() << "dead slots are poisoned at hardened";
   }
 };
 using kinds = ::testing::Types<
@@ -117,7 +117,7 @@ TYPED_TEST_SUITE(writes_beside, watched_kinds);
 // As a culprit that no tool watches, and of whose memory the compiler knows nothing.
 void write_beside(void* object, std::ptrdiff_t at, std::size_t count) {
   volatile unsigned char* const bytes = static_cast<unsigned char*>(object) + at;
-  ashlar::mark_readable(static_cast<unsigned char*>(object) + at, count);
+  ashlar::detail::mark_readable(static_cast<unsigned char*>(object) + at, count);
   for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<unsigned char>(bytes[i] ^ 1);
 }
 void write_to(void* dead, std::size_t at) { write_beside(dead, static_cast<std::ptrdiff_t>(at), 1); }
@@ -261,7 +261,7 @@ TYPED_TEST(writes_beside, an_object_that_takes_a_slot_over_has_the_guards_of_the
 }
 
 TEST(writes_beside_lines, say_what_happened) {
-  if (!ashlar::keeps_canaries) GTEST_SKIP() << "slots have guards at hardened";
+  if (!ashlar::detail::keeps_canaries) GTEST_SKIP() << "slots have guards at hardened";
   used_pool<acquired<plain, 100, one_thread>> used;
   write_beside(used.middle, sizeof(plain), 1);
   ASHLAR_EXPECT_LAST_WORDS(
@@ -286,7 +286,7 @@ TYPED_TEST(writes_beside, of_objects_that_write_all_their_bytes_are_none) {
 
 // The counts of slots lie in front of the first object of a slab.
 TEST(writes_beside_counts, before_the_first_object_hit_no_count) {
-  if (!ashlar::keeps_canaries) GTEST_SKIP() << "slots have guards at hardened";
+  if (!ashlar::detail::keeps_canaries) GTEST_SKIP() << "slots have guards at hardened";
   used_pool<in_refs<padded, one_thread>> used;
   auto first = ashlar::ref_ptr<padded>::adopt(static_cast<padded*>(used.before));
   write_beside(used.before, -16, 16);
@@ -303,7 +303,7 @@ TEST(object_pool_writes_kept, a_kept_object_is_handed_out_as_it_is) {
 }
 
 TEST(object_pool_writes_own_count, a_second_release_of_a_dead_object_with_its_own_count_is_seen) {
-  if (!ashlar::keeps_canaries) GTEST_SKIP();
+  if (!ashlar::detail::keeps_canaries) GTEST_SKIP();
   in_own_count pool;
   void* const object = pool.take();
   pool.give(object);

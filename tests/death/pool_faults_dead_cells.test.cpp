@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/poison.hpp>
-#include <ashlar/part/hot_cells.hpp>
-#include <ashlar/part/poison.hpp>
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/slab/hot_cells.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
 #include "tests/support/build.hpp"
@@ -22,7 +22,8 @@ namespace {
 using ashlar_test::counting_resource;
 using pool_type = ashlar::block_pool<ashlar::resource_ref<counting_resource<>>>;
 
-static_assert(!ashlar_test::is_checked || ashlar::hot_cells::limit(64) == 0, "no cell is linked through its bytes");
+static_assert(!ashlar_test::is_checked || ashlar::detail::hot_cells::limit(64) == 0,
+              "no cell is linked through its bytes");
 
 std::vector<void*> take(pool_type& pool, std::size_t cells) {
   std::vector<void*> taken(cells);
@@ -32,7 +33,7 @@ std::vector<void*> take(pool_type& pool, std::size_t cells) {
 
 void overwrite(void* dead, std::size_t at, std::byte value) {
   std::byte* const byte = static_cast<std::byte*>(dead) + at;
-  ashlar::mark_readable(byte, 1);  // the write is the fault under test; a tool would end the program first
+  ashlar::detail::mark_readable(byte, 1);  // the write is the fault under test; a tool would end the program first
   *byte = value;
 }
 
@@ -53,7 +54,7 @@ void expect_sound(pool_type& pool, std::vector<void*> live, std::size_t more) {
 
 TEST(pool_faults_dead_cells, a_write_to_any_byte_of_a_dead_cell_changes_nothing) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "at fast a link lies in the first bytes of a dead cell";
-  if (ashlar::keeps_canaries) GTEST_SKIP() << "the write is reported";
+  if (ashlar::detail::keeps_canaries) GTEST_SKIP() << "the write is reported";
   for (const std::size_t cell_bytes : {1u, 8u, 24u, 64u})
     for (std::size_t at = 0; at < cell_bytes; ++at)
       for (const std::byte value : {std::byte{0x00}, std::byte{0x01}, std::byte{0x41}, std::byte{0xFF}}) {
@@ -72,7 +73,7 @@ TEST(pool_faults_dead_cells, a_write_to_any_byte_of_a_dead_cell_changes_nothing)
 
 TEST(pool_faults_dead_cells, whole_dead_cells_may_be_overwritten_again_and_again) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "at fast a link lies in the first bytes of a dead cell";
-  if (ashlar::keeps_canaries) GTEST_SKIP() << "the write is reported";
+  if (ashlar::detail::keeps_canaries) GTEST_SKIP() << "the write is reported";
   counting_resource<> upstream;
   pool_type pool({.cell_bytes = 40, .slab_bytes = 4096}, upstream);
   void* const pin = pool.allocate();

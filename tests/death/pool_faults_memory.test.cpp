@@ -16,10 +16,10 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/adaptor/statistics.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
 #include <ashlar/os/calls.hpp>
 #include <ashlar/os/pages.hpp>
-#include <ashlar/part/slab.hpp>
-#include <ashlar/part/slab_geometry.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -183,7 +183,7 @@ TEST(pool_faults_memory, a_bounded_pool_says_no_a_thousand_times_and_goes_on) {
 TEST(pool_faults_memory, a_fixed_pool_survives_a_failure_of_each_allocation) {
   using pool_type = ashlar::fixed_block_pool<4000, 16, resource_ref<counting_resource<>>>;
   ashlar_test::fail_each_allocation(
-      [](counting_resource<>& upstream) { return pool_type(ashlar::pool_limits{}, upstream); },
+      [](counting_resource<>& upstream) { return pool_type(ashlar::detail::pool_limits{}, upstream); },
       [](pool_type& pool) {
         ashlar_test::live_blocks cells(pool);
         for (int i = 0; i < 300; ++i)
@@ -198,7 +198,7 @@ static_assert(std::is_same_v<decltype(std::declval<pool_type&>().live()), std::s
 static_assert(std::is_same_v<decltype(std::declval<pool_type&>().capacity()), std::size_t>);
 static_assert(std::is_same_v<decltype(std::declval<pool_type&>().slabs()), std::size_t>);
 static_assert(sizeof(ashlar::allocation_counters::allocations) == 8, "totals outlive 2^32 calls");
-static_assert(sizeof(ashlar::slab::capacity) == 4 && sizeof(ashlar::slab::free) == 4);
+static_assert(sizeof(ashlar::detail::slab::capacity) == 4 && sizeof(ashlar::detail::slab::free) == 4);
 constexpr std::size_t largest_slab = std::size_t{1} << 31;
 static_assert(largest_slab - 1 <= std::numeric_limits<std::uint32_t>::max(), "a slab has fewer than 2^32 cells");
 constexpr auto most_cells = ashlar::make_slab_geometry({.cell_bytes = 1, .slab_bytes = largest_slab});

@@ -11,7 +11,7 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/part/run_length.hpp>
+#include <ashlar/detail/slab/run_length.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 
@@ -106,22 +106,23 @@ TEST_F(pool_faults_runs, another_length) {
   ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(run, 6), other_length(8, 6));
   ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(run, 9), other_length(8, 12));
   ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(run, 100), other_length(8, 100));
-  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(run, ashlar::max_size), other_length(8, ashlar::max_size));
+  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(run, ashlar::detail::max_size),
+                           other_length(8, ashlar::detail::max_size));
   ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(pin, 2), other_length(1, 2));
 }
 
 // Every length against every other; a length of the same class is right.
 TEST_F(pool_faults_runs, every_length_freed_by_every_other) {
-  for (std::size_t length = 1; length <= ashlar::longest_run; ++length) {
+  for (std::size_t length = 1; length <= ashlar::detail::longest_run; ++length) {
     std::byte* const run = run_of(length);
     for (std::size_t given = 1; given <= 70; ++given) {
-      if (ashlar::run_length(length) == (given <= 64 ? ashlar::run_length(given) : given)) continue;
+      if (ashlar::detail::run_length(length) == (given <= 64 ? ashlar::detail::run_length(given) : given)) continue;
       const auto seen = caught_in([&] { pool.deallocate_run(run, given); });
       ASSERT_TRUE(seen.has_value()) << length << ", freed by " << given;
       ASSERT_EQ(seen->kind, fault::size_mismatch);
-      ASSERT_EQ(seen->expected, ashlar::run_length(length));
+      ASSERT_EQ(seen->expected, ashlar::detail::run_length(length));
     }
-    pool.deallocate_run(run, ashlar::run_length(length));
+    pool.deallocate_run(run, ashlar::detail::run_length(length));
   }
   EXPECT_TRUE(pool.invariant());
 }

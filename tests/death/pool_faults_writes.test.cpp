@@ -13,8 +13,8 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/poison.hpp>
-#include <ashlar/part/poison.hpp>
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
 #include "tests/death/caught.hpp"
@@ -31,7 +31,7 @@ using ashlar_test::watched_cells;
 class pool_faults_writes : public ::testing::Test {
 protected:
   void SetUp() override {
-    if (!ashlar::keeps_canaries) GTEST_SKIP() << "looked for at hardened, where no tool does";
+    if (!ashlar::detail::keeps_canaries) GTEST_SKIP() << "looked for at hardened, where no tool does";
   }
 };
 
@@ -39,7 +39,7 @@ constexpr std::array<std::size_t, 12> sizes = {1, 7, 8, 17, 24, 40, 64, 100, 128
 
 // The write is the fault under test; Valgrind would report it first.
 void clear(void* at, std::size_t bytes) {
-  ashlar::mark_readable(at, bytes);
+  ashlar::detail::mark_readable(at, bytes);
   for (std::size_t i = 0; i < bytes; ++i) static_cast<volatile std::byte*>(at)[i] = std::byte{0};
 }
 
@@ -165,7 +165,7 @@ TEST_F(pool_faults_writes, a_report_says_where) {
   EXPECT_EQ(seen->size, 64u);
   EXPECT_EQ(seen->expected, 64u);
   EXPECT_EQ(seen->got, 71u);
-  ashlar::mark_readable(block + 70, 1);
+  ashlar::detail::mark_readable(block + 70, 1);
   block[70] = was;
   pool.deallocate(block);
 }

@@ -13,9 +13,9 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
+#include <ashlar/detail/checks/slab_registry.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/face/pool_allocator.hpp>
-#include <ashlar/part/slab_registry.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 
@@ -83,7 +83,7 @@ TEST_F(pool_faults_wrong_pool, a_pool_that_has_ended_owns_nothing) {
   void* const cell = yours->allocate();
   ASHLAR_EXPECT_LAST_WORDS(mine.deallocate(cell), wrong_pool);
   yours->release();
-  EXPECT_EQ(ashlar::process_slabs.find(cell).owner, nullptr);
+  EXPECT_EQ(ashlar::detail::process_slabs.find(cell).owner, nullptr);
   yours.reset();
   ASHLAR_EXPECT_LAST_WORDS(mine.deallocate(cell),
                            ashlar_test::sentence_48("invalid_free: freed a pointer that is not of this pool"));
@@ -133,11 +133,11 @@ TEST_F(pool_faults_wrong_pool, a_slab_leaves_the_registry_when_it_is_given_back)
   block_pool<> pool({.cell_bytes = 48, .slab_bytes = 4096, .spare_slabs = 0});
   std::vector<void*> cells(1000);
   for (void*& cell : cells) cell = pool.allocate();
-  for (void* const cell : cells) EXPECT_EQ(ashlar::process_slabs.find(cell).owner, &pool);
+  for (void* const cell : cells) EXPECT_EQ(ashlar::detail::process_slabs.find(cell).owner, &pool);
   for (void* const cell : cells) pool.deallocate(cell);
   static_cast<void>(pool.shrink_to_fit());
-  for (void* const cell : cells) EXPECT_EQ(ashlar::process_slabs.find(cell).owner, nullptr);
-  EXPECT_TRUE(ashlar::process_slabs.invariant());
+  for (void* const cell : cells) EXPECT_EQ(ashlar::detail::process_slabs.find(cell).owner, nullptr);
+  EXPECT_TRUE(ashlar::detail::process_slabs.invariant());
 }
 
 }  // namespace

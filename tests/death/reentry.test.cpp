@@ -99,7 +99,7 @@ struct cached_cells {
 
 struct counters {
   static constexpr bool waits_for_itself = true;
-  ashlar::counted_pool<ashlar::spin_lock, ashlar::atomic_counter, calling_pages> pool;
+  ashlar::counted_pool<ashlar::spin_lock, ashlar::detail::atomic_counter, calling_pages> pool;
   void use() { static_cast<void>(pool.drop(pool.make())); }
 };
 

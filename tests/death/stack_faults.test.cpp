@@ -11,10 +11,10 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/stack/stack_slack.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/face/allocator.hpp>
-#include <ashlar/part/stack_slack.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -72,13 +72,13 @@ protected:
 };
 
 TEST_F(stack_faults, one_byte_behind_a_block_is_seen_when_it_goes) {
-  if (!ashlar::stack_blocks_have_canaries) GTEST_SKIP() << "looked for at hardened";
+  if (!ashlar::detail::stack_blocks_have_canaries) GTEST_SKIP() << "looked for at hardened";
   on_each_kind([](auto& s) {
     const auto below = s.mark();
     for (const std::size_t bytes : {1u, 16u, 40u, 64u}) {
       auto* const p = static_cast<volatile unsigned char*>(s.allocate(bytes, 8));
       const auto flip = [p, bytes] {
-        ashlar::mark_readable(const_cast<unsigned char*>(p) + bytes, 1);
+        ashlar::detail::mark_readable(const_cast<unsigned char*>(p) + bytes, 1);
         p[bytes] = static_cast<unsigned char>(p[bytes] ^ 1);
       };
       flip();

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
-#include <ashlar/part/poison.hpp>
-#include <ashlar/part/stack_poison.hpp>
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/stack/stack_poison.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/stack_resource.hpp>
 #include <ashlar/resource/two_ended_stack.hpp>
@@ -22,7 +22,8 @@ using growing = ashlar::stack_resource<ashlar::new_delete_resource>;
 class stack_dead_blocks : public ::testing::Test {
 protected:
   void SetUp() override {
-    if (!ashlar::keeps_canaries) GTEST_SKIP() << "poison is kept at level hardened, where no tool sees each access";
+    if (!ashlar::detail::keeps_canaries)
+      GTEST_SKIP() << "poison is kept at level hardened, where no tool sees each access";
   }
 
   // Does `use` after a write to `at`, which is undone after it. Expects a report of that byte.
@@ -105,7 +106,7 @@ TEST_F(stack_dead_blocks, the_other_end_sees_it_when_it_takes_the_place) {
 }
 
 TEST_F(stack_dead_blocks, of_much_that_is_freed_at_once_64_kib_are_watched) {
-  constexpr std::size_t large = 200'000, watched = ashlar::stack_poison<0, true>::most_at_once;
+  constexpr std::size_t large = 200'000, watched = ashlar::detail::stack_poison<0, true>::most_at_once;
   growing stack;
   const auto start = stack.mark();
   auto* const p = static_cast<std::byte*>(stack.allocate(large, 8));

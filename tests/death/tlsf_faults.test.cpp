@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/poison.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 
@@ -29,7 +29,7 @@
 namespace {
 
 using ashlar::fault;
-using ashlar::tlsf_block;
+using ashlar::detail::tlsf_block;
 using ashlar_test::caught_in;
 
 using in_buffer = ashlar::tlsf_resource<ashlar::null_resource, ashlar::tlsf_small>;
@@ -46,7 +46,7 @@ protected:
 
   // Starts again from nothing, whatever was destroyed: at `hardened` a release would report that.
   void start_again() {
-    ashlar::mark_live(memory_.data(), memory_.size());
+    ashlar::detail::mark_live(memory_.data(), memory_.size());
     ::new (static_cast<void*>(place_.data())) in_buffer(memory_);
   }
 
@@ -135,7 +135,7 @@ TEST_F(tlsf_faults, another_size_is_a_mismatch_and_at_hardened_every_other) {
     void* const p = r_.allocate(bytes, 1);
     const std::size_t usable = r_.usable_size(p);
     expect_fault(fault::size_mismatch, p, [&] { r_.deallocate(p, usable + 1, 1); });
-    expect_fault(fault::size_mismatch, p, [&] { r_.deallocate(p, ashlar::max_size, 1); });
+    expect_fault(fault::size_mismatch, p, [&] { r_.deallocate(p, ashlar::detail::max_size, 1); });
     if (bytes > 100) expect_fault(fault::size_mismatch, p, [&] { r_.deallocate(p, bytes / 2, 1); });
     expect_fault(fault::size_mismatch, p, [&] { r_.deallocate(p, bytes, 16384); });
     if (is_hardened && bytes != 0) {
@@ -151,7 +151,7 @@ TEST_F(tlsf_faults, another_size_is_a_mismatch_and_at_hardened_every_other) {
 }
 
 void overwrite(std::byte* at, std::size_t bytes, std::byte flip) {
-  ashlar::mark_readable(at, bytes);
+  ashlar::detail::mark_readable(at, bytes);
   for (std::size_t i = 0; i < bytes; ++i) at[i] ^= flip;
 }
 
@@ -190,7 +190,7 @@ TEST_F(tlsf_faults, any_byte_of_a_free_block_overwritten_traps_or_does_nothing) 
       for (void*& each : p) each = take(100);
       for (const std::size_t at : {1u, 3u, 5u, 7u}) r_.deallocate(p[at]);
       auto* const victim = static_cast<std::byte*>(p[5]);  // has a neighbour in its list at either side
-      const std::size_t stride = tlsf_block::stride_for(100 + ashlar::tlsf_slack::bytes);
+      const std::size_t stride = tlsf_block::stride_for(100 + ashlar::detail::tlsf_slack::bytes);
       const std::size_t footer = stride - tlsf_block::header_bytes - tlsf_block::footer_bytes;
       overwrite((part == 2 * sizeof(void*) ? victim + footer : victim + part) + byte, 1, std::byte{0x10});
       const auto seen = caught_in([&] {

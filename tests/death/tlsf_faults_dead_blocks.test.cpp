@@ -9,10 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/part/poison.hpp>
-#include <ashlar/part/tlsf_poison.hpp>
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/tlsf/tlsf_poison.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
@@ -43,11 +43,12 @@ private:
 class tlsf_dead_blocks : public ::testing::Test {
 protected:
   void SetUp() override {
-    if (!ashlar::keeps_canaries) GTEST_SKIP() << "poison is kept at level hardened, where no tool sees each access";
+    if (!ashlar::detail::keeps_canaries)
+      GTEST_SKIP() << "poison is kept at level hardened, where no tool sees each access";
   }
 
   std::span<std::byte> memory() {
-    std::byte* const page = ashlar::align_up(memory_.data(), 4096);
+    std::byte* const page = ashlar::detail::align_up(memory_.data(), 4096);
     return {page, std::size_t{1} << 20};
   }
 
@@ -138,9 +139,9 @@ TEST_F(tlsf_dead_blocks, what_a_block_gave_up_in_place_is_dead) {
 }
 
 TEST_F(tlsf_dead_blocks, of_a_large_block_the_first_64_kib_and_the_last_4_are_watched) {
-  constexpr std::size_t bytes = 300'000, start = ashlar::tlsf_poison_kept::most_at_start;
+  constexpr std::size_t bytes = 300'000, start = ashlar::detail::tlsf_poison_kept::most_at_start;
   for (const std::size_t at :
-       {std::size_t{100}, start - 1, bytes - ashlar::tlsf_poison_kept::most_at_end + 16, bytes - 1})
+       {std::size_t{100}, start - 1, bytes - ashlar::detail::tlsf_poison_kept::most_at_end + 16, bytes - 1})
     expect_seen(bytes, at, free_middle, [](in_buffer& r, const auto&) { r.release(); });
   const abandoned r(memory());
   auto* const p = static_cast<std::byte*>(r->allocate(bytes, 16));

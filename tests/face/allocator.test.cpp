@@ -16,8 +16,8 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/allocation_result.hpp>
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
@@ -204,19 +204,19 @@ void overflows_at_the_boundary() {
   counting_resource<> upstream;
   counted<sized<Bytes>> numbers(upstream);
   constexpr std::size_t top = std::numeric_limits<std::size_t>::max();
-  for (const std::size_t boundary : {top / Bytes, ashlar::max_block_bytes / Bytes, top, top / 2})
+  for (const std::size_t boundary : {top / Bytes, ashlar::detail::max_block_bytes / Bytes, top, top / 2})
     for (int off = -2; off <= 2; ++off) {
       const std::size_t n = boundary + static_cast<std::size_t>(off);
       if (n <= 2) continue;  // wrapped
 #if defined(__cpp_exceptions)
       const long double exact = static_cast<long double>(n) * static_cast<long double>(Bytes);
-      if (exact > static_cast<long double>(ashlar::max_block_bytes))
+      if (exact > static_cast<long double>(ashlar::detail::max_block_bytes))
         EXPECT_THROW(static_cast<void>(numbers.allocate(n)), std::bad_array_new_length) << n << " of " << Bytes;
       else EXPECT_THROW(static_cast<void>(numbers.allocate(n)), std::bad_alloc) << n << " of " << Bytes;
 #endif
     }
   EXPECT_EQ(upstream.allocations(), 0u);
-  EXPECT_EQ(numbers.max_size(), ashlar::max_block_bytes / Bytes);
+  EXPECT_EQ(numbers.max_size(), ashlar::detail::max_block_bytes / Bytes);
 }
 
 TEST(allocator, an_overflowing_array_is_bad_array_new_length_and_touches_nothing) {
@@ -249,7 +249,7 @@ TEST(allocator, at_least_overflows_as_allocate_does) {
   counting_resource<> upstream;
   counted<int> numbers(upstream);
   EXPECT_THROW(static_cast<void>(numbers.allocate_at_least(numbers.max_size() + 1)), std::bad_array_new_length);
-  EXPECT_THROW(static_cast<void>(numbers.allocate_at_least(ashlar::max_size)), std::bad_array_new_length);
+  EXPECT_THROW(static_cast<void>(numbers.allocate_at_least(ashlar::detail::max_size)), std::bad_array_new_length);
 #endif
 }
 

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/threads.hpp>
-#include <ashlar/part/cell_guard.hpp>
+#include <ashlar/detail/slab/cell_guard.hpp>
 
 namespace {
 
@@ -53,10 +53,11 @@ template <class T, class Placement = ashlar::count_by_padding>
 inline constexpr bool is_own = ashlar::detail::placement_traits<T, Placement>::is_own;
 
 // Where slots have guards, all words lie in front of them.
-static_assert(ashlar::has_guards ||
+static_assert(ashlar::detail::has_guards ||
               (is_beside<int> && is_beside<float> && !is_beside<std::int64_t> == (alignof(std::int64_t) == 8)));
 static_assert(!is_beside<char> && !is_beside<std::int16_t>, "the word would be aligned to four");
-static_assert(is_beside<int, ashlar::count_beside> != ashlar::has_guards && !is_beside<int, ashlar::count_in_slab>);
+static_assert(is_beside<int, ashlar::count_beside> != ashlar::detail::has_guards &&
+              !is_beside<int, ashlar::count_in_slab>);
 static_assert(is_own<own_count> && is_own<derives> && !is_own<int> && !is_own<std::string>);
 static_assert(!is_own<own_count, ashlar::count_in_slab>, "who says where is heard");
 static_assert(is_own<has_member, ashlar::count_in_member<&has_member::references>> && !is_own<has_member>);

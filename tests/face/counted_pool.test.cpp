@@ -31,14 +31,14 @@
 
 namespace {
 
-using ashlar::atomic_counter;
 using ashlar::counted_pool;
-using ashlar::most_owners;
 using ashlar::null_lock;
-using ashlar::plain_counter;
 using ashlar::process_counted_pool;
 using ashlar::spin_lock;
 using ashlar::thread_cached;
+using ashlar::detail::atomic_counter;
+using ashlar::detail::most_owners;
+using ashlar::detail::plain_counter;
 using ashlar_test::counting_resource;
 using ashlar_test::stress_rounds;
 

@@ -19,8 +19,8 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/allocation_result.hpp>
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/spare_policy.hpp>
 
@@ -150,7 +150,7 @@ TEST(pool_allocator, respects_alignment_and_size) {
   pooled<of_256_aligned> a;
   of_256_aligned* const p = a.allocate(1);
   of_256_aligned* const several = a.allocate(3);
-  EXPECT_TRUE(ashlar::is_aligned(p, 64) && ashlar::is_aligned(several, 64));
+  EXPECT_TRUE(ashlar::detail::is_aligned(p, 64) && ashlar::detail::is_aligned(several, 64));
   a.deallocate(p, 1);
   a.deallocate(several, 3);
 }
@@ -197,7 +197,7 @@ TEST(pool_allocator, an_overflowing_array_is_bad_array_new_length) {
       EXPECT_THROW(static_cast<void>(a.allocate(around(a.max_size()))), std::bad_alloc);
   }
 #endif
-  EXPECT_EQ(pooled<char>::max_size(), ashlar::max_block_bytes);
+  EXPECT_EQ(pooled<char>::max_size(), ashlar::detail::max_block_bytes);
 }
 
 TEST(pool_allocator, reserves_under_its_lock) {

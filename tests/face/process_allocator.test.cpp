@@ -12,10 +12,10 @@
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/face/shared_cell.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/face/process_allocator.hpp>
-#include <ashlar/face/shared_cell.hpp>
 #include <ashlar/face/shared_pooled.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
@@ -111,7 +111,7 @@ TYPED_TEST(process_allocator_in, copies_moves_and_swaps) {
 TEST(process_allocator, allocates_from_its_resource_and_refuses_what_overflows) {
   process_allocator<double, ashlar::page_resource> pages;
   double* const got = pages.allocate(10);
-  EXPECT_TRUE(ashlar::is_aligned(got, 4096));
+  EXPECT_TRUE(ashlar::detail::is_aligned(got, 4096));
   pages.deallocate(got, 10);
   const auto at_least = pages.allocate_at_least(3);
   EXPECT_GE(at_least.count, 3u);

@@ -18,11 +18,11 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/detail/slots/slot_guard.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/ref_ptr.hpp>
-#include <ashlar/part/slot_guard.hpp>
 
 #include "tests/face/witness.hpp"
 #include "tests/support/build.hpp"
@@ -43,7 +43,7 @@ using counted = ashlar::resource_ref<counting_resource<>>;
 // What 15 million pointers are promised to cost, with their own 8 bytes.
 template <class T>
 inline constexpr std::size_t bytes_without_guard =
-    ashlar::ref_pool<T>::bytes_per_object - ashlar::slot_guard<sizeof(T), alignof(T)>::bytes;
+    ashlar::ref_pool<T>::bytes_per_object - ashlar::detail::slot_guard<sizeof(T), alignof(T)>::bytes;
 static_assert(bytes_without_guard<double> == 12 && bytes_without_guard<int> == 8 && bytes_without_guard<char> == 5);
 static_assert(!std::is_move_constructible_v<ashlar::ref_pool<int>>, "pointers lead to it");
 
@@ -94,7 +94,7 @@ void expect_whole_objects(Pool& pool) {
   for (std::size_t i = 0; i < 300; ++i) {
     all.push_back(pool.make());
     std::memset(all.back()->bytes, static_cast<int>(i % 256), sizeof all.back()->bytes);
-    ASSERT_TRUE(ashlar::is_aligned(all.back().get(), alignof(object)));
+    ASSERT_TRUE(ashlar::detail::is_aligned(all.back().get(), alignof(object)));
   }
   const auto copies = all;
   for (std::size_t i = 0; i < all.size(); ++i) {

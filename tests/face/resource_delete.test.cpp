@@ -144,7 +144,7 @@ TEST(resource_delete, a_derived_object_freed_as_its_base_is_reported_by_the_pool
     int more[9] = {};
   };
   pool cells({.cell_bytes = 64});
-  const auto home = ashlar::link_to(cells);
+  const auto home = ashlar::detail::link_to(cells);
   ASHLAR_EXPECT_LAST_WORDS(
       (unique_from<base, pool>(allocate_unique<wide>(cells).release(), resource_delete<base, pool>(home)).reset()),
       "ashlar: size_mismatch: freed a cell with another size than it was allocated with, pointer 0x*, resource 0x*, "

@@ -20,7 +20,7 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/face/immortal.hpp>
+#include <ashlar/detail/face/immortal.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
@@ -40,9 +40,9 @@ using ashlar::block_pool;
 using ashlar::null_lock;
 using ashlar::resource_ref;
 using ashlar::shared_block_pool;
-using ashlar::shared_cell_options;
 using ashlar::thread_cached;
 using ashlar::with_shared_pool;
+using ashlar::detail::shared_cell_options;
 using ashlar_test::counting_resource;
 using ashlar_test::stress_rounds;
 using ashlar_test::witness;
@@ -303,7 +303,7 @@ TEST(shared_pooled, a_pool_whose_cells_are_too_small_is_reported) {
 TEST(shared_pooled, what_lives_when_its_pool_ends_is_reported) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
   static std::size_t leaked = 0;
-  static ashlar::immortal<std::shared_ptr<int>> outlives_its_pool;
+  static ashlar::detail::immortal<std::shared_ptr<int>> outlives_its_pool;
   static_cast<void>(ashlar::set_leak_handler([](const ashlar::leaked_blocks& leak) noexcept { leaked = leak.count; }));
   {
     block_pool<> pool(shared_cell_options<int>());

@@ -15,8 +15,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
@@ -94,8 +94,8 @@ TEST(slot_map, a_handle_of_another_map_is_stale_where_handles_are_checked) {
   const auto own = map.emplace(1);
   const auto foreign = other.emplace(2);
   EXPECT_EQ(own.index(), foreign.index());
-  EXPECT_EQ(map.contains(foreign), !ashlar::maps_differ);
-  if constexpr (ashlar::maps_differ) {
+  EXPECT_EQ(map.contains(foreign), !ashlar::detail::maps_differ);
+  if constexpr (ashlar::detail::maps_differ) {
     EXPECT_EQ(map.get(foreign), nullptr);
     EXPECT_FALSE(map.erase(foreign));
     ASHLAR_EXPECT_DEATH(static_cast<void>(map[foreign]),
@@ -326,7 +326,7 @@ TEST(slot_map, takes_any_object) {
   slot_map<large> larges;
   for (int i = 0; i < 100; ++i) {
     const auto h = wides.emplace(wide{i});
-    EXPECT_TRUE(ashlar::is_aligned(wides.get(h), 256));
+    EXPECT_TRUE(ashlar::detail::is_aligned(wides.get(h), 256));
     EXPECT_EQ(chars[chars.emplace('x')], 'x');
     EXPECT_EQ(*owners[owners.emplace(std::make_unique<int>(i))], i);
     larges[larges.emplace()].bytes[99'999] = 'x';

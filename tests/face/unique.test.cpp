@@ -17,9 +17,9 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/adaptor/statistics.hpp>
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/pmr_resource.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
@@ -109,9 +109,9 @@ TEST(unique, is_over_any_resource) {
 TEST(unique, aligns_its_object) {
   counting_resource<> upstream;
   const auto p = allocate_unique<spacious>(upstream);
-  EXPECT_TRUE(ashlar::is_aligned(p.get(), 128));
+  EXPECT_TRUE(ashlar::detail::is_aligned(p.get(), 128));
   const auto many = allocate_unique<spacious[]>(upstream, 3);
-  EXPECT_TRUE(ashlar::is_aligned(many.get(), 128));
+  EXPECT_TRUE(ashlar::detail::is_aligned(many.get(), 128));
 }
 
 TEST(unique, holds_an_array_and_destroys_its_last_element_first) {
@@ -177,7 +177,8 @@ TEST(unique, refuses_arrays_that_nobody_has) {
   counting_resource<> upstream;
   constexpr std::size_t top = std::numeric_limits<std::size_t>::max();
   using element = std::array<char, 24>;
-  for (const std::size_t n : {top, top / 2, top / 24, top / 24 + 1, top / 24 + 2, ashlar::max_block_bytes / 24 + 1}) {
+  for (const std::size_t n :
+       {top, top / 2, top / 24, top / 24 + 1, top / 24 + 2, ashlar::detail::max_block_bytes / 24 + 1}) {
     EXPECT_EQ((try_allocate_unique<element[]>(upstream, n)), nullptr);
 #if defined(__cpp_exceptions)
     EXPECT_THROW(static_cast<void>(allocate_unique<element[]>(upstream, n)), std::bad_array_new_length);

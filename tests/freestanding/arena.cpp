@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <span>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
@@ -28,7 +28,7 @@ template <class Arena>
 void serves_a_frame(Arena& arena) noexcept {
   const auto mark = arena.mark();
   void* const p = arena.allocate(100, 16);
-  machine::expect(ashlar::is_aligned(p, 16) && arena.try_expand(p, 100, 200, 16));
+  machine::expect(ashlar::detail::is_aligned(p, 16) && arena.try_expand(p, 100, 200, 16));
   const int before = ended;
   machine::expect(arena.template make<object>()->number == 7);
   arena.rewind(mark);

@@ -3,8 +3,8 @@
 #include <array>
 #include <cstddef>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/null_resource.hpp>
@@ -19,13 +19,13 @@ void blocks_come_from_the_buffer() noexcept {
   ashlar::buffer_resource buffer(memory);
   for (std::size_t alignment = 1; alignment <= 64; alignment *= 2) {
     void* const p = buffer.allocate(24, alignment);
-    machine::expect(ashlar::is_aligned(p, alignment) && buffer.owns(p));
+    machine::expect(ashlar::detail::is_aligned(p, alignment) && buffer.owns(p));
   }
   void* const last = buffer.allocate(100, 8);
   buffer.deallocate(last, 100, 8);
   machine::expect(buffer.allocate(50, 8) == last);
   machine::expect(buffer.try_allocate(memory.size(), 1) == nullptr &&
-                  buffer.try_allocate(ashlar::max_size, 8) == nullptr);
+                  buffer.try_allocate(ashlar::detail::max_size, 8) == nullptr);
   buffer.release();
   machine::expect(buffer.used() == 0 && buffer.try_allocate(memory.size(), 1) == memory.data() && buffer.invariant());
 }

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <span>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/stack_resource.hpp>
@@ -25,7 +25,7 @@ void pushes_and_pops(Stack& stack) noexcept {
   std::array<void*, 20> blocks = {};
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     blocks[i] = stack.allocate(10 * i, std::size_t{1} << (i % 6));
-    machine::expect(ashlar::is_aligned(blocks[i], std::size_t{1} << (i % 6)));
+    machine::expect(ashlar::detail::is_aligned(blocks[i], std::size_t{1} << (i % 6)));
   }
   for (std::size_t i = blocks.size(); i-- != 10;) stack.deallocate(blocks[i], 10 * i, std::size_t{1} << (i % 6));
   machine::expect(stack.allocate(100, 16) == blocks[10]);

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <span>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
@@ -39,7 +39,7 @@ void a_heap_in_a_buffer_has_no_more_than_that() noexcept {
   for (int round = 0; round < 3; ++round) comes_back_to_one_piece(heap);
   machine::expect(heap.try_allocate(memory.size(), 8) == nullptr);
   void* const aligned = heap.allocate(100, 256);
-  machine::expect(ashlar::is_aligned(aligned, 256) && heap.owns(aligned));
+  machine::expect(ashlar::detail::is_aligned(aligned, 256) && heap.owns(aligned));
   heap.deallocate(aligned, 100, 256);
 }
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <random>
 
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/heap/bounded_heap.hpp>
 #include <ashlar/resource/null_resource.hpp>
 

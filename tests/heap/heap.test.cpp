@@ -17,11 +17,11 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/heap/heap.hpp>
-#include <ashlar/part/segment.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/build.hpp"
@@ -141,7 +141,8 @@ TEST(heap, serves_sizes_known_at_compile_time_and_shrinks_in_place) {
       stamped_block mine{all.allocate<Bytes, Alignment>(), Bytes, i};
       mine.write();
       void* const others = other.allocate<Bytes, Alignment>();
-      EXPECT_TRUE(ashlar::is_aligned(mine.p, Alignment) && mine.is_intact() && all.owns(mine.p) && other.owns(others));
+      EXPECT_TRUE(ashlar::detail::is_aligned(mine.p, Alignment) && mine.is_intact() && all.owns(mine.p) &&
+                  other.owns(others));
       if (i % 3 == 0) in_thread([&] { all.deallocate<Bytes, Alignment>(mine.p); });
       else all.deallocate<Bytes, Alignment>(mine.p);
       i % 2 == 0 ? other.deallocate<Bytes, Alignment>(others) : other.deallocate(others, Bytes, Alignment);
@@ -170,7 +171,7 @@ TEST(heap, trims_what_a_thread_that_sleeps_has_been_given_back) {
   EXPECT_GT(all.held_bytes(), std::size_t{16'000'000});
   for (void* const p : blocks) all.deallocate(p);
   static_cast<void>(all.trim());
-  EXPECT_LE(all.held_bytes(), ashlar::segment_bytes) << "of the cells at hand";
+  EXPECT_LE(all.held_bytes(), ashlar::detail::segment_bytes) << "of the cells at hand";
   stage = 2;
   sleeper.join();
 }
@@ -188,7 +189,8 @@ TEST(heap, hands_all_blocks_of_a_thread_to_another) {
   in_thread([&] {
     all.adopt(std::move(*handed));
     for (void* const p : blocks) all.deallocate(p);
-    EXPECT_EQ(ashlar::segment::of(all.allocate(64)), ashlar::segment::of(blocks.back())) << "as its own";
+    EXPECT_EQ(ashlar::detail::segment::of(all.allocate(64)), ashlar::detail::segment::of(blocks.back()))
+        << "as its own";
   });
   EXPECT_EQ(all.parked(), 2u);
   static_cast<void>(all.detach());  // of nothing
@@ -211,7 +213,7 @@ TEST(heap, leaves_what_is_on_its_way_through_a_fork_to_whoever_adopts_it) {
     void* const mine = all.allocate(64);
     void* others = nullptr;
     in_thread([&] { others = all.allocate(64); });
-    const bool is_apart = ashlar::segment::of(mine) != ashlar::segment::of(others);
+    const bool is_apart = ashlar::detail::segment::of(mine) != ashlar::detail::segment::of(others);
     all.deallocate(before);
     static_cast<void>(all.detach());  // and so it is parked
     return is_apart && all.parked() == 2 && all.invariant();
@@ -233,7 +235,7 @@ TEST(heap, serves_out_of_what_threads_have_left_before_it_refuses) {
   EXPECT_EQ(all.parked(), 3u);
   std::size_t served = 0;
   while (all.try_allocate(10'000) != nullptr) served += 10'000;
-  EXPECT_GT(served, 5 * ashlar::segment_bytes / 2) << "of three segments";
+  EXPECT_GT(served, 5 * ashlar::detail::segment_bytes / 2) << "of three segments";
   EXPECT_EQ(all.parked(), 2u);
   EXPECT_TRUE(all.invariant());
 }

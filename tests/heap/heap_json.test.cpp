@@ -49,11 +49,11 @@ TEST(heap_json, holds_every_figure) {
   expect_share(read, "runs", sums.runs);
   expect_share(read, "huge", sums.huge);
   std::size_t rows = 0;
-  for (std::size_t number = 1; number <= ashlar::size_classes::count; ++number) {
+  for (std::size_t number = 1; number <= ashlar::detail::size_classes::count; ++number) {
     if (sums.of_class[number].slabs == 0) continue;
     const std::string path = "classes." + std::to_string(rows++);
     EXPECT_EQ(read.number(path + ".number"), number);
-    EXPECT_EQ(read.number(path + ".cell_bytes"), ashlar::size_classes::bytes_of(number));
+    EXPECT_EQ(read.number(path + ".cell_bytes"), ashlar::detail::size_classes::bytes_of(number));
     expect_share(read, path, sums.of_class[number]);
   }
   EXPECT_EQ(read.size("classes"), rows);

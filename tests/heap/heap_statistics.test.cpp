@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/heap/block_canary.hpp>
+#include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/os/pages.hpp>
@@ -19,9 +19,9 @@ namespace {
 
 using ashlar::heap_share;
 using ashlar::heap_statistics;
-using ashlar::size_classes;
-using ashlar::slice_bytes;
-using ashlar::with_canary;
+using ashlar::detail::size_classes;
+using ashlar::detail::slice_bytes;
+using ashlar::detail::with_canary;
 
 TEST(heap_statistics, sums_live_blocks_by_class) {
   ashlar::local_heap<> heap;
@@ -49,7 +49,7 @@ TEST(heap_statistics, sums_live_blocks_by_class) {
   EXPECT_GE(sums.huge.live_bytes, 5'000'000u);
   EXPECT_EQ(sums.all.live_blocks, 177u);
   EXPECT_EQ(sums.segments, 1u);
-  EXPECT_EQ(sums.head_bytes, ashlar::first_slice * slice_bytes);
+  EXPECT_EQ(sums.head_bytes, ashlar::detail::first_slice * slice_bytes);
   EXPECT_EQ(sums.free_bytes, 0u) << "nothing has been joined with what is free";
   EXPECT_EQ(sums.held_bytes, heap.held_bytes());
   EXPECT_TRUE(sums.invariant());

@@ -121,7 +121,7 @@ private:
 
   void hold(void* p, std::size_t bytes, std::size_t alignment) {
     ASSERT_NE(p, nullptr);
-    ASSERT_TRUE(ashlar::is_aligned(p, std::max(alignment, local_heap<>::least_alignment)));
+    ASSERT_TRUE(ashlar::detail::is_aligned(p, std::max(alignment, local_heap<>::least_alignment)));
     ASSERT_GE(heap_.usable_size(p), bytes);
     ASSERT_TRUE(heap_.owns(p) && heap_.owns(static_cast<std::byte*>(p) + bytes - (bytes != 0 ? 1 : 0)));
     blocks_.push_back({p, bytes, alignment, static_cast<std::uint32_t>(random_())});
@@ -201,7 +201,7 @@ TEST(local_heap, compile_time_sizes_mix_with_others) {
   void* const aligned = heap.allocate<100, 256>();
   void* const large = heap.allocate<100'000>();
   EXPECT_EQ(heap.usable_size(small), 48u);
-  EXPECT_TRUE(ashlar::is_aligned(aligned, 256));
+  EXPECT_TRUE(ashlar::detail::is_aligned(aligned, 256));
   EXPECT_GE(heap.usable_size(large), 100'000u);
   heap.deallocate<48>(small);
   heap.deallocate(aligned);
@@ -221,18 +221,20 @@ TEST(local_heap, resizes_in_place_where_there_is_room) {
   EXPECT_EQ(heap.reallocate(p, 70'000), p);
   void* const behind = heap.allocate(400'000);
   EXPECT_GT(behind, p);
-  EXPECT_LT(ashlar::address_of(behind) - ashlar::address_of(p), 1'000'000u) << "the tail was given back";
+  EXPECT_LT(ashlar::detail::address_of(behind) - ashlar::detail::address_of(p), 1'000'000u)
+      << "the tail was given back";
   EXPECT_NE(heap.reallocate(p, 1'000'000), p);
   void* const small = heap.allocate(97);
   EXPECT_EQ(heap.reallocate(small, 111), small);
   EXPECT_NE(heap.reallocate(small, 113), small);
   EXPECT_TRUE(heap.try_expand(behind, 400'000, 400'001, 16));
   EXPECT_FALSE(heap.try_expand(behind, 400'001, 100, 16)) << "a sized free would look for a cell";
-  EXPECT_FALSE(heap.try_expand(behind, 400'001, ashlar::max_size, 16));
+  EXPECT_FALSE(heap.try_expand(behind, 400'001, ashlar::detail::max_size, 16));
   EXPECT_FALSE(heap.try_shrink(behind, 400'001, 400'002, 16)) << "that is no shrinking";
   EXPECT_TRUE(heap.try_shrink(behind, 400'001, 100'000, 16));
   void* const tail = heap.allocate(200'000);
-  EXPECT_LT(ashlar::address_of(tail) - ashlar::address_of(behind), 400'000u) << "the tail was given back";
+  EXPECT_LT(ashlar::detail::address_of(tail) - ashlar::detail::address_of(behind), 400'000u)
+      << "the tail was given back";
   heap.deallocate(behind, 100'000);
 }
 
@@ -243,9 +245,9 @@ TEST(local_heap, reallocates_to_the_class_that_a_sized_free_goes_by) {
   for (int i = 0; i < 64; ++i) held.push_back(heap.allocate(112));
   for (void*& each : held) {
     each = heap.reallocate(each, 112, 64);
-    EXPECT_TRUE(ashlar::is_aligned(each, 64));
+    EXPECT_TRUE(ashlar::detail::is_aligned(each, 64));
     const bool is_exact = ashlar::checking_level >= ashlar::checking::hardened;
-    EXPECT_EQ(heap.usable_size(each), is_exact ? 112 : ashlar::size_classes::rounded(112, 64));
+    EXPECT_EQ(heap.usable_size(each), is_exact ? 112 : ashlar::detail::size_classes::rounded(112, 64));
   }
   for (void* const each : held) heap.deallocate(each, 112, 64);
   EXPECT_TRUE(heap.invariant());
@@ -254,7 +256,7 @@ TEST(local_heap, reallocates_to_the_class_that_a_sized_free_goes_by) {
 TEST(local_heap, a_small_block_with_pages_of_its_own_does_not_become_a_cell) {
   local_heap<> heap;
   void* const p = heap.allocate(100, std::size_t{8} << 20);
-  EXPECT_TRUE(ashlar::is_aligned(p, std::size_t{8} << 20));
+  EXPECT_TRUE(ashlar::detail::is_aligned(p, std::size_t{8} << 20));
   void* const moved = heap.reallocate(p, 4000);
   EXPECT_NE(moved, p);
   heap.deallocate(moved, 4000);
@@ -268,7 +270,7 @@ TEST(local_heap, owns_what_it_has_and_reads_nothing_else) {
   EXPECT_TRUE(heap.owns(huge) && heap.owns(huge + 19'999'999));
   EXPECT_FALSE(heap.owns(huge + 24'000'000));
   void* const small = heap.allocate(10);
-  EXPECT_FALSE(heap.owns(ashlar::align_down(small, ashlar::segment_bytes))) << "that is its own";
+  EXPECT_FALSE(heap.owns(ashlar::detail::align_down(small, ashlar::detail::segment_bytes))) << "that is its own";
   heap.deallocate(huge);
   EXPECT_TRUE(heap.owns(huge)) << "for the next of its size";
   EXPECT_GE(heap.trim(), 20'000'000u);
@@ -278,7 +280,7 @@ TEST(local_heap, owns_what_it_has_and_reads_nothing_else) {
 TEST(local_heap, lives_inside_a_given_region) {
   constexpr std::size_t bytes = std::size_t{6} << 20;
   ashlar::new_delete_resource memory;
-  void* const region = memory.allocate(bytes, ashlar::segment_bytes);
+  void* const region = memory.allocate(bytes, ashlar::detail::segment_bytes);
   {
     ashlar::buffer_resource buffer({static_cast<std::byte*>(region), bytes});
     local_heap<ashlar::resource_ref<ashlar::buffer_resource>> heap{ashlar::resource_ref(buffer)};
@@ -288,10 +290,11 @@ TEST(local_heap, lives_inside_a_given_region) {
       ASSERT_LE(static_cast<std::byte*>(p) + 1000, static_cast<std::byte*>(region) + bytes);
       got += 1000;
     }
-    EXPECT_GE(got, bytes - (std::size_t{1} << 20) - 2 * (ashlar::first_slice - 1) * ashlar::slice_bytes);
+    EXPECT_GE(got,
+              bytes - (std::size_t{1} << 20) - 2 * (ashlar::detail::first_slice - 1) * ashlar::detail::slice_bytes);
     EXPECT_TRUE(heap.invariant());
   }
-  memory.deallocate(region, bytes, ashlar::segment_bytes);
+  memory.deallocate(region, bytes, ashlar::detail::segment_bytes);
 }
 
 TEST(local_heap, all_that_is_free_is_for_any_size) {
@@ -301,8 +304,8 @@ TEST(local_heap, all_that_is_free_is_for_any_size) {
     while (void* const p = heap.try_allocate(bytes)) held.push_back(p);
     ASSERT_FALSE(held.empty()) << bytes;
     for (; !held.empty(); held.pop_back()) heap.deallocate(held.back());
-    for (std::size_t number = 1; number <= ashlar::size_classes::count; ++number) {
-      void* const p = heap.try_allocate(ashlar::size_classes::bytes_of(number));
+    for (std::size_t number = 1; number <= ashlar::detail::size_classes::count; ++number) {
+      void* const p = heap.try_allocate(ashlar::detail::size_classes::bytes_of(number));
       ASSERT_NE(p, nullptr) << number;
       heap.deallocate(p);
     }
@@ -342,7 +345,7 @@ TEST(local_heap, starts_in_little_address_space_and_uses_most_of_it) {
     std::size_t got = 0;
     void* last = nullptr;
     while (void* const p = heap.try_allocate(1000)) got += 1000, last = p;
-    constexpr std::size_t least = ashlar::first_slice > 2 ? 32 : 40;
+    constexpr std::size_t least = ashlar::detail::first_slice > 2 ? 32 : 40;
     if (got < (least << 20) || !heap.invariant()) return false;
     heap.deallocate(last);
     void* const again = heap.try_allocate(1000);

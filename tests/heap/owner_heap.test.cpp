@@ -20,7 +20,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/poison.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/heap/remote_freer.hpp>
 
@@ -100,7 +100,7 @@ TEST(owner_heap, gets_the_memory_of_an_owner_that_sleeps_back) {
     for (void* const p : blocks) freer.defer_free(heap, p);
     freer.flush();
     static_cast<void>(heap.trim_from_elsewhere());
-    EXPECT_LE(heap.held_bytes(), ashlar::segment_bytes) << "of the cells at hand";
+    EXPECT_LE(heap.held_bytes(), ashlar::detail::segment_bytes) << "of the cells at hand";
   }).join();
   EXPECT_TRUE(heap.invariant());
 }
@@ -160,7 +160,7 @@ TEST(owner_heap, finds_a_cell_that_the_owner_freed_after_another) {
     if (is_at_once) heap.free_from_elsewhere(cell);
     else remote_freer<>().defer_free(heap, cell);
     heap.take_in();
-    ashlar::mark_readable(cell, 48);  // where nothing is checked, the stacks link through it
+    ashlar::detail::mark_readable(cell, 48);  // where nothing is checked, the stacks link through it
     heap.deallocate(cell);
     heap.settle();
   };
@@ -189,7 +189,7 @@ TEST(owner_heap, is_free_to_use_for_who_handles_a_second_free) {
 }
 
 TEST(owner_heap, marks_whatever_comes_back_from_elsewhere) {
-  if (!ashlar::marks_memory || !ashlar::always_marked) GTEST_SKIP() << "nothing is marked";
+  if (!ashlar::detail::marks_memory || !ashlar::detail::always_marked) GTEST_SKIP() << "nothing is marked";
   owner_heap<> heap;
   static_cast<void>(heap.allocate(48));
   void* const cell = heap.allocate(48);

@@ -13,10 +13,10 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/segment_words.hpp>
+#include <ashlar/detail/remote_free/batcher.hpp>
+#include <ashlar/detail/remote_free/packet.hpp>
 #include <ashlar/heap/owner_heap.hpp>
-#include <ashlar/part/batcher.hpp>
-#include <ashlar/part/packet.hpp>
-#include <ashlar/part/segment_words.hpp>
 
 namespace {
 
@@ -101,7 +101,7 @@ struct counting_atomics {
 // way, under a lock for each owner. Returns: frees for each read-modify-write.
 template <std::size_t Owners>
 double frees_for_an_atomic(bool in_order) {
-  using counted = ashlar::batcher<counting_atomics>;
+  using counted = ashlar::detail::batcher<counting_atomics>;
   constexpr std::size_t frees = 30'000;
   std::array<owner_heap<>, Owners> heaps;
   std::array<counted::inbox_type, Owners> inboxes;
@@ -110,22 +110,23 @@ double frees_for_an_atomic(bool in_order) {
   for (std::size_t i = 0; i < frees; ++i) cells.push_back(heaps[i % Owners].allocate(16 + random() % 241));
   if (!in_order) std::shuffle(cells.begin(), cells.end(), random);
   const auto owner_of = [&](std::uintptr_t key) {
-    return static_cast<std::size_t>(owner_heap<>::of(&ashlar::segment_of_key(key).head) - heaps.data());
+    return static_cast<std::size_t>(owner_heap<>::of(&ashlar::detail::segment_of_key(key).head) - heaps.data());
   };
   const auto route = [&](std::uintptr_t key) -> counted::inbox_type& { return inboxes[owner_of(key)]; };
   const auto take_in = [&](counted::inbox_type& from) {
     ++counting_atomics::count;  // the lock
-    ashlar::drain(from, [&](const ashlar::freed_word& word) { heaps[owner_of(word.key)].take_back(word); });
+    ashlar::detail::drain(from,
+                          [&](const ashlar::detail::freed_word& word) { heaps[owner_of(word.key)].take_back(word); });
   };
   counting_atomics::count = 0;
   counted batch(remote_freer<>::most_held);
   for (void* const cell : cells) {
-    const ashlar::freed_word place = ashlar::word_of_cell(cell);
+    const ashlar::detail::freed_word place = ashlar::detail::word_of_cell(cell);
     const std::size_t bytes = heaps[0].usable_size(cell);
-    if (batch.add(place.key, place.cells, route, bytes) == ashlar::batch_result::noted) continue;
+    if (batch.add(place.key, place.cells, route, bytes) == ashlar::detail::batch_result::noted) continue;
     batch.for_each_under_way(take_in);
     static_cast<void>(batch.flush(route));
-    EXPECT_EQ(batch.add(place.key, place.cells, route, bytes), ashlar::batch_result::noted);
+    EXPECT_EQ(batch.add(place.key, place.cells, route, bytes), ashlar::detail::batch_result::noted);
   }
   if (!batch.flush(route)) {  // all packets are under way, which the addresses decide
     batch.for_each_under_way(take_in);

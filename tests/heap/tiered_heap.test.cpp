@@ -16,7 +16,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
 #include <ashlar/plan/pack.hpp>
@@ -129,7 +129,7 @@ TEST(tiered_heap, says_where_a_block_lies) {
 TEST(tiered_heap, resolves_by_number_by_constant_and_by_type) {
   tiered memory;
   const auto* const base = static_cast<std::byte*>(memory.planned().data);
-  EXPECT_TRUE(memory.planned().size == layout.height && ashlar::is_aligned(base, 256));
+  EXPECT_TRUE(memory.planned().size == layout.height && ashlar::detail::is_aligned(base, 256));
   EXPECT_EQ(memory.resolve(light), base + layout.offsets[light]);
   EXPECT_EQ(memory.resolve<shadow>(), base + layout.offsets[shadow]);
   memory.advance(3);
@@ -176,7 +176,7 @@ TEST(tiered_heap, moves_out_of_the_plan_what_grows_beyond_it) {
   EXPECT_TRUE(block.is_intact() && memory.tier_of(widest) == heap_tier::own);
   memory.deallocate(widest);
   memory.deallocate(memory.reallocate(nullptr, 0, 10, 16));
-  EXPECT_EQ(memory.try_reallocate(memory.resolve(light), 300, ashlar::max_size / 2, 16), nullptr);
+  EXPECT_EQ(memory.try_reallocate(memory.resolve(light), 300, ashlar::detail::max_size / 2, 16), nullptr);
 }
 
 TEST(tiered_heap, knows_figures_by_tier) {

@@ -19,7 +19,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/os/no_heap_scope.hpp>
 
 #include "tests/support/build.hpp"
@@ -95,7 +95,7 @@ TEST(no_heap_hooks, see_the_rarer_functions_of_the_c_library) {
   expect_seen(noted_in([] {
                 void* p = nullptr;
                 EXPECT_EQ(::posix_memalign(&p, 256, 100), 0);
-                EXPECT_TRUE(ashlar::is_aligned(p, 256));
+                EXPECT_TRUE(ashlar::detail::is_aligned(p, 256));
                 return p;
               }),
               "posix_memalign", 100);

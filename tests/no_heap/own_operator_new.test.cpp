@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/os/no_heap_scope.hpp>
 
 #include "tests/support/build.hpp"
@@ -102,7 +102,7 @@ TEST(own_operator_new, has_its_mallocs_reported_once) {
 #if defined(__cpp_exceptions)
 TEST(own_operator_new, may_throw_where_null_is_asked_for) {
   if (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "the sanitizer's own forms";
-  const std::size_t absurd = hidden(ashlar::max_size / 2 - 100);
+  const std::size_t absurd = hidden(ashlar::detail::max_size / 2 - 100);
   EXPECT_EQ(::operator new(absurd, std::nothrow), nullptr);
   EXPECT_EQ(::operator new[](absurd, std::nothrow), nullptr);
 }

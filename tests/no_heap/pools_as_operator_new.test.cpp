@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/pmr_pools.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
@@ -128,7 +128,7 @@ std::size_t calls_in_threads(const Use& use) {
 struct by_malloc : std::pmr::memory_resource {
 private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-    return std::aligned_alloc(alignment, ashlar::align_up(bytes, alignment));
+    return std::aligned_alloc(alignment, ashlar::detail::align_up(bytes, alignment));
   }
   void do_deallocate(void* p, std::size_t, std::size_t) override { std::free(p); }
   [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 #include "tests/support/build.hpp"
 
@@ -43,13 +43,13 @@ protected:
 };
 
 TEST(system_calls, page_size_is_a_power_of_two) {
-  EXPECT_TRUE(ashlar::is_power_of_two(calls::page_bytes()));
+  EXPECT_TRUE(ashlar::detail::is_power_of_two(calls::page_bytes()));
   EXPECT_EQ(calls::page_bytes(), calls::page_bytes());
 }
 
 TEST(system_calls, impossible_requests_are_refused) {
   EXPECT_EQ(calls::map(0, true), nullptr);
-  EXPECT_EQ(calls::map(ashlar::max_size - calls::page_bytes() + 1, true), nullptr);
+  EXPECT_EQ(calls::map(ashlar::detail::max_size - calls::page_bytes() + 1, true), nullptr);
   EXPECT_FALSE(calls::unmap(reinterpret_cast<void*>(1), calls::page_bytes()));
   EXPECT_FALSE(calls::protect(nullptr, calls::page_bytes(), true));
   EXPECT_FALSE(calls::discard(nullptr, calls::page_bytes()));
@@ -97,7 +97,7 @@ TEST_F(calls_on_pages, moving_takes_the_contents_along_and_growing_adds_zeroes) 
   EXPECT_TRUE(calls::unmap(place + bytes_ + page, page));
   ASSERT_TRUE(calls::grow(place, bytes_ + page, bytes_ + 2 * page));
   EXPECT_TRUE(place[0] == 'x' && place[bytes_ - 1] == 'x' && place[bytes_] == 0 && place[bytes_ + 2 * page - 1] == 0);
-  EXPECT_FALSE(calls::grow(place, bytes_ + 2 * page, ashlar::max_size - page + 1));
+  EXPECT_FALSE(calls::grow(place, bytes_ + 2 * page, ashlar::detail::max_size - page + 1));
   EXPECT_TRUE(calls::unmap(place, bytes_ + 2 * page));
   EXPECT_NE(::msync(p_, bytes_, MS_ASYNC), 0) << "is mapped no more";
 }

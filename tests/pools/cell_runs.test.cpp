@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
-#include <ashlar/part/run_length.hpp>
+#include <ashlar/detail/slab/run_length.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
 #include "tests/support/build.hpp"
@@ -61,13 +61,13 @@ private:
   [[nodiscard]] std::size_t cells_in(const run& each) const { return pool_.owns(each.at) ? each.count : 0; }
 
   void allocate(std::size_t n) {
-    ashlar::cell_run got;
+    ashlar::detail::cell_run got;
     if (random_() % 2 == 0) got = pool_.allocate_at_least(n);
     else got = {pool_.try_allocate_run(n), n};
     ASSERT_NE(got.cells, nullptr);
     ASSERT_GE(got.count, n);
-    if (pool_.owns(got.cells)) got.count = ashlar::run_length(n);
-    ASSERT_TRUE(ashlar::is_aligned(got.cells, ashlar::natural_alignment(pool_.cell_bytes())));
+    if (pool_.owns(got.cells)) got.count = ashlar::detail::run_length(n);
+    ASSERT_TRUE(ashlar::detail::is_aligned(got.cells, ashlar::detail::natural_alignment(pool_.cell_bytes())));
     runs_.push_back({static_cast<std::byte*>(got.cells), n, got.count, static_cast<unsigned char>(random_())});
     std::memset(got.cells, runs_.back().mark, got.count * pool_.cell_bytes());
   }
@@ -115,7 +115,7 @@ TEST(cell_runs, of_one_are_cells_and_long_ones_are_the_upstreams) {
   void* const one = pool.allocate_run(1);
   pool.deallocate(one);
   EXPECT_EQ(pool.live(), 0u);
-  const ashlar::cell_run many = pool.allocate_at_least(65);
+  const ashlar::detail::cell_run many = pool.allocate_at_least(65);
   EXPECT_EQ(many.count, 65u);
   EXPECT_FALSE(pool.owns(many.cells));
   EXPECT_EQ(upstream.balance().bytes, pool.slabs() * 4096 + 65 * 16);
@@ -137,7 +137,7 @@ TEST(cell_runs, respect_the_bound_and_the_end_of_memory) {
   EXPECT_EQ(pool.try_allocate(), nullptr);
 #if defined(__cpp_exceptions)
   EXPECT_THROW(static_cast<void>(pool.allocate_run(2)), std::bad_alloc);
-  EXPECT_THROW(static_cast<void>(pool.allocate_run(ashlar::max_size)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(pool.allocate_run(ashlar::detail::max_size)), std::bad_alloc);
 #endif
   pool.deallocate_run(first, 64);
   pool.deallocate_run(second, 32);

@@ -7,16 +7,16 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/part/cell_guard.hpp>
-#include <ashlar/part/slab.hpp>
-#include <ashlar/part/slab_geometry.hpp>
-#include <ashlar/part/slab_set.hpp>
+#include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/slab/slab_set.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
 namespace {
 
-using ashlar::slab;
-using ashlar::slab_set;
+using ashlar::detail::slab;
+using ashlar::detail::slab_set;
 
 constexpr std::uint32_t most_cells = 0x7FFF'FFFF;
 
@@ -33,7 +33,7 @@ struct alignas(64) claimed_slab {
 };
 
 TEST(counts, of_all_slabs_pass_2_to_the_32) {
-  if constexpr (ashlar::has_guards) GTEST_SKIP() << "the other bitmaps would lie behind all words of the first";
+  if constexpr (ashlar::detail::has_guards) GTEST_SKIP() << "the other bitmaps would lie behind all words of the first";
   if constexpr (sizeof(std::size_t) == 8) {
     const auto geometry =
         ashlar::make_slab_geometry({.cell_bytes = 1, .cell_alignment = 1, .slab_bytes = ashlar::largest_slab});
@@ -42,7 +42,7 @@ TEST(counts, of_all_slabs_pass_2_to_the_32) {
     for (claimed_slab& each : memory) set.add(each.format());
     EXPECT_EQ(set.capacity(), 3 * std::size_t{most_cells});
     EXPECT_GT(set.capacity(), std::numeric_limits<std::uint32_t>::max());
-    const ashlar::cell_word taken = set.take_word(geometry, 64);
+    const ashlar::detail::cell_word taken = set.take_word(geometry, 64);
     EXPECT_EQ(taken.mask, ~std::uint64_t{0});
     EXPECT_EQ(set.taken(), 64u);
     EXPECT_TRUE(set.has_free());

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/block.hpp>
-#include <ashlar/part/cell_guard.hpp>
+#include <ashlar/detail/slab/cell_guard.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -54,7 +54,7 @@ private:
 // Bytes and bits that a cell costs by design: at hardened also a guard and two more bits.
 double cost_of(std::size_t cell_bytes) {
   const std::size_t stride = ashlar::make_slab_geometry({.cell_bytes = cell_bytes}).cell_stride();
-  return static_cast<double>(stride) + static_cast<double>(ashlar::cell_bitmaps) / 8;
+  return static_cast<double>(stride) + static_cast<double>(ashlar::detail::cell_bitmaps) / 8;
 }
 
 std::size_t resident_with(std::size_t cells, std::size_t cell_bytes) {

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/arena.hpp>
 
 #include "tests/support/build.hpp"
@@ -77,11 +77,11 @@ TEST_F(arenas, lay_blocks_behind_each_other_and_count_them) {
   EXPECT_EQ(a.allocate(8, 8), first + 16);
   EXPECT_EQ(a.used(), 24u);
   EXPECT_EQ(a.waste(), 0u);
-  EXPECT_EQ(a.capacity(), 1000 - sizeof(ashlar::chunk));
+  EXPECT_EQ(a.capacity(), 1000 - sizeof(ashlar::detail::chunk));
   EXPECT_EQ(a.held(), 1000u);
   static_cast<void>(a.allocate(1000, 1));
   EXPECT_EQ(a.used(), 1024u);
-  EXPECT_EQ(a.waste(), 1000 - sizeof(ashlar::chunk) - 24);
+  EXPECT_EQ(a.waste(), 1000 - sizeof(ashlar::detail::chunk) - 24);
   EXPECT_EQ(a.high_water(), 1024u);
   a.release();
   EXPECT_EQ(a.used() + a.waste() + a.capacity() + a.high_water(), 0u);
@@ -148,7 +148,7 @@ TEST_F(arenas, grow_and_shrink_the_last_block_where_it_stands) {
   for (; bytes < 2048; bytes *= 2) EXPECT_TRUE(a.try_expand(p, bytes, 2 * bytes, 8));
   EXPECT_EQ(a.used(), bytes);  // nothing was left behind
   EXPECT_FALSE(a.try_expand(p, bytes, 5000, 8));
-  EXPECT_FALSE(a.try_expand(p, bytes, ashlar::max_size, 8));
+  EXPECT_FALSE(a.try_expand(p, bytes, ashlar::detail::max_size, 8));
   EXPECT_TRUE(a.try_expand(p, bytes, 100, 8));
   EXPECT_EQ(a.used(), 100u);
   EXPECT_EQ(a.high_water(), 2048u);
@@ -246,8 +246,8 @@ TEST_F(arenas, forget_an_object_whose_constructor_throws) {
   EXPECT_EQ(ended, "");
   a.reset();
   EXPECT_EQ(ended, "n");
-  EXPECT_THROW(static_cast<void>(a.make_array<int>(ashlar::max_size / 2)), std::bad_array_new_length);
-  EXPECT_THROW(static_cast<void>(a.make_array<std::string>(ashlar::max_size / sizeof(std::string))),
+  EXPECT_THROW(static_cast<void>(a.make_array<int>(ashlar::detail::max_size / 2)), std::bad_array_new_length);
+  EXPECT_THROW(static_cast<void>(a.make_array<std::string>(ashlar::detail::max_size / sizeof(std::string))),
                std::bad_array_new_length);
 }
 #endif

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 
 #include "tests/support/build.hpp"
@@ -65,7 +65,7 @@ TEST(buffer_resource, pads_to_the_alignment_wherever_the_buffer_starts) {
   for (std::size_t skip = 0; skip < 64; ++skip) {
     buffer_resource buffer(std::span<std::byte>(memory).subspan(skip));
     void* const p = buffer.allocate(8, 64);
-    EXPECT_TRUE(ashlar::is_aligned(p, 64));
+    EXPECT_TRUE(ashlar::detail::is_aligned(p, 64));
     EXPECT_EQ(buffer.used(), (64 - skip) % 64 + 8);
   }
 }

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/divided_upstream.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -36,7 +36,7 @@ TEST(divided_upstream, gives_a_region_back_when_its_last_part_is_back) {
   std::vector<std::byte*> parts;
   for (const std::size_t count : {std::size_t{1}, std::size_t{4}, std::size_t{2}}) {
     auto* const region = static_cast<std::byte*>(regions.allocate(count * least_part, least_part));
-    EXPECT_TRUE(ashlar::is_aligned(region, least_part));
+    EXPECT_TRUE(ashlar::detail::is_aligned(region, least_part));
     for (std::size_t i = 0; i < count; ++i) parts.push_back(region + i * least_part);
   }
   EXPECT_EQ(upstream.allocations(), 3u);

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 
@@ -24,7 +24,7 @@ struct cells_of : ashlar_test::conformance_defaults {
   static constexpr std::size_t max_alignment = CellAlignment;
   static constexpr std::size_t largest = CellBytes;
   counting_resource<> upstream;
-  fixed_block_pool<CellBytes, CellAlignment, upstream_ref> resource{ashlar::pool_limits{}, upstream};
+  fixed_block_pool<CellBytes, CellAlignment, upstream_ref> resource{ashlar::detail::pool_limits{}, upstream};
 };
 
 struct bounded_cells : ashlar_test::conformance_defaults {
@@ -35,7 +35,7 @@ struct bounded_cells : ashlar_test::conformance_defaults {
   fixed_block_pool<8, 8, upstream_ref> resource{{.max_cells = 70}, upstream};
 };
 
-template <std::size_t CellBytes, std::size_t CellAlignment = ashlar::natural_alignment(CellBytes)>
+template <std::size_t CellBytes, std::size_t CellAlignment = ashlar::detail::natural_alignment(CellBytes)>
 void run_model() {
   SCOPED_TRACE(CellBytes);
   counting_resource<> upstream;
@@ -77,7 +77,7 @@ constinit fixed_block_pool<16> made_at_compile_time;
 
 TEST(fixed_block_pool, is_made_at_compile_time) {
   void* const cell = made_at_compile_time.allocate();
-  EXPECT_TRUE(ashlar::is_aligned(cell, 16));
+  EXPECT_TRUE(ashlar::detail::is_aligned(cell, 16));
   EXPECT_EQ(made_at_compile_time.live(), 1u);
   made_at_compile_time.deallocate(cell);
   EXPECT_TRUE(made_at_compile_time.invariant());

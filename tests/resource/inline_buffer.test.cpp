@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 
@@ -32,7 +32,7 @@ TEST(inline_buffer, is_aligned_for_any_object_from_its_first_byte) {
 TEST(inline_buffer, costs_its_bytes_and_three_pointers) {
   EXPECT_EQ(inline_buffer<64>().capacity(), 64u);
   EXPECT_LE(sizeof(inline_buffer<64>),
-            ashlar::align_up(64 + sizeof(ashlar::buffer_resource), alignof(std::max_align_t)));
+            ashlar::detail::align_up(64 + sizeof(ashlar::buffer_resource), alignof(std::max_align_t)));
 }
 
 TEST(inline_buffer, works_for_odd_sizes_down_to_one_byte) {

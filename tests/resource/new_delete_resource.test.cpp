@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
 #include "tests/support/conformance.hpp"
@@ -37,7 +37,7 @@ TEST(new_delete_resource, serves_alignments_far_above_a_page) {
   new_delete_resource memory;
   for (std::size_t alignment = 1; alignment <= std::size_t{1} << 21; alignment *= 2) {
     void* const p = memory.allocate(24, alignment);
-    EXPECT_TRUE(ashlar::is_aligned(p, alignment));
+    EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment));
     memory.deallocate(p, 24, alignment);
   }
 }

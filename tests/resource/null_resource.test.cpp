@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/null_resource.hpp>
 
@@ -19,7 +19,7 @@ using ashlar::null_resource;
 
 TEST(null_resource, says_no_to_every_request) {
   null_resource nothing;
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, ashlar::max_size}) {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, ashlar::detail::max_size}) {
     EXPECT_EQ(nothing.try_allocate(bytes, 8), nullptr);
 #if defined(__cpp_exceptions)
     EXPECT_THROW(static_cast<void>(nothing.allocate(bytes, 8)), std::bad_alloc);

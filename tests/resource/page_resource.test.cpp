@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/os/calls.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -101,7 +101,7 @@ TEST(page_resource, aligns_to_huge_pages_and_beyond) {
   const std::size_t largest = std::size_t{1} << (sizeof(void*) == 8 ? 30 : 24);
   for (std::size_t alignment = 1; alignment <= largest; alignment *= 4) {
     void* const p = pages.allocate(1, alignment);
-    EXPECT_TRUE(ashlar::is_aligned(p, std::max(alignment, ashlar::os::pages::page_bytes())));
+    EXPECT_TRUE(ashlar::detail::is_aligned(p, std::max(alignment, ashlar::os::pages::page_bytes())));
     pages.deallocate(p, 1, alignment);
   }
 }
@@ -113,7 +113,7 @@ TEST(page_resource, huge_policy_aligns_large_blocks_and_lives_without_huge_pages
     refusing_pages<ashlar::fresh_huge> pages;
     constexpr std::size_t bytes = std::size_t{3} << 20;
     void* const p = pages.allocate(bytes, 1);
-    EXPECT_TRUE(ashlar::is_aligned(p, std::size_t{2} << 20));
+    EXPECT_TRUE(ashlar::detail::is_aligned(p, std::size_t{2} << 20));
     std::memset(p, 1, bytes);
     pages.deallocate(p, bytes, 1);
   }
@@ -182,7 +182,7 @@ TEST(page_resource, shrinks_always_and_grows_into_what_is_free) {
   EXPECT_TRUE(pages.try_expand(p, 64 * page, 63 * page + 1, 1)) << "the last page is needed";
   EXPECT_TRUE(pages.try_expand(p, 63 * page + 1, 2 * page, 1));
   const bool grown = pages.try_expand(p, 2 * page, 32 * page, 1);
-  EXPECT_FALSE(pages.try_expand(p, grown ? 32 * page : 2 * page, ashlar::max_size, 1));
+  EXPECT_FALSE(pages.try_expand(p, grown ? 32 * page : 2 * page, ashlar::detail::max_size, 1));
   EXPECT_EQ(errno, 12345);
 #if defined(__linux__)
   EXPECT_TRUE(grown);
@@ -227,7 +227,7 @@ TEST(page_resource, policies_combine) {
   refusing_pages<ashlar::fresh_locked<ashlar::fresh_huge>> pages;
   constexpr std::size_t bytes = std::size_t{3} << 20;
   void* const p = pages.allocate(bytes, 1);
-  EXPECT_TRUE(ashlar::is_aligned(p, std::size_t{2} << 20));
+  EXPECT_TRUE(ashlar::detail::is_aligned(p, std::size_t{2} << 20));
   EXPECT_EQ(refusing_calls::locked, bytes);
   pages.deallocate(p, bytes, 1);
 }

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
-#include <ashlar/part/slab.hpp>
-#include <ashlar/part/slab_geometry.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -26,7 +26,7 @@ using pages = ashlar::page_resource;
 TEST(pool_set_options, every_class_gets_slabs_with_room_and_aligned_cells) {
   for (std::size_t number = 1; number <= pool_classes::count; ++number)
     for (const block_pool_options& got : {options_of_class<heap>(number, {}), options_of_class<pages>(number, {})}) {
-      const ashlar::slab_geometry geometry = ashlar::make_slab_geometry(got);  // looks at all of them
+      const ashlar::detail::slab_geometry geometry = ashlar::make_slab_geometry(got);  // looks at all of them
       ASSERT_EQ(geometry.cell_bytes(), pool_classes::bytes_of(number));
       ASSERT_GE(geometry.least_capacity(), 6u) << number;
       ASSERT_EQ(geometry.cell_bytes() % geometry.cell_alignment(), 0u);

@@ -7,12 +7,12 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 namespace {
 
-using ashlar::max_size;
 using ashlar::spare_policy;
+using ashlar::detail::max_size;
 
 TEST(spare_policy, a_number_is_that_many_and_an_eighth_of_those_in_use) {
   for (const std::size_t least : {0u, 1u, 7u, 1000u})

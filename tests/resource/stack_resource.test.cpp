@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/stack_resource.hpp>
@@ -25,9 +25,9 @@ namespace {
 using ashlar::null_resource;
 using ashlar::proportional_growth;
 using ashlar::resource_ref;
-using ashlar::stack_grain;
-using ashlar::stack_order;
 using ashlar::stack_resource;
+using ashlar::detail::stack_grain;
+using ashlar::detail::stack_order;
 using ashlar_test::counting_resource;
 
 using shared = resource_ref<counting_resource<>>;
@@ -37,7 +37,9 @@ using buffer_stack = stack_resource<null_resource>;
 constexpr proportional_growth small_steps{.smallest = 1024, .largest = 8192, .divisor = 1};
 
 // What a block of `bytes` at an ordinary alignment takes.
-constexpr std::size_t taken(std::size_t bytes) { return stack_order::label_bytes(1) + ashlar::stack_bytes(bytes); }
+constexpr std::size_t taken(std::size_t bytes) {
+  return stack_order::label_bytes(1) + ashlar::detail::stack_bytes(bytes);
+}
 
 struct lifo : ashlar_test::conformance_defaults {
   static constexpr bool any_order = false;
@@ -89,7 +91,7 @@ TEST(stack_resource, gives_the_padding_of_an_over_aligned_block_back) {
   for (int round = 0; round < 1000; ++round)
     for (std::size_t alignment = 1; alignment <= 4096; alignment *= 2) {
       void* const p = s.allocate(3, alignment);
-      EXPECT_TRUE(ashlar::is_aligned(p, alignment));
+      EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment));
       s.deallocate(p, 3, alignment);
       ASSERT_EQ(s.used(), taken(8));
     }
@@ -103,10 +105,10 @@ TEST(stack_resource, large_alignments_are_served_or_refused) {
   stack s(small_steps, upstream);
   constexpr std::size_t large = std::size_t{2} << 20;
   void* const p = s.allocate(10, large);
-  EXPECT_TRUE(ashlar::is_aligned(p, large));
+  EXPECT_TRUE(ashlar::detail::is_aligned(p, large));
   const std::size_t used = s.used();
-  for (const std::size_t absurd : {ashlar::max_size / 2 + 1, ashlar::max_size / 4 + 1})
-    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, ashlar::max_block_bytes})
+  for (const std::size_t absurd : {ashlar::detail::max_size / 2 + 1, ashlar::detail::max_size / 4 + 1})
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, ashlar::detail::max_block_bytes})
       EXPECT_EQ(s.try_allocate(bytes, absurd), nullptr);
   EXPECT_EQ(s.used(), used);
   s.deallocate(p, 10, large);
@@ -171,7 +173,7 @@ TEST(stack_resource, a_block_larger_than_any_step_has_a_chunk_of_its_own) {
   stack s(small_steps, upstream);
   void* const small = s.allocate(10, 1);
   void* const large = s.allocate(100'000, 4096);
-  EXPECT_TRUE(ashlar::is_aligned(large, 4096));
+  EXPECT_TRUE(ashlar::detail::is_aligned(large, 4096));
   s.deallocate(large, 100'000, 4096);
   s.deallocate(small, 10, 1);
   EXPECT_EQ(s.used(), 0u);
@@ -195,7 +197,7 @@ TEST(stack_resource, stays_in_its_buffer_over_a_null_resource) {
   alignas(64) std::array<std::byte, 64> memory;
   for (std::size_t skip = 0; skip < 64; ++skip) {
     buffer_stack s{std::span<std::byte>(memory).subspan(skip)};
-    EXPECT_EQ(s.capacity(), ashlar::align_down(64 - ashlar::align_up(skip, stack_grain), stack_grain));
+    EXPECT_EQ(s.capacity(), ashlar::detail::align_down(64 - ashlar::detail::align_up(skip, stack_grain), stack_grain));
     std::size_t blocks = 0;
     while (void* const p = s.try_allocate(1, 1)) {
       EXPECT_TRUE(p >= memory.data() + skip && p < memory.data() + 64);

@@ -8,7 +8,7 @@
 #include <random>
 #include <span>
 
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 

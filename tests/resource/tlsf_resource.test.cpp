@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
@@ -28,9 +28,9 @@
 namespace {
 
 using ashlar::null_resource;
-using ashlar::tlsf_block;
 using ashlar::tlsf_options;
 using ashlar::tlsf_resource;
+using ashlar::detail::tlsf_block;
 using ashlar_test::counting_resource;
 using ashlar_test::live_blocks;
 
@@ -81,7 +81,7 @@ TEST(tlsf_resource, a_live_block_costs_its_header_and_rounding) {
   std::array<std::byte, 4096> memory;
   in_buffer r(memory);
   const std::size_t capacity = r.capacity();
-  EXPECT_GE(capacity, 4096 - ashlar::tlsf_region::overhead());
+  EXPECT_GE(capacity, 4096 - ashlar::detail::tlsf_region::overhead());
   void* const p = r.allocate(40, 1);
   EXPECT_LE(r.used(), 40 + tlsf_block::header_bytes + tlsf_block::granule);
   if (!ashlar_test::is_checked) EXPECT_EQ(tlsf_block::header_bytes, sizeof(void*));
@@ -138,7 +138,7 @@ TEST(tlsf_resource, what_is_freed_joins_its_neighbours_in_any_order) {
       r.deallocate(p[static_cast<std::size_t>(at)]);
       ASSERT_TRUE(r.invariant());
     }
-    ASSERT_EQ(r.largest_free() + tlsf_block::header_bytes + ashlar::tlsf_slack::bytes, r.capacity());
+    ASSERT_EQ(r.largest_free() + tlsf_block::header_bytes + ashlar::detail::tlsf_slack::bytes, r.capacity());
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
@@ -158,7 +158,7 @@ TEST(tlsf_resource, expands_into_a_free_neighbour_and_shrinks_in_place) {
   ashlar_test::write_pattern(p, rest, 4);
   EXPECT_TRUE(r.try_expand(p, rest, 0, 1));
   EXPECT_TRUE(r.invariant());
-  EXPECT_FALSE(r.try_expand(p, 0, ashlar::max_size, 1));
+  EXPECT_FALSE(r.try_expand(p, 0, ashlar::detail::max_size, 1));
   EXPECT_FALSE(r.try_expand(p, 0, in_buffer::most_bytes + 1, 1));
   r.deallocate(p, 0, 1);
   EXPECT_EQ(r.used(), 0u);
@@ -170,7 +170,7 @@ TEST(tlsf_resource, any_alignment_wastes_no_memory_for_good) {
   for (std::size_t alignment = 1; alignment <= (std::size_t{1} << 20); alignment *= 2) {
     void* const p = r.allocate(10, alignment);
     void* const q = r.allocate(1000, alignment);
-    EXPECT_TRUE(ashlar::is_aligned(p, alignment) && ashlar::is_aligned(q, alignment));
+    EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment) && ashlar::detail::is_aligned(q, alignment));
     EXPECT_LT(r.used(), 10 + 1000 + 6 * tlsf_block::least);  // what is skipped is free
     r.deallocate(p, 10, alignment);
     r.deallocate(q, 1000, alignment);
@@ -278,7 +278,7 @@ public:
 
   void allocate(std::size_t bytes, std::size_t alignment) {
     auto* const p = static_cast<unsigned char*>(r_.allocate(bytes, alignment));
-    ASSERT_TRUE(ashlar::is_aligned(p, alignment) && r_.owns(p));
+    ASSERT_TRUE(ashlar::detail::is_aligned(p, alignment) && r_.owns(p));
     const auto above = blocks_.lower_bound(p);
     ASSERT_TRUE(above == blocks_.end() || above->first >= p + r_.usable_size(p) + tlsf_block::header_bytes);
     ASSERT_TRUE(above == blocks_.begin() || std::prev(above)->first + std::prev(above)->second.bytes < p);
@@ -388,7 +388,7 @@ TEST(tlsf_resource, long_churn_does_not_fragment_without_bound) {
   }
   EXPECT_LT(highest, 1'250'000u);
   for (const ashlar::block& each : live) r.deallocate(each.data, each.size, 1);
-  EXPECT_EQ(r.largest_free() + tlsf_block::header_bytes + ashlar::tlsf_slack::bytes, r.capacity());
+  EXPECT_EQ(r.largest_free() + tlsf_block::header_bytes + ashlar::detail::tlsf_slack::bytes, r.capacity());
 }
 
 }  // namespace

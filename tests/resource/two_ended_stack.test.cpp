@@ -17,13 +17,15 @@
 
 namespace {
 
-using ashlar::stack_grain;
-using ashlar::stack_order;
 using ashlar::two_ended_stack;
+using ashlar::detail::stack_grain;
+using ashlar::detail::stack_order;
 using front = two_ended_stack::front_resource;
 using back = two_ended_stack::back_resource;
 
-constexpr std::size_t taken(std::size_t bytes) { return stack_order::label_bytes(1) + ashlar::stack_bytes(bytes); }
+constexpr std::size_t taken(std::size_t bytes) {
+  return stack_order::label_bytes(1) + ashlar::detail::stack_bytes(bytes);
+}
 
 template <class End>
 struct one_end : ashlar_test::conformance_defaults {
@@ -77,7 +79,7 @@ TEST(two_ended_stack, gives_padding_back_at_both_ends) {
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{3}, std::size_t{700}}) {
       void* const low = s.front().allocate(bytes, alignment);
       void* const high = s.back().allocate(bytes, alignment);
-      EXPECT_TRUE(ashlar::is_aligned(low, alignment) && ashlar::is_aligned(high, alignment));
+      EXPECT_TRUE(ashlar::detail::is_aligned(low, alignment) && ashlar::detail::is_aligned(high, alignment));
       s.front().deallocate(low, bytes, alignment);  // the ends know nothing of each other's order
       s.back().deallocate(high, bytes, alignment);
       ASSERT_EQ(s.used(), used);

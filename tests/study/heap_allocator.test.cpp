@@ -16,10 +16,10 @@
 #include "tests/study/random_events.hpp"
 #include "tests/study/replay_team.hpp"
 #include "tests/support/build.hpp"
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/heap/planned_tier.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
-#include <ashlar/heap/planned_tier.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
 #include <ashlar/study/replay.hpp>
 #include <ashlar/study/replay_op.hpp>
@@ -65,7 +65,7 @@ public:
     const replay_request r(zeroed ? replay_kind::allocate_zeroed : replay_kind::allocate, any_size(), alignment);
     const held h{allocator_.allocate(r), r, i};
     ASSERT_NE(h.block, nullptr);
-    EXPECT_TRUE(ashlar::is_aligned(h.block, static_cast<std::size_t>(r.alignment())));
+    EXPECT_TRUE(ashlar::detail::is_aligned(h.block, static_cast<std::size_t>(r.alignment())));
     if (zeroed) EXPECT_TRUE(touch::read_zeroed(h.block, h.size(), i));
     else touch::write(h.block, h.size(), 0, i);
     blocks_.push_back(h);

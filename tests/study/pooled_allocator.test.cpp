@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/study/touch.hpp>
 
 namespace {
@@ -48,7 +48,7 @@ void churn(Allocator& allocator, unsigned seed, int steps) {
                            random() % (1u << (random() % 16)), alignment);
     void* block = allocator.allocate(r);
     ASSERT_NE(block, nullptr);
-    EXPECT_TRUE(ashlar::is_aligned(block, static_cast<std::size_t>(r.alignment())));
+    EXPECT_TRUE(ashlar::detail::is_aligned(block, static_cast<std::size_t>(r.alignment())));
     const auto size = static_cast<std::size_t>(r.size());
     if (zeroed) EXPECT_TRUE(touch::read_zeroed(block, size, static_cast<unsigned>(i)));
     else touch::write(block, size, 0, static_cast<unsigned>(i));

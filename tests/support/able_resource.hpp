@@ -7,11 +7,11 @@
 #include <iterator>
 #include <map>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/poison.hpp>
 
 #include "tests/support/counting_resource.hpp"
 
@@ -33,47 +33,48 @@ public:
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
     requires SaysNull
   {
-    ASHLAR_REQUIRE(ashlar::is_power_of_two(alignment), "alignment is not a power of two");
-    if (!ashlar::is_valid_request(bytes, alignment)) return nullptr;
+    ASHLAR_REQUIRE(ashlar::detail::is_power_of_two(alignment), "alignment is not a power of two");
+    if (!ashlar::detail::is_valid_request(bytes, alignment)) return nullptr;
     void* const p = below_->try_allocate(rounded(bytes), alignment);
-    if (p != nullptr) live_[ashlar::address_of(p)] = {rounded(bytes), alignment};
+    if (p != nullptr) live_[ashlar::detail::address_of(p)] = {rounded(bytes), alignment};
     return p;
   }
 
   [[nodiscard]] ashlar::block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     ashlar::expect_request(bytes, alignment);
     void* const p = below_->allocate(rounded(bytes), alignment);
-    live_[ashlar::address_of(p)] = {rounded(bytes), alignment};
+    live_[ashlar::detail::address_of(p)] = {rounded(bytes), alignment};
     return {p, rounded(bytes)};
   }
 
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    live_.erase(ashlar::address_of(p));
+    live_.erase(ashlar::detail::address_of(p));
     below_->deallocate(p, rounded(bytes), alignment);
   }
 
   void deallocate(void* p) noexcept {
     if (p == nullptr) return;
-    const extent was = live_.at(ashlar::address_of(p));
+    const extent was = live_.at(ashlar::detail::address_of(p));
     deallocate(p, was.bytes, was.alignment);
   }
 
   [[nodiscard]] bool owns(const void* p) const noexcept {
-    const auto above = live_.upper_bound(ashlar::address_of(p));
-    return above != live_.begin() && ashlar::address_of(p) - std::prev(above)->first < std::prev(above)->second.bytes;
+    const auto above = live_.upper_bound(ashlar::detail::address_of(p));
+    return above != live_.begin() &&
+           ashlar::detail::address_of(p) - std::prev(above)->first < std::prev(above)->second.bytes;
   }
 
   // What adaptors have marked in blocks that nobody freed goes with them.
   void release() noexcept {
     while (!live_.empty()) {
       void* const p = reinterpret_cast<void*>(live_.begin()->first);
-      ashlar::mark_live(p, live_.begin()->second.bytes);
+      ashlar::detail::mark_live(p, live_.begin()->second.bytes);
       deallocate(p);
     }
   }
 
   [[nodiscard]] bool try_expand(void*, std::size_t bytes, std::size_t new_bytes, std::size_t) noexcept {
-    return new_bytes <= ashlar::max_block_bytes && rounded(bytes) == rounded(new_bytes);
+    return new_bytes <= ashlar::detail::max_block_bytes && rounded(bytes) == rounded(new_bytes);
   }
 
   void prefault(void*, std::size_t) noexcept {}
@@ -88,7 +89,7 @@ private:
   };
 
   [[nodiscard]] static std::size_t rounded(std::size_t bytes) noexcept {
-    return bytes == 0 ? 64 : ashlar::align_up(bytes, 64);
+    return bytes == 0 ? 64 : ashlar::detail::align_up(bytes, 64);
   }
 
   counting_resource<>* below_;

@@ -8,17 +8,17 @@
 #include <vector>
 
 #include <ashlar/base/atomics.hpp>
-#include <ashlar/part/batcher.hpp>
-#include <ashlar/part/packet.hpp>
+#include <ashlar/detail/remote_free/batcher.hpp>
+#include <ashlar/detail/remote_free/packet.hpp>
 
 namespace ashlar_test {
 
 /// Every operation checks what it can, and returns whether all was right; a cell that arrives and is not awaited is
 /// wrong for good. It knows nothing of GoogleTest, so that fuzz targets use it too.
-template <ashlar::batch_shape Shape>
+template <ashlar::detail::batch_shape Shape>
 class batcher_model {
 public:
-  using batcher_type = ashlar::batcher<ashlar::std_atomics, Shape>;
+  using batcher_type = ashlar::detail::batcher<ashlar::std_atomics, Shape>;
   using packet_type = typename batcher_type::packet_type;
   using inbox_type = typename batcher_type::inbox_type;
 
@@ -31,11 +31,11 @@ public:
   /// Effects: frees a cell unless it is free, and frees it again, which must be noticed.
   bool add(std::size_t cell) {
     if (is_away_[cell] != 0) return true;
-    const ashlar::batch_result result = note(cell);
-    if (result == ashlar::batch_result::already_noted) return false;
-    if (result == ashlar::batch_result::refused) return is_stuck() && check();
+    const ashlar::detail::batch_result result = note(cell);
+    if (result == ashlar::detail::batch_result::already_noted) return false;
+    if (result == ashlar::detail::batch_result::refused) return is_stuck() && check();
     await(cell);
-    return note(cell) == ashlar::batch_result::already_noted && check();
+    return note(cell) == ashlar::detail::batch_result::already_noted && check();
   }
 
   /// As `add`; where it is refused, `by_hand_over` says which of the two remedies must help: what is noted may need
@@ -57,13 +57,13 @@ public:
   }
 
   bool hand_over() {
-    batcher_.hand_over([this](const ashlar::freed_word& word) { arrive(word); });
+    batcher_.hand_over([this](const ashlar::detail::freed_word& word) { arrive(word); });
     return batcher_.noted() == 0 && check();
   }
 
   bool drain(std::size_t owner) {
     if (inboxes_[owner].is_closed()) return true;
-    ashlar::drain(inboxes_[owner], [&](const ashlar::freed_word& word) {
+    ashlar::detail::drain(inboxes_[owner], [&](const ashlar::detail::freed_word& word) {
       if (owner_of(word.key) != owner) is_good_ = false;
       arrive(word);
     });
@@ -119,7 +119,7 @@ private:
     return [this](std::uintptr_t key) -> inbox_type& { return inboxes_[owner_of(key)]; };
   }
 
-  [[nodiscard]] ashlar::batch_result note(std::size_t cell) {
+  [[nodiscard]] ashlar::detail::batch_result note(std::size_t cell) {
     return batcher_.add(key_of(cell), std::uint64_t{1} << (cell % 64), route());
   }
 
@@ -136,7 +136,7 @@ private:
     awaited_ += is_counted_[cell];
   }
 
-  void arrive(const ashlar::freed_word& word) {
+  void arrive(const ashlar::detail::freed_word& word) {
     if (word.cells == 0) is_good_ = false;
     for (std::size_t bit = 0; bit < 64; ++bit) {
       if (((word.cells >> bit) & 1) == 0) continue;

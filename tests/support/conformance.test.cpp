@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/failures_of.hpp"
@@ -32,7 +32,7 @@ public:
     ashlar::throw_bad_alloc(bytes, alignment);
   }
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(ashlar::is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(ashlar::detail::is_power_of_two(alignment), "alignment is not a power of two");
     void* const p = upstream_.try_allocate(bytes, alignment);
     if (p != nullptr) blocks_[p] = {bytes, bytes, alignment};
     return p;
@@ -45,7 +45,7 @@ public:
   }
   [[nodiscard]] bool owns(const void* p) const noexcept {
     return std::ranges::any_of(blocks_, [p](const auto& each) {
-      return ashlar::address_of(p) - ashlar::address_of(each.first) < each.second.allocated;
+      return ashlar::detail::address_of(p) - ashlar::detail::address_of(each.first) < each.second.allocated;
     });
   }
   void release() noexcept {

@@ -65,8 +65,8 @@ TEST(counting_resource, fails_over_a_byte_budget) {
 
 TEST(counting_resource, refuses_absurd_requests_by_itself) {
   counting_resource<> r;
-  EXPECT_EQ(r.try_allocate(ashlar::max_block_bytes - 64, 1), nullptr);
-  EXPECT_EQ(r.try_allocate(ashlar::max_size, 1), nullptr);
+  EXPECT_EQ(r.try_allocate(ashlar::detail::max_block_bytes - 64, 1), nullptr);
+  EXPECT_EQ(r.try_allocate(ashlar::detail::max_size, 1), nullptr);
 }
 
 #if defined(__cpp_exceptions)

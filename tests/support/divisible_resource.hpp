@@ -10,9 +10,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
 namespace ashlar_test {
@@ -41,13 +41,13 @@ public:
     if (bytes > most_bytes_) return nullptr;
     void* const p = memory_.try_allocate(bytes, alignment);
     blocks_.push_back({p, bytes, alignment});
-    out_[ashlar::address_of(p)] = bytes;
+    out_[ashlar::detail::address_of(p)] = bytes;
     requests_.push_back(bytes);
     return p;
   }
 
   void deallocate(void* p, std::size_t bytes, std::size_t /*alignment*/) noexcept {
-    const std::uintptr_t start = ashlar::address_of(p);
+    const std::uintptr_t start = ashlar::detail::address_of(p);
     auto around = out_.upper_bound(start);
     if (around == out_.begin() || std::prev(around)->first + std::prev(around)->second < start + bytes) {
       ADD_FAILURE() << "given back " << bytes << " bytes that are not out";
@@ -88,7 +88,7 @@ private:
   std::map<std::uintptr_t, std::size_t> out_;
   std::vector<std::size_t> requests_;
   std::size_t returns_ = 0;
-  std::size_t most_bytes_ = ashlar::max_block_bytes;
+  std::size_t most_bytes_ = ashlar::detail::max_block_bytes;
 };
 
 }  // namespace ashlar_test

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include <ashlar/base/poison.hpp>
+#include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar_test {
 

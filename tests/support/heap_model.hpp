@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/heap/local_heap.hpp>
-#include <ashlar/part/segment.hpp>
-#include <ashlar/part/size_classes.hpp>
 
 #include "tests/support/heap_shadow.hpp"
 
@@ -31,9 +31,8 @@ struct walk_bounds {
   bool has_limits = true;        ///< heaps with `max_bytes` are among them
 };
 
-/// The contents of every block are a pattern of its own: checked when it is freed, resized or released. A null must
-/// have its reason: a call of the upstream that was refused meanwhile (`refusals` has grown), or `max_bytes`. Knows
-/// nothing of GoogleTest, so that fuzz targets use it too; what is wrong ends the process.
+/// Every block holds a pattern of its own, checked when it is freed, resized or released. A null needs a reason: a
+/// refused call of the upstream, or `max_bytes`. Without GoogleTest, for fuzz targets: a failure ends the process.
 template <class Heap>
 class heap_model {
   using upstream_type = std::remove_cvref_t<decltype(std::declval<const Heap&>().upstream())>;
@@ -90,7 +89,6 @@ public:
   }
 
 private:
-  // Sizes that a phase asks for.
   enum class kind { any, one, small, cells, runs, huge };
   static constexpr std::size_t kinds = 6;
 
@@ -115,9 +113,10 @@ private:
   };
 
   void begin() {
-    constexpr std::size_t limits[] = {ashlar::max_size, ashlar::max_size, std::size_t{5} << 20, std::size_t{30} << 20};
+    constexpr std::size_t no_limit = ashlar::detail::max_size;
+    constexpr std::size_t limits[] = {no_limit, no_limit, std::size_t{5} << 20, std::size_t{30} << 20};
     constexpr std::size_t kept[] = {std::size_t{16} << 20, 0, std::size_t{1} << 20};
-    options_ = {.max_bytes = bounds_.has_limits ? limits[from_.below(4)] : ashlar::max_size,
+    options_ = {.max_bytes = bounds_.has_limits ? limits[from_.below(4)] : no_limit,
                 .keep_bytes = kept[from_.below(3)]};
     heap_ = std::make_unique<Heap>(options_, upstream_);
     require(heap_->held_bytes() == 0 && heap_->segments() == 0);
@@ -147,8 +146,8 @@ private:
       case kind::cells:
       case kind::any: break;
     }
-    const std::size_t number = 1 + from_.below(ashlar::size_classes::count);  // about its cell's size, mostly
-    return ashlar::size_classes::bytes_of(number) + from_.below(3) - (from_.one_in(4) ? 15 : 1);
+    const std::size_t number = 1 + from_.below(ashlar::detail::size_classes::count);  // about its cell's size, mostly
+    return ashlar::detail::size_classes::bytes_of(number) + from_.below(3) - (from_.one_in(4) ? 15 : 1);
   }
 
   [[nodiscard]] kind any_kind() {
@@ -176,7 +175,8 @@ private:
 
   // Whether a null that came since `refused` was read is right.
   [[nodiscard]] bool may_say_no(const wish& w, std::size_t refused) const {
-    constexpr std::size_t around = ashlar::first_slice * ashlar::slice_bytes + (std::size_t{1} << 20);  // head, slab
+    constexpr std::size_t head = ashlar::detail::first_slice * ashlar::detail::slice_bytes;
+    constexpr std::size_t around = head + (std::size_t{1} << 20);  // and a slab
     return refusals_ != refused || options_.max_bytes - heap_->held_bytes() < w.bytes + w.alignment + around;
   }
 
@@ -241,7 +241,7 @@ private:
   void hold(void* p, const wish& w) {
     const std::size_t usable = heap_->usable_size(p);
     auto* const first = static_cast<std::byte*>(p);
-    require(ashlar::is_aligned(p, std::max(w.alignment, Heap::least_alignment)) && usable >= w.bytes);
+    require(ashlar::detail::is_aligned(p, std::max(w.alignment, Heap::least_alignment)) && usable >= w.bytes);
     require(heap_->owns(p) && heap_->owns(first + usable - 1) && heap_->held_bytes() <= options_.max_bytes);
     shadow_block held{.p = first, .bytes = w.bytes, .most = w.bytes, .alignment = w.alignment};
     held.filled = from_.one_in(4) ? usable : w.bytes;
@@ -341,8 +341,8 @@ private:
 
   // Sizes that nobody can have. All blocks stay; memory that has none may go, to make room.
   void ask_for_too_much() {
-    constexpr std::size_t sizes[] = {ashlar::max_size, ashlar::max_block_bytes + 1, ashlar::max_block_bytes,
-                                     ashlar::max_block_bytes - (std::size_t{1} << 20)};
+    constexpr std::size_t most = ashlar::detail::max_block_bytes;
+    constexpr std::size_t sizes[] = {ashlar::detail::max_size, most + 1, most, most - (std::size_t{1} << 20)};
     const std::size_t bytes = sizes[from_.below(4)] - from_.below(256);
     const std::size_t alignment = std::size_t{1} << from_.below(sizeof(std::size_t) * 8);
     const std::size_t held = heap_->held_bytes(), segments = heap_->segments();

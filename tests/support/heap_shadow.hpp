@@ -10,7 +10,7 @@
 #include <cstring>
 #include <source_location>
 
-#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 namespace ashlar_test {
 
@@ -92,7 +92,7 @@ private:
   void for_each_part(std::size_t limit, F f) const {
     if (whole || filled <= 2 * end) return f(0, limit);
     f(0, std::min(end, limit));
-    const std::size_t tail = ashlar::align_down(filled - end, sizeof(word));
+    const std::size_t tail = ashlar::detail::align_down(filled - end, sizeof(word));
     if (tail < limit) f(tail, limit);
   }
 

@@ -8,28 +8,29 @@
 #include <span>
 #include <vector>
 
-#include <ashlar/trace/checksum.hpp>
+#include <ashlar/detail/trace/checksum.hpp>
+#include <ashlar/detail/trace/format.hpp>
 #include <ashlar/trace/event.hpp>
-#include <ashlar/trace/format.hpp>
 #include <ashlar/trace/reader.hpp>
 
 namespace ashlar_test {
 
 namespace trace = ashlar::trace;
+namespace trace_io = ashlar::detail::trace_io;
 
 /// Effects: puts right the checksums of the headers in front, so that readers get behind them.
 inline void mend_trace(std::vector<std::byte>& image) {
-  if (image.size() < trace::file_header_bytes + 8) return;
-  const std::size_t text = std::min<std::size_t>(trace::get_word<std::uint32_t>(&image[56]), image.size());
-  std::size_t at = trace::file_header_bytes + text;
+  if (image.size() < trace_io::file_header_bytes + 8) return;
+  const std::size_t text = std::min<std::size_t>(trace_io::get_word<std::uint32_t>(&image[56]), image.size());
+  std::size_t at = trace_io::file_header_bytes + text;
   if (at + 8 > image.size()) return;
-  trace::put_word(&image[at], trace::checksum({image.data(), at}));
-  for (at += 8; at + trace::chunk_header_bytes <= image.size();) {
-    const std::size_t room = image.size() - at - trace::chunk_header_bytes;
-    const std::size_t stored = std::min<std::size_t>(trace::get_word<std::uint32_t>(&image[at + 24]), room);
-    trace::put_word(&image[at + 64], trace::checksum({&image[at] + trace::chunk_header_bytes, stored}));
-    trace::put_word(&image[at + 72], trace::checksum({&image[at], trace::chunk_header_bytes - 8}));
-    at += trace::chunk_header_bytes + stored;
+  trace_io::put_word(&image[at], trace_io::checksum({image.data(), at}));
+  for (at += 8; at + trace_io::chunk_header_bytes <= image.size();) {
+    const std::size_t room = image.size() - at - trace_io::chunk_header_bytes;
+    const std::size_t stored = std::min<std::size_t>(trace_io::get_word<std::uint32_t>(&image[at + 24]), room);
+    trace_io::put_word(&image[at + 64], trace_io::checksum({&image[at] + trace_io::chunk_header_bytes, stored}));
+    trace_io::put_word(&image[at + 72], trace_io::checksum({&image[at], trace_io::chunk_header_bytes - 8}));
+    at += trace_io::chunk_header_bytes + stored;
   }
 }
 

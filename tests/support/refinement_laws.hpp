@@ -110,7 +110,7 @@ void expands_in_place(Subject& subject) {
   }
   EXPECT_TRUE(blocks.all_intact());
   const auto& last = blocks[0];
-  EXPECT_FALSE(r.try_expand(last.data, last.bytes, ashlar::max_size, last.alignment));
+  EXPECT_FALSE(r.try_expand(last.data, last.bytes, ashlar::detail::max_size, last.alignment));
 }
 
 }  // namespace ashlar_test

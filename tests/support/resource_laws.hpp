@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/death.hpp"
@@ -109,7 +109,7 @@ void refuses_absurd_sizes(Subject& subject) {
   live_blocks blocks(r);
   ASSERT_TRUE(blocks.try_allocate(Subject::largest, 1));
   const holdings before = upstream_balance(subject);
-  constexpr std::size_t most = ashlar::max_block_bytes;
+  constexpr std::size_t most = ashlar::detail::max_block_bytes;
   for (std::size_t alignment = 1; alignment <= Subject::max_alignment; alignment *= 4) {
     for (std::size_t less = 0; less <= 64; ++less) {
       expect_refused(r, std::numeric_limits<std::size_t>::max() - less, alignment);

@@ -7,13 +7,13 @@
 
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
-#include <ashlar/part/slot_core.hpp>
-#include <ashlar/part/slot_guard.hpp>
-#include <ashlar/part/slot_layout.hpp>
-#include <ashlar/part/slot_slab.hpp>
-#include <ashlar/part/slot_watch.hpp>
-#include <ashlar/part/slot_word.hpp>
-#include <ashlar/resource/slot_slabs.hpp>
+#include <ashlar/detail/slots/slot_core.hpp>
+#include <ashlar/detail/slots/slot_guard.hpp>
+#include <ashlar/detail/slots/slot_layout.hpp>
+#include <ashlar/detail/slots/slot_slab.hpp>
+#include <ashlar/detail/slots/slot_slabs.hpp>
+#include <ashlar/detail/slots/slot_watch.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
 
 #include "tests/support/counting_resource.hpp"
 
@@ -23,33 +23,33 @@ template <class Threads>
 struct plain_ends {
   static constexpr bool is_plain = true;
   static inline std::size_t slabs = 0;  // that ended
-  static void object(ashlar::slot_slab<Threads>& slab, std::uint32_t index) noexcept {
-    ashlar::slot_core<Threads>::give(slab, index, ashlar::slot_word::raw_mark, slab.word_at(index));
+  static void object(ashlar::detail::slot_slab<Threads>& slab, std::uint32_t index) noexcept {
+    ashlar::detail::slot_core<Threads>::give(slab, index, ashlar::detail::slot_word::raw_mark, slab.word_at(index));
   }
-  static void slab(ashlar::slot_slab<Threads>&) noexcept { ++slabs; }
+  static void slab(ashlar::detail::slot_slab<Threads>&) noexcept { ++slabs; }
 };
 
 using counted_upstream = ashlar::resource_ref<counting_resource<>>;
 
 /// Slots of `Bytes` bytes, aligned to 8, with their words in the slab.
 template <class Threads, std::size_t Bytes = 1024>
-using test_slots =
-    ashlar::slot_slabs<ashlar::slot_layout<Threads, Bytes, 8, false>, Threads, counted_upstream, plain_ends<Threads>>;
+using test_slots = ashlar::detail::slot_slabs<ashlar::detail::slot_layout<Threads, Bytes, 8, false>, Threads,
+                                              counted_upstream, plain_ends<Threads>>;
 
 /// Returns: the bytes of a slot of `test_slots` without the guard behind it.
 template <class Slab>
 [[nodiscard]] std::size_t object_bytes_in(const Slab& slab) {
-  return slab.slot_bytes - ashlar::slot_guard<8, 8>::bytes;
+  return slab.slot_bytes - ashlar::detail::slot_guard<8, 8>::bytes;
 }
 
 template <class Threads>
-void retire(const ashlar::slot_core<Threads>&, void* slot, std::size_t bytes, std::uint32_t marks) {
-  ashlar::retire_slot<Threads::is_shared>(slot, bytes, marks);
+void retire(const ashlar::detail::slot_core<Threads>&, void* slot, std::size_t bytes, std::uint32_t marks) {
+  ashlar::detail::retire_slot<Threads::is_shared>(slot, bytes, marks);
 }
 
 /// Effects: gives a slot back that `take` of some slots returned.
 template <class Place>
-void give_back(const Place& at, std::uint32_t marks = ashlar::slot_word::raw_mark) {
+void give_back(const Place& at, std::uint32_t marks = ashlar::detail::slot_word::raw_mark) {
   using core = std::remove_pointer_t<decltype(at.in->home)>;
   retire(*at.in->home, at.memory(), object_bytes_in(*at.in), marks);
   core::give(*at.in, at.index, marks, at.in->word_at(at.index));

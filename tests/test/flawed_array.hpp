@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include <ashlar/base/poison.hpp>
+#include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar_test {
 
@@ -33,7 +33,7 @@ public:
       : alloc_(alloc), data_(traits::allocate(alloc_, n)), size_(n) {
     std::uninitialized_fill_n(std::to_address(data_), n, value);
     if constexpr (Flaw == flaw::overruns) {
-      ashlar::mark_readable(std::to_address(data_) + n, sizeof(T));
+      ashlar::detail::mark_readable(std::to_address(data_) + n, sizeof(T));
       *(std::to_address(data_) + n) = value;
     }
   }

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
-#include <ashlar/base/poison.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/poison.hpp>
 
 namespace {
 
@@ -15,7 +15,7 @@ using ashlar::test::guarded_block;
 
 // What nobody may do, done in a way that sanitizers let pass.
 void spoil(std::byte* p) {
-  ashlar::mark_readable(p, 1);
+  ashlar::detail::mark_readable(p, 1);
   *p ^= std::byte{1};
 }
 
@@ -23,7 +23,7 @@ TEST(guarded_block, is_aligned_and_full_of_what_nobody_wrote) {
   for (std::size_t alignment = 1; alignment <= 4096; alignment *= 2)
     for (const std::size_t bytes : {0u, 1u, 13u, 64u, 1000u}) {
       const guarded_block made = guarded_block::make(bytes, alignment);
-      EXPECT_TRUE(ashlar::is_aligned(made.data, alignment));
+      EXPECT_TRUE(ashlar::detail::is_aligned(made.data, alignment));
       for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(made.data[i], std::byte{0xCD});
       EXPECT_TRUE(made.has_intact_guards());
       made.retire();

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/poison.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/test/problem.hpp>
 
 #include "tests/support/death.hpp"
@@ -104,10 +104,10 @@ TEST(ledger, a_block_of_another_ledger_is_foreign_and_leaks_there) {
 TEST(ledger, notices_writes_beside_a_block_and_after_its_end) {
   ledger book;
   auto* const p = static_cast<std::byte*>(book.allocate(three_words));
-  ashlar::mark_readable(p + 12, 1);
+  ashlar::detail::mark_readable(p + 12, 1);
   p[12] = std::byte{0};
   book.deallocate(p, three_words);
-  ashlar::mark_readable(p, 12);
+  ashlar::detail::mark_readable(p, 12);
   p[3] = std::byte{0};
   EXPECT_EQ(kinds_of(book.finish()), (kinds{problem_kind::overrun, problem_kind::written_after_free}));
 }
@@ -117,7 +117,7 @@ TEST(ledger, notices_a_write_to_a_freed_block_at_the_latest_when_a_mebibyte_was_
   constexpr allocation_call large{1024, 64, 8, 1, nullptr};
   auto* const p = static_cast<std::byte*>(book.allocate(three_words));
   book.deallocate(p, three_words);
-  ashlar::mark_readable(p, 12);
+  ashlar::detail::mark_readable(p, 12);
   p[3] = std::byte{0};
   for (int i = 0; i < 17; ++i) book.deallocate(book.allocate(large), large);
   EXPECT_EQ(kinds_of(book.problems()), kinds{problem_kind::written_after_free});

@@ -14,7 +14,7 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/face/process_pool.hpp>
+#include <ashlar/detail/face/process_pool.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/stress.hpp"
@@ -22,7 +22,7 @@
 namespace {
 
 using ashlar_test::stress_rounds;
-using pool = ashlar::process_pool<32, 8, ashlar::thread_cached>;
+using pool = ashlar::detail::process_pool<32, 8, ashlar::thread_cached>;
 
 constexpr int found = 42;
 

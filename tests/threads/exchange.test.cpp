@@ -169,7 +169,7 @@ TEST(exchange, serves_containers_of_many_sizes_in_many_threads) {
 TEST(exchange, what_two_threads_built_and_destroyed_goes_back) {
   using block = element<24>;
   using list_type = std::list<block, cached<block>>;
-  using node_pool = ashlar::process_pool<24 + 2 * sizeof(void*), alignof(void*), thread_cached>;
+  using node_pool = ashlar::detail::process_pool<24 + 2 * sizeof(void*), alignof(void*), thread_cached>;
   const std::size_t elements = stress_rounds(300'000);
   on_threads(2, [&](std::size_t who) {
     list_type mine;

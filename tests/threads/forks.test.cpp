@@ -172,7 +172,7 @@ TEST(forks, while_another_thread_reserves) {
 
 TEST(forks, of_thread_cached_allocators) {
   const deadline hang(60);
-  using cells = ashlar::process_pool<56, 8, ashlar::thread_cached>;
+  using cells = ashlar::detail::process_pool<56, 8, ashlar::thread_cached>;
   const auto use_cells = [](std::size_t count) {
     std::vector<void*> taken(count);
     for (void*& each : taken) each = cells::allocate();

@@ -15,8 +15,8 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
+#include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/heap/heap.hpp>
-#include <ashlar/heap/heap_region.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/stress.hpp"
@@ -134,8 +134,8 @@ TEST(heap_double_free, while_the_segment_goes) {
     const auto moment = std::chrono::milliseconds(20);
     std::thread second_free;
     std::thread visitor([&] {
-      all.inspect([&](const ashlar::heap_region& each) {
-        if (each.kind != ashlar::region_kind::huge) return;
+      all.inspect([&](const ashlar::detail::heap_region& each) {
+        if (each.kind != ashlar::detail::region_kind::huge) return;
         second_free = std::thread([&] { all.deallocate(p); });
         std::this_thread::sleep_for(5 * moment);
       });

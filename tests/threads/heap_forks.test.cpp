@@ -12,8 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/heap/heap.hpp>
-#include <ashlar/os/fork.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
@@ -24,9 +24,9 @@
 namespace {
 
 using ashlar::heap;
-using ashlar::os::fork_participant;
-using ashlar::os::fork_participants;
-using ashlar::os::fork_step;
+using ashlar::detail::fork_participant;
+using ashlar::detail::fork_participants;
+using ashlar::detail::fork_step;
 using ashlar_test::stamped_block;
 
 // The processor stops after each instruction while bit 8 of its flags is set.

@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/heap/heap.hpp>
-#include <ashlar/part/segment.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/heap_blocks.hpp"
@@ -71,7 +71,7 @@ void expect_no_growth(std::size_t blocks_each, Size size) {
     if (generation >= 20 - kinds && generation < 20) early.add(all);
     if (generation + kinds >= generations) last.add(all);
   }
-  EXPECT_LE(last.held, early.held + std::max(early.held / 20, ashlar::segment_bytes));
+  EXPECT_LE(last.held, early.held + std::max(early.held / 20, ashlar::detail::segment_bytes));
   if constexpr (ashlar_test::residency_means_something) {
     EXPECT_LE(last.resident, early.resident + early.resident / 20);
   }

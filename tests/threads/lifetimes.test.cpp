@@ -30,7 +30,7 @@ using ashlar_test::stress_rounds;
 // Each test has a size of its own, and so a pool of its own.
 template <std::size_t Bytes>
 struct cell_pool {
-  using pool = ashlar::process_pool<Bytes, 8, thread_cached>;
+  using pool = ashlar::detail::process_pool<Bytes, 8, thread_cached>;
 
   static std::uint64_t* allocate() { return static_cast<std::uint64_t*>(pool::allocate()); }
   static void free(void* cell) { pool::deallocate(cell); }

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/thread/thread_records.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
-#include <ashlar/resource/thread_records.hpp>
 
 namespace {
 
@@ -20,7 +20,7 @@ ashlar::shared_block_pool<> own({.cell_bytes = 64});
 
 // The host has no records of this size, so these are the library's, also where the host shares its names.
 void use_own_records() {
-  using records = ashlar::record_cells<77 * 64>;
+  using records = ashlar::detail::record_cells<77 * 64>;
   if (void* const cell = records::try_allocate(); cell != nullptr) records::deallocate(cell);
 }
 

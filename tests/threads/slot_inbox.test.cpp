@@ -9,22 +9,22 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/part/slot_inbox.hpp>
-#include <ashlar/part/slot_word.hpp>
+#include <ashlar/detail/slots/slot_inbox.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
 
 #include "tests/support/stress.hpp"
 
 namespace {
 
-namespace word = ashlar::slot_word;
+namespace word = ashlar::detail::slot_word;
 
 constexpr std::uint32_t givers = 4;
 
 struct slots {
   explicit slots(std::uint32_t count) : words(count), content(count) {}
-  std::vector<ashlar::shared_slot_word<>> words;
+  std::vector<ashlar::detail::shared_slot_word<>> words;
   std::vector<std::uint32_t> content;  // plain: a race here would be the inbox's fault
-  ashlar::slot_inbox<> inbox;
+  ashlar::detail::slot_inbox<> inbox;
 
   // Returns: how many arrived; each must hold what its giver wrote.
   std::uint32_t take(std::uint32_t first) {

@@ -46,7 +46,7 @@ inline constexpr ashlar::pool_set_options torture_classes{};
 inline constexpr ashlar::tlsf_options torture_regions{
     .growth = {.smallest = 4096, .largest = std::size_t{64} * 1024, .divisor = 2}};
 inline constexpr ashlar::proportional_growth torture_growth{.smallest = 1024, .largest = 8192};
-inline constexpr ashlar::pool_limits torture_limits{};
+inline constexpr ashlar::detail::pool_limits torture_limits{};
 
 /// `R` made of these options and the memory below.
 template <class R, const auto& Options>

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/trace/encode.hpp>
-#include <ashlar/trace/pack_chunk.hpp>
+#include <ashlar/detail/trace/encode.hpp>
+#include <ashlar/detail/trace/pack_chunk.hpp>
 #include <ashlar/trace/reader.hpp>
 #include <ashlar/trace/writer.hpp>
 
@@ -119,24 +119,25 @@ inline everything read_all(std::span<const std::byte> image, const ashlar::trace
 /// An image made of any chunks one likes, sound or not.
 class image_builder {
 public:
-  explicit image_builder(const ashlar::trace::file_header& header = {.process = 7, .page_bytes = 4096}) {
-    image_.resize(ashlar::trace::file_header_bytes + 8);
-    ashlar::trace::put_header(image_.data(), header);
-    const std::span summed(image_.data(), ashlar::trace::file_header_bytes);
-    ashlar::trace::put_word(image_.data() + summed.size(), ashlar::trace::checksum(summed));
+  explicit image_builder(const ashlar::detail::trace_io::file_header& header = {.process = 7, .page_bytes = 4096}) {
+    image_.resize(ashlar::detail::trace_io::file_header_bytes + 8);
+    ashlar::detail::trace_io::put_header(image_.data(), header);
+    const std::span summed(image_.data(), ashlar::detail::trace_io::file_header_bytes);
+    ashlar::detail::trace_io::put_word(image_.data() + summed.size(), ashlar::detail::trace_io::checksum(summed));
   }
 
-  image_builder& chunk(const ashlar::trace::chunk_header& header, std::span<const std::byte> payload) {
-    bytes out(ashlar::trace::chunk_bound<ashlar::trace::raw_codec>(payload.size()));
+  image_builder& chunk(const ashlar::detail::trace_io::chunk_header& header, std::span<const std::byte> payload) {
+    bytes out(ashlar::detail::trace_io::chunk_bound<ashlar::trace::raw_codec>(payload.size()));
     ashlar::trace::raw_codec raw;
-    const auto packed = ashlar::trace::pack_chunk(raw, header, payload, out.data());
+    const auto packed = ashlar::detail::trace_io::pack_chunk(raw, header, payload, out.data());
     image_.insert(image_.end(), packed.begin(), packed.end());
     return *this;
   }
 
   /// The records of one stream, with its header as a recorder would write it.
-  image_builder& events(std::uint32_t stream, std::uint32_t sequence, std::vector<ashlar::trace::record> records) {
-    bytes payload(ashlar::trace::record_encoder::bound(records.size()));
+  image_builder& events(std::uint32_t stream, std::uint32_t sequence,
+                        std::vector<ashlar::detail::trace_io::record> records) {
+    bytes payload(ashlar::detail::trace_io::record_encoder::bound(records.size()));
     payload.resize(encoder_.encode(records, records.front().time, payload.data()));
     return chunk({.stream = stream,
                   .sequence = sequence,
@@ -149,22 +150,23 @@ public:
 
   image_builder& end() {
     const std::byte nothing_dropped{0};
-    return chunk({.kind = ashlar::trace::chunk_kind::end, .count = 1}, {&nothing_dropped, 1});
+    return chunk({.kind = ashlar::detail::trace_io::chunk_kind::end, .count = 1}, {&nothing_dropped, 1});
   }
 
   [[nodiscard]] const bytes& image() const noexcept { return image_; }
 
 private:
   bytes image_;
-  ashlar::trace::record_encoder encoder_;
+  ashlar::detail::trace_io::record_encoder encoder_;
 };
 
-inline ashlar::trace::record got(std::uint64_t time, std::uint64_t address, std::uint64_t size = 8) {
-  return {.time = time, .address = address, .size = size, .code = ashlar::trace::code_of(operation::malloc_)};
+inline ashlar::detail::trace_io::record got(std::uint64_t time, std::uint64_t address, std::uint64_t size = 8) {
+  return {
+      .time = time, .address = address, .size = size, .code = ashlar::detail::trace_io::code_of(operation::malloc_)};
 }
 
-inline ashlar::trace::record gave(std::uint64_t time, std::uint64_t address) {
-  return {.time = time, .address = address, .code = ashlar::trace::code_of(operation::free_)};
+inline ashlar::detail::trace_io::record gave(std::uint64_t time, std::uint64_t address) {
+  return {.time = time, .address = address, .code = ashlar::detail::trace_io::code_of(operation::free_)};
 }
 
 }  // namespace ashlar_test

@@ -15,6 +15,7 @@
 namespace {
 
 using namespace ashlar::trace;
+using namespace ashlar::detail::trace_io;
 using ashlar_test::bytes;
 using ashlar_test::gave;
 using ashlar_test::got;

@@ -14,6 +14,7 @@
 namespace {
 
 using namespace ashlar::trace;
+using namespace ashlar::detail::trace_io;
 using ashlar_test::bytes;
 using ashlar_test::image_of;
 using ashlar_test::random_program;

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/adaptor/guarding.hpp>
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
@@ -41,7 +41,7 @@ struct one_block {
   }
   void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (std::exchange(given, bytes) != 0 || bytes > memory.size() / 2) return nullptr;
-    return ashlar::align_up(memory.data(), alignment);
+    return ashlar::detail::align_up(memory.data(), alignment);
   }
   void deallocate(void* p, std::size_t bytes, std::size_t) noexcept {
     EXPECT_EQ(forbidden_bytes(p, bytes), 0) << "memory went back that its owner may not touch";
@@ -88,7 +88,7 @@ struct guarded {
 // Exact at the bytes of the granule that a block ends in: what is behind that may be another's.
 [[nodiscard]] bool is_fenced(const void* p, std::size_t bytes) {
   const auto* const end = static_cast<const std::byte*>(p) + bytes;
-  const std::size_t slack = ashlar::align_up(bytes, 8) - bytes;
+  const std::size_t slack = ashlar::detail::align_up(bytes, 8) - bytes;
   return forbidden_bytes(p, bytes) == 0 && forbidden_bytes(end, slack) == slack;
 }
 

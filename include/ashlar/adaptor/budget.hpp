@@ -6,14 +6,15 @@
 #include <atomic>
 #include <cstddef>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// A number of bytes that is never raised above a limit. Where it is shared, every change is one atomic step; where
 /// not, plain loads and stores.
@@ -68,7 +69,7 @@ template <threads_policy Threads>
 class basic_budget {
 public:
   static constexpr bool is_shared = Threads::is_shared;
-  static constexpr std::size_t unlimited = max_size;
+  static constexpr std::size_t unlimited = detail::max_size;
   /// How often a request may be tried again: a handler that never frees enough does not hang the program.
   static constexpr unsigned most_attempts = 16;
 
@@ -200,4 +201,5 @@ private:
   std::atomic<bool> soft_told_ = false;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

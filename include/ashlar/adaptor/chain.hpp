@@ -10,22 +10,23 @@
 #include <type_traits>
 #include <utility>
 
-#include <ashlar/adaptor/owned_block.hpp>
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/support/owned_block.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/part/list.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 struct chain_options {
-  std::size_t most = max_size;  ///< resources at once; from 1 up
-  std::size_t spare = 1;        ///< empty resources that are kept; `max_size`: all, until `shrink_to_fit`
-  std::size_t room_bytes = 0;   ///< memory beside each resource, which its maker may hand to it
+  std::size_t most = detail::max_size;  ///< resources at once; from 1 up
+  std::size_t spare = 1;                ///< empty resources that are kept; `max_size`: all, until `shrink_to_fit`
+  std::size_t room_bytes = 0;           ///< memory beside each resource, which its maker may hand to it
   /// Whether a resource is released, where it can be, when its last block is back: right for buffers and arenas, which
   /// lose what is not freed in order; wasted on pools, which would give their slabs back.
   bool renew_empty = false;
@@ -84,7 +85,7 @@ public:
   explicit chain(const chain_options& options, Maker maker = {}, Upstream upstream = {})
       : options_(options), maker_(std::move(maker)), upstream_(std::move(upstream)) {
     ASHLAR_REQUIRE(options.most != 0, "made a chain that may have no resource");
-    ASHLAR_REQUIRE(options.room_bytes <= max_block_bytes / 2, "room_bytes is larger than any block");
+    ASHLAR_REQUIRE(options.room_bytes <= detail::max_block_bytes / 2, "room_bytes is larger than any block");
   }
 
   chain(const chain&) = delete;  // live blocks point into it
@@ -186,7 +187,7 @@ public:
   }
 
 private:
-  struct link : list_node<link> {
+  struct link : detail::list_node<link> {
     link(Maker& maker, std::span<std::byte> room) : resource(make(maker, room)) {}
 
     [[nodiscard]] static R make(Maker& maker, [[maybe_unused]] std::span<std::byte> room) {
@@ -200,7 +201,7 @@ private:
 
   static constexpr std::size_t link_alignment = alignof(link) > alignof(std::max_align_t) ? alignof(link)
                                                                                           : alignof(std::max_align_t);
-  static constexpr std::size_t room_offset = align_up(sizeof(link), alignof(std::max_align_t));
+  static constexpr std::size_t room_offset = detail::align_up(sizeof(link), alignof(std::max_align_t));
 
   [[nodiscard]] std::size_t link_bytes() const noexcept { return room_offset + options_.room_bytes; }
 
@@ -237,7 +238,7 @@ private:
   };
 
   [[nodiscard]] ASHLAR_INLINE void* serve(link& from, std::size_t bytes, std::size_t alignment) noexcept {
-    void* const p = try_allocate_owned(from.resource, bytes, alignment);
+    void* const p = detail::try_allocate_owned(from.resource, bytes, alignment);
     if (ASHLAR_LIKELY(p != nullptr)) count_block(from);
     return p;
   }
@@ -284,19 +285,19 @@ private:
     building_site site(*this);
     site.memory = upstream_.allocate(link_bytes(), link_alignment);
     probation trial(*this, build(site));
-    void* const p = allocate_owned(trial.fresh.resource, bytes, alignment);
+    void* const p = detail::allocate_owned(trial.fresh.resource, bytes, alignment);
     trial.has_served = true;
     return p;
   }
 
   [[nodiscard]] ASHLAR_COLD void* try_allocate_cold(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    if (!is_valid_request(bytes, alignment)) return nullptr;
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    if (!detail::is_valid_request(bytes, alignment)) return nullptr;
     if (void* const p = serve_by_any(bytes, alignment)) return p;
     link* const fresh = count_ < options_.most ? try_build() : nullptr;
     if (fresh == nullptr) return nullptr;
     probation trial(*this, *fresh);
-    void* const p = try_allocate_owned(fresh->resource, bytes, alignment);
+    void* const p = detail::try_allocate_owned(fresh->resource, bytes, alignment);
     trial.has_served = p != nullptr;
     return p;
   }
@@ -350,7 +351,7 @@ private:
   }
 
   chain_options options_;
-  list<link> links_;
+  detail::list<link> links_;
   link* serving_ = nullptr;  // allocated from last
   link* freed_ = nullptr;    // freed to last
   std::size_t count_ = 0;
@@ -364,4 +365,5 @@ chain(chain_options, Maker, Upstream) -> chain<std::invoke_result_t<Maker&>, Ups
 template <std::invocable<std::span<std::byte>> Maker, class Upstream>
 chain(chain_options, Maker, Upstream) -> chain<std::invoke_result_t<Maker&, std::span<std::byte>>, Upstream, Maker>;
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,15 +8,16 @@
 #include <type_traits>
 #include <utility>
 
-#include <ashlar/adaptor/owned_block.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/owned_block.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Owns both sides. A request goes to `First`; where that says null, to `Second`. A block goes back to `First` exactly
 /// if `First` owns its address, so that no header is needed and no block can be freed to the wrong side:
@@ -66,7 +67,7 @@ public:
 
   /// Throws: what `Second::allocate` throws. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    void* const p = try_allocate_owned(first_, bytes, alignment);
+    void* const p = detail::try_allocate_owned(first_, bytes, alignment);
     return ASHLAR_LIKELY(p != nullptr) ? p : of_second(allocate_upstream(second_, bytes, alignment));
   }
 
@@ -74,7 +75,7 @@ public:
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
     requires try_resource<Second>
   {
-    void* const p = try_allocate_owned(first_, bytes, alignment);
+    void* const p = detail::try_allocate_owned(first_, bytes, alignment);
     return ASHLAR_LIKELY(p != nullptr) ? p : of_second(try_allocate_upstream(second_, bytes, alignment));
   }
 
@@ -82,7 +83,7 @@ public:
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
     requires at_least_resource<Second>
   {
-    void* const p = try_allocate_owned(first_, bytes, alignment);
+    void* const p = detail::try_allocate_owned(first_, bytes, alignment);
     if (ASHLAR_LIKELY(p != nullptr)) return {p, bytes};
     const block got = allocate_upstream_at_least(second_, bytes, alignment);
     return {of_second(got.data), got.size};
@@ -170,4 +171,5 @@ private:
 template <class First, class Second>
 fallback(First, Second) -> fallback<First, Second>;
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,10 +8,11 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments, and passes on the refinements that concern no single block: `owns`, `release`
 /// and `prefault`. An adaptor derives from it, says what it does with blocks and what equality means, and hides what it
@@ -70,4 +71,5 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS R upstream_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,15 +8,16 @@
 #include <cstring>
 
 #include <ashlar/adaptor/forwarding.hpp>
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments, and behaves as it does, at every level of checking. Has exactly the
 /// refinements of `R`. A block with canaries:
@@ -114,17 +115,18 @@ private:
   static constexpr std::size_t label_and_canary = sizeof(label) + canary_bytes;
 
   [[nodiscard]] static constexpr std::size_t front_bytes(std::size_t alignment) noexcept {
-    return align_up(label_and_canary, alignment);
+    return detail::align_up(label_and_canary, alignment);
   }
 
   [[nodiscard]] static bool is_possible(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    return is_valid_request(bytes, alignment) && is_valid_request(guarded_bytes(bytes, alignment), alignment);
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    return detail::is_valid_request(bytes, alignment) &&
+           detail::is_valid_request(guarded_bytes(bytes, alignment), alignment);
   }
 
   // Neighbours differ, whatever their addresses.
   [[nodiscard]] static std::byte canary_at(const std::byte* at) noexcept {
-    return static_cast<std::byte>(((static_cast<std::uint32_t>(address_of(at)) * 0x9E3779B1u) >> 24) | 1);
+    return static_cast<std::byte>(((static_cast<std::uint32_t>(detail::address_of(at)) * 0x9E3779B1u) >> 24) | 1);
   }
 
   static void fill(std::byte* from, const std::byte* to) noexcept {
@@ -142,7 +144,7 @@ private:
   }
 
   [[nodiscard]] static std::size_t sum_of(const std::byte* block, const extent& of) noexcept {
-    return (address_of(block) ^ 0x5A17AB1Eu) + of.bytes * 31 + of.alignment * 17;
+    return (detail::address_of(block) ^ 0x5A17AB1Eu) + of.bytes * 31 + of.alignment * 17;
   }
 
   [[nodiscard]] void* guard(void* start, const extent& of) noexcept {
@@ -159,13 +161,13 @@ private:
   }
 
   static void hide_zones(const std::byte* block, const extent& of) noexcept {
-    mark_free(block - front_bytes(of.alignment), front_bytes(of.alignment));
-    mark_free(block + of.bytes, canary_bytes);
+    detail::mark_free(block - front_bytes(of.alignment), front_bytes(of.alignment));
+    detail::mark_free(block + of.bytes, canary_bytes);
   }
 
   static void show_zones(const std::byte* block, const extent& of) noexcept {
-    mark_readable(block - front_bytes(of.alignment), front_bytes(of.alignment));
-    mark_readable(block + of.bytes, canary_bytes);
+    detail::mark_readable(block - front_bytes(of.alignment), front_bytes(of.alignment));
+    detail::mark_readable(block + of.bytes, canary_bytes);
   }
 
   void give_back(void* p, const extent& of) noexcept {
@@ -181,7 +183,7 @@ private:
     const auto* const block = static_cast<const std::byte*>(p);
     if (ASHLAR_UNLIKELY(block == nullptr)) found(fault::invalid_free, "freed a null pointer", p, {});
     label read;
-    mark_readable(block - label_and_canary, label_and_canary);
+    detail::mark_readable(block - label_and_canary, label_and_canary);
     std::memcpy(&read, block - label_and_canary, sizeof read);
     if (ASHLAR_LIKELY(read.sum == sum_of(block, read.of))) return read.of;
     if (read.sum == ~sum_of(block, read.of)) found(fault::double_free, "freed a block that is free", p, {});
@@ -236,4 +238,5 @@ private:
   }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -9,14 +9,15 @@
 
 #include <ashlar/adaptor/budget.hpp>
 #include <ashlar/adaptor/forwarding.hpp>
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments behind the budget, and behaves as it does while the budget lasts. Has the
 /// refinements of `R`, except that a block must come back with its size; thread-safe where `R` is and the budget is
@@ -107,7 +108,7 @@ private:
   };
 
   [[nodiscard]] bool charge(std::size_t bytes, std::size_t alignment) noexcept {
-    return budget_->charge(bytes, alignment) && charged_.raise_within(bytes, max_size);
+    return budget_->charge(bytes, alignment) && charged_.raise_within(bytes, detail::max_size);
   }
 
   void uncharge(std::size_t bytes) noexcept {
@@ -119,4 +120,5 @@ private:
   byte_count<Budget::is_shared> charged_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,11 +8,12 @@
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/panic.hpp>
 #include <ashlar/base/platform.hpp>
-#include <ashlar/os/descriptor.hpp>
+#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/detail/system/descriptor.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// `s.write(line)` gets one whole line, its newline included, and neither allocates from what is logged nor throws.
 /// `S::is_thread_safe` says whether threads may write at once.
@@ -39,12 +40,13 @@ public:
 
   void write(std::string_view line) const noexcept {
     if (name_.empty()) {
-      os::write_all(descriptor_, line);
+      detail::write_all(descriptor_, line);
       return;
     }
-    panic_line named;
-    const std::size_t room = panic_line::capacity - std::min(line.size() + 1, panic_line::capacity);
-    os::write_all(descriptor_, named.text(name_.substr(0, room)).text(" ").text(line).view());  // the name is cut first
+    detail::panic_line named;
+    const std::size_t room = detail::panic_line::capacity - std::min(line.size() + 1, detail::panic_line::capacity);
+    detail::write_all(descriptor_,
+                      named.text(name_.substr(0, room)).text(" ").text(line).view());  // the name is cut first
   }
 
 private:
@@ -68,4 +70,5 @@ private:
 
 static_assert(log_sink<error_log> && log_sink<descriptor_log> && log_sink<function_log>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -11,12 +11,13 @@
 #include <ashlar/adaptor/log_sink.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/panic.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/panic.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments, and behaves as it does. Has exactly the refinements of `R`; thread-safe where
 /// `R` and `Sink` are. As large as `R` and `Sink`: an empty sink costs no byte. Formatting allocates nothing.
@@ -135,7 +136,7 @@ private:
   // The line of a call that hands out memory: written when the call ends, in whichever way.
   struct line_at_end {
     Sink& to;
-    panic_line line;
+    detail::panic_line line;
     bool has_returned = false;
 
     [[nodiscard]] void* returned(void* p) noexcept {
@@ -150,21 +151,22 @@ private:
     }
   };
 
-  static void add(panic_line& line, std::size_t number) noexcept { line.text(" ").number(number); }
-  static void add(panic_line& line, const void* address) noexcept { line.text(" ").address(address); }
+  static void add(detail::panic_line& line, std::size_t number) noexcept { line.text(" ").number(number); }
+  static void add(detail::panic_line& line, const void* address) noexcept { line.text(" ").address(address); }
 
   template <class... Arguments>
-  [[nodiscard]] static panic_line words(std::string_view call, Arguments... arguments) noexcept {
-    panic_line line;
+  [[nodiscard]] static detail::panic_line words(std::string_view call, Arguments... arguments) noexcept {
+    detail::panic_line line;
     line.text(call);
     (add(line, arguments), ...);
     return line;
   }
 
-  void put(panic_line line) const noexcept { sink_.write(line.text("\n").view()); }
+  void put(detail::panic_line line) const noexcept { sink_.write(line.text("\n").view()); }
 
   // Lines are written by const calls too: `owns`.
   ASHLAR_NO_UNIQUE_ADDRESS mutable Sink sink_{};
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -10,13 +10,14 @@
 #include <ashlar/adaptor/forwarding.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/profiling/profilers.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/os/profilers.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments, and behaves as it does; has exactly the refinements of `R`, and its size.
 ///
@@ -39,13 +40,13 @@ public:
   profiling() noexcept(std::is_nothrow_default_constructible_v<R>)
     requires std::default_initializable<R>
   {
-    os::mempool::begin(this);
+    detail::mempool::begin(this);
   }
   template <class... Args>
     requires(sizeof...(Args) != 0 && std::constructible_from<R, Args...> &&
              !(std::same_as<std::remove_cvref_t<Args>, profiling> && ...))
   explicit profiling(Args&&... args) : forwarding<R>(std::forward<Args>(args)...) {
-    os::mempool::begin(this);
+    detail::mempool::begin(this);
   }
 
   profiling(const profiling&) = delete;  // blocks are known by whose they are
@@ -53,7 +54,7 @@ public:
 
   ~profiling() {
     all_freed();
-    os::mempool::end(this);
+    detail::mempool::end(this);
   }
 
   using forwarding<R>::upstream_resource;
@@ -83,7 +84,7 @@ public:
   /// As `R::deallocate`.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     freed(p);
-    mark_readable(p, bytes);  // `R` may look at it
+    detail::mark_readable(p, bytes);  // `R` may look at it
     upstream_resource().deallocate(p, bytes, alignment);
   }
 
@@ -101,8 +102,8 @@ public:
     requires expanding_resource<R>
   {
     if (!upstream_resource().try_expand(p, bytes, new_bytes, alignment)) return false;
-    if (ASHLAR_UNLIKELY(os::heaptrack::is_there())) os::heaptrack::resized(p, new_bytes);
-    os::mempool::resized(this, p, new_bytes);
+    if (ASHLAR_UNLIKELY(detail::heaptrack::is_there())) detail::heaptrack::resized(p, new_bytes);
+    detail::mempool::resized(this, p, new_bytes);
     return true;
   }
 
@@ -118,21 +119,22 @@ public:
 
 private:
   ASHLAR_INLINE void* allocated(void* p, std::size_t bytes) noexcept {
-    if (ASHLAR_UNLIKELY(os::heaptrack::is_there())) os::heaptrack::allocated(this, p, bytes);
-    os::mempool::allocated(this, p, bytes);
+    if (ASHLAR_UNLIKELY(detail::heaptrack::is_there())) detail::heaptrack::allocated(this, p, bytes);
+    detail::mempool::allocated(this, p, bytes);
     return p;
   }
 
   // Before the block goes: another thread may have it the moment it is free.
   ASHLAR_INLINE void freed(void* p) noexcept {
-    if (ASHLAR_UNLIKELY(os::heaptrack::is_there())) os::heaptrack::freed(p);
-    os::mempool::freed(this, p);
+    if (ASHLAR_UNLIKELY(detail::heaptrack::is_there())) detail::heaptrack::freed(p);
+    detail::mempool::freed(this, p);
   }
 
   void all_freed() noexcept {
-    if (ASHLAR_UNLIKELY(os::heaptrack::is_there())) os::heaptrack::all_freed(this);
-    os::mempool::all_freed(this);
+    if (ASHLAR_UNLIKELY(detail::heaptrack::is_there())) detail::heaptrack::all_freed(this);
+    detail::mempool::all_freed(this);
   }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,15 +8,16 @@
 #include <type_traits>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Answers one question: is a request small? The answer depends on the size, the alignment and what the rule was made
 /// with, and on nothing else: a block comes back by the same answer.
@@ -34,7 +35,7 @@ struct threshold {
   static constexpr bool is_monotone = true;
 
   std::size_t bytes;
-  std::size_t alignment = max_size;
+  std::size_t alignment = detail::max_size;
 
   [[nodiscard]] constexpr bool is_small(std::size_t n, std::size_t at) const noexcept {
     return n <= bytes && at <= alignment;
@@ -190,4 +191,5 @@ private:
 template <class Rule, class Small, class Large>
 segregator(Rule, Small, Large) -> segregator<Small, Large, Rule>;
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -13,12 +13,13 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/panic.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/detail/system/backtrace.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/os/backtrace.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// What an adaptor remembers of a call.
 ///   S::capture(caller)   the site of the call that returns to `caller`; nothing is allocated
@@ -26,17 +27,17 @@ namespace ashlar::inline ASHLAR_ABI {
 ///   s.frames()           its return addresses, the innermost first; may be none
 ///   s == s               the same place
 template <class S>
-concept site_policy =
-    std::copyable<S> && std::equality_comparable<S> && requires(const S& s, const void* caller, panic_line& line) {
-      { S::capture(caller) } noexcept -> std::same_as<S>;
-      { s.describe(line) } noexcept;
-      { s.frames() } noexcept -> std::same_as<std::span<const void* const>>;
-    };
+concept site_policy = std::copyable<S> && std::equality_comparable<S> &&
+                      requires(const S& s, const void* caller, detail::panic_line& line) {
+                        { S::capture(caller) } noexcept -> std::same_as<S>;
+                        { s.describe(line) } noexcept;
+                        { s.frames() } noexcept -> std::same_as<std::span<const void* const>>;
+                      };
 
 /// Remembers nothing: no byte, no instruction.
 struct no_site {
   [[nodiscard]] static constexpr no_site capture(const void*) noexcept { return {}; }
-  static constexpr void describe(panic_line&) noexcept {}
+  static constexpr void describe(detail::panic_line&) noexcept {}
   [[nodiscard]] static constexpr std::span<const void* const> frames() noexcept { return {}; }
   [[nodiscard]] friend constexpr bool operator==(const no_site&, const no_site&) noexcept = default;
 };
@@ -49,7 +50,7 @@ public:
     here.caller_ = caller;
     return here;
   }
-  void describe(panic_line& line) const noexcept { line.address(caller_); }
+  void describe(detail::panic_line& line) const noexcept { line.address(caller_); }
   [[nodiscard]] std::span<const void* const> frames() const noexcept { return {&caller_, 1}; }
   [[nodiscard]] friend bool operator==(const return_site&, const return_site&) noexcept = default;
 
@@ -65,11 +66,11 @@ class backtrace_site {
 public:
   [[nodiscard]] static backtrace_site capture(const void* caller) noexcept {
     backtrace_site here;
-    here.count_ = static_cast<std::uint32_t>(os::backtrace(here.frames_, caller));
+    here.count_ = static_cast<std::uint32_t>(detail::backtrace(here.frames_, caller));
     if (here.count_ == 0) here.frames_[here.count_++] = caller;
     return here;
   }
-  void describe(panic_line& line) const noexcept {
+  void describe(detail::panic_line& line) const noexcept {
     for (const void* const& each : frames()) line.text(&each == frames_.data() ? "" : " < ").address(each);
   }
   [[nodiscard]] std::span<const void* const> frames() const noexcept { return {frames_.data(), count_}; }
@@ -120,7 +121,7 @@ public:
     here.site_ = Site::capture(caller);
     return here;
   }
-  void describe(panic_line& line) const noexcept {
+  void describe(detail::panic_line& line) const noexcept {
     if (label_.name != nullptr) line.text(label_.name).text(" (").text(file_name()).text(":").number(label_.line);
     if (label_.name != nullptr) line.text(std::is_empty_v<Site> ? ")" : ") ");
     if (label_.name == nullptr && std::is_empty_v<Site>) line.text("no label");
@@ -143,4 +144,5 @@ private:
 static_assert(site_policy<no_site> && std::is_empty_v<no_site> && site_policy<return_site>);
 static_assert(site_policy<backtrace_site<8>> && site_policy<labelled<return_site>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

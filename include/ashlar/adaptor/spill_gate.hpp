@@ -14,12 +14,13 @@
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/panic.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/panic.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// What a `spill_gate` does with a request, which it has counted.
 enum class on_spill {
@@ -193,9 +194,9 @@ private:
   }
 
   [[noreturn]] void end(std::size_t bytes, std::size_t alignment) const noexcept {
-    panic_line line;
+    detail::panic_line line;
     line.text("ashlar: spill: ").number(bytes).text(" bytes at alignment ").number(alignment);
-    panic(line.text(" were asked for through a gate that is shut, gate ").address(this).view());
+    detail::panic(line.text(" were asked for through a gate that is shut, gate ").address(this).view());
   }
 
   std::atomic<std::uint64_t> spills_ = 0;
@@ -206,4 +207,5 @@ private:
   void* context_ = nullptr;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -10,7 +10,8 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// What passed through a `statistics` adaptor since it was made or reset. Sizes are as requested, in bytes.
 struct allocation_counters {
@@ -110,4 +111,5 @@ private:
   allocation_counters counters_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

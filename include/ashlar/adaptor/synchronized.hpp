@@ -9,13 +9,14 @@
 
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/os/fork_safe_lock.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments, and holds a lock around every call of it, but not while misuse is reported.
 /// Has exactly the refinements of `R`, and may be used by any thread. Neither copies nor moves: a lock is in it.
@@ -25,7 +26,7 @@ namespace ashlar::inline ASHLAR_ABI {
 ///
 /// A pool without a bound does better as a `shared_block_pool`, which locks for many cells at a time.
 /// Thread safety: any thread, but for `with_upstream`'s resource outside of `f`. A fork waits for the lock, so a child
-/// goes on with it; nobody may fork under it (`os/fork_safe_lock.hpp`).
+/// goes on with it; nobody may fork under it (`detail/thread/fork_safe_lock.hpp`).
 template <resource R, basic_lockable Lock>
 class synchronized {
 public:
@@ -116,7 +117,8 @@ public:
 
 private:
   ASHLAR_NO_UNIQUE_ADDRESS R upstream_;
-  ASHLAR_NO_UNIQUE_ADDRESS mutable os::fork_safe<Lock> lock_ = {};
+  ASHLAR_NO_UNIQUE_ADDRESS mutable detail::fork_safe<Lock> lock_ = {};
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

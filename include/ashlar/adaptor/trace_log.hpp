@@ -14,20 +14,21 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/system/modules.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
+#include <ashlar/detail/trace/checksum.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/os/fork_safe_lock.hpp>
-#include <ashlar/os/modules.hpp>
-#include <ashlar/trace/checksum.hpp>
 #include <ashlar/trace/codec.hpp>
 #include <ashlar/trace/error.hpp>
 #include <ashlar/trace/event.hpp>
 #include <ashlar/trace/sink.hpp>
 #include <ashlar/trace/writer.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// One trace file, in the format of `ashlar record`, in the making. Any number of `tracing` adaptors write into one, in
 /// the order of their calls. What cannot be written, for want of memory or of disk, is counted and left out; the
@@ -95,7 +96,7 @@ public:
   /// Effects: notes which files are mapped now, by which call stacks are read later. `close` does so as well, where
   /// there are any; call it before a library is unloaded.
   void add_modules() noexcept {
-    os::for_each_module([this](const os::module_place& m) {
+    detail::for_each_module([this](const detail::module_place& m) {
       note([&] {
         return writer_.add_module(
             {.begin = m.begin, .end = m.end, .bias = m.bias, .path = std::string(m.path), .build_id = {}});
@@ -127,7 +128,7 @@ public:
 
 private:
   using clock = std::chrono::steady_clock;
-  using scope = check_scope<os::fork_safe<Lock>>;
+  using scope = check_scope<detail::fork_safe<Lock>>;
 
   // The logs that this thread is writing into, the innermost first. The writer is at work then, under the lock: what it
   // asks of a heap that is traced into the same log cannot be noted.
@@ -160,7 +161,7 @@ private:
   }
 
   // The writer takes any number that no other live object has: an address is one.
-  [[nodiscard]] static std::uint64_t id(const void* p) noexcept { return address_of(p); }
+  [[nodiscard]] static std::uint64_t id(const void* p) noexcept { return detail::address_of(p); }
 
   // A trace says 0 for what any allocator grants unasked.
   [[nodiscard]] static std::uint64_t told(std::size_t alignment) noexcept {
@@ -199,10 +200,10 @@ private:
   // 64 bits of hash stand for the stack: among a million stacks two are taken for one with a chance of 1 in 10^7.
   [[nodiscard]] std::uint32_t stack_of(std::span<const void* const> frames) {
     if (frames.empty()) return 0;
-    std::uint32_t& number = stacks_[trace::checksum(std::as_bytes(frames))];
+    std::uint32_t& number = stacks_[detail::trace_io::checksum(std::as_bytes(frames))];
     if (number != 0) return number;  // 0: it is new, or could not be written the last time
     std::vector<std::uint64_t> numbers;
-    for (const void* const each : frames) numbers.push_back(address_of(each));
+    for (const void* const each : frames) numbers.push_back(detail::address_of(each));
     return number = writer_.add_stack(numbers);
   }
 
@@ -211,7 +212,8 @@ private:
   std::unordered_map<std::uint64_t, std::uint32_t> stacks_;
   std::uint64_t lost_ = 0;
   bool closed_ = false;
-  mutable os::fork_safe<Lock> lock_ = {};
+  mutable detail::fork_safe<Lock> lock_ = {};
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

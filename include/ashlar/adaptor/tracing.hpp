@@ -14,13 +14,14 @@
 #include <ashlar/adaptor/trace_log.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/os/fork_safe_lock.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments behind the log, and behaves as it does. Has exactly the refinements of `R`, but
 /// that it is not divisible; thread-safe where `R` is and the log has a lock.
@@ -140,10 +141,10 @@ private:
     }
 
   private:
-    using scope = check_scope<os::fork_safe<lock_type>>;
+    using scope = check_scope<detail::fork_safe<lock_type>>;
 
     std::unordered_set<const void*> addresses_;
-    os::fork_safe<lock_type> lock_ = {};
+    detail::fork_safe<lock_type> lock_ = {};
   };
 
   struct nobody {
@@ -174,4 +175,5 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<releasable_resource<R>, live_addresses, nobody> live_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -9,20 +9,23 @@
 #include <type_traits>
 #include <utility>
 
-#include <ashlar/adaptor/block_book.hpp>
 #include <ashlar/adaptor/forwarding.hpp>
 #include <ashlar/adaptor/site.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/base/panic.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
+#include <ashlar/detail/tracking/block_book.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/os/fork_safe_lock.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+
+using detail::tracked_block;
 
 /// Says that the first argument of a `tracking` is where its book lives.
 struct book_in_t {};
@@ -41,10 +44,10 @@ inline constexpr book_in_t book_in{};
 /// of `R`, and O(log live) expected.
 template <resource R, class Site, resource Book, basic_lockable Lock>
 class tracking : public forwarding<R> {
-  using book_type = block_book<Site, Book>;
+  using book_type = detail::block_book<Site, Book>;
 
 public:
-  using entry = tracked_block<Site>;
+  using entry = detail::tracked_block<Site>;
   static constexpr bool is_thread_safe = thread_safe_resource<R> && !std::same_as<Lock, null_lock>;
 
   using forwarding<R>::forwarding;
@@ -241,7 +244,7 @@ private:
       v.kind = fault::misaligned_free;
       v.what = "freed a pointer into the middle of a block";
       v.size = around->bytes;
-      v.got = address_of(p) - address_of(around->data);
+      v.got = detail::address_of(p) - detail::address_of(around->data);
       found(v, {&around->allocated, nullptr, &here});
     }
     const entry* const freed = book_.find_freed(p);
@@ -260,7 +263,7 @@ private:
 
   // The sites go where the words are: `(allocated at …, freed at …, now at …)`.
   [[noreturn]] ASHLAR_COLD void found(violation v, const sites& at) const noexcept {
-    panic_line line;
+    detail::panic_line line;
     line.text(v.what);
     if constexpr (!std::is_empty_v<Site>) {
       line.text(" (");
@@ -269,7 +272,7 @@ private:
       at.here->describe(line.text(at.allocated != nullptr ? ", now at " : "now at "));
       line.text(")");
     }
-    std::array<char, panic_line::capacity + 1> words{};
+    std::array<char, detail::panic_line::capacity + 1> words{};
     std::copy(line.view().begin(), line.view().end(), words.begin());
     v.what = words.data();
     report(v);
@@ -293,7 +296,7 @@ private:
       ++place->count;
       place->bytes += e.bytes;
     });
-    panic_line line;
+    detail::panic_line line;
     if constexpr (!std::is_empty_v<Site>) describe(places, line);
     report_leak({.resource = this,
                  .count = book_.live(),
@@ -302,7 +305,8 @@ private:
                  .sites = line.view()});
   }
 
-  static void describe(const std::array<leaking_site, leaked_blocks::most_shown>& places, panic_line& line) noexcept {
+  static void describe(const std::array<leaking_site, leaked_blocks::most_shown>& places,
+                       detail::panic_line& line) noexcept {
     for (const leaking_site& each : places) {
       if (each.count == 0) return;
       if (&each != places.data()) line.text("; ");
@@ -313,7 +317,8 @@ private:
   }
 
   book_type book_;
-  ASHLAR_NO_UNIQUE_ADDRESS mutable os::fork_safe<Lock> lock_ = {};
+  ASHLAR_NO_UNIQUE_ADDRESS mutable detail::fork_safe<Lock> lock_ = {};
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -7,7 +7,8 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 // As `std::allocation_result` of C++23: `count` objects have room at `ptr`, all of which may be used.
 ASHLAR_STD_ALLOCATION_RESULT(template <class Pointer, class SizeType = std::size_t> struct allocation_result {
@@ -15,4 +16,5 @@ ASHLAR_STD_ALLOCATION_RESULT(template <class Pointer, class SizeType = std::size
   SizeType count;
 });
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

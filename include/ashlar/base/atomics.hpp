@@ -6,7 +6,8 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// The atomics of the standard library. A model checker brings a policy of the same shape whose objects it watches.
 struct std_atomics {
@@ -17,4 +18,5 @@ struct std_atomics {
   using plain = T;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -4,10 +4,11 @@
 
 #include <cstddef>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 struct block {
   void* data = nullptr;
@@ -18,8 +19,9 @@ struct block {
 
   /// Returns: whether `p` points to one of the block's bytes.
   [[nodiscard]] bool contains(const void* p) const noexcept {
-    return address_of(p) - address_of(data) < size;  // unsigned: an address below wraps past the size
+    return detail::address_of(p) - detail::address_of(data) < size;  // unsigned: an address below wraps past the size
   }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

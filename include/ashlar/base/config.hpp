@@ -45,8 +45,8 @@
 #define ASHLAR_THREAD_LOCAL
 #endif
 
-// Which tool is told what memory is live (base/poison.hpp): AddressSanitizer where it is on, and Valgrind where the
-// program is compiled with -DASHLAR_VALGRIND=1, which needs its headers and slows every build of it.
+// Which tool is told what memory is live (detail/support/poison.hpp): AddressSanitizer where it is on, and Valgrind
+// where the program is compiled with -DASHLAR_VALGRIND=1, which needs its headers and slows every build of it.
 #if defined(__SANITIZE_ADDRESS__)
 #define ASHLAR_ASAN 1
 #elif defined(__has_feature)
@@ -119,7 +119,8 @@
 #define ASHLAR_DYNAMIC_CAST(type, pointer) (static_cast<void>(pointer), static_cast<type>(nullptr))
 #endif
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// How much misuse is looked for. Each level includes the ones before it.
 enum class checking {
@@ -134,4 +135,5 @@ inline constexpr bool is_hosted = ASHLAR_HOSTED != 0;
 /// The level that this translation unit was compiled at.
 inline constexpr checking checking_level = static_cast<checking>(ASHLAR_CHECKING);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -10,12 +10,13 @@
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/held_locks.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/panic.hpp>
 #include <ashlar/base/platform.hpp>
+#include <ashlar/detail/support/held_locks.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/panic.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// What a caller did wrong.
 enum class fault {
@@ -90,35 +91,35 @@ using out_of_memory_handler = void (*)(std::size_t bytes, std::size_t alignment)
 
 /// Effects: writes one line: `ashlar: <kind>: <what>` followed by the fields that are set.
 inline void print_violation(const violation& v) noexcept {
-  panic_line line;
+  detail::panic_line line;
   line.text("ashlar: ").text(name_of(v.kind)).text(": ").text(v.what);
   if (v.pointer != nullptr) line.text(", pointer ").address(v.pointer);
   if (v.resource != nullptr) line.text(", resource ").address(v.resource);
   if (v.owner != nullptr) line.text(", owner ").address(v.owner);
   if (v.size != 0) line.text(", size ").number(v.size);
   if (v.expected != v.got) line.text(", expected ").number(v.expected).text(", got ").number(v.got);
-  write_error_line(line.view());
+  detail::write_error_line(line.view());
 }
 
 /// Effects: writes one line: `ashlar: leak: …` with the pool, the count, the bytes and the first addresses; and a
 /// second with the sites, where they are known.
 inline void print_leak(const leaked_blocks& leak) noexcept {
-  panic_line line;
+  detail::panic_line line;
   line.text("ashlar: leak: blocks were live when their pool ended, resource ").address(leak.resource);
   if (leak.block_bytes != 0) line.text(", size ").number(leak.block_bytes);
   line.text(", count ").number(leak.count);
   line.text(", bytes ").number(leak.bytes);
   for (const void* const p : leak.first) line.text(p == leak.first.front() ? ", first " : " ").address(p);
-  write_error_line(line.view());
+  detail::write_error_line(line.view());
   if (leak.sites.empty()) return;
-  panic_line where;
-  write_error_line(where.text("ashlar: leak: allocated at ").text(leak.sites).view());
+  detail::panic_line where;
+  detail::write_error_line(where.text("ashlar: leak: allocated at ").text(leak.sites).view());
 }
 
 inline void print_out_of_memory(std::size_t bytes, std::size_t alignment) noexcept {
-  panic_line line;
+  detail::panic_line line;
   line.text("ashlar: out of memory: ").number(bytes).text(" bytes at alignment ").number(alignment);
-  write_error_line(line.view());
+  detail::write_error_line(line.view());
 }
 
 namespace detail {
@@ -149,7 +150,7 @@ inline out_of_memory_handler set_out_of_memory_handler(out_of_memory_handler han
 
 /// Effects: lets go of the thread's `held_locks`, calls the violation handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void report(const violation& v) noexcept {
-  held_locks::let_go();
+  detail::held_locks::let_go();
   detail::on_violation.load(std::memory_order_relaxed)(v);
   end_process();
 }
@@ -173,4 +174,5 @@ ASHLAR_COLD inline void report_leak(const leaked_blocks& leak) noexcept {
   end_process();
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

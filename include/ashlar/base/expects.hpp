@@ -4,15 +4,19 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::detail {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
 
 [[noreturn]] ASHLAR_COLD inline void precondition_failed(const char* what) noexcept {
   report({.kind = fault::precondition, .what = what});
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::detail
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar
 
 // A precondition that no level removes: where going on would corrupt memory that is not the caller's.
 #define ASHLAR_REQUIRE(condition, what)                                             \

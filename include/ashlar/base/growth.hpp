@@ -6,11 +6,12 @@
 #include <concepts>
 #include <cstddef>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Answers one question: with `held` bytes in hand, how many bytes to ask for next.
 template <class Policy>
@@ -45,4 +46,5 @@ constexpr void expect_growth(const proportional_growth& growth) noexcept {
 
 static_assert(growth_policy<fixed_growth> && growth_policy<proportional_growth>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

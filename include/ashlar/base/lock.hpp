@@ -7,11 +7,12 @@
 #include <type_traits>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/held_locks.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/platform.hpp>
+#include <ashlar/detail/support/held_locks.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// What the standard calls BasicLockable; `std::mutex` models it.
 template <class Lock>
@@ -93,7 +94,7 @@ class report_scope {
 public:
   ASHLAR_INLINE explicit report_scope(Lock& lock) : lock_(lock) {
     if constexpr (is_noted_first) {
-      held_locks::expect_not_inside(&lock);
+      detail::held_locks::expect_not_inside(&lock);
       note(leave_it);
       std::atomic_signal_fence(std::memory_order_seq_cst);
       lock.lock();
@@ -111,9 +112,9 @@ public:
       std::atomic_signal_fence(std::memory_order_seq_cst);
       lock_.unlock();
       std::atomic_signal_fence(std::memory_order_seq_cst);
-      held_locks::forget(noted_);
+      detail::held_locks::forget(noted_);
     } else {
-      held_locks::forget(noted_);
+      detail::held_locks::forget(noted_);
       lock_.unlock();
     }
   }
@@ -131,11 +132,11 @@ private:
     noted_.lock = &lock_;
     noted_.unlock = unlock;
     noted_.is_never_recursive = never_recursive<Lock>;
-    held_locks::note(noted_);
+    detail::held_locks::note(noted_);
   }
 
   Lock& lock_;
-  held_locks::entry noted_;
+  detail::held_locks::entry noted_;
 };
 
 /// Holds a lock for calls that look for misuse from level `checked` on, and never at `fast`.
@@ -145,4 +146,5 @@ using check_scope = std::conditional_t<checking_level >= checking::checked && !s
 
 static_assert(basic_lockable<null_lock> && basic_lockable<spin_lock>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
 #if ASHLAR_HOSTED
 #include <cstdlib>
@@ -22,7 +22,8 @@
 extern "C" __attribute__((weak)) void ashlar_write_error(const char* text, std::size_t bytes) noexcept;
 #endif
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Effects: writes the text to the error stream. Allocates nothing; a failed write is ignored, since there is nobody
 /// left to tell.
@@ -53,4 +54,5 @@ inline void yield_thread() noexcept {
 #endif
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -7,14 +7,15 @@
 #include <memory>
 #include <type_traits>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Hands out and takes back blocks. `std::pmr::memory_resource` models it unchanged.
 ///   allocate(bytes, alignment)       a block, never null; throws `std::bad_alloc`
@@ -146,8 +147,8 @@ template <resource R>
 /// Effects: ends the process where the alignment is none; for requests that a resource hands on as they came.
 /// Throws: `std::bad_alloc` where no block can be so large.
 inline void expect_request(std::size_t bytes, std::size_t alignment) {
-  ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-  if (!is_valid_request(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+  ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+  if (!detail::is_valid_request(bytes, alignment)) throw_bad_alloc(bytes, alignment);
 }
 
 /// Returns: a block of `upstream`, for a resource that cannot serve the request itself. Expects: `alignment` is a power
@@ -168,8 +169,8 @@ template <resource R>
 /// As `allocate_upstream`, but null where memory has run out.
 template <resource R>
 [[nodiscard]] ASHLAR_COLD void* try_allocate_upstream(R& upstream, std::size_t bytes, std::size_t alignment) noexcept {
-  ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-  return is_valid_request(bytes, alignment) ? try_allocate_from(upstream, bytes, alignment) : nullptr;
+  ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+  return detail::is_valid_request(bytes, alignment) ? try_allocate_from(upstream, bytes, alignment) : nullptr;
 }
 
 /// A resource that refers to another: one pointer wide, copyable, shares what it refers to.
@@ -246,4 +247,5 @@ private:
 template <class R>
 resource_ref(R&) -> resource_ref<R>;
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -7,7 +7,8 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// One thread at a time uses the pool and all its objects: no atomic anywhere.
 struct one_thread {
@@ -30,4 +31,5 @@ concept threads_policy = basic_lockable<typename T::lock_type> && requires {
 
 static_assert(threads_policy<one_thread> && threads_policy<any_thread<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -7,14 +7,15 @@
 #include <type_traits>
 
 #include <ashlar/base/allocation_result.hpp>
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// One pointer wide; equal to another iff their resources are equal. Every trait is explicit:
 ///
@@ -78,7 +79,7 @@ public:
     resource_->deallocate(p, n * sizeof(T), alignof(T));
   }
 
-  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
+  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return detail::max_block_bytes / sizeof(T); }
   [[nodiscard]] allocator select_on_container_copy_construction() const noexcept { return *this; }
   [[nodiscard]] R& resource() const noexcept { return *resource_; }
 
@@ -97,4 +98,5 @@ private:
   R* resource_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

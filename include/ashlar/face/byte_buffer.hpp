@@ -24,7 +24,8 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Bytes as they come, aligned for any number, zeroed by nobody.
 template <std::size_t Bytes>
@@ -158,4 +159,5 @@ public:
   }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

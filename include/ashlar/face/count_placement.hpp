@@ -7,12 +7,13 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/threads.hpp>
-#include <ashlar/part/slot_layout.hpp>
+#include <ashlar/detail/slots/slot_layout.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Placement: an array of counts in front of the slots of each slab; 4 bytes an object, whatever its alignment.
 struct count_in_slab {};
@@ -74,6 +75,8 @@ struct placement_traits<T, count_by_padding> {
 
 /// The layout of a pool of `T`.
 template <class T, threads_policy Threads, class Placement>
-using layout_of = slot_layout<Threads, sizeof(T), alignof(T), detail::placement_traits<T, Placement>::is_beside>;
+using layout_of =
+    detail::slot_layout<Threads, sizeof(T), alignof(T), detail::placement_traits<T, Placement>::is_beside>;
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -10,26 +10,29 @@
 #include <utility>
 
 #include <ashlar/adaptor/synchronized.hpp>
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/face/counter.hpp>
-#include <ashlar/face/process_pool.hpp>
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/face/counter.hpp>
+#include <ashlar/detail/face/process_pool.hpp>
+#include <ashlar/detail/slab/basic_block_pool.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/part/poison.hpp>
-#include <ashlar/resource/basic_block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+
+using detail::atomic_counter;
 
 /// The counter that goes with a lock policy: one for any thread, unless there is no lock.
 template <lock_policy Lock>
-using counter_for = std::conditional_t<std::same_as<Lock, null_lock>, plain_counter, atomic_counter>;
+using counter_for = std::conditional_t<std::same_as<Lock, null_lock>, detail::plain_counter, detail::atomic_counter>;
 
 namespace detail {
 
@@ -96,7 +99,8 @@ template <class Counter, class Cells>
 /// `Lock` as in `pool_allocator`; counters are plain with `null_lock`, else atomic, unless `Counter` says otherwise.
 /// Counters that live when the pool ends are reported as a leak from level `checked` on. Nothing is allocated before
 /// the first `make` or `reserve`. Thread safety: by `Lock`.
-template <lock_policy Lock = null_lock, owner_counter Counter = counter_for<Lock>, resource Upstream = page_resource>
+template <lock_policy Lock = null_lock, detail::owner_counter Counter = counter_for<Lock>,
+          resource Upstream = page_resource>
 class counted_pool {
   using source = detail::counter_cells<Counter, Lock, Upstream>;
 
@@ -104,7 +108,7 @@ public:
   using counter_type = Counter;
 
   /// Expects: no `max_cells` with `thread_cached`: what threads have at hand could not be counted.
-  explicit counted_pool(const pool_limits& limits = {}, Upstream upstream = {})
+  explicit counted_pool(const detail::pool_limits& limits = {}, Upstream upstream = {})
       : cells_(source::make(limits, std::move(upstream))) {}
 
   /// Returns: a counter that counts `owners` already, one at least. Throws: `std::bad_alloc`, or what the upstream
@@ -172,9 +176,9 @@ private:
 
 /// The same without an object: the process's pool of such counters, for smart pointers of two words that can be made
 /// before `main` and after it. See `process_pool`.
-template <lock_policy Lock = null_lock, owner_counter Counter = counter_for<Lock>>
+template <lock_policy Lock = null_lock, detail::owner_counter Counter = counter_for<Lock>>
 class process_counted_pool {
-  using pool = process_pool<sizeof(Counter), alignof(Counter), Lock>;
+  using pool = detail::process_pool<sizeof(Counter), alignof(Counter), Lock>;
 
 public:
   using counter_type = Counter;
@@ -205,4 +209,5 @@ private:
   };
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -6,7 +6,8 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Policy, the default: throws `std::bad_alloc`, or what the upstream throws.
 struct throw_when_exhausted {
@@ -25,4 +26,5 @@ concept exhaustion_policy = requires {
 
 static_assert(exhaustion_policy<throw_when_exhausted> && exhaustion_policy<null_when_exhausted>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

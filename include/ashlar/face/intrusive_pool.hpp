@@ -8,18 +8,19 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/detail/slots/counted_objects.hpp>
+#include <ashlar/detail/slots/slot_slabs.hpp>
 #include <ashlar/face/count_placement.hpp>
-#include <ashlar/face/counted_objects.hpp>
 #include <ashlar/face/exhausted.hpp>
 #include <ashlar/face/lifetime.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
-#include <ashlar/resource/slot_slabs.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// How many objects a pool may have, and by how many it grows.
-using intrusive_pool_options = slot_slabs_options;
+using intrusive_pool_options = detail::slot_slabs_options;
 
 /// As `ref_pool`, and as its policies say:
 ///
@@ -33,7 +34,7 @@ using intrusive_pool_options = slot_slabs_options;
 /// An object carries its own count where `ref_count(object)` is found by argument-dependent lookup or `Placement` says
 /// so; no base class is asked for, nor RTTI. `add_reference` and `drop_reference` serve other intrusive pointers.
 template <class T, class Lifetime, class Exhausted, threads_policy Threads, class Placement, resource Upstream>
-class intrusive_pool : public counted_objects<T, Lifetime, Exhausted, Threads, Placement, Upstream> {
+class intrusive_pool : public detail::counted_objects<T, Lifetime, Exhausted, Threads, Placement, Upstream> {
   static_assert(lifetime_policy<Lifetime> && exhaustion_policy<Exhausted>);
 
 public:
@@ -48,4 +49,5 @@ public:
       : intrusive_pool::counted_objects(options, std::move(upstream)) {}
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

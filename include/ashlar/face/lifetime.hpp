@@ -7,9 +7,10 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// `acquire` constructs an object, `release` destroys it.
 struct construct_on_acquire {
@@ -56,4 +57,5 @@ concept lifetime_policy = requires {
 
 static_assert(lifetime_policy<construct_on_acquire> && lifetime_policy<keep_constructed<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

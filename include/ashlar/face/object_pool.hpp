@@ -11,19 +11,20 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/detail/slots/object_pool_slots.hpp>
+#include <ashlar/detail/slots/slot_stack.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/face/exhausted.hpp>
 #include <ashlar/face/lifetime.hpp>
-#include <ashlar/face/object_pool_slots.hpp>
 #include <ashlar/face/pool_handle.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/part/slot_stack.hpp>
-#include <ashlar/part/slot_word.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Hands out objects of type `T`, and takes them back, in O(1).
 ///
@@ -62,7 +63,7 @@ class object_pool {
                 "an object_pool holds objects, neither const nor arrays");
   static_assert(std::is_nothrow_destructible_v<T>, "a destructor that throws would leave the pool half way");
   static_assert(lifetime_policy<Lifetime> && exhaustion_policy<Exhausted>);
-  static_assert(Capacity == dynamic_capacity || Capacity == growing || Capacity <= slot_word::max_slots);
+  static_assert(Capacity == dynamic_capacity || Capacity == growing || Capacity <= detail::slot_word::max_slots);
 
   using slots_type = detail::object_pool_slots<T, Capacity, Lifetime, Threads, Upstream>;
   static constexpr bool grows = Capacity == growing;
@@ -89,11 +90,11 @@ public:
       : slots_(std::in_place, capacity, std::move(upstream)) {}
 
   /// Allocates nothing.
-  explicit object_pool(const object_pool_options& options = {}, Lifetime lifetime = Lifetime(),
+  explicit object_pool(const detail::object_pool_options& options = {}, Lifetime lifetime = Lifetime(),
                        Upstream upstream = Upstream())
     requires grows
       : slots_(std::in_place, options, std::move(upstream)), lifetime_(std::move(lifetime)) {}
-  object_pool(const object_pool_options& options, Upstream upstream)
+  object_pool(const detail::object_pool_options& options, Upstream upstream)
     requires grows
       : slots_(std::in_place, options, std::move(upstream)) {}
 
@@ -118,7 +119,7 @@ public:
   /// As `acquire`, but null where there is no object to be had. Throws: what the constructor throws.
   template <class... Args>
   [[nodiscard]] ASHLAR_INLINE T* try_acquire(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
-    const taken_place place = slots_.try_take();
+    const detail::taken_place place = slots_.try_take();
     if (ASHLAR_UNLIKELY(place.slot == nullptr)) return nullptr;
     return fill(place, std::forward<Args>(args)...);
   }
@@ -130,7 +131,7 @@ public:
     if constexpr (!ends_plainly)
       if (ASHLAR_UNLIKELY(is_sweeping_) && slots_.is_free(slot)) return;
     if constexpr (checking_level >= checking::checked) slots_.check(slot);
-    if constexpr (ends_plainly) slots_.give(slot, Lifetime::keeps ? 0 : slot_word::raw_mark);
+    if constexpr (ends_plainly) slots_.give(slot, Lifetime::keeps ? 0 : detail::slot_word::raw_mark);
     else slots_.end_in_turn(slot, [this](void* ending) { return retire(ending); });
   }
 
@@ -213,14 +214,14 @@ private:
     slots_type& slots;
     void* slot;
     ~unfilled() {
-      if (ASHLAR_UNLIKELY(slot != nullptr)) slots.give(slot, slot_word::raw_mark);
+      if (ASHLAR_UNLIKELY(slot != nullptr)) slots.give(slot, detail::slot_word::raw_mark);
     }
   };
 
   [[nodiscard]] ASHLAR_INLINE static T* object_in(void* slot) noexcept { return std::launder(static_cast<T*>(slot)); }
 
   template <class... Args>
-  [[nodiscard]] ASHLAR_INLINE T* fill(taken_place place, Args&&... args) {
+  [[nodiscard]] ASHLAR_INLINE T* fill(detail::taken_place place, Args&&... args) {
     if constexpr (Lifetime::keeps)
       if (!place.is_raw) return object_in(place.slot);
     if constexpr (std::is_nothrow_constructible_v<T, Args...>) {
@@ -247,7 +248,7 @@ private:
 
   static std::uint32_t destroy(void* slot) noexcept {
     std::destroy_at(object_in(slot));
-    return slot_word::raw_mark;
+    return detail::slot_word::raw_mark;
   }
 
   // Ends all objects, once each, even if one releases another that came before it.
@@ -268,4 +269,5 @@ private:
   bool is_sweeping_ = false;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

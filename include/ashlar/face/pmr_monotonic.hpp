@@ -7,14 +7,16 @@
 #include <memory_resource>
 #include <span>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/part/chunk.hpp>
+#include <ashlar/detail/stack/chunk.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/arena.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::pmr {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace pmr {
 
 /// As `std::pmr::monotonic_buffer_resource`, constructor by constructor, and `reset()`, which keeps the memory.
 ///
@@ -72,7 +74,7 @@ private:
 
   [[nodiscard]] static arena_options options_for(std::size_t first_bytes) noexcept {
     arena_options options;
-    options.first_bytes = chunk::bytes_for(std::clamp(first_bytes, least_bytes, max_block_bytes / 2));
+    options.first_bytes = detail::chunk::bytes_for(std::clamp(first_bytes, least_bytes, detail::max_block_bytes / 2));
     options.largest_step = std::max(options.first_bytes, options.largest_step);
     return options;
   }
@@ -93,4 +95,6 @@ private:
   arena<upstream_ref> blocks_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::pmr
+}  // namespace pmr
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

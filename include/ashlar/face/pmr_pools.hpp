@@ -8,14 +8,16 @@
 
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/resource/pool_set.hpp>
 #include <ashlar/resource/pool_set_options.hpp>
 #include <ashlar/resource/shared_pool_set.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::pmr {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace pmr {
 
 /// A `std::pmr::memory_resource` on a set of pools over any other. `unsynchronized_pool_resource` and
 /// `synchronized_pool_resource` are what it is for; they promise what the standard's promise:
@@ -79,7 +81,7 @@ private:
   [[nodiscard]] static pool_set_options pool_options_of(const std::pmr::pool_options& asked) noexcept {
     const std::size_t most = asked.max_blocks_per_chunk;
     return {.largest_cell_bytes = asked.largest_required_pool_block,
-            .max_cells_at_once = most == 0 || most > most_blocks ? max_size : most};
+            .max_cells_at_once = most == 0 || most > most_blocks ? detail::max_size : most};
   }
 
   Pools pools_;
@@ -101,4 +103,6 @@ public:
   using basic_pool_resource::basic_pool_resource;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::pmr
+}  // namespace pmr
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

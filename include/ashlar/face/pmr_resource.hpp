@@ -9,10 +9,11 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Owns `R`; with `resource_ref<R>` it refers to one. The other way round nothing is needed: a
 /// `std::pmr::memory_resource` is a resource, and `resource_ref` makes it an upstream.
@@ -45,4 +46,5 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS R resource_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

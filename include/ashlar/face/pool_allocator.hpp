@@ -8,17 +8,18 @@
 #include <type_traits>
 
 #include <ashlar/base/allocation_result.hpp>
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/face/process_pool.hpp>
+#include <ashlar/detail/checks/slab_registry.hpp>
+#include <ashlar/detail/face/process_pool.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/part/slab_registry.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Single objects come from the process's pool for their size and alignment, at no overhead; arrays, and objects above
 /// 64 KiB, from operator new. Works unchanged in every standard container.
@@ -70,7 +71,7 @@ public:
     else new_delete_resource().deallocate(p, n * sizeof(T), alignof(T));
   }
 
-  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
+  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return detail::max_block_bytes / sizeof(T); }
 
   /// Effects: calls `f(pool)` with the process's pool of this element type, under its lock where it has one: to
   /// `reserve`, to read `live`, to `shrink_to_fit`. Containers allocate nodes, not elements: rebind to the node type to
@@ -98,7 +99,7 @@ private:
 
   // A template, so that the allocator can be named before `T` is complete.
   template <class U>
-  using pool = process_pool<sizeof(U), alignof(U), Lock>;
+  using pool = detail::process_pool<sizeof(U), alignof(U), Lock>;
 
   [[nodiscard]] static ASHLAR_INLINE constexpr bool is_pooled(std::size_t n) noexcept {
     return n == 1 && sizeof(T) <= largest_cell;
@@ -107,7 +108,7 @@ private:
   // A single object is checked by its pool; what is freed as an array cannot lie in a smaller cell of any pool.
   ASHLAR_NOINLINE static void check_free(const T* p, std::size_t n) noexcept {
     if (is_pooled(n)) return;
-    const cell_place place = process_slabs.find(p);
+    const detail::cell_place place = detail::process_slabs.find(p);
     if (place.owner == nullptr || (n != 0 && n <= place.cell_bytes / sizeof(T))) return;
     if (n == 0 && !owns(p)) return;
     report({.kind = fault::size_mismatch,
@@ -129,4 +130,5 @@ private:
   }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

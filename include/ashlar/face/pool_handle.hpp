@@ -7,7 +7,8 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Releases an object to the pool that it came from.
 template <class Pool>
@@ -40,4 +41,5 @@ template <auto& Pool>
 using static_pool_handle =
     std::unique_ptr<typename std::remove_reference_t<decltype(Pool)>::value_type, returns_to_static<Pool>>;
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

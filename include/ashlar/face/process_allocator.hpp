@@ -6,15 +6,16 @@
 #include <type_traits>
 
 #include <ashlar/base/allocation_result.hpp>
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Takes no room in a container, and needs no argument. Every trait is explicit:
 ///
@@ -73,7 +74,7 @@ public:
     resource.deallocate(p, n * sizeof(T), alignof(T));
   }
 
-  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
+  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return detail::max_block_bytes / sizeof(T); }
 
   template <class U>
   [[nodiscard]] friend bool operator==(const process_allocator&, const process_allocator<U, R>&) noexcept {
@@ -81,4 +82,5 @@ public:
   }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,15 +8,16 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/detail/slots/counted_objects.hpp>
+#include <ashlar/detail/slots/slot_slabs.hpp>
 #include <ashlar/face/count_placement.hpp>
-#include <ashlar/face/counted_objects.hpp>
 #include <ashlar/face/exhausted.hpp>
 #include <ashlar/face/lifetime.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
-#include <ashlar/resource/slot_slabs.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// As `std::make_shared`, without control blocks: an object costs its size and 4 bytes, often in its padding, and a
 /// pointer to it is one word.
@@ -27,7 +28,8 @@ namespace ashlar::inline ASHLAR_ABI {
 ///
 /// Grows without bound, by slabs; nothing is allocated before the first object or `reserve`. See `counted_objects`.
 template <class T, threads_policy Threads, class Placement, resource Upstream>
-class ref_pool : public counted_objects<T, construct_on_acquire, throw_when_exhausted, Threads, Placement, Upstream> {
+class ref_pool
+    : public detail::counted_objects<T, construct_on_acquire, throw_when_exhausted, Threads, Placement, Upstream> {
 public:
   ref_pool()
     requires std::default_initializable<Upstream>
@@ -35,4 +37,5 @@ public:
   explicit ref_pool(Upstream upstream) : ref_pool::counted_objects({}, std::move(upstream)) {}
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

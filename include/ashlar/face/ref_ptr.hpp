@@ -12,20 +12,21 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/detail/slots/ref_counts.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/face/count_placement.hpp>
-#include <ashlar/face/ref_counts.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+
+namespace detail {
 
 // Declared before `ref_ptr` makes it a friend: clang 16 finds the constraints of a later declaration to differ.
 template <class T, class Lifetime, class Exhausted, threads_policy Threads, class Placement, resource Upstream>
 class counted_objects;
-
-namespace detail {
 
 template <class T, class Placement>
 inline constexpr bool has_own_count = placement_traits<std::remove_cv_t<T>, Placement>::is_own;
@@ -47,7 +48,7 @@ concept same_count =
 /// thread's at a time, the object and its count are anybody's.
 template <class T, threads_policy Threads, class Placement>
 class ref_ptr {
-  using counts = ref_counts<std::remove_cv_t<T>, Threads, Placement>;
+  using counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
 
 public:
   using element_type = T;
@@ -125,7 +126,7 @@ public:
 
 private:
   template <class U, class Lifetime, class Exhausted, threads_policy OfThreads, class P, resource Upstream>
-  friend class counted_objects;
+  friend class detail::counted_objects;
 
   struct made_object {};
   ASHLAR_INLINE ref_ptr(made_object, T* object) noexcept : object_(object) {}
@@ -148,7 +149,7 @@ static_assert(sizeof(ref_ptr<int>) == sizeof(int*), "a counted pointer is one wo
 /// Effects: counts one more reference to an object of a pool, as copying a `ref_ptr` does: for other smart pointers.
 template <threads_policy Threads = one_thread, class Placement = count_by_padding, class T>
 void add_reference(T* object) noexcept {
-  using counts = ref_counts<std::remove_cv_t<T>, Threads, Placement>;
+  using counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
   if constexpr (checking_level >= checking::checked) counts::check_address(object);
   counts::retain(const_cast<std::remove_cv_t<T>*>(object));
 }
@@ -156,7 +157,7 @@ void add_reference(T* object) noexcept {
 /// Effects: counts one less, as destroying a `ref_ptr` does.
 template <threads_policy Threads = one_thread, class Placement = count_by_padding, class T>
 void drop_reference(T* object) noexcept {
-  using counts = ref_counts<std::remove_cv_t<T>, Threads, Placement>;
+  using counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
   if constexpr (checking_level >= checking::checked) counts::check_address(object);
   counts::release(const_cast<std::remove_cv_t<T>*>(object));
 }
@@ -165,8 +166,8 @@ void drop_reference(T* object) noexcept {
 /// that counts where a `ref_ptr<U>` looks.
 template <class U, class T, threads_policy Threads, class Placement>
 [[nodiscard]] ref_ptr<U, Threads> static_pointer_cast(ref_ptr<T, Threads, Placement> from) noexcept {
-  using from_counts = ref_counts<std::remove_cv_t<T>, Threads, Placement>;
-  using to_counts = ref_counts<std::remove_cv_t<U>, Threads, count_by_padding>;
+  using from_counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
+  using to_counts = detail::ref_counts<std::remove_cv_t<U>, Threads, count_by_padding>;
   U* const object = static_cast<U*>(from.get());
   if (object == nullptr) return {};
   const void* const counted = &from_counts::count_of(const_cast<std::remove_cv_t<T>*>(from.get()));
@@ -183,7 +184,8 @@ template <class U, class T, threads_policy Threads, class Placement>
   return ref_ptr<U, Threads, Placement>::adopt(const_cast<U*>(from.release()));
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar
 
 template <class T, class Threads, class Placement>
 struct std::hash<ashlar::ref_ptr<T, Threads, Placement>> {

@@ -8,12 +8,13 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/face/resource_link.hpp>
+#include <ashlar/detail/face/resource_link.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 namespace detail {
 
@@ -40,7 +41,7 @@ template <class T, resource R>
 class resource_delete {
 public:
   constexpr resource_delete() = default;  ///< for null pointers only, unless `R` has no state
-  explicit constexpr resource_delete(resource_link<R> home) noexcept : home_(home) {}
+  explicit constexpr resource_delete(detail::resource_link<R> home) noexcept : home_(home) {}
   template <detail::same_but_for_const<T> U>
   constexpr resource_delete(const resource_delete<U, R>& other) noexcept : home_(other.home()) {}
 
@@ -49,10 +50,10 @@ public:
     home_.get().deallocate(const_cast<std::remove_cv_t<T>*>(p), sizeof(T), alignof(T));
   }
 
-  [[nodiscard]] constexpr resource_link<R> home() const noexcept { return home_; }
+  [[nodiscard]] constexpr detail::resource_link<R> home() const noexcept { return home_; }
 
 private:
-  ASHLAR_NO_UNIQUE_ADDRESS resource_link<R> home_;
+  ASHLAR_NO_UNIQUE_ADDRESS detail::resource_link<R> home_;
 };
 
 /// The same for an array, whose length it knows: destroys the last element first. A pointer to an array of another
@@ -61,7 +62,7 @@ template <class T, resource R>
 class resource_delete<T[], R> {
 public:
   constexpr resource_delete() = default;  ///< for null pointers only
-  constexpr resource_delete(resource_link<R> home, std::size_t count) noexcept : home_(home), count_(count) {}
+  constexpr resource_delete(detail::resource_link<R> home, std::size_t count) noexcept : home_(home), count_(count) {}
   template <detail::same_but_for_const<T> U>
   constexpr resource_delete(const resource_delete<U[], R>& other) noexcept
       : home_(other.home()), count_(other.count()) {}
@@ -73,10 +74,10 @@ public:
 
   /// Returns: the number of elements.
   [[nodiscard]] constexpr std::size_t count() const noexcept { return count_; }
-  [[nodiscard]] constexpr resource_link<R> home() const noexcept { return home_; }
+  [[nodiscard]] constexpr detail::resource_link<R> home() const noexcept { return home_; }
 
 private:
-  ASHLAR_NO_UNIQUE_ADDRESS resource_link<R> home_;
+  ASHLAR_NO_UNIQUE_ADDRESS detail::resource_link<R> home_;
   std::size_t count_ = 0;
 };
 
@@ -104,13 +105,14 @@ private:
   friend class base_delete;
 
   template <class T>
-  static void delete_as(resource_link<R> home, std::remove_cv_t<Base>* p) noexcept {
+  static void delete_as(detail::resource_link<R> home, std::remove_cv_t<Base>* p) noexcept {
     resource_delete<T, R> exact(home);
     exact(static_cast<T*>(p));
   }
 
-  ASHLAR_NO_UNIQUE_ADDRESS resource_link<R> home_;
-  void (*delete_)(resource_link<R>, std::remove_cv_t<Base>*) noexcept = nullptr;
+  ASHLAR_NO_UNIQUE_ADDRESS detail::resource_link<R> home_;
+  void (*delete_)(detail::resource_link<R>, std::remove_cv_t<Base>*) noexcept = nullptr;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

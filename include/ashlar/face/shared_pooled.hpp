@@ -10,16 +10,19 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/face/resource_link.hpp>
+#include <ashlar/detail/face/shared_cell.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/face/pool_allocator.hpp>
-#include <ashlar/face/resource_link.hpp>
-#include <ashlar/face/shared_cell.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+
+using detail::shared_cell_options;
 
 namespace detail {
 
@@ -102,11 +105,11 @@ public:
 /// Expects: a pool's cells are large enough. Where their size is a constant the compiler says so; a pool that knows its
 /// cells (`owns`) says so from level `checked` on, and at `fast` takes a block of its upstream instead.
 /// Thread safety: that of the pool, wherever the last owner may go: a `shared_block_pool` serves any thread.
-template <class T, resource_argument R, class... Args>
+template <class T, detail::resource_argument R, class... Args>
   requires(!std::is_array_v<T>)
 [[nodiscard]] std::shared_ptr<T> allocate_shared_pooled(R&& pool, Args&&... args) {
-  using home = referred_resource<std::remove_cvref_t<R>>;
-  return std::allocate_shared<T>(detail::shared_cell_allocator<std::remove_cv_t<T>, home>(link_to(pool)),
+  using home = detail::referred_resource<std::remove_cvref_t<R>>;
+  return std::allocate_shared<T>(detail::shared_cell_allocator<std::remove_cv_t<T>, home>(detail::link_to(pool)),
                                  std::forward<Args>(args)...);
 }
 
@@ -124,9 +127,10 @@ template <class T, lock_policy Lock = thread_cached, class... Args>
 /// Throws: what `f` throws, and `std::bad_alloc`.
 template <class T, lock_policy Lock = thread_cached, class F>
 void with_shared_pool(F f) {
-  using stand_in = shared_stand_in<T>;
+  using stand_in = detail::shared_stand_in<T>;
   detail::waiting_visitor<F> = std::addressof(f);
   static_cast<void>(std::allocate_shared<stand_in>(detail::visiting_allocator<stand_in, Lock, F>()));
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -9,7 +9,8 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Eight bytes, trivially copyable; a default one is never valid. `T` may be incomplete, so objects can hold handles to
 /// each other.
@@ -34,7 +35,8 @@ private:
   std::uint32_t generation_ = 0;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar
 
 template <class T>
 struct std::hash<ashlar::slot_handle<T>> {

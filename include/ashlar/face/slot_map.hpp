@@ -10,22 +10,24 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/face/handle_table.hpp>
-#include <ashlar/face/map_generation.hpp>
+#include <ashlar/detail/slots/handle_table.hpp>
+#include <ashlar/detail/slots/map_generation.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/face/slot_handle.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 struct slot_map_options {
-  std::size_t max_slots = handle_table<void>::most_slots;  ///< objects at once and slots retired; then `emplace` throws
+  std::size_t max_slots =
+      detail::handle_table<void>::most_slots;  ///< objects at once and slots retired; then `emplace` throws
   /// Of a slot's first object; from 1 up. By default 1, and from `checked` on another in all options that are made:
   /// maps that are made with the same object of options have the same.
-  std::uint32_t first_generation = maps_differ ? next_map_generation() : 1;
+  std::uint32_t first_generation = detail::maps_differ ? detail::next_map_generation() : 1;
 };
 
 /// Objects in cells of a pool, found by `slot_handle`s. An object never moves; a handle to an erased one is never
@@ -59,7 +61,7 @@ public:
   /// Allocates nothing. Expects: `first_generation` is not 0.
   explicit slot_map(const slot_map_options& options, Upstream upstream = {})
       : upstream_(std::move(upstream)), table_(options.max_slots, options.first_generation),
-        pool_(pool_limits{}, resource_ref<Upstream>(upstream_)) {}
+        pool_(detail::pool_limits{}, resource_ref<Upstream>(upstream_)) {}
   explicit slot_map(Upstream upstream) : slot_map(slot_map_options{}, std::move(upstream)) {}
 
   slot_map(const slot_map&) = delete;  // handles and pointers lead into it
@@ -165,15 +167,15 @@ private:
 
   // A slot, and soon a cell, that both go back unless an object was made.
   struct reserved_slot {
-    explicit reserved_slot(handle_table<T>& from) noexcept : table(from), index(from.take()) {}
+    explicit reserved_slot(detail::handle_table<T>& from) noexcept : table(from), index(from.take()) {}
     reserved_slot(const reserved_slot&) = delete;
     reserved_slot& operator=(const reserved_slot&) = delete;
     ~reserved_slot() {
       if (cells != nullptr) cells->deallocate(cell);
-      if (index != handle_table<T>::none) table.put_back(index);
+      if (index != detail::handle_table<T>::none) table.put_back(index);
     }
 
-    handle_table<T>& table;
+    detail::handle_table<T>& table;
     std::uint32_t index;
     void* cell = nullptr;
     pool* cells = nullptr;
@@ -184,7 +186,7 @@ private:
     slot.cells = &pool_;
     T* const made = ::new (slot.cell) T(std::forward<Args>(args)...);
     slot.cells = nullptr;
-    return table_.publish(std::exchange(slot.index, handle_table<T>::none), made);
+    return table_.publish(std::exchange(slot.index, detail::handle_table<T>::none), made);
   }
 
   void destroy(std::uint32_t index, T* leaving) noexcept {
@@ -195,8 +197,9 @@ private:
   }
 
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
-  handle_table<T> table_;
+  detail::handle_table<T> table_;
   pool pool_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

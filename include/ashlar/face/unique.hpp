@@ -8,27 +8,28 @@
 #include <type_traits>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/face/resource_link.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/face/resource_delete.hpp>
-#include <ashlar/face/resource_link.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Owns an object, or an array `T[]`, that lies in memory of an `R`: two pointers wide (an array knows its length
 /// too), one where `R` has no state. A default one is null. The resource outlives it. It moves only: what derives from
 /// `T` is not taken over, see `unique_base_from`.
 template <class T, class R>
-using unique_from = std::unique_ptr<T, resource_delete<T, referred_resource<R>>>;
+using unique_from = std::unique_ptr<T, resource_delete<T, detail::referred_resource<R>>>;
 
 /// Owns an object of `Base` or of a class derived from it, whatever its size: takes over a `unique_from<Derived, R>`.
 /// `Base` needs no virtual destructor. One pointer wider than `unique_from`.
 template <class Base, class R>
-using unique_base_from = std::unique_ptr<Base, base_delete<Base, referred_resource<R>>>;
+using unique_base_from = std::unique_ptr<Base, base_delete<Base, detail::referred_resource<R>>>;
 
 namespace detail {
 
@@ -108,29 +109,29 @@ template <resource R>
 /// Where `T`'s constructor throws the memory goes back. Throws: what `r` throws, and what the constructor throws.
 ///
 ///     ashlar::unique_from<node, ashlar::block_pool<>> first = ashlar::allocate_unique<node>(pool, "name");
-template <class T, resource_argument R, class... Args>
+template <class T, detail::resource_argument R, class... Args>
   requires(!std::is_array_v<T>)
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique(R&& r, Args&&... args) {
-  const auto home = link_to(r);
+  const auto home = detail::link_to(r);
   void* const memory = home.get().allocate(sizeof(T), alignof(T));
   return detail::unique_at<T>(home, memory, [&](auto& site) { site.build(std::forward<Args>(args)...); });
 }
 
 /// As above. Returns: null where `r` has no memory left. Throws: what the constructor throws.
-template <class T, resource_argument R, class... Args>
+template <class T, detail::resource_argument R, class... Args>
   requires(!std::is_array_v<T>)
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> try_allocate_unique(R&& r, Args&&... args) {
-  const auto home = link_to(r);
+  const auto home = detail::link_to(r);
   void* const memory = detail::try_memory(home, sizeof(T), alignof(T));
   if (memory == nullptr) return {};
   return detail::unique_at<T>(home, memory, [&](auto& site) { site.build(std::forward<Args>(args)...); });
 }
 
 /// Returns: a `T` of indeterminate value, where its type has no constructor.
-template <class T, resource_argument R>
+template <class T, detail::resource_argument R>
   requires(!std::is_array_v<T>)
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique_for_overwrite(R&& r) {
-  const auto home = link_to(r);
+  const auto home = detail::link_to(r);
   void* const memory = home.get().allocate(sizeof(T), alignof(T));
   return detail::unique_at<T>(home, memory, [](auto& site) { site.build_for_overwrite(); });
 }
@@ -138,21 +139,21 @@ template <class T, resource_argument R>
 /// Returns: an array of `n` value-initialised elements; `n` may be 0. Where a constructor throws, the elements before
 /// it are destroyed, the last first, and the memory goes back. Throws: `std::bad_array_new_length` where
 /// `n * sizeof(element)` is above PTRDIFF_MAX; what `r` throws, and what a constructor throws.
-template <class T, resource_argument R>
+template <class T, detail::resource_argument R>
   requires std::is_unbounded_array_v<T>
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique(R&& r, std::size_t n) {
   using element = std::remove_extent_t<T>;
-  const auto home = link_to(r);
+  const auto home = detail::link_to(r);
   void* const memory = detail::array_memory<element>(home, n);
   return detail::unique_array_at<element>(home, memory, n, [](auto& site) { site.build(); });
 }
 
 /// As above. Returns: null where `r` has no memory left, or nobody has so much. Throws: what a constructor throws.
-template <class T, resource_argument R>
+template <class T, detail::resource_argument R>
   requires std::is_unbounded_array_v<T>
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> try_allocate_unique(R&& r, std::size_t n) {
   using element = std::remove_extent_t<T>;
-  const auto home = link_to(r);
+  const auto home = detail::link_to(r);
   if (!detail::is_countable<element>(n)) return {};
   void* const memory = detail::try_memory(home, n * sizeof(element), alignof(element));
   if (memory == nullptr) return {};
@@ -161,13 +162,14 @@ template <class T, resource_argument R>
 
 /// Returns: an array of `n` elements of indeterminate value, where their type has no constructor. Throws: as
 /// `allocate_unique<T[]>`.
-template <class T, resource_argument R>
+template <class T, detail::resource_argument R>
   requires std::is_unbounded_array_v<T>
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique_for_overwrite(R&& r, std::size_t n) {
   using element = std::remove_extent_t<T>;
-  const auto home = link_to(r);
+  const auto home = detail::link_to(r);
   void* const memory = detail::array_memory<element>(home, n);
   return detail::unique_array_at<element>(home, memory, n, [](auto& site) { site.build_for_overwrite(); });
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -9,25 +9,26 @@
 #include <span>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/cell_windows.hpp>
+#include <ashlar/detail/heap/window_watch.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/tlsf/tlsf_block.hpp>
+#include <ashlar/detail/tlsf/tlsf_check.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/heap/block_canary.hpp>
-#include <ashlar/heap/cell_windows.hpp>
-#include <ashlar/heap/window_watch.hpp>
-#include <ashlar/part/tlsf_block.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
-#include <ashlar/resource/tlsf_check.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// A heap of one thread with the face of `local_heap`, `trim` and `inspect` apart, for who has a deadline: each call
 /// takes a bounded number of instructions, however many blocks there are and whatever happened before; the figures are
@@ -50,11 +51,11 @@ template <resource Upstream, class Scale>
 class bounded_heap {
 public:
   /// What every block is aligned by.
-  static constexpr std::size_t least_alignment = cell_window::classes::granule;
+  static constexpr std::size_t least_alignment = detail::cell_window::classes::granule;
 
   /// Effects: takes `bytes` bytes of the upstream; the default one makes them resident now. Throws: what it throws.
   explicit bounded_heap(std::size_t bytes, Upstream upstream = {})
-      : upstream_(std::move(upstream)), memory_{upstream_.allocate(bytes, cell_window::bytes), bytes},
+      : upstream_(std::move(upstream)), memory_{upstream_.allocate(bytes, detail::cell_window::bytes), bytes},
         goes_upstream_(true) {
     begin();
   }
@@ -72,7 +73,7 @@ public:
     sweep_windows();
     blocks_.release();  // so that TLSF finds no leaks
     std::destroy_at(&blocks_);
-    if (goes_upstream_) upstream_.deallocate(memory_.data, memory_.size, cell_window::bytes);
+    if (goes_upstream_) upstream_.deallocate(memory_.data, memory_.size, detail::cell_window::bytes);
   }
 
   /// Returns: a block. Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
@@ -84,11 +85,11 @@ public:
 
   /// As `allocate`, but null where memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t number = class_for(bytes, alignment);
     if (number == classes::none) return take_block(bytes, alignment);
-    if constexpr (keeps_canaries)
-      if (cell_window* const next = cells_.next_to_format(number)) watch(*next).sweep();
+    if constexpr (detail::keeps_canaries)
+      if (detail::cell_window* const next = cells_.next_to_format(number)) watch(*next).sweep();
     std::byte* const cell = cells_.take(number);
     return ASHLAR_LIKELY(cell != nullptr) ? handed_out(cell, number, bytes)
                                           : take_in_new_window(number, bytes, alignment);
@@ -97,7 +98,7 @@ public:
   /// Returns: a block whose size is known at compile time. Throws: `std::bad_alloc`.
   template <std::size_t Bytes, std::size_t Alignment = least_alignment>
   [[nodiscard]] void* allocate() {
-    static_assert(is_power_of_two(Alignment));
+    static_assert(detail::is_power_of_two(Alignment));
     return allocate(Bytes, Alignment);
   }
 
@@ -172,9 +173,9 @@ public:
   /// As `reallocate`, but null where memory has run out.
   [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
     if (p == nullptr) return try_allocate(new_bytes, alignment);
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t bytes = usable_size(p);
-    if (is_aligned(p, alignment) && resize(p, bytes, new_bytes, alignment)) return p;
+    if (detail::is_aligned(p, alignment) && resize(p, bytes, new_bytes, alignment)) return p;
     void* const moved = try_allocate(new_bytes, alignment);
     if (moved == nullptr) return nullptr;
     std::memcpy(moved, p, std::min(bytes, new_bytes));
@@ -198,7 +199,7 @@ public:
     blocks_.for_each_block([&](const block& each, bool is_free) {
       if (is_free) return;
       if (!cells_.has_cells(each.data)) return f(each.data, blocks_.usable_size(each.data));
-      const cell_window& home = cells_.of(each.data);
+      const detail::cell_window& home = cells_.of(each.data);
       home.for_each_taken([&](std::byte* cell) { f(static_cast<void*>(cell), size_of_cell(cell)); });
     });
   }
@@ -216,7 +217,8 @@ public:
   /// Returns: the largest request that is sure to be served.
   [[nodiscard]] std::size_t largest_free() const noexcept {
     // On 32 bits TLSF's own steps are smaller: some bytes may be skipped.
-    constexpr std::size_t skipped = least_alignment > tlsf_block::granule ? least_alignment + tlsf_block::least : 0;
+    constexpr std::size_t skipped =
+        least_alignment > detail::tlsf_block::granule ? least_alignment + detail::tlsf_block::least : 0;
     const std::size_t free = blocks_.largest_free();
     return free > skipped ? free - skipped : 0;
   }
@@ -229,17 +231,18 @@ public:
   [[nodiscard]] friend bool operator==(const bounded_heap& a, const bounded_heap& b) noexcept { return &a == &b; }
 
 private:
-  using classes = cell_window::classes;
+  using classes = detail::cell_window::classes;
   using block_space = tlsf_resource<null_resource, Scale>;
 
   // With the header of the block behind, whatever that is, it is a whole window: so they lie side by side.
-  static constexpr std::size_t window_room = cell_window::bytes - tlsf_block::header_bytes - tlsf_slack::bytes;
+  static constexpr std::size_t window_room =
+      detail::cell_window::bytes - detail::tlsf_block::header_bytes - detail::tlsf_slack::bytes;
 
   [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t class_for(std::size_t bytes,
                                                                      std::size_t alignment) noexcept {
-    if (with_canary(bytes) > classes::largest) return classes::none;
-    if (ASHLAR_LIKELY(alignment <= least_alignment)) return classes::of(with_canary(bytes));
-    return alignment <= classes::largest ? classes::of(with_canary(bytes), alignment) : classes::none;
+    if (detail::with_canary(bytes) > classes::largest) return classes::none;
+    if (ASHLAR_LIKELY(alignment <= least_alignment)) return classes::of(detail::with_canary(bytes));
+    return alignment <= classes::largest ? classes::of(detail::with_canary(bytes), alignment) : classes::none;
   }
 
   [[nodiscard]] static constexpr std::size_t aligned_enough(std::size_t alignment) noexcept {
@@ -250,8 +253,8 @@ private:
   void begin() noexcept {
     const block whole = memory_;
     auto* const from = static_cast<std::byte*>(whole.data);
-    const std::size_t pad = (0 - address_of(from)) % alignof(cell_window);
-    const std::size_t taken = pad + cell_windows::record_bytes(whole);
+    const std::size_t pad = (0 - detail::address_of(from)) % alignof(detail::cell_window);
+    const std::size_t taken = pad + detail::cell_windows::record_bytes(whole);
     const bool has_room = taken < whole.size;
     if (has_room) cells_.begin(from + pad, whole, window_room);
     const std::span<std::byte> rest = has_room ? std::span(from, whole.size).subspan(taken) : std::span<std::byte>();
@@ -261,27 +264,27 @@ private:
   [[nodiscard]] ASHLAR_INLINE void* handed_out(std::byte* p, [[maybe_unused]] std::size_t number,
                                                [[maybe_unused]] std::size_t bytes) const noexcept {
     if constexpr (checking_level >= checking::hardened) watch(cells_.of(p)).hand_out(p, bytes);
-    else if constexpr (marks_memory) mark_live(p, classes::bytes_of(number));
+    else if constexpr (detail::marks_memory) detail::mark_live(p, classes::bytes_of(number));
     return p;
   }
 
   // Expects: the block at `p` is live.
   ASHLAR_INLINE void give(void* p) noexcept {
     if (!cells_.has_cells(p)) return blocks_.deallocate(p);
-    cell_window& home = cells_.of(p);
+    detail::cell_window& home = cells_.of(p);
     if constexpr (checking_level >= checking::hardened) watch(home).bury(p);
-    else if constexpr (marks_memory) mark_free(p, home.cell_bytes);
+    else if constexpr (detail::marks_memory) detail::mark_free(p, home.cell_bytes);
     std::byte* const emptied = cells_.give(home, p);
     if (ASHLAR_LIKELY(emptied == nullptr)) return;
-    if constexpr (keeps_canaries) watch(home).sweep();
+    if constexpr (detail::keeps_canaries) watch(home).sweep();
     blocks_.deallocate(emptied);
   }
 
   [[nodiscard]] ASHLAR_NOINLINE void* take_in_new_window(std::size_t number, std::size_t bytes,
                                                          std::size_t alignment) noexcept {
-    void* const memory = blocks_.try_allocate(window_room, cell_window::bytes);
+    void* const memory = blocks_.try_allocate(window_room, detail::cell_window::bytes);
     if (ASHLAR_UNLIKELY(memory == nullptr)) return take_block(bytes, alignment);
-    mark_free(memory, window_room);
+    detail::mark_free(memory, window_room);
     return handed_out(cells_.take_from_new(memory, number), number, bytes);
   }
 
@@ -293,7 +296,7 @@ private:
   [[nodiscard]] ASHLAR_COLD void* take_where_spare_was(std::size_t bytes, std::size_t alignment) noexcept {
     std::byte* const spare = cells_.drop_spare();
     if (spare == nullptr) return nullptr;
-    if constexpr (keeps_canaries) watch(cells_.of(spare)).sweep();
+    if constexpr (detail::keeps_canaries) watch(cells_.of(spare)).sweep();
     blocks_.deallocate(spare);
     return blocks_.try_allocate(bytes, aligned_enough(alignment));
   }
@@ -305,7 +308,7 @@ private:
 
   // Within its class.
   [[nodiscard]] bool resize_cell(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
-    cell_window& home = cells_.of(p);
+    detail::cell_window& home = cells_.of(p);
     if (class_for(new_bytes, alignment) != home.number) return false;
     if constexpr (checking_level >= checking::hardened) watch(home).resize(p, watch(home).size_of(p), new_bytes);
     return true;
@@ -317,11 +320,12 @@ private:
     else return cells_.of(p).cell_bytes;
   }
 
-  [[nodiscard]] window_watch watch(cell_window& home) const noexcept { return {home, this}; }
+  [[nodiscard]] detail::window_watch watch(detail::cell_window& home) const noexcept { return {home, this}; }
 
   // Effects: reports writes beside live cells and to dead ones, of which nobody will know any more.
   void sweep_windows() const noexcept {
-    if constexpr (keeps_canaries) cells_.for_each_window([this](cell_window& home) { watch(home).sweep(); });
+    if constexpr (detail::keeps_canaries)
+      cells_.for_each_window([this](detail::cell_window& home) { watch(home).sweep(); });
   }
 
   // Effects: reports what is no live cell, and at level `hardened` one beside which was written; blocks are looked at
@@ -329,7 +333,7 @@ private:
   ASHLAR_NOINLINE void check(const void* p) const noexcept {
     if (!owns(p)) report_fault(p, fault::invalid_free, "freed a pointer that is not of this heap");
     if (!cells_.has_cells(p)) return;
-    cell_window& home = cells_.of(p);
+    detail::cell_window& home = cells_.of(p);
     if (!home.is_cell(p)) report_fault(p, fault::misaligned_free, "freed a pointer into the middle of a block");
     if (home.is_free(home.index_of(p))) report_fault(p, fault::double_free, "freed a block that is free");
     if constexpr (checking_level >= checking::hardened) watch(home).expect_intact(p);
@@ -337,7 +341,7 @@ private:
 
   void check_size(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
     const std::size_t expected = size_of_cell(p);
-    const bool is_exact = checking_level < checking::hardened || at_least_one_byte(bytes) == expected;
+    const bool is_exact = checking_level < checking::hardened || detail::at_least_one_byte(bytes) == expected;
     if (ASHLAR_LIKELY(is_exact && class_for(bytes, alignment) == cells_.of(p).number)) return;
     report({.kind = fault::size_mismatch,
             .what = checking_level >= checking::hardened && is_exact
@@ -358,7 +362,7 @@ private:
   union {
     block_space blocks_;
   };
-  cell_windows cells_;
+  detail::cell_windows cells_;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
   block memory_;
   bool goes_upstream_;
@@ -368,4 +372,5 @@ static_assert(try_resource<bounded_heap<>> && owning_resource<bounded_heap<>> &&
 static_assert(self_describing_resource<bounded_heap<>> && expanding_resource<bounded_heap<>>);
 static_assert(at_least_resource<bounded_heap<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

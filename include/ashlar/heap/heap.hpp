@@ -8,25 +8,29 @@
 #include <type_traits>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/heap_core.hpp>
+#include <ashlar/detail/heap/heap_members.hpp>
+#include <ashlar/detail/heap/heap_space.hpp>
+#include <ashlar/detail/heap/heap_survey.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/heap/heap_core.hpp>
-#include <ashlar/heap/heap_members.hpp>
 #include <ashlar/heap/heap_options.hpp>
-#include <ashlar/heap/heap_space.hpp>
-#include <ashlar/heap/heap_survey.hpp>
-#include <ashlar/part/cell_layout.hpp>
-#include <ashlar/part/segment.hpp>
-#include <ashlar/part/size_classes.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+
+using detail::heap_region;
+using detail::region_kind;
 
 /// A heap for any thread.
 ///
@@ -45,8 +49,8 @@ namespace ashlar::inline ASHLAR_ABI {
 /// Thread safety: any thread; the destructor and `release` expect that no other thread uses the heap, and that all uses
 /// have happened before. Nothing is allocated before the first block.
 template <thread_safe_resource Upstream>
-class heap : public heap_survey<heap<Upstream>> {
-  using members = heap_members<Upstream>;
+class heap : public detail::heap_survey<heap<Upstream>> {
+  using members = detail::heap_members<Upstream>;
   using member = typename members::member;
   using owner = typename members::owner;
   static constexpr bool checks = members::checks;
@@ -54,7 +58,7 @@ class heap : public heap_survey<heap<Upstream>> {
 public:
   static constexpr bool is_thread_safe = true;
   /// What every block is aligned by.
-  static constexpr std::size_t least_alignment = size_classes::granule;
+  static constexpr std::size_t least_alignment = detail::size_classes::granule;
 
   heap() : heap(heap_options{}) {}
   explicit heap(const heap_options& options, Upstream upstream = {}) : members_(options, std::move(upstream), this) {}
@@ -95,7 +99,7 @@ public:
 
   /// As `allocate_zeroed`, but null where memory has run out.
   [[nodiscard]] void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
-    slice_run got;
+    detail::slice_run got;
     static_cast<void>(members_.allocate_by(bytes, alignment, [&](owner& from) -> void* {
       got = from.try_allocate_unzeroed(bytes, alignment);
       return got.data;
@@ -112,7 +116,7 @@ public:
   /// Effects: takes a block back, from whatever thread; nothing where `p` is null. Expects: it is live and of this
   /// heap.
   ASHLAR_INLINE void deallocate(void* p) noexcept {
-    if (ASHLAR_UNLIKELY(checks || is_milestone(p))) return deallocate_slowly(p);
+    if (ASHLAR_UNLIKELY(checks || detail::is_milestone(p))) return deallocate_slowly(p);
     member* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.deallocate(p);
     deallocate_elsewhere(p);
@@ -121,7 +125,7 @@ public:
   /// As `deallocate(p)`. Expects: the block was allocated with this size and alignment, or `bytes` is between what was
   /// asked for and what `allocate_at_least` gave. `p` is not null.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
-    if (ASHLAR_UNLIKELY(checks || is_milestone(p))) return deallocate_slowly(p, bytes, alignment);
+    if (ASHLAR_UNLIKELY(checks || detail::is_milestone(p))) return deallocate_slowly(p, bytes, alignment);
     member* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.deallocate(p, bytes, alignment);
     deallocate_elsewhere(p);
@@ -130,7 +134,7 @@ public:
   /// As `deallocate(p, bytes, alignment)`, with the class resolved at compile time.
   template <std::size_t Bytes, std::size_t Alignment = least_alignment>
   ASHLAR_INLINE void deallocate(void* p) noexcept {
-    if (ASHLAR_UNLIKELY(checks || is_milestone(p))) return deallocate_slowly(p, Bytes, Alignment);
+    if (ASHLAR_UNLIKELY(checks || detail::is_milestone(p))) return deallocate_slowly(p, Bytes, Alignment);
     member* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.template deallocate<Bytes, Alignment>(p);
     deallocate_elsewhere(p);
@@ -158,10 +162,10 @@ public:
   /// As `reallocate`, but null where memory has run out.
   [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
     if (p == nullptr) return try_allocate(new_bytes, alignment);
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     owner& home = members_.home_of(p);
     const std::size_t bytes = home.usable_size(p);
-    if (is_aligned(p, alignment) && home.try_resize(p, new_bytes, alignment)) return p;
+    if (detail::is_aligned(p, alignment) && home.try_resize(p, new_bytes, alignment)) return p;
     if (new_bytes > bytes)
       if (void* const pages = home.try_move(p, new_bytes, alignment); pages != nullptr) return pages;
     void* const moved = try_allocate(new_bytes, alignment);
@@ -243,16 +247,16 @@ public:
   [[nodiscard]] bool invariant() const noexcept { return members_.invariant(); }
 
 private:
-  friend heap_survey<heap>;
+  friend detail::heap_survey<heap>;
 
   [[nodiscard]] const members& parts() const noexcept { return members_; }
 
   // `otherwise()` where no block is at hand.
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment, Otherwise otherwise) {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     member* const mine = members_.recent();
-    if (ASHLAR_LIKELY(mine != nullptr && bytes <= size_classes::largest && alignment <= least_alignment))
+    if (ASHLAR_LIKELY(mine != nullptr && bytes <= detail::size_classes::largest && alignment <= least_alignment))
       return mine->blocks.allocate_or(bytes, otherwise);
     return otherwise();
   }
@@ -260,7 +264,7 @@ private:
   // Whether the block is of what the calling thread has of the heap that it used last: that address stands in the
   // segment. Expects: `p` is no milestone.
   [[nodiscard]] static ASHLAR_INLINE bool is_of(const member* mine, void* p) noexcept {
-    return segment::heap_of(p) == static_cast<const void*>(mine);
+    return detail::segment::heap_of(p) == static_cast<const void*>(mine);
   }
 
   // Apart from the straight paths, which would else save registers for them.
@@ -268,9 +272,10 @@ private:
     member* const mine = members_.recent();
     if (ASHLAR_UNLIKELY(mine == nullptr)) return try_allocate_after_another(bytes, alignment);
     void* p = nullptr;
-    if (ASHLAR_LIKELY(bytes <= size_classes::largest && alignment <= least_alignment))
+    if (ASHLAR_LIKELY(bytes <= detail::size_classes::largest && alignment <= least_alignment))
       p = mine->blocks.allocate_behind(bytes);
-    else if (bytes <= most_slices * slice_bytes && alignment <= slice_bytes)  // a run, as a rule
+    else if (bytes <= detail::most_slices * detail::slice_bytes &&
+             alignment <= detail::slice_bytes)  // a run, as a rule
       p = mine->blocks.try_allocate_unzeroed(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_slowly(bytes, alignment);
   }
@@ -289,7 +294,7 @@ private:
 
   // The member looks again at what was at hand: a milestone may be, which is counted.
   [[nodiscard]] ASHLAR_NOINLINE void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
-    constexpr std::size_t most = size_classes::largest;
+    constexpr std::size_t most = detail::size_classes::largest;
     if (member* const mine = members_.recent(); mine != nullptr && bytes <= most && alignment <= most)
       if (void* const p = mine->blocks.try_allocate(bytes, alignment); p != nullptr) return p;
     return members_.allocate_by(bytes, alignment, [&](owner& from) { return from.try_allocate(bytes, alignment); });
@@ -304,7 +309,7 @@ private:
 
   ASHLAR_NOINLINE void deallocate_slowly(void* p) noexcept {
     if (p == nullptr) return;
-    if (!checks && !is_aligned(p, window_bytes))
+    if (!checks && !detail::is_aligned(p, detail::window_bytes))
       if (member* const mine = members::latest(); is_of(mine, p)) return mine->blocks.deallocate(p);
     members_.deallocate_by(p, [&](owner& home) { home.deallocate(p); });
   }
@@ -324,4 +329,5 @@ private:
 static_assert(try_resource<heap<>> && owning_resource<heap<>> && releasable_resource<heap<>>);
 static_assert(self_describing_resource<heap<>> && expanding_resource<heap<>> && thread_safe_resource<heap<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -6,12 +6,13 @@
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/json_writer.hpp>
-#include <ashlar/base/text_writer.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/json_writer.hpp>
+#include <ashlar/detail/support/text_writer.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
-#include <ashlar/part/size_classes.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 namespace detail {
 
@@ -38,9 +39,9 @@ void write_share(Json& json, std::string_view name, const heap_share& share) {
 /// Effects: hands the statistics as one JSON object to `out(std::string_view)`, in pieces. Classes without a slab are
 /// left out. Allocates nothing. Throws what `out` throws.
 template <class Out>
-  requires text_sink<Out>
+  requires detail::text_sink<Out>
 void write_json(const heap_statistics& statistics, Out&& out) {
-  json_writer json(out);
+  detail::json_writer json(out);
   json.begin_object()
       .member("held_bytes", statistics.held_bytes)
       .member("free_bytes", statistics.free_bytes)
@@ -54,13 +55,14 @@ void write_json(const heap_statistics& statistics, Out&& out) {
   detail::write_share(json, "runs", statistics.runs);
   detail::write_share(json, "huge", statistics.huge);
   json.key("classes").begin_array();
-  for (std::size_t number = 1; number <= size_classes::count; ++number) {
+  for (std::size_t number = 1; number <= detail::size_classes::count; ++number) {
     if (statistics.of_class[number].slabs == 0) continue;
-    json.begin_object().member("number", number).member("cell_bytes", size_classes::bytes_of(number));
+    json.begin_object().member("number", number).member("cell_bytes", detail::size_classes::bytes_of(number));
     detail::write_members(json, statistics.of_class[number]);
     json.end_object();
   }
   json.end_array().end_object().finish();
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

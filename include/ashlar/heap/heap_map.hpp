@@ -7,12 +7,13 @@
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/text_writer.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/text_writer.hpp>
 #include <ashlar/heap/heap_map_svg.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
-#include <ashlar/part/size_classes.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 namespace detail {
 
@@ -195,9 +196,9 @@ private:
 /// `out` may not use the heap, which stays as it is. Allocates nothing. Throws what `out` throws.
 /// Complexity: as `write_heap_svg`.
 template <class Heap, class Out>
-  requires text_sink<Out>
+  requires detail::text_sink<Out>
 void write_heap_html(const Heap& heap, Out&& out) {
-  text_writer text(out);
+  detail::text_writer text(out);
   const heap_statistics sums = statistics_of(heap);
   detail::heap_page page(text, sums);
   page.begin();
@@ -208,4 +209,5 @@ void write_heap_html(const Heap& heap, Out&& out) {
   text.flush();
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,12 +8,13 @@
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/text_writer.hpp>
-#include <ashlar/heap/heap_region.hpp>
-#include <ashlar/part/segment.hpp>
-#include <ashlar/part/size_classes.hpp>
+#include <ashlar/detail/heap/heap_region.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/text_writer.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 namespace detail {
 
@@ -267,11 +268,12 @@ void draw_heap(const Heap& heap, text_writer<Out>& out, std::size_t margin) {
 /// go on meanwhile, rows that are new since the frame was drawn lie below it. Complexity: O(slices and cells that wait
 /// outside bitmaps); about 300 characters a slab or block of a segment.
 template <class Heap, class Out>
-  requires text_sink<Out>
+  requires detail::text_sink<Out>
 void write_heap_svg(const Heap& heap, Out&& out) {
-  text_writer text(out);
+  detail::text_writer text(out);
   detail::draw_heap(heap, text, 16);
   text.flush();
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

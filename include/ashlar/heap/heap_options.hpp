@@ -4,18 +4,20 @@
 
 #include <cstddef>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Limits of a `heap`, `owner_heap`, `tiered_heap` or `local_heap`, all threads of a heap together.
 struct heap_options {
-  std::size_t max_bytes = max_size;                ///< held of the upstream at once
+  std::size_t max_bytes = detail::max_size;        ///< held of the upstream at once
   std::size_t keep_bytes = std::size_t{16} << 20;  ///< free memory that only `trim` gives back
   std::size_t most_hot = 4096;  ///< free cells of a size class that wait to be sorted; bounds a pause
 };
 
 using local_heap_options = heap_options;
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -7,11 +7,12 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/heap/heap_region.hpp>
+#include <ashlar/detail/heap/heap_region.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/os/pages.hpp>
-#include <ashlar/part/size_classes.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// What a class has of a heap, or all runs have, or all huge blocks.
 /// `live_bytes` counts whole cells and runs: what was asked for is kept at level `hardened` alone, so how much of them
@@ -29,14 +30,14 @@ struct heap_share {
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return live_bytes + spare_bytes + waste_bytes; }
 
-  void add(const heap_region& piece) noexcept {
+  void add(const detail::heap_region& piece) noexcept {
     live_blocks += piece.live;
     live_bytes += piece.live_bytes();
     spare_blocks += piece.capacity - piece.live;
     spare_bytes += piece.spare_bytes();
     dropped_bytes += piece.dropped_bytes;
     waste_bytes += piece.waste_bytes();
-    slabs += piece.kind == region_kind::slab ? 1 : 0;
+    slabs += piece.kind == detail::region_kind::slab ? 1 : 0;
   }
 
   heap_share& operator+=(const heap_share& other) noexcept {
@@ -56,9 +57,9 @@ struct heap_share {
 /// Invariant: `held_bytes == all.held_bytes() + free_bytes + fresh_bytes + head_bytes`, and `all` is the sum of the
 /// classes, runs and huge blocks.
 struct heap_statistics {
-  std::array<heap_share, size_classes::count + 1> of_class = {};  ///< by number; none has 0
-  heap_share runs;                                                ///< blocks of whole slices
-  heap_share huge;                                                ///< blocks of the upstream's own
+  std::array<heap_share, detail::size_classes::count + 1> of_class = {};  ///< by number; none has 0
+  heap_share runs;                                                        ///< blocks of whole slices
+  heap_share huge;                                                        ///< blocks of the upstream's own
   heap_share all;
   std::size_t segments = 0;
   std::size_t held_bytes = 0;   ///< of the upstream; not all of it need be resident
@@ -76,16 +77,16 @@ struct heap_statistics {
   /// is known.
   std::uint64_t page_faults_avoided = 0;
 
-  void add(const heap_region& piece) noexcept {
+  void add(const detail::heap_region& piece) noexcept {
     all.add(piece);
     switch (piece.kind) {
-      case region_kind::head: ++segments, head_bytes += piece.bytes; break;
-      case region_kind::slab: of_class[piece.number].add(piece); break;
-      case region_kind::run:
-      case region_kind::spare: runs.add(piece); break;
-      case region_kind::huge: huge.add(piece); break;
-      case region_kind::free: free_bytes += piece.bytes; break;
-      case region_kind::fresh: fresh_bytes += piece.bytes; break;
+      case detail::region_kind::head: ++segments, head_bytes += piece.bytes; break;
+      case detail::region_kind::slab: of_class[piece.number].add(piece); break;
+      case detail::region_kind::run:
+      case detail::region_kind::spare: runs.add(piece); break;
+      case detail::region_kind::huge: huge.add(piece); break;
+      case detail::region_kind::free: free_bytes += piece.bytes; break;
+      case detail::region_kind::fresh: fresh_bytes += piece.bytes; break;
     }
     held_bytes += piece.bytes;
   }
@@ -103,11 +104,12 @@ struct heap_statistics {
 template <class Heap>
 [[nodiscard]] heap_statistics statistics_of(const Heap& heap) noexcept {
   heap_statistics sums;
-  heap.inspect([&](const heap_region& piece) { sums.add(piece); });
+  heap.inspect([&](const detail::heap_region& piece) { sums.add(piece); });
   sums.table_bytes = heap.table_bytes();
   if constexpr (requires { heap.at_hand_bytes(); }) sums.at_hand_bytes = heap.at_hand_bytes();
   sums.page_faults_avoided = heap.reused_bytes() / os::pages::page_bytes();
   return sums;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -7,13 +7,17 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/basic_local_heap.hpp>
+#include <ashlar/detail/heap/heap_core.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/heap/basic_local_heap.hpp>
-#include <ashlar/heap/heap_core.hpp>
 #include <ashlar/heap/heap_options.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+
+using detail::heap_region;
+using detail::region_kind;
 
 /// A heap of one thread.
 ///
@@ -28,8 +32,8 @@ namespace ashlar::inline ASHLAR_ABI {
 /// Blocks that are live when the heap ends go with it. Thread safety: none. Nothing is allocated before the first
 /// block.
 template <resource Upstream>
-class local_heap : public basic_local_heap<heap_core<Upstream>> {
-  using base = basic_local_heap<heap_core<Upstream>>;
+class local_heap : public detail::basic_local_heap<detail::heap_core<Upstream>> {
+  using base = detail::basic_local_heap<detail::heap_core<Upstream>>;
 
 public:
   local_heap() : local_heap(heap_options{}) {}
@@ -45,4 +49,5 @@ static_assert(try_resource<local_heap<>> && owning_resource<local_heap<>> && rel
 static_assert(self_describing_resource<local_heap<>> && expanding_resource<local_heap<>>);
 static_assert(at_least_resource<local_heap<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

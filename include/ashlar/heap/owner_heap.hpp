@@ -9,20 +9,24 @@
 
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/basic_local_heap.hpp>
+#include <ashlar/detail/heap/cell_store.hpp>
+#include <ashlar/detail/heap/owner_core.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/remote_free/packet.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/heap/basic_local_heap.hpp>
-#include <ashlar/heap/cell_store.hpp>
 #include <ashlar/heap/heap_options.hpp>
-#include <ashlar/heap/owner_core.hpp>
-#include <ashlar/part/packet.hpp>
-#include <ashlar/part/segment.hpp>
-#include <ashlar/part/size_classes.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+
+using detail::heap_region;
+using detail::region_kind;
 
 /// A `local_heap` that knows of other threads. Its owner is whoever allocates: one thread at a time, and who comes next
 /// must know of what the last one did, as by a lock. Others free by a `remote_freer`, many blocks for one atomic.
@@ -35,9 +39,9 @@ namespace ashlar::inline ASHLAR_ABI {
 /// every call takes a lock. The heap may end, or be released, once every `remote_freer` that was given blocks of it has
 /// ended or called `leave`: what is flushed is on its way still.
 template <resource Upstream>
-class owner_heap : private basic_local_heap<owner_core<Upstream>> {
-  using base = basic_local_heap<owner_core<Upstream>>;
-  static constexpr bool sends = owner_core<Upstream>::sends;
+class owner_heap : private detail::basic_local_heap<detail::owner_core<Upstream>> {
+  using base = detail::basic_local_heap<detail::owner_core<Upstream>>;
+  static constexpr bool sends = detail::owner_core<Upstream>::sends;
 
 public:
   using base::least_alignment;
@@ -79,7 +83,7 @@ public:
     return zeroed(try_allocate_unzeroed(bytes, alignment), bytes);
   }
   /// As `try_allocate`; says too whether the block is zero already. Who must clear it need hold no lock meanwhile.
-  [[nodiscard]] slice_run try_allocate_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] detail::slice_run try_allocate_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     const scope held(whole_call());
     return base::try_allocate_unzeroed(bytes, alignment);
   }
@@ -146,14 +150,14 @@ public:
   /// Expects: `bytes <= size_classes::largest`. Thread safety: the owner.
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* allocate_or(std::size_t bytes, Otherwise otherwise) {
-    if constexpr (sends) return this->take_cell_or(size_classes::of(bytes), bytes, otherwise);
+    if constexpr (sends) return this->take_cell_or(detail::size_classes::of(bytes), bytes, otherwise);
     void* const p = try_allocate(bytes);
     return p != nullptr ? p : otherwise();
   }
   template <std::size_t Bytes, std::size_t Alignment, class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* allocate_or(Otherwise otherwise) {
     constexpr std::size_t number = base::class_for(Bytes, Alignment);
-    if constexpr (number == size_classes::none) return otherwise();
+    if constexpr (number == detail::size_classes::none) return otherwise();
     if constexpr (sends) return this->take_hot_or(number, Bytes, otherwise);
     void* const p = try_allocate(Bytes, Alignment);
     return p != nullptr ? p : otherwise();
@@ -163,7 +167,7 @@ public:
   /// Returns: a block of what other threads have freed and is at hand behind that, or null.
   /// Expects: `bytes <= size_classes::largest`. Thread safety: the owner.
   [[nodiscard]] ASHLAR_INLINE void* allocate_behind(std::size_t bytes) noexcept {
-    if constexpr (sends) return this->take_behind(size_classes::of(bytes), bytes);
+    if constexpr (sends) return this->take_behind(detail::size_classes::of(bytes), bytes);
     else return nullptr;
   }
 
@@ -188,7 +192,7 @@ public:
   }
 
   /// Effects: takes cells back at once that share a word, under the lock. Thread safety: any thread.
-  void take_back(const freed_word& cells) noexcept { this->core().give_now(cells); }
+  void take_back(const detail::freed_word& cells) noexcept { this->core().give_now(cells); }
 
   /// Effects: takes in what other threads have freed and sent. Thread safety: any thread.
   void take_in() noexcept { this->core().take_in_now(); }
@@ -253,7 +257,7 @@ public:
     const scope held(whole_call());
     return this->core().reused_bytes();
   }
-  [[nodiscard]] heap_inbox& inbox() noexcept { return this->core().inbox(); }
+  [[nodiscard]] detail::heap_inbox& inbox() noexcept { return this->core().inbox(); }
   /// Returns: whom reports name: this, or the heap of which it is a part.
   [[nodiscard]] const void* name() const noexcept { return this->core().name(); }
   /// @}
@@ -273,7 +277,9 @@ public:
   }
 
   /// Returns: the heap that a cell or a run is of. Expects: it is live, of an `owner_heap`, and not huge.
-  [[nodiscard]] static ASHLAR_INLINE owner_heap* of(void* p) noexcept { return of_segment(segment::heap_of(p)); }
+  [[nodiscard]] static ASHLAR_INLINE owner_heap* of(void* p) noexcept {
+    return of_segment(detail::segment::heap_of(p));
+  }
   /// Returns: the same, by what the segment says of whose it is.
   [[nodiscard]] static ASHLAR_INLINE owner_heap* of_segment(const void* heap) noexcept {
     return static_cast<owner_heap*>(static_cast<base*>(const_cast<void*>(heap)));
@@ -282,7 +288,7 @@ public:
   [[nodiscard]] friend bool operator==(const owner_heap& a, const owner_heap& b) noexcept { return &a == &b; }
 
 private:
-  using scope = check_scope<typename owner_core<Upstream>::whole_call_lock>;
+  using scope = check_scope<typename detail::owner_core<Upstream>::whole_call_lock>;
 
   [[nodiscard]] auto& whole_call() const noexcept { return this->core().whole_call(); }
 };
@@ -290,4 +296,5 @@ private:
 static_assert(try_resource<owner_heap<>> && owning_resource<owner_heap<>> && releasable_resource<owner_heap<>>);
 static_assert(self_describing_resource<owner_heap<>> && expanding_resource<owner_heap<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -9,20 +9,21 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/owner_core.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/segment_words.hpp>
+#include <ashlar/detail/remote_free/batcher.hpp>
+#include <ashlar/detail/remote_free/packet.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/heap/owner_core.hpp>
 #include <ashlar/heap/owner_heap.hpp>
-#include <ashlar/part/batcher.hpp>
-#include <ashlar/part/cell_layout.hpp>
-#include <ashlar/part/packet.hpp>
-#include <ashlar/part/segment.hpp>
-#include <ashlar/part/segment_words.hpp>
-#include <ashlar/part/size_classes.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Cells that are freed here are noted, 64 KiB of them at most, and sent by the packet; the dead cells are not touched.
 /// Larger blocks go back at once. It owns no memory but itself, 9 KiB, and never allocates.
@@ -43,7 +44,8 @@ public:
 
   /// Effects: frees a block of `owner`; nothing where `p` is null. Complexity: O(1) amortised.
   ASHLAR_INLINE void defer_free(owner_type& owner, void* p) noexcept {
-    if (ASHLAR_UNLIKELY(!owner_core<Upstream>::sends || is_milestone(p))) return defer_milestone(owner, p);
+    if (ASHLAR_UNLIKELY(!detail::owner_core<Upstream>::sends || detail::is_milestone(p)))
+      return defer_milestone(owner, p);
     note(owner, p);
   }
 
@@ -67,8 +69,9 @@ public:
 
   /// Effects: forgets what was noted, and not sent. Expects: no packet is under way: all inboxes were taken in.
   void forget() noexcept {
-    batch_.~heap_batcher();
-    ::new (static_cast<void*>(&batch_)) heap_batcher(most_held);
+    using batcher = detail::heap_batcher;
+    batch_.~batcher();
+    ::new (static_cast<void*>(&batch_)) batcher(most_held);
   }
 
   /// Returns: cells noted and not sent. Complexity: O(9 KiB).
@@ -78,28 +81,29 @@ public:
 private:
   // Null, and blocks that no slab has, start with a slice; so do some cells.
   ASHLAR_NOINLINE void defer_milestone(owner_type& owner, void* p) noexcept {
-    const bool may_wait = owner_core<Upstream>::sends && address_of(p) % window_bytes != 0;
-    if (!may_wait || segment::owner_of(p) == size_classes::none) return owner.free_from_elsewhere(p);
+    const bool may_wait = detail::owner_core<Upstream>::sends && detail::address_of(p) % detail::window_bytes != 0;
+    if (!may_wait || detail::segment::owner_of(p) == detail::size_classes::none) return owner.free_from_elsewhere(p);
     note(owner, p);
   }
 
   ASHLAR_INLINE void note(owner_type& owner, void* cell) noexcept {
-    const slab_start& slab = place_of_cell(cell);
-    const freed_word place = word_of_cell(cell, slab);
+    const detail::slab_start& slab = detail::place_of_cell(cell);
+    const detail::freed_word place = word_of_cell(cell, slab);
     if (ASHLAR_UNLIKELY(!batch_.try_add(place, slab.cell_bytes)))
       return note_slowly(owner, cell, place, slab.cell_bytes);
-    mark_free(cell, slab.cell_bytes);
+    detail::mark_free(cell, slab.cell_bytes);
   }
 
   // A call that is the last thing done: who notes without it needs no frame for it.
-  ASHLAR_NOINLINE void note_slowly(owner_type& owner, void* cell, freed_word place, std::size_t bytes) noexcept {
-    const batch_result result = batch_.add(place.key, place.cells, route, bytes);
-    if (ASHLAR_LIKELY(result == batch_result::noted)) return mark_free(cell, bytes);
+  ASHLAR_NOINLINE void note_slowly(owner_type& owner, void* cell, detail::freed_word place,
+                                   std::size_t bytes) noexcept {
+    const detail::batch_result result = batch_.add(place.key, place.cells, route, bytes);
+    if (ASHLAR_LIKELY(result == detail::batch_result::noted)) return detail::mark_free(cell, bytes);
     refused(owner, cell, result);
   }
 
-  ASHLAR_COLD void refused(owner_type& owner, void* cell, batch_result result) noexcept {
-    if (result == batch_result::already_noted)
+  ASHLAR_COLD void refused(owner_type& owner, void* cell, detail::batch_result result) noexcept {
+    if (result == detail::batch_result::already_noted)
       report({.kind = fault::double_free,
               .what = "freed a block that is free",
               .pointer = cell,
@@ -113,24 +117,25 @@ private:
   ASHLAR_COLD void hand_over() noexcept {
     batch_.for_each_under_way([](auto& sent_to) { take_in(sent_to); });
     if (batch_.flush(route)) return;
-    batch_.hand_over([](const freed_word& word) { owner_of(word.key).take_back(word); });
+    batch_.hand_over([](const detail::freed_word& word) { owner_of(word.key).take_back(word); });
   }
 
   [[nodiscard]] static owner_type& owner_of(std::uintptr_t key) noexcept {
-    return *owner_type::of(&segment_of_key(key).head);
+    return *owner_type::of(&detail::segment_of_key(key).head);
   }
 
-  static void take_in(heap_batcher::inbox_type& sent_to) noexcept {
-    auto& inbox = static_cast<heap_inbox&>(sent_to);
+  static void take_in(detail::heap_batcher::inbox_type& sent_to) noexcept {
+    auto& inbox = static_cast<detail::heap_inbox&>(sent_to);
     inbox.take_in(inbox.owner);
   }
 
-  static constexpr auto route = [](std::uintptr_t key) noexcept -> heap_batcher::inbox_type& {
+  static constexpr auto route = [](std::uintptr_t key) noexcept -> detail::heap_batcher::inbox_type& {
     return owner_of(key).inbox();
   };
 
-  heap_batcher batch_{most_held};
+  detail::heap_batcher batch_{most_held};
   std::size_t seen_ = 0;  // that was held when somebody asked whether it is quiet here
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

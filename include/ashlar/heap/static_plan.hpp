@@ -12,7 +12,8 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/plan/buffer.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// A plan as a type: `Layout` is an object with static storage that has `offsets` and `height`, and `Buffers` are those
 /// of its problem, in the same order. Buffers may be left out where the layout has `sizes` and `alignment` of its own,
@@ -56,4 +57,5 @@ struct static_plan {
   }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -10,24 +10,25 @@
 #include <span>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/heap_core.hpp>
+#include <ashlar/detail/heap/heap_region.hpp>
+#include <ashlar/detail/heap/planned_tier.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/heap/heap.hpp>
-#include <ashlar/heap/heap_core.hpp>
 #include <ashlar/heap/heap_options.hpp>
-#include <ashlar/heap/heap_region.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
-#include <ashlar/heap/planned_tier.hpp>
 #include <ashlar/heap/static_plan.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Where a block of a `tiered_heap` lies.
 enum class heap_tier : std::uint8_t {
@@ -39,7 +40,7 @@ enum class heap_tier : std::uint8_t {
 
 /// What lies in each tier. Tables are not told by tier, and of page faults that were spared nothing is said.
 struct tier_statistics {
-  planned_statistics planned;
+  detail::planned_statistics planned;
   heap_statistics own;            ///< of the calling thread
   heap_statistics shared;         ///< of others; what they have at hand counts as live, as only they may look at it
   std::size_t at_hand_bytes = 0;  ///< of these: about how much that is; 0 from level `checked` on
@@ -95,7 +96,7 @@ public:
   template <class T>
   [[nodiscard]] ASHLAR_INLINE T* resolve(std::size_t position) const noexcept {
     std::byte* const p = resolve(position);
-    ASHLAR_EXPECTS(is_aligned(p, alignof(T)), "resolved a buffer as a type that its plan does not align");
+    ASHLAR_EXPECTS(detail::is_aligned(p, alignof(T)), "resolved a buffer as a type that its plan does not align");
     return static_cast<T*>(static_cast<void*>(p));
   }
 
@@ -138,7 +139,7 @@ public:
   /// Expects: it was allocated, or planned, with `bytes` and `alignment`.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     if (!planned_.has(p)) return heap_.try_expand(p, bytes, new_bytes, alignment);
-    leave_planned(p, bytes, resizing_planned);
+    leave_planned(p, bytes, detail::resizing_planned);
     return new_bytes <= bytes;
   }
 
@@ -156,8 +157,8 @@ public:
   [[nodiscard]] void* try_reallocate(void* p, std::size_t bytes, std::size_t new_bytes,
                                      std::size_t alignment) noexcept {
     if (!planned_.has(p)) return heap_.try_reallocate(p, new_bytes, alignment);
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    if (try_expand(p, bytes, new_bytes, alignment) && is_aligned(p, alignment)) return p;
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    if (try_expand(p, bytes, new_bytes, alignment) && detail::is_aligned(p, alignment)) return p;
     void* const moved = heap_.try_allocate(new_bytes, alignment);
     if (moved != nullptr) std::memcpy(moved, p, std::min(bytes, new_bytes));
     return moved;
@@ -182,7 +183,8 @@ public:
                          .shared = {},
                          .at_hand_bytes = heap_.at_hand_bytes(),
                          .table_bytes = heap_.table_bytes()};
-    heap_.inspect([&](const heap_region& piece, bool is_mine) { (is_mine ? sums.own : sums.shared).add(piece); });
+    heap_.inspect(
+        [&](const detail::heap_region& piece, bool is_mine) { (is_mine ? sums.own : sums.shared).add(piece); });
     return sums;
   }
 
@@ -205,12 +207,12 @@ public:
 
 private:
   void leave_planned([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes,
-                     [[maybe_unused]] const planned_use& use = freeing_planned) const noexcept {
+                     [[maybe_unused]] const detail::planned_use& use = detail::freeing_planned) const noexcept {
     if constexpr (checking_level >= checking::checked) planned_.expect_live(p, bytes, this, use);
   }
 
   any_thread_heap heap_;
-  planned_tier<Plan> planned_;  // behind the heap, whose upstream its memory comes from
+  detail::planned_tier<Plan> planned_;  // behind the heap, whose upstream its memory comes from
 };
 
 namespace detail {
@@ -227,4 +229,5 @@ static_assert(releasable_resource<least_tiered_heap> && thread_safe_resource<lea
 
 }  // namespace detail
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <cstddef>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 // Without an operating system there are no pages: `system_calls` stays a name, and what wants pages does not compile.
 // Give it another upstream: a `buffer_resource`, or the `null_resource`.
@@ -19,7 +19,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace ashlar::inline ASHLAR_ABI::os {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace os {
 
 /// Each call says whether it succeeded. Contents of fresh memory are zero.
 struct system_calls {
@@ -93,9 +95,9 @@ struct system_calls {
 
   /// Returns: whether there is memory at the address, if only at this moment. `p` is not read.
   [[nodiscard]] static bool is_mapped(const void* p, std::size_t bytes) noexcept {
-    void* const first = align_down(const_cast<void*>(p), page_bytes());
+    void* const first = detail::align_down(const_cast<void*>(p), page_bytes());
     const int error = errno;
-    const bool is_there = ::msync(first, bytes + (address_of(p) - address_of(first)), MS_ASYNC) == 0;
+    const bool is_there = ::msync(first, bytes + (detail::address_of(p) - detail::address_of(first)), MS_ASYNC) == 0;
     errno = error;
     return is_there;
   }
@@ -111,6 +113,8 @@ private:
 #endif
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::os
+}  // namespace os
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar
 
 #endif

@@ -8,10 +8,11 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/panic.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/panic.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// One use of the heap inside a `no_heap_scope`.
 struct heap_use {
@@ -94,10 +95,10 @@ using heap_use_handler = void (*)(const heap_use& use, void* context) noexcept;
 
 /// Handler: writes one line to the error stream and aborts.
 [[noreturn]] ASHLAR_COLD inline void abort_on_heap_use(const heap_use& use, void* /*context*/) noexcept {
-  panic_line line;
+  detail::panic_line line;
   line.text("ashlar: heap use: ").text(use.function).text(" of ").number(use.bytes).text(" bytes in a no_heap_scope");
   if (use.caller != nullptr) line.text(", caller ").address(use.caller);
-  panic(line.view());
+  detail::panic(line.view());
 }
 
 /// Handler: does nothing, as the scope counts anyway.
@@ -162,4 +163,5 @@ private:
   detail::watch_scope scope_{nullptr};
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -7,13 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/calls.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::os {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace os {
 
 /// All sizes are in bytes and multiples of `page_bytes()`; all alignments are powers of two.
 /// Nothing here throws; failure is null or false. A system call that fails half-way can cost address space, never
@@ -26,8 +28,8 @@ public:
   /// Returns: `bytes` rounded up to whole pages, at least one; 0 if that overflows.
   [[nodiscard]] static std::size_t round_up(std::size_t bytes) noexcept {
     std::size_t sum = 0;
-    if (!checked_add(bytes, page_bytes() - 1, sum)) return 0;
-    return bytes == 0 ? page_bytes() : align_down(sum, page_bytes());
+    if (!detail::checked_add(bytes, page_bytes() - 1, sum)) return 0;
+    return bytes == 0 ? page_bytes() : detail::align_down(sum, page_bytes());
   }
 
   /// Returns: address space that must be committed before use, or null.
@@ -40,7 +42,7 @@ public:
   [[nodiscard]] static block reserve_up_to(std::size_t most, std::size_t least, std::size_t alignment) noexcept {
     for (std::size_t wish = most; wish != 0 && wish >= least;) {
       if (void* const p = reserve(wish, alignment)) return {p, wish};
-      const std::size_t half = align_down(wish / 2, page_bytes());
+      const std::size_t half = detail::align_down(wish / 2, page_bytes());
       wish = wish == least ? 0 : std::max(half, least);
     }
     return {};
@@ -123,10 +125,10 @@ private:
   [[nodiscard]] static void* map_aligned(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
     const keep_errno keep;
     void* const p = Calls::map(bytes, usable);
-    if (p == nullptr || is_aligned(p, alignment)) return p;
+    if (p == nullptr || detail::is_aligned(p, alignment)) return p;
     if (!Calls::unmap(p, bytes)) return nullptr;
     // As a number: it is null where the alignment is above the address, and then no pointer that may be computed.
-    if (void* const below = map_at(align_down(address_of(p), alignment), bytes, usable)) return below;
+    if (void* const below = map_at(detail::align_down(detail::address_of(p), alignment), bytes, usable)) return below;
     return map_and_trim(bytes, alignment, usable);
   }
 
@@ -135,7 +137,7 @@ private:
   [[nodiscard]] static void* map_at([[maybe_unused]] std::uintptr_t place, std::size_t bytes, bool usable) noexcept {
     if constexpr (requires(void* near) { Calls::map_near(near, bytes, usable); }) {
       void* const p = place != 0 ? Calls::map_near(reinterpret_cast<void*>(place), bytes, usable) : nullptr;
-      if (p == nullptr || address_of(p) == place) return p;
+      if (p == nullptr || detail::address_of(p) == place) return p;
       trim(p, bytes);
     }
     return nullptr;
@@ -143,10 +145,10 @@ private:
 
   [[nodiscard]] static void* map_and_trim(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
     std::size_t wide = 0;
-    if (!checked_add(bytes, alignment - page_bytes(), wide)) return nullptr;
+    if (!detail::checked_add(bytes, alignment - page_bytes(), wide)) return nullptr;
     void* const start = Calls::map(wide, usable);
     if (start == nullptr) return nullptr;
-    std::byte* const p = align_up(start, alignment);
+    std::byte* const p = detail::align_up(start, alignment);
     const auto before = static_cast<std::size_t>(p - static_cast<std::byte*>(start));
     trim(start, before);
     trim(p + bytes, wide - before - bytes);
@@ -159,4 +161,6 @@ private:
   }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::os
+}  // namespace os
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -26,7 +26,9 @@
 #include <ashlar/plan/board_shape.hpp>
 #include <ashlar/plan/reachable.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan::valley {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan::valley {
 
 /// What is kept per section.
 struct section_state {
@@ -362,4 +364,6 @@ inline bool board::raise_by_slack(std::uint32_t t, units slack) {
   return true;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan::valley
+}  // namespace plan::valley
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -13,7 +13,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/model.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan::valley {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan::valley {
 
 /// Offsets and sizes in units; signed, so that differences need no care.
 using units = std::int64_t;
@@ -231,4 +233,6 @@ private:
 /// Complexity: memory and time of the order of the sum of the sections that items live in.
 [[nodiscard]] inline board_shape make_board_shape(const model& m) { return detail::board_maker(m).make(); }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan::valley
+}  // namespace plan::valley
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -6,7 +6,9 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// One buffer. It is live in `[birth, death)`: two buffers of which one dies when the other is born may share bytes.
 /// Sizes are in bytes; moments count whatever the caller counts (operators, passes, nanoseconds).
@@ -38,4 +40,6 @@ struct buffer {
   return a.birth < b.death && b.birth < a.death;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -14,7 +14,9 @@
 #include <ashlar/plan/buffer.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// Why a problem is refused.
 enum class defect {
@@ -193,4 +195,6 @@ inline maybe_error check_pools(const problem& p) noexcept {
   return detail::check_pools(p);
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

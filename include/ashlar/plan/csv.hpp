@@ -25,7 +25,9 @@
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// What a file holds. `offsets` is empty unless there is a column of that name.
 struct csv_document {
@@ -276,4 +278,6 @@ private:
   return out;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -15,7 +15,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// Kinds of malformed files.
 enum class csv_fault {
@@ -181,4 +183,6 @@ private:
 
 }  // namespace detail
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

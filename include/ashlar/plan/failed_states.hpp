@@ -10,7 +10,9 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan::valley {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan::valley {
 
 /// A set of keys, each a sequence of words. When `max_words` are in use it takes no more, which costs a search time
 /// but not its meaning.
@@ -72,4 +74,6 @@ private:
   std::size_t max_words_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan::valley
+}  // namespace plan::valley
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

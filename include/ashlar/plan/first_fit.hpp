@@ -11,7 +11,9 @@
 #include <ashlar/plan/model.hpp>
 #include <ashlar/plan/occupancy.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// Offsets for the items of a model, and the height they reach.
 struct placement {
@@ -81,4 +83,6 @@ private:
   return result;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -12,7 +12,9 @@
 #include <ashlar/plan/portfolio.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 namespace detail {
 
@@ -118,4 +120,6 @@ struct box_part {
   return p;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

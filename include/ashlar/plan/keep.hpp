@@ -11,7 +11,9 @@
 #include <ashlar/plan/model.hpp>
 #include <ashlar/plan/order.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// Returns: a placement in which every item that can, the largest first, lies at its wished offset below `height`, the
 /// others by first fit. It may be higher than `height`; the caller then does without it. Empty if pins collide.
@@ -39,4 +41,6 @@ namespace ashlar::inline ASHLAR_ABI::plan {
   return kept;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

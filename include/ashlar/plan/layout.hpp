@@ -9,7 +9,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// What is known about a layout.
 enum class status {
@@ -75,4 +77,6 @@ struct layout {
   [[nodiscard]] bool optimal() const noexcept { return status == plan::status::optimal; }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -10,7 +10,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/model.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// Bytes needed at the worst section, and which section that is.
 struct load_bound {
@@ -89,4 +91,6 @@ namespace detail {
   return live;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -17,7 +17,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/shape.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// In the sections `[first, last)` the item occupies the bytes `[low, high)` counted from its offset.
 struct piece {
@@ -196,4 +198,6 @@ private:
   return make_model(all, chosen);
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

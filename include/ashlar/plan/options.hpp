@@ -11,7 +11,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/layout.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// How hard to try when no budget is given.
 enum class effort {
@@ -40,4 +42,6 @@ struct options {
   std::function<void(const progress&)> on_progress{};  ///< Called when a better layout or bound is found.
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

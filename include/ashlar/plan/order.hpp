@@ -14,7 +14,9 @@
 #include <ashlar/plan/load.hpp>
 #include <ashlar/plan/model.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// What comes first. A second word breaks ties.
 enum class order {
@@ -116,4 +118,6 @@ using sort_key = std::pair<double, double>;
   return sorted;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -22,7 +22,9 @@
 #include <ashlar/plan/model.hpp>
 #include <ashlar/plan/valley_search.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 class order_search {
 public:
@@ -189,4 +191,6 @@ private:
   bool given_up_ = false;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -12,7 +12,9 @@
 #include <ashlar/plan/buffer.hpp>
 #include <ashlar/plan/check.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// A layout of `N` buffers without any heap memory.
 template <std::size_t N>
@@ -110,4 +112,6 @@ template <std::size_t N>
   return best;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

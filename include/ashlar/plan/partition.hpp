@@ -11,7 +11,9 @@
 #include <ashlar/plan/alias_groups.hpp>
 #include <ashlar/plan/model.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 namespace detail {
 
@@ -49,4 +51,6 @@ namespace detail {
   return result;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -9,7 +9,9 @@
 #include <ashlar/plan/first_fit.hpp>
 #include <ashlar/plan/model.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// Returns: whether two pinned items overlap. Complexity: O(p log^2 n).
 [[nodiscard]] inline bool pins_collide(const model& m) {
@@ -31,4 +33,6 @@ namespace ashlar::inline ASHLAR_ABI::plan {
   return height;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

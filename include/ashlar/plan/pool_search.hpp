@@ -17,7 +17,9 @@
 #include <ashlar/plan/shape.hpp>
 #include <ashlar/plan/space_planner.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 class pool_search {
 public:
@@ -113,4 +115,6 @@ private:
   bool given_up_ = false;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

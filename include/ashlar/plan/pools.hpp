@@ -15,7 +15,9 @@
 #include <ashlar/plan/problem.hpp>
 #include <ashlar/plan/shape.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// A pool for every item of a model, and an offset where first fit found one.
 struct assignment {
@@ -109,4 +111,6 @@ private:
          std::any_of(load.begin(), load.end(), [&](std::uint64_t l) { return l > total; });
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -14,7 +14,9 @@
 #include <ashlar/plan/model.hpp>
 #include <ashlar/plan/order.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// A small generator of numbers that depend on nothing but the seed (SplitMix64, Steele, Lea and Flood 2014).
 class splitmix {
@@ -71,4 +73,6 @@ inline void keep_better(placement& best, placement&& other) {
   return best;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,7 +8,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/buffer.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// The position of a buffer in `problem::buffers`. Constraints and layouts name buffers by it, not by id.
 using position = std::uint32_t;
@@ -66,4 +68,6 @@ struct problem {
   }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

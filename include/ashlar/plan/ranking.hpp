@@ -11,7 +11,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/board_shape.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan::valley {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan::valley {
 
 /// Which candidate to try first, and which figure leads. Each is compared word by word, greatest first.
 enum class ranking { life, breadth, breadth_life, height };
@@ -54,4 +56,6 @@ enum class ranking { life, breadth, breadth_life, height };
   return rank;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan::valley
+}  // namespace plan::valley
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -11,7 +11,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/board_shape.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan::valley {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan::valley {
 
 /// Bit `p` is set if some stack that starts at `low`, with at most `slack` wasted, can end at `p`.
 class reachable {
@@ -74,4 +76,6 @@ private:
       bits_;  // only those from the word of `low` on have a value
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan::valley
+}  // namespace plan::valley
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -16,7 +16,9 @@
 #include <ashlar/plan/order_search.hpp>
 #include <ashlar/plan/valley_search.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// The best known of one part: no placement is lower than `bound`.
 struct interval {
@@ -118,4 +120,6 @@ private:
   valley::board_shape shape_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

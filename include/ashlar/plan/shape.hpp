@@ -12,7 +12,9 @@
 #include <ashlar/plan/alias_groups.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// From `begin` to `end` the shape occupies the bytes `[low, high)` counted from its offset.
 struct stretch {
@@ -198,4 +200,6 @@ private:
 /// Complexity: O(n log n), but quadratic in the size of an alias group with windows that hide first bytes.
 [[nodiscard]] inline shapes make_shapes(const problem& p) { return detail::shape_builder(p).build(); }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -20,7 +20,9 @@
 #include <ashlar/plan/model.hpp>
 #include <ashlar/plan/order.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// The height of what lies in each section. Heights only rise, so that nothing has to be passed down the tree.
 class skyline {
@@ -99,4 +101,6 @@ private:
   return result;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -25,7 +25,9 @@
 #include <ashlar/plan/shape.hpp>
 #include <ashlar/plan/space_planner.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 namespace detail {
 
@@ -185,4 +187,6 @@ private:
   return detail::solver(p, wanted).run();
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

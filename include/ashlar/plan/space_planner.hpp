@@ -24,7 +24,9 @@
 #include <ashlar/plan/skyline.hpp>
 #include <ashlar/plan/windows.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// What became of one address space. `offsets` are by shape; those not planned here are left alone.
 struct space_result {
@@ -193,4 +195,6 @@ private:
   std::vector<part> parts_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -14,7 +14,9 @@
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// Returns: each pair `{before, after}` in which `after` is born into bytes that `before` was the last to hold, in the
 /// order of birth of `after`. Expects: `l` is valid for `p`. Complexity: O(n log n + pairs); each birth leaves at most
@@ -53,4 +55,6 @@ namespace ashlar::inline ASHLAR_ABI::plan {
   return result;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -15,7 +15,9 @@
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 /// The rule that a layout breaks.
 enum class breach {
@@ -234,4 +236,6 @@ private:
   return detail::layout_checker(p, l).run();
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -24,7 +24,9 @@
 #include <ashlar/plan/failed_states.hpp>
 #include <ashlar/plan/ranking.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan::valley {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan::valley {
 
 /// What a search found out.
 enum class verdict {
@@ -370,4 +372,6 @@ inline std::uint64_t search::make_key(extent e) {
   return hash;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan::valley
+}  // namespace plan::valley
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

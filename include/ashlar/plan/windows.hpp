@@ -15,7 +15,9 @@
 #include <ashlar/plan/model.hpp>
 #include <ashlar/plan/refine.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::plan {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace plan {
 
 namespace detail {
 
@@ -116,4 +118,6 @@ inline void lower_peaks(const model& m, placement& now, std::uint64_t goal, budg
   }
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::plan
+}  // namespace plan
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

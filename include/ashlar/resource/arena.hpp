@@ -10,35 +10,36 @@
 #include <type_traits>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/stack/bump.hpp>
+#include <ashlar/detail/stack/chunk.hpp>
+#include <ashlar/detail/stack/chunk_store.hpp>
+#include <ashlar/detail/stack/finalizers.hpp>
+#include <ashlar/detail/stack/mark_book.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/part/bump.hpp>
-#include <ashlar/part/chunk.hpp>
-#include <ashlar/part/finalizers.hpp>
-#include <ashlar/part/mark_book.hpp>
-#include <ashlar/resource/chunk_store.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// A place in an arena, to which it can be taken back. It is good until the arena goes back to an older one, is reset
 /// or released; it may be gone back to any number of times.
 class arena_marker {
   template <resource Upstream>
   friend class arena;
-  using book = std::conditional_t<checking_level >= checking::checked, mark_book, no_mark_book>;
+  using book = std::conditional_t<checking_level >= checking::checked, detail::mark_book, detail::no_mark_book>;
 
   const void* arena_ = nullptr;
-  chunk* chunk_ = nullptr;
+  detail::chunk* chunk_ = nullptr;
   std::byte* top_ = nullptr;
-  finalizer* objects_ = nullptr;
+  detail::finalizer* objects_ = nullptr;
   std::size_t used_ = 0;
   ASHLAR_NO_UNIQUE_ADDRESS decltype(std::declval<book&>().open()) ticket_ = {};
 };
@@ -47,7 +48,7 @@ class arena_marker {
 struct arena_options {
   std::size_t first_bytes = 64 * 1024;          ///< the first chunk
   std::size_t largest_step = 16 * 1024 * 1024;  ///< each is half as large again as the one before, up to this
-  std::size_t limit = max_size;                 ///< bytes that are held of the upstream at most
+  std::size_t limit = detail::max_size;         ///< bytes that are held of the upstream at most
 };
 
 /// Freeing a block is nothing: blocks go all at once, by `reset`, `rewind` or `release`. See docs/arenas.md.
@@ -82,26 +83,26 @@ public:
   explicit arena(std::span<std::byte> buffer, const arena_options& options = {}, Upstream upstream = Upstream())
       : bump_(buffer.data(), buffer.data() + buffer.size()), buffer_(buffer),
         store_(limits_of(options), std::move(upstream), this) {
-    mark_free(buffer_.data(), buffer_.size());
+    detail::mark_free(buffer_.data(), buffer_.size());
   }
 
   arena(const arena&) = delete;  // blocks point into it
   arena& operator=(const arena&) = delete;
   ~arena() {
     release();
-    mark_live(buffer_.data(), buffer_.size());
+    detail::mark_live(buffer_.data(), buffer_.size());
   }
 
   /// Throws: `std::bad_alloc` beyond the limit; what the upstream throws. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    const bump::place at = bump_.place_for(bytes, alignment);
+    const detail::bump::place at = bump_.place_for(bytes, alignment);
     if (ASHLAR_UNLIKELY(!at.is_free)) return allocate_slowly(bytes, alignment);
     return bump_.take(at, bytes);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    const bump::place at = bump_.place_for(bytes, alignment);
+    const detail::bump::place at = bump_.place_for(bytes, alignment);
     if (ASHLAR_UNLIKELY(!at.is_free)) return try_allocate_slowly(bytes, alignment);
     return bump_.take(at, bytes);
   }
@@ -110,7 +111,7 @@ public:
   ASHLAR_INLINE void deallocate([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes,
                                 std::size_t /*alignment*/) noexcept {
     if constexpr (checking_level >= checking::checked) expect_owned(p);
-    mark_free(p, bytes);
+    detail::mark_free(p, bytes);
   }
 
   /// Returns: whether the block has `new_bytes` now: it is the last one and there is room, or it shrinks. Only what
@@ -121,14 +122,14 @@ public:
       return bump_.resize_last(p, bytes, new_bytes);
     }
     if (new_bytes > bytes) return false;
-    mark_free(static_cast<std::byte*>(p) + new_bytes, bytes - new_bytes);
+    detail::mark_free(static_cast<std::byte*>(p) + new_bytes, bytes - new_bytes);
     return true;
   }
 
   /// Returns: whether `p` points into what is used. Complexity: O(chunks).
   [[nodiscard]] bool owns(const void* p) const noexcept {
     std::byte* top = bump_.top();
-    for (const chunk* each = chunk_; each != nullptr; top = each->below_top, each = each->below) {
+    for (const detail::chunk* each = chunk_; each != nullptr; top = each->below_top, each = each->below) {
       if (lies_in(p, each->begin, top)) return true;
       each->expect_sound(this);
     }
@@ -143,7 +144,7 @@ public:
     if constexpr (std::is_trivially_destructible_v<T>) {
       return construct<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...);
     } else {
-      using held = finalized<T>;
+      using held = detail::finalized<T>;
       held* const made = construct<held>(allocate(sizeof(held), alignof(held)), std::forward<Args>(args)...);
       objects_.push(made->entry);
       return std::addressof(made->object);
@@ -161,9 +162,9 @@ public:
   template <class T>
   [[nodiscard]] std::span<T> make_array(std::size_t count) {
     constexpr bool is_plain = std::is_trivially_destructible_v<T>;
-    using held = finalized_array<T>;
+    using held = detail::finalized_array<T>;
     constexpr std::size_t before = is_plain ? 0 : held::offset();
-    if (count > (max_block_bytes - before) / sizeof(T)) throw_bad_array_new_length();
+    if (count > (detail::max_block_bytes - before) / sizeof(T)) throw_bad_array_new_length();
     const std::size_t bytes = before + count * sizeof(T);
     void* const p = allocate(bytes, is_plain ? alignof(T) : std::max(alignof(T), alignof(held)));
     unbuilt until_built{*this, p, bytes};
@@ -189,7 +190,7 @@ public:
     bump_.rewind(buffer_.data());
     store_.consolidate();
     if (buffer_.empty())
-      if (chunk* const kept = store_.take_spare()) enter_chunk(kept);
+      if (detail::chunk* const kept = store_.take_spare()) enter_chunk(kept);
   }
 
   /// Effects: ends the objects and gives everything back; the arena is as when it was made.
@@ -233,7 +234,6 @@ public:
   [[nodiscard]] std::size_t waste() const noexcept { return waste_; }
   /// Bytes for blocks: of the buffer and of all chunks.
   [[nodiscard]] std::size_t capacity() const noexcept { return buffer_.size() + store_.usable(); }
-  /// Bytes held of the upstream.
   [[nodiscard]] std::size_t held() const noexcept { return store_.held(); }
 
   [[nodiscard]] Upstream& upstream_resource() noexcept { return store_.upstream_resource(); }
@@ -247,7 +247,7 @@ public:
   [[nodiscard]] friend bool operator==(const arena& a, const arena& b) noexcept { return &a == &b; }
 
 private:
-  [[nodiscard]] static constexpr chunk_limits limits_of(const arena_options& options) noexcept {
+  [[nodiscard]] static constexpr detail::chunk_limits limits_of(const arena_options& options) noexcept {
     return {options.first_bytes, options.largest_step, options.limit};
   }
 
@@ -277,10 +277,10 @@ private:
   [[nodiscard]] static bool lies_in(const void* p, std::byte* begin, std::byte* end) noexcept {
     return block{begin, size_of(begin, end)}.contains(p);
   }
-  [[nodiscard]] std::byte* begin_of(const chunk* at) const noexcept {
+  [[nodiscard]] std::byte* begin_of(const detail::chunk* at) const noexcept {
     return at != nullptr ? at->begin : buffer_.data();
   }
-  [[nodiscard]] std::byte* end_of(const chunk* at) const noexcept {
+  [[nodiscard]] std::byte* end_of(const detail::chunk* at) const noexcept {
     return at != nullptr ? at->end() : buffer_.data() + buffer_.size();
   }
 
@@ -292,39 +292,39 @@ private:
 
   // A buffer's last block may end where a chunk begins that has been emptied: it is not in that chunk.
   [[nodiscard]] bool is_last(const void* p, std::size_t bytes) const noexcept {
-    return bump_.is_last(p, bytes) && address_of(p) >= address_of(begin_of(chunk_));
+    return bump_.is_last(p, bytes) && detail::address_of(p) >= detail::address_of(begin_of(chunk_));
   }
 
   void note_high_water() noexcept { high_water_ = high_water(); }
 
   ASHLAR_COLD void* allocate_slowly(std::size_t bytes, std::size_t alignment) {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     enter_chunk(store_.take(bytes, alignment));
     return bump_.take(bump_.place_for(bytes, alignment), bytes);
   }
 
   ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    chunk* const fresh = store_.try_take(bytes, alignment);
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    detail::chunk* const fresh = store_.try_take(bytes, alignment);
     if (fresh == nullptr) return nullptr;
     enter_chunk(fresh);
     return bump_.take(bump_.place_for(bytes, alignment), bytes);
   }
 
-  void enter_chunk(chunk* fresh) noexcept {
+  void enter_chunk(detail::chunk* fresh) noexcept {
     left_used_ += size_of(begin_of(chunk_), bump_.top());
     waste_ += bump_.rest();
     fresh->put_on(chunk_, bump_.top());
     chunk_ = fresh;
-    bump_ = bump(fresh->begin, fresh->end());
+    bump_ = detail::bump(fresh->begin, fresh->end());
   }
 
   /// Returns: the chunk, which is nobody's now.
-  [[nodiscard]] chunk* leave_chunk() noexcept {
+  [[nodiscard]] detail::chunk* leave_chunk() noexcept {
     chunk_->expect_sound(this);
-    chunk* const leaving = std::exchange(chunk_, chunk_->below);
+    detail::chunk* const leaving = std::exchange(chunk_, chunk_->below);
     if (chunk_ != nullptr) chunk_->expect_sound(this);
-    bump_ = bump(leaving->below_top, end_of(chunk_));
+    bump_ = detail::bump(leaving->below_top, end_of(chunk_));
     left_used_ -= size_of(begin_of(chunk_), bump_.top());
     waste_ -= bump_.rest();
     return leaving;
@@ -336,7 +336,7 @@ private:
   }
 
   // The objects go while everything is as it was, so that their destructors can allocate; only then the memory.
-  void end_objects_down_to(finalizer* last) noexcept {
+  void end_objects_down_to(detail::finalizer* last) noexcept {
     if (objects_.first() == last) return;
     const std::size_t outer = std::exchange(ending_from_, std::max(used(), std::size_t{1}));
     objects_.run_down_to(last, this);
@@ -351,8 +351,8 @@ private:
             .resource = this});
   }
 
-  [[nodiscard]] bool is_in_use(const chunk* sought) const noexcept {
-    const chunk* each = chunk_;
+  [[nodiscard]] bool is_in_use(const detail::chunk* sought) const noexcept {
+    const detail::chunk* each = chunk_;
     for (; each != nullptr && each != sought; each = each->below) each->expect_sound(this);
     return each == sought;
   }
@@ -366,28 +366,28 @@ private:
             .resource = this});
   }
 
-  bump bump_;
-  chunk* chunk_ = nullptr;
-  finalizers objects_;
+  detail::bump bump_;
+  detail::chunk* chunk_ = nullptr;
+  detail::finalizers objects_;
   std::span<std::byte> buffer_;
   std::size_t left_used_ = 0;  // in what lies below the chunk
   std::size_t waste_ = 0;
   std::size_t high_water_ = 0;
   std::size_t ending_from_ = 0;  // 0, or how much was used when destructors began to run
   ASHLAR_NO_UNIQUE_ADDRESS arena_marker::book marks_;
-  chunk_store<Upstream> store_;
+  detail::chunk_store<Upstream> store_;
 };
 
 template <resource Upstream>
 bool arena<Upstream>::invariant() const noexcept {
   std::size_t used_below = 0, waste = 0, bytes = 0, count = 0;
-  for (const chunk* each = chunk_; each != nullptr; each = each->below, ++count) {
+  for (const detail::chunk* each = chunk_; each != nullptr; each = each->below, ++count) {
     used_below += size_of(begin_of(each->below), each->below_top);
     waste += size_of(each->below_top, end_of(each->below));
     bytes += each->bytes;
     if (!each->is_sound()) return false;
   }
-  for (const chunk* each = store_.spares(); each != nullptr; each = each->below, ++count) bytes += each->bytes;
+  for (const detail::chunk* each = store_.spares(); each != nullptr; each = each->below, ++count) bytes += each->bytes;
   return bump_.invariant() && begin_of(chunk_) <= bump_.top() && bump_.end() == end_of(chunk_) &&
          used_below == left_used_ && waste == waste_ && bytes == held() && count == store_.count() &&
          held() <= store_.limits().limit && used() + waste_ <= capacity();
@@ -396,4 +396,5 @@ bool arena<Upstream>::invariant() const noexcept {
 static_assert(try_resource<arena<>> && owning_resource<arena<>>);
 static_assert(releasable_resource<arena<>> && expanding_resource<arena<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,25 +8,28 @@
 #include <limits>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/basic_block_pool.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/part/slab.hpp>
-#include <ashlar/part/slab_geometry.hpp>
-#include <ashlar/resource/basic_block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/spare_policy.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+
+using detail::cell_run;
 
 struct block_pool_options {
   std::size_t cell_bytes = 0;      ///< from 1 up; cells have exactly this size, rounded up to their alignment
   std::size_t cell_alignment = 0;  ///< a power of two; 0: the largest that divides `cell_bytes`, at most max_align_t's
   std::size_t slab_bytes = 0;      ///< a power of two with room for a cell's stride; 0: chosen from the cell
-  std::size_t max_cells = max_size;
+  std::size_t max_cells = detail::max_size;
   spare_policy spare_slabs = 1;  ///< empty slabs that are kept; also `release_now`, `never_release`
 };
 
@@ -42,24 +45,27 @@ struct block_pool_options {
 
 /// The largest slab there may be. A slab counts its cells, of a byte at least, in 32 bits.
 inline constexpr std::size_t largest_slab = std::size_t{1} << 31;
-static_assert(largest_slab <= std::numeric_limits<decltype(slab::capacity)>::max(), "counts may not wrap");
-static_assert(largest_slab <= std::numeric_limits<decltype(slab::free)>::max(), "counts may not wrap");
-static_assert(largest_slab <= std::numeric_limits<decltype(slab::turn)>::max(), "counts may not wrap");
+static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::capacity)>::max(), "counts may not wrap");
+static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::free)>::max(), "counts may not wrap");
+static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::turn)>::max(), "counts may not wrap");
 
 /// Returns: the layout that the options ask for, with defaults filled in.
 /// Expects: as each option says. These are checked at every level, since a wrong layout corrupts memory.
-[[nodiscard]] constexpr slab_geometry make_slab_geometry(const block_pool_options& options) noexcept {
+[[nodiscard]] constexpr detail::slab_geometry make_slab_geometry(const block_pool_options& options) noexcept {
   constexpr std::size_t largest_cell = std::size_t{1} << 27;
   ASHLAR_REQUIRE(options.cell_bytes != 0 && options.cell_bytes <= largest_cell, "cell_bytes is not in 1..2^27");
   const std::size_t alignment =
-      options.cell_alignment != 0 ? options.cell_alignment : natural_alignment(options.cell_bytes);
-  ASHLAR_REQUIRE(is_power_of_two(alignment) && alignment <= largest_cell, "cell_alignment is not a power of two");
-  const std::size_t cell_bytes = align_up(options.cell_bytes, alignment);
+      options.cell_alignment != 0 ? options.cell_alignment : detail::natural_alignment(options.cell_bytes);
+  ASHLAR_REQUIRE(detail::is_power_of_two(alignment) && alignment <= largest_cell,
+                 "cell_alignment is not a power of two");
+  const std::size_t cell_bytes = detail::align_up(options.cell_bytes, alignment);
   const std::size_t slab_bytes = options.slab_bytes != 0 ? options.slab_bytes : default_slab_bytes(cell_bytes);
-  ASHLAR_REQUIRE(is_power_of_two(slab_bytes) && slab_bytes <= largest_slab, "slab_bytes is not a power of two");
-  ASHLAR_REQUIRE(slab_bytes > sizeof(slab) && slab_bytes >= cell_bytes, "slab_bytes has no room for a cell");
-  const slab_geometry geometry(
-      {.cell_bytes = cell_bytes, .cell_alignment = alignment, .slab_bytes = slab_bytes, .header_bytes = sizeof(slab)});
+  ASHLAR_REQUIRE(detail::is_power_of_two(slab_bytes) && slab_bytes <= largest_slab, "slab_bytes is not a power of two");
+  ASHLAR_REQUIRE(slab_bytes > sizeof(detail::slab) && slab_bytes >= cell_bytes, "slab_bytes has no room for a cell");
+  const detail::slab_geometry geometry({.cell_bytes = cell_bytes,
+                                        .cell_alignment = alignment,
+                                        .slab_bytes = slab_bytes,
+                                        .header_bytes = sizeof(detail::slab)});
   ASHLAR_REQUIRE(geometry.least_capacity() != 0, "slab_bytes has no room for a cell");
   return geometry;
 }
@@ -67,11 +73,11 @@ static_assert(largest_slab <= std::numeric_limits<decltype(slab::turn)>::max(), 
 /// A slab layout known at run time.
 class dynamic_geometry {
 public:
-  explicit constexpr dynamic_geometry(const slab_geometry& geometry) noexcept : geometry_(geometry) {}
-  [[nodiscard]] ASHLAR_INLINE constexpr const slab_geometry& get() const noexcept { return geometry_; }
+  explicit constexpr dynamic_geometry(const detail::slab_geometry& geometry) noexcept : geometry_(geometry) {}
+  [[nodiscard]] ASHLAR_INLINE constexpr const detail::slab_geometry& get() const noexcept { return geometry_; }
 
 private:
-  slab_geometry geometry_;
+  detail::slab_geometry geometry_;
 };
 
 /// Equal cells in slabs aligned to their own size, 0 bytes of overhead a cell. See `basic_block_pool`.
@@ -80,8 +86,8 @@ private:
 ///     void* cell = pool.allocate();
 ///     pool.deallocate(cell);
 template <resource Upstream>
-class block_pool : public basic_block_pool<dynamic_geometry, Upstream> {
-  using base = basic_block_pool<dynamic_geometry, Upstream>;
+class block_pool : public detail::basic_block_pool<dynamic_geometry, Upstream> {
+  using base = detail::basic_block_pool<dynamic_geometry, Upstream>;
 
 public:
   explicit block_pool(const block_pool_options& options, Upstream upstream = {})
@@ -92,4 +98,5 @@ public:
 static_assert(try_resource<block_pool<>> && owning_resource<block_pool<>> && releasable_resource<block_pool<>> &&
               run_resource<block_pool<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -6,14 +6,15 @@
 #include <cstdint>
 #include <span>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Blocks lie behind each other; when the buffer is full there is no more. There is no upstream.
 ///
@@ -27,12 +28,12 @@ public:
   /// Lifetime: the buffer outlives the resource and every block.
   explicit buffer_resource(std::span<std::byte> buffer) noexcept
       : begin_(buffer.data()), top_(begin_), end_(begin_ + buffer.size()) {
-    mark_free(begin_, buffer.size());
+    detail::mark_free(begin_, buffer.size());
   }
 
   buffer_resource(const buffer_resource&) = delete;  // blocks belong to one of them
   buffer_resource& operator=(const buffer_resource&) = delete;
-  ~buffer_resource() { mark_live(begin_, capacity()); }
+  ~buffer_resource() { detail::mark_live(begin_, capacity()); }
 
   /// Throws: `std::bad_alloc` where the rest of the buffer is too small. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -42,14 +43,14 @@ public:
   /// Returns: a block, or null. A block of 0 bytes takes one, so that its address is its own.
   /// Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t padding = (0 - address_of(top_)) & (alignment - 1);
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t padding = (0 - detail::address_of(top_)) & (alignment - 1);
     const std::size_t rest = capacity() - used();
     const std::size_t taken = occupied(bytes);
     if (padding > rest || taken > rest - padding) return nullptr;
     std::byte* const p = top_ + padding;
     top_ = p + taken;
-    mark_live(p, bytes);
+    detail::mark_live(p, bytes);
     return p;
   }
 
@@ -58,7 +59,7 @@ public:
     ASHLAR_EXPECTS(owns(p), "freed a pointer that is not of this buffer");
     auto* const block = static_cast<std::byte*>(p);
     if (block + occupied(bytes) == top_) top_ = block;
-    mark_free(block, bytes);
+    detail::mark_free(block, bytes);
   }
 
   [[nodiscard]] bool owns(const void* p) const noexcept { return block{begin_, capacity()}.contains(p); }
@@ -66,7 +67,7 @@ public:
   /// Effects: takes all blocks back.
   void release() noexcept {
     top_ = begin_;
-    mark_free(begin_, capacity());
+    detail::mark_free(begin_, capacity());
   }
 
   [[nodiscard]] std::size_t capacity() const noexcept { return static_cast<std::size_t>(end_ - begin_); }  ///< bytes
@@ -86,4 +87,5 @@ private:
 static_assert(try_resource<buffer_resource> && owning_resource<buffer_resource>);
 static_assert(releasable_resource<buffer_resource>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

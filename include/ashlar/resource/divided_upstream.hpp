@@ -8,14 +8,15 @@
 #include <new>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/address_tree.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/part/address_tree.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Makes a divisible resource of one that takes its blocks back as it gave them, so that a pool above may grow by
 /// regions (`slab_source`). A region has a note behind it; when all its parts are back it goes, with the size and the
@@ -78,14 +79,14 @@ public:
   [[nodiscard]] bool invariant() const noexcept {
     bool good = notes_.invariant();
     notes_.for_each([&](const note& each) {
-      good =
-          good && each.out != 0 && each.out <= each.bytes && address_of(&each) == address_of(each.start) + each.bytes;
+      good = good && each.out != 0 && each.out <= each.bytes &&
+             address_of(&each) == detail::address_of(each.start) + each.bytes;
     });
     return good;
   }
 
 private:
-  struct note : tree_node<note> {
+  struct note : detail::tree_node<note> {
     std::byte* start;
     std::size_t bytes;
     std::size_t out;  // bytes that are not back
@@ -115,9 +116,10 @@ private:
     return *found;
   }
 
-  address_tree<note> notes_;
+  detail::address_tree<note> notes_;
   ASHLAR_NO_UNIQUE_ADDRESS Lock lock_ = {};
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

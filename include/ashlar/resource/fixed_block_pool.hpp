@@ -6,35 +6,40 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/basic_block_pool.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/part/slab_geometry.hpp>
-#include <ashlar/resource/basic_block_pool.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+
+using detail::cell_run;
 
 /// A slab layout known at compile time.
 template <std::size_t CellBytes, std::size_t CellAlignment>
 struct static_geometry {
-  static constexpr slab_geometry value = make_slab_geometry({.cell_bytes = CellBytes, .cell_alignment = CellAlignment});
-  [[nodiscard]] static ASHLAR_INLINE constexpr const slab_geometry& get() noexcept { return value; }
+  static constexpr detail::slab_geometry value =
+      make_slab_geometry({.cell_bytes = CellBytes, .cell_alignment = CellAlignment});
+  [[nodiscard]] static ASHLAR_INLINE constexpr const detail::slab_geometry& get() noexcept { return value; }
 };
 
 /// As `block_pool`, with cell size and alignment known at compile time. See `basic_block_pool`.
 template <std::size_t CellBytes, std::size_t CellAlignment, resource Upstream>
-class fixed_block_pool : public basic_block_pool<static_geometry<CellBytes, CellAlignment>, Upstream> {
+class fixed_block_pool : public detail::basic_block_pool<static_geometry<CellBytes, CellAlignment>, Upstream> {
   using geometry_type = static_geometry<CellBytes, CellAlignment>;
-  using base = basic_block_pool<geometry_type, Upstream>;
+  using base = detail::basic_block_pool<geometry_type, Upstream>;
 
 public:
-  constexpr fixed_block_pool() : base(geometry_type{}, pool_limits{}) {}
-  constexpr explicit fixed_block_pool(const pool_limits& limits, Upstream upstream = {})
+  constexpr fixed_block_pool() : base(geometry_type{}, detail::pool_limits{}) {}
+  constexpr explicit fixed_block_pool(const detail::pool_limits& limits, Upstream upstream = {})
       : base(geometry_type{}, limits, std::move(upstream)) {}
 };
 
 static_assert(try_resource<fixed_block_pool<64>> && owning_resource<fixed_block_pool<64>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

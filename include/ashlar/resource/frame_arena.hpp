@@ -6,12 +6,13 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/arena.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// What this frame takes of memory, the next may still read:
 ///
@@ -93,4 +94,5 @@ private:
 static_assert(try_resource<frame_arena<>> && owning_resource<frame_arena<>>);
 static_assert(releasable_resource<frame_arena<>> && expanding_resource<frame_arena<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

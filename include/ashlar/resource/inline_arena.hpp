@@ -12,7 +12,8 @@
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// An `arena` over `Bytes` bytes of its own, aligned for any object, and over `Upstream` when they are used up. With
 /// `null_resource` as upstream it never asks anybody.
@@ -28,4 +29,5 @@ public:
 static_assert(try_resource<inline_arena<64>> && owning_resource<inline_arena<64>>);
 static_assert(releasable_resource<inline_arena<64>> && expanding_resource<inline_arena<64>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -10,7 +10,8 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 namespace detail {
 template <std::size_t Bytes>
@@ -28,4 +29,5 @@ public:
 
 static_assert(try_resource<inline_buffer<64>> && releasable_resource<inline_buffer<64>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -5,12 +5,13 @@
 #include <cstddef>
 #include <new>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Stateless: all instances are equal. A block of 0 bytes is a block of its own.
 /// Thread safety and complexity: those of operator new.
@@ -26,8 +27,8 @@ public:
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    if (!is_valid_request(bytes, alignment)) return nullptr;
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    if (!detail::is_valid_request(bytes, alignment)) return nullptr;
     if (alignment <= default_alignment) return ::operator new(bytes, std::nothrow);
     return ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
   }
@@ -46,4 +47,5 @@ private:
 
 static_assert(try_resource<new_delete_resource> && process_wide_resource<new_delete_resource>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -4,13 +4,14 @@
 
 #include <cstddef>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Stateless: all instances are equal. Thread safety: any thread.
 class null_resource {
@@ -25,7 +26,7 @@ public:
 
   /// Returns: null, always. Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t /*bytes*/, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     return nullptr;
   }
 
@@ -42,4 +43,5 @@ public:
 
 static_assert(try_resource<null_resource> && owning_resource<null_resource> && process_wide_resource<null_resource>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -4,14 +4,15 @@
 
 #include <cstddef>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/pages.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Fresh memory, policy: pages become resident one by one, each by a fault at its first touch.
 struct fresh_plain {
@@ -114,8 +115,8 @@ public:
 
   /// Returns: zeroed pages, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    if (!is_valid_request(bytes, alignment)) return nullptr;
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    if (!detail::is_valid_request(bytes, alignment)) return nullptr;
     const std::size_t whole = Pages::round_up(bytes);
     return whole != 0 ? Fresh::template map<Pages>(whole, alignment) : nullptr;
   }
@@ -129,7 +130,7 @@ public:
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t /*alignment*/) noexcept
     requires requires { Pages::grow(p, bytes, new_bytes); }
   {
-    if (new_bytes > max_block_bytes) return false;
+    if (new_bytes > detail::max_block_bytes) return false;
     const std::size_t held = Pages::round_up(bytes), wanted = Pages::round_up(new_bytes);
     if (wanted > held) return Pages::grow(p, held, wanted) && (detail::tell_grown<Fresh, Pages>(p, held, wanted), true);
     if (wanted < held) Pages::release(static_cast<std::byte*>(p) + wanted, held - wanted);
@@ -152,7 +153,7 @@ public:
   void prefault(void* p, std::size_t bytes) noexcept
     requires requires { Fresh::template prefault<Pages>(p, bytes); }
   {
-    Fresh::template prefault<Pages>(p, align_down(bytes, Pages::page_bytes()));
+    Fresh::template prefault<Pages>(p, detail::align_down(bytes, Pages::page_bytes()));
   }
 
   [[nodiscard]] friend bool operator==(const basic_page_resource&, const basic_page_resource&) noexcept = default;
@@ -162,4 +163,5 @@ static_assert(try_resource<page_resource> && prefaulting_resource<page_resource>
               process_wide_resource<page_resource>);
 static_assert(!is_hosted || expanding_resource<page_resource>, "the system grows what it can");
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,21 +8,22 @@
 #include <new>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/large_blocks.hpp>
+#include <ashlar/detail/slab/pool_set_base.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/part/large_blocks.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
-#include <ashlar/resource/pool_set_base.hpp>
 #include <ashlar/resource/pool_set_options.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Any size, one thread: what `std::pmr::unsynchronized_pool_resource` is for.
 ///
@@ -40,7 +41,7 @@ namespace ashlar::inline ASHLAR_ABI {
 /// Nothing is allocated before the first `allocate`.
 template <resource Upstream>
 class pool_set {
-  using base = pool_set_base<Upstream, null_lock>;
+  using base = detail::pool_set_base<Upstream, null_lock>;
 
 public:
   using pool_type = block_pool<class_upstream<typename base::source_type>>;
@@ -99,12 +100,12 @@ public:
   [[nodiscard]] bool owns(const void* p) const noexcept {
     for (const pool_type* const pool : pools_)
       if (pool != nullptr && pool->owns(p)) return true;
-    return base_.with_large([p, this](const large_blocks& large) { return large.find(p, this) != nullptr; });
+    return base_.with_large([p, this](const detail::large_blocks& large) { return large.find(p, this) != nullptr; });
   }
 
   /// Returns: the number of blocks handed out and not taken back. Complexity: O(classes).
   [[nodiscard]] std::size_t live() const noexcept {
-    std::size_t blocks = base_.with_large([](const large_blocks& large) { return large.count(); });
+    std::size_t blocks = base_.with_large([](const detail::large_blocks& large) { return large.count(); });
     for (const pool_type* const pool : pools_)
       if (pool != nullptr) blocks += pool->live();
     return blocks;
@@ -154,13 +155,14 @@ private:
   }
 
   [[nodiscard]] static ASHLAR_INLINE void* from(pool_type& pool, std::size_t bytes, std::size_t alignment) {
-    if constexpr (checking_level >= checking::hardened || marks_memory) return pool.allocate(bytes, alignment);
+    if constexpr (checking_level >= checking::hardened || detail::marks_memory) return pool.allocate(bytes, alignment);
     else return pool.allocate();
   }
 
   [[nodiscard]] static ASHLAR_INLINE void* try_from(pool_type& pool, std::size_t bytes,
                                                     std::size_t alignment) noexcept {
-    if constexpr (checking_level >= checking::hardened || marks_memory) return pool.try_allocate(bytes, alignment);
+    if constexpr (checking_level >= checking::hardened || detail::marks_memory)
+      return pool.try_allocate(bytes, alignment);
     else return pool.try_allocate();
   }
 
@@ -206,7 +208,7 @@ private:
   ASHLAR_COLD void report_live() noexcept {
     for (pool_type*& pool : pools_)
       if (pool != nullptr) end(std::exchange(pool, nullptr));
-    base_.with_large([this](const large_blocks& large) { large.report_leaks(this); });
+    base_.with_large([this](const detail::large_blocks& large) { large.report_leaks(this); });
   }
 
   std::array<pool_type*, pool_classes::count + 1> pools_ = {};  // by number; none has number 0
@@ -216,4 +218,5 @@ private:
 static_assert(try_resource<pool_set<>> && owning_resource<pool_set<>> && releasable_resource<pool_set<>> &&
               at_least_resource<pool_set<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

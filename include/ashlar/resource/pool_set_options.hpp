@@ -6,29 +6,30 @@
 #include <bit>
 #include <cstddef>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/part/size_classes.hpp>
-#include <ashlar/part/slab.hpp>
-#include <ashlar/part/slab_geometry.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/spare_policy.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 struct pool_set_options {
   /// Bytes: what is larger comes from the upstream, block by block. 0: 32 KiB, which is also the most.
   std::size_t largest_cell_bytes = 0;
   /// Cells that a class asks the upstream for at once. Where that is too few for a slab, the class has none, and its
   /// blocks come from the upstream too.
-  std::size_t max_cells_at_once = max_size;
+  std::size_t max_cells_at_once = detail::max_size;
   spare_policy spare_slabs = 1;  ///< empty slabs that each class keeps; also `release_now`, `never_release`
 };
 
 /// The classes of a `pool_set`: 24 and 40 bytes, which nodes have, are among them.
-using pool_classes = fine_size_classes;
+using pool_classes = detail::fine_size_classes;
 
 /// The largest alignment that cells have: more would cost the slabs their colours.
 inline constexpr std::size_t largest_cell_alignment = 256;
@@ -36,11 +37,11 @@ inline constexpr std::size_t largest_cell_alignment = 256;
 /// Returns: the size of slabs of at most `most_cells` cells, a power of two up to `wanted`; 0 where there is none.
 [[nodiscard]] constexpr std::size_t bounded_slab_bytes(std::size_t cell_bytes, std::size_t alignment,
                                                        std::size_t most_cells, std::size_t wanted) noexcept {
-  for (std::size_t slab_bytes = wanted; slab_bytes > sizeof(slab) && slab_bytes > cell_bytes; slab_bytes /= 2) {
-    const slab_geometry geometry({.cell_bytes = cell_bytes,
-                                  .cell_alignment = alignment,
-                                  .slab_bytes = slab_bytes,
-                                  .header_bytes = sizeof(slab)});
+  for (std::size_t slab_bytes = wanted; slab_bytes > sizeof(detail::slab) && slab_bytes > cell_bytes; slab_bytes /= 2) {
+    const detail::slab_geometry geometry({.cell_bytes = cell_bytes,
+                                          .cell_alignment = alignment,
+                                          .slab_bytes = slab_bytes,
+                                          .header_bytes = sizeof(detail::slab)});
     if (geometry.least_capacity() == 0) return 0;
     if (geometry.capacity(nullptr) <= most_cells) return slab_bytes;  // at address 0 there is no gap: the most
   }
@@ -103,11 +104,13 @@ private:
   [[nodiscard]] static constexpr std::size_t most_bytes(const block_pool_options& options,
                                                         std::size_t most_cells) noexcept {
     std::size_t bytes = 0;
-    return checked_mul(options.cell_bytes, most_cells, bytes) ? std::max(bytes, options.slab_bytes) : max_size;
+    return detail::checked_mul(options.cell_bytes, most_cells, bytes) ? std::max(bytes, options.slab_bytes)
+                                                                      : detail::max_size;
   }
 
   Source* source_;
   std::size_t most_bytes_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

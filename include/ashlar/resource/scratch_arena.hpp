@@ -11,14 +11,15 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/thread/thread_end.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/os/thread_end.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// The arenas of one thread that its scratch scopes share. Made by the first scope, given back when the thread ends.
 class thread_scratch {
@@ -69,7 +70,7 @@ private:
   static ASHLAR_COLD thread_scratch& make() {
     void* const page = page_resource().allocate(sizeof(thread_scratch), alignof(thread_scratch));
     mine_ = ::new (page) thread_scratch;
-    if (!is_watched_) is_watched_ = os::thread_end::enter(at_end_);
+    if (!is_watched_) is_watched_ = detail::thread_end::enter(at_end_);
     mine_->is_late_ = !is_watched_;
     return *mine_;
   }
@@ -79,7 +80,7 @@ private:
     page_resource().deallocate(leaving, sizeof(thread_scratch), alignof(thread_scratch));
   }
 
-  static void at_thread_end(os::thread_end_participant*) noexcept {
+  static void at_thread_end(detail::thread_end_participant*) noexcept {
     is_watched_ = false;
     give_back();
     if (mine_ != nullptr) mine_->is_late_ = true;
@@ -89,7 +90,7 @@ private:
   bool is_late_ = false;
 
   static inline constinit thread_local thread_scratch* mine_ = nullptr;
-  static inline constinit thread_local os::thread_end_participant at_end_ = {.at_end = at_thread_end};
+  static inline constinit thread_local detail::thread_end_participant at_end_ = {.at_end = at_thread_end};
   static inline constinit thread_local bool is_watched_ = false;  // `at_end_` will be called
 };
 
@@ -198,4 +199,5 @@ private:
 
 static_assert(try_resource<scratch_arena> && owning_resource<scratch_arena> && expanding_resource<scratch_arena>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

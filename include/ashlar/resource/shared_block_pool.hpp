@@ -5,25 +5,26 @@
 #include <cstddef>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/cached_pool.hpp>
+#include <ashlar/detail/slab/cell_watch.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/detail/thread/thread_tables.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/os/fork.hpp>
-#include <ashlar/part/cell_watch.hpp>
-#include <ashlar/part/list.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/cached_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/spare_policy.hpp>
-#include <ashlar/resource/thread_tables.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// As `block_pool`, for any thread: a cell may be freed by another thread than the one it was given to, threads may end
 /// while cells of theirs live, and one that only frees keeps nothing back. See `cached_pool` for how.
@@ -36,7 +37,7 @@ namespace ashlar::inline ASHLAR_ABI {
 /// be read.
 template <thread_safe_resource Upstream>
 class shared_block_pool {
-  using pool_type = cached_pool<dynamic_geometry, Upstream, spin_lock>;
+  using pool_type = detail::cached_pool<dynamic_geometry, Upstream, spin_lock>;
   using cache_type = typename pool_type::cache_type;
 
 public:
@@ -46,7 +47,7 @@ public:
   /// Expects: `options` as for `block_pool`, without `max_cells`: what threads have at hand could not be counted.
   explicit shared_block_pool(const block_pool_options& options, Upstream upstream = {})
       : pool_(dynamic_geometry(make_slab_geometry(options)), options.spare_slabs, std::move(upstream)) {
-    ASHLAR_REQUIRE(options.max_cells == max_size, "a shared_block_pool has no max_cells");
+    ASHLAR_REQUIRE(options.max_cells == detail::max_size, "a shared_block_pool has no max_cells");
   }
 
   shared_block_pool(const shared_block_pool&) = delete;  // live cells point into it
@@ -56,7 +57,7 @@ public:
     if constexpr (checking_level >= checking::checked)
       if (const std::size_t cells = live(); cells != 0)
         report_leak({.resource = this, .count = cells, .block_bytes = cell_bytes(), .bytes = cells * cell_bytes()});
-    tables_.part(*this, [this] { os::fork_participants::leave(at_fork_); });  // until then a fork waits for them
+    tables_.part(*this, [this] { detail::fork_participants::leave(at_fork_); });  // until then a fork waits for them
   }
 
   /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised.
@@ -121,7 +122,7 @@ public:
 
   /// Effects: makes `cells` cells possible without asking the upstream, until `shrink_to_fit`. Throws: as `allocate`.
   void reserve(std::size_t cells) {
-    os::fork_participants::enter(at_fork_);
+    detail::fork_participants::enter(at_fork_);
     pool_.reserve(cells);
   }
 
@@ -149,10 +150,10 @@ public:
 
 private:
   // What a thread has in the pool.
-  struct table : list_node<table> {
+  struct table : detail::list_node<table> {
     cache_type cells;
   };
-  friend thread_tables<shared_block_pool, table>;
+  friend detail::thread_tables<shared_block_pool, table>;
 
   // Returns: a cell, or null where none is at hand.
   [[nodiscard]] ASHLAR_INLINE void* take() noexcept {
@@ -176,7 +177,7 @@ private:
 
   // Returns: this thread's cache, open; null where it cannot have one.
   [[nodiscard]] cache_type* usable_cache() noexcept {
-    os::fork_participants::enter(at_fork_);
+    detail::fork_participants::enter(at_fork_);
     if constexpr (!pool_type::caches) return nullptr;
     cache_type* const mine = cells_of(tables_.obtain(*this));
     if (mine != nullptr && !mine->is_open()) pool_.open(*mine);
@@ -200,9 +201,9 @@ private:
 
   [[nodiscard]] static shared_block_pool& self(void* pool) noexcept { return *static_cast<shared_block_pool*>(pool); }
 
-  void before_fork(os::fork_step step) noexcept {
-    if (step == os::fork_step::outer_locks) tables_.before_fork();
-    else if (step == os::fork_step::inner_locks) pool_.before_fork();
+  void before_fork(detail::fork_step step) noexcept {
+    if (step == detail::fork_step::outer_locks) tables_.before_fork();
+    else if (step == detail::fork_step::inner_locks) pool_.before_fork();
   }
 
   void after_fork_in_parent() noexcept {
@@ -213,14 +214,16 @@ private:
   void after_fork_in_child() noexcept { pool_.after_fork_in_child(cells_of(tables_.after_fork_in_child())); }
 
   mutable pool_type pool_;  // asking it takes its lock and takes arrived frees in
-  thread_tables<shared_block_pool, table> tables_;
-  os::fork_participant at_fork_{.before = [](void* pool, os::fork_step step) noexcept { self(pool).before_fork(step); },
-                                .in_parent = [](void* pool) noexcept { self(pool).after_fork_in_parent(); },
-                                .in_child = [](void* pool) noexcept { self(pool).after_fork_in_child(); },
-                                .self = this};
+  detail::thread_tables<shared_block_pool, table> tables_;
+  detail::fork_participant at_fork_{
+      .before = [](void* pool, detail::fork_step step) noexcept { self(pool).before_fork(step); },
+      .in_parent = [](void* pool) noexcept { self(pool).after_fork_in_parent(); },
+      .in_child = [](void* pool) noexcept { self(pool).after_fork_in_child(); },
+      .self = this};
 };
 
 static_assert(try_resource<shared_block_pool<>> && owning_resource<shared_block_pool<>> &&
               releasable_resource<shared_block_pool<>> && thread_safe_resource<shared_block_pool<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -12,23 +12,24 @@
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/cached_pool.hpp>
+#include <ashlar/detail/slab/cell_watch.hpp>
+#include <ashlar/detail/slab/large_blocks.hpp>
+#include <ashlar/detail/slab/pool_set_base.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/detail/thread/thread_tables.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/os/fork.hpp>
-#include <ashlar/part/cell_watch.hpp>
-#include <ashlar/part/large_blocks.hpp>
-#include <ashlar/part/list.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/cached_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
-#include <ashlar/resource/pool_set_base.hpp>
 #include <ashlar/resource/pool_set_options.hpp>
-#include <ashlar/resource/thread_tables.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// As `pool_set`, for any thread: a block may be freed by another thread than the one it was given to, threads may end
 /// while blocks of theirs live. What `std::pmr::synchronized_pool_resource` is for.
@@ -41,8 +42,8 @@ namespace ashlar::inline ASHLAR_ABI {
 /// `release` expect that no other thread uses the set, and that all uses have happened before.
 template <thread_safe_resource Upstream>
 class shared_pool_set {
-  using base = pool_set_base<Upstream, spin_lock>;
-  using pool_type = cached_pool<dynamic_geometry, class_upstream<typename base::source_type>, spin_lock>;
+  using base = detail::pool_set_base<Upstream, spin_lock>;
+  using pool_type = detail::cached_pool<dynamic_geometry, class_upstream<typename base::source_type>, spin_lock>;
   using cache_type = typename pool_type::cache_type;
 
 public:
@@ -62,7 +63,7 @@ public:
   /// Effects: as `release()`; from level `checked` on, blocks that are live still are reported as leaks first.
   ~shared_pool_set() {
     if constexpr (checking_level >= checking::checked) report_live();
-    tables_.part(*this, [this] { os::fork_participants::leave(at_fork_); });  // until then a fork waits for them
+    tables_.part(*this, [this] { detail::fork_participants::leave(at_fork_); });  // until then a fork waits for them
     end_pools();
   }
 
@@ -85,7 +86,7 @@ public:
     const std::size_t number = base_.class_with_cells(bytes, alignment);
     const std::size_t held = number == pool_classes::none ? bytes : pool_classes::bytes_of(number);
     void* const p = allocate(bytes, alignment);
-    mark_live(static_cast<std::byte*>(p) + bytes, held - bytes);
+    detail::mark_live(static_cast<std::byte*>(p) + bytes, held - bytes);
     return {p, held};
   }
 
@@ -107,14 +108,14 @@ public:
     bool found = false;
     for_each_pool([&](pool_type& pool) { found = found || pool.owns(p); });
     if (found) return true;
-    return base_.with_large([p, this](const large_blocks& large) { return large.find(p, this) != nullptr; });
+    return base_.with_large([p, this](const detail::large_blocks& large) { return large.find(p, this) != nullptr; });
   }
 
   /// Returns: the number of blocks handed out and not taken back, and of the cells that other threads have at hand.
   [[nodiscard]] std::size_t live() const noexcept {
     std::size_t blocks = 0;
     for_each_pool([&](pool_type& pool) { blocks += pool.live(); });
-    return blocks + base_.with_large([](const large_blocks& large) { return large.count(); });
+    return blocks + base_.with_large([](const detail::large_blocks& large) { return large.count(); });
   }
 
   /// Effects: flushes, and gives all empty slabs back. Returns: bytes given back.
@@ -150,10 +151,10 @@ private:
   };
 
   // What a thread has in the set.
-  struct table : list_node<table> {
+  struct table : detail::list_node<table> {
     std::array<entry, pool_classes::count + 1> by_class = {};
   };
-  friend thread_tables<shared_pool_set, table>;
+  friend detail::thread_tables<shared_pool_set, table>;
 
   // Returns: this thread's cache of the request's class, if it is at hand.
   [[nodiscard]] ASHLAR_INLINE entry recent_entry(std::size_t bytes, std::size_t alignment) const noexcept {
@@ -189,7 +190,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_slowly(std::size_t bytes, std::size_t alignment) {
-    os::fork_participants::enter(at_fork_);
+    detail::fork_participants::enter(at_fork_);
     const std::size_t number = class_of(bytes, alignment);
     if (number == pool_classes::none) return base_.allocate_large(bytes, alignment, this);
     if (pool_at(number) == nullptr) add_pool(number, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
@@ -197,7 +198,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
-    os::fork_participants::enter(at_fork_);
+    detail::fork_participants::enter(at_fork_);
     const std::size_t number = class_of(bytes, alignment);
     if (number == pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
     if (pool_at(number) == nullptr)
@@ -298,18 +299,18 @@ private:
       const std::size_t bytes = pool.cell_bytes();
       report_leak({.resource = this, .count = cells, .block_bytes = bytes, .bytes = cells * bytes});
     });
-    base_.with_large([this](const large_blocks& large) { large.report_leaks(this); });
+    base_.with_large([this](const detail::large_blocks& large) { large.report_leaks(this); });
   }
 
   [[nodiscard]] static shared_pool_set& self(void* set) noexcept { return *static_cast<shared_pool_set*>(set); }
 
-  void before_fork(os::fork_step step) noexcept {
-    if (step == os::fork_step::outer_locks) {
+  void before_fork(detail::fork_step step) noexcept {
+    if (step == detail::fork_step::outer_locks) {
       tables_.before_fork();
-    } else if (step == os::fork_step::inner_locks) {
+    } else if (step == detail::fork_step::inner_locks) {
       making_lock_.lock();
       for_each_pool([](pool_type& pool) { pool.before_fork(); });
-    } else if (step == os::fork_step::last_locks) {
+    } else if (step == detail::fork_step::last_locks) {
       base_.before_fork();
     }
   }
@@ -333,15 +334,17 @@ private:
   std::array<std::atomic<pool_type*>, pool_classes::count + 1> pools_ = {};  // by number; none has number 0
   base base_;
   spin_lock making_lock_;  // held while a pool takes its place
-  thread_tables<shared_pool_set, table> tables_;
-  os::fork_participant at_fork_{.before = [](void* set, os::fork_step step) noexcept { self(set).before_fork(step); },
-                                .in_parent = [](void* set) noexcept { self(set).after_fork_in_parent(); },
-                                .in_child = [](void* set) noexcept { self(set).after_fork_in_child(); },
-                                .self = this};
+  detail::thread_tables<shared_pool_set, table> tables_;
+  detail::fork_participant at_fork_{
+      .before = [](void* set, detail::fork_step step) noexcept { self(set).before_fork(step); },
+      .in_parent = [](void* set) noexcept { self(set).after_fork_in_parent(); },
+      .in_child = [](void* set) noexcept { self(set).after_fork_in_child(); },
+      .self = this};
 };
 
 static_assert(try_resource<shared_pool_set<>> && owning_resource<shared_pool_set<>> &&
               releasable_resource<shared_pool_set<>> && at_least_resource<shared_pool_set<>> &&
               thread_safe_resource<shared_pool_set<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -4,10 +4,11 @@
 
 #include <cstddef>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// How many empty slabs a pool keeps. A number stands for that many, for one more for every eight in use, which is what
 /// a program that breathes needs again at once, and for those that the pool has learned to keep: each slab that went
@@ -28,12 +29,12 @@ public:
   constexpr spare_policy(std::size_t slabs) noexcept : slabs_(slabs) {}
 
   [[nodiscard]] static constexpr spare_policy none() noexcept { return {0, 0}; }
-  [[nodiscard]] static constexpr spare_policy all() noexcept { return {max_size, 0}; }
+  [[nodiscard]] static constexpr spare_policy all() noexcept { return {detail::max_size, 0}; }
 
   /// Returns: how many empty slabs are kept beside `in_use` others, where `missed` were given back too early.
   [[nodiscard]] constexpr std::size_t kept(std::size_t in_use, std::size_t missed = 0) const noexcept {
     const std::size_t share = (in_use / 8 + missed) * in_proportion_;
-    return slabs_ > max_size - share ? max_size : slabs_ + share;
+    return slabs_ > detail::max_size - share ? detail::max_size : slabs_ + share;
   }
 
   /// Returns: how many slabs of `slab_bytes` a pool may learn to keep.
@@ -59,4 +60,5 @@ private:
 inline constexpr spare_policy release_now = spare_policy::none();
 inline constexpr spare_policy never_release = spare_policy::all();
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,22 +8,23 @@
 #include <span>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/growth.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/stack/stack_chunk.hpp>
+#include <ashlar/detail/stack/stack_order.hpp>
+#include <ashlar/detail/stack/stack_poison.hpp>
+#include <ashlar/detail/stack/stack_slack.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/part/stack_chunk.hpp>
-#include <ashlar/part/stack_order.hpp>
-#include <ashlar/part/stack_poison.hpp>
-#include <ashlar/part/stack_slack.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// How a stack grows unless told otherwise: each chunk as large as all before it, up to 2 MiB.
 inline constexpr proportional_growth stack_growth{
@@ -32,9 +33,9 @@ inline constexpr proportional_growth stack_growth{
 /// Where a stack stood. Small, copied freely; as long as the block that was on top then is live, it may be rewound to
 /// any number of times.
 struct stack_marker {
-  stack_chunk* chunk = nullptr;
+  detail::stack_chunk* chunk = nullptr;
   std::byte* top = nullptr;
-  ASHLAR_NO_UNIQUE_ADDRESS stack_order::position position{};
+  ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order::position position{};
 };
 
 /// Owns an `Upstream`. Blocks lie on each other in chunks of it, or in a buffer and then in chunks.
@@ -48,8 +49,7 @@ struct stack_marker {
 /// a label of three grains beside that, and the order of frees is checked. At `fast` a block freed out of order is let
 /// be, and so are those below it when they are freed: their room comes back by `rewind` or `release`.
 ///
-/// An emptied chunk is not given back: the stack goes on in it, and when it has gone below, keeps the larger of it and
-/// its spare. So no program pays the upstream for going to and fro over a border.
+/// The stack retains one spare chunk, the largest emptied so far: crossing a border to and fro costs no upstream call.
 ///
 /// Invariant: `begin <= top_ <= limit_ <= end` in the current chunk, `high_water() >= used()`; no chunk below the
 /// current one is empty but the buffer. Complexity: O(1) and now and then a call of the upstream; `owns`, `capacity`:
@@ -73,11 +73,11 @@ public:
                           const proportional_growth& growth = stack_growth) noexcept
       : growth_(growth), upstream_(std::move(upstream)) {
     expect_growth(growth);
-    const std::size_t skipped = (0 - address_of(buffer.data())) & (stack_grain - 1);
-    if (buffer.size() < skipped + stack_grain) return;
+    const std::size_t skipped = (0 - detail::address_of(buffer.data())) & (detail::stack_grain - 1);
+    if (buffer.size() < skipped + detail::stack_grain) return;
     bottom_.begin = bottom_.top = buffer.data() + skipped;
-    bottom_.end = bottom_.begin + align_down(buffer.size() - skipped, stack_grain);
-    mark_free(bottom_.begin, bottom_.room());
+    bottom_.end = bottom_.begin + detail::align_down(buffer.size() - skipped, detail::stack_grain);
+    detail::mark_free(bottom_.begin, bottom_.room());
     stand_in(&bottom_);
   }
 
@@ -85,39 +85,39 @@ public:
   stack_resource& operator=(const stack_resource&) = delete;
   ~stack_resource() {
     release();
-    mark_live(bottom_.begin, bottom_.room());
+    detail::mark_live(bottom_.begin, bottom_.room());
   }
 
   /// Throws: what the upstream throws. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t gap = gap_above<stack_order>(top_, alignment);
-    if (ASHLAR_LIKELY(fits_stack(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t gap = detail::gap_above<detail::stack_order>(top_, alignment);
+    if (ASHLAR_LIKELY(detail::fits_stack(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
     return allocate_slowly(bytes, alignment);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t gap = gap_above<stack_order>(top_, alignment);
-    if (ASHLAR_LIKELY(fits_stack(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t gap = detail::gap_above<detail::stack_order>(top_, alignment);
+    if (ASHLAR_LIKELY(detail::fits_stack(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
     return try_allocate_slowly(bytes, alignment);
   }
 
   /// Expects: the block lies on top. From `checked` on, `out_of_order` and other kinds are reported.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
+    const detail::stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
     order_.expect_top(freed, this, has_memory());
-    if (ASHLAR_UNLIKELY(freed.data + stack_bytes(bytes) != top_)) return deallocate_slowly(p, bytes, alignment);
+    if (ASHLAR_UNLIKELY(freed.data + detail::stack_bytes(bytes) != top_)) return deallocate_slowly(p, bytes, alignment);
     free_down_to(order_.pop(freed, freed.data));
   }
 
   /// Returns: whether the block has `new_bytes` now: the one on top can grow up to the end of its chunk, and shrink.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    const stack_block block = {static_cast<std::byte*>(p), bytes, alignment};
+    const detail::stack_block block = {static_cast<std::byte*>(p), bytes, alignment};
     order_.expect_live(block, this, has_memory());
-    if (!reaches(block.data + stack_bytes(bytes))) return false;
-    if (!fits_stack(static_cast<std::size_t>(current_->end - block.data), 0, new_bytes)) return false;
+    if (!reaches(block.data + detail::stack_bytes(bytes))) return false;
+    if (!detail::fits_stack(static_cast<std::size_t>(current_->end - block.data), 0, new_bytes)) return false;
     resize_top(block, new_bytes);
     return true;
   }
@@ -128,9 +128,8 @@ public:
     return {current_, top_, order_.top()};
   }
 
-  /// Effects: takes all blocks back that were allocated since `to` was made. From `checked` on a marker of another
-  /// stack and one that the stack has gone below are reported as `bad_marker`. Expects: the block that was on top then
-  /// was not expanded since.
+  /// Effects: takes back all blocks allocated since `to` was made. From `checked` on a foreign or outdated marker is
+  /// reported as `bad_marker`. Expects: the block that was on top then was not expanded since.
   void rewind(const marker& to) noexcept {
     order_.rewind(to.position, to.top, this);
     if (ASHLAR_UNLIKELY(current_ != to.chunk) && !leave_chunks_above(to)) return;
@@ -184,7 +183,7 @@ public:
 
   [[nodiscard]] bool invariant() const noexcept {
     if (base_ != current_->begin || top_ < base_ || limit_ < top_ || current_->end < limit_) return false;
-    if (high_water_ < used() || !is_aligned(top_, stack_grain)) return false;
+    if (high_water_ < used() || !detail::is_aligned(top_, detail::stack_grain)) return false;
     for (const chunk* each = current_; each->below != nullptr; each = each->below) {
       const chunk& below = *each->below;
       if (!each->is_sound()) return false;
@@ -198,7 +197,7 @@ public:
   [[nodiscard]] friend bool operator==(const stack_resource& a, const stack_resource& b) noexcept { return &a == &b; }
 
 private:
-  using chunk = stack_chunk;
+  using chunk = detail::stack_chunk;
 
   // Blocks lie on both sides of a chunk's header, so it is not believed before; the buffer's is in the stack itself.
   template <class Chunk>
@@ -213,10 +212,10 @@ private:
 
   [[nodiscard]] ASHLAR_INLINE void* push(std::size_t gap, std::size_t bytes, std::size_t alignment) noexcept {
     std::byte* const data = top_ + gap;
-    poison_.take(top_, data + stack_bytes(bytes), this);
+    poison_.take(top_, data + detail::stack_bytes(bytes), this);
     order_.push({data, bytes, alignment}, top_);
-    top_ = data + stack_bytes(bytes);
-    mark_live(data, bytes);
+    top_ = data + detail::stack_bytes(bytes);
+    detail::mark_live(data, bytes);
     return data;
   }
 
@@ -234,14 +233,14 @@ private:
   [[nodiscard]] bool stands_in_empty_chunk() const noexcept { return top_ == base_ && current_ != &bottom_; }
 
   ASHLAR_INLINE void free_down_to(std::byte* to) noexcept {
-    mark_free(to, static_cast<std::size_t>(top_ - to));
+    detail::mark_free(to, static_cast<std::size_t>(top_ - to));
     poison_.poison_above(to, top_);
     top_ = to;
   }
 
   ASHLAR_COLD void deallocate_slowly(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
-    if (reaches(freed.data + stack_bytes(bytes))) free_down_to(order_.pop(freed, freed.data));
+    const detail::stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
+    if (reaches(freed.data + detail::stack_bytes(bytes))) free_down_to(order_.pop(freed, freed.data));
   }
 
   // Returns: whether the top block ends at `end`, after leaving a chunk that is empty.
@@ -250,12 +249,12 @@ private:
     return end == top_;
   }
 
-  void resize_top(const stack_block& block, std::size_t new_bytes) noexcept {
-    std::byte* const was = std::exchange(top_, block.data + stack_bytes(new_bytes));
+  void resize_top(const detail::stack_block& block, std::size_t new_bytes) noexcept {
+    std::byte* const was = std::exchange(top_, block.data + detail::stack_bytes(new_bytes));
     if (top_ < was) poison_.poison_above(top_, was);
     else poison_.take(was, top_, this);
-    if (new_bytes > block.bytes) mark_live(block.data + block.bytes, new_bytes - block.bytes);
-    else mark_free(block.data + new_bytes, stack_bytes(block.bytes) - new_bytes);
+    if (new_bytes > block.bytes) detail::mark_live(block.data + block.bytes, new_bytes - block.bytes);
+    else detail::mark_free(block.data + new_bytes, detail::stack_bytes(block.bytes) - new_bytes);
     order_.resize(new_bytes);
     raise_high_water();
   }
@@ -267,8 +266,8 @@ private:
   }
 
   [[nodiscard]] void* push_above_high_water(std::size_t bytes, std::size_t alignment) noexcept {
-    const std::size_t gap = gap_above<stack_order>(top_, alignment);
-    if (!fits_stack(room_below(current_->end), gap, bytes)) return nullptr;
+    const std::size_t gap = detail::gap_above<detail::stack_order>(top_, alignment);
+    if (!detail::fits_stack(room_below(current_->end), gap, bytes)) return nullptr;
     void* const p = push(gap, bytes, alignment);
     raise_high_water();
     return p;
@@ -302,10 +301,11 @@ private:
 
   // Returns: the bytes that a chunk must have for the block wherever it starts, or 0 where none can be so large.
   [[nodiscard]] static std::size_t room_for(std::size_t bytes, std::size_t alignment) noexcept {
-    if (!is_valid_request(bytes, alignment)) return 0;
-    const std::size_t gap = stack_order::label_bytes(alignment) + (alignment > stack_grain ? alignment : 0);
-    const std::size_t needed = stack_bytes(bytes) + gap;  // below twice PTRDIFF_MAX
-    return needed <= max_block_bytes - sizeof(chunk) ? needed : 0;
+    if (!detail::is_valid_request(bytes, alignment)) return 0;
+    const std::size_t gap =
+        detail::stack_order::label_bytes(alignment) + (alignment > detail::stack_grain ? alignment : 0);
+    const std::size_t needed = detail::stack_bytes(bytes) + gap;  // below twice PTRDIFF_MAX
+    return needed <= detail::max_block_bytes - sizeof(chunk) ? needed : 0;
   }
 
   // Returns: whether the spare chunk will do; if not, it is given back before more is asked for.
@@ -317,7 +317,7 @@ private:
   }
 
   [[nodiscard]] std::size_t next_chunk_bytes(std::size_t needed) const noexcept {
-    return std::max(align_down(growth_.next(capacity()), stack_grain), needed + sizeof(chunk));
+    return std::max(detail::align_down(growth_.next(capacity()), detail::stack_grain), needed + sizeof(chunk));
   }
 
   void keep_new(void* memory, std::size_t whole) noexcept {
@@ -325,7 +325,7 @@ private:
     made->begin = static_cast<std::byte*>(memory) + sizeof(chunk);
     made->end = static_cast<std::byte*>(memory) + whole;
     made->set_seal();
-    mark_free(made->begin, made->room());
+    detail::mark_free(made->begin, made->room());
     spare_ = made;
   }
 
@@ -346,20 +346,19 @@ private:
     base_ = in->begin;
     top_ = in->top;
     const std::size_t reached = high_water_ > in->used_below ? high_water_ - in->used_below : 0;
-    limit_ = base_ + std::min(align_down(reached, stack_grain), in->room());
+    limit_ = base_ + std::min(detail::align_down(reached, detail::stack_grain), in->room());
   }
 
   // The emptied chunk becomes the spare one, or goes back if that is larger.
   void step_down() noexcept {
     chunk* emptied = current_;
-    mark_free(base_, static_cast<std::size_t>(top_ - base_));
+    detail::mark_free(base_, static_cast<std::size_t>(top_ - base_));
     stand_in(expect_sound(emptied)->below);
     if (spare_ == nullptr || expect_sound(spare_)->room() < emptied->room()) std::swap(spare_, emptied);
     if (emptied != nullptr) give_back(emptied);
   }
 
-  // Returns: whether the stack stands in the marker's chunk now. If it stands at the marker in an empty chunk, it
-  // stays.
+  // Returns: whether the stack stands in the marker's chunk now. At the marker in an empty chunk it stays.
   ASHLAR_COLD bool leave_chunks_above(const marker& to) noexcept {
     while (current_ != to.chunk && current_ != &bottom_) {
       if (current_->below == to.chunk && to.chunk->top == to.top) {
@@ -377,7 +376,7 @@ private:
 
   void give_back(chunk* leaving) noexcept {
     const std::size_t bytes = expect_sound(leaving)->whole_bytes();
-    mark_live(leaving->begin, leaving->room());
+    detail::mark_live(leaving->begin, leaving->room());
     upstream_.deallocate(leaving, bytes, alignof(chunk));
   }
 
@@ -388,8 +387,8 @@ private:
   chunk* spare_ = nullptr;
   std::size_t high_water_ = 0;
   chunk bottom_{};  // the buffer, or nothing
-  ASHLAR_NO_UNIQUE_ADDRESS stack_order order_{};
-  ASHLAR_NO_UNIQUE_ADDRESS stack_poison<> poison_{};
+  ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order order_{};
+  ASHLAR_NO_UNIQUE_ADDRESS detail::stack_poison<> poison_{};
   proportional_growth growth_ = stack_growth;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_{};
 };
@@ -397,4 +396,5 @@ private:
 static_assert(try_resource<stack_resource<>> && owning_resource<stack_resource<>>);
 static_assert(releasable_resource<stack_resource<>> && expanding_resource<stack_resource<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

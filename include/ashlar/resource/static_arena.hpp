@@ -15,15 +15,16 @@
 #include <cstring>
 #include <span>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/plan/buffer.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Hands out addresses in memory that it is given, or that it takes from a resource as one block. `Layout` has
 /// `offsets`, indexed by the position of the buffer in the problem, and `height`: `plan::layout`, `plan::static_layout`
@@ -65,7 +66,7 @@ public:
   static_arena(const static_arena&) = delete;
   static_arena& operator=(const static_arena&) = delete;
   ~static_arena() {
-    if (!lives_.empty()) mark_live(base_, capacity());
+    if (!lives_.empty()) detail::mark_live(base_, capacity());
     if (give_back_ != nullptr) give_back_(upstream_, base_, capacity(), alignment_);
   }
 
@@ -80,7 +81,7 @@ public:
   template <class T>
   [[nodiscard]] ASHLAR_INLINE T* get(std::size_t position) const noexcept {
     std::byte* const p = get(position);
-    ASHLAR_EXPECTS(is_aligned(p, alignof(T)), "asked a static_arena for a type its plan does not align");
+    ASHLAR_EXPECTS(detail::is_aligned(p, alignof(T)), "asked a static_arena for a type its plan does not align");
     return static_cast<T*>(static_cast<void*>(p));
   }
 
@@ -93,7 +94,7 @@ public:
         if (live(i, now_) && !live(i, moment)) bury(i, moment);
       // After that, since buffers born now may take the same bytes, and others may share them: aliases, gaps.
       for (std::size_t i = 0; i < lives_.size(); ++i)
-        if (live(i, moment)) mark_live(address(i), bytes(i));
+        if (live(i, moment)) detail::mark_live(address(i), bytes(i));
       now_ = moment;
     }
   }
@@ -101,7 +102,8 @@ public:
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return static_cast<std::size_t>(layout_->height); }
   [[nodiscard]] bool owns(const void* p) const noexcept {
-    return address_of(p) >= address_of(base_) && address_of(p) - address_of(base_) < capacity();
+    return detail::address_of(p) >= detail::address_of(base_) &&
+           detail::address_of(p) - detail::address_of(base_) < capacity();
   }
 
   /// What the bytes of a dead buffer are overwritten with.
@@ -111,10 +113,11 @@ private:
   void follow([[maybe_unused]] std::span<const plan::buffer> lives) noexcept {
     ASHLAR_EXPECTS(lives.size() == layout_->offsets.size(), "gave a static_arena the lives of another problem");
     for ([[maybe_unused]] const plan::buffer& b : lives)
-      ASHLAR_EXPECTS(is_aligned(base_, static_cast<std::size_t>(b.alignment)), "misaligned the base of a static_arena");
+      ASHLAR_EXPECTS(detail::is_aligned(base_, static_cast<std::size_t>(b.alignment)),
+                     "misaligned the base of a static_arena");
     if constexpr (checking_level >= checking::checked) {
       lives_ = lives;
-      mark_free(base_, capacity());
+      detail::mark_free(base_, capacity());
       advance(0);
     }
   }
@@ -125,7 +128,7 @@ private:
       shared = shared || (j != i && live(j, now_) && live(j, moment) && address(j) < address(i) + bytes(i) &&
                           address(i) < address(j) + bytes(j));
     if (!shared) std::memset(address(i), dead_byte, bytes(i));
-    mark_free(address(i), bytes(i));
+    detail::mark_free(address(i), bytes(i));
   }
 
   [[nodiscard]] bool live(std::size_t i, std::uint64_t moment) const noexcept {
@@ -150,4 +153,5 @@ private:
   void (*give_back_)(void*, void*, std::size_t, std::size_t) noexcept = nullptr;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

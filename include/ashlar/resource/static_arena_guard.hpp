@@ -11,17 +11,18 @@
 #include <span>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/planner/planned_run.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/plan/steps.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
-#include <ashlar/resource/planned_run.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// A resource: the k-th allocation gets the address planned for it if every birth and death before it was as planned,
 /// it is no larger and wants no more alignment; otherwise it comes from the heap, and so do all that follow until
@@ -38,7 +39,7 @@ public:
       : base_(static_cast<std::byte*>(base)), table_(&table), steps_(steps), run_(base_, table, steps),
         heap_(std::move(heap)) {
     ASHLAR_EXPECTS(table.height <= bytes, "gave a static_arena_guard less memory than its table needs");
-    ASHLAR_EXPECTS(is_aligned(base, static_cast<std::size_t>(table.alignment)),
+    ASHLAR_EXPECTS(detail::is_aligned(base, static_cast<std::size_t>(table.alignment)),
                    "misaligned the base of a static_arena_guard");
     static_cast<void>(bytes);
   }
@@ -98,16 +99,17 @@ private:
     return base_ + static_cast<std::size_t>(table_->offsets[i]);
   }
   [[nodiscard]] bool in(const void* p) const noexcept {
-    return address_of(p) >= address_of(base_) && address_of(p) - address_of(base_) < table_->height;
+    return detail::address_of(p) >= detail::address_of(base_) &&
+           detail::address_of(p) - detail::address_of(base_) < table_->height;
   }
 
   [[nodiscard]] void* planned(std::size_t bytes, std::size_t alignment) noexcept {
     if (ASHLAR_UNLIKELY(diverged_)) return nullptr;
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     diverged_ = true;
     if (next_ == steps_.size() || now().dies()) return nullptr;
     const plan::position i = now().buffer();
-    if (bytes > table_->sizes[i] || !is_aligned(address(i), alignment)) return nullptr;
+    if (bytes > table_->sizes[i] || !detail::is_aligned(address(i), alignment)) return nullptr;
     diverged_ = false;
     follow();
     ++live_;
@@ -125,7 +127,7 @@ private:
   std::size_t next_ = 0;
   std::size_t live_ = 0;
   bool diverged_ = false;
-  ASHLAR_NO_UNIQUE_ADDRESS planned_run_if_checked<Table> run_;
+  ASHLAR_NO_UNIQUE_ADDRESS detail::planned_run_if_checked<Table> run_;
   ASHLAR_NO_UNIQUE_ADDRESS Heap heap_;
 };
 
@@ -138,4 +140,5 @@ static_assert(try_resource<static_arena_guard<least_table>>);
 
 }  // namespace detail
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

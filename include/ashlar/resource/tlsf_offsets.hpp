@@ -10,19 +10,20 @@
 #include <type_traits>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/tlsf/tlsf_index.hpp>
+#include <ashlar/detail/tlsf/tlsf_nodes.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/part/tlsf_index.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
-#include <ashlar/resource/tlsf_nodes.hpp>
 #include <ashlar/resource/tlsf_scale.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// Names a live block of a `tlsf_offsets`: 32 bits to keep beside the offset.
 enum class tlsf_handle : std::uint32_t { none = ~std::uint32_t{0} };
@@ -42,7 +43,7 @@ struct tlsf_offsets_options {
   /// larger holes: 256 suits a GPU's buffers, 4096 a file's pages.
   std::size_t granule = 1;
   /// Blocks there may be at once, free ones included.
-  std::size_t most_blocks = max_size;
+  std::size_t most_blocks = detail::max_size;
 };
 
 /// What a range holds.
@@ -79,7 +80,7 @@ public:
   /// Expects: `size <= most_size`; what is beyond the last whole granule is not used.
   explicit tlsf_offsets(Offset size, const tlsf_offsets_options& options = {}, Upstream upstream = {})
       : nodes_(options.most_blocks, std::move(upstream)), granule_(static_cast<Offset>(options.granule)) {
-    ASHLAR_REQUIRE(is_power_of_two(options.granule) && options.granule - 1 <= most_size / 2,
+    ASHLAR_REQUIRE(detail::is_power_of_two(options.granule) && options.granule - 1 <= most_size / 2,
                    "granule is not a power of two that a range can have");
     ASHLAR_REQUIRE(size <= most_size, "the range is larger than offsets can say");
     size_ = round_down(size);
@@ -111,7 +112,7 @@ public:
     const link got = gap != 0 ? cut(found, gap) : found;
     if (gap != 0) add_free(found);
     if (rest != 0) add_free(cut(got, taken));
-    node(got).state = tlsf_node_state::live;
+    node(got).state = detail::tlsf_node_state::live;
     used_ = static_cast<Offset>(used_ + taken);
     return {node(got).offset, static_cast<tlsf_handle>(got)};
   }
@@ -179,7 +180,7 @@ public:
       add_free(last_);
     } else {
       if (!nodes_.try_ensure(1)) return false;
-      const link made = nodes_.make({size_, more, none, none, last_, none, tlsf_node_state::free});
+      const link made = nodes_.make({size_, more, none, none, last_, none, detail::tlsf_node_state::free});
       node(last_).behind = made;
       last_ = made;
       add_free(made);
@@ -236,7 +237,7 @@ public:
   template <class F>
   void for_each_block(F f) const {
     for (link at = last_; at != none; at = node(at).front)
-      f(node(at).offset, node(at).size, node(at).state == tlsf_node_state::free);
+      f(node(at).offset, node(at).size, node(at).state == detail::tlsf_node_state::free);
   }
 
   [[nodiscard]] Upstream& upstream_resource() noexcept { return nodes_.upstream_resource(); }
@@ -249,10 +250,10 @@ public:
     std::size_t blocks = 0, free_ones = 0;
     link behind = none;
     for (link at = last_; at != none; behind = at, at = node(at).front, ++blocks) {
-      const bool frees = node(at).state == tlsf_node_state::free;
+      const bool frees = node(at).state == detail::tlsf_node_state::free;
       if (node(at).behind != behind || node(at).size == 0 || node(at).offset + std::uint64_t{node(at).size} != end)
         return false;
-      if (frees ? behind != none && is_free(behind) : node(at).state != tlsf_node_state::live) return false;
+      if (frees ? behind != none && is_free(behind) : node(at).state != detail::tlsf_node_state::live) return false;
       end = node(at).offset;
       frees ? void(++free_ones) : void(live_size += node(at).size);
     }
@@ -261,15 +262,17 @@ public:
   }
 
 private:
-  using nodes = tlsf_nodes_in_chunks<Offset, Upstream>;
+  using nodes = detail::tlsf_nodes_in_chunks<Offset, Upstream>;
   using link = typename nodes::link;
-  using index = tlsf_index<tlsf_scale<0, sizeof(Offset) == 8 ? 63 : 8 * sizeof(Offset), 5>, nodes>;
+  using index = detail::tlsf_index<tlsf_scale<0, sizeof(Offset) == 8 ? 63 : 8 * sizeof(Offset), 5>, nodes>;
   static constexpr link none = nodes::none;
   static constexpr std::size_t most_new_nodes = 3;  // the first block of all, a gap in front, a rest behind
 
-  [[nodiscard]] tlsf_node<Offset>& node(link at) noexcept { return nodes_.at(at); }
-  [[nodiscard]] const tlsf_node<Offset>& node(link at) const noexcept { return nodes_.at(at); }
-  [[nodiscard]] bool is_free(link at) const noexcept { return at != none && node(at).state == tlsf_node_state::free; }
+  [[nodiscard]] detail::tlsf_node<Offset>& node(link at) noexcept { return nodes_.at(at); }
+  [[nodiscard]] const detail::tlsf_node<Offset>& node(link at) const noexcept { return nodes_.at(at); }
+  [[nodiscard]] bool is_free(link at) const noexcept {
+    return at != none && node(at).state == detail::tlsf_node_state::free;
+  }
 
   [[nodiscard]] Offset round_down(Offset size) const noexcept {
     return static_cast<Offset>(size & ~static_cast<Offset>(granule_ - 1));
@@ -284,7 +287,7 @@ private:
 
   [[nodiscard]] ASHLAR_COLD bool start_now() noexcept {
     if (size_ == 0 || !nodes_.try_ensure(1)) return false;
-    last_ = nodes_.make({0, size_, none, none, none, none, tlsf_node_state::free});
+    last_ = nodes_.make({0, size_, none, none, none, none, detail::tlsf_node_state::free});
     add_free(last_);
     return true;
   }
@@ -305,7 +308,7 @@ private:
   }
 
   ASHLAR_INLINE void add_free(link at) noexcept {
-    node(at).state = tlsf_node_state::free;
+    node(at).state = detail::tlsf_node_state::free;
     index_.insert(nodes_, at, nodes_.size(at));
     ++free_blocks_;
   }
@@ -317,9 +320,9 @@ private:
 
   // Returns: a new block, made of what is behind the first `size` of `block`. Expects: a record is ready.
   [[nodiscard]] link cut(link block, Offset size) noexcept {
-    const tlsf_node<Offset> whole = node(block);
+    const detail::tlsf_node<Offset> whole = node(block);
     const link made = nodes_.make({static_cast<Offset>(whole.offset + size), static_cast<Offset>(whole.size - size),
-                                   none, none, block, whole.behind, tlsf_node_state::live});
+                                   none, none, block, whole.behind, detail::tlsf_node_state::live});
     node(block).size = size;
     node(block).behind = made;
     (whole.behind != none ? node(whole.behind).front : last_) = made;
@@ -338,7 +341,7 @@ private:
     if constexpr (checking_level >= checking::checked) {
       const link at = static_cast<link>(handle);
       if (!nodes_.has(at)) report_handle(fault::invalid_free, "used a handle that is not of this range", handle);
-      if (node(at).state != tlsf_node_state::live)
+      if (node(at).state != detail::tlsf_node_state::live)
         report_handle(fault::double_free, "used a handle whose block is free", handle);
     }
   }
@@ -356,4 +359,5 @@ private:
   index index_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -9,27 +9,28 @@
 #include <span>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/growth.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/tlsf/tlsf_block.hpp>
+#include <ashlar/detail/tlsf/tlsf_check.hpp>
+#include <ashlar/detail/tlsf/tlsf_index.hpp>
+#include <ashlar/detail/tlsf/tlsf_region.hpp>
+#include <ashlar/detail/tlsf/tlsf_space.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/part/poison.hpp>
-#include <ashlar/part/tlsf_block.hpp>
-#include <ashlar/part/tlsf_index.hpp>
-#include <ashlar/part/tlsf_region.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/spare_policy.hpp>
-#include <ashlar/resource/tlsf_check.hpp>
-#include <ashlar/resource/tlsf_space.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 struct tlsf_options {
   /// How much is asked of the upstream at a time: half of what is held, from 64 KiB to 4 MiB; more for a larger block.
@@ -57,7 +58,8 @@ template <resource Upstream, class Scale>
 class tlsf_resource {
 public:
   /// bytes: larger requests fail
-  static constexpr std::size_t most_bytes = tlsf_space<Scale>::most - 2 * tlsf_block::granule - tlsf_slack::bytes;
+  static constexpr std::size_t most_bytes =
+      detail::tlsf_space<Scale>::most - 2 * detail::tlsf_block::granule - detail::tlsf_slack::bytes;
 
   tlsf_resource() : tlsf_resource(tlsf_options{}) {}
   explicit tlsf_resource(const tlsf_options& options, Upstream upstream = {})
@@ -79,20 +81,20 @@ public:
 
   /// Effects: gives all memory back. From level `checked` on, reports live blocks to the leak handler.
   ~tlsf_resource() {
-    if constexpr (tlsf_block::is_sealed) report_leaks();
+    if constexpr (detail::tlsf_block::is_sealed) report_leaks();
     drop_all();
   }
 
   /// Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     void* const p = take(bytes, alignment);
     return ASHLAR_LIKELY(p != nullptr) ? p : allocate_fresh(bytes, alignment);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     void* const p = take(bytes, alignment);
     return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_fresh(bytes, alignment);
   }
@@ -101,23 +103,23 @@ public:
   /// Throws: as `allocate`.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     void* const p = allocate(bytes, alignment);
-    if constexpr (tlsf_slack::is_kept) return {p, bytes};
+    if constexpr (detail::tlsf_slack::is_kept) return {p, bytes};
     const std::size_t usable = space_.room_of(p);
-    mark_live(static_cast<std::byte*>(p) + bytes, usable - bytes);
+    detail::mark_live(static_cast<std::byte*>(p) + bytes, usable - bytes);
     return {p, usable};
   }
 
   /// Expects: `p` was allocated here with this size and alignment; from level `checked` on that is looked at, as far as
   /// the block's own size tells, and exactly at `hardened`.
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    if constexpr (tlsf_block::is_sealed) check(p, bytes, alignment);
+    if constexpr (detail::tlsf_block::is_sealed) check(p, bytes, alignment);
     give(p);
   }
 
   /// Effects: nothing where `p` is null. Expects: `p` was allocated here.
   void deallocate(void* p) noexcept {
     if (ASHLAR_UNLIKELY(p == nullptr)) return;
-    if constexpr (tlsf_block::is_sealed) check_unsized(p);
+    if constexpr (detail::tlsf_block::is_sealed) check_unsized(p);
     give(p);
   }
 
@@ -125,11 +127,12 @@ public:
   /// Returns: whether it is `new_bytes` large now; where not, nothing has changed.
   /// Expects: as `deallocate`.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    if constexpr (tlsf_block::is_sealed) check(p, bytes, alignment);
+    if constexpr (detail::tlsf_block::is_sealed) check(p, bytes, alignment);
     const std::size_t room = space_.room_of(p);
-    if constexpr (keeps_canaries) space_.verify_growth(p, std::min(new_bytes, most_bytes) + tlsf_slack::bytes, this);
-    if (new_bytes > most_bytes || !space_.resize(p, new_bytes + tlsf_slack::bytes)) {
-      if constexpr (tlsf_slack::is_kept) tlsf_slack::fill(static_cast<std::byte*>(p), bytes, room);
+    if constexpr (detail::keeps_canaries)
+      space_.verify_growth(p, std::min(new_bytes, most_bytes) + detail::tlsf_slack::bytes, this);
+    if (new_bytes > most_bytes || !space_.resize(p, new_bytes + detail::tlsf_slack::bytes)) {
+      if constexpr (detail::tlsf_slack::is_kept) detail::tlsf_slack::fill(static_cast<std::byte*>(p), bytes, room);
       return false;
     }
     settle(static_cast<std::byte*>(p), bytes, new_bytes, room);
@@ -139,10 +142,12 @@ public:
   /// Returns: bytes at `p` that may be used; at `hardened` those asked for. Expects: `p` was allocated here; from level
   /// `checked` on that is looked at.
   [[nodiscard]] std::size_t usable_size(void* p) const noexcept {
-    if constexpr (tlsf_block::is_sealed) static_cast<void>(check_live(p, space_.site(this)));
-    if constexpr (tlsf_slack::is_kept) return tlsf_slack::wanted(static_cast<std::byte*>(p), space_.room_of(p));
+    if constexpr (detail::tlsf_block::is_sealed) static_cast<void>(check_live(p, space_.site(this)));
+    if constexpr (detail::tlsf_slack::is_kept)
+      return detail::tlsf_slack::wanted(static_cast<std::byte*>(p), space_.room_of(p));
     const std::size_t room = space_.room_of(p);
-    mark_readable(p, room);  // the tools let a program use what it is told of, and keep what they know of the rest
+    detail::mark_readable(p,
+                          room);  // the tools let a program use what it is told of, and keep what they know of the rest
     return room;
   }
 
@@ -160,7 +165,7 @@ public:
   std::size_t shrink_to_fit() noexcept {
     std::size_t given = 0;
     check_regions();
-    for (tlsf_region* region = find_empty(); region != nullptr; region = find_empty()) {
+    for (detail::tlsf_region* region = find_empty(); region != nullptr; region = find_empty()) {
       given += region->memory.size;
       give_region(region);
     }
@@ -179,17 +184,17 @@ public:
 
   /// Returns: the largest request that is sure to be served without the upstream; none larger by 1/32 would be.
   [[nodiscard]] std::size_t largest_free() const noexcept {
-    const std::size_t room = std::min(space_.largest_free(), most_bytes + tlsf_slack::bytes);
-    return room > tlsf_slack::bytes ? room - tlsf_slack::bytes : 0;
+    const std::size_t room = std::min(space_.largest_free(), most_bytes + detail::tlsf_slack::bytes);
+    return room > detail::tlsf_slack::bytes ? room - detail::tlsf_slack::bytes : 0;
   }
 
   /// Effects: calls `f(block, is_free)` for each block, free and live, region by region, the lowest address first.
   /// Complexity: O(blocks). Expects: `f` neither allocates nor frees here.
   template <class F>
   void for_each_block(F f) const {
-    space_.regions().for_each([&](tlsf_region& region) {
-      region.walk([&](const tlsf_block& each, tlsf_header h) {
-        f(block{each.data(), h.stride() - tlsf_block::header_bytes}, h.is_free());
+    space_.regions().for_each([&](detail::tlsf_region& region) {
+      region.walk([&](const detail::tlsf_block& each, detail::tlsf_header h) {
+        f(block{each.data(), h.stride() - detail::tlsf_block::header_bytes}, h.is_free());
         return true;
       });
     });
@@ -204,46 +209,46 @@ public:
   [[nodiscard]] friend bool operator==(const tlsf_resource& a, const tlsf_resource& b) noexcept { return &a == &b; }
 
 private:
-  static constexpr std::size_t region_alignment = tlsf_block::granule;
+  static constexpr std::size_t region_alignment = detail::tlsf_block::granule;
 
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept {
     if (ASHLAR_UNLIKELY(bytes > most_bytes)) return nullptr;
-    std::byte* const p = space_.take(bytes + tlsf_slack::bytes, alignment, this);
+    std::byte* const p = space_.take(bytes + detail::tlsf_slack::bytes, alignment, this);
     if (ASHLAR_LIKELY(p != nullptr)) {
-      mark_live(p, bytes);
-      if constexpr (tlsf_slack::is_kept) tlsf_slack::fill(p, bytes, space_.room_of(p));
+      detail::mark_live(p, bytes);
+      if constexpr (detail::tlsf_slack::is_kept) detail::tlsf_slack::fill(p, bytes, space_.room_of(p));
     }
     return p;
   }
 
   ASHLAR_INLINE void give(void* p) noexcept {
-    if constexpr (marks_memory) mark_free(p, space_.room_of(p));
-    tlsf_region* const emptied = space_.give(p);
+    if constexpr (detail::marks_memory) mark_free(p, space_.room_of(p));
+    detail::tlsf_region* const emptied = space_.give(p);
     if (ASHLAR_UNLIKELY(emptied != nullptr)) let_go(emptied);
   }
 
   // After a change of size: the tools and the canary learn of it. What stays must stay as it is.
   void settle(std::byte* p, std::size_t bytes, std::size_t new_bytes, std::size_t room) noexcept {
-    if (new_bytes > bytes) mark_live(p + bytes, new_bytes - bytes);
+    if (new_bytes > bytes) detail::mark_live(p + bytes, new_bytes - bytes);
     const std::size_t usable = space_.room_of(p);
-    if (room > new_bytes) mark_free(p + new_bytes, room - new_bytes);  // what it gave up, and the slack
-    if constexpr (tlsf_slack::is_kept) tlsf_slack::fill(p, new_bytes, usable);
+    if (room > new_bytes) detail::mark_free(p + new_bytes, room - new_bytes);  // what it gave up, and the slack
+    if constexpr (detail::tlsf_slack::is_kept) detail::tlsf_slack::fill(p, new_bytes, usable);
   }
 
   void check(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
-    const tlsf_site site = space_.site(this);
-    const tlsf_block live = check_live(p, site);
-    if constexpr (tlsf_slack::is_kept) tlsf_slack::check(live.data(), bytes, space_.room_of(p), site);
+    const detail::tlsf_site site = space_.site(this);
+    const detail::tlsf_block live = check_live(p, site);
+    if constexpr (detail::tlsf_slack::is_kept) detail::tlsf_slack::check(live.data(), bytes, space_.room_of(p), site);
     else check_size(live, bytes, site);
     check_alignment(live, alignment, site);
   }
 
   void check_unsized(void* p) const noexcept {
-    const tlsf_site site = space_.site(this);
-    const tlsf_block live = check_live(p, site);
-    if constexpr (tlsf_slack::is_kept) {
+    const detail::tlsf_site site = space_.site(this);
+    const detail::tlsf_block live = check_live(p, site);
+    if constexpr (detail::tlsf_slack::is_kept) {
       const std::size_t room = space_.room_of(p);
-      tlsf_slack::check(live.data(), tlsf_slack::wanted(live.data(), room), room, site);
+      detail::tlsf_slack::check(live.data(), detail::tlsf_slack::wanted(live.data(), room), room, site);
     }
   }
 
@@ -281,65 +286,65 @@ private:
 
   // What an alignment may cost at most, in front of a block.
   [[nodiscard]] static std::size_t slack_for(std::size_t alignment) noexcept {
-    return alignment > tlsf_block::granule ? alignment + tlsf_block::least : 0;
+    return alignment > detail::tlsf_block::granule ? alignment + detail::tlsf_block::least : 0;
   }
 
   [[nodiscard]] static std::size_t region_bytes_for(std::size_t bytes, std::size_t alignment) noexcept {
     constexpr std::size_t page = 4096;
-    const std::size_t stride = tlsf_block::stride_for(bytes + tlsf_slack::bytes) + slack_for(alignment);
-    return align_up(stride + tlsf_region::overhead(), page);
+    const std::size_t stride = detail::tlsf_block::stride_for(bytes + detail::tlsf_slack::bytes) + slack_for(alignment);
+    return detail::align_up(stride + detail::tlsf_region::overhead(), page);
   }
 
   [[nodiscard]] std::size_t step_for(std::size_t least) const noexcept {
     const std::size_t step = options_.growth.next(space_.capacity());
-    return std::max(least, std::min(step, std::size_t{tlsf_space<Scale>::most}));
+    return std::max(least, std::min(step, std::size_t{detail::tlsf_space<Scale>::most}));
   }
 
-  void add_region(const block& memory) noexcept { space_.add(tlsf_region::make(memory, space_.most, true)); }
+  void add_region(const block& memory) noexcept { space_.add(detail::tlsf_region::make(memory, space_.most, true)); }
 
   void add_buffer() noexcept {
-    if (tlsf_region* const region = tlsf_region::make(buffer_, space_.most, false)) space_.add(region);
+    if (detail::tlsf_region* const region = detail::tlsf_region::make(buffer_, space_.most, false)) space_.add(region);
   }
 
   // A region has become empty.
-  ASHLAR_COLD void let_go(tlsf_region* region) noexcept {
+  ASHLAR_COLD void let_go(detail::tlsf_region* region) noexcept {
     if (!region->goes_upstream || options_.spare_regions == never_release) return;
     const std::size_t kept = options_.spare_regions.kept(space_.lent() - space_.empty());
     if (space_.empty() > kept || region->memory.size > options_.growth.largest) give_region(region);
   }
 
-  void give_region(tlsf_region* region) noexcept {
-    if constexpr (keeps_canaries) check_region(*region, space_.site(this));
+  void give_region(detail::tlsf_region* region) noexcept {
+    if constexpr (detail::keeps_canaries) check_region(*region, space_.site(this));
     space_.remove(region);
     hand_over(*region);
   }
 
-  void hand_over(const tlsf_region& region) noexcept {
+  void hand_over(const detail::tlsf_region& region) noexcept {
     const block memory = region.memory;
     const bool goes_upstream = region.goes_upstream;
-    mark_live(memory.data, memory.size);
+    detail::mark_live(memory.data, memory.size);
     if (goes_upstream) upstream_.deallocate(memory.data, memory.size, region_alignment);
   }
 
   void check_regions() const noexcept {
-    if constexpr (keeps_canaries)
-      space_.regions().for_each([this](tlsf_region& region) { check_region(region, space_.site(this)); });
+    if constexpr (detail::keeps_canaries)
+      space_.regions().for_each([this](detail::tlsf_region& region) { check_region(region, space_.site(this)); });
   }
 
   void drop_all() noexcept {
     check_regions();
-    space_.regions().for_each([this](tlsf_region& region) {
+    space_.regions().for_each([this](detail::tlsf_region& region) {
       // In memory that stays, no header may outlive its block: an old pointer would pass for a live one.
-      if constexpr (tlsf_block::is_sealed) region.forget_headers();
+      if constexpr (detail::tlsf_block::is_sealed) region.forget_headers();
       hand_over(region);
     });
     space_.clear();
   }
 
-  [[nodiscard]] tlsf_region* find_empty() const noexcept {
-    tlsf_region* found = nullptr;
+  [[nodiscard]] detail::tlsf_region* find_empty() const noexcept {
+    detail::tlsf_region* found = nullptr;
     if (space_.empty() == 0) return found;
-    space_.regions().for_each([&found](tlsf_region& region) {
+    space_.regions().for_each([&found](detail::tlsf_region& region) {
       if (region.goes_upstream && region.is_empty()) found = &region;
     });
     return found;
@@ -361,11 +366,12 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
   tlsf_options options_;
   block buffer_;
-  tlsf_space<Scale> space_;
+  detail::tlsf_space<Scale> space_;
 };
 
 static_assert(try_resource<tlsf_resource<>> && owning_resource<tlsf_resource<>> && expanding_resource<tlsf_resource<>>);
 static_assert(releasable_resource<tlsf_resource<>> && self_describing_resource<tlsf_resource<>>);
 static_assert(at_least_resource<tlsf_resource<>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -9,7 +9,8 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 /// The bins: rows double, each is cut into `2^StepBits` equal steps; the first row and the second have the same step.
 ///
@@ -64,4 +65,5 @@ private:
   }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

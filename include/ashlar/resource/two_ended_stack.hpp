@@ -6,18 +6,19 @@
 #include <cstddef>
 #include <span>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/base/hints.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/part/stack_order.hpp>
-#include <ashlar/part/stack_poison.hpp>
-#include <ashlar/part/stack_slack.hpp>
+#include <ashlar/detail/stack/stack_order.hpp>
+#include <ashlar/detail/stack/stack_poison.hpp>
+#include <ashlar/detail/stack/stack_slack.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 enum class stack_side { front, back };
 
@@ -31,8 +32,8 @@ struct stack_ends {
   std::byte* high = nullptr;
   std::byte* end = nullptr;
   std::size_t high_water = 0;  // bytes of both
-  ASHLAR_NO_UNIQUE_ADDRESS stack_poison<0> above_low{};
-  ASHLAR_NO_UNIQUE_ADDRESS stack_poison<1> below_high{};
+  ASHLAR_NO_UNIQUE_ADDRESS detail::stack_poison<0> above_low{};
+  ASHLAR_NO_UNIQUE_ADDRESS detail::stack_poison<1> below_high{};
 
   [[nodiscard]] std::size_t available() const noexcept { return static_cast<std::size_t>(high - low); }
   [[nodiscard]] std::size_t capacity() const noexcept { return static_cast<std::size_t>(end - begin); }
@@ -58,7 +59,7 @@ public:
   /// Where this end stood. Small, copied freely.
   struct marker {
     std::byte* top = nullptr;
-    ASHLAR_NO_UNIQUE_ADDRESS stack_order::position position{};
+    ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order::position position{};
   };
 
   explicit stack_end(stack_ends& both) noexcept : both_(&both) {}
@@ -72,28 +73,28 @@ public:
 
   /// Returns: a block, or null where the ends would meet. Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t gap = gap_for(bytes, alignment);
-    if (!fits_stack(both_->available(), gap, bytes)) return nullptr;
-    const std::size_t label = stack_order::label_bytes(alignment);
+    if (!detail::fits_stack(both_->available(), gap, bytes)) return nullptr;
+    const std::size_t label = detail::stack_order::label_bytes(alignment);
     std::byte* const before = top();
-    std::byte* const data = is_front ? before + gap : before - (gap - label) - stack_bytes(bytes);
-    if constexpr (is_front) both_->take_poison(before, data + stack_bytes(bytes), this);
+    std::byte* const data = is_front ? before + gap : before - (gap - label) - detail::stack_bytes(bytes);
+    if constexpr (is_front) both_->take_poison(before, data + detail::stack_bytes(bytes), this);
     else both_->take_poison(data - label, before, this);
     order_.push({data, bytes, alignment}, before);
-    top() = is_front ? data + stack_bytes(bytes) : data - label;
+    top() = is_front ? data + detail::stack_bytes(bytes) : data - label;
     both_->high_water = std::max(both_->high_water, both_->capacity() - both_->available());
-    mark_live(data, bytes);
+    detail::mark_live(data, bytes);
     return data;
   }
 
   /// Expects: the block lies on top. From `checked` on, `out_of_order` and other kinds are reported; at `fast` such a
   /// block is let be until `rewind` or `release`.
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
+    const detail::stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
     order_.expect_top(freed, this, [this](const void* at) { return reachable().contains(at); });
-    std::byte* const above = freed.data + stack_bytes(bytes);
-    if ((is_front ? above : freed.data - stack_order::label_bytes(alignment)) != top()) return;
+    std::byte* const above = freed.data + detail::stack_bytes(bytes);
+    if ((is_front ? above : freed.data - detail::stack_order::label_bytes(alignment)) != top()) return;
     free_down_to(order_.pop(freed, is_front ? freed.data : above));
   }
 
@@ -130,10 +131,10 @@ private:
   // At the back padding lies above a block and the label below it, so that both are freed with the block.
   [[nodiscard]] std::size_t gap_for(std::size_t bytes, std::size_t alignment) const noexcept {
     if constexpr (is_front) {
-      return gap_above<stack_order>(both_->low, alignment);
+      return detail::gap_above<detail::stack_order>(both_->low, alignment);
     } else {
-      const std::size_t padding = (address_of(both_->high) - stack_bytes(bytes)) & (alignment - 1);
-      return stack_order::label_bytes(alignment) + (alignment > stack_grain ? padding : 0);
+      const std::size_t padding = (detail::address_of(both_->high) - detail::stack_bytes(bytes)) & (alignment - 1);
+      return detail::stack_order::label_bytes(alignment) + (alignment > detail::stack_grain ? padding : 0);
     }
   }
 
@@ -150,17 +151,17 @@ private:
 
   void free_down_to(std::byte* to) noexcept {
     if constexpr (is_front) {
-      mark_free(to, static_cast<std::size_t>(both_->low - to));
+      detail::mark_free(to, static_cast<std::size_t>(both_->low - to));
       both_->above_low.poison_above(to, both_->low);
     } else {
-      mark_free(both_->high, static_cast<std::size_t>(to - both_->high));
+      detail::mark_free(both_->high, static_cast<std::size_t>(to - both_->high));
       both_->below_high.poison_below(both_->high, to);
     }
     top() = to;
   }
 
   stack_ends* both_;
-  ASHLAR_NO_UNIQUE_ADDRESS stack_order order_{};
+  ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order order_{};
 };
 
 /// Lives in a buffer that the caller owns. What is loaded for long goes to one end, what is needed while loading to the
@@ -174,18 +175,18 @@ public:
 
   /// Lifetime: the buffer outlives the stack and every block.
   explicit two_ended_stack(std::span<std::byte> buffer) noexcept {
-    const std::size_t skipped = (0 - address_of(buffer.data())) & (stack_grain - 1);
-    if (buffer.size() < skipped + stack_grain) return;
+    const std::size_t skipped = (0 - detail::address_of(buffer.data())) & (detail::stack_grain - 1);
+    if (buffer.size() < skipped + detail::stack_grain) return;
     both_.begin = both_.low = buffer.data() + skipped;
-    both_.end = both_.high = both_.begin + align_down(buffer.size() - skipped, stack_grain);
-    mark_free(both_.begin, both_.capacity());
+    both_.end = both_.high = both_.begin + detail::align_down(buffer.size() - skipped, detail::stack_grain);
+    detail::mark_free(both_.begin, both_.capacity());
   }
 
   two_ended_stack(const two_ended_stack&) = delete;  // blocks and ends belong to one of them
   two_ended_stack& operator=(const two_ended_stack&) = delete;
   ~two_ended_stack() {
     both_.verify_poison(this);
-    mark_live(both_.begin, both_.capacity());
+    detail::mark_live(both_.begin, both_.capacity());
   }
 
   [[nodiscard]] front_resource& front() noexcept { return front_; }
@@ -219,4 +220,5 @@ private:
 static_assert(try_resource<two_ended_stack::front_resource> && owning_resource<two_ended_stack::front_resource>);
 static_assert(try_resource<two_ended_stack::back_resource> && releasable_resource<two_ended_stack::back_resource>);
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

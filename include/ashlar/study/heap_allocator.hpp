@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/study/replay_op.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// A lane's handle of a heap. Expects: a heap of one thread has no other lane, and every block is freed and moved by
 /// the lane that allocated it; one for any thread is all lanes' and serves any trace.
@@ -39,7 +41,7 @@ public:
 
 private:
   [[nodiscard]] static ASHLAR_INLINE std::size_t bytes_of(replay_request r) noexcept {
-    return static_cast<std::size_t>(std::min<std::uint64_t>(r.size(), max_size));
+    return static_cast<std::size_t>(std::min<std::uint64_t>(r.size(), detail::max_size));
   }
   [[nodiscard]] static ASHLAR_INLINE std::size_t alignment_of(replay_request r) noexcept {
     return std::max(static_cast<std::size_t>(r.alignment()), Heap::least_alignment);
@@ -48,4 +50,6 @@ private:
   Heap* heap_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -10,7 +10,9 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// Counts values in buckets that double every `2^SubBits` steps: below `2^SubBits` each value has its own bucket, above
 /// it a bucket is at most `1 / 2^SubBits` of its values wide.
@@ -91,4 +93,6 @@ using coarse_histogram = histogram<0>;
 /// Within 3.2 %, for latencies.
 using fine_histogram = histogram<5>;
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

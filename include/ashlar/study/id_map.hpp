@@ -9,7 +9,9 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// Open addressing with linear probing; erasing moves later entries back, so nothing is left behind and memory follows
 /// the largest number of entries ever held at once.
@@ -94,4 +96,6 @@ private:
   std::size_t size_ = 0;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,7 +8,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/study/id_map.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// A thread keeps its lane from its first operation to its end; then the lane is the next newcomer's. Lane 0 is never
 /// passed on: it is the thread that the replay itself was started on.
@@ -55,4 +57,6 @@ private:
   std::uint32_t count_ = 0;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -13,7 +13,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// Why a lane stops: its round is over, or its thread ends and another is to go on with the round.
 enum class lane_stop : std::uint8_t { round, thread };
@@ -105,4 +107,6 @@ private:
   crew crew_;  // last: gone before what it works with
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

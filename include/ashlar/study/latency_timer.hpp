@@ -6,11 +6,13 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/study/histogram.hpp>
 #include <ashlar/study/tick_clock.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// Takes the clock's own ticks off every sample, so that a call cheaper than the clock can tell counts as 0.
 template <tick_clock Clock>
@@ -46,4 +48,6 @@ private:
   fine_histogram deallocations_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

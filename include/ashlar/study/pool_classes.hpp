@@ -8,9 +8,11 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 namespace detail {
 
@@ -49,4 +51,6 @@ struct pool_classes {
   }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -9,15 +9,17 @@
 #include <cstring>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/study/pool_classes.hpp>
 #include <ashlar/study/replay_op.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// Pools shared by all threads, each behind a lock of its own: `null_lock` where there is one thread. Frees are sized,
 /// as C++ has them, and so no block has a header. A cell is aligned to the largest power of two that divides its size,
@@ -73,7 +75,8 @@ private:
   }
   // Cells of a multiple of the alignment have the alignment.
   [[nodiscard]] static std::size_t class_of(replay_request r) noexcept {
-    return pool_classes::of(align_up(std::max<std::size_t>(bytes_of(r), 1), static_cast<std::size_t>(r.alignment())));
+    return pool_classes::of(
+        ashlar::detail::align_up(std::max<std::size_t>(bytes_of(r), 1), static_cast<std::size_t>(r.alignment())));
   }
 
   [[nodiscard]] void* take(std::size_t index) noexcept {
@@ -86,10 +89,12 @@ private:
     if (r.kind() == replay_kind::allocate_zeroed) return std::calloc(1, bytes_of(r));
     if (r.alignment() <= largest_alignment) return std::malloc(bytes_of(r));
     return std::aligned_alloc(static_cast<std::size_t>(r.alignment()),
-                              align_up(bytes_of(r), static_cast<std::size_t>(r.alignment())));
+                              ashlar::detail::align_up(bytes_of(r), static_cast<std::size_t>(r.alignment())));
   }
 
   std::array<shelf, pool_classes::count> shelves_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -11,11 +11,13 @@
 #include <thread>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/study/replay_op.hpp>
 #include <ashlar/study/touch.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// What a replay needs of an allocator. Each lane has its own object; those of one replay may share what they stand on.
 /// `allocate` and `reallocate` return null when there is no memory; frees tell what was asked for.
@@ -195,4 +197,6 @@ private:
   replay_tally tally_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

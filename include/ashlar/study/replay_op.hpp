@@ -7,7 +7,9 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// `deallocate_sized`: whoever frees says how large the block is. `end_thread`: what follows in the lane is another
 /// thread's.
@@ -54,4 +56,6 @@ struct replay_op {
 };
 static_assert(sizeof(replay_op) == 16, "compiled traces are read and written as arrays of operations");
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,7 +8,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/study/id_map.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// Invariant: a slot is live, or free, or resting until the window ends; there are never more of them than the largest
 /// number of live objects and the operations of one window.
@@ -55,4 +57,6 @@ private:
   std::uint32_t count_ = 0;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -13,7 +13,9 @@
 #include <ashlar/study/summary.hpp>
 #include <ashlar/trace/event.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// Complexity: O(1) amortised an event; memory O(live objects + threads + call stacks).
 class summariser {
@@ -106,4 +108,6 @@ template <class Source>
   return s.finish();
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

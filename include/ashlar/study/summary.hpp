@@ -13,7 +13,9 @@
 #include <ashlar/study/timeline.hpp>
 #include <ashlar/trace/event.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// A number of objects and the bytes asked for them.
 struct amount {
@@ -94,4 +96,6 @@ struct trace_summary {
   std::map<std::uint32_t, site_summary> sites;  ///< By call-stack id; 0 holds what has none.
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -11,7 +11,9 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// A policy: `now()` counts ticks of any length and never goes back.
 template <class C>
@@ -71,4 +73,6 @@ private:
   std::uint64_t start_ticks_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

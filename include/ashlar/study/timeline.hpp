@@ -9,7 +9,9 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// Least and greatest value of each of at most `max_points` equal spans of time; no peak is ever lost.
 class timeline {
@@ -65,4 +67,6 @@ private:
   std::vector<span> spans_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

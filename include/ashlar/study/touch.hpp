@@ -9,7 +9,9 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// A new block is written: one byte in every cache line of the first 4 KiB, then one byte in every page up to 64 MiB,
 /// and the last byte of those that are no longer. A zeroed block is read in the same places instead. Freeing reads the
@@ -63,4 +65,6 @@ private:
   }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -17,7 +17,9 @@
 #include <ashlar/study/slot_table.hpp>
 #include <ashlar/trace/event.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::study {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace study {
 
 /// What became of the events of a trace.
 struct replay_counts {
@@ -186,4 +188,6 @@ private:
   replay_counts counts_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::study
+}  // namespace study
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

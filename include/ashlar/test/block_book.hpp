@@ -11,11 +11,13 @@
 #include <ostream>
 #include <utility>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/hints.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::test {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace test {
 
 /// How much is live.
 struct holdings {
@@ -59,7 +61,7 @@ public:
   /// Effects: enters a block, whatever is wrong with it. Returns: the first thing that is.
   book_error add(const void* p, const entry& e) {
     const book_error wrong = wrong_with(p, e);
-    const auto [at, is_new] = live_.insert_or_assign(address_of(p), e);
+    const auto [at, is_new] = live_.insert_or_assign(detail::address_of(p), e);
     if (is_new) ++held_.blocks;
     held_.bytes += at->second.bytes;
     peak_ = {std::max(peak_.blocks, held_.blocks), std::max(peak_.bytes, held_.bytes)};
@@ -68,7 +70,7 @@ public:
 
   /// Returns: the block as it was added, or nothing where none is live at `p`.
   std::optional<entry> remove(const void* p) {
-    const auto found = live_.find(address_of(p));
+    const auto found = live_.find(detail::address_of(p));
     if (found == live_.end()) return std::nullopt;
     const entry was = found->second;
     held_ = {held_.blocks - 1, held_.bytes - was.bytes};
@@ -91,8 +93,8 @@ public:
 private:
   [[nodiscard]] book_error wrong_with(const void* p, const entry& e) const {
     if (p == nullptr) return book_error::null_block;
-    if (!is_aligned(p, e.alignment)) return book_error::misaligned;
-    return overlaps(address_of(p), e.bytes) ? book_error::overlapping : book_error::none;
+    if (!detail::is_aligned(p, e.alignment)) return book_error::misaligned;
+    return overlaps(detail::address_of(p), e.bytes) ? book_error::overlapping : book_error::none;
   }
 
   std::map<std::uintptr_t, entry> live_;
@@ -100,4 +102,6 @@ private:
   holdings peak_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::test
+}  // namespace test
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -7,15 +7,17 @@
 #include <memory>
 #include <type_traits>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/test/default_ledger.hpp>
 #include <ashlar/test/fancy_ptr.hpp>
 #include <ashlar/test/ledger.hpp>
 #include <ashlar/test/problem.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::test {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace test {
 
 /// What an allocator's traits say. The defaults are the hardest on a container: nothing propagates, so it must move
 /// element by element between unequal allocators.
@@ -80,7 +82,7 @@ public:
   /// Expects: `p` came from `allocate(n)` of an equal allocator; reported otherwise.
   void deallocate(const pointer& p, std::size_t n) noexcept { book_->deallocate(std::to_address(p), call_for(n)); }
 
-  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
+  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return ashlar::detail::max_block_bytes / sizeof(T); }
 
   [[nodiscard]] checking_allocator select_on_container_copy_construction() const {
     return Options.fresh_on_copy ? checking_allocator(*book_) : *this;
@@ -104,4 +106,6 @@ private:
   std::uint64_t identity_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::test
+}  // namespace test
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

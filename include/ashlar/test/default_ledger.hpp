@@ -8,7 +8,9 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/test/ledger.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::test {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace test {
 
 /// While it lives, a default-constructed `checking_allocator` writes to its ledger. Scopes nest.
 /// Thread safety: one for all threads; make and end it while no other thread makes one.
@@ -36,4 +38,6 @@ private:
   ledger* before_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::test
+}  // namespace test
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -9,7 +9,9 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/test/ledger.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::test {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace test {
 
 /// Effects: for k = 0, 1, 2… calls `scenario(ledger&)` with a fresh ledger whose allocation `k` fails; once more for
 /// each k with all allocations from `k` on failing. Each ledger must be left without a problem, above all without a
@@ -37,4 +39,6 @@ std::size_t fail_each_allocation(Scenario scenario, const ledger::reporter& told
   return k;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::test
+}  // namespace test
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <new>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::test {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace test {
 
 /// What an allocation throws that was told to fail.
 struct injected_failure : std::bad_alloc {
@@ -18,7 +20,7 @@ struct injected_failure : std::bad_alloc {
 /// No allocation fails until a test says so. Thread safety: none.
 class failure_plan {
 public:
-  static constexpr std::size_t never = max_size;
+  static constexpr std::size_t never = detail::max_size;
 
   /// Effects: the allocation number `k` from now on fails, counting from 0, and no other.
   void fail_at(std::size_t k) noexcept { fail_between(k, k == never ? never : k + 1); }
@@ -44,4 +46,6 @@ private:
   std::size_t end_failing_ = never;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::test
+}  // namespace test
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

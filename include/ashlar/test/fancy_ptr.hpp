@@ -9,10 +9,12 @@
 #include <iterator>
 #include <type_traits>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::test {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace test {
 
 /// Meets the standard's requirements of an allocator's `pointer`. Code that assumes `T*` does not compile with it; code
 /// that copies it byte by byte ends up pointing elsewhere, because the distance is counted from its own address.
@@ -53,7 +55,7 @@ public:
   }
 
   [[nodiscard]] T* get() const noexcept {
-    return distance_ == to_nothing ? nullptr : reinterpret_cast<T*>(address_of(this) + distance_);
+    return distance_ == to_nothing ? nullptr : reinterpret_cast<T*>(detail::address_of(this) + distance_);
   }
   [[nodiscard]] explicit operator bool() const noexcept { return distance_ != to_nothing; }
   [[nodiscard]] T* operator->() const noexcept { return get(); }
@@ -128,17 +130,21 @@ public:
   [[nodiscard]] friend bool operator==(const fancy_ptr& a, const fancy_ptr& b) noexcept { return a.get() == b.get(); }
   [[nodiscard]] friend bool operator==(const fancy_ptr& a, std::nullptr_t) noexcept { return !a; }
   [[nodiscard]] friend std::strong_ordering operator<=>(const fancy_ptr& a, const fancy_ptr& b) noexcept {
-    return address_of(a.get()) <=> address_of(b.get());
+    return detail::address_of(a.get()) <=> detail::address_of(b.get());
   }
 
 private:
   static constexpr std::uintptr_t to_nothing = 1;  // into itself, where no target is
 
-  void set(T* target) noexcept { distance_ = target == nullptr ? to_nothing : address_of(target) - address_of(this); }
+  void set(T* target) noexcept {
+    distance_ = target == nullptr ? to_nothing : detail::address_of(target) - detail::address_of(this);
+  }
 
   std::uintptr_t distance_ = to_nothing;
 };
 
 static_assert(std::random_access_iterator<fancy_ptr<int>> && !std::is_trivially_copyable_v<fancy_ptr<int>>);
 
-}  // namespace ashlar::inline ASHLAR_ABI::test
+}  // namespace test
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -6,13 +6,15 @@
 #include <cstddef>
 #include <cstring>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/poison.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::test {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace test {
 
 ///     memory -> [ guard, as wide as the alignment ][ data: bytes ][ guard ]
 ///
@@ -30,7 +32,7 @@ struct guarded_block {
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] static guarded_block make(std::size_t bytes, std::size_t alignment) {
-    if (bytes > max_block_bytes - 2 * std::max(guard_bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    if (bytes > detail::max_block_bytes - 2 * std::max(guard_bytes, alignment)) throw_bad_alloc(bytes, alignment);
     guarded_block made{nullptr, bytes, alignment};
     made.data = static_cast<std::byte*>(new_delete_resource().allocate(made.whole_bytes(), made.front_bytes()));
     std::memset(made.data, guard, made.whole_bytes());
@@ -43,12 +45,12 @@ struct guarded_block {
   /// Effects: closes the block: whoever touches it from now on is at fault.
   void retire() const noexcept {
     std::memset(data, freed, bytes);
-    mark_free(data, bytes);
+    detail::mark_free(data, bytes);
   }
 
   /// Effects: gives the memory back.
   void end() const noexcept {
-    mark_readable(memory(), whole_bytes());
+    detail::mark_readable(memory(), whole_bytes());
     new_delete_resource().deallocate(memory(), whole_bytes(), front_bytes());
   }
 
@@ -62,9 +64,9 @@ struct guarded_block {
 
   /// Returns: whether nobody wrote to the data since `retire`.
   [[nodiscard]] bool is_untouched() const noexcept {
-    mark_readable(data, bytes);
+    detail::mark_readable(data, bytes);
     const bool untouched = is_filled(data, bytes, freed);
-    mark_free(data, bytes);
+    detail::mark_free(data, bytes);
     return untouched;
   }
 
@@ -74,12 +76,12 @@ private:
   [[nodiscard]] std::byte* memory() const noexcept { return data - front_bytes(); }
 
   void fence() const noexcept {
-    mark_free(memory(), front_bytes());
-    mark_free(data + bytes, guard_bytes);
+    detail::mark_free(memory(), front_bytes());
+    detail::mark_free(data + bytes, guard_bytes);
   }
   void unfence() const noexcept {
-    mark_readable(memory(), front_bytes());
-    mark_readable(data + bytes, guard_bytes);
+    detail::mark_readable(memory(), front_bytes());
+    detail::mark_readable(data + bytes, guard_bytes);
   }
 
   [[nodiscard]] static bool is_filled(const std::byte* p, std::size_t bytes, int value) noexcept {
@@ -87,4 +89,6 @@ private:
   }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::test
+}  // namespace test
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -12,16 +12,18 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/panic.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/panic.hpp>
 #include <ashlar/test/block_book.hpp>
 #include <ashlar/test/failure_plan.hpp>
 #include <ashlar/test/guarded_block.hpp>
 #include <ashlar/test/problem.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::test {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace test {
 
 /// Hands memory to `checking_allocator`s and collects what they see go wrong. Three ways to learn of it:
 ///
@@ -43,7 +45,7 @@ public:
 
   ~ledger() {
     const std::vector<problem> left = finish();
-    for (const problem& each : left) write_error_line(line_of(each).view());
+    for (const problem& each : left) detail::write_error_line(line_of(each).view());
     if (!left.empty()) std::abort();
   }
 
@@ -170,7 +172,7 @@ private:
     if (p == nullptr) return problem_kind::null_free;
     for (const retired_block& each : quarantine_)
       if (each.memory.data == p) return problem_kind::double_free;
-    return book_.overlaps(address_of(p), 0) ? problem_kind::interior_free : problem_kind::foreign_free;
+    return book_.overlaps(detail::address_of(p), 0) ? problem_kind::interior_free : problem_kind::foreign_free;
   }
 
   void take_back(void* p, const book::entry& was, const allocation_call& call, std::vector<problem>& found) {
@@ -216,4 +218,6 @@ private:
   std::size_t refusals_ = 0;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::test
+}  // namespace test
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

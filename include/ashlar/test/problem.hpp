@@ -9,9 +9,11 @@
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/panic.hpp>
+#include <ashlar/detail/support/panic.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::test {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace test {
 
 enum class problem_kind : unsigned char {
   cross_free,          ///< freed through an allocator that is not equal to the one it came from
@@ -66,8 +68,8 @@ struct problem {
 };
 
 /// Returns: the problem in one line, without a line end. Allocates nothing.
-[[nodiscard]] inline panic_line line_of(const problem& p) noexcept {
-  panic_line line;
+[[nodiscard]] inline detail::panic_line line_of(const problem& p) noexcept {
+  detail::panic_line line;
   const auto tell = [&line](std::string_view verb, const allocation_call& call) {
     if (call.element_bytes == 0) return;
     line.text(verb).number(call.count).text(" x ").number(call.element_bytes).text(" bytes at alignment ");
@@ -85,4 +87,6 @@ struct problem {
 /// For test frameworks that print what they compare.
 inline std::ostream& operator<<(std::ostream& out, const problem& p) { return out << line_of(p).view(); }
 
-}  // namespace ashlar::inline ASHLAR_ABI::test
+}  // namespace test
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

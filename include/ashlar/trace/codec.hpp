@@ -10,7 +10,9 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::trace {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace trace {
 
 /// What a file says about a chunk: which codec packed it. Numbers from 128 on are free for private use.
 enum class codec_id : std::uint8_t { raw = 0, zstd = 1 };
@@ -49,4 +51,6 @@ struct raw_codec {
 
 static_assert(codec<raw_codec>);
 
-}  // namespace ashlar::inline ASHLAR_ABI::trace
+}  // namespace trace
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

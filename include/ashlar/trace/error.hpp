@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <string>
 
-namespace ashlar::inline ASHLAR_ABI::trace {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace trace {
 
 struct trace_error {
   std::uint64_t offset = 0;  ///< The byte of the file at which the damage shows; 0 if the file cannot be opened.
@@ -16,4 +18,6 @@ struct trace_error {
   friend bool operator==(const trace_error&, const trace_error&) = default;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::trace
+}  // namespace trace
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace ashlar::inline ASHLAR_ABI::trace {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace trace {
 
 /// The call that was made. `aligned_alloc_` stands for memalign, posix_memalign, valloc and pvalloc too; the forms of
 /// new and delete are told apart, their sized and aligned variants show in `event::size` and `event::alignment`.
@@ -59,4 +61,6 @@ struct event {
   return i < operation_count ? names[i] : std::string_view("unknown");
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::trace
+}  // namespace trace
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

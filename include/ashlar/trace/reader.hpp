@@ -12,21 +12,23 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/trace/chunk_loader.hpp>
+#include <ashlar/detail/trace/chunk_loader.hpp>
+#include <ashlar/detail/trace/decode.hpp>
+#include <ashlar/detail/trace/index.hpp>
+#include <ashlar/detail/trace/merge.hpp>
+#include <ashlar/detail/trace/record.hpp>
+#include <ashlar/detail/trace/resolver.hpp>
+#include <ashlar/detail/trace/table_chunks.hpp>
 #include <ashlar/trace/codec.hpp>
-#include <ashlar/trace/decode.hpp>
 #include <ashlar/trace/error.hpp>
 #include <ashlar/trace/event.hpp>
-#include <ashlar/trace/index.hpp>
-#include <ashlar/trace/merge.hpp>
 #include <ashlar/trace/options.hpp>
-#include <ashlar/trace/record.hpp>
-#include <ashlar/trace/resolver.hpp>
 #include <ashlar/trace/source.hpp>
-#include <ashlar/trace/table_chunks.hpp>
 #include <ashlar/trace/tables.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::trace {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace trace {
 
 /// A trace, read from front to back once:
 ///
@@ -54,7 +56,8 @@ public:
   /// Returns: the next event, or none at the end of the trace or at its damage.
   [[nodiscard]] std::optional<event> next() {
     while (!stopped_) {
-      record_stream* s = merge_.next([this](const record_stream& w) { return !resolver_.contradicts(w.head()); });
+      detail::trace_io::record_stream* s =
+          merge_.next([this](const detail::trace_io::record_stream& w) { return !resolver_.contradicts(w.head()); });
       if (s == nullptr) break;
       if (!s->loaded()) load(*s);
       else if (auto e = step(*s)) return e;
@@ -71,8 +74,9 @@ public:
 
 private:
   reader(byte_source source, const reader_options& options)
-      : options_(options), source_(std::move(source)), index_(source_), merge_(index_.chunks(chunk_kind::events)),
-        ns_per_tick_(index_.ns_per_tick()), skew_ticks_(to_ticks(options.skew_ns)) {
+      : options_(options), source_(std::move(source)), index_(source_),
+        merge_(index_.chunks(detail::trace_io::chunk_kind::events)), ns_per_tick_(index_.ns_per_tick()),
+        skew_ticks_(to_ticks(options.skew_ns)) {
     describe();
     if (index_.error()) stop(*index_.error());
     if (!error_) read_tables();
@@ -80,7 +84,7 @@ private:
   }
 
   void describe() {
-    const file_header& h = index_.header();
+    const detail::trace_io::file_header& h = index_.header();
     info_ = {.command_line = index_.command_line(),
              .process = h.process,
              .start_unix_ns = h.start_unix_ns,
@@ -105,25 +109,27 @@ private:
   }
 
   void read_tables() {
-    for (const chunk_entry& entry : index_.chunks()) {
-      if (entry.header.kind == chunk_kind::events) continue;
+    for (const detail::trace_io::chunk_entry& entry : index_.chunks()) {
+      if (entry.header.kind == detail::trace_io::chunk_kind::events) continue;
       const char* why = loader_.load(source_, entry);
       if (why == nullptr && !read_table(entry.header)) why = "a table is malformed";
       if (why != nullptr) return stop({entry.offset, why});
     }
   }
 
-  [[nodiscard]] bool read_table(const chunk_header& h) {
-    if (h.kind == chunk_kind::stacks) return get_stacks(loader_.payload(), h.count, stacks_);
-    if (h.kind == chunk_kind::modules) return get_modules(loader_.payload(), h.count, modules_);
-    byte_cursor end(loader_.payload());
+  [[nodiscard]] bool read_table(const detail::trace_io::chunk_header& h) {
+    if (h.kind == detail::trace_io::chunk_kind::stacks)
+      return detail::trace_io::get_stacks(loader_.payload(), h.count, stacks_);
+    if (h.kind == detail::trace_io::chunk_kind::modules)
+      return detail::trace_io::get_modules(loader_.payload(), h.count, modules_);
+    detail::trace_io::byte_cursor end(loader_.payload());
     info_.complete = true;
     info_.dropped = end.varint();
     return end.ok() && end.at_end();
   }
 
-  void load(record_stream& s) {
-    const chunk_entry& entry = s.chunks.front();
+  void load(detail::trace_io::record_stream& s) {
+    const detail::trace_io::chunk_entry& entry = s.chunks.front();
     const char* why = loader_.load(source_, entry);
     if (why == nullptr && !decode_records(loader_.payload(), entry.header, s.records)) why = "a chunk is malformed";
     s.at = 0;
@@ -131,8 +137,8 @@ private:
     if (why != nullptr) stop({entry.offset, why});
   }
 
-  [[nodiscard]] std::optional<event> step(record_stream& s) {
-    const record& r = s.head();
+  [[nodiscard]] std::optional<event> step(detail::trace_io::record_stream& s) {
+    const detail::trace_io::record& r = s.head();
     const bool contradicts = resolver_.contradicts(r);
     if (contradicts && !s.insists) return merge_.put_off(skew_ticks_), std::nullopt;
     s.insists = false;
@@ -147,11 +153,11 @@ private:
   std::uint64_t advance(std::uint64_t ticks) noexcept { return now_ns_ = std::max(now_ns_, to_ns(ticks)); }
 
   [[nodiscard]] std::uint64_t to_ns(std::uint64_t ticks) const noexcept {
-    return index_.header().clock == clock_kind::nanoseconds ? ticks : scale(ticks, ns_per_tick_);
+    return index_.header().clock == detail::trace_io::clock_kind::nanoseconds ? ticks : scale(ticks, ns_per_tick_);
   }
 
   [[nodiscard]] std::uint64_t to_ticks(std::uint64_t ns) const noexcept {
-    return index_.header().clock == clock_kind::nanoseconds ? ns : scale(ns, 1 / ns_per_tick_);
+    return index_.header().clock == detail::trace_io::clock_kind::nanoseconds ? ns : scale(ns, 1 / ns_per_tick_);
   }
 
   [[nodiscard]] static std::uint64_t scale(std::uint64_t n, double factor) noexcept {
@@ -161,10 +167,10 @@ private:
 
   reader_options options_;
   byte_source source_;
-  chunk_index index_;
-  chunk_loader<Codecs...> loader_;
-  stream_merge merge_;
-  resolver resolver_;
+  detail::trace_io::chunk_index index_;
+  detail::trace_io::chunk_loader<Codecs...> loader_;
+  detail::trace_io::stream_merge merge_;
+  detail::trace_io::resolver resolver_;
   double ns_per_tick_;
   std::uint64_t skew_ticks_;
   std::uint64_t now_ns_ = 0;
@@ -175,4 +181,6 @@ private:
   std::vector<mapped_module> modules_;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::trace
+}  // namespace trace
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

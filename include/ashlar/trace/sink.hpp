@@ -12,7 +12,9 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::trace {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace trace {
 
 /// `write` appends all of the bytes or returns false.
 template <class S>
@@ -50,4 +52,6 @@ private:
 
 static_assert(byte_sink<file_sink> && byte_sink<memory_sink>);
 
-}  // namespace ashlar::inline ASHLAR_ABI::trace
+}  // namespace trace
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

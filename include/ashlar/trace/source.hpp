@@ -14,7 +14,9 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::trace {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace trace {
 
 /// Random access to bytes at 64-bit offsets.
 class byte_source {
@@ -64,4 +66,6 @@ private:
   const char* refusal_ = nullptr;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::trace
+}  // namespace trace
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -13,7 +13,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/trace/error.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::trace {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace trace {
 
 /// The recorded program and the state of its file.
 struct trace_info {
@@ -74,4 +76,6 @@ private:
   return found == modules.rend() ? nullptr : &*found;
 }
 
-}  // namespace ashlar::inline ASHLAR_ABI::trace
+}  // namespace trace
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

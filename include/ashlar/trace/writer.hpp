@@ -12,18 +12,20 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/trace/encode.hpp>
+#include <ashlar/detail/trace/format.hpp>
+#include <ashlar/detail/trace/pack_chunk.hpp>
+#include <ashlar/detail/trace/record.hpp>
+#include <ashlar/detail/trace/table_chunks.hpp>
 #include <ashlar/trace/codec.hpp>
-#include <ashlar/trace/encode.hpp>
 #include <ashlar/trace/error.hpp>
 #include <ashlar/trace/event.hpp>
-#include <ashlar/trace/format.hpp>
-#include <ashlar/trace/pack_chunk.hpp>
-#include <ashlar/trace/record.hpp>
 #include <ashlar/trace/sink.hpp>
-#include <ashlar/trace/table_chunks.hpp>
 #include <ashlar/trace/tables.hpp>
 
-namespace ashlar::inline ASHLAR_ABI::trace {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace trace {
 
 struct writer_options {
   std::vector<std::string> command_line;
@@ -46,7 +48,8 @@ class writer {
 public:
   /// Effects: writes the file header.
   explicit writer(Sink sink, const writer_options& options = {})
-      : sink_(std::move(sink)), capacity_(std::clamp<std::size_t>(options.chunk_records, 4, max_chunk_records)) {
+      : sink_(std::move(sink)),
+        capacity_(std::clamp<std::size_t>(options.chunk_records, 4, detail::trace_io::max_chunk_records)) {
     records_.reserve(capacity_);
     write_file_header(options);
   }
@@ -60,48 +63,51 @@ public:
     if (e.time_ns < last_time_) return fail("time goes backwards");
     if (records_.size() + 3 > capacity_ && !flush()) return false;
     last_time_ = e.time_ns;
-    if (e.thread != thread_) put({.stack = thread_ = e.thread, .code = opcode::thread_switch});
+    if (e.thread != thread_) put({.stack = thread_ = e.thread, .code = detail::trace_io::opcode::thread_switch});
     if (e.op == operation::realloc_ && e.old_object != 0)
-      put({.address = token(e.old_object), .code = opcode::realloc_begin});
+      put({.address = token(e.old_object), .code = detail::trace_io::opcode::realloc_begin});
     put({.address = token(e.object),
          .size = e.size,
          .stack = e.stack,
-         .code = code_of(e.op),
-         .alignment_code = alignment_code_of(e.alignment)});
+         .code = detail::trace_io::code_of(e.op),
+         .alignment_code = detail::trace_io::alignment_code_of(e.alignment)});
     return true;
   }
 
   /// Returns: the id of a call stack, innermost frame first, for the events that follow; 0 if it cannot be written.
   /// At most `max_stack_frames` frames are kept.
   std::uint32_t add_stack(std::span<const std::uint64_t> frames) {
-    frames = frames.first(std::min(frames.size(), max_stack_frames));
-    std::vector<std::byte> payload(max_varint_bytes + stack_bound(frames.size()));
-    std::byte* const end = put_stack(put_varint(payload.data(), stacks_ + 1), frames);
+    frames = frames.first(std::min(frames.size(), detail::trace_io::max_stack_frames));
+    std::vector<std::byte> payload(detail::trace_io::max_varint_bytes + detail::trace_io::stack_bound(frames.size()));
+    std::byte* const end =
+        detail::trace_io::put_stack(detail::trace_io::put_varint(payload.data(), stacks_ + 1), frames);
     payload.resize(static_cast<std::size_t>(end - payload.data()));
-    if (!flush() || !write({.kind = chunk_kind::stacks, .sequence = stacks_, .count = 1}, payload)) return 0;
+    if (!flush() || !write({.kind = detail::trace_io::chunk_kind::stacks, .sequence = stacks_, .count = 1}, payload))
+      return 0;
     return ++stacks_;
   }
 
   bool add_module(const mapped_module& m) {
-    std::vector<std::byte> payload(module_bound(m.path.size(), m.build_id.size()));
-    std::byte* const end = put_module(payload.data(), {m.begin, m.end, m.bias, m.path, m.build_id});
+    std::vector<std::byte> payload(detail::trace_io::module_bound(m.path.size(), m.build_id.size()));
+    std::byte* const end = detail::trace_io::put_module(payload.data(), {m.begin, m.end, m.bias, m.path, m.build_id});
     payload.resize(static_cast<std::size_t>(end - payload.data()));
-    return flush() && write({.kind = chunk_kind::modules, .sequence = modules_++, .count = 1}, payload);
+    return flush() &&
+           write({.kind = detail::trace_io::chunk_kind::modules, .sequence = modules_++, .count = 1}, payload);
   }
 
   /// Effects: writes what is buffered as a chunk of its own: what follows a crash cannot take it back.
   bool flush() {
     if (error_ || closed_) return false;
     if (records_.empty()) return true;
-    payload_.resize(record_encoder::bound(records_.size()));
+    payload_.resize(detail::trace_io::record_encoder::bound(records_.size()));
     const std::uint64_t first = records_.front().time;
     payload_.resize(encoder_.encode(records_, first, payload_.data()));
-    const chunk_header header{.stream = chunk_thread_,
-                              .sequence = chunks_++,
-                              .count = static_cast<std::uint32_t>(records_.size()),
-                              .events = encoder_.events(),
-                              .first_time = first,
-                              .last_time = encoder_.last_time()};
+    const detail::trace_io::chunk_header header{.stream = chunk_thread_,
+                                                .sequence = chunks_++,
+                                                .count = static_cast<std::uint32_t>(records_.size()),
+                                                .events = encoder_.events(),
+                                                .first_time = first,
+                                                .last_time = encoder_.last_time()};
     records_.clear();
     return write(header, payload_);
   }
@@ -110,7 +116,7 @@ public:
   bool close() {
     if (closed_) return !error_;
     const std::byte nothing_dropped{0};
-    const bool ended = flush() && write({.kind = chunk_kind::end, .count = 1}, {&nothing_dropped, 1});
+    const bool ended = flush() && write({.kind = detail::trace_io::chunk_kind::end, .count = 1}, {&nothing_dropped, 1});
     closed_ = true;
     return ended;
   }
@@ -122,7 +128,7 @@ private:
   /// Object ids are never reused, so they can stand for addresses: in units of 16, as the encoder likes them.
   [[nodiscard]] static std::uint64_t token(std::uint64_t object) noexcept { return object << 4; }
 
-  void put(record r) {
+  void put(detail::trace_io::record r) {
     r.time = last_time_;
     records_.push_back(r);
   }
@@ -139,31 +145,32 @@ private:
     return true;
   }
 
-  bool write(const chunk_header& header, std::span<const std::byte> payload) {
-    chunk_.resize(chunk_bound<Codec>(payload.size()));
+  bool write(const detail::trace_io::chunk_header& header, std::span<const std::byte> payload) {
+    chunk_.resize(detail::trace_io::chunk_bound<Codec>(payload.size()));
     return write_bytes(pack_chunk(codec_, header, payload, chunk_.data()));
   }
 
   void write_file_header(const writer_options& options) {
     std::string text;
     for (const std::string& argument : options.command_line) text.append(argument).push_back('\0');
-    if (text.size() > max_text_bytes) text.clear();
-    std::vector<std::byte> bytes(file_header_bytes + text.size() + 8);
-    put_header(bytes.data(), file_header{.process = options.process,
-                                         .page_bytes = options.page_bytes,
-                                         .start_unix_ns = options.start_unix_ns,
-                                         .stack_depth = options.stack_depth,
-                                         .text_bytes = static_cast<std::uint32_t>(text.size())});
-    for (std::size_t i = 0; i < text.size(); ++i) bytes[file_header_bytes + i] = static_cast<std::byte>(text[i]);
-    put_word(&bytes[bytes.size() - 8], checksum({bytes.data(), bytes.size() - 8}));
+    if (text.size() > detail::trace_io::max_text_bytes) text.clear();
+    std::vector<std::byte> bytes(detail::trace_io::file_header_bytes + text.size() + 8);
+    put_header(bytes.data(), detail::trace_io::file_header{.process = options.process,
+                                                           .page_bytes = options.page_bytes,
+                                                           .start_unix_ns = options.start_unix_ns,
+                                                           .stack_depth = options.stack_depth,
+                                                           .text_bytes = static_cast<std::uint32_t>(text.size())});
+    for (std::size_t i = 0; i < text.size(); ++i)
+      bytes[detail::trace_io::file_header_bytes + i] = static_cast<std::byte>(text[i]);
+    detail::trace_io::put_word(&bytes[bytes.size() - 8], detail::trace_io::checksum({bytes.data(), bytes.size() - 8}));
     write_bytes(bytes);
   }
 
   Sink sink_;
   Codec codec_;
   std::size_t capacity_;
-  std::vector<record> records_;
-  record_encoder encoder_;
+  std::vector<detail::trace_io::record> records_;
+  detail::trace_io::record_encoder encoder_;
   std::vector<std::byte> payload_, chunk_;
   std::optional<trace_error> error_;
   std::uint64_t bytes_ = 0;
@@ -174,4 +181,6 @@ private:
   bool closed_ = false;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::trace
+}  // namespace trace
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -21,7 +21,7 @@ using namespace ashlar;
 constexpr misuses no_sizes = sizes_and_alignment | loose_writes;
 // A stale handle leads to no object, and may be asked for one. So does one of another map, from `checked` on.
 constexpr misuses stale_handles = misuse::double_free | misuse::double_free_later | misuse::null_pointer |
-                                  (maps_differ ? misuses(misuse::other_instance) : misuses());
+                                  (detail::maps_differ ? misuses(misuse::other_instance) : misuses());
 // Objects are ended with their pool, or outlive it.
 constexpr misuses ended = misuse::leak;
 

@@ -12,8 +12,10 @@
 #include_next <ashlar/base/lock.hpp>
 #undef spin_lock
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 using spin_lock = checker::mutex;
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -7,7 +7,8 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar {
+inline namespace ASHLAR_ABI {
 
 template <class, class>
 class basic_page_resource {
@@ -19,4 +20,5 @@ public:
   friend bool operator==(const basic_page_resource&, const basic_page_resource&) { return true; }
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Counts of owners, four bytes each: for one thread at a time, or for any.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Counts the owners of something. One owner more than `most_owners` ends the process, at every level: a count that
+/// wrapped would end the object under those that still own it.
+///   add()     one owner more. Expects: there is one
+///   drop()    one owner less; returns whether it was the last. Expects: there is one
+///   owners()  how many there are
+template <class T>
+concept owner_counter = std::constructible_from<T, std::uint32_t> && requires(T& counter, const T& constant) {
+  { counter.add() } noexcept;
+  { counter.drop() } noexcept -> std::same_as<bool>;
+  { constant.owners() } noexcept -> std::same_as<std::uint32_t>;
+};
+
+/// As many as there may be. It leaves as many again to threads that count while the process ends.
+inline constexpr std::uint32_t most_owners = (std::uint32_t{1} << 31) - 1;
+
+/// Thread safety: none.
+class plain_counter {
+public:
+  explicit constexpr plain_counter(std::uint32_t owners) noexcept : owners_(owners) {}
+
+  ASHLAR_INLINE void add() noexcept {
+    ASHLAR_EXPECTS(owners_ != 0, "added an owner to what has none");
+    ASHLAR_REQUIRE(owners_ < most_owners, "added an owner to what has 2^31 - 1");
+    ++owners_;
+  }
+
+  [[nodiscard]] ASHLAR_INLINE bool drop() noexcept {
+    ASHLAR_EXPECTS(owners_ != 0, "dropped an owner of what has none");
+    return --owners_ == 0;
+  }
+
+  [[nodiscard]] std::uint32_t owners() const noexcept { return owners_; }
+
+private:
+  std::uint32_t owners_;
+};
+
+/// Thread safety: any thread that has an owner. What an owner did to the object before it dropped is seen by the one
+/// that dropped last. Complexity: wait-free, one atomic addition.
+template <class Atomics>
+class basic_atomic_counter {
+public:
+  explicit constexpr basic_atomic_counter(std::uint32_t owners) noexcept : owners_(owners) {}
+
+  // Relaxed: whoever adds has an owner, and hands the new one on by means of its own.
+  ASHLAR_INLINE void add() noexcept {
+    const std::uint32_t before = owners_.fetch_add(1, std::memory_order_relaxed);
+    ASHLAR_EXPECTS(before != 0, "added an owner to what has none");
+    ASHLAR_REQUIRE(before < most_owners, "added an owner to what has 2^31 - 1");
+  }
+
+  // Release: pairs with the acquire of the last to drop, itself one of these.
+  [[nodiscard]] ASHLAR_INLINE bool drop() noexcept {
+    const std::uint32_t before = owners_.fetch_sub(1, std::memory_order_acq_rel);
+    ASHLAR_EXPECTS(before != 0, "dropped an owner of what has none");
+    return before == 1;
+  }
+
+  /// Returns: may be outdated when it arrives, unless it is 1 and asked by that owner.
+  [[nodiscard]] std::uint32_t owners() const noexcept { return owners_.load(std::memory_order_relaxed); }
+
+private:
+  typename Atomics::template atomic<std::uint32_t> owners_;
+};
+
+using atomic_counter = basic_atomic_counter<std_atomics>;
+
+static_assert(owner_counter<plain_counter> && owner_counter<atomic_counter>);
+static_assert(sizeof(plain_counter) == 4 && sizeof(atomic_counter) == 4);
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

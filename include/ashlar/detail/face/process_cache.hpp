@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The cache that the calling thread has of a pool of the process: among its own variables, or behind a pointer there.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/face/immortal.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/thread/thread_end.hpp>
+#include <ashlar/detail/thread/thread_records.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// A thread-local cache: a program finds it without a load, and pays with 8.5 KiB of thread-local storage.
+template <class Owner>
+class cache_in_place {
+  using cache_type = typename Owner::cache_type;
+
+public:
+  [[nodiscard]] static ASHLAR_INLINE cache_type& current() noexcept { return cache_; }
+  [[nodiscard]] static bool try_make() noexcept { return true; }
+  static void end() noexcept {}
+
+private:
+  static inline constinit thread_local cache_type cache_;
+};
+
+/// A thread-local pointer, to a record of the thread or, before and after, to one closed cache for all threads, which
+/// nobody writes to: so the pointer is never null, and the fast path does not ask.
+template <class Owner>
+class cache_by_pointer {
+  using cache_type = typename Owner::cache_type;
+
+public:
+  [[nodiscard]] static ASHLAR_INLINE cache_type& current() noexcept { return *cache_; }
+
+  /// Returns: false where the system has no memory left.
+  [[nodiscard]] static bool try_make() noexcept {
+    record* const made = records::try_make();
+    if (made != nullptr) cache_ = made;
+    return made != nullptr;
+  }
+
+  /// Expects: `try_make` has made one, which is closed by now.
+  static void end() noexcept { records::end(static_cast<record*>(std::exchange(cache_, &closed()))); }
+
+private:
+  // Its constructor keeps what needs no zeros from being filled with them.
+  struct record : cache_type {
+    record() noexcept {}
+  };
+  using records = thread_records<record>;
+  struct closed_cache {
+    cache_type cache;
+  };
+
+  [[nodiscard]] static constexpr cache_type& closed() noexcept { return immortal_instance<closed_cache>.value.cache; }
+
+  static inline constinit thread_local cache_type* cache_ = &closed();
+};
+
+/// The calling thread's cache. It opens when it is first asked for by `usable`, and closes when the thread ends; what
+/// the thread does after that goes without. `Owner` has the type `cache_type`, a pool `shared()` of such caches, and
+/// `enter_fork()`, which makes forks mind the pool.
+///
+///   program:  thread-local | cache |            library:  thread-local | pointer | --> cache, a record from pages
+///
+/// Libraries may be loaded late and often, and each thread has the thread-local variables of all of them: so theirs are
+/// small. Where both kinds of code use one pool, as a program that is linked with objects made for libraries, a thread
+/// has a cache for each. Thread safety: each thread sees its own.
+template <class Owner, bool IsLibraryCode = ASHLAR_IS_LIBRARY_CODE>
+class process_cache {
+  using cache_type = typename Owner::cache_type;
+  using place = std::conditional_t<IsLibraryCode, cache_by_pointer<Owner>, cache_in_place<Owner>>;
+
+public:
+  /// Returns: the cache, or a closed one.
+  [[nodiscard]] static ASHLAR_INLINE cache_type& recent() noexcept { return place::current(); }
+
+  /// Returns: the cache, open; null where the thread ends, or the system has no memory left for it.
+  [[nodiscard]] static cache_type* usable() noexcept {
+    if (ASHLAR_UNLIKELY(state_ == state::fresh)) begin();
+    return state_ == state::open ? &place::current() : nullptr;
+  }
+
+private:
+  enum class state : unsigned char { fresh, open, ended };
+
+  static void begin() noexcept {
+    Owner::enter_fork();
+    if (!place::try_make()) return;
+    state_ = thread_end::enter(at_thread_end_) ? state::open : state::ended;
+    if (state_ == state::ended) return place::end();
+    Owner::shared().open(place::current());
+  }
+
+  static void end(thread_end_participant*) noexcept {
+    state_ = state::ended;
+    Owner::shared().close(place::current());
+    place::end();
+  }
+
+  static inline constinit thread_local state state_ = state::fresh;
+  static inline constinit thread_local thread_end_participant at_thread_end_{.at_end = end};
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The pools that stateless allocators share: one for each cell size, alignment and lock, for the whole process.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/face/immortal.hpp>
+#include <ashlar/detail/face/process_cache.hpp>
+#include <ashlar/detail/slab/cached_pool.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// The pool that all allocators of one cell size, alignment and lock share. It is never destroyed, so containers with
+/// static storage duration may use it before `main` and after it. The process is one linked image here: a library that
+/// is loaded by dlopen, or that hides its symbols, has pools of its own, and a container must not cross that border.
+template <std::size_t CellBytes, std::size_t CellAlignment, lock_policy Lock>
+class process_pool {
+public:
+  [[nodiscard]] static ASHLAR_INLINE void* allocate() {
+    locked_pool& shared = instance();
+    const scope held(shared.lock);
+    return shared.pool.allocate();
+  }
+
+  static ASHLAR_INLINE void deallocate(void* cell) noexcept {
+    locked_pool& shared = instance();
+    const scope held(shared.lock);
+    shared.pool.deallocate(cell);
+  }
+
+  /// Effects: calls `f(pool)` while the lock is held. Returns: what `f` returns.
+  template <class F>
+  static decltype(auto) with_pool(F f) {
+    locked_pool& shared = instance();
+    const scope held(shared.lock);
+    return f(shared.pool);
+  }
+
+private:
+  using scope = check_scope<fork_safe<Lock>>;
+
+  struct locked_pool {
+    fixed_block_pool<CellBytes, CellAlignment> pool = {};
+    ASHLAR_NO_UNIQUE_ADDRESS fork_safe<Lock> lock = {};
+  };
+
+  [[nodiscard]] static ASHLAR_INLINE locked_pool& instance() noexcept {
+    locked_pool* self = &immortal_instance<locked_pool>.value;
+    ASHLAR_IN_REGISTER(self);
+    return *self;
+  }
+};
+
+/// The same with a cache in each thread. A thread's cache opens with its first allocation or free and closes when the
+/// thread ends; what its other thread-local objects do after that goes through the lock.
+template <std::size_t CellBytes, std::size_t CellAlignment>
+class process_pool<CellBytes, CellAlignment, thread_cached> {
+  using geometry = static_geometry<CellBytes, CellAlignment>;
+  using pool_type = cached_pool<geometry, page_resource, spin_lock>;
+  using cache = process_cache<process_pool>;
+
+public:
+  using cache_type = typename pool_type::cache_type;
+
+  [[nodiscard]] static ASHLAR_INLINE void* allocate() {
+    if (void* const cell = shared().take(cache::recent()); ASHLAR_LIKELY(cell != nullptr)) return cell;
+    return allocate_slowly<cache>();
+  }
+
+  static ASHLAR_INLINE void deallocate(void* cell) noexcept {
+    if (ASHLAR_UNLIKELY(!shared().put(cache::recent(), cell))) deallocate_slowly<cache>(cell);
+  }
+
+  /// Effects: gives back what the calling thread has at hand, in whichever kind of code. Complexity: O(threads).
+  static void flush() noexcept {
+    enter_fork();
+    shared().flush();
+  }
+
+  /// Returns: `f(pool)`. The pool takes its lock by itself.
+  template <class F>
+  static decltype(auto) with_pool(F f) {
+    return f(shared());
+  }
+
+  /// For the caches of threads: the pool.
+  [[nodiscard]] static ASHLAR_INLINE pool_type& shared() noexcept { return immortal_instance<shared_pool>.value.pool; }
+
+  /// For the caches of threads. Effects: forks find the pool's lock free from now on.
+  static void enter_fork() noexcept { fork_participants::enter(at_fork_); }
+
+private:
+  // Which kind of cache is in the name, since one program may have code of both kinds.
+  template <class Cache>
+  [[nodiscard]] ASHLAR_COLD static void* allocate_slowly() {
+    return shared().allocate_slowly(Cache::usable());
+  }
+  template <class Cache>
+  ASHLAR_COLD static void deallocate_slowly(void* cell) noexcept {
+    shared().deallocate_slowly(Cache::usable(), cell);
+  }
+
+  struct shared_pool {
+    pool_type pool = pool_type(geometry{}, 1);
+  };
+
+  static inline constinit fork_participant at_fork_{
+      .before =
+          [](void*, fork_step step) noexcept {
+            if (step == fork_step::inner_locks) shared().before_fork();
+          },
+      .in_parent = [](void*) noexcept { shared().after_fork_in_parent(); },
+      .in_child = [](void*) noexcept { shared().after_fork_in_child(); }};
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How a small object finds its resource again: by one pointer, or by nothing where the resource has no state.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <type_traits>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// A resource without bytes, any object of which is as good as any other.
+template <class R>
+concept stateless_resource =
+    resource<R> && std::is_empty_v<R> && std::is_trivially_copyable_v<R> && std::is_nothrow_default_constructible_v<R>;
+
+/// The way back to a resource, which outlives it: one pointer, null in a default one.
+template <resource R>
+class resource_link {
+public:
+  constexpr resource_link() = default;
+  constexpr explicit resource_link(R& r) noexcept : resource_(std::addressof(r)) {}
+
+  [[nodiscard]] ASHLAR_INLINE R& get() const noexcept {
+    ASHLAR_EXPECTS(resource_ != nullptr, "freed to a deleter that has no resource");
+    return *resource_;
+  }
+
+private:
+  R* resource_ = nullptr;
+};
+
+/// The same for a resource that has no state: no bytes.
+template <stateless_resource R>
+class resource_link<R> {
+public:
+  constexpr resource_link() = default;
+  constexpr explicit resource_link(const R&) noexcept {}
+
+  [[nodiscard]] ASHLAR_INLINE R get() const noexcept { return {}; }
+};
+
+template <class R>
+struct resource_behind {
+  using type = R;
+};
+template <class R>
+struct resource_behind<resource_ref<R>> {
+  using type = R;
+};
+
+/// What `R` stands for: the resource that a `resource_ref` refers to, or `R` itself.
+template <resource R>
+using referred_resource = typename resource_behind<R>::type;
+
+/// What can be passed where a link to a resource is kept: one that stays where it is, a `resource_ref` to one, or one
+/// that has no state.
+template <class R>
+concept resource_argument = resource<std::remove_cvref_t<R>> &&
+                            (stateless_resource<std::remove_cvref_t<R>> ||
+                             (std::is_lvalue_reference_v<R> && !std::is_const_v<std::remove_reference_t<R>>) ||
+                             !std::same_as<referred_resource<std::remove_cvref_t<R>>, std::remove_cvref_t<R>>);
+
+/// Returns: the way back to what `r` is or refers to.
+template <class R>
+[[nodiscard]] resource_link<referred_resource<std::remove_cv_t<R>>> link_to(R& r) noexcept {
+  using target = referred_resource<std::remove_cv_t<R>>;
+  if constexpr (std::same_as<target, std::remove_cv_t<R>>) return resource_link<target>(r);
+  else return resource_link<target>(r.get());
+}
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The face and the straight paths of a heap: hot cells by class in front of a core that has everything else.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/cell_store.hpp>
+#include <ashlar/detail/heap/exact_sizes.hpp>
+#include <ashlar/detail/heap/heap_faults.hpp>
+#include <ashlar/detail/heap/heap_space.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// What `local_heap` says, over a `Core`: a `heap_core`, or one that does more in the same calls. All that is not hot
+/// is the core's, so what several threads do with it meets there. Thread safety: none.
+template <class Core>
+class basic_local_heap {
+public:
+  /// What every block is aligned by.
+  static constexpr std::size_t least_alignment = size_classes::granule;
+
+  basic_local_heap(const basic_local_heap&) = delete;  // live blocks belong to it
+  basic_local_heap& operator=(const basic_local_heap&) = delete;
+
+  /// Returns: a block. Throws: `std::bad_alloc`. Expects: `alignment` is a power of two. Complexity: O(1) amortised.
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment = least_alignment) {
+    return take<or_throw>(bytes, alignment);
+  }
+
+  /// As `allocate`, but null where memory has run out.
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
+    return take<or_null>(bytes, alignment);
+  }
+
+  /// Returns: a block whose size is known at compile time: costs what a pool of it costs. Throws: `std::bad_alloc`.
+  template <std::size_t Bytes, std::size_t Alignment = least_alignment>
+  [[nodiscard]] ASHLAR_INLINE void* allocate() {
+    static_assert(is_power_of_two(Alignment));
+    constexpr std::size_t number = class_for(Bytes, Alignment);
+    if constexpr (number == size_classes::none) return allocate(Bytes, Alignment);
+    else return take_hot_or(number, Bytes, [=, this] { return take_milestone<or_throw>(number, Bytes); });
+  }
+
+  /// Returns: a block and how large it really is; any size from `bytes` to that gives it back.
+  [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment = least_alignment) {
+    void* const p = allocate(bytes, alignment);
+    return {p, usable_size(p)};
+  }
+
+  /// Returns: a block whose first `bytes` bytes are zero. Pages fresh from the system are not written to.
+  /// Throws: `std::bad_alloc`.
+  [[nodiscard]] void* allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) {
+    void* const p = try_allocate_zeroed(bytes, alignment);
+    if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
+    return p;
+  }
+
+  /// As `allocate_zeroed`, but null where memory has run out.
+  [[nodiscard]] void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
+    return zeroed(try_allocate_unzeroed(bytes, alignment), bytes);
+  }
+
+  /// Effects: takes a block back; nothing where `p` is null. Expects: it is live and of this heap.
+  ASHLAR_INLINE void deallocate(void* p) noexcept {
+    if constexpr (checking_level >= checking::checked)
+      if (p != nullptr) core_.checks().end_life(p);
+    if (ASHLAR_UNLIKELY(is_milestone(p))) return deallocate_milestone(p);
+    put_in_pocket(p, segment::owner_of(p));
+  }
+
+  /// As `deallocate(p)`, and faster: the size says the class. Expects: `p` is a block of that size and alignment, or
+  /// was made so large by `try_expand`, or `bytes` is between what was asked for and what `allocate_at_least` gave.
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
+    const std::size_t number = class_for(bytes, alignment);
+    if constexpr (checking_level >= checking::checked) core_.checks().end_life(p, bytes, alignment, number);
+    if (ASHLAR_UNLIKELY(is_milestone(p))) return deallocate_milestone(p);
+    put_in_pocket(p, number);
+  }
+
+  /// As `deallocate(p, bytes, alignment)`, with the class resolved at compile time.
+  template <std::size_t Bytes, std::size_t Alignment = least_alignment>
+  ASHLAR_INLINE void deallocate(void* p) noexcept {
+    constexpr std::size_t number = class_for(Bytes, Alignment);
+    if constexpr (checking_level >= checking::checked) core_.checks().end_life(p, Bytes, Alignment, number);
+    if (ASHLAR_UNLIKELY(is_milestone(p))) return deallocate_milestone(p);
+    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(number));
+    if constexpr (has_no_links) return core_.give_cell(p);
+    front_in_register()->stacks.push(number, p);
+  }
+
+  /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands. Expects: it was allocated with
+  /// `bytes` and `alignment`. A run grows into free slices behind it, and gives its tail back where it shrinks.
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    const std::size_t number = class_for(bytes, alignment);
+    if constexpr (checking_level >= checking::checked) core_.checks(using_block).expect(p, bytes, alignment, number);
+    return core_.resize(p, number, class_for(new_bytes, alignment), new_bytes);
+  }
+
+  /// Returns: as `try_expand`, for a block that is to become smaller; false where it would grow.
+  [[nodiscard]] bool try_shrink(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return new_bytes <= bytes && try_expand(p, bytes, new_bytes, alignment);
+  }
+
+  /// Returns: a block of `new_bytes` with the contents of the one at `p`, as far as both reach; `p` itself if it can be
+  /// resized where it stands. A null `p` is a block of nothing. Throws: `std::bad_alloc`; the block at `p` stays then.
+  [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {
+    void* const moved = try_reallocate(p, new_bytes, alignment);
+    if (ASHLAR_UNLIKELY(moved == nullptr)) throw_bad_alloc(new_bytes, alignment);
+    return moved;
+  }
+
+  /// As `reallocate`, but null where memory has run out.
+  [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
+    if (p == nullptr) return try_allocate(new_bytes, alignment);
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t bytes = checked_size(p);
+    const std::size_t number = class_of_block(p), wanted = class_for(new_bytes, alignment);
+    if (is_aligned(p, alignment) && core_.resize(p, number, wanted, new_bytes)) return p;
+    if (wanted == size_classes::none && new_bytes > bytes)
+      if (void* const pages = core_.move_huge(p, new_bytes, alignment)) return pages;
+    void* const moved = try_allocate(new_bytes, alignment);
+    if (moved == nullptr) return nullptr;
+    std::memcpy(moved, p, std::min(contents_of(p, bytes), new_bytes));
+    deallocate(p);
+    return moved;
+  }
+
+  /// Returns: how many bytes of the block may be used: what was asked for, or more. Expects: it is live.
+  [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
+    if constexpr (checking_level >= checking::checked)
+      static_cast<void>(core_.checks(using_block).size_of(const_cast<void*>(p)));
+    return core_.usable_size(p);
+  }
+
+  /// Returns: whether the address lies in memory that this heap has for blocks, live or free. `p` is not read.
+  [[nodiscard]] bool owns(const void* p) const noexcept { return core_.owns(p); }
+
+  /// Calls `f(p, bytes)` for each live block: those in segments by address within each, then huge ones.
+  /// `f` may not use the heap. Complexity: O(slabs and free cells).
+  template <class F>
+  void visit(F f) {
+    settle();
+    core_.visit(std::move(f));
+  }
+
+  /// Calls `f(heap_region)` for each piece of what is held: segments, each from its head on, then huge blocks. `f` may
+  /// not use the heap, which stays as it is. Complexity: O(slices and cells on stacks).
+  template <class F>
+  void inspect(F f) const {
+    core_.inspect(std::move(f), front_.stacks, front_.pocket);
+  }
+
+  /// Effects: takes all blocks back and gives all memory to the upstream.
+  void release() noexcept {
+    front_ = {};
+    core_.release();
+  }
+
+  /// Effects: gives memory back that no block needs, all but `keep_bytes`: whole segments, the contents of free slices,
+  /// and those of whole free pages inside slabs. Returns: bytes given back.
+  /// Complexity: O(slabs and free cells).
+  std::size_t trim(std::size_t keep_bytes = 0) noexcept {
+    empty_pocket();
+    return core_.trim(keep_bytes, front_.stacks);
+  }
+
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }    ///< of the upstream
+  [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }  ///< of it too, not in `held`
+  /// Returns: bytes of slabs, runs and huge blocks handed out again that had not gone back to the system between.
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return core_.reused_bytes(); }
+  [[nodiscard]] std::size_t segments() const noexcept { return core_.segments(); }
+  [[nodiscard]] const typename Core::upstream_type& upstream() const noexcept { return core_.upstream(); }
+
+  /// Complexity: O(slabs and free cells).
+  [[nodiscard]] bool invariant() const noexcept {
+    if ((front_.pocket != nullptr) != (front_.pocket_number != size_classes::none)) return false;
+    return (front_.pocket == nullptr || core_.is_hot(front_.pocket, front_.pocket_number)) &&
+           core_.invariant(front_.stacks);
+  }
+
+protected:
+  template <class... Args>
+  explicit basic_local_heap(Args&&... args) : core_(std::forward<Args>(args)..., this) {}
+  ~basic_local_heap() = default;
+
+  [[nodiscard]] Core& core() noexcept { return core_; }
+  [[nodiscard]] const Core& core() const noexcept { return core_; }
+
+  // As `try_allocate`; says too whether the block is zero already.
+  [[nodiscard]] slice_run try_allocate_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t number = class_for(bytes, alignment);
+    if (number == size_classes::none) return take_large(bytes, alignment);
+    return {static_cast<std::byte*>(take_cell<or_null>(number, bytes)), false};
+  }
+
+  // As `deallocate`, but false where that would have to look further than at the cell: then nothing was done.
+  [[nodiscard]] ASHLAR_INLINE bool try_deallocate_cell(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const std::size_t number = class_for(bytes, alignment);
+    if (is_milestone(p) || !core_.checks().ends_known_cell(p, bytes, number)) return false;
+    put_in_pocket(p, number);
+    return true;
+  }
+
+  // As `try_expand`, for who does not know the size that it had.
+  [[nodiscard]] bool try_resize(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+    if constexpr (checking_level >= checking::checked) static_cast<void>(checked_size(p));
+    return core_.resize(p, class_of_block(p), class_for(new_bytes, alignment), new_bytes);
+  }
+
+  /// Effects: moves all free cells to their slabs, and joins free slices.
+  ASHLAR_COLD void settle() noexcept {
+    empty_pocket();
+    core_.settle(front_.stacks);
+  }
+
+  [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t class_for(std::size_t bytes,
+                                                                     std::size_t alignment) noexcept {
+    if (ASHLAR_UNLIKELY(with_canary(bytes) > size_classes::largest)) return size_classes::none;
+    if (ASHLAR_LIKELY(alignment <= least_alignment)) return size_classes::of(with_canary(bytes));
+    return alignment <= size_classes::largest ? size_classes::of(with_canary(bytes), alignment) : size_classes::none;
+  }
+
+  /// Returns: a cell that is at hand and need not be counted, else what `otherwise()` returns.
+  template <class Otherwise>
+  [[nodiscard]] ASHLAR_INLINE void* take_cell_or(std::size_t number, std::size_t bytes, Otherwise otherwise) {
+    front* const hot = front_in_register();
+    if (has_no_links || number != hot->pocket_number) return take_hot_or(number, bytes, otherwise);
+    hot->pocket_number = size_classes::none;
+    return handed_out(std::exchange(hot->pocket, nullptr), number, bytes);
+  }
+
+  template <class Otherwise>
+  [[nodiscard]] ASHLAR_INLINE void* take_hot_or(std::size_t number, std::size_t bytes, Otherwise otherwise) {
+    front* const hot = front_in_register();
+    if constexpr (has_no_links)
+      if (void* const cell = core_.take_cell_of_word(number, hot->stacks)) return handed_out(cell, number, bytes);
+    void* const p = hot->stacks.top_of(number);
+    if (ASHLAR_UNLIKELY(is_milestone(p))) return otherwise();
+    if constexpr (checking_level >= checking::checked) expect_link(p, number, core_.name());
+    hot->stacks.pop_top(number, p);
+    return handed_out(p, number, bytes);
+  }
+
+  // As above where the stack is empty: of the word behind it, if that is the owner's.
+  [[nodiscard]] ASHLAR_INLINE void* take_behind(std::size_t number, std::size_t bytes) noexcept {
+    void* const p = core_.take_cell_behind(number, front_.stacks);
+    return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, number, bytes) : nullptr;
+  }
+
+  /// Effects: forgets the hot cells. Expects: nobody wants them back: they stay taken.
+  void forget_hot() noexcept { front_ = {}; }
+
+private:
+  // What the straight paths touch, side by side.
+  struct alignas(64) front {
+    hot_stacks stacks;
+    void* pocket = nullptr;         // the cell freed last; no milestone
+    std::size_t pocket_number = 0;  // its class
+  };
+
+  // A link in a dead cell could be forged: there a cell goes to its bitmap at once, as it does in a pool.
+  static constexpr bool has_no_links = checking_level >= checking::hardened;
+
+  enum failure { or_throw, or_null };
+
+  // A heap that is a global object would else be named by address in each instruction, which costs 1.5 ns a pair.
+  [[nodiscard]] ASHLAR_INLINE front* front_in_register() noexcept {
+    front* hot = &front_;
+    ASHLAR_IN_REGISTER(hot);
+    return hot;
+  }
+
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if (ASHLAR_LIKELY(with_canary(bytes) <= size_classes::largest && alignment <= least_alignment))
+      return take_cell<Failure>(size_classes::of(with_canary(bytes)), bytes);
+    return take_other<Failure>(bytes, alignment);
+  }
+
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_INLINE void* take_cell(std::size_t number, std::size_t bytes) noexcept(Failure == or_null) {
+    return take_cell_or(number, bytes, [=, this] { return take_milestone<Failure>(number, bytes); });
+  }
+
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_COLD void* take_milestone(std::size_t number, std::size_t bytes) noexcept(Failure == or_null) {
+    void* p = front_.stacks.top_of(number);
+    if (p != nullptr) expect_link(p, number, core_.name()), front_.stacks.pop_top(number, p), core_.count_taken(number);
+    else if (p = take_cold(number); p == nullptr) return failed<Failure>(bytes, least_alignment);
+    return handed_out(p, number, bytes);
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* take_cold(std::size_t number) noexcept {
+    if (void* const p = core_.take_cell(number, front_.stacks); p != nullptr) return p;
+    settle();
+    return core_.take_cell(number, front_.stacks);
+  }
+
+  // Over-aligned or large.
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_NOINLINE void* take_other(std::size_t bytes,
+                                                 std::size_t alignment) noexcept(Failure == or_null) {
+    if (bytes <= size_classes::largest)
+      if (const std::size_t number = class_for(bytes, alignment); number != size_classes::none)
+        return take_cell<Failure>(number, bytes);
+    void* const p = take_large(bytes, alignment).data;
+    return ASHLAR_LIKELY(p != nullptr) ? p : failed<Failure>(bytes, alignment);
+  }
+
+  [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
+    slice_run got = core_.take_large(with_canary(bytes), alignment, front_.stacks);
+    if (ASHLAR_UNLIKELY(got.data == nullptr)) got = take_large_again(bytes, alignment);
+    if constexpr (checking_level >= checking::hardened)
+      if (got.data != nullptr) core_.sizes().hand_out_large(got.data, bytes);
+    return got;
+  }
+
+  [[nodiscard]] ASHLAR_COLD slice_run take_large_again(std::size_t bytes, std::size_t alignment) noexcept {
+    empty_pocket();
+    return core_.take_large_again(with_canary(bytes), alignment, front_.stacks);
+  }
+
+  template <failure Failure>
+  [[nodiscard]] static void* failed(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
+    if constexpr (Failure == or_throw) throw_bad_alloc(bytes, alignment);
+    else return nullptr;
+  }
+
+  ASHLAR_INLINE void* handed_out(void* p, std::size_t number, [[maybe_unused]] std::size_t bytes) noexcept {
+    if constexpr (marks_memory) mark_live(p, size_classes::bytes_of(number));
+    if constexpr (checking_level >= checking::hardened) core_.sizes().hand_out_cell(p, bytes);
+    if constexpr (checking_level >= checking::checked) segment::flip_live(p);
+    return p;
+  }
+
+  // An address that is known late is pushed by the next free; this one changes nothing that an allocation waits for.
+  ASHLAR_INLINE void put_in_pocket(void* p, std::size_t number) noexcept {
+    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(number));
+    if constexpr (has_no_links) return core_.give_cell(p);
+    front* const hot = front_in_register();
+    void* const waiting = std::exchange(hot->pocket, p);
+    const std::size_t of_waiting = std::exchange(hot->pocket_number, number);
+    if (ASHLAR_LIKELY(of_waiting != size_classes::none)) hot->stacks.push(of_waiting, waiting);
+  }
+
+  // A cell that counts, null, or a block of slices or pages.
+  ASHLAR_NOINLINE void deallocate_milestone(void* p) noexcept {
+    if (p == nullptr) return;
+    if (is_aligned(p, window_bytes)) return core_.give_huge(p);
+    const std::size_t number = segment::owner_of(p);
+    if (number == size_classes::none) return core_.give_run(p, front_.stacks);
+    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(number));
+    if constexpr (has_no_links) return core_.give_milestone(p, number, front_.stacks);
+    front_.stacks.push(number, p);
+    core_.count_hot(number, front_.stacks);
+  }
+
+  ASHLAR_COLD void empty_pocket() noexcept {
+    void* const waiting = std::exchange(front_.pocket, nullptr);
+    front_.pocket_number = size_classes::none;
+    if (waiting != nullptr) core_.give_cell(waiting);
+  }
+
+  // Returns: the bytes of a live block.
+  [[nodiscard]] std::size_t checked_size(void* p) const noexcept {
+    if constexpr (checking_level >= checking::checked) return core_.checks().size_of(p);
+    else return usable_size(p);
+  }
+
+  // Returns: how much of a block that has `held` bytes is its caller's.
+  [[nodiscard]] std::size_t contents_of([[maybe_unused]] const void* p, std::size_t held) const noexcept {
+    if constexpr (checking_level >= checking::hardened) return core_.usable_size(p);
+    else return held;
+  }
+
+  front front_;
+  Core core_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a heap writes around the life of a block at level hardened: a canary behind it, poison where it has died.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/checks/watched_slack.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Returns: what a request counts as where its size is kept.
+[[nodiscard]] constexpr std::size_t at_least_one_byte(std::size_t bytes) noexcept {
+  return std::max<std::size_t>(bytes, 1);
+}
+
+/// Returns: what a request for `bytes` takes with a byte of canary behind it, whatever it fits; `bytes` where no canary
+/// is kept.
+[[nodiscard]] constexpr std::size_t with_canary(std::size_t bytes) noexcept {
+  if constexpr (!keeps_canaries) return bytes;
+  else return bytes < max_size ? at_least_one_byte(bytes) + 1 : bytes;
+}
+
+/// What two bytes say of a cell instead of the size that was asked for.
+inline constexpr std::uint16_t never_used = 0;  ///< or its contents were dropped
+inline constexpr std::uint16_t dead_cell = 0xFFFF;
+
+/// The canary behind a block is poison too, since its size is kept apart: so what is behind a dead block need not be
+/// written again.
+inline constexpr unsigned char canary_byte = poison_byte;
+
+/// So many bytes of an extent that is spare hold poison.
+inline constexpr std::size_t most_buried = 4096;
+/// So many bytes of cells and runs hold poison when they are dead: of cells that is all.
+inline constexpr std::size_t most_buried_of_run = std::size_t{512} << 10;
+
+/// Effects: reports a dead block of `held` bytes the first `bytes` of which are not poison. Tools take these for alive.
+inline void expect_buried(const void* p, std::size_t bytes, std::size_t held, const void* heap) noexcept {
+  verify_poison(p, bytes, held, heap);
+  mark_live(p, bytes);
+}
+
+/// Returns: whether the byte before a block is canary or poison, as at the end of any block in front of it.
+[[nodiscard]] ASHLAR_INLINE bool is_canary_before(const void* p) noexcept {
+  const auto* const front = static_cast<const unsigned char*>(p) - 1;
+  mark_readable(front, 1);
+  const bool is_intact = *front == canary_byte;
+  mark_free(front, 1);
+  return is_intact;
+}
+
+/// Returns: whether the canary stands behind the first `bytes` bytes of a block, up to `end`.
+[[nodiscard]] ASHLAR_INLINE bool is_canary_whole(const void* p, std::size_t bytes, std::size_t end) noexcept {
+  const auto* const slack = static_cast<const std::byte*>(p) + bytes;
+  mark_readable(slack, end - bytes);
+  const bool is_intact = is_filled(slack, end - bytes, canary_byte);
+  mark_free(slack, end - bytes);
+  return is_intact;
+}
+
+/// Effects: writes the canary behind the first `bytes` bytes of a block, up to `end`; nothing where none is kept.
+inline void write_canary(void* p, std::size_t bytes, std::size_t end) noexcept {
+  if constexpr (keeps_canaries) {
+    mark_readable(static_cast<std::byte*>(p) + bytes, end - bytes);
+    std::memset(static_cast<std::byte*>(p) + bytes, canary_byte, end - bytes);
+  }
+}
+
+/// Effects: tells tools which bytes of a block of `held` bytes are its caller's: the first `bytes`, of which `were`
+/// have contents already.
+ASHLAR_INLINE void mark_block(const void* p, std::size_t were, std::size_t bytes, std::size_t held) noexcept {
+  const auto* const data = static_cast<const std::byte*>(p);
+  if (bytes > were) mark_live(data + were, bytes - were);
+  mark_free(data + bytes, held - bytes);
+}
+
+/// Effects: reports a live block of `bytes` bytes behind which, up to `end`, was written.
+[[noreturn]] ASHLAR_COLD inline void report_overflow(const void* p, std::size_t bytes, std::size_t end,
+                                                     const void* heap) noexcept {
+  const auto* const data = static_cast<const unsigned char*>(p);
+  mark_readable(data + bytes, end - bytes);
+  while (end != bytes && data[end - 1] == canary_byte) --end;
+  report_write_behind(p, bytes, bytes, end, heap);
+}
+
+/// As above, where it was.
+inline void expect_canary(const void* p, std::size_t bytes, std::size_t end, const void* heap) noexcept {
+  if (ASHLAR_UNLIKELY(!is_canary_whole(p, bytes, end))) report_overflow(p, bytes, end, heap);
+}
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

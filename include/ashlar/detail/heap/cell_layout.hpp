@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How the cells of a class lie in the slices of a slab, and which of them tell how much has been freed.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+inline constexpr std::size_t slice_bytes = std::size_t{64} * 1024;
+
+/// A slab is the shortest run of slices that has room for four cells and leaves an eighth of it behind the last at
+/// most. Each slab starts its cells at another cache line than the one of its class made before, as far as alignment
+/// and room allow: at one of `colours` places, `unit` bytes from each other.
+struct cell_layout {
+  std::size_t cell_bytes, slices, unit, colours;
+
+  [[nodiscard]] static constexpr cell_layout of(std::size_t number) noexcept {
+    const std::size_t cell_bytes = size_classes::bytes_of(number);
+    std::size_t slices = 1;
+    while (!is_long_enough(slices * slice_bytes, cell_bytes)) ++slices;
+    const std::size_t unit = std::max<std::size_t>(64, size_classes::alignment_of(number));
+    const std::size_t slack = std::max<std::size_t>(slices * slice_bytes % cell_bytes, cell_bytes < 1024 ? 511 : 0);
+    return {cell_bytes, slices, unit, slack / unit + 1};
+  }
+
+  [[nodiscard]] static constexpr bool is_long_enough(std::size_t room, std::size_t cell_bytes) noexcept {
+    return room / cell_bytes >= 4 && room % cell_bytes <= room / 8;
+  }
+
+  /// Returns: bytes before the first cell of the slab that is the `turn`-th made. The first is as far in as can be, the
+  /// next half as far: so what a class hands out first is no milestone, and of two slabs one has some.
+  [[nodiscard]] constexpr std::size_t colour(std::size_t turn) const noexcept {
+    const std::size_t place = turn % colours, half = place % 2 == 0 ? colours : colours / 2;
+    return unit * (half - 1 - place / 2);
+  }
+  [[nodiscard]] constexpr std::size_t capacity(std::size_t colour) const noexcept {
+    return (slices * slice_bytes - colour) / cell_bytes;
+  }
+};
+
+/// A milestone is an address in the first 256 bytes of a slice, and null. Blocks that start there are few, and for each
+/// class they are the same share of its cells: who counts those that come and go knows how many bytes did, and all
+/// others pass with the one test that looks for null. Blocks of whole slices are milestones all.
+[[nodiscard]] ASHLAR_INLINE bool is_milestone(const void* p) noexcept { return (address_of(p) & 0xff00) == 0; }
+
+/// Returns: how many bytes of its class a cell stands for that is a milestone, over slabs of all colours.
+[[nodiscard]] constexpr std::size_t bytes_per_milestone(std::size_t number) noexcept {
+  const cell_layout layout = cell_layout::of(number);
+  std::size_t milestones = 0;
+  for (std::size_t turn = 0; turn < layout.colours; ++turn) {
+    const std::size_t colour = layout.colour(turn);
+    const auto cells_before = [&](std::size_t end) {  // that start there
+      return end <= colour ? 0 : std::min((end - colour - 1) / layout.cell_bytes + 1, layout.capacity(colour));
+    };
+    for (std::size_t slice = 0; slice < layout.slices; ++slice)
+      milestones += cells_before(slice * slice_bytes + 256) - cells_before(slice * slice_bytes);
+  }
+  return layout.colours * layout.slices * slice_bytes / milestones;
+}
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

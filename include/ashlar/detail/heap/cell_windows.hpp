@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Small cells in windows of one size: taking and giving one back without a loop, the class found from the address.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/list.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+struct no_sizes_of_cells {
+  [[nodiscard]] static std::uint16_t* of_cells() noexcept { return nullptr; }
+  static void clear(std::size_t) noexcept {}
+};
+template <std::size_t Most>
+struct sizes_of_cells {
+  [[nodiscard]] std::uint16_t* of_cells() noexcept { return sizes; }
+  void clear(std::size_t cells) noexcept { std::memset(sizes, 0, cells * sizeof(std::uint16_t)); }
+  std::uint16_t sizes[Most];
+};
+/// What is known of a window, outside of it: it has no header, and a free cell is not touched.
+/// Invariant: a bit of `words` is set exactly where a cell is free, one of `filled` where a word has any.
+struct alignas(64) cell_window : list_node<cell_window> {
+  using classes = basic_size_classes<16, 1024>;  ///< of 16, 32, ... 128, 144, ... 1024 bytes: 32 of them
+  static constexpr std::size_t bytes = std::size_t{16} * 1024;
+  static constexpr std::size_t most_words = bytes / classes::granule / 64;
+
+  std::byte* cells = nullptr;  ///< the window, which starts with a cell
+  reciprocal by_cell;
+  std::uint32_t cell_bytes = 0;
+  std::uint32_t filled = 0;
+  std::uint16_t free = 0;
+  std::uint16_t capacity = 0;  ///< cells
+  std::uint8_t number = 0;     ///< of the class
+  std::array<std::uint64_t, most_words> words;
+  /// From level `hardened` on: how much was asked for of each cell, as `window_watch` keeps it.
+  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<checking_level >= checking::hardened,
+                                              detail::sizes_of_cells<most_words * 64>, detail::no_sizes_of_cells>
+      requested;
+
+  [[nodiscard]] std::byte* cell(std::size_t index) const noexcept { return cells + index * cell_bytes; }
+  /// Expects: `p` points into the window.
+  [[nodiscard]] std::uint32_t index_of(const void* p) const noexcept {
+    return by_cell.divide(static_cast<std::uint32_t>(address_of(p) % bytes));
+  }
+  [[nodiscard]] bool is_cell(const void* p) const noexcept { return index_of(p) < capacity && cell(index_of(p)) == p; }
+  [[nodiscard]] bool is_free(std::uint32_t index) const noexcept {
+    return ((words[index / 64] >> (index % 64)) & 1) != 0;
+  }
+
+  /// Effects: all cells are free, those of class `of`; `room` bytes are there for them.
+  void format(std::byte* memory, std::size_t room, std::size_t of) noexcept {
+    cells = memory;
+    number = static_cast<std::uint8_t>(of);
+    cell_bytes = static_cast<std::uint32_t>(classes::bytes_of(of));
+    by_cell = reciprocal(cell_bytes);
+    capacity = free = static_cast<std::uint16_t>(by_cell.divide(static_cast<std::uint32_t>(room)));
+    words.fill(~std::uint64_t{0});  // all, since that is a few wide stores; `filled` says which of them count
+    if (capacity % 64 != 0) words[capacity / 64] = (std::uint64_t{1} << (capacity % 64)) - 1;
+    filled = (1u << ((capacity + 63) / 64)) - 1;
+    requested.clear(capacity);
+  }
+
+  /// Expects: a cell is free.
+  [[nodiscard]] ASHLAR_INLINE std::byte* take() noexcept {
+    const auto word = static_cast<std::size_t>(std::countr_zero(filled));
+    const std::uint64_t rest = words[word];
+    words[word] = rest & (rest - 1);
+    if ((rest & (rest - 1)) == 0) filled &= filled - 1;
+    --free;
+    return cell(word * 64 + static_cast<std::size_t>(std::countr_zero(rest)));
+  }
+
+  /// Expects: the cell is not free.
+  ASHLAR_INLINE void give(const void* p) noexcept {
+    const std::uint32_t index = index_of(p);
+    words[index / 64] |= std::uint64_t{1} << (index % 64);
+    filled |= 1u << (index / 64);
+    ++free;
+  }
+
+  /// Calls `f(cell)` for each cell that is not free, in order.
+  template <class F>
+  void for_each_taken(F f) const {
+    for (std::uint32_t index = 0; index < capacity; ++index)
+      if (!is_free(index)) f(cell(index));
+  }
+
+  /// Complexity: O(cells).
+  [[nodiscard]] bool invariant() const noexcept {
+    std::uint32_t free_cells = 0, words_with_any = 0;
+    for (std::uint32_t index = 0; index < capacity; ++index)
+      if (is_free(index)) ++free_cells, words_with_any |= 1u << (index / 64);
+    return free_cells == free && words_with_any == filled;
+  }
+};
+
+/// The windows of a stretch of memory, and for each class those that have a free cell. Windows come from and go to
+/// whoever shares the memory out: they start at a multiple of `cell_window::bytes`.
+///
+///     address / 16 KiB -> byte: the class, 0 where no cells are      apart, since who frees a large block reads only
+///     it
+///                      -> record of 192 bytes: bits of the cells, links
+///
+/// The window that became empty last is kept, so that a program at the edge does not fetch and give back one each time.
+/// Invariant: the list of a class holds exactly those of its windows that have a free cell, the spare one apart.
+/// Complexity: all O(1) but for what says otherwise. Thread safety: none.
+class cell_windows {
+public:
+  using classes = cell_window::classes;
+
+  /// What the records of a stretch of memory take.
+  [[nodiscard]] static std::size_t record_bytes(const block& memory) noexcept {
+    return windows_in(memory) * (sizeof(cell_window) + 1);
+  }
+
+  /// Effects: makes room for what is known of all windows in `memory`, at `place`. `room`: bytes of a window that cells
+  /// may use. Complexity: O(windows).
+  void begin(void* place, const block& memory, std::size_t room) noexcept {
+    records_ = static_cast<cell_window*>(place);
+    first_ = address_of(memory.data) / cell_window::bytes;
+    count_ = windows_in(memory);
+    numbers_ = reinterpret_cast<std::uint8_t*>(records_ + count_);
+    room_ = room;
+    clear();
+  }
+
+  /// Effects: forgets all cells. Complexity: O(windows).
+  void clear() noexcept {
+    if (count_ != 0) std::memset(numbers_, 0, count_);
+    with_free_ = {};
+    spare_ = nullptr;
+  }
+
+  /// Returns: whether cells are where `p` points. Expects: `p` lies in the memory.
+  [[nodiscard]] ASHLAR_INLINE bool has_cells(const void* p) const noexcept {
+    return numbers_[index_of(p)] != classes::none;
+  }
+
+  /// Returns: what is known of the window that `p` lies in. Expects: it has cells.
+  [[nodiscard]] ASHLAR_INLINE cell_window& of(const void* p) const noexcept { return records_[index_of(p)]; }
+
+  /// Returns: a cell of a class, or null where a window has to be added first.
+  [[nodiscard]] ASHLAR_INLINE std::byte* take(std::size_t number) noexcept {
+    cell_window* const home = with_free_[number].front();
+    return ASHLAR_LIKELY(home != nullptr) ? take_from(*home) : take_from_spare(number);
+  }
+
+  /// Returns: the window out of which `take` would make one of that class; null where it would not.
+  [[nodiscard]] cell_window* next_to_format(std::size_t number) const noexcept {
+    return with_free_[number].front() == nullptr ? spare_ : nullptr;
+  }
+
+  /// Returns: the first cell of a window that comes here. Expects: `take` has said null.
+  [[nodiscard]] std::byte* take_from_new(void* memory, std::size_t number) noexcept {
+    auto* const made = ::new (static_cast<void*>(records_ + index_of(memory))) cell_window;
+    return take_formatted(*made, static_cast<std::byte*>(memory), number);
+  }
+
+  /// Effects: takes a cell back. Returns: a window that goes, or null.
+  [[nodiscard]] ASHLAR_INLINE std::byte* give(cell_window& home, const void* p) noexcept {
+    const bool was_full = home.filled == 0;
+    home.give(p);
+    if (ASHLAR_UNLIKELY(was_full)) with_free_[home.number].push_front(&home);
+    return ASHLAR_LIKELY(home.free != home.capacity) ? nullptr : retire(home);
+  }
+
+  /// Returns: the spare window, which goes, or null.
+  [[nodiscard]] std::byte* drop_spare() noexcept {
+    cell_window* const spare = std::exchange(spare_, nullptr);
+    return spare != nullptr ? dropped(*spare) : nullptr;
+  }
+
+  /// Calls `f(window)` for each window that has cells.
+  template <class F>
+  void for_each_window(F f) const {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (numbers_[i] != classes::none) f(records_[i]);
+  }
+
+  /// Complexity: O(windows and their cells).
+  [[nodiscard]] bool invariant() const noexcept {
+    std::size_t with_free = spare_ != nullptr ? 1 : 0, listed = with_free;
+    bool right = spare_ == nullptr || spare_->free == spare_->capacity;
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (numbers_[i] == classes::none) continue;
+      right = right && records_[i].invariant() && index_of(records_[i].cells) == i && numbers_[i] == records_[i].number;
+      with_free += &records_[i] != spare_ && records_[i].filled != 0 ? 1 : 0;
+    }
+    for (const list<cell_window>& each : with_free_) {
+      right = right && each.invariant();
+      for (const cell_window* at = each.front(); at != nullptr; at = at->next) {
+        ++listed;
+        right = right && at->filled != 0 && at->free != at->capacity && &each == &with_free_[at->number];
+      }
+    }
+    return right && with_free == listed;
+  }
+
+private:
+  [[nodiscard]] ASHLAR_INLINE std::size_t index_of(const void* p) const noexcept {
+    return address_of(p) / cell_window::bytes - first_;
+  }
+
+  [[nodiscard]] static std::size_t windows_in(const block& memory) noexcept {
+    const std::size_t lead = address_of(memory.data) % cell_window::bytes;
+    return ceil_div(lead + memory.size, cell_window::bytes);
+  }
+
+  [[nodiscard]] ASHLAR_INLINE std::byte* take_from(cell_window& home) noexcept {
+    std::byte* const p = home.take();
+    if (ASHLAR_UNLIKELY(home.filled == 0)) with_free_[home.number].erase(&home);
+    return p;
+  }
+
+  [[nodiscard]] std::byte* take_from_spare(std::size_t number) noexcept {
+    cell_window* const spare = std::exchange(spare_, nullptr);
+    return spare != nullptr ? take_formatted(*spare, spare->cells, number) : nullptr;
+  }
+
+  [[nodiscard]] std::byte* take_formatted(cell_window& home, std::byte* memory, std::size_t number) noexcept {
+    home.format(memory, room_, number);
+    numbers_[index_of(memory)] = home.number;
+    with_free_[number].push_front(&home);
+    return home.take();  // a window has several
+  }
+
+  // It has become empty. A spare one keeps its class: so a second free of one of its cells is seen.
+  [[nodiscard]] std::byte* retire(cell_window& home) noexcept {
+    with_free_[home.number].erase(&home);
+    if (spare_ != nullptr) return dropped(home);
+    spare_ = &home;
+    return nullptr;
+  }
+
+  [[nodiscard]] std::byte* dropped(const cell_window& home) noexcept {
+    numbers_[index_of(home.cells)] = classes::none;
+    return home.cells;
+  }
+
+  cell_window* records_ = nullptr;
+  std::uint8_t* numbers_ = nullptr;
+  std::uintptr_t first_ = 0;
+  std::array<list<cell_window>, classes::count + 1> with_free_;
+  cell_window* spare_ = nullptr;
+  std::size_t count_ = 0;
+  std::size_t room_ = 0;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An array of plain values that starts inside its owner and doubles in memory of an upstream.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/bits.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Nothing is allocated for the first `Inline` values. Values beyond those written are all zero bytes.
+/// Its owner says which upstream, always the same one, and gives the memory back. Thread safety: none.
+template <class T, std::size_t Inline>
+class grown_array {
+  static_assert(std::is_trivially_copyable_v<T> && is_power_of_two(Inline));
+
+public:
+  grown_array() = default;
+  grown_array(const grown_array&) = delete;  // it may point into itself
+  grown_array& operator=(const grown_array&) = delete;
+
+  [[nodiscard]] T* data() noexcept { return data_; }
+  [[nodiscard]] T& operator[](std::size_t i) noexcept { return data_[i]; }
+  [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return data_[i]; }
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::size_t upstream_bytes() const noexcept { return data_ != inside_ ? capacity_ * sizeof(T) : 0; }
+
+  /// Effects: doubles the capacity; all values stay. Returns: false, and all is as before, where memory has run out.
+  template <resource R>
+  [[nodiscard]] bool grow(R& upstream) noexcept {
+    void* const wide = try_allocate_from(upstream, 2 * capacity_ * sizeof(T), alignof(T));
+    if (wide == nullptr) return false;
+    std::memcpy(wide, data_, capacity_ * sizeof(T));
+    std::memset(static_cast<std::byte*>(wide) + capacity_ * sizeof(T), 0, capacity_ * sizeof(T));
+    const std::size_t doubled = 2 * capacity_;
+    give_back(upstream);
+    data_ = static_cast<T*>(wide);
+    capacity_ = doubled;
+    return true;
+  }
+
+  /// Effects: as good as new.
+  template <resource R>
+  void give_back(R& upstream) noexcept {
+    if (data_ != inside_) upstream.deallocate(data_, capacity_ * sizeof(T), alignof(T));
+    data_ = inside_;
+    capacity_ = Inline;
+  }
+
+private:
+  T inside_[Inline] = {};
+  T* data_ = inside_;
+  std::size_t capacity_ = Inline;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

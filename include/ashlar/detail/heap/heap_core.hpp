@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A heap behind its hot cells: slabs, runs of slices and huge blocks, and what every call does that is not straight.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/cell_store.hpp>
+#include <ashlar/detail/heap/exact_sizes.hpp>
+#include <ashlar/detail/heap/heap_faults.hpp>
+#include <ashlar/detail/heap/heap_region.hpp>
+#include <ashlar/detail/heap/heap_space.hpp>
+#include <ashlar/detail/heap/huge_store.hpp>
+#include <ashlar/detail/heap/idle_memory.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/segment_store.hpp>
+#include <ashlar/detail/heap/segment_words.hpp>
+#include <ashlar/detail/heap/slice_map.hpp>
+#include <ashlar/detail/remote_free/packet.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/heap/heap_options.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Up to `size_classes::largest` a block is a cell; up to the slices of a segment a run of them; else huge. Whose block
+/// an address is, its owner byte says, and its alignment: huge blocks start at a window.
+/// The hot cells are the caller's: each call gets them that may have to look among them.
+/// Thread safety: none. Nothing is allocated before the first block.
+template <resource Upstream>
+class heap_core {
+public:
+  using upstream_type = Upstream;
+  static constexpr bool sends = false;  ///< whether blocks may come back by themselves
+
+  /// `heap`: whom segments name, and reports, unless it is a part of one that its upstream knows.
+  heap_core(const heap_options& options, Upstream upstream, const void* heap)
+      : space_(options.max_bytes, std::move(upstream)), segments_(space_, heap),
+        huge_(space_, options.keep_bytes, named(heap)), cells_(segments_, options.most_hot, named(heap)),
+        idle_(segments_, cells_, options.keep_bytes), heap_(named(heap)) {
+    heap_ == heap ? space_.enter_registry(heap) : space_.name(heap_);
+  }
+
+  heap_core(const heap_core&) = delete;
+  heap_core& operator=(const heap_core&) = delete;
+  ~heap_core() {
+    expect_live_intact();
+    if constexpr (keeps_canaries) cells_.clear();  // looks at dead cells, as the segments and the space do at their own
+  }
+
+  /// Returns: a cell of a class that has no hot one, or null.
+  [[nodiscard]] void* take_cell(std::size_t number, hot_stacks& hot) noexcept { return cells_.take(number, hot); }
+
+  /// As `take_cell`, of the word at hand alone; null where that is empty.
+  [[nodiscard]] ASHLAR_INLINE void* take_cell_of_word(std::size_t number, hot_stacks& hot) noexcept {
+    return cells_.take_from_word(number, hot);
+  }
+
+  /// As `take_cell`, of the word at hand alone, and behind a stack that is empty; null where nothing is there or it is
+  /// not the owner's.
+  [[nodiscard]] ASHLAR_INLINE void* take_cell_behind(std::size_t number, hot_stacks& hot) noexcept {
+    if (!hot.is_empty(number) || number >= cells_.first_common_word) return nullptr;
+    void* const cell = cells_.take_from_word(number, hot);
+    fetch_ahead(number);
+    return cell;
+  }
+
+  /// Effects: has the lines fetched of cells that the owner will be given next, where they are his already.
+  ASHLAR_INLINE void fetch_ahead(std::size_t number) const noexcept {
+    if (number < cells_.first_common_word) cells_.fetch_ahead(number);
+  }
+
+  /// Effects: puts a cell back that is on no stack.
+  void give_cell(void* cell) noexcept { cells_.give(cell); }
+
+  /// As `give_cell`, for a milestone of class `number`. Expects: level hardened, at which no stack has cells.
+  void give_milestone(void* cell, std::size_t number, hot_stacks& hot) noexcept {
+    cells_.give(cell);
+    idle_.on_freed(cells_.milestone_bytes(number), hot);
+  }
+
+  /// Effects: a milestone left the stack of a class for a caller, or came there.
+  void count_taken(std::size_t number) noexcept { cells_.count_taken(number); }
+  void count_hot(std::size_t number, hot_stacks& hot) noexcept { idle_.on_freed(cells_.count_hot(number, hot), hot); }
+
+  /// Returns: slices or pages for a block that is no cell, or null.
+  [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment, hot_stacks& hot) noexcept {
+    const bool is_run = bytes - 1 < most_slices * slice_bytes && alignment <= slice_bytes;
+    if (ASHLAR_UNLIKELY(!is_run)) return take_other(bytes, alignment, hot);
+    const std::size_t length = (bytes + slice_bytes - 1) / slice_bytes;
+    std::byte* const shelved = segments_.take_shelved(length);
+    return ASHLAR_LIKELY(shelved != nullptr) ? slice_run{shelved, false} : take_block(length, hot);
+  }
+
+  /// Effects: takes a block of slices back.
+  void give_run(void* p, hot_stacks& hot) noexcept { idle_.on_freed(take_back_run(p), hot); }
+
+  /// Effects: takes a block back that starts at a window.
+  void give_huge(void* p) noexcept { huge_.give(p); }
+
+  /// Returns: whether the block at `p`, of class `number`, has `new_bytes` bytes now. It stays where it is only if a
+  /// sized free finds it by its new size and alignment: `wanted` is their class.
+  [[nodiscard]] bool resize(void* p, std::size_t number, std::size_t wanted, std::size_t new_bytes) noexcept {
+    if constexpr (checking_level >= checking::hardened) {
+      const std::size_t were = usable_size(p);
+      if (!resize_in_place(p, number, wanted, with_canary(new_bytes))) return false;
+      return sizes().resize(p, were, new_bytes), true;
+    } else {
+      return resize_in_place(p, number, wanted, new_bytes);
+    }
+  }
+
+  /// Returns: where a huge block is now, with `new_bytes` bytes: its pages have moved, and no byte was copied; or null,
+  /// and it is as it was. Expects: `resize` has said no.
+  [[nodiscard]] void* move_huge(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+    if constexpr (checking_level >= checking::hardened) {
+      const std::size_t were = usable_size(p);
+      void* const moved =
+          is_aligned(p, window_bytes) ? huge_.reallocate(p, with_canary(new_bytes), alignment) : nullptr;
+      if (moved != nullptr) sizes().resize(moved, were, new_bytes);
+      return moved;
+    } else {
+      return is_aligned(p, window_bytes) ? huge_.reallocate(p, new_bytes, alignment) : nullptr;
+    }
+  }
+
+  [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
+    void* const at = const_cast<void*>(p);
+    if constexpr (checking_level >= checking::hardened) return exact_sizes<Upstream>::of(space_, at);
+    if (is_aligned(p, window_bytes)) return space_.find(p)->bytes();
+    const std::size_t number = segment::owner_of(at);
+    if (number != size_classes::none) return size_classes::bytes_of(number);
+    return segment::of(at)->record(segment::slice_of(p)).length * slice_bytes;
+  }
+
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    const window* const found = space_.find(p);
+    return found != nullptr && (!found->is_segment() || segments_.is_taken(p));
+  }
+
+  /// Effects: takes cells back that share a word of a slab's bitmap. Returns: their bytes. Expects: they are on no
+  /// stack.
+  std::size_t give_cells(const freed_word& cells) noexcept {
+    return cells_.give_mask(slab_of_key(cells.key), word_of_key(cells.key), cells.cells);
+  }
+
+  /// Effects: takes a cell or a run back and leaves the hot cells alone, which another thread may be using.
+  /// Returns: its bytes.
+  std::size_t give_block(void* p) noexcept {
+    if (segment::owner_of(p) == size_classes::none) return take_back_run(p);
+    const std::size_t bytes = size_classes::bytes_of(segment::owner_of(p));
+    mark_free(p, bytes);
+    cells_.give(p);
+    return bytes;
+  }
+
+  /// Effects: drops the contents of free slices, but for as much as may be kept, `least` bytes in any case.
+  void discard_free_slices(std::size_t least) noexcept {
+    idle_.discard_slices(least);
+    idle_.recount();
+  }
+
+  /// Returns: how much free memory may be kept whatever is in use.
+  [[nodiscard]] std::size_t may_keep() const noexcept { return idle_.may_keep(); }
+
+  /// Effects: as `trim`, as far as it goes without the hot cells.
+  std::size_t trim_behind(std::size_t keep_bytes) noexcept {
+    cells_.settle_words(cells_.first_common_word);
+    segments_.join_spare();
+    return trim_settled(keep_bytes);
+  }
+
+  /// Effects: moves all free cells to their slabs, and joins free slices.
+  void settle(hot_stacks& hot) noexcept {
+    cells_.settle(hot);
+    segments_.join_spare();
+    idle_.recount();
+  }
+
+  /// As `take_large`, for what that has refused: once all that is free has come together, and then without the segments
+  /// that have no block.
+  [[nodiscard]] ASHLAR_COLD slice_run take_large_again(std::size_t bytes, std::size_t alignment,
+                                                       hot_stacks& hot) noexcept {
+    if (!is_valid_request(bytes, alignment)) return {};
+    settle(hot);
+    const slice_run got = take_large(bytes, alignment, hot);
+    if (got.data != nullptr || !segments_.give_unused()) return got;
+    return take_large(bytes, alignment, hot);
+  }
+
+  /// Calls `f(p, bytes)` for each block that a caller has. Expects: the heap is settled.
+  template <class F>
+  void visit(F f) {
+    segments_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
+      run_record& run = home.record(first);
+      if (run.number == size_classes::none)
+        return f(static_cast<void*>(home.slice(first)), bytes_in(home.slice(first), length * slice_bytes));
+      slab_cells(run).for_each_taken(
+          [&](std::byte* cell) { f(static_cast<void*>(cell), bytes_in(cell, std::size_t{run.cell_bytes})); });
+    });
+    huge_.for_each([&](std::byte* p, std::size_t bytes) { f(static_cast<void*>(p), bytes_in(p, bytes)); });
+  }
+
+  /// As `visit`, as far as it is known without the hot cells: those count as their callers' blocks.
+  template <class F>
+  void visit_behind(F f) {
+    cells_.settle_words(cells_.first_common_word);
+    segments_.join_spare();
+    visit(std::move(f));
+  }
+
+  /// Calls `f(heap_region)` for each piece of what is held. `pocket`: a cell that waits there, or null.
+  template <class F>
+  void inspect(F f, const hot_stacks& hot, void* pocket) const {
+    cells_.count_waiting(hot, pocket);
+    inspect_counted(f);
+  }
+
+  /// As above, and leaves the hot cells alone: they count as live.
+  template <class F>
+  void inspect_behind(F f) const {
+    cells_.count_waiting(hot_stacks{}, nullptr, cells_.first_common_word);
+    inspect_counted(f);
+  }
+
+  /// Effects: takes all blocks back and gives all memory to the upstream. Expects: so are the hot cells forgotten.
+  void release() noexcept {
+    expect_live_intact();
+    cells_.clear();
+    segments_.clear();
+    huge_.clear();
+    space_.release();
+    idle_.clear();
+  }
+
+  /// Effects: gives memory back that no block needs, all but `keep_bytes`. Returns: bytes given back.
+  std::size_t trim(std::size_t keep_bytes, hot_stacks& hot) noexcept {
+    settle(hot);
+    return trim_settled(keep_bytes);
+  }
+
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return space_.held_bytes(); }
+  [[nodiscard]] std::size_t segments() const noexcept { return segments_.segments(); }
+  [[nodiscard]] std::size_t table_bytes() const noexcept { return space_.table_bytes() + segments_.table_bytes(); }
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
+    return segments_.reused_bytes() + (page_discard<Upstream>::gives_zeroes ? huge_.reused_bytes() : 0);
+  }
+  /// Returns: bytes of hot cells, as far as the milestones among them tell. Thread safety: any thread.
+  [[nodiscard]] std::size_t hot_bytes() const noexcept { return cells_.hot_bytes(); }
+  [[nodiscard]] const Upstream& upstream() const noexcept { return space_.upstream(); }
+  /// Returns: whom reports name.
+  [[nodiscard]] const void* name() const noexcept { return heap_; }
+  [[nodiscard]] block_check<Upstream> checks(const block_use& use = freeing_block) const noexcept {
+    return {segments_, heap_, use};
+  }
+  [[nodiscard]] exact_sizes<Upstream> sizes() noexcept { return {space_, heap_}; }
+
+  /// Whether a cell is of a class, and neither in a bitmap nor with a caller.
+  [[nodiscard]] bool is_hot(void* cell, std::size_t number) const noexcept {
+    return owns(cell) && segment::owner_of(cell) == number && segment::slab_of(cell).is_cell(cell) &&
+           cells_.is_at_large(cell);
+  }
+
+  /// Complexity: O(slabs and free cells).
+  [[nodiscard]] bool invariant(const hot_stacks& hot) const noexcept {
+    bool right = space_.invariant() && segments_.invariant() && huge_.invariant() && cells_.invariant();
+    for (std::size_t number = 1; number <= size_classes::count; ++number)
+      hot.for_each(number, [&](void* cell) { right = right && is_hot(cell, number); });
+    return right;
+  }
+
+private:
+  // Reports writes beside live blocks, of which nobody will know any more. Nothing below level `hardened`.
+  void expect_live_intact() const noexcept {
+    if constexpr (!keeps_canaries) return;
+    const auto look = [this](void* p, std::size_t held) {
+      exact_sizes<Upstream>::expect_intact(space_, p, held, heap_);
+    };
+    segments_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
+      run_record& run = home.record(first);
+      if (run.number != size_classes::none)
+        return slab_cells(run).for_each_live([&](void* p) { look(p, run.cell_bytes); });
+      if (!run.is_shelved) look(home.slice(first), length * slice_bytes);
+    });
+    huge_.for_each(look);
+  }
+
+  template <class F>
+  void inspect_counted(F f) const {
+    segments_.for_each_segment(
+        [&](segment& home, slice_mask free, slice_mask fresh) { for_each_region(home, free, fresh, f); });
+    space_.for_each([&](const window& each) {
+      if (!each.is_segment()) f(heap_region::huge_block(each.start, each.bytes(), !space_.is_spare(each.start)));
+    });
+  }
+
+  [[nodiscard]] const void* named(const void* heap) const noexcept {
+    if constexpr (requires { space_.upstream().reported_heap(); })
+      if (const void* const whole = space_.upstream().reported_heap(); whole != nullptr) return whole;
+    return heap;
+  }
+
+  // That it is free already is seen at every level, since its record is written to anyway.
+  std::size_t take_back_run(void* p) noexcept {
+    if (ASHLAR_UNLIKELY(segments_.is_given(p))) report_twice(p, heap_);
+    return segments_.give_block(p) * slice_bytes;
+  }
+
+  std::size_t trim_settled(std::size_t keep_bytes) noexcept {
+    std::size_t given = segments_.trim(keep_bytes);
+    if (keep_bytes == 0) given += cells_.discard_free_pages();
+    idle_.recount();
+    return given + huge_.trim(keep_bytes - std::min(keep_bytes, segments_.dirty_bytes()));
+  }
+
+  [[nodiscard]] ASHLAR_NOINLINE slice_run take_block(std::size_t length, hot_stacks& hot) noexcept {
+    const slice_run run = segments_.take_block(length);
+    return run.data != nullptr ? run : take_after_growth(length, 1, hot);
+  }
+
+  // Huge, or of nothing, or aligned above a slice.
+  [[nodiscard]] ASHLAR_COLD slice_run take_other(std::size_t bytes, std::size_t alignment, hot_stacks& hot) noexcept {
+    if (!is_valid_request(bytes, alignment)) return {};
+    const std::size_t length = slices_of(bytes), step = std::max<std::size_t>(1, alignment / slice_bytes);
+    if (first_slice_at(step) + length > slices_per_segment) return huge_.take(bytes, alignment);
+    const slice_run run = segments_.made_block(segments_.take(length, step), length);
+    return run.data != nullptr ? run : take_after_growth(length, step, hot);
+  }
+
+  [[nodiscard]] ASHLAR_COLD slice_run take_after_growth(std::size_t length, std::size_t step,
+                                                        hot_stacks& hot) noexcept {
+    cells_.sweep(hot);
+    slice_run run = segments_.take(length, step);
+    if (run.data == nullptr && segments_.grow(length, step)) run = segments_.take(length, step);
+    return segments_.made_block(run, length);
+  }
+
+  [[nodiscard]] bool resize_in_place(void* p, std::size_t number, std::size_t wanted, std::size_t new_bytes) noexcept {
+    if (is_aligned(p, window_bytes)) return wanted == size_classes::none && huge_.resize(p, new_bytes);
+    if (number != size_classes::none || wanted != size_classes::none) return number == wanted;
+    return new_bytes <= segment_bytes && resize_run(p, slices_of(new_bytes));
+  }
+
+  // Returns: how much of a live block that has `held` bytes may be used.
+  [[nodiscard]] std::size_t bytes_in([[maybe_unused]] const void* p, std::size_t held) const noexcept {
+    if constexpr (checking_level >= checking::hardened) return usable_size(p);
+    else return held;
+  }
+
+  [[nodiscard]] bool resize_run(void* p, std::size_t wanted) noexcept {
+    segment& home = *segment::of(p);
+    const std::size_t first = segment::slice_of(p), length = home.record(first).length;
+    if (wanted > length && (wanted > most_slices || !segments_.extend(p, length, wanted))) return false;
+    home.set_block(first, wanted);
+    if (wanted < length) segments_.give(home.slice(first + wanted), length - wanted);
+    return true;
+  }
+
+  heap_space<Upstream> space_;
+  segment_store<Upstream> segments_;
+  huge_store<Upstream> huge_;
+  cell_store<Upstream> cells_;
+  idle_memory<Upstream> idle_;
+  const void* heap_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

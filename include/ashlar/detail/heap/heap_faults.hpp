@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a heap checks before it takes a block back, at the levels that check.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/checks/slab_registry.hpp>
+#include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/exact_sizes.hpp>
+#include <ashlar/detail/heap/heap_registry.hpp>
+#include <ashlar/detail/heap/hot_stacks.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/segment_store.hpp>
+#include <ashlar/detail/heap/window_map.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// What a caller does with a block, in the words of a report.
+struct block_use {
+  const char *foreign, *of_other_heap, *of_pool, *of_head, *inside, *dead, *size, *alignment;
+};
+
+inline constexpr block_use freeing_block = {.foreign = "freed a pointer that is not of this heap",
+                                            .of_other_heap = "freed a block of another heap",
+                                            .of_pool = "freed a cell of a pool",
+                                            .of_head = "freed a pointer into what the heap keeps for itself",
+                                            .inside = "freed a pointer into the middle of a block",
+                                            .dead = "freed a block that is free",
+                                            .size = "freed a block with another size than it was allocated with",
+                                            .alignment =
+                                                "freed a block with another alignment than it was allocated with"};
+inline constexpr block_use using_block = {.foreign = "used a pointer that is not of this heap",
+                                          .of_other_heap = "used a block of another heap",
+                                          .of_pool = "used a cell of a pool",
+                                          .of_head = "used a pointer into what the heap keeps for itself",
+                                          .inside = "used a pointer into the middle of a block",
+                                          .dead = "used a block that is free",
+                                          .size = "used a block with another size than it was allocated with",
+                                          .alignment =
+                                              "used a block with another alignment than it was allocated with"};
+
+/// Effects: reports a cell that comes back and is free already, at every level, since to see it costs one AND a word.
+/// Expects: the slab is as it was.
+[[noreturn]] ASHLAR_COLD inline void report_twice(const void* cell, const void* heap) noexcept {
+  report({.kind = fault::double_free, .what = freeing_block.dead, .pointer = cell, .resource = heap});
+}
+
+/// As above, of the first of the cells that `twice` says of a word; nothing where it says none.
+ASHLAR_INLINE void expect_none_twice(const run_record& slab, std::size_t word, std::uint64_t twice,
+                                     const void* heap) noexcept {
+  if (ASHLAR_UNLIKELY(twice != 0))
+    report_twice(slab.cell(word * 64 + static_cast<std::size_t>(std::countr_zero(twice))), heap);
+}
+
+/// Effects: reports a cell on a stack that was written to, before what stands in it is taken for an address. Nothing
+/// but at level `checked`.
+ASHLAR_INLINE void expect_link([[maybe_unused]] const void* cell, [[maybe_unused]] std::size_t number,
+                               [[maybe_unused]] const void* heap) noexcept {
+  if constexpr (hot_stacks::seals_links)
+    if (ASHLAR_UNLIKELY(!hot_stacks::is_sound(cell))) report_poison(cell, size_classes::bytes_of(number), heap);
+}
+
+/// Looks at a block before it is freed or resized; ends the process where it is none. Nothing of `p` itself is read, so
+/// it may point anywhere; at level `hardened` what lies behind it is, once it is known to be live.
+/// Complexity: O(1) expected.
+template <resource Upstream>
+class block_check {
+public:
+  block_check(const segment_store<Upstream>& segments, const void* heap, const block_use& use = freeing_block) noexcept
+      : segments_(segments), heap_(heap), use_(use) {}
+
+  /// Returns: the bytes that the live block at `p` has, asked for or not. Effects: reports where there is none, or
+  /// where was written behind it.
+  [[nodiscard]] std::size_t size_of(void* p) const noexcept {
+    const window* const found = segments_.space().find(p);
+    if (found == nullptr) report_foreign(p);
+    const std::size_t held = found->is_segment() ? size_in_segment(p) : size_of_huge(p, *found);
+    if (found->is_segment()) segments_.space().note_segment(p);
+    if constexpr (keeps_canaries) exact_sizes<Upstream>::expect_intact(segments_.space(), p, held, heap_);
+    return held;
+  }
+
+  /// Effects: reports a block that was not allocated as `bytes` bytes, of which `number` is the class: at level
+  /// `hardened` with any other size, below it with one of another class or length; and an alignment that it has not.
+  ASHLAR_NOINLINE void expect(void* p, std::size_t bytes, std::size_t alignment, std::size_t number) const noexcept {
+    expect_size(p, bytes, number);
+    if (ASHLAR_UNLIKELY(!is_aligned(p, alignment))) report_alignment(p, alignment);
+  }
+
+  /// Effects: reports what is no live block. A cell lives no more.
+  ASHLAR_INLINE void end_life(void* p) const noexcept {
+    if (ASHLAR_UNLIKELY(!segments_.space().has_recent_segment(p) ||
+                        !ends_cell(p, segment::owner_of(p), exact_sizes<Upstream>::any_size)))
+      end_any_life(p);
+  }
+
+  /// As above, and reports what was not allocated so, as `expect`.
+  ASHLAR_INLINE void end_life(void* p, std::size_t bytes, std::size_t alignment, std::size_t number) const noexcept {
+    if (ASHLAR_UNLIKELY(!ends_known_cell(p, bytes, number))) end_any_life(p, bytes, alignment, number);
+  }
+
+  /// Returns: whether `p` is a live cell of class `number`, with nothing wrong about it, in a segment that was looked
+  /// at lately; it lives no more. False says nothing.
+  [[nodiscard]] ASHLAR_INLINE bool ends_known_cell(void* p, std::size_t bytes, std::size_t number) const noexcept {
+    return segments_.space().has_recent_segment(p) && ends_cell(p, number, bytes);
+  }
+
+private:
+  // Returns: whether `p` is a live cell of a class, which says its alignment too, and at level `hardened` of that size
+  // and with nothing wrong beside it; it lives no more. False may be wrong. Expects: `p` lies in a segment.
+  [[nodiscard]] ASHLAR_INLINE bool ends_cell(void* p, std::size_t number,
+                                             [[maybe_unused]] std::size_t bytes) const noexcept {
+    if (number == size_classes::none || segment::owner_of(p) != number || !segment::is_live(p)) return false;
+    if constexpr (checking_level >= checking::hardened)
+      if (!exact_sizes<Upstream>::bury_intact_cell(p, bytes)) return false;
+    segment::flip_live(p);
+    return true;
+  }
+
+  ASHLAR_NOINLINE void end_any_life(void* p) const noexcept {
+    static_cast<void>(size_of(p));
+    leave(p);
+  }
+
+  ASHLAR_NOINLINE void end_any_life(void* p, std::size_t bytes, std::size_t alignment,
+                                    std::size_t number) const noexcept {
+    expect(p, bytes, alignment, number);
+    leave(p);
+  }
+
+  static void leave(void* p) noexcept {
+    if (class_of_block(p) == size_classes::none) return;
+    segment::flip_live(p);
+    if constexpr (checking_level >= checking::hardened) bury_cell(p);
+  }
+
+  void expect_size(void* p, std::size_t bytes, std::size_t number) const noexcept {
+    const std::size_t held = size_of(p);
+    if constexpr (checking_level >= checking::hardened) {
+      const std::size_t exact = exact_sizes<Upstream>::of(segments_.space(), p);
+      if (at_least_one_byte(bytes) != exact) report_size(p, use_.size, exact, bytes);
+    }
+    if (ASHLAR_LIKELY(is_size_of(p, held, bytes, number))) return;
+    const char* const what = checking_level >= checking::hardened ? use_.alignment : use_.size;
+    report_size(p, what, held, number != size_classes::none ? size_classes::bytes_of(number) : bytes);
+  }
+
+  [[nodiscard]] static bool is_size_of(void* p, std::size_t held, std::size_t bytes, std::size_t number) noexcept {
+    if (is_aligned(p, window_bytes)) return number == size_classes::none && is_size_of_huge(held, bytes);
+    if (segment::owner_of(p) != size_classes::none) return segment::owner_of(p) == number;
+    return number == size_classes::none && slices_of(with_canary(bytes)) * slice_bytes == held;
+  }
+
+  // It keeps a quarter that it does not need when it shrinks, and less when it was spare before.
+  [[nodiscard]] static bool is_size_of_huge(std::size_t held, std::size_t bytes) noexcept {
+    const std::size_t least = with_canary(std::max<std::size_t>(bytes, 1));
+    return least <= held && align_up(least, 4096) >= held - held / 4;
+  }
+
+  [[nodiscard]] std::size_t size_in_segment(void* p) const noexcept {
+    if (segment::slice_of(p) < first_slice) report_at(p, fault::invalid_free, use_.of_head);
+    if (!segments_.is_taken(p)) report_at(p, fault::double_free, use_.dead);
+    return segment::owner_of(p) != size_classes::none ? size_of_cell(p) : size_of_run(p);
+  }
+
+  [[nodiscard]] std::size_t size_of_huge(const void* p, const window& found) const noexcept {
+    if (p != found.start) report_at(p, fault::misaligned_free, use_.inside);
+    if (segments_.space().is_spare(p)) report_at(p, fault::double_free, use_.dead);
+    return found.bytes();
+  }
+
+  [[nodiscard]] std::size_t size_of_cell(void* p) const noexcept {
+    run_record& slab = segment::slab_of(p);
+    if (!slab.is_cell(p)) report_at(p, fault::misaligned_free, use_.inside);
+    if (!segment::is_live(p)) report_at(p, fault::double_free, use_.dead);
+    return slab.cell_bytes;
+  }
+
+  [[nodiscard]] std::size_t size_of_run(void* p) const noexcept {
+    const std::size_t slice = segment::slice_of(p);
+    const run_record& run = segment::of(p)->record(slice);
+    if (run.first != slice || !is_aligned(p, slice_bytes)) report_at(p, fault::misaligned_free, use_.inside);
+    if (run.is_shelved) report_at(p, fault::double_free, use_.dead);
+    return run.length * slice_bytes;
+  }
+
+  // Pools lie in blocks of heaps, so they are asked first.
+  [[noreturn]] ASHLAR_COLD void report_foreign(const void* p) const noexcept {
+    if (const cell_place cell = process_slabs.find(p); cell.owner != nullptr)
+      report({.kind = fault::wrong_pool,
+              .what = use_.of_pool,
+              .pointer = p,
+              .resource = heap_,
+              .owner = cell.owner,
+              .size = cell.cell_bytes});
+    if (const void* const owner = process_heaps.find(p); owner != nullptr && owner != heap_)
+      report({.kind = fault::wrong_pool, .what = use_.of_other_heap, .pointer = p, .resource = heap_, .owner = owner});
+    report_at(p, fault::invalid_free, use_.foreign);
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_at(const void* p, fault kind, const char* what) const noexcept {
+    report({.kind = kind, .what = what, .pointer = p, .resource = heap_});
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_size(const void* p, const char* what, std::size_t expected,
+                                            std::size_t got) const noexcept {
+    report({.kind = fault::size_mismatch,
+            .what = what,
+            .pointer = p,
+            .resource = heap_,
+            .size = expected,
+            .expected = expected,
+            .got = got});
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_alignment(void* p, std::size_t alignment) const noexcept {
+    report({.kind = fault::size_mismatch,
+            .what = use_.alignment,
+            .pointer = p,
+            .resource = heap_,
+            .size = size_of(p),
+            .expected = std::size_t{1} << std::countr_zero(address_of(p)),
+            .got = alignment});
+  }
+
+  const segment_store<Upstream>& segments_;
+  const void* heap_;
+  const block_use& use_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What lies where in a heap: the pieces that its segments and huge blocks are, in a row and without a gap.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/slice_map.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+enum class region_kind : std::uint8_t {
+  head,   ///< what the heap knows of a segment, at its start; only what was needed of it is resident
+  slab,   ///< cells of one class
+  run,    ///< slices that are one live block
+  spare,  ///< a block that was freed lately: kept whole for the next of its length
+  free,   ///< slices that nobody has, and somebody had: they may be resident
+  fresh,  ///< slices that nobody has had since they came from the system: not resident
+  huge,   ///< a block of the upstream's own, live, or freed lately and kept for the next of about its size
+};
+
+/// A piece of a heap.
+struct heap_region {
+  region_kind kind = region_kind::fresh;
+  const std::byte* start = nullptr;
+  std::size_t bytes = 0;
+  std::size_t number = size_classes::none;  ///< the class of a slab
+  std::size_t cell_bytes = 0;               ///< of a slab
+  std::size_t capacity = 0;                 ///< cells of a slab; blocks otherwise
+  std::size_t live = 0;                     ///< of these, those that callers have
+  std::size_t dropped_bytes = 0;            ///< of a slab's free cells: pages that have gone back, not resident
+
+  [[nodiscard]] static heap_region huge_block(const std::byte* p, std::size_t bytes, bool is_live) noexcept {
+    return {.kind = region_kind::huge, .start = p, .bytes = bytes, .capacity = 1, .live = is_live ? 1u : 0u};
+  }
+
+  /// Returns: bytes that callers have: all of each cell, run or huge block, whatever was asked for.
+  [[nodiscard]] std::size_t live_bytes() const noexcept { return live * block_bytes(); }
+  /// Returns: bytes of cells and blocks that are free and kept for others of their size.
+  [[nodiscard]] std::size_t spare_bytes() const noexcept { return (capacity - live) * block_bytes(); }
+  /// Returns: bytes of a slab that no cell has: in front of the first, behind the last.
+  [[nodiscard]] std::size_t waste_bytes() const noexcept {
+    return kind == region_kind::slab ? bytes - capacity * cell_bytes : 0;
+  }
+  /// Returns: bytes of one cell or block.
+  [[nodiscard]] std::size_t block_bytes() const noexcept { return kind == region_kind::slab ? cell_bytes : bytes; }
+};
+
+[[nodiscard]] inline heap_region region_of_slab(segment& home, const run_record& slab) noexcept {
+  return {.kind = region_kind::slab,
+          .start = home.slice(home.slice_of_record(slab)),
+          .bytes = slab.length * slice_bytes,
+          .number = slab.number,
+          .cell_bytes = slab.cell_bytes,
+          .capacity = slab.capacity,
+          .live = std::size_t{slab.capacity} - slab.free - slab.waiting,
+          .dropped_bytes = slab.dropped_bytes};
+}
+
+[[nodiscard]] inline heap_region region_of_block(segment& home, std::size_t first) noexcept {
+  const run_record& run = home.record(first);
+  return {.kind = run.is_shelved ? region_kind::spare : region_kind::run,
+          .start = home.slice(first),
+          .bytes = run.length * slice_bytes,
+          .capacity = 1,
+          .live = run.is_shelved ? 0u : 1u};
+}
+
+/// Calls `f(heap_region)` for each piece of a segment, from its head on.
+/// Expects: each slab's record says how many of its cells wait outside the bitmap.
+template <class F>
+void for_each_region(segment& home, slice_mask free, slice_mask fresh, F&& f) {
+  const auto empty = [&](region_kind kind, std::size_t first, std::size_t length) {
+    f(heap_region{.kind = kind, .start = home.slice(first), .bytes = length * slice_bytes});
+  };
+  empty(region_kind::head, 0, first_slice);
+  for (std::size_t slice = first_slice; slice < home.slices_held();) {
+    const std::size_t untouched = run_from(fresh, slice), used = run_from(free & ~fresh, slice);
+    const run_record& run = home.record(slice);
+    if (untouched != 0) empty(region_kind::fresh, slice, untouched);
+    else if (used != 0) empty(region_kind::free, slice, used);
+    else if (run.number != size_classes::none) f(detail::region_of_slab(home, run));
+    else f(detail::region_of_block(home, slice));
+    slice += untouched + used != 0 ? untouched + used : run.length;
+  }
+}
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The blocks of a heap that are larger than a segment: whole pages of the upstream's own.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/heap_space.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
+#include <ashlar/detail/heap/window_map.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// A huge block starts at a window, and that is how it is told from all others by its address.
+///
+/// A block that is freed stays spare, with its pages, for the next, which gets them as they are, cut or grown. Spare is
+/// at most as much as huge blocks use, or `keep_bytes`; four times that while it is not more than was used lately. What
+/// was spare for a whole epoch goes back: 64 blocks freed, or as `age` says, or as `heap_space::count_freed` does; and
+/// all of it before the upstream or the limit refuses anything. Thread safety: none.
+template <resource Upstream>
+class huge_store {
+public:
+  /// `heap`: whom reports name.
+  explicit huge_store(heap_space<Upstream>& space, std::size_t keep_bytes = std::size_t{16} << 20,
+                      const void* heap = nullptr) noexcept
+      : space_(space), keep_bytes_(keep_bytes), heap_(heap) {}
+
+  /// Returns: whole pages for a block alone, or null.
+  [[nodiscard]] ASHLAR_COLD slice_run take(std::size_t bytes, std::size_t alignment) noexcept {
+    const std::size_t whole = pages_of(bytes), aligned = std::max(alignment, window_bytes);
+    if (whole == 0 || aligned > max_block_bytes - whole) return {};
+    if (std::byte* const spare = space_.take_spare(whole, aligned)) {
+      const std::size_t held = space_.find(spare)->bytes();
+      reused_bytes_ += held;
+      return {add(spare, held), false};
+    }
+    std::byte* const p = space_.take(whole, aligned, false);
+    return p != nullptr ? slice_run{add(p, whole), page_discard<Upstream>::gives_zeroes} : slice_run{};
+  }
+
+  /// Expects: `p` is the start of a huge block. That is looked at, whatever the level: what is no block is no window.
+  ASHLAR_COLD void give(void* p) noexcept {
+    const window* const found = space_.find(p);
+    if (found == nullptr || found->start != p || found->is_segment())
+      refuse(p, fault::invalid_free, "freed a pointer that is not of this heap");
+    if (space_.is_spare(p)) refuse(p, fault::double_free, "freed a block that is free");
+    --count_;
+    bytes_ -= found->bytes();
+    space_.keep(p);
+    space_.give_spares(most_spare());
+    if (--until_epoch_ == 0) age();
+  }
+
+  /// Returns: whether a block has room for `wanted` bytes where it stands, and not for a third more. It grows if the
+  /// upstream has room behind it, and gives its tail back where it shrinks.
+  [[nodiscard]] ASHLAR_COLD bool resize(void* p, std::size_t wanted) noexcept {
+    const std::size_t held = space_.find(p)->bytes(), whole = pages_of(wanted);
+    if (whole == 0) return false;
+    if (whole <= held && whole >= held - held / 4) return true;
+    if (!space_.resize(p, whole)) return false;
+    add_bytes(whole - held);
+    return true;
+  }
+
+  /// Returns: a block of `wanted` bytes with the contents of the one at `p`, which is no more; no byte was copied.
+  /// Null where the upstream cannot do that, or memory has run out: `p` is as it was. Expects: it is smaller.
+  [[nodiscard]] ASHLAR_COLD void* reallocate(void* p, std::size_t wanted, std::size_t alignment) noexcept {
+    const std::size_t held = space_.find(p)->bytes(), whole = pages_of(wanted);
+    const std::size_t aligned = std::max(alignment, window_bytes);
+    if (whole < held || aligned > max_block_bytes - whole) return nullptr;
+    std::byte* const moved = space_.move(p, whole, aligned);
+    if (moved != nullptr) add_bytes(whole - held);
+    return moved;
+  }
+
+  /// Effects: gives spare blocks back, all but `keep` bytes. Returns: bytes given back.
+  std::size_t trim(std::size_t keep) noexcept { return space_.give_spares(keep); }
+
+  /// Effects: ends an epoch: gives the blocks back that have been spare for a whole one.
+  ASHLAR_COLD void age() noexcept {
+    until_epoch_ = epoch;
+    last_peak_ = std::exchange(peak_, bytes_);
+    space_.age_spares();
+  }
+
+  /// Calls `f(p, bytes)` for each block, in no order.
+  template <class F>
+  void for_each(F f) const {
+    space_.for_each([&](const window& each) {
+      if (!each.is_segment() && !space_.is_spare(each.start)) f(each.start, each.bytes());
+    });
+  }
+
+  /// Effects: forgets all blocks. Expects: so does the space.
+  void clear() noexcept { count_ = bytes_ = peak_ = last_peak_ = 0; }
+
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  /// Bytes that were handed out again since the heap began, instead of being mapped anew.
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return reused_bytes_; }
+
+  /// Complexity: O(windows).
+  [[nodiscard]] bool invariant() const noexcept {
+    std::size_t count = 0, bytes = 0;
+    for_each([&](std::byte*, std::size_t size) { ++count, bytes += size; });
+    return count == count_ && bytes == bytes_;
+  }
+
+private:
+  static constexpr std::size_t step = 4096;  // the upstream rounds to its own pages where they are larger
+  static constexpr unsigned epoch = 64;
+
+  // Returns: bytes rounded up to whole pages; 0 where no block can be so large.
+  [[nodiscard]] static constexpr std::size_t pages_of(std::size_t bytes) noexcept {
+    return bytes <= max_block_bytes - window_bytes ? align_up(std::max<std::size_t>(bytes, 1), step) : 0;
+  }
+
+  [[nodiscard]] std::byte* add(std::byte* p, std::size_t held) noexcept {
+    ++count_;
+    add_bytes(held);
+    return p;
+  }
+
+  void add_bytes(std::size_t more) noexcept {
+    bytes_ += more;
+    peak_ = std::max(peak_, bytes_);
+  }
+
+  // A program that goes up and down finds its pages again, as long as that is not too much at the bottom.
+  [[nodiscard]] std::size_t most_spare() const noexcept {
+    const std::size_t swing = std::max(peak_, last_peak_) - bytes_;
+    return std::max({keep_bytes_, bytes_, std::min(swing, keep_bytes_ * 4)});
+  }
+
+  [[noreturn]] ASHLAR_COLD void refuse(const void* p, fault kind, const char* what) const noexcept {
+    report({.kind = kind, .what = what, .pointer = p, .resource = heap_});
+  }
+
+  heap_space<Upstream>& space_;
+  std::size_t keep_bytes_;
+  const void* heap_;
+  std::size_t count_ = 0;
+  std::size_t bytes_ = 0;
+  std::size_t peak_ = 0;       // of `bytes_` in this epoch
+  std::size_t last_peak_ = 0;  // and in the one before
+  std::uint64_t reused_bytes_ = 0;
+  unsigned until_epoch_ = epoch;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

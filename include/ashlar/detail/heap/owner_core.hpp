@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What lies behind the hot cells of one thread's heap, where other threads may reach it: a lock, and an inbox of frees.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/cell_store.hpp>
+#include <ashlar/detail/heap/heap_core.hpp>
+#include <ashlar/detail/heap/heap_space.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/segment_words.hpp>
+#include <ashlar/detail/heap/window_map.hpp>
+#include <ashlar/detail/remote_free/batcher.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/heap/heap_options.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// How frees travel between the threads of heaps.
+using heap_batcher = batcher<>;
+
+/// The inbox of a heap, by itself, so that its senders' writes disturb nothing else.
+struct alignas(64) heap_inbox : heap_batcher::inbox_type {
+  /// Whose it is, and what is done there to bring packets back: all that were there are back afterwards.
+  void* owner = nullptr;
+  void (*take_in)(void* owner) noexcept = nullptr;
+};
+
+/// As `heap_core`; each call takes the lock, which the owner meets about once in 64 requests of a size, and takes in
+/// what has arrived. The hot cells are the owner's alone, so what strangers do here leaves them alone:
+///
+///   owner ---- hot cells ---- [ lock: words, bitmaps, slices, segments, huge blocks ] <--- strangers: what cannot wait
+///                                      ^ taken in by whoever holds the lock next
+///   freers --- packets --> [ inbox ] --+
+///
+/// So blocks of a thread that sleeps come back too, and its memory goes where somebody asks for it.
+/// How many cells are hot is the owner's too, so `count_taken` takes no lock.
+/// From level `checked` on `owner_heap` holds the lock around whole calls, hot cells and all, and nothing is sent: what
+/// is wrong with a free is found in the call that frees.
+/// Thread safety: any thread for what has no hot cells among its arguments; the owner for the rest.
+template <resource Upstream>
+class owner_core : public heap_core<Upstream> {
+  using base = heap_core<Upstream>;
+
+public:
+  static constexpr bool sends = checking_level < checking::checked;
+  using whole_call_lock = std::conditional_t<sends, null_lock, spin_lock>;
+
+  owner_core(const heap_options& options, Upstream upstream, const void* heap)
+      : base(options, std::move(upstream), heap) {
+    inbox_.owner = this;
+    inbox_.take_in = [](void* self) noexcept { static_cast<owner_core*>(self)->take_in_locked(); };
+  }
+
+  [[nodiscard]] heap_inbox& inbox() noexcept { return inbox_; }
+  [[nodiscard]] whole_call_lock& whole_call() const noexcept { return whole_call_lock_; }
+
+  /// Effects: from now on `f(self)` is called by the owner at each 4th of its calls that are not straight, while
+  /// no lock is held. Nothing at levels where nothing is sent.
+  void on_slow_calls(void* self, void (*f)(void* self) noexcept) noexcept {
+    slow_self_ = self;
+    on_slow_ = f;
+  }
+
+  /// Takes no lock: the words of small cells are the owner's, as the stacks are.
+  [[nodiscard]] ASHLAR_NOINLINE void* take_cell_behind(std::size_t number, hot_stacks& hot) noexcept {
+    return base::take_cell_behind(number, hot);
+  }
+
+  [[nodiscard]] void* take_cell(std::size_t number, hot_stacks& hot) noexcept {
+    if constexpr (sends)
+      if (void* const at_hand = take_cell_behind(number, hot)) return at_hand;
+    count_slow();
+    const scope held(inner_lock_);
+    take_in();
+    void* const cell = base::take_cell(number, hot);
+    if constexpr (sends) base::fetch_ahead(number);
+    return cell;
+  }
+
+  void give_cell(void* cell) noexcept {
+    const scope held(inner_lock_);
+    base::give_cell(cell);
+  }
+
+  void give_milestone(void* cell, std::size_t number, hot_stacks& hot) noexcept {
+    const scope held(inner_lock_);
+    base::give_milestone(cell, number, hot);
+  }
+
+  void count_hot(std::size_t number, hot_stacks& hot) noexcept {
+    count_slow();
+    const scope held(inner_lock_);
+    take_in();
+    base::count_hot(number, hot);
+  }
+
+  [[nodiscard]] slice_run take_large(std::size_t bytes, std::size_t alignment, hot_stacks& hot) noexcept {
+    count_slow();
+    const scope held(inner_lock_);
+    take_in();
+    return base::take_large(bytes, alignment, hot);
+  }
+
+  void give_run(void* p, hot_stacks& hot) noexcept {
+    const scope held(inner_lock_);
+    take_in();
+    base::give_run(p, hot);
+  }
+
+  void give_huge(void* p) noexcept {
+    const scope held(inner_lock_);
+    base::give_huge(p);
+  }
+
+  [[nodiscard]] bool resize(void* p, std::size_t number, std::size_t wanted, std::size_t new_bytes) noexcept {
+    if (sends && number != size_classes::none) return number == wanted;
+    const scope held(inner_lock_);
+    return base::resize(p, number, wanted, new_bytes);
+  }
+
+  [[nodiscard]] void* move_huge(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+    const scope held(inner_lock_);
+    return base::move_huge(p, new_bytes, alignment);
+  }
+
+  [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
+    if (sends && !is_aligned(p, window_bytes)) return base::usable_size(p);  // what is read is constant while `p` lives
+    const scope held(inner_lock_);
+    return base::usable_size(p);
+  }
+
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    const scope held(inner_lock_);
+    return base::owns(p);
+  }
+
+  void settle(hot_stacks& hot) noexcept {
+    const scope held(inner_lock_);
+    take_in();
+    base::settle(hot);
+  }
+
+  [[nodiscard]] slice_run take_large_again(std::size_t bytes, std::size_t alignment, hot_stacks& hot) noexcept {
+    const scope held(inner_lock_);
+    take_in();
+    return base::take_large_again(bytes, alignment, hot);
+  }
+
+  template <class F>
+  void visit(F f) {
+    const scope held(inner_lock_);
+    take_in();
+    base::visit(std::move(f));
+  }
+
+  /// Effects: as `visit`, from any thread: what the owner has at hand counts as live.
+  template <class F>
+  void visit_behind(F f) {
+    const scope held(inner_lock_);
+    take_in();
+    base::visit_behind(std::move(f));
+  }
+
+  /// Effects: as `inspect`, from any thread: what the owner has at hand counts as live.
+  template <class F>
+  void inspect_behind(F f) const {
+    const scope held(inner_lock_);
+    base::inspect_behind(std::move(f));
+  }
+
+  template <class F>
+  void inspect(F f, const hot_stacks& hot, void* pocket) const {
+    const scope held(inner_lock_);
+    base::inspect(std::move(f), hot, pocket);
+  }
+
+  void release() noexcept {
+    const scope held(inner_lock_);
+    take_in();
+    base::release();
+  }
+
+  std::size_t trim(std::size_t keep_bytes, hot_stacks& hot) noexcept {
+    const scope held(inner_lock_);
+    take_in();
+    return base::trim(keep_bytes, hot);
+  }
+
+  /// Effects: as `trim`, from any thread: what the owner has at hand stays there.
+  std::size_t trim_behind(std::size_t keep_bytes) noexcept {
+    const scope held(inner_lock_);
+    take_in();
+    return base::trim_behind(keep_bytes);
+  }
+
+  /// As above, unless a lock is held.
+  std::size_t try_trim_behind() noexcept {
+    if (!whole_call_lock_.try_lock()) return 0;
+    const check_scope<whole_call_lock> held(whole_call_lock_, already_held{});
+    return try_trim_inside();
+  }
+
+  /// Effects: takes in what has arrived. Thread safety: any thread.
+  void take_in_now() noexcept {
+    if (inbox_.is_empty()) return;
+    const scope held(inner_lock_);
+    take_in();
+  }
+
+  /// As above, and waits for whoever is at it: he has emptied the inbox, and may not be through with what was there.
+  void take_in_locked() noexcept {
+    const scope held(inner_lock_);
+    take_in();
+  }
+
+  /// Effects: takes a block back at once, whoever frees it. Thread safety: any thread.
+  void give_now(void* p) noexcept {
+    const scope held(inner_lock_);
+    take_in();
+    if (is_aligned(p, window_bytes)) return base::give_huge(p);
+    count_arrived(base::give_block(p));
+  }
+
+  /// As above, for cells that share a word.
+  void give_now(const freed_word& cells) noexcept {
+    const scope held(inner_lock_);
+    take_in();
+    count_arrived(base::give_cells(cells));
+  }
+
+  /// Effects: holds the locks, so that a fork finds everything that they guard at rest.
+  void before_fork() noexcept {
+    whole_call_lock_.lock();
+    inner_lock_.lock();
+  }
+  void after_fork() noexcept {
+    inner_lock_.unlock();
+    whole_call_lock_.unlock();
+  }
+
+  [[nodiscard]] std::size_t held_bytes() const noexcept {
+    const scope held(inner_lock_);
+    return base::held_bytes();
+  }
+
+  [[nodiscard]] std::size_t table_bytes() const noexcept {
+    const scope held(inner_lock_);
+    return base::table_bytes();
+  }
+
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
+    const scope held(inner_lock_);
+    return base::reused_bytes();
+  }
+
+  [[nodiscard]] bool is_hot(void* cell, std::size_t number) const noexcept {
+    const scope held(inner_lock_);
+    return base::is_hot(cell, number);
+  }
+
+  [[nodiscard]] bool invariant(const hot_stacks& hot) const noexcept {
+    const scope held(inner_lock_);
+    return base::invariant(hot);
+  }
+
+private:
+  static constexpr unsigned slow_calls = 4;
+
+  using inner_lock = std::conditional_t<sends, spin_lock, null_lock>;
+  // A cell that comes back twice is found at every level, and reported without the lock.
+  using scope = std::conditional_t<sends, report_scope<inner_lock>, lock_scope<inner_lock>>;
+
+  ASHLAR_INLINE void count_slow() noexcept {
+    if constexpr (sends)
+      if (ASHLAR_UNLIKELY(--until_slow_ == 0)) tell_slow();
+  }
+
+  ASHLAR_COLD void tell_slow() noexcept {
+    until_slow_ = slow_calls;
+    if (on_slow_ != nullptr) on_slow_(slow_self_);
+  }
+
+  [[nodiscard]] std::size_t try_trim_inside() noexcept {
+    if (!inner_lock_.try_lock()) return 0;
+    const scope held(inner_lock_, already_held{});
+    take_in();
+    return base::trim_behind(0);
+  }
+
+  // Under the lock.
+  ASHLAR_INLINE void take_in() noexcept {
+    if (ASHLAR_UNLIKELY(!inbox_.is_empty())) take_in_all();
+  }
+
+  ASHLAR_COLD void take_in_all() noexcept {
+    std::size_t bytes = 0;
+    drain(inbox_, [&](const freed_word& cells) { bytes += base::give_cells(cells); });
+    count_arrived(bytes);
+  }
+
+  // What comes from elsewhere is not among the hot cells, so that it is no more than free slices, as a rule, which may
+  // be too many by now. The owner's own frees bring the rest.
+  void count_arrived(std::size_t bytes) noexcept {
+    arrived_bytes_ += bytes;
+    if (ASHLAR_LIKELY(arrived_bytes_ < segment_bytes)) return;
+    arrived_bytes_ = 0;
+    base::discard_free_slices(std::max(base::may_keep(), segment_bytes));
+  }
+
+  ASHLAR_NO_UNIQUE_ADDRESS mutable inner_lock inner_lock_;
+  ASHLAR_NO_UNIQUE_ADDRESS mutable whole_call_lock whole_call_lock_;
+  std::size_t arrived_bytes_ = 0;  // since free slices were looked at
+  unsigned until_slow_ = slow_calls;
+  void* slow_self_ = nullptr;
+  void (*on_slow_)(void* self) noexcept = nullptr;
+  heap_inbox inbox_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

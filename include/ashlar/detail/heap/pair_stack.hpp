@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Stacks of free cells whose two top cells are known: the link that a pop reads is needed two pops later.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// `Count` stacks of cells, each cell a word at least, two at level `checked`. The link in a cell names the one two
+/// below it:
+///
+///   top    next   link(top)   link(next)   link(link(top)) …
+///   s0     s1     s2          s3           s4
+///
+/// A plain list waits for the link of one cell before it knows the next; here that load has a whole pop's time more.
+/// Tops and nexts lie in arrays of their own, for a compiler that finds both words side by side moves them as one
+/// vector, and the load that follows waits for that store to leave the core.
+/// Thread safety: none. Never allocates.
+template <std::size_t Count>
+class pair_stacks {
+public:
+  [[nodiscard]] ASHLAR_INLINE bool is_empty(std::size_t stack) const noexcept { return top_[stack] == nullptr; }
+
+  ASHLAR_INLINE void push(std::size_t stack, void* cell) noexcept {
+    void* const top = top_[stack];
+    mark_readable(cell, link_bytes);
+    *static_cast<void**>(cell) = next_[stack];
+    if constexpr (seals_links) static_cast<std::uintptr_t*>(cell)[1] = seal(cell, address_of(next_[stack]));
+    mark_free(cell, link_bytes);
+    next_[stack] = top;
+    top_[stack] = cell;
+  }
+
+  /// Returns: the cell pushed last, or null. Its first word is what the link has left there.
+  [[nodiscard]] ASHLAR_INLINE void* pop(std::size_t stack) noexcept {
+    void* const cell = top_[stack];
+    if (ASHLAR_LIKELY(cell != nullptr)) pop_top(stack, cell);
+    return cell;
+  }
+
+  /// Returns: the cell pushed last, or null. It stays.
+  [[nodiscard]] ASHLAR_INLINE void* top_of(std::size_t stack) const noexcept { return top_[stack]; }
+
+  /// Returns: whether the link of a cell on a stack is what `push` has left there; true where links have no seal.
+  [[nodiscard]] static ASHLAR_INLINE bool is_sound(const void* cell) noexcept {
+    if constexpr (!seals_links) return true;
+    mark_readable(cell, link_bytes);
+    void* const link = *static_cast<void* const*>(cell);
+    return static_cast<const std::uintptr_t*>(cell)[1] == seal(cell, address_of(link));
+  }
+
+  /// As `pop`, for who has looked. Expects: `cell` is the top.
+  ASHLAR_INLINE void pop_top(std::size_t stack, void* cell) noexcept {
+    mark_readable(cell, sizeof(void*));
+    top_[stack] = next_[stack];
+    next_[stack] = *static_cast<void**>(cell);
+  }
+
+  /// Returns: the cell below the top, or null: what the last pop has read.
+  [[nodiscard]] void* next_of(std::size_t stack) const noexcept { return next_[stack]; }
+
+  /// Calls `f(cell)` from the top down. Complexity: O(cells).
+  template <class F>
+  void for_each(std::size_t stack, F f) const {
+    void* cell = top_[stack];
+    void* next = next_[stack];
+    while (cell != nullptr) {
+      mark_readable(cell, sizeof(void*));
+      void* const below = *static_cast<void**>(cell);
+      mark_free(cell, sizeof(void*));
+      f(cell);
+      cell = next;
+      next = below;
+    }
+  }
+
+  /// Effects: forgets all cells.
+  void clear() noexcept { top_ = next_ = {}; }
+
+  /// So much of a cell is its link, at level `checked` with a seal behind it.
+  static constexpr bool seals_links = checking_level == checking::checked;
+  static constexpr std::size_t link_bytes = sizeof(void*) * (seals_links ? 2 : 1);
+
+private:
+  // Other for each place, so that a link that was copied from another cell is none.
+  [[nodiscard]] static ASHLAR_INLINE std::uintptr_t seal(const void* cell, std::uintptr_t link) noexcept {
+    return ~(link ^ address_of(cell));
+  }
+
+  std::array<void*, Count> top_ = {};
+  std::array<void*, Count> next_ = {};
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The segments of a heap that were asked for lately: whether an address lies in one takes a compare and no hash.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/window_map.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// A cache in front of a `window_map`, in which each window has one place. What leaves the map, leaves it.
+/// Thread safety: none. Complexity: O(1).
+class recent_segments {
+public:
+  recent_segments() noexcept { clear(); }
+
+  /// Returns: whether the address lies in a segment that was noted and has not gone; false may be wrong. `p` is not
+  /// read.
+  [[nodiscard]] ASHLAR_INLINE bool has(const void* p) const noexcept {
+    return numbers_[number_of(p) % places] == number_of(p);
+  }
+
+  /// Expects: `p` lies in a segment of the map.
+  void note(const void* p) noexcept { numbers_[number_of(p) % places] = number_of(p); }
+
+  void clear() noexcept { numbers_.fill(max_size); }
+
+private:
+  static constexpr std::size_t places = 16;
+
+  [[nodiscard]] static ASHLAR_INLINE std::size_t number_of(const void* p) noexcept {
+    return address_of(p) / window_bytes;
+  }
+
+  std::array<std::size_t, places> numbers_;
+};
+
+/// As `recent_segments` where nobody asks: at level `fast`.
+class no_recent_segments {
+public:
+  [[nodiscard]] static bool has(const void* /*p*/) noexcept { return false; }
+  static void note(const void* /*p*/) noexcept {}
+  static void clear() noexcept {}
+};
+
+using recent_segments_if_checked =
+    std::conditional_t<checking_level >= checking::checked, recent_segments, no_recent_segments>;
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

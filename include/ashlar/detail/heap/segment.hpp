@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A segment: 4 MiB of address space in 64 slices, whose first tell all there is to know of the others.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/slice_map.hpp>
+#include <ashlar/detail/heap/window_map.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+inline constexpr std::size_t segment_bytes = window_bytes;
+inline constexpr std::size_t slices_per_segment = segment_bytes / slice_bytes;
+
+/// One bit for each cell that a slice may have.
+using cell_bits = std::uint64_t[slice_bytes / size_classes::granule / 64];
+inline constexpr std::size_t words_per_slab = sizeof(cell_bits) / sizeof(std::uint64_t);
+
+/// What a run of slices is: a slab of equal cells, or one block. It stands in the segment's first slices, so that
+/// neither has a header: sixteen cells of 32 KiB fill eight slices.
+/// Invariant: `free` is the number of set bits; no bit from `capacity` on is set.
+struct alignas(64) run_record {
+  run_record* next;      ///< on the shelf of its class, as long as a cell is free
+  run_record* previous;  ///< the same
+  std::byte* cells;      ///< the first one, or the block
+  reciprocal by_cell;
+  std::uint32_t cell_bytes;
+  std::uint32_t capacity;           ///< cells
+  std::uint32_t free;               ///< cells whose bit is set
+  std::uint32_t free_when_dropped;  ///< as `free` was when pages of the slab were given back; 0: all may be resident
+  std::uint32_t dropped_bytes;      ///< of these pages
+  std::uint32_t waiting;            ///< cells that were free without their bit when that was counted last
+  std::uint16_t hint;               ///< a word of the bitmap; none before it has a bit set
+  std::uint8_t number;              ///< of the class; `size_classes::none`: one block
+  std::uint8_t length;              ///< slices
+  std::uint8_t first;               ///< the slice where the run that holds this one starts; of blocks only if checked
+  bool is_shelved;  ///< a slab with a bit set, or a block that is free: kept whole, or joined with its neighbours
+
+  [[nodiscard]] std::uint32_t index_of(const void* cell) const noexcept {
+    return by_cell.divide(static_cast<std::uint32_t>(address_of(cell) - address_of(cells)));
+  }
+  [[nodiscard]] std::byte* cell(std::size_t index) const noexcept { return cells + index * cell_bytes; }
+  [[nodiscard]] std::size_t words() const noexcept { return (std::size_t{capacity} + 63) / 64; }
+  /// Returns: whether `p` is where a cell starts. Expects: `p` points into the slab's slices.
+  [[nodiscard]] bool is_cell(const void* p) const noexcept {
+    if (address_of(p) < address_of(cells)) return false;
+    const std::uint32_t index = index_of(p);
+    return index < capacity && cell(index) == p;
+  }
+};
+
+/// Where a cell is to be looked for by who frees it, for each slice of a slab. It stands apart from the slab's record:
+/// that is written to whenever cells are taken or given, and its line would go to and fro between the threads.
+struct alignas(16) slab_start {
+  std::uint32_t cells;       ///< bytes from the segment's start to the slab's first cell
+  std::uint32_t first_word;  ///< of the slab's bitmap, among the words of all slices
+  std::uint32_t cell_bytes;
+  std::uint32_t by_cell;  ///< 2^32 by that, rounded up
+
+  /// Returns: the number of the cell that starts so many bytes behind the segment's start.
+  [[nodiscard]] ASHLAR_INLINE std::uint32_t index_of(std::size_t bytes) const noexcept {
+    return static_cast<std::uint32_t>((std::uint64_t{static_cast<std::uint32_t>(bytes) - cells} * by_cell) >> 32);
+  }
+};
+
+struct no_live_cells {
+  static constexpr bool is_kept = false;
+  [[nodiscard]] static bool has(const void*) noexcept { return false; }
+  static void flip(const void*) noexcept {}
+  static void clear(std::size_t, std::size_t) noexcept {}
+};
+// A bit for each address that a cell can start at, so that it is found without the slab.
+struct live_cells {
+  static constexpr bool is_kept = true;
+  [[nodiscard]] ASHLAR_INLINE bool has(const void* cell) const noexcept {
+    return (bits[word_of(cell)] & bit_of(cell)) != 0;
+  }
+  ASHLAR_INLINE void flip(const void* cell) noexcept { bits[word_of(cell)] ^= bit_of(cell); }
+  void clear(std::size_t first, std::size_t length) noexcept {
+    std::memset(bits + first * words_per_slab, 0, length * sizeof(cell_bits));
+  }
+  [[nodiscard]] static ASHLAR_INLINE std::size_t word_of(const void* cell) noexcept {
+    return address_of(cell) / (size_classes::granule * 64) % (slices_per_segment * words_per_slab);
+  }
+  [[nodiscard]] static ASHLAR_INLINE std::uint64_t bit_of(const void* cell) noexcept {
+    return std::uint64_t{1} << (address_of(cell) / size_classes::granule % 64);
+  }
+  std::uint64_t bits[slices_per_segment * words_per_slab];
+};
+
+struct no_requested_sizes {
+  static constexpr bool is_kept = false;
+  [[nodiscard]] static std::uint16_t* of_slice(std::size_t) noexcept { return nullptr; }
+  [[nodiscard]] static slice_mask* buried() noexcept { return nullptr; }
+};
+struct requested_sizes {
+  static constexpr bool is_kept = true;
+  [[nodiscard]] std::uint16_t* of_slice(std::size_t slice) noexcept { return sizes[slice]; }
+  [[nodiscard]] slice_mask* buried() noexcept { return &buried_slices; }
+  std::uint16_t sizes[slices_per_segment][slice_bytes / size_classes::granule];  // by the cells of a slab
+  slice_mask buried_slices;                                                      // a dead block started there
+};
+/// The head of a segment.
+///
+///   slice 0                                                     (1)  first_slice                    63
+///   | owners 4 KiB | records 4 KiB | bits 32 KiB | places | (live) |    | slab | slab | one block |  …  |
+///
+/// `owners` has a byte for each slice: the class of its cells, 0 where it holds none. Byte `(address >> 16) & 4095`:
+/// the low six bits are the slice, the high six the segment's own number, so that the 64 bytes in use lie in another
+/// cache set in each of 64 neighbours. One load finds the class of a block from its address alone. From level `checked`
+/// on a second bitmap says which cells are live; from `hardened` on two bytes a cell say how much was asked for, for
+/// which the head has nine slices more. Nothing of it is resident before it is used.
+struct segment {
+  struct alignas(64) header {
+    std::size_t index;  ///< in the table of the heap
+    std::size_t bytes;  ///< as it came from the upstream: less than `segment_bytes` where memory was short
+    const void* heap;   ///< whose it is, as long as it is a segment; any thread that has a block of it may ask
+  };
+
+  using live_cells = std::conditional_t<checking_level >= checking::checked, detail::live_cells, detail::no_live_cells>;
+  using requested_sizes =
+      std::conditional_t<checking_level >= checking::hardened, detail::requested_sizes, detail::no_requested_sizes>;
+
+  std::uint8_t owners[4096];
+  header head;                                 // in the place of the record of slice 0
+  run_record records[slices_per_segment - 1];  // of the slices from 1 on
+  cell_bits bits[slices_per_segment];          // set: the cell is free, and nobody holds it
+  alignas(64) slab_start places[slices_per_segment];
+  ASHLAR_NO_UNIQUE_ADDRESS live_cells live;
+  ASHLAR_NO_UNIQUE_ADDRESS requested_sizes requested;
+
+  [[nodiscard]] static ASHLAR_INLINE segment* of(void* p) noexcept {
+    return reinterpret_cast<segment*>(align_down(p, segment_bytes));
+  }
+
+  /// Returns: the class of the slab that `p` lies in, or none. Expects: `p` lies in a segment, not at its start.
+  [[nodiscard]] static ASHLAR_INLINE std::size_t owner_of(void* p) noexcept {
+    return of(p)->owners[(address_of(p) / slice_bytes) % sizeof owners];
+  }
+
+  /// Returns: whose the segment is that `p` lies in. Expects: as `owner_of`.
+  [[nodiscard]] static ASHLAR_INLINE const void* heap_of(void* p) noexcept { return of(p)->head.heap; }
+
+  [[nodiscard]] static std::size_t slice_of(const void* p) noexcept {
+    return (address_of(p) / slice_bytes) % slices_per_segment;
+  }
+
+  /// Returns: the record of the slab that `p` lies in. Expects: it lies in one.
+  [[nodiscard]] static run_record& slab_of(void* p) noexcept {
+    segment* const home = of(p);
+    return home->record(home->record(slice_of(p)).first);
+  }
+
+  /// Whether a caller has a cell that starts at `p`. Expects: level `checked`, below which nobody knows; `p` points
+  /// into a slab.
+  [[nodiscard]] static ASHLAR_INLINE bool is_live(void* p) noexcept {
+    return is_aligned(p, size_classes::granule) && of(p)->live.has(p);
+  }
+
+  /// Effects: as `is_live` says, the other way round. Expects: level `checked`; `p` is a cell.
+  static ASHLAR_INLINE void flip_live(void* p) noexcept { of(p)->live.flip(p); }
+
+  /// Effects: makes the head of a segment without slabs in raw memory. Expects: `memory` is aligned to a segment.
+  static segment* format(void* memory, std::size_t index, std::size_t bytes, const void* heap = nullptr) noexcept {
+    auto* const made = static_cast<segment*>(memory);
+    ::new (&made->head) header{index, bytes, heap};
+    made->set_owner(0, slices_per_segment, size_classes::none);
+    if constexpr (requested_sizes::is_kept) *made->requested.buried() = 0;
+    return made;
+  }
+
+  [[nodiscard]] run_record& record(std::size_t slice) noexcept { return records[slice - 1]; }
+  [[nodiscard]] const run_record& record(std::size_t slice) const noexcept { return records[slice - 1]; }
+  [[nodiscard]] std::size_t slice_of_record(const run_record& of) const noexcept {
+    return static_cast<std::size_t>(&of - records) + 1;
+  }
+  [[nodiscard]] std::byte* slice(std::size_t index) noexcept {
+    return reinterpret_cast<std::byte*>(this) + index * slice_bytes;
+  }
+  /// How many slices there are, those of the head included.
+  [[nodiscard]] std::size_t slices_held() const noexcept { return head.bytes / slice_bytes; }
+
+  /// Effects: says that a run of slices is one block. Which slices belong to it is looked up where frees are checked.
+  void set_block(std::size_t first, std::size_t length) noexcept {
+    run_record& run = record(first);
+    run.number = size_classes::none;
+    run.length = static_cast<std::uint8_t>(length);
+    run.cells = slice(first);
+    run.is_shelved = false;
+    if constexpr (checking_level >= checking::checked)
+      for (std::size_t i = 0; i < length; ++i) record(first + i).first = static_cast<std::uint8_t>(first);
+  }
+
+  void set_owner(std::size_t first, std::size_t length, std::size_t number) noexcept {
+    const std::size_t colour = (address_of(this) / slice_bytes) % sizeof owners;
+    std::memset(owners + colour + first, static_cast<int>(number), length);
+  }
+};
+
+/// Slices that the head of a segment takes, the first for blocks is the one behind them.
+inline constexpr std::size_t first_slice = (sizeof(segment) + slice_bytes - 1) / slice_bytes;
+/// Slices of the longest run that a segment can hold.
+inline constexpr std::size_t most_slices = slices_per_segment - first_slice;
+static_assert(sizeof(run_record) == 64 && sizeof(segment::header) == 64);
+static_assert(first_slice == (checking_level >= checking::hardened ? 10 : checking_level >= checking::checked ? 2 : 1));
+
+/// Returns: the first slice that a run can start at whose number is a multiple of `step`, a power of two.
+[[nodiscard]] constexpr std::size_t first_slice_at(std::size_t step) noexcept {
+  return first_slice <= 2 ? std::max(first_slice, step) : align_up(first_slice, step);
+}
+
+/// Returns: how many slices hold so many bytes, one at least.
+[[nodiscard]] constexpr std::size_t slices_of(std::size_t bytes) noexcept {
+  return std::max<std::size_t>(1, bytes / slice_bytes + (bytes % slice_bytes != 0 ? 1 : 0));
+}
+
+/// Up to 64 neighbouring cells: bit `i` stands for the cell `i` cells behind `base`.
+struct taken_cells {
+  std::byte* base = nullptr;
+  std::uint64_t mask = 0;
+
+  /// Returns: one of them, which is none of them from now on; the first comes last: it may be a milestone, and whoever
+  /// has one block of a class only should not have that. Expects: there is one.
+  [[nodiscard]] ASHLAR_INLINE std::byte* take(std::size_t cell_bytes) noexcept {
+    std::byte* const cell = next(cell_bytes);
+    const std::uint64_t some = rest();
+    mask ^= some & (~some + 1);
+    return cell;
+  }
+
+  /// Returns: which one `take` returns. Expects: there is one.
+  [[nodiscard]] ASHLAR_INLINE std::byte* next(std::size_t cell_bytes) const noexcept {
+    return base + static_cast<std::size_t>(std::countr_zero(rest())) * cell_bytes;
+  }
+
+  /// Effects: asks for the lines of the next cells, which the core of who has freed them may have.
+  ASHLAR_INLINE void fetch_ahead(std::size_t cell_bytes, int cells) const noexcept {
+    for (std::uint64_t left = mask; left != 0 && cells != 0; left &= left - 1, --cells)
+      ASHLAR_FETCH_TO_WRITE(base + static_cast<std::size_t>(std::countr_zero(left)) * cell_bytes);
+  }
+
+private:
+  // The lowest bit here is the next cell's.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t rest() const noexcept {
+    const std::uint64_t others = mask & ~std::uint64_t{1};
+    return others != 0 ? others : 1;
+  }
+};
+
+/// A slab seen through its record: what is done with its cells' bits.
+class slab_cells {
+public:
+  explicit slab_cells(run_record& record) noexcept
+      : record_(record), home_(*segment::of(&record)), slice_(home_.slice_of_record(record)) {}
+
+  /// Effects: makes a slab of all free cells in a run of slices that starts at the record's. `turn` counts those of
+  /// its class.
+  void format(std::size_t number, std::size_t turn) noexcept {
+    const cell_layout layout = cell_layout::of(number);
+    const std::size_t colour = layout.colour(turn), capacity = layout.capacity(colour);
+    record_ = {.next = nullptr,
+               .previous = nullptr,
+               .cells = home_.slice(slice_) + colour,
+               .by_cell = reciprocal(static_cast<std::uint32_t>(layout.cell_bytes)),
+               .cell_bytes = static_cast<std::uint32_t>(layout.cell_bytes),
+               .capacity = static_cast<std::uint32_t>(capacity),
+               .free = static_cast<std::uint32_t>(capacity),
+               .free_when_dropped = 0,
+               .dropped_bytes = 0,
+               .waiting = 0,
+               .hint = 0,
+               .number = static_cast<std::uint8_t>(number),
+               .length = static_cast<std::uint8_t>(layout.slices),
+               .first = static_cast<std::uint8_t>(slice_),
+               .is_shelved = false};
+    for (std::size_t i = 1; i < layout.slices; ++i) home_.record(slice_ + i).first = static_cast<std::uint8_t>(slice_);
+    const slab_start place = {.cells = static_cast<std::uint32_t>(slice_ * slice_bytes + colour),
+                              .first_word = static_cast<std::uint32_t>(slice_ * words_per_slab),
+                              .cell_bytes = record_.cell_bytes,
+                              .by_cell = ~std::uint32_t{0} / record_.cell_bytes + 1};
+    for (std::size_t i = 0; i < layout.slices; ++i) home_.places[slice_ + i] = place;
+    for (std::size_t word = 0; word < record_.words(); ++word) bits()[word] = cells_in_word(word);
+    home_.live.clear(slice_, layout.slices);
+    if constexpr (segment::requested_sizes::is_kept) std::fill_n(home_.requested.of_slice(slice_), capacity, 0);
+    home_.set_owner(slice_, layout.slices, number);
+  }
+
+  /// Effects: takes up to 64 free cells side by side. Expects: some cell is free.
+  [[nodiscard]] taken_cells take_word() noexcept {
+    while (bits()[record_.hint] == 0) ++record_.hint;
+    const std::size_t word = record_.hint;
+    const std::uint64_t mask = bits()[word];
+    bits()[word] = 0;
+    record_.free -= static_cast<std::uint32_t>(std::popcount(mask));
+    return {record_.cell(word * 64), mask};
+  }
+
+  /// Effects: takes back what is left of a word; nothing where some of it is free already and would be counted twice.
+  /// Returns: which are free already. Expects: `rest` is what `take_word` gave, or less.
+  std::uint64_t give_word(const taken_cells& rest) noexcept {
+    return give_word(record_.index_of(rest.base) / 64, rest.mask);
+  }
+
+  /// As above, by the number of the word.
+  std::uint64_t give_word(std::size_t word, std::uint64_t cells) noexcept {
+    std::uint64_t& free = bits()[word];
+    if (ASHLAR_UNLIKELY((free & cells) != 0)) return free & cells;
+    free |= cells;
+    record_.free += static_cast<std::uint32_t>(std::popcount(cells));
+    record_.hint = static_cast<std::uint16_t>(std::min<std::size_t>(record_.hint, word));
+    return 0;
+  }
+
+  /// Effects: takes a cell back. Returns: false, and nothing is done, where it is free already.
+  bool give(const void* cell) noexcept {
+    const std::uint32_t index = record_.index_of(cell);
+    if (ASHLAR_UNLIKELY(is_free(index))) return false;
+    bits()[index / 64] |= std::uint64_t{1} << (index % 64);
+    record_.hint = std::min(record_.hint, static_cast<std::uint16_t>(index / 64));
+    ++record_.free;
+    return true;
+  }
+
+  [[nodiscard]] bool is_free(std::uint32_t index) const noexcept {
+    return ((bits()[index / 64] >> (index % 64)) & 1) != 0;
+  }
+  [[nodiscard]] std::uint64_t* bits() const noexcept { return home_.bits[slice_]; }
+
+  [[nodiscard]] std::uint64_t cells_in_word(std::size_t word) const noexcept {
+    const std::size_t from_here = record_.capacity - word * 64;
+    return from_here >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << from_here) - 1;
+  }
+
+  /// Calls `f(first, last)` for each longest run of cells whose bit is set, by their indices, `last` not being one.
+  template <class F>
+  void for_each_free_run(F f) const {
+    for (std::size_t first = next_with(true, 0); first < record_.capacity;) {
+      const std::size_t last = next_with(false, first);
+      f(first, last);
+      first = next_with(true, last);
+    }
+  }
+
+  /// Calls `f(cell)` for each cell whose bit is not set, in order.
+  template <class F>
+  void for_each_taken(F f) const {
+    for (std::size_t word = 0; word < record_.words(); ++word)
+      for (std::uint64_t rest = cells_in_word(word) & ~bits()[word]; rest != 0; rest &= rest - 1)
+        f(record_.cell(word * 64 + static_cast<std::size_t>(std::countr_zero(rest))));
+  }
+
+  /// Calls `f(cell)` for each cell that a caller has. Expects: level `checked`.
+  template <class F>
+  void for_each_live(F f) const {
+    for (std::uint32_t index = 0; index < record_.capacity; ++index)
+      if (segment::is_live(record_.cell(index))) f(record_.cell(index));
+  }
+
+  /// Complexity: O(words).
+  [[nodiscard]] bool invariant() const noexcept {
+    std::uint32_t set = 0;
+    for (std::size_t word = 0; word < record_.words(); ++word) {
+      if ((bits()[word] & ~cells_in_word(word)) != 0 || (word < record_.hint && bits()[word] != 0)) return false;
+      set += static_cast<std::uint32_t>(std::popcount(bits()[word]));
+    }
+    return set == record_.free;
+  }
+
+private:
+  // Returns: the first cell from `index` on whose bit is so; the capacity if there is none.
+  [[nodiscard]] std::size_t next_with(bool bit, std::size_t index) const noexcept {
+    for (std::size_t word = index / 64; index < record_.capacity; index = ++word * 64) {
+      const std::uint64_t such = (bit ? bits()[word] : ~bits()[word]) >> (index % 64);
+      if (such != 0)
+        return std::min<std::size_t>(index + static_cast<std::size_t>(std::countr_zero(such)), record_.capacity);
+    }
+    return record_.capacity;
+  }
+
+  run_record& record_;
+  segment& home_;
+  std::size_t slice_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The segments of a heap, cut into runs of slices.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/exact_sizes.hpp>
+#include <ashlar/detail/heap/grown_array.hpp>
+#include <ashlar/detail/heap/heap_space.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
+#include <ashlar/detail/heap/run_shelf.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/slice_map.hpp>
+#include <ashlar/detail/heap/window_map.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Segments come from the upstream whole as long as there is that much, then as much as there is. A run of slices is
+/// the lowest that fits in the oldest segment that has one, if it can where one has started before: there pages are
+/// resident that are touched first. A block is one that was freed lately, if it is as long.
+/// Thread safety: none. Nothing is allocated before it is needed.
+template <resource Upstream>
+class segment_store {
+  using pages = page_discard<Upstream>;
+
+public:
+  /// `heap`: what the segments say of whose they are.
+  explicit segment_store(heap_space<Upstream>& space, const void* heap = nullptr) noexcept
+      : space_(space), heap_(heap) {}
+
+  segment_store(const segment_store&) = delete;
+  segment_store& operator=(const segment_store&) = delete;
+  ~segment_store() { clear(); }
+
+  /// Returns: a run of slices out of a segment that is there, or null. `step`: slices its start is a multiple of.
+  [[nodiscard]] slice_run take(std::size_t length, std::size_t step = 1) noexcept {
+    slice_run run = take_free(length, step);
+    if (run.data == nullptr && shelf_.slices() != 0) {
+      join_spare();
+      run = take_free(length, step);
+    }
+    return run;
+  }
+
+  /// As `take`, out of slices that have been used: pages may be resident there, and elsewhere none is.
+  [[nodiscard]] slice_run take_used(std::size_t length) noexcept {
+    if (shelf_.slices() != 0) join_spare();
+    if (dirty_slices_ < length) return {};
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (longest_[i] < length) continue;
+      const slice_mask starts = starts_of_runs(spaces_[i].free & ~spaces_[i].fresh, length);
+      if (starts != 0) return carve(i, static_cast<std::size_t>(std::countr_zero(starts)), length);
+      if (starts_of_runs(spaces_[i].free, length) == 0) longest_[i] = static_cast<std::uint8_t>(length - 1);
+    }
+    return {};
+  }
+
+  /// Returns: a block that was freed lately, a quarter longer at most, or null. Its record says what it is.
+  /// Where frees are checked, so are their sizes: none is longer than asked for then.
+  [[nodiscard]] ASHLAR_INLINE std::byte* take_shelved(std::size_t length) noexcept {
+    run_record* const run = shelf_.take(length, checking_level >= checking::checked ? 0 : length / 4);
+    if (ASHLAR_UNLIKELY(run == nullptr)) return nullptr;
+    dig(*run);
+    mark_live(run->cells, run->length * slice_bytes);
+    return run->cells;
+  }
+
+  /// Returns: a new block, the front of a longer one that was freed lately, or what there is when all such are joined.
+  [[nodiscard]] slice_run take_block(std::size_t length) noexcept {
+    if (const slice_run run = take_free(length, 1); run.data != nullptr) return made_block(run, length);
+    run_record* const run = shelf_.take(length, slices_per_segment - 1 - length);
+    if (run == nullptr) return made_block(take(length), length);
+    dig(*run);
+    const std::size_t held = std::exchange(run->length, static_cast<std::uint8_t>(length));
+    reused_slices_ -= held - length;  // the shelf has counted the whole
+    if (held != length) give(run->cells + length * slice_bytes, held - length);
+    mark_live(run->cells, length * slice_bytes);
+    return {run->cells, false};
+  }
+
+  /// Effects: makes a run a block. Returns: it.
+  static slice_run made_block(slice_run run, std::size_t length) noexcept {
+    if (run.data != nullptr) segment::of(run.data)->set_block(segment::slice_of(run.data), length);
+    return run;
+  }
+
+  /// Returns: whether no block can start at `p`, since it is free already, shelved or joined with its neighbours. That
+  /// is not known any more once the slice is part of another run. Expects: a block has started there.
+  [[nodiscard]] static bool is_given(void* p) noexcept {
+    return segment::of(p)->record(segment::slice_of(p)).is_shelved || !is_aligned(p, slice_bytes);
+  }
+
+  /// Effects: takes a block back. It stays whole, for the next of its length, until a run is wanted that is not there.
+  /// Returns: its slices. Expects: it is not given.
+  std::size_t give_block(void* p) noexcept {
+    run_record& run = segment::of(p)->record(segment::slice_of(p));
+    if constexpr (keeps_canaries) bury_run(run);
+    mark_free(p, run.length * slice_bytes);
+    shelf_.put(run);
+    return run.length;
+  }
+
+  /// Effects: joins the blocks that were freed lately with the free slices around them.
+  ASHLAR_COLD void join_spare() noexcept {
+    shelf_.clear([&](run_record& run) { give(run.cells, run.length); });
+  }
+
+  /// Effects: takes a segment from the upstream with room for a run. Returns: whether it had that much.
+  [[nodiscard]] ASHLAR_COLD bool grow(std::size_t length, std::size_t step = 1) noexcept {
+    const std::size_t least = (first_slice_at(step) + length) * slice_bytes;
+    if (least > segment_bytes || !space_.insist([&] { return make_room(); })) return false;
+    for (std::size_t wish = segment_bytes; wish != 0; wish = next_wish(wish, least))
+      if (void* const memory = space_.take(wish, segment_bytes, true)) return add_segment(memory, wish), true;
+    return false;
+  }
+
+  /// Effects: takes a run back. Expects: it is one that `take` gave, shortened by `give_tail` or not.
+  void give(void* p, std::size_t length) noexcept {
+    segment* const home = segment::of(p);
+    const std::size_t i = home->head.index, first = segment::slice_of(p);
+    mark_free(p, length * slice_bytes);
+    home->record(first).is_shelved = true;  // until it is the start of a run: whoever frees it again is found
+    spaces_[i].free |= slices(first, length);
+    used_slices_ -= length;
+    dirty_slices_ += length;
+    longest_[i] = std::max(longest_[i], static_cast<std::uint8_t>(run_around(spaces_[i].free, first)));
+  }
+
+  /// Effects: makes a run longer where the slices behind it are free. Returns: whether it is.
+  [[nodiscard]] bool extend(void* p, std::size_t length, std::size_t wanted) noexcept {
+    const std::size_t i = segment::of(p)->head.index, next = segment::slice_of(p) + length;
+    if (run_from(spaces_[i].free, next) < wanted - length) join_spare();
+    if (run_from(spaces_[i].free, next) < wanted - length) return false;
+    static_cast<void>(carve(i, next, wanted - length));
+    return true;
+  }
+
+  /// Returns: whether a slice is part of a run. Expects: `p` lies in a segment of the store.
+  [[nodiscard]] bool is_taken(const void* p) const noexcept {
+    const std::size_t slice = segment::slice_of(p);
+    segment* const home = segment::of(const_cast<void*>(p));
+    return slice >= first_slice && ((spaces_[home->head.index].free >> slice) & 1) == 0;
+  }
+
+  /// Calls `f(segment&, free slices, fresh ones of these)` for each segment.
+  template <class F>
+  void for_each_segment(F f) const {
+    for (std::size_t i = 0; i < count_; ++i) f(*spaces_[i].home, spaces_[i].free, spaces_[i].fresh);
+  }
+
+  /// Calls `f(segment&, first slice, slices)` for each run, slab or block, by segments, the lowest slice first.
+  /// `f` may not take or give runs.
+  template <class F>
+  void for_each_run(F f) const {
+    for (std::size_t i = 0; i < count_; ++i) for_each_run_of(i, f);
+  }
+
+  /// As above, for one segment. Expects: `i < segments()`.
+  template <class F>
+  void for_each_run_of(std::size_t i, F f) const {
+    segment& home = *spaces_[i].home;
+    for (std::size_t slice = first_slice; slice < home.slices_held();) {
+      const std::size_t free = run_from(spaces_[i].free, slice);
+      if (free == 0) f(home, slice, std::size_t{home.record(slice).length});
+      slice += free != 0 ? free : home.record(slice).length;
+    }
+  }
+
+  /// Effects: drops the contents of free slices, all but `keep` bytes of the oldest, and gives segments back that
+  /// have nothing but free ones. Returns: bytes that may have been resident and are not.
+  std::size_t trim(std::size_t keep) noexcept {
+    join_spare();
+    std::size_t given = 0;
+    const std::size_t most = dirty_bytes();
+    for (std::size_t i = count_; i-- != 0;) {
+      const slice_mask used = spaces_[i].free & ~spaces_[i].fresh;
+      const std::size_t bytes = dirty_of(spaces_[i]) * slice_bytes;
+      if (most - given < bytes || most - given - bytes < keep) continue;
+      given += pages::takes_back && is_unused(i) ? remove_segment(i), bytes : discard(i, used);
+    }
+    return given;
+  }
+
+  /// Effects: drops the contents of free slices, segment by segment, the youngest first, until `too_much` bytes are
+  /// gone; whole segments go back where contents cannot be dropped.
+  ASHLAR_COLD void discard_some(std::size_t too_much) noexcept {
+    join_spare();
+    const std::size_t dirty = dirty_bytes();
+    for (std::size_t i = count_; i-- != 0 && dirty - dirty_bytes() < too_much;)
+      if (pages::is_possible) discard(i, spaces_[i].free & ~spaces_[i].fresh);
+      else if (pages::takes_back && is_unused(i)) remove_segment(i);
+  }
+
+  /// Effects: gives segments back that have nothing but free slices. Returns: whether there was one.
+  [[nodiscard]] ASHLAR_COLD bool give_unused() noexcept {
+    const std::size_t were = count_;
+    for (std::size_t i = count_; pages::takes_back && i-- != 0;)
+      if (is_unused(i)) remove_segment(i);
+    return count_ != were;
+  }
+
+  /// Effects: forgets all segments and gives the tables back. Expects: the space forgets them too.
+  void clear() noexcept {
+    for (std::size_t i = 0; keeps_canaries && i < count_; ++i) dig(i, ~slice_mask{0});
+    spaces_.give_back(space_.upstream());
+    longest_.give_back(space_.upstream());
+    reused_slices_ += shelf_.taken_slices();
+    shelf_.forget();
+    count_ = used_slices_ = dirty_slices_ = refetched_slices_ = 0;
+  }
+
+  [[nodiscard]] heap_space<Upstream>& space() noexcept { return space_; }
+  [[nodiscard]] const heap_space<Upstream>& space() const noexcept { return space_; }
+  [[nodiscard]] std::size_t segments() const noexcept { return count_; }
+  [[nodiscard]] std::size_t used_bytes() const noexcept { return used_slices_ * slice_bytes; }
+
+  /// Returns: bytes of blocks that were freed and are not joined with their neighbours. They count as used.
+  [[nodiscard]] std::size_t spare_bytes() const noexcept { return shelf_.slices() * slice_bytes; }
+  /// Returns: bytes that were given back out of slices, and are in use again since this was asked last.
+  [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_slices_, 0) * slice_bytes; }
+
+  /// Returns: bytes of free slices that have been used.
+  [[nodiscard]] std::size_t dirty_bytes() const noexcept { return dirty_slices_ * slice_bytes; }
+
+  [[nodiscard]] std::size_t table_bytes() const noexcept {
+    return spaces_.upstream_bytes() + longest_.upstream_bytes();
+  }
+
+  /// Returns: bytes of slices handed out again, since the store was made, that had not gone back to the
+  /// system. 0 where the upstream is not its pages: nobody knows which were used before they came.
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
+    return pages::gives_zeroes ? (reused_slices_ + shelf_.taken_slices()) * slice_bytes : 0;
+  }
+
+  /// Complexity: O(slices).
+  [[nodiscard]] bool invariant() const noexcept {
+    std::size_t used = 0, dirty = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const segment_slices& each = spaces_[i];
+      used += each.home->slices_held() - first_slice - static_cast<std::size_t>(std::popcount(each.free));
+      dirty += dirty_of(each);
+      if (each.home->head.index != i || longest_[i] < longest_run_in(each.free)) return false;
+      if ((each.free & ~all_of(each.home->head.bytes)) != 0 || (each.fresh & ~each.free) != 0) return false;
+      const window* const found = space_.find(each.home);
+      if (found == nullptr || !found->is_segment()) return false;
+    }
+    return shelf_.invariant() && used == used_slices_ && dirty == dirty_slices_;
+  }
+
+private:
+  struct segment_slices {
+    segment* home;
+    slice_mask free;
+    slice_mask fresh;    ///< of the free ones: untouched since they came from the system, all zero
+    slice_mask dropped;  ///< of the fresh ones: had contents once
+    slice_mask started;  ///< where a run has started or grown on: the pages touched first are resident there
+  };
+
+  [[nodiscard]] static std::size_t dirty_of(const segment_slices& s) noexcept {
+    return static_cast<std::size_t>(std::popcount(s.free & ~s.fresh));
+  }
+
+  [[nodiscard]] static constexpr slice_mask all_of(std::size_t bytes) noexcept {
+    return slices(first_slice, bytes / slice_bytes - first_slice);
+  }
+
+  // A refused segment is asked for again by an eighth less, down to what is needed.
+  [[nodiscard]] static constexpr std::size_t next_wish(std::size_t wish, std::size_t least) noexcept {
+    const std::size_t eighth = std::max(slice_bytes, align_down(wish / 8, slice_bytes));
+    return wish != least ? std::max(least, wish - eighth) : 0;
+  }
+
+  void add_segment(void* memory, std::size_t bytes) noexcept {
+    const bool is_fresh = pages::gives_zeroes && !(pages::is_shared && segment::of(memory)->head.bytes != 0);
+    segment* const home = segment::format(memory, count_, bytes, heap_);
+    mark_free(home->slice(first_slice), bytes - first_slice * slice_bytes);
+    const slice_mask all = all_of(bytes);
+    spaces_[count_] = {home, all, is_fresh ? all : 0, 0, 0};
+    dirty_slices_ += dirty_of(spaces_[count_]);
+    longest_[count_++] = static_cast<std::uint8_t>(std::popcount(all));
+  }
+
+  [[nodiscard]] bool is_unused(std::size_t i) const noexcept {
+    return spaces_[i].free == all_of(spaces_[i].home->head.bytes);
+  }
+
+  // Whatever dead blocks lie in a run, segment or slices: they are not written to, or it is the end.
+  void dig([[maybe_unused]] const run_record& run) const noexcept {
+    if constexpr (keeps_canaries) dig_runs(*segment::of(run.cells), slices(run.first, run.length), space_.heap());
+  }
+  void dig([[maybe_unused]] std::size_t i, [[maybe_unused]] slice_mask which) const noexcept {
+    if constexpr (keeps_canaries) dig_runs(*spaces_[i].home, which, space_.heap());
+  }
+
+  void remove_segment(std::size_t i) noexcept {
+    dig(i, ~slice_mask{0});
+    dirty_slices_ -= dirty_of(spaces_[i]);
+    space_.give(spaces_[i].home);
+    spaces_[i] = spaces_[--count_];
+    longest_[i] = longest_[count_];
+    if (i != count_) spaces_[i].home->head.index = i;
+  }
+
+  [[nodiscard]] slice_run take_free(std::size_t length, std::size_t step) noexcept {
+    for (std::size_t eight = 0; eight < count_; eight += 8)
+      for (std::uint64_t some = long_enough(eight, length); some != 0; some &= some - 1) {
+        const std::size_t i = eight + static_cast<std::size_t>(std::countr_zero(some)) / 8;
+        if (i >= count_) break;
+        const slice_mask starts = starts_of_runs(spaces_[i].free, length) & multiples_of(step);
+        if (starts != 0) return carve(i, first_of(starts, spaces_[i].started), length);
+        if (step == 1) longest_[i] = static_cast<std::uint8_t>(length - 1);
+      }
+    return {};
+  }
+
+  // Which of eight segments may have a run of that length: the highest bit of a byte for each, the first the lowest.
+  // All is below 128.
+  [[nodiscard]] std::uint64_t long_enough(std::size_t eight, std::size_t length) const noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101u;
+    std::uint64_t longest = 0;
+    if constexpr (std::endian::native == std::endian::little) std::memcpy(&longest, &longest_[eight], sizeof longest);
+    else
+      for (std::size_t i = 8; i-- != 0;) longest = longest << 8 | longest_[eight + i];
+    return (longest + ones * (0x80 - length)) & (ones << 7);
+  }
+
+  // Of the places where a run may start, the lowest where one has, or else the lowest.
+  [[nodiscard]] static std::size_t first_of(slice_mask starts, slice_mask started) noexcept {
+    return static_cast<std::size_t>(std::countr_zero((starts & started) != 0 ? starts & started : starts));
+  }
+
+  [[nodiscard]] slice_run carve(std::size_t i, std::size_t first, std::size_t length) noexcept {
+    segment_slices& from = spaces_[i];
+    const slice_mask taken = slices(first, length);
+    dig(i, taken);
+    const bool is_zero = (from.fresh & taken) == taken;
+    const auto dirty = static_cast<std::size_t>(std::popcount(taken & ~from.fresh));
+    dirty_slices_ -= dirty;
+    reused_slices_ += dirty;
+    refetched_slices_ += static_cast<std::size_t>(std::popcount(taken & from.dropped));
+    from.dropped &= ~taken;
+    from.started |= slice_mask{1} << first;
+    from.free &= ~taken;
+    from.fresh &= ~taken;
+    used_slices_ += length;
+    std::byte* const data = from.home->slice(first);
+    mark_live(data, length * slice_bytes);
+    return {data, is_zero};
+  }
+
+  // Room in the tables for one segment more.
+  [[nodiscard]] bool make_room() noexcept {
+    if (count_ == spaces_.capacity() && !spaces_.grow(space_.upstream())) return false;
+    if (count_ == longest_.capacity() && !longest_.grow(space_.upstream())) return false;
+    return true;
+  }
+
+  // Returns: bytes whose contents were dropped.
+  std::size_t discard(std::size_t i, slice_mask which) noexcept {
+    std::size_t given = 0;
+    dig(i, which);
+    ashlar::detail::for_each_run(which, [&](std::size_t first, std::size_t length) {
+      if (!pages::discard(spaces_[i].home->slice(first), length * slice_bytes)) return;
+      spaces_[i].fresh |= slices(first, length);
+      spaces_[i].dropped |= slices(first, length);
+      spaces_[i].started &= ~slices(first, length);
+      dirty_slices_ -= length;
+      given += length * slice_bytes;
+    });
+    return given;
+  }
+
+  grown_array<segment_slices, 4> spaces_;
+  grown_array<std::uint8_t, 16> longest_;  // no run of free slices is longer; may be too large
+  std::size_t count_ = 0;
+  std::size_t used_slices_ = 0;
+  std::size_t dirty_slices_ = 0;      // free, and used since they were fresh
+  std::size_t refetched_slices_ = 0;  // in use again after their contents were dropped
+  std::uint64_t reused_slices_ = 0;   // taken, and not fresh; the shelf counts its own, and sums may wrap
+  run_shelf shelf_;                   // blocks freed lately
+  heap_space<Upstream>& space_;
+  const void* heap_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

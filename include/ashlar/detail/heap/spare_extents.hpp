@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The extents that a heap holds for nobody, a few, in the order in which they were freed.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/detail/heap/window_map.hpp>
+#include <ashlar/detail/support/bits.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Thread safety: none. Never allocates. Complexity: O(extents), which are `most` at most.
+class spare_extents {
+public:
+  static constexpr std::size_t most = 16;
+  static constexpr std::size_t none = most;
+
+  [[nodiscard]] bool is_full() const noexcept { return count_ == most; }
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] const window& operator[](std::size_t i) const noexcept { return extents_[i]; }
+
+  /// Expects: there is room.
+  void add(const window& extent) noexcept {
+    ASHLAR_ASSERT(!is_full());
+    extents_[count_++] = extent;
+    bytes_ += extent.bytes();
+  }
+
+  /// Returns: the extent, which is no longer held.
+  window remove(std::size_t i) noexcept {
+    const window gone = extents_[i];
+    std::copy(extents_ + i + 1, extents_ + count_, extents_ + i);
+    --count_;
+    old_ -= i < old_ ? 1 : 0;
+    bytes_ -= gone.bytes();
+    return gone;
+  }
+
+  /// Returns: which extent starts at `p`, or `none`.
+  [[nodiscard]] std::size_t find(const void* p) const noexcept {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (extents_[i].start == p) return i;
+    return none;
+  }
+
+  /// Returns: the smallest extent that fits and of which an eighth of what is wanted is too much at most, the newest of
+  /// its size; or `none`.
+  [[nodiscard]] std::size_t best_for(std::size_t bytes, std::size_t alignment) const noexcept {
+    std::size_t best = none, least = bytes + bytes / 8;
+    for (std::size_t i = count_; i-- != 0;) {
+      const std::size_t held = extents_[i].bytes();
+      if (held < bytes || held > least || !is_aligned(extents_[i].start, alignment)) continue;
+      best = i;
+      if (held == bytes) break;
+      least = held - 1;
+    }
+    return best;
+  }
+
+  /// Returns: the smallest extent that is larger than what is wanted, or else the largest; or `none`.
+  [[nodiscard]] std::size_t nearest_to(std::size_t bytes, std::size_t alignment) const noexcept {
+    std::size_t above = none, below = none;
+    for (std::size_t i = count_; i-- != 0;) {
+      const std::size_t held = extents_[i].bytes();
+      if (held < bytes) below = below == none || held > extents_[below].bytes() ? i : below;
+      else if (is_aligned(extents_[i].start, alignment))
+        above = above == none || held < extents_[above].bytes() ? i : above;
+    }
+    return above != none ? above : below;
+  }
+
+  /// Effects: an epoch ends. Returns: how many, from the first, were held before it began.
+  std::size_t end_epoch() noexcept {
+    const std::size_t were = old_;
+    old_ = count_;
+    return were;
+  }
+
+  void clear() noexcept { count_ = old_ = bytes_ = 0; }
+
+  [[nodiscard]] bool invariant() const noexcept {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < count_; ++i) sum += extents_[i].bytes();
+    return sum == bytes_ && old_ <= count_;
+  }
+
+private:
+  window extents_[most] = {};
+  std::size_t count_ = 0;
+  std::size_t old_ = 0;  // so many of them were held when the epoch began
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

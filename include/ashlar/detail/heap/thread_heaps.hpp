@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The heaps that threads have had of one heap: one for each that is there, those of threads that ended for the next.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/heap/heap_options.hpp>
+#include <ashlar/heap/owner_heap.hpp>
+#include <ashlar/heap/remote_freer.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// What a thread has of a heap: blocks of its own, and frees of others' blocks that it has not sent yet.
+/// It is never given back before all are, so that whoever sends frees there needs not ask whether it still is.
+///
+///   made -> used by one thread -> parked -> used by another -> … -> all end at once
+///
+/// What a thread has noted of frees, and then frees nothing any more, goes when it allocates for a while.
+/// Invariant: what is parked has nothing at hand and nothing noted: whatever it has, its lock guards.
+template <resource Upstream>
+struct alignas(64) thread_heap {
+  explicit thread_heap(const heap_options& options, const Upstream& upstream) : blocks(options, upstream) {
+    blocks.on_slow_calls(&freer, [](void* of) noexcept { static_cast<remote_freer<Upstream>*>(of)->flush_if_quiet(); });
+  }
+  thread_heap(const thread_heap&) = delete;
+  thread_heap& operator=(const thread_heap&) = delete;
+
+  owner_heap<Upstream> blocks;
+  remote_freer<Upstream> freer;
+  thread_heap* next = nullptr;         // of all; as long as both live
+  thread_heap* next_parked = nullptr;  // under the lock of who parks
+  bool is_parked = false;              // the same
+  bool is_on_its_way = false;          // the same: from one thread to another, neither of which has it
+};
+
+/// Thread safety: any thread.
+template <resource Upstream>
+class thread_heaps {
+public:
+  using member = thread_heap<Upstream>;
+
+  thread_heaps(const heap_options& options, Upstream upstream) : options_(options), upstream_(std::move(upstream)) {}
+  thread_heaps(const thread_heaps&) = delete;
+  thread_heaps& operator=(const thread_heaps&) = delete;
+  /// Expects: no thread uses one any more.
+  ~thread_heaps() {
+    for_each([](member& each) { each.freer.leave(); });  // while all inboxes are there
+    for (member* each = first_.load(std::memory_order_relaxed); each != nullptr;) {
+      member* const next = each->next;
+      each->~member();
+      upstream_.deallocate(each, sizeof(member), alignof(member));
+      each = next;
+    }
+  }
+
+  /// Returns: one that is parked, or a new one; null where memory has run out.
+  [[nodiscard]] ASHLAR_COLD member* adopt() noexcept {
+    if (member* const parked = take_parked()) return parked;
+    void* const memory = try_allocate_from(upstream_, sizeof(member), alignof(member));
+    if (memory == nullptr) return nullptr;
+    auto* const made = ::new (memory) member(options_, upstream_);
+    const check_scope<spin_lock> held(making_lock_);
+    made->next = first_.load(std::memory_order_relaxed);
+    first_.store(made, std::memory_order_release);  // pairs with for_each()
+    return made;
+  }
+
+  /// Effects: leaves a heap to the next thread that needs one. Expects: its user is the caller, or has ended.
+  ASHLAR_COLD void park(member& leaving) noexcept {
+    leaving.freer.flush();
+    leaving.blocks.settle();
+    const check_scope<spin_lock> held(parked_lock_);
+    leaving.is_parked = true;
+    leaving.is_on_its_way = false;
+    leaving.next_parked = std::exchange(parked_, &leaving);
+  }
+
+  /// Effects: as `adopt`, of the one that has been parked for longest; null where there is none.
+  [[nodiscard]] ASHLAR_COLD member* adopt_oldest() noexcept {
+    const check_scope<spin_lock> held(parked_lock_);
+    member** last = &parked_;
+    while (*last != nullptr && (*last)->next_parked != nullptr) last = &(*last)->next_parked;
+    return take_parked_at(*last);
+  }
+
+  /// Effects: notes whether a heap is on its way from one thread to another: a child of a fork leaves it to whoever
+  /// has it then.
+  void set_on_its_way(member& moved, bool is_on_its_way) noexcept {
+    const check_scope<spin_lock> held(parked_lock_);
+    moved.is_on_its_way = is_on_its_way;
+  }
+
+  /// Calls `f(member)` for each, parked or not.
+  template <class F>
+  void for_each(F f) const {
+    for (member* each = first_.load(std::memory_order_acquire); each != nullptr; each = each->next)  // with adopt()
+      f(*each);
+  }
+
+  /// Effects: gives back what one of the parked heaps need not keep, unless somebody is at it. They take turns.
+  ASHLAR_COLD void scavenge() noexcept {
+    if (member* const parked = next_parked(); parked != nullptr)
+      static_cast<void>(parked->blocks.try_trim_from_elsewhere());
+  }
+
+  void before_fork(fork_step step) noexcept {
+    if (step == fork_step::outer_locks) making_lock_.lock();
+    else if (step == fork_step::inner_locks) for_each([](member& each) { each.blocks.before_fork(); });
+    else if (step == fork_step::shared_locks) parked_lock_.lock();
+  }
+  void after_fork_in_parent() noexcept {
+    parked_lock_.unlock();
+    for_each([](member& each) { each.blocks.after_fork(); });
+    making_lock_.unlock();
+  }
+  /// Effects: parks what other threads had; what they had at hand stays taken, at most what a thread keeps.
+  void after_fork_in_child(const member* mine) noexcept {
+    after_fork_in_parent();
+    for_each([](member& each) { each.blocks.take_in(); });  // so all packets are back
+    for_each([&](member& each) {
+      if (&each == mine || each.is_parked || each.is_on_its_way) return;
+      each.freer.forget();
+      each.blocks.forget_owner();
+      park(each);
+    });
+  }
+
+  [[nodiscard]] std::size_t parked() const noexcept {
+    const check_scope<spin_lock> held(parked_lock_);
+    std::size_t count = 0;
+    for (const member* each = parked_; each != nullptr; each = each->next_parked) ++count;
+    return count;
+  }
+
+private:
+  // Acquire and release of the lock make the next user see what the last one did.
+  [[nodiscard]] member* take_parked() noexcept {
+    const check_scope<spin_lock> held(parked_lock_);
+    return take_parked_at(parked_);
+  }
+
+  // Under the lock: out of the list.
+  [[nodiscard]] member* take_parked_at(member*& place) noexcept {
+    member* const found = place;
+    if (found == nullptr) return nullptr;
+    place = std::exchange(found->next_parked, nullptr);
+    found->is_parked = false;
+    return found;
+  }
+
+  // It may be adopted as soon as the lock is free, so only what its own lock guards may be touched.
+  [[nodiscard]] member* next_parked() noexcept {
+    const check_scope<spin_lock> held(parked_lock_);
+    turn_ = turn_ != nullptr && turn_->next_parked != nullptr ? turn_->next_parked : parked_;
+    return turn_;
+  }
+
+  heap_options options_;
+  Upstream upstream_;
+  std::atomic<member*> first_ = nullptr;
+  spin_lock making_lock_;          // held while one is added, and so never while a fork goes through them
+  mutable spin_lock parked_lock_;  // may be taken by who holds the lock of one
+  member* parked_ = nullptr;
+  member* turn_ = nullptr;  // who was scavenged last; whoever left the list has nobody behind him
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

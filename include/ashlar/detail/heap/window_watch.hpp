@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What level hardened knows of the cells of a window: how much was asked for of each, a canary behind it, poison where
+// it has died.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/checks/watched_slack.hpp>
+#include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/cell_windows.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Watches the cells of a window for a heap. The sizes stand in the window's record, two bytes a cell:
+///
+///   never used -> hand_out: canary written -> live -> bury: poison -> hand_out: poison verified -> live -> ...
+///                                              | expect_intact        |
+///                                              +--- sweep: canaries of the live, poison of the dead, when the window
+///                                                   or the heap goes
+///
+/// A request of nothing counts as one byte. All calls expect level hardened. Thread safety: none.
+/// Complexity: O(bytes of the cell) but for `sweep`.
+class window_watch {
+public:
+  window_watch(cell_window& home, const void* heap) noexcept : home_(home), heap_(heap) {}
+
+  /// Returns: how much was asked for of a live cell.
+  [[nodiscard]] std::size_t size_of(const void* cell) const noexcept { return sizes()[home_.index_of(cell)]; }
+
+  /// Effects: a free cell becomes a caller's. Reports it if it was written to.
+  void hand_out(std::byte* cell, std::size_t bytes) const noexcept {
+    if constexpr (keeps_canaries)
+      if (size_of(cell) == dead_cell) verify_poison(cell, home_.cell_bytes, home_.cell_bytes, heap_);
+    resize(cell, 0, bytes);
+  }
+
+  /// Effects: a live cell has another size, of which it has the contents of the first `were` bytes.
+  void resize(void* cell, std::size_t were, std::size_t bytes) const noexcept {
+    const std::size_t kept = at_least_one_byte(bytes);
+    sizes()[home_.index_of(cell)] = static_cast<std::uint16_t>(kept);
+    write_canary(cell, kept, home_.cell_bytes);
+    mark_block(cell, were, kept, home_.cell_bytes);
+  }
+
+  /// Effects: a live cell dies. Expects: it is intact.
+  void bury(void* cell) const noexcept {
+    if constexpr (keeps_canaries) poison_block(cell, home_.cell_bytes);
+    sizes()[home_.index_of(cell)] = keeps_canaries ? dead_cell : never_used;
+    mark_free(cell, home_.cell_bytes);
+  }
+
+  /// Effects: reports writes behind a live cell, or in front of it.
+  void expect_intact(const void* cell) const noexcept {
+    if constexpr (!keeps_canaries) return;
+    const std::size_t bytes = size_of(cell);
+    expect_canary(cell, bytes, home_.cell_bytes, heap_);
+    if (!is_front_intact(cell)) report_write_before(cell, bytes, heap_);
+  }
+
+  /// Effects: reports writes to dead cells and behind live ones. Complexity: O(bytes of the window).
+  void sweep() const noexcept {
+    for (std::uint32_t index = 0; keeps_canaries && index < home_.capacity; ++index) sweep(index);
+  }
+
+private:
+  [[nodiscard]] std::uint16_t* sizes() const noexcept { return home_.requested.of_cells(); }
+
+  void sweep(std::uint32_t index) const noexcept {
+    const std::byte* const cell = home_.cell(index);
+    const std::size_t bytes = sizes()[index];
+    if (bytes == never_used) return;
+    if (bytes != dead_cell) return expect_canary(cell, bytes, home_.cell_bytes, heap_);
+    verify_poison(cell, home_.cell_bytes, home_.cell_bytes, heap_);
+    mark_free(cell, home_.cell_bytes);
+  }
+
+  // What ends right before a cell is the canary of a live one or the poison of a dead one: cells are used first in
+  // order, so none that was never used lies before one that was. In front of a window lies a header of TLSF's.
+  [[nodiscard]] bool is_front_intact(const void* cell) const noexcept {
+    return home_.index_of(cell) == 0 || is_canary_before(cell);
+  }
+
+  cell_window& home_;
+  const void* heap_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Gathers the frees of one thread into packets for the threads that own the slabs.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/remote_free/inbox.hpp>
+#include <ashlar/detail/remote_free/packet.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// What became of a free that was handed to a `batcher`.
+enum class batch_result : std::uint8_t {
+  noted,          ///< it is, and will be sent
+  already_noted,  ///< the cell waits in here since an earlier free: a double free
+  refused,        ///< it is not: all packets are under way; take what is noted by `hand_over`
+};
+
+/// Sizes of a batcher. With the defaults it takes 9.2 KiB.
+struct batch_shape {
+  std::size_t packets = 8;
+  std::size_t words = 63;  ///< in a packet
+  std::size_t slots = 64;  ///< a power of two: words gathered at a time
+};
+
+/// Frees are gathered by word of a slab's bitmap: a direct-mapped table holds one mask a word; a word that is displaced
+/// goes into a packet, and a full packet into the inbox of the slab's owner. The dead cell itself is never touched: its
+/// line would travel to the freeing thread and back, which costs more than all atomics here (after Bagherzadeh et al.,
+/// "BatchIt", ISMM 2024, which links the cells instead).
+///
+/// A batcher never waits and never allocates. Its packets come back when a taker has read them; where none is back, a
+/// free is refused and the caller finds another road. `Route` is a callable: `route(key)` is the inbox of the owner of
+/// that slab. Frees have weights; when those noted weigh `most_held` or more, the next one sends everything.
+///
+/// Invariant: a packet is under way, or being filled (at most one for an owner, and fewer than half of all), or blank.
+/// Thread safety: one thread; the packets that are under way belong to their takers, so the batcher must outlive them:
+/// `is_idle()` says when.
+template <class Atomics = std_atomics, batch_shape Shape = batch_shape{}>
+class batcher {
+  static_assert(std::has_single_bit(Shape.slots) && Shape.slots > 1 && Shape.packets != 0);
+
+public:
+  using packet_type = packet<Atomics, Shape.words>;
+  using inbox_type = inbox<packet_type, Atomics>;
+
+  explicit batcher(std::size_t most_held) noexcept : most_held_(most_held != 0 ? most_held : 1) {}
+  batcher(const batcher&) = delete;
+  batcher& operator=(const batcher&) = delete;
+
+  /// Effects: notes that the cell `bit` of the word `key` is free. Expects: it weighs something.
+  /// Complexity: O(1) amortised.
+  template <class Route>
+  [[nodiscard]] ASHLAR_INLINE batch_result add(std::uintptr_t key, std::uint64_t bit, Route route,
+                                               std::size_t weight = 1) noexcept {
+    const freed_word word{key, bit};
+    return ASHLAR_LIKELY(try_add(word, weight)) ? batch_result::noted : add_slowly(word, weight, route);
+  }
+
+  /// As `add`, where nothing has to move for it. Returns: false where it has, or the cell waits in here already.
+  [[nodiscard]] ASHLAR_INLINE bool try_add(const freed_word& word, std::size_t weight) noexcept {
+    freed_word& slot = slots_[slot_of(word.key)];
+    if (ASHLAR_UNLIKELY(slot.key != word.key || held_ >= most_held_ || (slot.cells & word.cells) != 0)) return false;
+    slot.cells |= word.cells;
+    held_ += weight;
+    return true;
+  }
+
+  /// Effects: sends everything noted. Returns: false where no packet is back and some of it stays.
+  /// Words for a closed inbox are dropped: their slabs are gone.
+  template <class Route>
+  bool flush(Route route) noexcept {
+    for (freed_word& each : slots_)
+      if (each.cells != 0 && !evict(each, route)) return false;
+    send();
+    send_begun();
+    held_ = 0;
+    return true;
+  }
+
+  /// Effects: calls `f(freed_word)` for everything noted and not sent, and notes nothing any more.
+  template <class F>
+  void hand_over(F f) noexcept {
+    hand_over_packet(f);
+    for (begun& each : begun_) filling_ = std::exchange(each.filled, nullptr), hand_over_packet(f);
+    for (freed_word& each : slots_)
+      if (each.cells != 0) f(each);
+    for (freed_word& each : slots_) each = {};
+    held_ = 0;
+  }
+
+  /// Calls `f(inbox)` for each packet that is under way: where it was sent, and may have been taken out by now.
+  template <class F>
+  void for_each_under_way(F f) noexcept {
+    for (std::size_t i = 0; i < Shape.packets; ++i)
+      if (!packets_[i].is_back()) f(*sent_to_[i]);
+  }
+
+  /// Returns: whether nothing is noted and no packet is under way.
+  [[nodiscard]] bool is_idle() const noexcept {
+    for (const packet_type& each : packets_)
+      if (!each.is_back()) return false;
+    return noted() == 0;
+  }
+
+  /// Returns: the cells noted and not sent. Complexity: O(slots and words of a packet).
+  [[nodiscard]] std::size_t noted() const noexcept {
+    std::size_t cells = 0;
+    const auto count = [&](const packet_type* each) {
+      const std::uint32_t filled = each == nullptr ? 0 : static_cast<std::uint32_t>(each->count);
+      for (std::uint32_t at = 0; at < filled; ++at) cells += population(each->words[at]);
+    };
+    count(filling_);
+    for (const begun& each : begun_) count(each.filled);
+    for (const freed_word& each : slots_) cells += population(each);
+    return cells;
+  }
+
+  /// Returns: what was noted weighs, since everything was sent.
+  [[nodiscard]] std::size_t held() const noexcept { return held_; }
+
+  /// Complexity: as `noted`.
+  [[nodiscard]] bool invariant() const noexcept {
+    for (const freed_word& each : slots_)
+      if (each.cells != 0 && &each != &slots_[slot_of(each.key)]) return false;
+    if (filling_ != nullptr && (!filling_->is_back() || filling_->is_full())) return false;
+    for (const begun& each : begun_)
+      if (each.filled != nullptr && (!each.filled->is_back() || each.filled->is_full() || each.filled == filling_))
+        return false;
+    return noted() <= held_;
+  }
+
+private:
+  // Packets for other owners than the one being filled, set aside.
+  static constexpr std::size_t most_begun = Shape.packets < 4 ? 0 : Shape.packets / 2 - 1;
+  struct begun {
+    packet_type* filled = nullptr;
+    inbox_type* to = nullptr;
+  };
+
+  [[nodiscard]] static std::size_t population(const freed_word& word) noexcept {
+    return static_cast<std::size_t>(std::popcount(word.cells));
+  }
+
+  // Neighbouring words of a slab, and equal words of neighbouring slabs, get different slots.
+  [[nodiscard]] static ASHLAR_INLINE std::size_t slot_of(std::uintptr_t key) noexcept {
+    constexpr int shift = 64 - std::countr_zero(Shape.slots);
+    return static_cast<std::size_t>((std::uint64_t{key} * 0x9E37'79B9'7F4A'7C15) >> shift);
+  }
+
+  template <class Route>
+  ASHLAR_NOINLINE batch_result add_slowly(const freed_word& word, std::size_t weight, Route route) noexcept {
+    freed_word& slot = slots_[slot_of(word.key)];
+    if (slot.key == word.key && (slot.cells & word.cells) != 0) return batch_result::already_noted;
+    if (held_ >= most_held_ && !flush(route)) return batch_result::refused;
+    if (slot.cells != 0 && slot.key != word.key && !evict(slot, route)) return batch_result::refused;
+    slot = {word.key, slot.cells | word.cells};
+    held_ += weight;
+    return batch_result::noted;
+  }
+
+  // Moves a word into the packet. Returns: false where none is back, and the word stays.
+  template <class Route>
+  [[nodiscard]] bool evict(freed_word& word, Route route) noexcept {
+    inbox_type& to = route(word.key);
+    if (to_ != &to) turn_to(to);
+    if (filling_ == nullptr && !open_packet(to)) return false;
+    filling_->add(word);
+    word = {};
+    if (filling_->is_full()) send();
+    return true;
+  }
+
+  // Leaves the packet that is being filled for another owner's. Where the frees of a few owners take turns it is set
+  // aside, or packets would leave with a word or two.
+  void turn_to(inbox_type& to) noexcept {
+    begun* place = nullptr;
+    for (begun& each : begun_)
+      if (each.filled == nullptr ? place == nullptr : each.to == &to) place = &each;
+    if (place == nullptr && filling_ == nullptr) return;
+    if (place == nullptr && most_begun != 0) place = &begun_[next_begun_++ % most_begun];
+    if (place != nullptr) std::swap(filling_, place->filled), std::swap(to_, place->to);
+    if (to_ != &to) send();
+  }
+
+  template <class F>
+  void hand_over_packet(F& f) noexcept {
+    if (filling_ != nullptr) {
+      const std::uint32_t count = filling_->count;
+      for (std::uint32_t at = 0; at < count; ++at) f(static_cast<freed_word>(filling_->words[at]));
+      filling_->count = 0;
+      filling_ = nullptr;
+    }
+  }
+
+  void send_begun() noexcept {
+    for (begun& each : begun_) {
+      filling_ = std::exchange(each.filled, nullptr);
+      to_ = each.to;
+      send();
+    }
+  }
+
+  [[nodiscard]] bool is_begun(const packet_type& which) const noexcept {
+    return std::any_of(begun_.begin(), begun_.end(), [&](const begun& each) { return each.filled == &which; });
+  }
+
+  [[nodiscard]] bool open_packet(inbox_type& to) noexcept {
+    for (std::size_t tries = 0; tries < Shape.packets; ++tries) {
+      packet_type& candidate = packets_[next_packet_];
+      next_packet_ = (next_packet_ + 1) % Shape.packets;
+      if (!candidate.is_back()) continue;
+      if (is_begun(candidate)) continue;
+      candidate.count = 0;
+      filling_ = &candidate;
+      to_ = &to;
+      return true;
+    }
+    return false;
+  }
+
+  void send() noexcept {
+    if (filling_ == nullptr) return;
+    packet_type* const full = filling_;
+    filling_ = nullptr;
+    full->under_way.store(1, std::memory_order_relaxed);  // published by the push
+    sent_to_[full - packets_] = to_;
+    if (!to_->push(full)) full->under_way.store(0, std::memory_order_relaxed);
+  }
+
+  freed_word slots_[Shape.slots] = {};
+  std::size_t held_ = 0;  // what was noted weighs, since everything was sent
+  std::size_t most_held_;
+  packet_type* filling_ = nullptr;
+  inbox_type* to_ = nullptr;  // where the packet being filled will go
+  std::size_t next_packet_ = 0;
+  std::array<begun, most_begun> begun_ = {};
+  std::size_t next_begun_ = 0;               // of them will make room
+  inbox_type* sent_to_[Shape.packets] = {};  // what is under way
+  packet_type packets_[Shape.packets];
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The engine of the fixed-size pools: hot cells in front, slabs behind them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/detail/slab/cell_watch.hpp>
+#include <ashlar/detail/slab/checked_free.hpp>
+#include <ashlar/detail/slab/free_check.hpp>
+#include <ashlar/detail/slab/hot_cells.hpp>
+#include <ashlar/detail/slab/run_length.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/slab/slab_set.hpp>
+#include <ashlar/detail/slab/slab_store.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/resource/spare_policy.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// How many cells a pool may have and keep.
+struct pool_limits {
+  std::size_t max_cells = max_size;  ///< live at once; the next `allocate` throws
+  spare_policy spare_slabs = 1;      ///< empty slabs that are kept; also `release_now`, `never_release`
+};
+
+/// A run of neighbouring cells, of which the caller may use all.
+struct cell_run {
+  void* cells = nullptr;
+  std::size_t count = 0;
+};
+
+/// Equal cells out of slabs that come from `Upstream`. `Geometry{}.get()` is the `slab_geometry`, known at run time
+/// (`block_pool`) or at compile time (`fixed_block_pool`).
+///
+///   deallocate -> [ front: hot cells ] -> when cold: [ bitmaps of the slabs ] -> empty slabs -> upstream
+///   allocate   <- [ front ] <- [ word: up to 64 cells of one bitmap word ] <- [ bitmaps ] <- new slab <- upstream
+///
+/// A cell costs its own bytes and one bit, a pool 1024 addresses in its front. Front and word are `hot_cells`, the rest
+/// is the `slab_store`. An overflow of the front is a bulk free: it is emptied into the bitmaps, and later frees set
+/// bits only, so that empty slabs are found. No free cell is written to. Invariant: `live() == taken - in the front`.
+/// Fast path: `allocate` and `deallocate` are two loads, a predictable branch and one or two stores, none to the cell.
+/// Thread safety: none. Nothing is allocated before the first `allocate` or `reserve`.
+template <class Geometry, resource Upstream>
+class basic_block_pool : private Geometry {
+public:
+  static constexpr bool is_self_describing = false;  // `deallocate(cell)` takes cells only
+
+  constexpr basic_block_pool(const Geometry& geometry, const pool_limits& limits, Upstream upstream = {})
+      : Geometry(geometry), max_cells_(limits.max_cells), store_(limits.spare_slabs, std::move(upstream)) {}
+
+  basic_block_pool(const basic_block_pool&) = delete;  // live cells point into it
+  basic_block_pool& operator=(const basic_block_pool&) = delete;
+  /// Effects: as `release()`; from level `checked` on, cells that are live still are reported as a leak first.
+  constexpr ~basic_block_pool() {
+    if constexpr (checking_level >= checking::checked)
+      if (live() != 0) report_live();
+    release();
+  }
+
+  /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised; a cell smaller
+  /// than a pointer is searched for in its slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
+  [[nodiscard]] ASHLAR_INLINE void* allocate() {
+    if (ASHLAR_LIKELY(!hot_.is_front_empty())) return hot_.pop();
+    if (ASHLAR_LIKELY(!hot_.is_word_empty())) return handed_out(hot_.take_from_word(cell_stride()));
+    return allocate_cold();
+  }
+
+  /// Returns: a cell, or null where `max_cells` are live or the upstream has no memory left.
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept {
+    if (ASHLAR_LIKELY(!hot_.is_front_empty())) return hot_.pop();
+    if (ASHLAR_LIKELY(!hot_.is_word_empty())) return handed_out(hot_.take_from_word(cell_stride()));
+    return try_allocate_cold();
+  }
+
+  /// Effects: takes a cell back. Expects: it is live and of this pool.
+  /// Complexity: O(1), but for one free in 64 KiB worth of cells, which empties the front.
+  ASHLAR_INLINE void deallocate(void* cell) noexcept { take_back(cell); }
+
+  /// Returns: a cell where one is large enough, else a block of the upstream.
+  /// Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    return fits(bytes, alignment) ? with_slack(geometry(), allocate(), bytes)
+                                  : allocate_upstream(store_.upstream(), bytes, alignment);
+  }
+
+  /// As `allocate(bytes, alignment)`, but null where memory has run out.
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    return fits(bytes, alignment) ? with_slack(geometry(), try_allocate(), bytes)
+                                  : try_allocate_upstream(store_.upstream(), bytes, alignment);
+  }
+
+  /// As `allocate(bytes, alignment)`. Returns: also how large the block is: the whole cell, but at level `hardened`,
+  /// where the bytes that were not asked for are watched.
+  [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
+    if (!fits(bytes, alignment)) return allocate_upstream_at_least(store_.upstream(), bytes, alignment);
+    if constexpr (checking_level >= checking::hardened) return {with_slack(geometry(), allocate(), bytes), bytes};
+    else return {allocate(), cell_bytes()};
+  }
+
+  /// Expects: `p` was allocated with this `bytes` and `alignment`, or `bytes` came from `allocate_at_least`.
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    if (!fits(bytes, alignment)) return deallocate_larger(p, {bytes, alignment});
+    take_back(p, bytes);
+  }
+
+  /// Returns: memory for `n` neighbouring cells, each of which counts as live: of one slab up to `longest_run`, else of
+  /// the upstream. Throws: `std::bad_alloc`, or what the upstream throws.
+  /// Complexity: O(1), 24 words of bitmaps are looked at; then the upstream is asked for a slab.
+  [[nodiscard]] void* allocate_run(std::size_t n) { return allocate_at_least(n).cells; }
+
+  /// As `allocate_run`, but null where memory has run out.
+  [[nodiscard]] void* try_allocate_run(std::size_t n) noexcept {
+    if (n <= 1) return try_allocate();
+    if (!is_run(n)) return try_allocate_upstream(store_.upstream(), array_bytes(n), geometry().cell_alignment());
+    while (true) {
+      if (void* const run = take_run(run_length(n)); run != nullptr) return run;
+      if (!may_have(run_length(n))) return nullptr;
+      void* const memory = store_.try_request(geometry());
+      if (memory == nullptr) return nullptr;
+      store_.add(geometry(), this, memory);
+    }
+  }
+
+  /// As `allocate_run`. Returns: also how many cells there are: `deallocate_run` takes any number from `n` to that.
+  [[nodiscard]] cell_run allocate_at_least(std::size_t n) {
+    if (n <= 1) return {allocate(), 1};
+    if (!is_run(n)) return {allocate_upstream(store_.upstream(), array_bytes(n), geometry().cell_alignment()), n};
+    while (true) {
+      if (void* const run = take_run(run_length(n)); run != nullptr) return {run, run_length(n)};
+      if (!may_have(run_length(n))) throw_bad_alloc(array_bytes(n), geometry().cell_alignment());
+      store_.add(geometry(), this, store_.request(geometry()));
+    }
+  }
+
+  /// Effects: takes a run back. Expects: it came from `allocate_run(n)`, or from `allocate_at_least` with an `n` that
+  /// is in its range. Complexity: O(1); from level `checked` on O(log slabs) expected.
+  void deallocate_run(void* run, std::size_t n) noexcept {
+    if (n <= 1) return deallocate(run);
+    if constexpr (checking_level >= checking::checked) check_run(run, n);
+    if (!is_run(n)) return deallocate_larger(run, {array_bytes(n), geometry().cell_alignment()});
+    store_.retire_run(geometry(), run, run_length(n));
+  }
+
+  /// Effects: fills `cells` with cells, all or none. Throws: `std::bad_alloc`.
+  void allocate_many(std::span<void*> cells) {
+    const std::size_t taken = try_allocate_many(cells);
+    if (ASHLAR_LIKELY(taken == cells.size())) return;
+    deallocate_many(cells.first(taken));
+    throw_bad_alloc(cell_bytes(), geometry().cell_alignment());
+  }
+
+  /// Effects: fills `cells` from its start, as far as memory lasts. Returns: how many.
+  [[nodiscard]] std::size_t try_allocate_many(std::span<void*> cells) noexcept {
+    std::size_t taken = take_at_hand(cells);
+    while (taken != cells.size()) {
+      void* const cell = try_allocate_cold();
+      if (cell == nullptr) break;
+      cells[taken++] = cell;
+      taken += take_at_hand(cells.subspan(taken));
+    }
+    return taken;
+  }
+
+  /// Effects: takes all `cells` back. Neighbours that follow each other, up or down, cost little more than one.
+  /// Expects: as `deallocate`, of each.
+  void deallocate_many(std::span<void* const> cells) noexcept {
+    if constexpr (checking_level >= checking::checked || marks_memory) {
+      for (void* const cell : cells) deallocate(cell);
+    } else {
+      for (cells = cells.subspan(hot_.put_many(cells)); !cells.empty();) cells = cells.subspan(return_word(cells));
+    }
+  }
+
+  /// Returns: whether `p` points into a cell of this pool, live or free. Complexity: O(log slabs) expected.
+  [[nodiscard]] bool owns(const void* p) const noexcept { return slabs_held().find(geometry(), p) != nullptr; }
+
+  [[nodiscard]] std::size_t cell_bytes() const noexcept { return geometry().cell_bytes(); }
+  /// Returns: bytes from a cell to the next: `cell_bytes()`, and at level `hardened` the guard behind it.
+  [[nodiscard]] ASHLAR_INLINE std::size_t cell_stride() const noexcept { return geometry().cell_stride(); }
+  [[nodiscard]] std::size_t cell_alignment() const noexcept { return geometry().cell_alignment(); }
+  [[nodiscard]] std::size_t slab_bytes() const noexcept { return geometry().slab_bytes(); }
+  /// Returns: the number of cells in the slabs held, at most `max_cells`.
+  [[nodiscard]] std::size_t capacity() const noexcept { return std::min(slabs_held().capacity(), max_cells_); }
+  [[nodiscard]] std::size_t live() const noexcept { return slabs_held().taken() - hot_.size(); }
+  [[nodiscard]] std::size_t slabs() const noexcept { return slabs_held().slabs(); }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return store_.upstream(); }
+
+  /// Effects: makes `cells` live cells possible without asking the upstream, until `shrink_to_fit`.
+  /// Throws: as `allocate`; what was gained so far is kept.
+  void reserve(std::size_t cells) {
+    std::size_t bytes = 0;
+    const bool fits_memory = checked_mul(cells, cell_bytes(), bytes) && bytes <= max_block_bytes;
+    if (!fits_memory || cells > max_cells_) throw_bad_alloc(bytes, geometry().cell_alignment());
+    store_.reserve(geometry(), this, cells);
+  }
+
+  /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
+  void keep(spare_policy spare) noexcept { store_.keep(geometry(), spare); }
+
+  /// Effects: gives all empty slabs back and orders the free cells by address: the lowest are handed out first.
+  /// Returns: bytes given back. Complexity: O(slabs + cells in front).
+  std::size_t shrink_to_fit() noexcept {
+    const std::size_t before = slabs();  // settling may give some back already
+    store_.unreserve();
+    settle();
+    store_.shrink(geometry());
+    return (before - slabs()) * slab_bytes();
+  }
+
+  /// Effects: takes all cells back, live or not, without a report, and gives all slabs back. Larger blocks stay.
+  void release() noexcept {
+    if constexpr (has_guards) settle();  // so that what waits to be handed out is looked at, too
+    store_.release(geometry());
+    hot_.clear();
+  }
+
+  /// Effects: calls `f(void* cell)` for every live cell, the lowest address first.
+  /// Expects: `f` neither allocates from this pool nor frees to it. Complexity: O(capacity).
+  template <class F>
+  void for_each_live(F f) {
+    settle();
+    slabs_held().for_each([&](slab& each) {
+      for (std::size_t word = 0; word < each.words(); ++word)
+        for (std::uint64_t live = each.cells_in_word(word) & ~each.bits()[word]; live != 0; live &= live - 1)
+          f(static_cast<void*>(each.cells + cell_offset(word * 64 + lowest(live))));
+    });
+  }
+
+  [[nodiscard]] friend bool operator==(const basic_block_pool& a, const basic_block_pool& b) noexcept {
+    return &a == &b;
+  }
+
+  /// Complexity: O(slabs and their words, cells in front).
+  [[nodiscard]] bool invariant() const noexcept {
+    const slab_set& held = slabs_held();
+    return held.invariant() && hot_.invariant(cell_stride()) && (hot_.in_word() == 0 || owns(hot_.word().base)) &&
+           held.taken() >= hot_.size() && live() <= max_cells_;
+  }
+
+private:
+  [[nodiscard]] ASHLAR_INLINE constexpr const slab_geometry& geometry() const noexcept { return Geometry::get(); }
+
+  [[nodiscard]] ASHLAR_INLINE bool fits(std::size_t bytes, std::size_t alignment) const noexcept {
+    return geometry().fits(bytes, alignment);
+  }
+
+  [[nodiscard]] const slab_set& slabs_held() const noexcept { return store_.slabs(); }
+  [[nodiscard]] static std::size_t lowest(std::uint64_t mask) noexcept {
+    return static_cast<std::size_t>(std::countr_zero(mask));
+  }
+  [[nodiscard]] std::size_t cell_offset(std::size_t index) const noexcept { return index * cell_stride(); }
+  [[nodiscard]] ASHLAR_INLINE void* handed_out(void* cell) noexcept { return store_.hand_out(geometry(), cell); }
+
+  // Takes a cell back, freed without a size or with one; from `checked` on, what may be no live cell.
+  template <class... Bytes>
+  ASHLAR_INLINE void take_back(void* cell, [[maybe_unused]] Bytes... bytes) noexcept {
+    if constexpr (checking_level < checking::checked) return retire(cell);
+    else if (ASHLAR_UNLIKELY(!retire_at_once(site(), store_, cell, bytes...))) take_back_slowly(cell, bytes...);
+  }
+
+  // Takes a cell back that is live.
+  ASHLAR_INLINE void retire(void* cell) noexcept {
+    mark_free(cell, cell_bytes());
+    if (ASHLAR_LIKELY(hot_.has_room())) hot_.put(cell);
+    else if (ASHLAR_LIKELY(hot_.is_front_empty())) store_.retire(geometry(), cell);
+    else deallocate_overflowing(cell);
+  }
+
+  [[nodiscard]] std::size_t take_at_hand(std::span<void*> cells) noexcept {
+    const std::size_t taken = hot_.take_many(cells, cell_stride());
+    if constexpr (has_guards)
+      for (void* const cell : cells.first(taken)) static_cast<void>(handed_out(cell));
+    return taken;
+  }
+
+  [[nodiscard]] bool is_run(std::size_t n) const noexcept { return is_run_of_slab(n, geometry().least_capacity()); }
+
+  // Returns: the bytes of `n` cells, or more than anyone has.
+  [[nodiscard]] std::size_t array_bytes(std::size_t n) const noexcept {
+    std::size_t bytes = 0;
+    return checked_mul(n, cell_bytes(), bytes) ? bytes : max_size;
+  }
+
+  // Returns: whether `cells` more may be live. Cells at hand do not count.
+  [[nodiscard]] bool may_have(std::size_t cells) noexcept {
+    if (max_cells_ - slabs_held().taken() < cells) settle();
+    return max_cells_ - slabs_held().taken() >= cells;
+  }
+
+  // Returns: null where a fresh slab is needed, or there may be no more.
+  [[nodiscard]] void* take_run(std::size_t length) noexcept {
+    return may_have(length) ? store_.take_run(geometry(), length) : nullptr;
+  }
+
+  // Gives back the first of `cells` and those after it that have their bits in the same word. Returns: how many.
+  [[nodiscard]] std::size_t return_word(std::span<void* const> cells) noexcept {
+    slab* const home = slab_set::slab_around(geometry(), cells[0]);
+    const std::uint32_t word = slab_set::index_in(geometry(), home, cells[0]) / 64;
+    std::byte* const base = home->cells + cell_offset(std::size_t{word} * 64);
+    const std::size_t end = cell_offset(std::min<std::size_t>(64, home->capacity - word * 64));
+    std::uint64_t mask = 0;
+    std::size_t same = 0;
+    for (; same != cells.size(); ++same) {
+      const std::uintptr_t offset = address_of(cells[same]) - address_of(base);
+      if (offset >= end) break;
+      mask |= std::uint64_t{1} << geometry().index_of(offset);
+    }
+    store_.give_word(geometry(), home, word, mask);
+    return same;
+  }
+
+  void check_run(void* run, std::size_t n) const noexcept {
+    check_run_free(site(), store_.upstream(), run, is_run(n) ? run_length(n) : n);
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* allocate_cold() {
+    if (slabs_held().taken() >= max_cells_) throw_bad_alloc(cell_bytes(), geometry().cell_alignment());
+    if (slabs_held().has_free()) return refill();
+    store_.add(geometry(), this, store_.request(geometry()));
+    return allocate();  // from the start: the upstream may have used this pool meanwhile
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* try_allocate_cold() noexcept {
+    if (slabs_held().taken() >= max_cells_) return nullptr;
+    if (slabs_held().has_free()) return refill();
+    void* const memory = store_.try_request(geometry());
+    if (memory == nullptr) return nullptr;
+    store_.add(geometry(), this, memory);
+    return try_allocate();  // from the start: the upstream may have used this pool meanwhile
+  }
+
+  // Expects: nothing is at hand, some slab has a free cell, fewer than `max_cells` are live.
+  [[nodiscard]] void* refill() noexcept {
+    return handed_out(hot_.refill(store_.take_word(geometry(), max_cells_ - slabs_held().taken()), cell_stride()));
+  }
+
+  template <class... Bytes>
+  ASHLAR_COLD void take_back_slowly(void* cell, Bytes... bytes) noexcept {
+    if (!retire_checked(site(), store_, cell, bytes...)) report_unheld(site(), store_.upstream(), cell, bytes...);
+  }
+
+  // A bulk free begins: the front is full.
+  ASHLAR_COLD void deallocate_overflowing(void* cell) noexcept {
+    hot_.empty_front([this](void* cold) { return_cell(cold); });
+    return_cell(cell);
+  }
+
+  ASHLAR_INLINE void return_cell(void* cell) noexcept { store_.give(geometry(), cell); }
+
+  // Puts every free cell into its bitmap.
+  void settle() noexcept {
+    hot_.empty(cell_stride(), [this](void* cell) { return_cell(cell); });
+  }
+
+  // A block that no cell can hold. Whatever it is freed with, the upstream gets nothing that it did not give.
+  ASHLAR_COLD void deallocate_larger(void* p, const freed_extent& given) noexcept {
+    ASHLAR_EXPECTS(is_power_of_two(given.alignment), "alignment is not a power of two");
+    check_larger_free(site(), p, given);
+    store_.upstream().deallocate(p, given.bytes, given.alignment);
+  }
+
+  [[nodiscard]] free_site site() const noexcept { return {geometry(), slabs_held(), this, hot_.word()}; }
+
+  ASHLAR_COLD void report_live() noexcept {
+    std::array<const void*, leaked_blocks::most_shown> first = {};
+    std::size_t shown = 0;
+    for_each_live([&](void* cell) {
+      if (shown != first.size()) first[shown++] = cell;
+    });
+    report_leak({.resource = this,
+                 .count = live(),
+                 .block_bytes = cell_bytes(),
+                 .bytes = live() * cell_bytes(),
+                 .first = {first.data(), shown}});
+  }
+
+  hot_cells hot_;
+  std::size_t max_cells_;
+  slab_store<Upstream> store_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Equal cells for any thread: shared slabs and the caches that threads keep in front of them.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/cell_cache.hpp>
+#include <ashlar/detail/slab/free_check.hpp>
+#include <ashlar/detail/slab/shared_slabs.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/resource/spare_policy.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// A pool that is told with each call which cache to use. It is for the faces that find the cache of a thread:
+/// `shared_block_pool` and the pools behind `pool_allocator<T, thread_cached>`.
+///
+///   allocate   <- [ cache: front <- word <- up to 16 words ] <- lock: [ slabs ] <- upstream
+///   deallocate -> [ cache: front -> words of frees -> packets ] -> inbox -> [ slabs ] -> upstream
+///
+/// At the levels that check for misuse nothing is cached: each call takes the lock, and the bits say what is live.
+/// Thread safety: any thread, each with a cache of its own, or none.
+template <class Geometry, thread_safe_resource Upstream, basic_lockable Lock>
+class cached_pool {
+public:
+  using slabs_type = shared_slabs<Geometry, Upstream, Lock>;
+  using cache_type = cell_cache<slabs_type>;
+  static constexpr bool caches = checking_level < checking::checked;
+
+  constexpr cached_pool(const Geometry& geometry, spare_policy spare, Upstream upstream = {})
+      : slabs_(geometry, spare, std::move(upstream)) {}
+
+  /// Returns: a cell, or null where none is at hand: then `allocate_slowly`.
+  [[nodiscard]] ASHLAR_INLINE void* take(cache_type& cache) noexcept {
+    if constexpr (!caches) return take_shared();
+    else return cache.take(slabs_);
+  }
+
+  /// Effects: takes a cell back. Returns: false where that needs `deallocate_slowly`.
+  [[nodiscard]] ASHLAR_INLINE bool put(cache_type& cache, void* cell) noexcept {
+    if constexpr (!caches) return put_shared(cell);
+    mark_free(cell, slabs_.cell_bytes());
+    return cache.put(slabs_, cell);
+  }
+
+  /// @{ As above, for who has found no cache: nothing is at hand, but where threads have none at all.
+  [[nodiscard]] ASHLAR_INLINE void* take_shared() noexcept {
+    if constexpr (caches) return nullptr;
+    else return slabs_.allocate_at_once();
+  }
+  template <class... Bytes>
+  [[nodiscard]] ASHLAR_INLINE bool put_shared(void* cell, Bytes... bytes) noexcept {
+    if constexpr (caches) return false;
+    else return slabs_.deallocate_at_once(cell, bytes...);
+  }
+  /// @}
+
+  /// Returns: a cell; `cache` is open, or null for a thread that has none. It may have cells at hand, where the thread
+  /// found it late. Throws: what the upstream throws.
+  [[nodiscard]] void* allocate_slowly(cache_type* cache) {
+    if (!caches || cache == nullptr) return slabs_.allocate();
+    void* const cell = take(*cache);
+    return cell != nullptr ? cell : cache->refill(slabs_);
+  }
+
+  /// As `allocate_slowly`, but null where the upstream has no memory left.
+  [[nodiscard]] void* try_allocate_slowly(cache_type* cache) noexcept {
+    if (!caches || cache == nullptr) return slabs_.try_allocate();
+    void* const cell = take(*cache);
+    return cell != nullptr ? cell : cache->try_refill(slabs_);
+  }
+
+  /// Effects: takes a cell back; `cache` is as for `allocate_slowly`.
+  void deallocate_slowly(cache_type* cache, void* cell) noexcept {
+    if (!caches || cache == nullptr) slabs_.deallocate(cell);
+    else if (!put(*cache, cell)) cache->put_slowly(slabs_, cell);
+  }
+
+  /// As `deallocate_slowly`, of a cell that is freed with a size that it can hold.
+  void deallocate_slowly(cache_type* cache, void* cell, std::size_t bytes) noexcept {
+    if constexpr (caches) deallocate_slowly(cache, cell);
+    else slabs_.deallocate(cell, bytes);
+  }
+
+  /// Effects: gives a block that no cell can hold back to the upstream. A cell is reported, at every level.
+  void deallocate_larger(void* p, const freed_extent& given) noexcept { slabs_.deallocate_larger(p, given); }
+
+  /// Effects: lets the calling thread's cache keep cells, until `close`.
+  void open(cache_type& cache) noexcept {
+    slabs_.with_store([&](auto&) {
+      cache.open();
+      caches_.push_back(&cache);
+    });
+  }
+
+  /// Effects: gives back what the cache has; its memory may go.
+  void close(cache_type& cache) noexcept {
+    slabs_.with_store([&](auto&) { caches_.erase(&cache); });  // first, for nobody asks whose it is from then on
+    cache.close(slabs_);
+  }
+
+  /// Effects: gives back what the calling thread's cache has.
+  void flush(cache_type& cache) noexcept {
+    if (cache.is_open()) cache.flush(slabs_);
+  }
+
+  /// As above, of all caches that the calling thread has. Complexity: O(caches).
+  void flush() noexcept {
+    for (cache_type* each = next_of_mine(nullptr); each != nullptr; each = next_of_mine(each)) each->flush(slabs_);
+  }
+
+  /// Effects: closes all caches, of whatever thread. Expects: no other thread uses the pool any more.
+  void close_all() noexcept {
+    while (!caches_.empty()) close(*caches_.front());
+  }
+
+  /// Effects: takes all cells back, live or not, and gives all slabs back. Expects: no other thread uses the pool.
+  void release() noexcept {
+    for (cache_type* each = caches_.front(); each != nullptr; each = each->next) each->strip(slabs_);
+    slabs_.release();
+  }
+
+  /// Effects: holds the lock, so that a fork finds it free.
+  void before_fork() noexcept { slabs_.lock().lock(); }
+
+  void after_fork_in_parent() noexcept { slabs_.lock().unlock(); }
+
+  /// Effects: forgets the caches of all threads but `mine`, since the child has none of them; what they had at hand
+  /// stays taken.
+  void after_fork_in_child(cache_type* mine) noexcept {
+    caches_ = {};
+    if (mine != nullptr && mine->is_open()) caches_.push_back(mine);
+    slabs_.lock().unlock();
+  }
+
+  /// As above, where the calling thread may have opened several. The others' memory is read: it is still mapped, though
+  /// the child has not their threads. Complexity: O(caches).
+  void after_fork_in_child() noexcept {
+    list<cache_type> mine;
+    for (cache_type *each = caches_.front(), *next = nullptr; each != nullptr; each = next) {
+      next = each->next;
+      if (each->is_mine()) mine.push_back(each);
+    }
+    caches_ = mine;
+    slabs_.lock().unlock();
+  }
+
+  /// Returns: the cells handed out and not taken back, and what other threads have at hand.
+  [[nodiscard]] std::size_t live() noexcept {
+    std::size_t cells = 0;
+    slabs_.with_store([&](auto& store) {
+      cells = store.slabs().taken();
+      for (const cache_type* each = caches_.front(); each != nullptr; each = each->next)
+        if (each->is_mine()) cells -= each->at_hand();
+    });
+    return cells;
+  }
+
+  /// Effects: makes `cells` cells possible without asking the upstream, until `shrink_to_fit`.
+  void reserve(std::size_t cells) {
+    std::size_t bytes = 0;
+    if (!checked_mul(cells, slabs_.cell_bytes(), bytes) || bytes > max_block_bytes)
+      throw_bad_alloc(bytes, slabs_.geometry().cell_alignment());
+    slabs_.reserve(cells);
+  }
+
+  /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
+  void keep(spare_policy spare) noexcept { slabs_.keep(spare); }
+
+  /// Effects: gives empty slabs back and orders the others by address; what other threads have at hand stays theirs.
+  /// Returns: bytes given back. Complexity: O(slabs).
+  std::size_t shrink_to_fit() noexcept { return slabs_.shrink_to_fit(); }
+
+  /// Returns: whether `p` points into a cell, live or free. Complexity: O(log slabs) expected.
+  [[nodiscard]] bool owns(const void* p) noexcept {
+    bool found = false;
+    slabs_.with_store([&](auto& store) { found = store.slabs().find(slabs_.geometry(), p) != nullptr; });
+    return found;
+  }
+
+  [[nodiscard]] std::size_t capacity() noexcept {
+    return slabs_.count([](const slab_set& set) { return set.capacity(); });
+  }
+  [[nodiscard]] std::size_t slabs() noexcept {
+    return slabs_.count([](const slab_set& set) { return set.slabs(); });
+  }
+  [[nodiscard]] std::size_t cell_bytes() const noexcept { return slabs_.cell_bytes(); }
+  [[nodiscard]] std::size_t slab_bytes() const noexcept { return slabs_.geometry().slab_bytes(); }
+  [[nodiscard]] const slab_geometry& geometry() const noexcept { return slabs_.geometry(); }
+  [[nodiscard]] Upstream& upstream() noexcept { return slabs_.upstream(); }
+
+  /// Expects: no thread allocates or frees meanwhile. Complexity: O(slabs and their words, cells at hand).
+  [[nodiscard]] bool invariant() noexcept {
+    bool good = caches_.invariant();
+    slabs_.with_store([&](auto& store) { good = good && store.slabs().invariant(); });
+    for (const cache_type* each = caches_.front(); each != nullptr; each = each->next)
+      good = good && each->invariant(slabs_);
+    return good;
+  }
+
+private:
+  // Returns: the calling thread's next cache behind `last`, its first where that is null; null where there is none.
+  [[nodiscard]] cache_type* next_of_mine(const cache_type* last) noexcept {
+    cache_type* found = nullptr;
+    slabs_.with_store([&](auto&) {
+      found = last != nullptr ? last->next : caches_.front();
+      while (found != nullptr && !found->is_mine()) found = found->next;
+    });
+    return found;
+  }
+
+  slabs_type slabs_;
+  list<cache_type> caches_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

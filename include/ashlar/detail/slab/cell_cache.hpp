@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What one thread keeps at hand of the slabs it shares with others.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/remote_free/batcher.hpp>
+#include <ashlar/detail/slab/hot_cells.hpp>
+#include <ashlar/detail/slab/shared_slabs.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/list.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// The thread's side of `Slabs`, a `shared_slabs`. Cells come from the `hot_cells` as in a pool of one thread; cold
+/// frees are gathered by a `batcher`. It keeps at most 64 KiB in front, 64 KiB in stock and 64 KiB of noted frees, each
+/// at least one cell.
+///
+/// It starts closed, and constant-initialised, so that it can be thread-local at no cost; a closed cache has no cells
+/// and takes none, which sends every call down the cold path, where its owner may open it.
+/// Thread safety: one thread, the one that opened it. `is_mine` is for any thread, under a lock that was held when it
+/// was opened.
+template <class Slabs>
+class cell_cache : public list_node<cell_cache<Slabs>> {
+public:
+  constexpr cell_cache() noexcept = default;
+  cell_cache(const cell_cache&) = delete;
+  cell_cache& operator=(const cell_cache&) = delete;
+
+  /// Returns: a cell, or null where none is at hand: then `refill`.
+  [[nodiscard]] ASHLAR_INLINE void* take(const Slabs& from) noexcept { return hot_.take(from.cell_stride()); }
+
+  /// Effects: takes a cell back. Returns: false where that needs `put_slowly`.
+  [[nodiscard]] ASHLAR_INLINE bool put(Slabs& to, void* cell) noexcept {
+    if (ASHLAR_LIKELY(hot_.has_room())) {
+      hot_.put(cell);
+      return true;
+    }
+    return ASHLAR_LIKELY(hot_.is_front_empty() && batch_ != nullptr) && note(to, cell) == batch_result::noted;
+  }
+
+  /// Returns: a cell. Throws: what the upstream throws. Expects: it is open, nothing is at hand.
+  [[nodiscard]] void* refill(Slabs& from) {
+    if (stock_.count == 0) from.take(stock_, word_stock::max_cells, batch_);
+    return from_stock(from);
+  }
+
+  /// As `refill`, but null where the upstream has no memory left.
+  [[nodiscard]] void* try_refill(Slabs& from) noexcept {
+    if (stock_.count == 0 && !from.try_take(stock_, word_stock::max_cells, batch_)) return nullptr;
+    return from_stock(from);
+  }
+
+  /// Effects: takes a cell back that `put` refused. Expects: it is open.
+  void put_slowly(Slabs& to, void* cell) noexcept {
+    make_batch(to);
+    hot_.empty_front([&](void* cold) { put_cold(to, cold); });
+    put_cold(to, cell);
+  }
+
+  /// Effects: gives back everything at hand; returns when all of it has arrived.
+  void flush(Slabs& to) noexcept {
+    to.give_back([&](auto give) {
+      hot_.empty(to.cell_stride(), give);
+      for (; stock_.count != 0; --stock_.count) give_word(to, stock_.words[stock_.count - 1], give);
+    });
+    if (batch_ != nullptr) to.settle(*batch_);
+  }
+
+  [[nodiscard]] bool is_open() const noexcept { return owner_ != nullptr; }
+
+  /// Returns: whether the calling thread opened it, and so may ask what is at hand.
+  [[nodiscard]] bool is_mine() const noexcept { return owner_ == &this_thread_; }
+
+  /// Effects: lets cells in, of the calling thread.
+  void open() noexcept { owner_ = &this_thread_; }
+
+  /// Effects: flushes, and gives back the memory it asked the upstream for.
+  void strip(Slabs& to) noexcept {
+    flush(to);
+    if (batch_ == nullptr) return;
+    batch_->~batcher_type();
+    to.upstream().deallocate(batch_, sizeof(batcher_type), alignof(batcher_type));
+    batch_ = nullptr;
+  }
+
+  /// Effects: strips; from now on no cell stays here. Its own memory may go.
+  void close(Slabs& to) noexcept {
+    strip(to);
+    owner_ = nullptr;
+  }
+
+  /// Returns: the cells taken from the slabs and not handed out, and those freed and not sent.
+  [[nodiscard]] std::size_t at_hand() const noexcept {
+    std::size_t cells = hot_.size() + (batch_ == nullptr ? 0 : batch_->noted());
+    for (std::size_t at = 0; at < stock_.count; ++at)
+      cells += static_cast<std::size_t>(std::popcount(stock_.words[at].mask));
+    return cells;
+  }
+
+  /// Complexity: O(cells at hand).
+  [[nodiscard]] bool invariant(const Slabs& of) const noexcept {
+    return hot_.invariant(of.cell_stride()) && stock_.count <= word_stock::max_words &&
+           (batch_ == nullptr || batch_->invariant()) && (is_open() || at_hand() == 0);
+  }
+
+private:
+  using batcher_type = typename Slabs::batcher_type;
+
+  [[nodiscard]] void* from_stock(const Slabs& from) noexcept {
+    return hot_.refill(stock_.words[--stock_.count], from.cell_stride());
+  }
+
+  [[nodiscard]] ASHLAR_INLINE batch_result note(Slabs& to, void* cell) noexcept {
+    const freed_word place = to.place_of(cell);
+    return batch_->add(place.key, place.cells, [&](std::uintptr_t) -> auto& { return to.inbox(); });
+  }
+
+  // Without a batcher, or with all its packets under way, the cell goes back under the lock, which brings packets back.
+  void put_cold(Slabs& to, void* cell) noexcept {
+    const batch_result result = batch_ == nullptr ? batch_result::refused : note(to, cell);
+    if (result == batch_result::noted) return;
+    if (result == batch_result::already_noted) to.report_double_free(cell);
+    if (batch_ != nullptr) to.settle(*batch_);
+    to.deallocate(cell);
+  }
+
+  void make_batch(Slabs& to) noexcept {
+    if (batch_ != nullptr) return;
+    void* const memory = try_allocate_from(to.upstream(), sizeof(batcher_type), alignof(batcher_type));
+    if (memory != nullptr) batch_ = ::new (memory) batcher_type(word_stock::max_bytes / to.cell_bytes());
+  }
+
+  template <class Give>
+  static void give_word(const Slabs& to, const cell_word& word, Give give) noexcept {
+    for (std::uint64_t rest = word.mask; rest != 0; rest &= rest - 1)
+      give(word.base + static_cast<std::size_t>(std::countr_zero(rest)) * to.cell_stride());
+  }
+
+  static inline constinit thread_local const char this_thread_ = 0;
+
+  hot_cells hot_;
+  batcher_type* batch_ = nullptr;
+  const char* owner_ = nullptr;  // the thread that opened it, known by where its `this_thread_` lies
+  word_stock stock_ = {};
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The bytes between the cells of a slab at level hardened, which nobody may write to.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/checks/watched_slack.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Whether cells have guards around them, and slabs know the past of each cell. A slab at level `hardened`:
+///
+///   | header | bits: free | bits: used | bits: resting | front guard | cell 0 | guard | cell 1 | guard | ...
+///
+/// A guard lies behind each cell, whatever its request: the bytes up to the next cell, at least one. It is written when
+/// the cell, or a neighbour, is first handed out, and stays as long as the slab: memory that was never used is not
+/// touched. Below `hardened` there are neither guards nor more bits than the first.
+inline constexpr bool has_guards = checking_level >= checking::hardened;
+inline constexpr std::size_t least_guard = has_guards ? 1 : 0;   ///< bytes behind each cell
+inline constexpr std::size_t front_guard = has_guards ? 16 : 0;  ///< bytes in front of a slab's first cell
+inline constexpr std::size_t cell_bitmaps = has_guards ? 3 : 1;
+
+/// What a guard consists of: no text, no small number, no poison.
+inline constexpr unsigned char guard_byte = 0xA9;
+
+/// Effects: makes `bytes` bytes at `p` a guard.
+inline void fill_guard(void* p, std::size_t bytes) noexcept {
+  mark_readable(p, bytes);
+  std::memset(p, guard_byte, bytes);
+  mark_free(p, bytes);
+}
+
+/// Returns: whether all of a guard stands.
+[[nodiscard]] inline bool is_guard_intact(const void* p, std::size_t bytes) noexcept {
+  mark_readable(p, bytes);
+  const bool is_intact = is_filled(p, bytes, guard_byte);
+  mark_free(p, bytes);
+  return is_intact;
+}
+
+/// Returns: how many bytes of a guard were written to, up to the last that was.
+[[nodiscard]] ASHLAR_COLD inline std::size_t guard_damage(const void* p, std::size_t bytes) noexcept {
+  mark_readable(p, bytes);
+  const auto* const guard = static_cast<const unsigned char*>(p);
+  while (bytes != 0 && guard[bytes - 1] == guard_byte) --bytes;
+  return bytes;
+}
+
+/// Effects: reports writes to the guard of `guard` bytes behind the `bytes` bytes at `p`, a block of `resource`, whose
+/// cells have `cell_bytes`; does not return.
+[[noreturn]] ASHLAR_COLD inline void report_overflow_into_guard(const std::byte* p, std::size_t bytes,
+                                                                std::size_t guard, std::size_t cell_bytes,
+                                                                const void* resource) noexcept {
+  report_write_behind(p, cell_bytes, bytes, bytes + guard_damage(p + bytes, guard), resource);
+}
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An upstream that keeps what is given back until it is told that nobody waits for a lock.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Memory given back while a lock is held is linked through itself; whoever let go of the lock hands it on.
+/// Thread safety: `allocate`, `try_allocate` and `prefault` as the upstream; `deallocate` and `take_returned` under one
+/// lock; `hand_on` any thread.
+template <resource Upstream>
+class deferring_upstream {
+public:
+  /// A block on its way back.
+  struct returned {
+    returned* next;
+    std::size_t bytes;
+    std::size_t alignment;
+  };
+
+  static constexpr bool is_divisible = divisible_resource<Upstream>;
+
+  constexpr explicit deferring_upstream(Upstream upstream) : upstream_(std::move(upstream)) {}
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    return upstream_.allocate(bytes, alignment);
+  }
+
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    return try_allocate_from(upstream_, bytes, alignment);
+  }
+
+  void prefault(void* p, std::size_t bytes) noexcept
+    requires prefaulting_resource<Upstream>
+  {
+    upstream_.prefault(p, bytes);
+  }
+
+  /// Expects: the block has room for a `returned`.
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    waiting_ = ::new (p) returned{waiting_, bytes, alignment};
+  }
+
+  /// Returns: what waits, which now is the caller's to hand on.
+  [[nodiscard]] returned* take_returned() noexcept { return std::exchange(waiting_, nullptr); }
+
+  /// Effects: gives the blocks to the upstream; neighbours that wait one behind the other as one block, where it may be
+  /// given back in any parts.
+  void hand_on(returned* blocks) noexcept {
+    while (blocks != nullptr) {
+      returned* const first = blocks;
+      std::byte* low = reinterpret_cast<std::byte*>(first);
+      std::byte* high = low + first->bytes;
+      const std::size_t alignment = first->alignment;
+      blocks = first->next;
+      if constexpr (is_divisible)  // only parts of `least_part` may come back as one
+        for (; blocks != nullptr && is_part(*first) && is_part(*blocks) && blocks->alignment == alignment;
+             blocks = blocks->next)
+          if (!join(low, high, *blocks)) break;
+      upstream_.deallocate(low, static_cast<std::size_t>(high - low), alignment);
+    }
+  }
+
+  [[nodiscard]] Upstream& get() noexcept { return upstream_; }
+
+  [[nodiscard]] friend bool operator==(const deferring_upstream& a, const deferring_upstream& b) noexcept {
+    return a.upstream_ == b.upstream_;
+  }
+
+private:
+  [[nodiscard]] static bool is_part(const returned& block) noexcept { return block.bytes % least_part == 0; }
+
+  [[nodiscard]] static bool join(std::byte*& low, std::byte*& high, returned& block) noexcept {
+    auto* const start = reinterpret_cast<std::byte*>(&block);
+    if (start != high && start + block.bytes != low) return false;
+    (start == high ? high : low) = start == high ? high + block.bytes : start;
+    return true;
+  }
+
+  returned* waiting_ = nullptr;
+  ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

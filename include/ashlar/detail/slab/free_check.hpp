@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a pool checks before it takes a cell back, at the levels that check.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/checks/slab_registry.hpp>
+#include <ashlar/detail/checks/slack.hpp>
+#include <ashlar/detail/slab/cell_watch.hpp>
+#include <ashlar/detail/slab/run_length.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/slab/slab_set.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// The pool that a cell is freed to. The cells of `at_hand` are free, though their bits do not say so.
+struct free_site {
+  const slab_geometry& geometry;
+  const slab_set& slabs;
+  const void* pool;
+  cell_word at_hand = {};
+};
+
+/// What a block is freed with.
+struct freed_extent {
+  std::size_t bytes = 0;
+  std::size_t alignment = 0;
+};
+
+[[noreturn]] ASHLAR_COLD inline void report_free(fault kind, const char* what, const void* cell,
+                                                 const free_site& site) noexcept {
+  report({.kind = kind, .what = what, .pointer = cell, .resource = site.pool, .size = site.geometry.cell_bytes()});
+}
+
+[[noreturn]] ASHLAR_COLD inline void report_size(const char* what, const void* p, const free_site& site,
+                                                 std::size_t expected, std::size_t got) noexcept {
+  report({.kind = fault::size_mismatch,
+          .what = what,
+          .pointer = p,
+          .resource = site.pool,
+          .size = site.geometry.cell_bytes(),
+          .expected = expected,
+          .got = got});
+}
+
+/// Effects: reports a free of what is no cell of the pool. `p` is not read, so it may point anywhere.
+[[noreturn]] ASHLAR_COLD inline void report_foreign(const void* p, const free_site& site) noexcept {
+  const cell_place place = process_slabs.find(p);
+  if (place.owner == nullptr) report_free(fault::invalid_free, "freed a pointer that is not of this pool", p, site);
+  report({.kind = fault::wrong_pool,
+          .what = "freed a cell of another pool",
+          .pointer = p,
+          .resource = site.pool,
+          .owner = place.owner,
+          .size = place.cell_bytes});
+}
+
+// Returns: whether the pool holds a cell outside its bitmap.
+[[nodiscard]] ASHLAR_INLINE bool is_at_hand(const free_site& site, const slab* home, std::uint32_t index) noexcept {
+  if (((site.at_hand.mask >> (index % 64)) & 1) == 0) return false;
+  return site.at_hand.base == home->cells + std::size_t{index - index % 64} * site.geometry.cell_stride();
+}
+
+/// Returns: the cell that starts at `p`, where it is live, and in a slab that is remembered; else none: then
+/// `check_free` says what `p` is. `p` is not read.
+[[nodiscard]] ASHLAR_INLINE located_cell find_live(const free_site& site, const void* p) noexcept {
+  slab* const home = site.slabs.find_remembered(site.geometry, p);
+  if (ASHLAR_UNLIKELY(home == nullptr)) return {};
+  const std::size_t offset = address_of(p) - address_of(home->cells);
+  const std::uint32_t index = site.geometry.index_of(offset);  // of what lies in no cell of the slab, any number
+  if (ASHLAR_UNLIKELY(std::size_t{index} * site.geometry.cell_stride() != offset)) return {};
+  if (ASHLAR_UNLIKELY(index >= home->capacity || home->is_free(index) || is_at_hand(site, home, index))) return {};
+  return {home, index};
+}
+
+/// Returns: the index of a live cell in its slab `home`.
+/// Effects: reports what is not the start of a live cell, or of a run of them.
+[[nodiscard]] inline std::uint32_t check_live(const free_site& site, slab* home, const void* cell) noexcept {
+  const std::uint32_t index = slab_set::index_in(site.geometry, home, cell);
+  if (home->cells + std::size_t{index} * site.geometry.cell_stride() != cell)
+    report_free(fault::misaligned_free, "freed a pointer into the middle of a cell", cell, site);
+  if (home->is_free(index) || is_at_hand(site, home, index))
+    report_free(fault::double_free, "freed a cell that is free", cell, site);
+  if (home->runs.is_inside(index))
+    report_free(fault::misaligned_free, "freed a pointer into the middle of a run", cell, site);
+  return index;
+}
+
+[[noreturn]] ASHLAR_COLD inline void report_length(const void* run, const free_site& site, std::size_t expected,
+                                                   std::size_t got) noexcept {
+  report_size("freed a run with another length than it was allocated with", run, site, expected, got);
+}
+
+// As `check_live`, of what may be no run.
+[[nodiscard]] inline std::uint32_t check_single(const free_site& site, slab* home, const void* cell) noexcept {
+  const std::uint32_t index = check_live(site, home, cell);
+  const std::size_t length = home->runs.length_at(index);
+  if (ASHLAR_UNLIKELY(length != 1)) report_length(cell, site, length, 1);
+  return index;
+}
+
+// The block may lie in a larger cell of another pool, if the upstream is one.
+inline void check_not_in_smaller(const free_site& site, const void* p, const freed_extent& given) noexcept {
+  const cell_place place = process_slabs.find(p);
+  if (place.owner != nullptr && given.bytes > place.cell_bytes) report_foreign(p, site);
+}
+
+/// Effects: reports a free of a block that no cell can hold, if `p` points into a cell nevertheless: of this pool, at
+/// every level, since the upstream may not get it; from `checked` on also of another pool whose cells are smaller. `p`
+/// is not read. Complexity: O(log slabs) expected.
+ASHLAR_COLD inline void check_larger_free(const free_site& site, const void* p, const freed_extent& given) noexcept {
+  if (site.slabs.find(site.geometry, p) == nullptr) {
+    if constexpr (checking_level >= checking::checked) check_not_in_smaller(site, p, given);
+    return;
+  }
+  const std::size_t cell_bytes = site.geometry.cell_bytes();
+  if (given.bytes > cell_bytes)
+    report_size("freed a cell with the size of a larger block", p, site, cell_bytes, given.bytes);
+  report_size("freed a cell with an alignment that no cell has", p, site, site.geometry.cell_alignment(),
+              given.alignment);
+}
+
+/// Effects: reports a free of what is no cell of the pool with the size of one, `bytes`. `p` is not read.
+template <resource Upstream>
+[[noreturn]] ASHLAR_COLD void report_no_cell(const free_site& site, const Upstream& upstream, const void* p,
+                                             std::size_t bytes) noexcept {
+  if constexpr (owning_resource<Upstream>)
+    if (process_slabs.find(p).owner == nullptr && upstream.owns(p))
+      report_size("freed a larger block with the size of a cell", p, site, 0, bytes);
+  report_foreign(p, site);
+}
+
+/// Effects: reports what the canary behind a cell's `bytes` bytes tells: another size, or writes. Nothing below
+/// `hardened`, where there is no canary. Expects: the cell is live.
+ASHLAR_INLINE void check_slack([[maybe_unused]] const free_site& site, [[maybe_unused]] void* p,
+                               [[maybe_unused]] std::size_t bytes) noexcept {
+  if constexpr (checking_level >= checking::hardened) {
+    mark_readable(p, site.geometry.cell_bytes());
+    if (ASHLAR_LIKELY(is_slack_intact(p, bytes, site.geometry.cell_bytes()))) return;
+    const slack_state found = look_at_slack(p, bytes, site.geometry.cell_bytes());
+    if (found.allocated != bytes)
+      report_size("freed a cell with another size than it was allocated with", p, site, found.allocated, bytes);
+    report({.kind = fault::overflow,
+            .what = "bytes behind the size that a cell is freed with were written to",
+            .pointer = p,
+            .resource = site.pool,
+            .size = site.geometry.cell_bytes(),
+            .expected = bytes,
+            .got = found.written_to});
+  }
+}
+
+/// Returns: whether nothing is to be reported of a live cell by `check_around`.
+[[nodiscard]] ASHLAR_INLINE bool is_intact_around(const free_site& site, const located_cell& live,
+                                                  const void* /*p*/) noexcept {
+  return cell_watch(site.geometry, live.home).are_guards_intact(live.index);
+}
+[[nodiscard]] ASHLAR_INLINE bool is_intact_around(const free_site& site, const located_cell& live, const void* p,
+                                                  std::size_t bytes) noexcept {
+  if constexpr (checking_level >= checking::hardened) {
+    mark_readable(p, site.geometry.cell_bytes());
+    if (ASHLAR_UNLIKELY(!is_slack_intact(p, bytes, site.geometry.cell_bytes()))) return false;
+  }
+  return is_intact_around(site, live, p);
+}
+
+/// Effects: reports writes around a live cell, at the level that sees them.
+ASHLAR_INLINE void check_around(const free_site& site, const located_cell& live, void* /*p*/) noexcept {
+  cell_watch(site.geometry, live.home).expect_guards(live.index);
+}
+
+/// As above, and a size, `bytes`, that the cell at `p` was not allocated with, as far as that can be known.
+ASHLAR_INLINE void check_around(const free_site& site, const located_cell& live, void* p, std::size_t bytes) noexcept {
+  check_slack(site, p, bytes);
+  check_around(site, live, p);
+}
+
+/// Returns: the live cell at `p`, which is freed without a size or with `bytes`; none where `p` is in no slab of the
+/// pool. Effects: reports all else; does not return then. `p` is not read before it is known.
+/// Complexity: O(log slabs) expected.
+template <class... Bytes>
+[[nodiscard]] located_cell check_free(const free_site& site, void* p, Bytes... bytes) noexcept {
+  slab* const home = site.slabs.find(site.geometry, p);
+  if (home == nullptr) return {};
+  const located_cell live = {home, check_single(site, home, p)};
+  check_around(site, live, p, bytes...);
+  return live;
+}
+
+// Returns: the length of the run at a cell; where that is not known, `said`, as far as the run can be so long.
+[[nodiscard]] inline std::size_t length_of_run(const slab* home, std::uint32_t cell, std::size_t said) noexcept {
+  if (!home->runs.is_unknown()) return home->runs.length_at(cell);
+  return std::min<std::size_t>({said, 64 - cell % 64, home->capacity - cell});
+}
+
+/// Effects: reports a free of what is no run of `length` cells: of the pool, or of the upstream if it is longer than
+/// runs are; at `hardened` writes around the run. `run` is not read before it is known.
+template <resource Upstream>
+ASHLAR_NOINLINE void check_run_free(const free_site& site, const Upstream& upstream, void* run,
+                                    std::size_t length) noexcept {
+  slab* const home = site.slabs.find(site.geometry, run);
+  if (home == nullptr) {
+    std::size_t bytes = 0;
+    const bool exists = checked_mul(length, site.geometry.cell_bytes(), bytes);
+    if (!is_run_of_slab(length, site.geometry.least_capacity()))
+      return check_larger_free(site, run, {exists ? bytes : max_size, site.geometry.cell_alignment()});
+    report_no_cell(site, upstream, run, bytes);
+  }
+  const std::uint32_t first = check_live(site, home, run);
+  const std::size_t was = length_of_run(home, first, length);
+  if (length != was) report_length(run, site, was, length);
+  for (std::uint32_t cell = first; cell < first + length; ++cell)
+    if (home->is_free(cell)) report_free(fault::double_free, "freed a run with a cell that is free", run, site);
+  cell_watch(site.geometry, home).expect_guards_of_run(first, static_cast<std::uint32_t>(length));
+}
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

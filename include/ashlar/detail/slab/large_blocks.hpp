@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The blocks that are too large for a pool: each has a note behind it, by which all of them can be given back at once.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/detail/checks/seal.hpp>
+#include <ashlar/detail/checks/slack.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// What lies behind a large block. Its caller may have written over it, so nothing in it is believed, and no link
+/// followed, before the seal matches.
+struct large_block : list_node<large_block> {
+  void* start;
+  std::size_t bytes;      ///< as they were asked for
+  std::size_t alignment;  ///< the same
+  std::uintptr_t seal = 0;
+
+  [[nodiscard]] bool is_sound() const noexcept { return seal == right_seal(); }
+  void set_seal() noexcept { seal = right_seal(); }
+
+private:
+  [[nodiscard]] std::uintptr_t right_seal() const noexcept {
+    return seal_of(this, next, previous, start, bytes, alignment);
+  }
+};
+
+/// A list of them, in the order in which they were made. The owner asks its upstream for `extent`, with the note's
+/// place included, and gives the same back.
+///
+///   block of the upstream   | canary | the caller's bytes | canary, rounding | note |
+///                            hardened                       8 bytes at checked
+///
+/// A note that was written to is reported at every level, and neither read nor unlinked, by the call that meets it: a
+/// free of this block, of a neighbour in the list, or the end of all. Canaries are looked at where their block goes.
+/// Thread safety: none. All operations are O(1) where nothing else is said.
+class large_blocks {
+public:
+  /// Size and alignment of what is asked of the upstream.
+  struct extent {
+    std::size_t bytes;
+    std::size_t alignment;
+  };
+
+  /// Returns: what a request comes to. Expects: the request is valid (`is_valid_request`), so nothing overflows.
+  [[nodiscard]] static constexpr extent extent_of(std::size_t bytes, std::size_t alignment) noexcept {
+    return {front_bytes(alignment) + note_offset(bytes) + sizeof(large_block),
+            alignment < alignof(large_block) ? alignof(large_block) : alignment};
+  }
+
+  /// Returns: where the upstream's block starts that the caller's at `p` is in.
+  [[nodiscard]] static std::byte* whole_of(void* p, std::size_t alignment) noexcept {
+    return static_cast<std::byte*>(p) - front_bytes(alignment);
+  }
+
+  /// Effects: takes a block of `extent_of(bytes, alignment)` into the list. Returns: the caller's part of it.
+  void* add(void* whole, std::size_t bytes, std::size_t alignment, const void* resource) noexcept {
+    std::byte* const p = static_cast<std::byte*>(whole) + front_bytes(alignment);
+    if (blocks_.back() != nullptr) expect_sound(blocks_.back(), resource);
+    auto* const note = ::new (note_of(p, bytes)) large_block{{}, p, bytes, alignment};
+    blocks_.push_back(note);
+    note->set_seal();
+    if (note->previous != nullptr) note->previous->set_seal();
+    write_canaries(p, bytes);
+    ++count_, bytes_ += bytes;
+    return p;
+  }
+
+  /// Effects: takes a block out of the list. Reports one whose note or canary was written to.
+  /// Expects: it was added with the same size.
+  void remove(void* p, std::size_t bytes, const void* resource) noexcept {
+    remove(static_cast<large_block*>(note_of(p, bytes)), p, resource);
+  }
+
+  /// Effects: as `remove`. Returns: the first block, or what is nothing where the list is empty.
+  [[nodiscard]] large_block remove_first(const void* resource) noexcept {
+    if (blocks_.empty()) return {{}, nullptr, 0, 1};
+    expect_sound(blocks_.front(), resource);
+    const large_block first = *blocks_.front();
+    remove(blocks_.front(), first.start, resource);
+    return first;
+  }
+
+  /// Returns: the note of the block that `p` points into, its start included, or null. Complexity: O(blocks).
+  [[nodiscard]] const large_block* find(const void* p, const void* resource) const noexcept {
+    return find_if(resource, [p](const large_block& each) {
+      return address_of(p) - address_of(each.start) < each.bytes || p == each.start;
+    });
+  }
+
+  /// Effects: reports a free that is none of a live block with this size and alignment. Complexity: O(blocks).
+  void check(const void* p, std::size_t bytes, std::size_t alignment, const void* resource) const noexcept {
+    const large_block* const known = find_if(resource, [p](const large_block& each) { return each.start == p; });
+    if (known == nullptr)
+      report({.kind = fault::invalid_free,
+              .what = "freed a large block that is not live here",
+              .pointer = p,
+              .resource = resource,
+              .size = bytes});
+    if (known->bytes != bytes || known->alignment != alignment)
+      report({.kind = fault::size_mismatch,
+              .what = "freed a large block with another size or alignment than it was allocated with",
+              .pointer = p,
+              .resource = resource,
+              .size = known->bytes,
+              .expected = known->bytes,
+              .got = bytes});
+  }
+
+  /// Effects: reports the blocks as a leak, if there are any.
+  ASHLAR_COLD void report_leaks(const void* resource) const noexcept {
+    if (count_ == 0) return;
+    expect_sound(blocks_.front(), resource);
+    const std::array<const void*, 1> first = {blocks_.front()->start};
+    report_leak({.resource = resource,
+                 .count = count_,
+                 .block_bytes = blocks_.front()->bytes,
+                 .bytes = bytes_,
+                 .first = first});
+  }
+
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  /// Returns: the bytes of all blocks, as they were asked for.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+  /// Complexity: O(blocks).
+  [[nodiscard]] bool invariant() const noexcept {
+    std::size_t blocks = 0;
+    std::size_t bytes = 0;
+    for (const large_block* each = blocks_.front(); each != nullptr; each = each->next) {
+      if (!each->is_sound()) return false;
+      ++blocks, bytes += each->bytes;
+    }
+    return blocks_.invariant() && blocks == count_ && bytes == bytes_;
+  }
+
+private:
+  static constexpr std::size_t canary_bytes = checking_level >= checking::checked ? 8 : 0;  // behind a block, at least
+  static constexpr std::size_t bytes_before = checking_level >= checking::hardened ? 16 : 0;  // and in front of it
+
+  // A multiple of the alignment, so that the caller's part is aligned, too.
+  [[nodiscard]] static constexpr std::size_t front_bytes(std::size_t alignment) noexcept {
+    return bytes_before != 0 ? std::max(alignment, bytes_before) : 0;
+  }
+
+  [[nodiscard]] static constexpr std::size_t note_offset(std::size_t bytes) noexcept {
+    return align_up(bytes + canary_bytes, alignof(large_block));
+  }
+
+  [[nodiscard]] static void* note_of(void* p, std::size_t bytes) noexcept {
+    return static_cast<std::byte*>(p) + note_offset(bytes);
+  }
+
+  template <class Predicate>
+  [[nodiscard]] const large_block* find_if(const void* resource, Predicate is_sought) const noexcept {
+    for (const large_block* each = blocks_.front(); each != nullptr; each = each->next) {
+      expect_sound(each, resource);
+      if (is_sought(*each)) return each;
+    }
+    return nullptr;
+  }
+
+  // `p`: the note's block, from whoever knows it for sure; the note tells it only when it is sound.
+  void remove(large_block* note, void* p, const void* resource) noexcept {
+    expect_sound(note, resource, p);
+    expect_canaries(*note, resource);
+    large_block* const next = note->next;
+    large_block* const previous = note->previous;
+    if (next != nullptr) expect_sound(next, resource);
+    if (previous != nullptr) expect_sound(previous, resource);
+    blocks_.erase(note);
+    note->seal = 0;
+    if (next != nullptr) next->set_seal();
+    if (previous != nullptr) previous->set_seal();
+    --count_, bytes_ -= note->bytes;
+  }
+
+  static void expect_sound(const large_block* note, const void* resource, const void* p = nullptr) noexcept {
+    if (ASHLAR_LIKELY(note->is_sound())) return;
+    report({.kind = fault::overflow,
+            .what = p != nullptr ? "bytes behind a large block were written to, over its note"
+                                 : "bytes behind some large block were written to, over its note, which is here",
+            .pointer = p != nullptr ? p : note,
+            .resource = resource});
+  }
+
+  static void write_canaries(std::byte* p, std::size_t bytes) noexcept {
+    if constexpr (canary_bytes != 0) {
+      fill_slack(p, bytes, note_offset(bytes));
+      mark_free(p + bytes, note_offset(bytes) - bytes);
+    }
+    if constexpr (bytes_before != 0) {
+      fill_slack(p - bytes_before, 0, bytes_before);
+      mark_free(p - bytes_before, bytes_before);
+    }
+  }
+
+  static void expect_canaries(const large_block& note, const void* resource) noexcept {
+    auto* const p = static_cast<std::byte*>(note.start);
+    if constexpr (canary_bytes != 0) expect_canary_behind(p, note.bytes, resource);
+    if constexpr (bytes_before != 0) expect_canary_before(p, note.bytes, resource);
+  }
+
+  static void expect_canary_behind(std::byte* p, std::size_t bytes, const void* resource) noexcept {
+    const std::size_t end = note_offset(bytes);
+    mark_readable(p + bytes, end - bytes);
+    const slack_state behind = look_at_slack(p, bytes, end);
+    if (ASHLAR_LIKELY(behind.is_intact)) return;
+    report({.kind = fault::overflow,
+            .what = "bytes behind a block were written to",
+            .pointer = p,
+            .resource = resource,
+            .size = bytes,
+            .expected = bytes,
+            .got = behind.written_to});
+  }
+
+  static void expect_canary_before(std::byte* p, std::size_t bytes, const void* resource) noexcept {
+    mark_readable(p - bytes_before, bytes_before);
+    if (ASHLAR_LIKELY(look_at_slack(p - bytes_before, 0, bytes_before).is_intact)) return;
+    report({.kind = fault::underflow,
+            .what = "bytes before a block were written to",
+            .pointer = p,
+            .resource = resource,
+            .size = bytes});
+  }
+
+  list<large_block> blocks_;
+  std::size_t count_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

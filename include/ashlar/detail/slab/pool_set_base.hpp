@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the pools of many sizes stand on: the upstream, divided where need be, and the blocks too large for a cell.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/large_blocks.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/resource/divided_upstream.hpp>
+#include <ashlar/resource/pool_set_options.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// The ground of `pool_set` (`null_lock`) and `shared_pool_set` (`spin_lock`).
+/// Thread safety: with a lock and a thread-safe upstream any thread, else none.
+template <resource Upstream, basic_lockable Lock>
+class pool_set_base {
+public:
+  /// What slabs come from.
+  using source_type = std::conditional_t<divisible_resource<Upstream>, Upstream, divided_upstream<Upstream, Lock>>;
+
+  template <class... Args>
+  constexpr explicit pool_set_base(const pool_set_options& options, Args&&... upstream)
+      : source_(std::forward<Args>(upstream)...), options_(options) {}
+
+  [[nodiscard]] const pool_set_options& options() const noexcept { return options_; }
+
+  [[nodiscard]] Upstream& upstream() noexcept {
+    if constexpr (divisible_resource<Upstream>) return source_;
+    else return source_.upstream();
+  }
+  [[nodiscard]] const Upstream& upstream() const noexcept {
+    if constexpr (divisible_resource<Upstream>) return source_;
+    else return source_.upstream();
+  }
+
+  /// Returns: whether a request has a class; it may still have no cells.
+  [[nodiscard]] static ASHLAR_INLINE bool may_be_a_cell(std::size_t bytes, std::size_t alignment) noexcept {
+    return bytes <= pool_classes::largest && alignment <= largest_cell_alignment && is_power_of_two(alignment);
+  }
+
+  /// Returns: the class of a request that is served from cells, else `none`. Complexity: a dozen divisions.
+  [[nodiscard]] std::size_t class_with_cells(std::size_t bytes, std::size_t alignment) const noexcept {
+    if (!may_be_a_cell(bytes, alignment)) return pool_classes::none;
+    const std::size_t number = pool_classes::of(bytes, alignment);
+    if (number > largest_class_of(options_) || pool_options_of(number).slab_bytes == 0) return pool_classes::none;
+    return number;
+  }
+
+  [[nodiscard]] block_pool_options pool_options_of(std::size_t number) const noexcept {
+    return options_of_class<Upstream>(number, options_);
+  }
+
+  [[nodiscard]] class_upstream<source_type> upstream_of(const block_pool_options& options) noexcept {
+    return {source_, options, options_.max_cells_at_once};
+  }
+
+  [[nodiscard]] void* allocate_large(std::size_t bytes, std::size_t alignment, const void* resource) {
+    expect_request(bytes, alignment);
+    const auto whole = large_blocks::extent_of(bytes, alignment);
+    return keep(allocate_upstream(upstream(), whole.bytes, whole.alignment), bytes, alignment, resource);
+  }
+
+  [[nodiscard]] void* try_allocate_large(std::size_t bytes, std::size_t alignment, const void* resource) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if (!is_valid_request(bytes, alignment)) return nullptr;
+    const auto whole = large_blocks::extent_of(bytes, alignment);
+    void* const p = try_allocate_upstream(upstream(), whole.bytes, whole.alignment);
+    return p != nullptr ? keep(p, bytes, alignment, resource) : nullptr;
+  }
+
+  /// Effects: takes a large block back; misuse is reported as found by `resource`.
+  void deallocate_large(void* p, std::size_t bytes, std::size_t alignment, const void* resource) noexcept {
+    if constexpr (checking_level >= checking::checked) check_is_large(p, bytes, alignment, resource);
+    {
+      const large_scope held(lock_);
+      if constexpr (checking_level >= checking::checked) large_.check(p, bytes, alignment, resource);
+      large_.remove(p, bytes, resource);
+    }
+    give_back(p, bytes, alignment);
+  }
+
+  /// Effects: gives all large blocks back. Expects: no other thread uses them.
+  void release_large(const void* resource) noexcept {
+    for (large_block first = large_.remove_first(resource); first.start != nullptr;
+         first = large_.remove_first(resource))
+      give_back(first.start, first.bytes, first.alignment);
+  }
+
+  /// Returns: `f(large_blocks)`, under the lock.
+  template <class F>
+  auto with_large(F f) const noexcept {
+    const large_scope held(lock_);
+    return f(large_);
+  }
+
+  [[nodiscard]] bool invariant() const noexcept {
+    if constexpr (!divisible_resource<Upstream>)
+      if (!source_.invariant()) return false;
+    return with_large([](const large_blocks& large) { return large.invariant(); });
+  }
+
+  /// Effects: holds the locks, so that a fork finds them free.
+  void before_fork() noexcept {
+    lock_.lock();
+    if constexpr (!divisible_resource<Upstream>) source_.lock().lock();
+  }
+
+  void after_fork() noexcept {
+    if constexpr (!divisible_resource<Upstream>) source_.lock().unlock();
+    lock_.unlock();
+  }
+
+private:
+  // Notes that were written to are reported at every level, without the lock.
+  using large_scope = std::conditional_t<std::same_as<Lock, null_lock>, lock_scope<Lock>, report_scope<Lock>>;
+
+  // A class that has cells, and no pool yet.
+  void check_is_large(const void* p, std::size_t bytes, std::size_t alignment, const void* resource) const noexcept {
+    if (class_with_cells(bytes, alignment) == pool_classes::none) return;
+    report({.kind = fault::invalid_free,
+            .what = "freed a block of a size that was never allocated here",
+            .pointer = p,
+            .resource = resource,
+            .size = bytes});
+  }
+
+  [[nodiscard]] void* keep(void* p, std::size_t bytes, std::size_t alignment, const void* resource) noexcept {
+    const large_scope held(lock_);
+    return large_.add(p, bytes, alignment, resource);
+  }
+
+  void give_back(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const auto whole = large_blocks::extent_of(bytes, alignment);
+    upstream().deallocate(large_blocks::whole_of(p, alignment), whole.bytes, whole.alignment);
+  }
+
+  ASHLAR_NO_UNIQUE_ADDRESS source_type source_;
+  large_blocks large_;
+  ASHLAR_NO_UNIQUE_ADDRESS mutable Lock lock_ = {};
+  pool_set_options options_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Cells that died lately rest: other free cells of their slab are handed out before them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// The last `most` cells that died, of all slabs of a pool; those that are free still have a bit in their slab's
+/// `resting` bitmap. A cell that rests is free in every count, so it keeps no slab and is there when nothing else is.
+///
+///   add -> | newest ... oldest | -> rests no longer
+///
+/// Invariant: a cell that rests is free. Thread safety: none.
+class quarantine {
+public:
+  static constexpr std::size_t most = 64;  // cells
+
+  /// Effects: lets a free cell rest, and the oldest no longer.
+  ASHLAR_INLINE void add(slab* home, std::uint32_t cell) noexcept {
+    place& oldest = places_[next_];
+    if (ASHLAR_LIKELY(oldest.home != nullptr)) oldest.end();
+    oldest = {home, home->resting() + cell / 64, cell};
+    *oldest.word |= std::uint64_t{1} << (cell % 64);
+    next_ = (next_ + 1) % most;
+  }
+
+  /// Effects: takes up to `wanted` free cells of a word, of those that do not rest; where all do, the one that died
+  /// first. Expects: `from` has a free cell. Complexity: O(words).
+  [[nodiscard]] slab::taken take_word(slab* from, std::size_t wanted) noexcept {
+    if (const slab::taken rested = from->take_rested_word(wanted); rested.mask != 0) return rested;
+    for (std::size_t age = 0; age < most; ++age) {
+      place& each = places_[(next_ + age) % most];
+      if (each.home == from && slab::is_set(from->resting(), each.cell)) return from->take_cell(take(each));
+    }
+    return from->take_word(wanted);
+  }
+
+  /// Effects: forgets the cells of a slab, which goes. Complexity: O(most).
+  void forget(const slab* leaving) noexcept {
+    for (place& each : places_)
+      if (each.home == leaving) each = {};
+  }
+
+  /// Effects: lets no cell rest any longer. Complexity: O(most).
+  void clear() noexcept {
+    for (place& each : places_) {
+      const place was = std::exchange(each, {});
+      if (was.home != nullptr) was.end();
+    }
+  }
+
+private:
+  struct place {
+    slab* home = nullptr;
+    std::uint64_t* word = nullptr;  // of the slab's `resting`, where the cell's bit is
+    std::uint32_t cell = 0;
+
+    ASHLAR_INLINE void end() const noexcept { *word &= ~(std::uint64_t{1} << (cell % 64)); }
+  };
+
+  [[nodiscard]] static std::uint32_t take(place& from) noexcept { return std::exchange(from, {}).cell; }
+
+  std::array<place, most> places_ = {};
+  std::size_t next_ = 0;
+};
+
+/// The same below `hardened`: no bytes and no code.
+struct no_quarantine {
+  static void add(slab*, std::uint32_t) noexcept {}
+  [[nodiscard]] static slab::taken take_word(slab* from, std::size_t wanted) noexcept {
+    return from->take_word(wanted);
+  }
+  static void forget(const slab*) noexcept {}
+  static void clear() noexcept {}
+};
+
+using quarantine_if_hardened = std::conditional_t<has_guards, quarantine, no_quarantine>;
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

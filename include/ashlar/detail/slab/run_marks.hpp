@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which cells of a slab are one run, at the levels that check with what length a run is freed.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// One bit a cell: whether it follows another cell of the same run, which lies in one word of the slab's bitmap.
+///
+///   cells | a | run of 4      | b | run of 2 |        bits | 0 | 0 1 1 1 | 0 | 0 1 |
+///
+/// The bits lie in memory that the slab's owner brings for the slab's first run; a slab without runs has none. Where
+/// that memory cannot be had, nothing is known of this slab's runs from then on.
+class run_marks {
+public:
+  /// Returns: whether `use` must come before the first `mark`.
+  [[nodiscard]] bool needs_memory() const noexcept { return bits_ == nullptr; }
+  /// Returns: whether runs were not marked, for want of memory.
+  [[nodiscard]] bool is_unknown() const noexcept { return bits_ == &unknown_; }
+  /// Returns: what `use` was given, or null.
+  [[nodiscard]] std::uint64_t* memory() const noexcept { return is_unknown() ? nullptr : bits_; }
+
+  /// Effects: keeps the bits at `memory`, `words` words for the words of the slab's bitmap; null where there is none.
+  void use(void* memory, std::size_t words) noexcept {
+    bits_ = memory == nullptr ? &unknown_ : static_cast<std::uint64_t*>(memory);
+    if (memory != nullptr) std::memset(memory, 0, words * sizeof(*bits_));
+  }
+
+  /// Effects: makes the cells of `mask` in a word one run. Expects: they are neighbours, and in no run.
+  void mark(std::size_t word, std::uint64_t mask) noexcept {
+    if (memory() != nullptr) bits_[word] |= mask & (mask - 1);
+  }
+
+  /// Effects: ends the run of the cells of `mask`.
+  void unmark(std::size_t word, std::uint64_t mask) noexcept {
+    if (memory() != nullptr) bits_[word] &= ~mask;
+  }
+
+  /// Returns: whether a cell follows another of its run.
+  [[nodiscard]] bool is_inside(std::uint32_t cell) const noexcept {
+    return memory() != nullptr && ((bits_[cell / 64] >> (cell % 64)) & 1) != 0;
+  }
+
+  /// Returns: how many cells the run from `cell` on has; 1 where it is no run, or not known.
+  [[nodiscard]] std::size_t length_at(std::uint32_t cell) const noexcept {
+    if (memory() == nullptr) return 1;
+    return 1 + static_cast<std::size_t>(std::countr_one(bits_[cell / 64] >> (cell % 64) >> 1));
+  }
+
+private:
+  static inline std::uint64_t unknown_ = 0;  // its address says so, and takes no more room in a slab's header
+
+  std::uint64_t* bits_ = nullptr;
+};
+
+/// The same at `fast`: no bytes and no code.
+struct no_run_marks {
+  [[nodiscard]] static bool needs_memory() noexcept { return false; }
+  [[nodiscard]] static bool is_unknown() noexcept { return true; }
+  [[nodiscard]] static std::uint64_t* memory() noexcept { return nullptr; }
+  static void use(void*, std::size_t) noexcept {}
+  static void mark(std::size_t, std::uint64_t) noexcept {}
+  static void unmark(std::size_t, std::uint64_t) noexcept {}
+  [[nodiscard]] static bool is_inside(std::uint32_t) noexcept { return false; }
+  [[nodiscard]] static std::size_t length_at(std::uint32_t) noexcept { return 1; }
+};
+
+using run_marks_if_checked = std::conditional_t<checking_level >= checking::checked, run_marks, no_run_marks>;
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

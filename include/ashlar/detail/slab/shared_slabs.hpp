@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Slabs that any thread takes cells from and gives cells back to.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/remote_free/batcher.hpp>
+#include <ashlar/detail/slab/checked_free.hpp>
+#include <ashlar/detail/slab/deferring_upstream.hpp>
+#include <ashlar/detail/slab/free_check.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/slab/slab_set.hpp>
+#include <ashlar/detail/slab/slab_store.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/owner_lock.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/resource/spare_policy.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// A few words of free cells that one thread took at once, and the lane it takes them from (see `slab_set`).
+struct word_stock {
+  static constexpr std::size_t max_words = 16;
+  static constexpr std::size_t max_cells = 64 * max_words;
+  static constexpr std::size_t max_bytes = 64 * 1024;
+
+  cell_word words[max_words] = {};
+  std::uint32_t count = 0;
+  std::uint32_t lane = no_lane;  // until the first is taken
+
+  static constexpr std::uint32_t no_lane = slab_set::lanes;
+};
+
+/// A `slab_store` behind a lock, and an inbox through which frees reach it without the lock.
+///
+///   a thread's cache --- words of free cells --- [ lock: slab_store ] --- upstream, without the lock
+///                    --- packets of frees -> [ inbox ] --^  taken in by whoever holds the lock next
+///
+/// No thread owns a slab: a thread may exit with live cells. The lock is held for a few words at a time, never across a
+/// call of the upstream. Thread safety: any thread. Nothing is allocated before the first cell is taken.
+template <class Geometry, thread_safe_resource Upstream, basic_lockable Lock>
+class shared_slabs : private Geometry {
+  using store = slab_store<deferring_upstream<Upstream>>;
+
+public:
+  /// What is held for short sections that are not noted, so that the lock itself must tell whether it is this thread's.
+  using lock_type =
+      std::conditional_t<checking_level >= checking::checked && std::same_as<Lock, spin_lock>, owner_lock, Lock>;
+  using batcher_type = batcher<>;
+  using inbox_type = batcher_type::inbox_type;
+
+  constexpr shared_slabs(const Geometry& geometry, spare_policy spare, Upstream upstream)
+      : Geometry(geometry), store_(spare, deferring_upstream<Upstream>(std::move(upstream))) {}
+
+  shared_slabs(const shared_slabs&) = delete;
+  shared_slabs& operator=(const shared_slabs&) = delete;
+
+  /// Expects: no thread uses it any more.
+  constexpr ~shared_slabs() { close(); }
+
+  [[nodiscard]] ASHLAR_INLINE constexpr const slab_geometry& geometry() const noexcept { return Geometry::get(); }
+  [[nodiscard]] std::size_t cell_bytes() const noexcept { return geometry().cell_bytes(); }
+  [[nodiscard]] ASHLAR_INLINE std::size_t cell_stride() const noexcept { return geometry().cell_stride(); }
+
+  /// Effects: fills an empty stock with some free cells, at least one and at most `most`; takes in all frees that have
+  /// arrived, and what `own` has noted. Throws: what the upstream throws.
+  void take(word_stock& stock, std::size_t most, batcher_type* own) {
+    while (!try_take(stock, most, own)) add_slab(slab_memory());
+  }
+
+  /// As `take`. Returns: false where the upstream has no memory left.
+  [[nodiscard]] bool try_take(word_stock& stock, std::size_t most, batcher_type* own) noexcept {
+    while (!take_some(stock, most, own)) {
+      void* const memory = try_slab_memory();
+      if (memory == nullptr) return take_some(stock, most, own);  // a free may have arrived meanwhile
+      add_slab(memory);
+    }
+    return true;
+  }
+
+  /// Returns: one cell, or null where that needs `allocate`. Holds the lock for a few instructions.
+  [[nodiscard]] ASHLAR_INLINE void* allocate_at_once() noexcept {
+    if constexpr (!always_marked) return handed_out(take_at_once());
+    const lock_scope<lock_type> held(lock_);
+    return handed_out(take_next());
+  }
+
+  /// Effects: takes a live cell back. Returns: false where that needs `deallocate`.
+  template <class... Bytes>
+  [[nodiscard]] ASHLAR_INLINE bool deallocate_at_once(void* p, Bytes... bytes) noexcept {
+    const lock_scope<lock_type> held(lock_);
+    return retire_at_once(site(), store_, p, bytes...);
+  }
+
+  /// Returns: one cell, taken under the lock. Throws: what the upstream throws.
+  [[nodiscard]] void* allocate() {
+    while (true) {
+      if (void* const cell = take_one(); cell != nullptr) return cell;
+      add_slab(slab_memory());
+    }
+  }
+
+  /// As `allocate`, but null where the upstream has no memory left.
+  [[nodiscard]] void* try_allocate() noexcept {
+    while (true) {
+      if (void* const cell = take_one(); cell != nullptr) return cell;
+      void* const memory = try_slab_memory();
+      if (memory == nullptr) return take_one();  // a free may have arrived meanwhile
+      add_slab(memory);
+    }
+  }
+
+  /// Effects: takes cells back at once, and all frees that have arrived: `f(give)` calls `give(cell)` for each.
+  template <class F>
+  void give_back(F f) noexcept {
+    under_lock([&] {
+      take_in();
+      f([this](void* cell) { give(cell); });
+    });
+  }
+
+  /// Effects: takes in all frees that have arrived, and those that `own` has noted.
+  void settle(batcher_type& own) noexcept {
+    under_lock([&] {
+      take_in();
+      own.hand_over([this](const freed_word& word) { give_word(word); });
+    });
+  }
+
+  /// Effects: takes back one cell under the lock, freed without a size or with one that fits into a cell.
+  template <class... Bytes>
+  void deallocate(void* cell, Bytes... bytes) noexcept {
+    bool is_held = true;
+    under_lock([&] {
+      expect_open(cell);
+      if constexpr (checking_level >= checking::checked) is_held = retire_checked(site(), store_, cell, bytes...);
+      else retire(cell);
+    });
+    if (ASHLAR_UNLIKELY(!is_held)) report_unheld(site(), upstream(), cell, bytes...);  // may ask the upstream
+  }
+
+  /// Effects: gives a block that no cell can hold back to the upstream. A cell is reported, at every level.
+  ASHLAR_COLD void deallocate_larger(void* p, const freed_extent& given) noexcept {
+    ASHLAR_EXPECTS(is_power_of_two(given.alignment), "alignment is not a power of two");
+    with_store([&](const store&) { check_larger_free(site(), p, given); });
+    upstream().deallocate(p, given.bytes, given.alignment);
+  }
+
+  /// Returns: where frees from outside the lock are sent.
+  [[nodiscard]] ASHLAR_INLINE inbox_type& inbox() noexcept { return inbox_; }
+
+  /// Returns: how a free of `cell` is noted.
+  [[nodiscard]] ASHLAR_INLINE freed_word place_of(void* cell) const noexcept {
+    std::byte* const start = geometry().slab_of(cell);
+    auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
+    const std::uint32_t index = slab_set::index_in(geometry(), home, cell);
+    return {address_of(start) + index / 64, std::uint64_t{1} << (index % 64)};
+  }
+
+  /// Effects: calls `f(store)` under the lock, all arrived frees taken in.
+  template <class F>
+  void with_store(F f) {
+    under_lock([&] {
+      take_in();
+      f(store_);
+    });
+  }
+
+  /// Effects: holds slabs for `cells` cells, until `shrink_to_fit`. Throws: what the upstream throws; keeps the gain.
+  void reserve(std::size_t cells) {
+    while (keep_for(cells) < cells) add_slab(slab_memory());
+  }
+
+  /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
+  void keep(spare_policy spare) noexcept {
+    with_store([&](store& held) { held.keep(geometry(), spare); });
+  }
+
+  /// Effects: gives all empty slabs back and orders the others by address. Returns: bytes given back.
+  std::size_t shrink_to_fit() noexcept {
+    std::size_t slabs = 0;
+    under_lock([&] {
+      slabs = store_.slabs().slabs();
+      store_.unreserve();
+      take_in();
+      store_.shrink(geometry());
+      slabs -= store_.slabs().slabs();
+    });
+    return slabs * geometry().slab_bytes();
+  }
+
+  /// Returns: `f(slab_set)`, under the lock, all arrived frees taken in.
+  template <class F>
+  [[nodiscard]] std::size_t count(F f) noexcept {
+    std::size_t counted = 0;
+    with_store([&](const store& held) { counted = f(held.slabs()); });
+    return counted;
+  }
+
+  /// Effects: gives all slabs back, whatever they hold. Expects: no thread uses the cells any more.
+  void release() noexcept {
+    under_lock([&] {
+      take_in();
+      store_.release(geometry());
+    });
+  }
+
+  /// Effects: gives all slabs back and refuses frees from now on. Expects: no thread takes cells any more.
+  void close() noexcept {
+    under_lock([&] {
+      static_cast<void>(inbox_.close());
+      store_.release(geometry());
+    });
+  }
+
+  /// Effects: reports that a cell was freed that is free already; does not return.
+  [[noreturn]] ASHLAR_COLD void report_double_free(const void* cell) const noexcept {
+    report_free(fault::double_free, "freed a cell that is free", cell, site());
+  }
+
+  [[nodiscard]] lock_type& lock() noexcept { return lock_; }
+  [[nodiscard]] Upstream& upstream() noexcept { return store_.upstream().get(); }
+
+private:
+  template <class F>
+  void under_lock(F f) noexcept(noexcept(f())) {
+    typename deferring_upstream<Upstream>::returned* returned = nullptr;
+    const void* twice_freed = nullptr;
+    {
+      const report_scope<lock_type> held(lock_);
+      f();
+      returned = store_.upstream().take_returned();
+      twice_freed = std::exchange(twice_freed_, nullptr);
+    }
+    store_.upstream().hand_on(returned);
+    if (ASHLAR_UNLIKELY(twice_freed != nullptr)) report_double_free(twice_freed);
+  }
+
+  // Effects: retains slabs for `cells` cells. Returns: the capacity.
+  [[nodiscard]] std::size_t keep_for(std::size_t cells) noexcept {
+    std::size_t capacity = 0;
+    with_store([&](store& held) {
+      capacity = held.slabs().capacity();
+      held.keep_for(std::min(cells, capacity));
+    });
+    return capacity;
+  }
+
+  // Under the lock.
+  void take_in() noexcept {
+    if (inbox_.is_closed()) return;
+    drain(inbox_, [this](const freed_word& word) { give_word(word); });
+  }
+
+  // Under the lock.
+  void expect_open(const void* cell) const noexcept {
+    if (ASHLAR_UNLIKELY(inbox_.is_closed())) report_use_after_destroy(cell);
+  }
+
+  // Under the lock.
+  void retire(void* cell) noexcept {
+    mark_free(cell, cell_bytes());
+    store_.retire(geometry(), cell);
+  }
+
+  // Under the lock.
+  void give(void* cell) noexcept { store_.give(geometry(), cell); }
+
+  // Under the lock. A bit that is free already comes from a double free: it must not corrupt the counts, and is
+  // reported when everything has been taken in and the lock is free, since a handler may use the pool.
+  void give_word(const freed_word& word) noexcept {
+    const std::uintptr_t number = word.key % geometry().slab_bytes();
+    auto* const start = reinterpret_cast<std::byte*>(word.key - number);
+    auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
+    const std::uint64_t twice = home->bits()[number] & word.cells;
+    if (ASHLAR_UNLIKELY(twice != 0)) twice_freed_ = home->cells + (number * 64 + first_of(twice)) * cell_stride();
+    if (const std::uint64_t cells = word.cells & ~twice; cells != 0)
+      store_.give_word(geometry(), home, static_cast<std::uint32_t>(number), cells);
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_use_after_destroy(const void* cell) const noexcept {
+    report_free(fault::use_after_destroy, "used a pool that was destroyed", cell, site());
+  }
+
+  [[nodiscard]] free_site site() const noexcept { return {geometry(), store_.slabs(), this}; }
+
+  [[nodiscard]] static std::size_t first_of(std::uint64_t cells) noexcept {
+    return static_cast<std::size_t>(std::countr_zero(cells));
+  }
+
+  // Reports nothing, so the lock is not noted.
+  [[nodiscard]] ASHLAR_INLINE taken_cell take_at_once() noexcept {
+    const lock_scope<lock_type> held(lock_);
+    return take_next();
+  }
+
+  [[nodiscard]] ASHLAR_INLINE taken_cell take_next() noexcept {
+    return ASHLAR_LIKELY(inbox_.is_empty()) ? store_.take_next_cell(geometry()) : taken_cell{};
+  }
+
+  [[nodiscard]] ASHLAR_INLINE void* handed_out(const taken_cell& got) const noexcept {
+    return ASHLAR_LIKELY(got.cell.home != nullptr) ? store_.hand_out(geometry(), got) : nullptr;
+  }
+
+  // Returns: null where no cell is free.
+  [[nodiscard]] void* take_one() noexcept {
+    void* cell = nullptr;
+    under_lock([&] {
+      expect_open(nullptr);
+      take_in();
+      if (!store_.slabs().has_free()) return;
+      const cell_word one = store_.take_word(geometry(), 1);
+      cell = store_.hand_out(geometry(), one.base + first_of(one.mask) * cell_stride());
+      mark_live(cell, cell_bytes());
+      slabs_held_.store(store_.slabs().slabs(), std::memory_order_relaxed);
+    });
+    return cell;
+  }
+
+  [[nodiscard]] bool take_some(word_stock& stock, std::size_t most, batcher_type* own) noexcept {
+    under_lock([&] {
+      take_in();
+      if (own != nullptr) own->hand_over([this](const freed_word& word) { give_word(word); });
+      fill(stock, most);
+    });
+    return stock.count != 0;
+  }
+
+  // Under the lock.
+  void fill(word_stock& stock, std::size_t most) noexcept {
+    expect_open(nullptr);
+    if (ASHLAR_UNLIKELY(stock.lane == word_stock::no_lane)) stock.lane = lanes_used_++ % slab_set::lanes;
+    std::size_t cells = std::clamp<std::size_t>(word_stock::max_bytes / cell_bytes(), 1, most);
+    while (cells != 0 && stock.count != word_stock::max_words && store_.slabs().has_free()) {
+      cell_word& word = stock.words[stock.count++];
+      word = store_.take_word(geometry(), cells, stock.lane);
+      cells -= static_cast<std::size_t>(std::popcount(word.mask));
+    }
+    std::reverse(stock.words, stock.words + stock.count);  // the last is used first: cells go out upwards
+    slabs_held_.store(store_.slabs().slabs(), std::memory_order_relaxed);
+  }
+
+  // Returns: memory for one more slab. The upstream is called outside the lock.
+  [[nodiscard]] void* slab_memory() {
+    if (void* const raw = take_raw(); raw != nullptr) return raw;
+    return keep(store_.request_region(geometry(), slabs_held()));
+  }
+
+  [[nodiscard]] void* try_slab_memory() noexcept {
+    if (void* const raw = take_raw(); raw != nullptr) return raw;
+    const block region = store_.try_request_region(geometry(), slabs_held());
+    return region ? keep(region) : nullptr;
+  }
+
+  [[nodiscard]] void* take_raw() noexcept {
+    const check_scope<lock_type> held(lock_);
+    return store_.take_raw(geometry());
+  }
+
+  [[nodiscard]] void* keep(block region) noexcept {
+    void* memory = nullptr;
+    under_lock([&] { memory = store_.keep(geometry(), region); });
+    return memory;
+  }
+
+  [[nodiscard]] std::size_t slabs_held() const noexcept { return slabs_held_.load(std::memory_order_relaxed); }
+
+  void add_slab(void* memory) noexcept {
+    store_.prepare(geometry(), memory, slabs_held());
+    under_lock([&] { store_.add_prepared(geometry(), this, memory); });
+  }
+
+  alignas(64) lock_type lock_ = {};
+  store store_;
+  const void* twice_freed_ = nullptr;  // a cell that was, to be reported
+  std::uint32_t lanes_used_ = 0;
+  std::atomic<std::size_t> slabs_held_ = 0;  // a recent figure, to be read without the lock: a hint only
+  alignas(64) inbox_type inbox_ = {};
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

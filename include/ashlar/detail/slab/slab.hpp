@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A slab: a run of equal cells behind a header, and one bit a cell that says whether it is free.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/checks/slab_registry.hpp>
+#include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/detail/slab/run_marks.hpp>
+#include <ashlar/detail/support/address_heap.hpp>
+#include <ashlar/detail/support/address_tree.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Up to 64 neighbouring cells taken out of a slab at once: bit `i` stands for the cell `i` cells behind `base`.
+struct cell_word {
+  std::byte* base = nullptr;
+  std::uint64_t mask = 0;
+};
+
+struct slab;
+
+/// A cell by its slab and its number there; without a slab it is none.
+struct located_cell {
+  slab* home = nullptr;
+  std::uint32_t index = 0;
+};
+
+/// The header of a slab; the bitmap follows it, then the cells (see `slab_geometry`).
+/// A set bit is a free cell. Cells that were taken in a word are not free, whether or not a caller has them yet.
+/// At level `hardened` two more bitmaps follow, of the cells that were ever handed out and of those that rest (see
+/// `quarantine`).
+/// Invariant: `free` is the number of set bits; `next` is a word of the bitmap; no bit from `capacity` on is set.
+struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
+  const void* owner;       ///< the pool
+  std::byte* cells;        ///< the first cell
+  std::uint32_t capacity;  ///< cells
+  std::uint32_t next;      ///< the word from which the next cells are taken: round and round, so that each may gather
+  std::uint32_t free;      ///< cells
+  std::uint32_t turn;      ///< of `free`: where its owner files it anew (see `slab_set`)
+  std::uint32_t shelf;     ///< where its owner has filed it
+  std::uint32_t lane;      ///< which thread takes from it, as far as its owner tells them apart
+  ASHLAR_NO_UNIQUE_ADDRESS slab_registration_if_checked registration;
+  ASHLAR_NO_UNIQUE_ADDRESS run_marks_if_checked runs;
+
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t* bits() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
+  [[nodiscard]] const std::uint64_t* bits() const noexcept { return reinterpret_cast<const std::uint64_t*>(this + 1); }
+  [[nodiscard]] std::size_t words() const noexcept { return (std::size_t{capacity} + 63) / 64; }
+  /// Returns: the cells that were ever handed out. Expects: `has_guards`.
+  [[nodiscard]] std::uint64_t* used() noexcept { return bits() + words(); }
+  /// Returns: the free cells that other free cells go before. Expects: `has_guards`.
+  [[nodiscard]] std::uint64_t* resting() noexcept { return used() + words(); }
+
+  /// Effects: makes a slab with all cells free in raw memory of `sizeof(slab)` bytes and the bitmaps.
+  static slab* format(void* memory, const void* owner, std::byte* cells, std::uint32_t capacity) noexcept {
+    slab* const made = ::new (memory) slab;
+    made->owner = owner;
+    made->cells = cells;
+    made->capacity = made->free = capacity;
+    made->next = made->turn = made->shelf = made->lane = 0;
+    for (std::size_t word = 0; word < made->words(); ++word) made->bits()[word] = made->cells_in_word(word);
+    if constexpr (has_guards) std::fill_n(made->used(), 2 * made->words(), std::uint64_t{0});
+    return made;
+  }
+
+  /// Returns: a mask of the cells that exist in a word of the bitmap.
+  [[nodiscard]] std::uint64_t cells_in_word(std::size_t word) const noexcept {
+    const std::size_t from_here = capacity - word * 64;
+    return from_here >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << from_here) - 1;
+  }
+
+  [[nodiscard]] bool is_free(std::uint32_t cell) const noexcept { return is_set(bits(), cell); }
+
+  /// Returns: the bit of a cell in one of the bitmaps.
+  [[nodiscard]] static ASHLAR_INLINE bool is_set(const std::uint64_t* bitmap, std::uint32_t cell) noexcept {
+    return ((bitmap[cell / 64] >> (cell % 64)) & 1) != 0;
+  }
+  static ASHLAR_INLINE void set(std::uint64_t* bitmap, std::uint32_t cell) noexcept {
+    bitmap[cell / 64] |= std::uint64_t{1} << (cell % 64);
+  }
+  static ASHLAR_INLINE void clear(std::uint64_t* bitmap, std::uint32_t cell) noexcept {
+    bitmap[cell / 64] &= ~(std::uint64_t{1} << (cell % 64));
+  }
+
+  /// Effects: frees a cell. Expects: it is not free.
+  ASHLAR_INLINE void set_free(std::uint32_t cell) noexcept {
+    const std::uint32_t word = cell / 64;
+    bits()[word] |= std::uint64_t{1} << (cell % 64);
+    ++free;
+  }
+
+  /// Effects: frees the cells of `mask` in a word. Expects: they exist and none is free.
+  void set_free(std::uint32_t word, std::uint64_t mask) noexcept {
+    bits()[word] |= mask;
+    free += static_cast<std::uint32_t>(std::popcount(mask));
+  }
+
+  /// Effects: takes up to `most` free cells of the next word that has some. Returns: that word and the cells taken.
+  /// Expects: some cell is free, `most > 0`. Complexity: O(words), amortised O(1) over a slab filled in order.
+  struct taken {
+    std::uint32_t word;
+    std::uint64_t mask;
+  };
+  [[nodiscard]] taken take_word(std::size_t most) noexcept {
+    while (bits()[next] == 0) advance();
+    return take(lowest_bits(bits()[next], most));
+  }
+
+  /// As `take_word`, but no cells that rest. Returns: no cells where all rest. Expects: `has_guards`.
+  [[nodiscard]] taken take_rested_word(std::size_t most) noexcept {
+    for (std::size_t looked = 0; looked < words(); ++looked, advance())
+      if (const std::uint64_t rested = bits()[next] & ~resting()[next]; rested != 0)
+        return take(lowest_bits(rested, most));
+    return {next, 0};
+  }
+
+  /// Returns: the free cells of the next word, but for those that rest.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t rested_in_next() noexcept {
+    if constexpr (has_guards) return bits()[next] & ~resting()[next];
+    else return bits()[next];
+  }
+
+  /// Effects: takes the lowest cell of `rested`. Returns: its number. Expects: `rested` is `rested_in_next()`, not 0.
+  [[nodiscard]] ASHLAR_INLINE std::uint32_t take_lowest(std::uint64_t rested) noexcept {
+    bits()[next] ^= rested & (0 - rested);
+    --free;
+    return next * 64 + static_cast<std::uint32_t>(std::countr_zero(rested));
+  }
+
+  /// Effects: takes a free cell. Returns: its word and the cell.
+  [[nodiscard]] taken take_cell(std::uint32_t cell) noexcept {
+    next = cell / 64;
+    return take(std::uint64_t{1} << (cell % 64));
+  }
+
+  /// Effects: takes `length` neighbouring free cells of one word, looking at `most_words` words from the next on.
+  /// Returns: that word and the cells; no cells where there are none. Expects: `1 <= length <= 64`.
+  [[nodiscard]] taken take_run(std::size_t length, std::size_t most_words) noexcept {
+    for (std::size_t looked = 0; looked < most_words; ++looked, advance())
+      if (const std::uint64_t starts = runs_in(bits()[next], length); starts != 0)
+        return take(run_mask(length) << std::countr_zero(starts));
+    return {next, 0};
+  }
+
+  /// Returns: `length` ones.
+  [[nodiscard]] static constexpr std::uint64_t run_mask(std::size_t length) noexcept {
+    return ~std::uint64_t{0} >> (64 - length);
+  }
+
+  /// Returns: a mask of the places where a run of `length` ones starts in `mask`. Complexity: O(log length).
+  [[nodiscard]] static constexpr std::uint64_t runs_in(std::uint64_t mask, std::size_t length) noexcept {
+    std::size_t known = 1;  // each one left in `mask` has that many ones from it on
+    for (; known * 2 <= length; known *= 2) mask &= mask >> known;
+    return mask & (mask >> (length - known));
+  }
+
+  /// Complexity: O(words).
+  [[nodiscard]] bool invariant() const noexcept {
+    std::uint32_t set = 0;
+    for (std::size_t word = 0; word < words(); ++word) {
+      if ((bits()[word] & ~cells_in_word(word)) != 0) return false;
+      set += static_cast<std::uint32_t>(std::popcount(bits()[word]));
+    }
+    return set == free && next < words();
+  }
+
+private:
+  void advance() noexcept {
+    if (++next == words()) next = 0;
+  }
+
+  [[nodiscard]] taken take(std::uint64_t mask) noexcept {
+    bits()[next] &= ~mask;
+    if constexpr (has_guards) resting()[next] &= ~mask;
+    free -= static_cast<std::uint32_t>(std::popcount(mask));
+    return {next, mask};
+  }
+
+  [[nodiscard]] static std::uint64_t lowest_bits(std::uint64_t mask, std::size_t most) noexcept {
+    if (most >= 64) return mask;
+    std::uint64_t rest = mask;
+    for (; most != 0 && rest != 0; --most) rest &= rest - 1;
+    return mask & ~rest;
+  }
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The slabs of one pool: which to take cells from next, which are empty, and where each lies.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/detail/slab/quarantine.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/slab/slab_map.hpp>
+#include <ashlar/detail/support/address_heap.hpp>
+#include <ashlar/detail/support/address_tree.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Cells leave in words of up to 64, or in runs of neighbours, and come back one by one; neither writes to a cell.
+///
+/// Words come from one slab until it is full. Then from the fullest, of those that are equally full the lowest, so that
+/// the others may become empty and go back:
+///
+///   shelf        0       1        2        3       4       5
+///   free cells | some  | > 1/16 | > 1/8  | > 1/4 | > 1/2 | all |        words: shelf 1, 2, 3, 4, 0, 5
+///                                                                       runs:  shelf 4, 5
+///
+/// Shelf 0 comes late: a slab with so few free cells is searched long for each. A slab moves on as its `free` reaches
+/// its `turn`, so that a free costs one comparison; those that words and runs are taken from are on no shelf.
+///
+/// Words are taken by lanes, one a thread: each has shelves 0 to 4 of its own and its own slab in use, so that threads
+/// do not write into each other's cache lines; shelf 5 is for all. A lane that has nothing left takes over the slabs of
+/// others before the pool grows, so no free cell is out of reach. Runs are lane 0's.
+/// Invariant: `taken_ == sum over slabs of (capacity - free)`; each slab is in `all_`, and on a shelf iff it has a free
+/// cell and is not one of those in use; on shelf 5 iff all its cells are free; `free < turn` but on shelf 5.
+/// Thread safety: none. All operations are O(1) but where said.
+class slab_set {
+public:
+  static constexpr std::uint32_t lanes = 8;
+
+  [[nodiscard]] bool has_free() const noexcept { return taken_ != capacity_; }
+  [[nodiscard]] std::size_t taken() const noexcept { return taken_; }        ///< cells
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }  ///< cells
+  [[nodiscard]] std::size_t slabs() const noexcept { return slabs_; }
+  [[nodiscard]] std::size_t empty_slabs() const noexcept { return empty_slabs_; }
+  /// Returns: an empty slab. Expects: there is one.
+  [[nodiscard]] slab* empty_slab() const noexcept { return empty_.top(); }
+
+  /// Effects: adds a slab with all cells free. Complexity: O(log slabs) expected.
+  void add(slab* fresh) noexcept {
+    put_on(empty_shelf, fresh);
+    all_.insert(fresh);
+    capacity_ += fresh->capacity;
+    ++slabs_;
+  }
+
+  /// Effects: removes an empty slab. Complexity: O(log slabs) expected.
+  void remove(slab* leaving) noexcept {
+    take_off(leaving);
+    all_.erase(leaving);
+    quarantine_.forget(leaving);
+    map_.forget(leaving);
+    capacity_ -= leaving->capacity;
+    --slabs_;
+  }
+
+  /// Returns: up to `most` free cells, now taken. Expects: `has_free()`, `most > 0`, `lane < lanes`.
+  /// Cells that rest come last, those that died first before the others.
+  /// Complexity: O(words of a slab), O(log slabs) amortised for each slab.
+  [[nodiscard]] cell_word take_word(const slab_geometry& geometry, std::size_t most, std::uint32_t lane = 0) noexcept {
+    slab*& used = lanes_[lane].for_words;
+    if (used == nullptr) used = open_for_words(lane);
+    slab* const from = used;
+    const slab::taken got = quarantine_.take_word(from, most);
+    if (from->free == 0) close(used);
+    return leave(geometry, from, got);
+  }
+
+  /// Returns: a free cell, now taken, by lane 0; none where that needs `take_word`, to which alone it is left to find
+  /// other words and slabs.
+  [[nodiscard]] ASHLAR_INLINE located_cell take_next_cell() noexcept {
+    slab* const from = lanes_[0].for_words;
+    if (ASHLAR_UNLIKELY(from == nullptr || from->free == 1)) return {};
+    const std::uint64_t rested = from->rested_in_next();
+    if (ASHLAR_UNLIKELY(rested == 0)) return {};
+    ++taken_;
+    return {from, from->take_lowest(rested)};
+  }
+
+  /// Returns: `cells` neighbouring cells of one word of a slab, now taken; no cells where the few slabs and words that
+  /// are looked at have no such run: then a fresh slab has. Expects: `1 <= cells <= 64`, and a slab has that many.
+  [[nodiscard]] cell_word take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
+    for (int tried = 0; tried < 3; ++tried) {
+      if (for_runs_ == nullptr && (for_runs_ = open_for_runs(tried != 0)) == nullptr) break;
+      slab* const from = for_runs_;
+      const slab::taken got = from->take_run(cells, most_run_words);
+      if (got.mask == 0 || from->free == 0) close(for_runs_);
+      if (got.mask != 0) return leave(geometry, from, got);
+    }
+    return {};
+  }
+
+  /// Effects: takes a cell back. Returns: its slab where that must be filed anew, so that `refile` must follow before
+  /// anything else; else null. Expects: the cell is taken.
+  [[nodiscard]] ASHLAR_INLINE slab* give(const slab_geometry& geometry, void* cell) noexcept {
+    slab* const home = slab_around(geometry, cell);
+    return give(home, index_in(geometry, home, cell));
+  }
+  /// Returns: whether one more free cell leaves the slab where it is filed.
+  [[nodiscard]] static ASHLAR_INLINE bool stays_filed(const slab* home) noexcept { return home->free + 1 < home->turn; }
+
+  [[nodiscard]] ASHLAR_INLINE slab* give(slab* home, std::uint32_t cell) noexcept {
+    home->set_free(cell);
+    --taken_;
+    return ASHLAR_LIKELY(home->free < home->turn) ? nullptr : home;
+  }
+
+  /// Effects: lets a free cell rest, at the levels that do.
+  ASHLAR_INLINE void rest(slab* home, std::uint32_t cell) noexcept { quarantine_.add(home, cell); }
+
+  /// As `give`, for all cells of `mask` in a word of `home`. Expects: they are taken, `mask` is not empty.
+  [[nodiscard]] slab* give_word(slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
+    home->set_free(word, mask);
+    taken_ -= static_cast<std::size_t>(std::popcount(mask));
+    return home->free < home->turn ? nullptr : home;
+  }
+
+  /// Effects: puts a slab where it belongs now. Returns: whether it is empty. Complexity: O(log slabs) amortised.
+  bool refile(slab* home) noexcept {
+    if (home->shelf != no_shelf) take_off(home);
+    if (home == lanes_[home->lane].for_words) lanes_[home->lane].for_words = nullptr;
+    if (home == for_runs_) for_runs_ = nullptr;
+    put_on(shelf_of(home), home);
+    return home->shelf == empty_shelf;
+  }
+
+  /// Returns: the header of the slab around a cell, computed from its address alone.
+  [[nodiscard]] static ASHLAR_INLINE slab* slab_around(const slab_geometry& geometry, void* cell) noexcept {
+    return static_cast<slab*>(static_cast<void*>(geometry.header_of(geometry.slab_of(cell))));
+  }
+
+  /// Returns: the index of the cell at `p` in the slab `home`.
+  [[nodiscard]] static ASHLAR_INLINE std::uint32_t index_in(const slab_geometry& geometry, slab* home,
+                                                            const void* p) noexcept {
+    return geometry.index_of(static_cast<std::size_t>(static_cast<const std::byte*>(p) - geometry.cells_of(home)));
+  }
+
+  /// Returns: the only slab that is remembered and may contain `p`, or null. `p` is not read.
+  [[nodiscard]] ASHLAR_INLINE slab* find_remembered(const slab_geometry& geometry, const void* p) const noexcept {
+    return map_.at(geometry.slab_number(p));
+  }
+
+  /// Effects: remembers a slab that is held, unless it has had runs: a free to it must be looked at closely.
+  void remember(const slab_geometry& geometry, slab* held) noexcept {
+    if (held->runs.needs_memory()) map_.remember(held, geometry.slab_number(held));
+  }
+
+  /// Effects: remembers a slab no longer.
+  void forget(const slab* held) noexcept { map_.forget(held); }
+
+  /// Returns: the slab whose memory contains `p`, or null. Complexity: O(log slabs) expected. Reads only headers.
+  [[nodiscard]] slab* find(const slab_geometry& geometry, const void* p) const noexcept {
+    slab* const below = all_.find_at_or_below(p);
+    if (below == nullptr || p < below->cells) return nullptr;
+    return address_of(p) - address_of(below->cells) < below->capacity * geometry.cell_stride() ? below : nullptr;
+  }
+
+  /// Effects: calls `f(slab&)` from the lowest address up.
+  template <class F>
+  void for_each(F f) const {
+    all_.for_each(f);
+  }
+
+  /// Effects: orders the slabs by address: the lowest cells leave first. Complexity: O(slabs).
+  void sort() noexcept {
+    lanes_ = {};
+    empty_ = {};
+    for_runs_ = nullptr;
+    empty_slabs_ = 0;
+    quarantine_.clear();
+    all_.for_each([this](slab& each) {
+      each.next = 0;
+      if (each.free == 0) return mark_full(each);
+      each.child = each.sibling = each.previous = nullptr;
+      put_on(each.free == each.capacity ? empty_shelf : first_shelf, &each);
+      each.turn = each.capacity;  // in order it stays
+    });
+  }
+
+  /// Effects: forgets all slabs.
+  void clear() noexcept { *this = slab_set(); }
+
+  /// Complexity: O(slabs and their words).
+  [[nodiscard]] bool invariant() const noexcept {
+    slab_set sum;
+    std::array<std::array<std::size_t, shelves>, lanes> filed{};
+    std::size_t on_empty_shelf = 0;
+    bool good = all_.invariant();
+    all_.for_each([&](const slab& each) {
+      good = good && each.invariant() && each.lane < lanes && is_filed_right(each);
+      sum.capacity_ += each.capacity;
+      sum.taken_ += each.capacity - each.free;
+      sum.slabs_ += 1;
+      if (each.shelf == empty_shelf) ++on_empty_shelf;
+      else if (each.shelf != no_shelf) ++filed[each.lane][each.shelf];
+    });
+    for (std::uint32_t lane = 0; lane < lanes; ++lane)
+      for (std::uint32_t shelf = 0; shelf < empty_shelf; ++shelf)
+        good =
+            good && lanes_[lane].shelves[shelf].invariant() && lanes_[lane].shelves[shelf].size() == filed[lane][shelf];
+    return good && empty_.invariant() && empty_.size() == on_empty_shelf && on_empty_shelf == empty_slabs_ &&
+           sum.capacity_ == capacity_ && sum.taken_ == taken_ && sum.slabs_ == slabs_;
+  }
+
+private:
+  static constexpr std::uint32_t first_shelf = 1;
+  static constexpr std::uint32_t emptiest_shelf = 4;
+  static constexpr std::uint32_t empty_shelf = 5;
+  static constexpr std::uint32_t shelves = 6;
+  static constexpr std::uint32_t no_shelf = shelves;
+  static constexpr std::size_t most_run_words = 8;
+
+  // What one lane takes words from.
+  struct lane_shelves {
+    std::array<address_heap<slab>, empty_shelf> shelves;
+    slab* for_words = nullptr;
+  };
+
+  [[nodiscard]] address_heap<slab>& shelf_at(std::uint32_t lane, std::uint32_t shelf) noexcept {
+    return shelf == empty_shelf ? empty_ : lanes_[lane].shelves[shelf];
+  }
+
+  // Returns: the most free cells of a slab of `capacity` on a shelf below the emptiest.
+  [[nodiscard]] static constexpr std::uint32_t most_on(std::uint32_t shelf, std::uint32_t capacity) noexcept {
+    return capacity >> (emptiest_shelf - shelf);
+  }
+
+  // Expects: it has a free cell.
+  [[nodiscard]] static std::uint32_t shelf_of(const slab* filed) noexcept {
+    if (filed->free == filed->capacity) return empty_shelf;
+    std::uint32_t shelf = 0;
+    while (shelf < emptiest_shelf && filed->free > most_on(shelf, filed->capacity)) ++shelf;
+    return shelf;
+  }
+
+  void put_on(std::uint32_t shelf, slab* filed) noexcept {
+    shelf_at(filed->lane, shelf).push(filed);
+    filed->shelf = shelf;
+    filed->turn = shelf < emptiest_shelf ? most_on(shelf, filed->capacity) + 1 : filed->capacity;
+    empty_slabs_ += shelf == empty_shelf ? 1 : 0;
+  }
+
+  void take_off(slab* filed) noexcept {
+    shelf_at(filed->lane, filed->shelf).erase(filed);
+    empty_slabs_ -= filed->shelf == empty_shelf ? 1 : 0;
+    filed->shelf = no_shelf;
+  }
+
+  // Takes a slab into use by `lane`: only when it is empty it is filed again.
+  [[nodiscard]] slab* open(slab* opened, std::uint32_t lane) noexcept {
+    take_off(opened);
+    opened->lane = lane;
+    opened->turn = opened->capacity;
+    return opened;
+  }
+
+  // Expects: a cell is free.
+  [[nodiscard]] ASHLAR_COLD slab* open_for_words(std::uint32_t lane) noexcept {
+    for (const std::uint32_t shelf :
+         {first_shelf, std::uint32_t{2}, std::uint32_t{3}, emptiest_shelf, std::uint32_t{0}})
+      if (!shelf_at(lane, shelf).empty()) return open(shelf_at(lane, shelf).top(), lane);
+    if (for_runs_ != nullptr) return take_over(for_runs_, lane);
+    return empty_slabs_ != 0 ? open(empty_.top(), lane) : open_of_others(lane);
+  }
+
+  // Expects: some other lane has a free cell. The emptiest come first: few lines of theirs are shared then.
+  [[nodiscard]] slab* open_of_others(std::uint32_t lane) noexcept {
+    for (std::uint32_t shelf = empty_shelf; shelf-- != 0;)
+      for (std::uint32_t other = 0; other < lanes; ++other)
+        if (!shelf_at(other, shelf).empty()) return open(shelf_at(other, shelf).top(), lane);
+    std::uint32_t other = 0;
+    while (lanes_[other].for_words == nullptr) ++other;
+    return take_over(lanes_[other].for_words, lane);
+  }
+
+  // Takes a slab over that is in use already.
+  [[nodiscard]] static slab* take_over(slab*& used, std::uint32_t lane) noexcept {
+    slab* const taken = std::exchange(used, nullptr);
+    taken->lane = lane;
+    return taken;
+  }
+
+  // Returns: null where no slab promises to have a run.
+  [[nodiscard]] ASHLAR_COLD slab* open_for_runs(bool only_empty) noexcept {
+    address_heap<slab>& emptiest = shelf_at(0, emptiest_shelf);
+    if (!only_empty && !emptiest.empty()) return open(emptiest.top(), 0);
+    return empty_slabs_ != 0 ? open(empty_.top(), 0) : nullptr;
+  }
+
+  // Ends the use of a slab.
+  void close(slab*& used) noexcept {
+    slab* const closed = std::exchange(used, nullptr);
+    if (closed->free == 0) mark_full(*closed);
+    else put_on(shelf_of(closed), closed);
+  }
+
+  // No cell of it is free: the first that is brings it back.
+  static void mark_full(slab& full) noexcept {
+    full.shelf = no_shelf;
+    full.turn = 1;
+  }
+
+  [[nodiscard]] cell_word leave(const slab_geometry& geometry, slab* from, const slab::taken& got) noexcept {
+    taken_ += static_cast<std::size_t>(std::popcount(got.mask));
+    return {from->cells + std::size_t{got.word} * 64 * geometry.cell_stride(), got.mask};
+  }
+
+  [[nodiscard]] bool is_filed_right(const slab& each) const noexcept {
+    if (each.shelf == empty_shelf) return each.free == each.capacity;
+    const bool in_use = &each == lanes_[each.lane].for_words || &each == for_runs_;
+    const bool on_no_shelf = in_use || each.free == 0;
+    return (each.shelf == no_shelf) == on_no_shelf && each.free < each.turn && each.turn <= each.capacity;
+  }
+
+  std::array<lane_shelves, lanes> lanes_;
+  address_heap<slab> empty_;
+  slab* for_runs_ = nullptr;
+  address_tree<slab> all_;
+  ASHLAR_NO_UNIQUE_ADDRESS slab_map_if_checked map_;
+  ASHLAR_NO_UNIQUE_ADDRESS quarantine_if_hardened quarantine_;
+  std::size_t taken_ = 0;
+  std::size_t capacity_ = 0;
+  std::size_t slabs_ = 0;
+  std::size_t empty_slabs_ = 0;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

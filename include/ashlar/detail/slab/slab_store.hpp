@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The slabs of one pool together with the resource they come from: when to ask for one, when to give one back.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/detail/slab/cell_watch.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/slab/slab_set.hpp>
+#include <ashlar/detail/slab/slab_source.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/thread/registry_at_fork.hpp>
+#include <ashlar/resource/spare_policy.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// A cell on its way out, and whether somebody has had it before.
+struct taken_cell {
+  located_cell cell;
+  bool was_used = false;
+};
+
+/// Cells leave it in words or runs and come back one by one; empty slabs go back upstream, but for as many as the
+/// `spare_policy` keeps, so that a program at a slab's boundary does not thrash. The owner passes the same geometry to
+/// every call. Thread safety: none.
+template <resource Upstream>
+class slab_store {
+public:
+  constexpr slab_store(spare_policy spare, Upstream upstream) : spare_(spare), source_(std::move(upstream)) {}
+
+  slab_store(const slab_store&) = delete;  // the owner's cells point into it
+  slab_store& operator=(const slab_store&) = delete;
+
+  [[nodiscard]] const slab_set& slabs() const noexcept { return set_; }
+  [[nodiscard]] Upstream& upstream() noexcept { return source_.upstream(); }
+  [[nodiscard]] const Upstream& upstream() const noexcept { return source_.upstream(); }
+
+  /// Returns: up to `most` free cells, now taken, by `lane` of the `slab_set`. Expects: some are free, `most > 0`.
+  [[nodiscard]] cell_word take_word(const slab_geometry& geometry, std::size_t most, std::uint32_t lane = 0) noexcept {
+    return set_.take_word(geometry, most, lane);
+  }
+
+  /// Effects: lets the next free to the slab `home` find it at once.
+  void remember(const slab_geometry& geometry, slab* home) noexcept { set_.remember(geometry, home); }
+
+  /// Returns: a free cell, now taken, to be handed to `hand_out`; none where that needs `take_word`. Reports nothing.
+  [[nodiscard]] ASHLAR_INLINE taken_cell take_next_cell(const slab_geometry& geometry) noexcept {
+    const located_cell cell = set_.take_next_cell();
+    if (ASHLAR_UNLIKELY(cell.home == nullptr)) return {};
+    return {cell, cell_watch(geometry, cell.home).use(cell.index)};
+  }
+
+  /// Returns: a run of neighbouring cells, now a caller's, or null where a fresh slab is needed. See `slab_set`.
+  [[nodiscard]] void* take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
+    const cell_word got = set_.take_run(geometry, cells);
+    if (got.mask == 0) return nullptr;
+    if constexpr (checking_level >= checking::checked) mark_run(geometry, got);
+    const auto first = static_cast<std::size_t>(std::countr_zero(got.mask));
+    std::byte* const run = got.base + first * geometry.cell_stride();
+    slab* const home = slab_set::slab_around(geometry, run);
+    const std::uint32_t index = slab_set::index_in(geometry, home, run);
+    cell_watch(geometry, home).hand_out_run(index, static_cast<std::uint32_t>(cells));
+    return run;
+  }
+
+  /// Returns: `cell`, which a caller gets from now on. Reports a write to it since it died. Expects: it is taken.
+  ASHLAR_INLINE void* hand_out(const slab_geometry& geometry, void* cell) noexcept {
+    if constexpr (has_guards) {
+      slab* const home = slab_set::slab_around(geometry, cell);
+      cell_watch(geometry, home).hand_out(slab_set::index_in(geometry, home, cell));
+    }
+    return cell;
+  }
+
+  /// As above. Touches nothing that cells share, so no lock is needed.
+  [[nodiscard]] ASHLAR_INLINE static void* hand_out(const slab_geometry& geometry, const taken_cell& taken) noexcept {
+    const auto [home, index] = taken.cell;
+    cell_watch(geometry, home).hand_out(index, taken.was_used);
+    return home->cells + std::size_t{index} * geometry.cell_stride();
+  }
+
+  /// Effects: takes a cell back that a caller had. Expects: it is taken.
+  ASHLAR_INLINE void retire(const slab_geometry& geometry, void* cell) noexcept {
+    slab* const home = slab_set::slab_around(geometry, cell);
+    retire(geometry, home, slab_set::index_in(geometry, home, cell));
+  }
+
+  /// As above, of a cell that is known by its slab and number.
+  ASHLAR_INLINE void retire(const slab_geometry& geometry, slab* home, std::uint32_t cell) noexcept {
+    if constexpr (has_guards) {
+      cell_watch(geometry, home).bury(cell);
+      set_.rest(home, cell);
+    }
+    if (slab* const turned = set_.give(home, cell); ASHLAR_UNLIKELY(turned != nullptr)) refile(geometry, turned);
+  }
+
+  /// Effects: takes a cell back that no caller had. Expects: it is taken.
+  ASHLAR_INLINE void give(const slab_geometry& geometry, void* cell) noexcept {
+    if (slab* const turned = set_.give(geometry, cell); ASHLAR_UNLIKELY(turned != nullptr)) refile(geometry, turned);
+  }
+
+  /// Effects: takes the cells of `mask` in a word of the slab `home` back. Expects: they are taken, there is one.
+  void give_word(const slab_geometry& geometry, slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
+    if (slab* const turned = set_.give_word(home, word, mask); turned != nullptr) refile(geometry, turned);
+  }
+
+  /// Effects: takes back a run of `cells` cells that a caller had. Expects: it came from `take_run`.
+  void retire_run(const slab_geometry& geometry, void* run, std::size_t cells) noexcept {
+    slab* const home = slab_set::slab_around(geometry, run);
+    const std::uint32_t first = slab_set::index_in(geometry, home, run);
+    const std::uint64_t mask = slab::run_mask(cells) << (first % 64);
+    cell_watch(geometry, home).bury_run(first, static_cast<std::uint32_t>(cells));
+    home->runs.unmark(first / 64, mask);
+    give_word(geometry, home, first / 64, mask);
+  }
+
+  /// Returns: memory for one more slab, to be handed to `add`. Throws: what the upstream throws.
+  [[nodiscard]] void* request(const slab_geometry& geometry) {
+    if (void* const raw = take_raw(geometry); raw != nullptr) return raw;
+    return keep(geometry, request_region(geometry, set_.slabs()));
+  }
+
+  /// As `request`, but null where the upstream has no memory left.
+  [[nodiscard]] void* try_request(const slab_geometry& geometry) noexcept {
+    if (void* const raw = take_raw(geometry); raw != nullptr) return raw;
+    const block region = try_request_region(geometry, set_.slabs());
+    return region ? keep(geometry, region) : nullptr;
+  }
+
+  /// The steps of `request`, for an owner that calls the upstream outside its lock: see `slab_source`.
+  [[nodiscard]] void* take_raw(const slab_geometry& geometry) noexcept {
+    return source_.take_raw(geometry.slab_bytes());
+  }
+  [[nodiscard]] block request_region(const slab_geometry& geometry, std::size_t slabs) {
+    return source_.request(geometry.slab_bytes(), slabs);
+  }
+  [[nodiscard]] block try_request_region(const slab_geometry& geometry, std::size_t slabs) noexcept {
+    return source_.try_request(geometry.slab_bytes(), slabs);
+  }
+  [[nodiscard]] void* keep(const slab_geometry& geometry, block region) noexcept {
+    return source_.keep(region, geometry.slab_bytes());
+  }
+
+  /// Effects: makes the first pages of a new slab resident at once, as many as a pool of `slabs` slabs has 128 times:
+  /// so little may stay unused. None where that is too little to be worth a call. Expects: no lock is held.
+  void prepare(const slab_geometry& geometry, void* memory, std::size_t slabs) noexcept {
+    registry_at_fork::enter();
+    if constexpr (prefaulting_resource<Upstream>) {
+      const std::size_t bytes = std::min(slabs, std::size_t{128}) * (geometry.slab_bytes() / 128);
+      if (bytes >= least_prefault) upstream().prefault(memory, bytes);
+    }
+  }
+
+  /// Effects: prepares `memory` and makes a slab of it, all cells free.
+  void add(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
+    prepare(geometry, memory, set_.slabs());
+    add_prepared(geometry, owner, memory);
+  }
+
+  /// Effects: makes a slab of `memory`, all cells free.
+  void add_prepared(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
+    ASHLAR_EXPECTS(is_aligned(memory, geometry.slab_bytes()), "the upstream did not align a slab to its size");
+    auto* const start = static_cast<std::byte*>(memory);
+    std::byte* const header = geometry.header_of(start);
+    std::byte* const cells = geometry.cells_of(header);
+    const std::uint32_t count = geometry.capacity(start);
+    const std::size_t bytes = count * geometry.cell_stride();
+    slab* const made = slab::format(header, owner, cells, count);
+    learn(geometry);
+    made->registration.enter(owner, cells, bytes, geometry.cell_bytes());
+    set_.add(made);
+    mark_free(cells, bytes);
+  }
+
+  /// Effects: holds slabs for `cells` cells, until `shrink`. Throws: what the upstream throws; keeps what was gained.
+  void reserve(const slab_geometry& geometry, const void* owner, std::size_t cells) {
+    registry_at_fork::enter();
+    while (set_.capacity() < cells) {
+      add_prepared(geometry, owner, request(geometry));  // not yet used, so not yet resident
+      keep_for(std::min(cells, set_.capacity()));
+    }
+    keep_for(cells);
+  }
+
+  /// Effects: keeps slabs for `cells` cells from now on, though they be empty.
+  void keep_for(std::size_t cells) noexcept { reserved_ = std::max(reserved_, cells); }
+
+  /// Effects: keeps empty slabs as `spare` says from now on. Complexity: O(slabs given back).
+  void keep(const slab_geometry& geometry, spare_policy spare) noexcept {
+    spare_ = spare;
+    trim(geometry);
+  }
+
+  /// Effects: forgets what was reserved, so that slabs go back as they become empty.
+  void unreserve() noexcept { reserved_ = 0; }
+
+  /// Effects: gives all empty slabs back and orders the others by address. Reports writes to dead cells and guards.
+  /// Complexity: O(slabs); at `hardened` O(bytes of dead cells).
+  void shrink(const slab_geometry& geometry) noexcept {
+    while (set_.empty_slabs() != 0) give_back(geometry, set_.empty_slab());
+    source_.give_back_raw(geometry.slab_bytes());
+    gone_ = missed_ = 0;
+    sweep(geometry);
+    set_.sort();
+  }
+
+  /// Effects: gives all slabs back, whatever they hold. Reports writes to dead cells and guards, before any slab goes.
+  void release(const slab_geometry& geometry) noexcept {
+    sweep(geometry);
+    set_.for_each([&](slab& each) { give_memory_back(geometry, each); });
+    set_.clear();
+    source_.give_back_raw(geometry.slab_bytes());
+    reserved_ = gone_ = missed_ = 0;
+  }
+
+private:
+  static constexpr std::size_t least_prefault = 64 * 1024;
+
+  ASHLAR_COLD void refile(const slab_geometry& geometry, slab* turned) noexcept {
+    if (!set_.refile(turned) || !is_worth_a_call(geometry)) return;
+    if (is_too_many(*turned)) give_back(geometry, turned);  // the lower ones are kept
+    trim(geometry);
+  }
+
+  void trim(const slab_geometry& geometry) noexcept {
+    while (set_.empty_slabs() != 0 && is_too_many(*set_.empty_slab())) give_back(geometry, set_.empty_slab());
+  }
+
+  // A region's worth of slabs goes back in one go: neighbours may go in one call, and other threads wait once.
+  [[nodiscard]] bool is_worth_a_call(const slab_geometry& geometry) const noexcept {
+    return set_.empty_slabs() >= kept() + spare_.batch(source_.region(geometry.slab_bytes(), set_.slabs()));
+  }
+
+  [[nodiscard]] std::size_t kept() const noexcept { return spare_.kept(set_.slabs() - set_.empty_slabs(), missed_); }
+
+  // Expects: `empty` is.
+  [[nodiscard]] bool is_too_many(const slab& empty) const noexcept {
+    return set_.empty_slabs() > kept() && set_.capacity() - empty.capacity >= reserved_;
+  }
+
+  void sweep(const slab_geometry& geometry) noexcept {
+    if constexpr (has_guards) set_.for_each([&](slab& each) { cell_watch(geometry, &each).sweep(); });
+  }
+
+  // A slab comes: had one gone before, it should have stayed.
+  void learn(const slab_geometry& geometry) noexcept {
+    if (gone_ == 0) return;
+    --gone_;
+    missed_ = std::min(missed_ + 1, spare_policy::most_learned(geometry.slab_bytes()));
+  }
+
+  void give_back(const slab_geometry& geometry, slab* empty) noexcept {
+    cell_watch(geometry, empty).sweep();
+    ++gone_;
+    set_.remove(empty);
+    give_memory_back(geometry, *empty);
+  }
+
+  // The slab's first run brings memory for its marks. The run is taken already, so the upstream may use this pool.
+  void mark_run(const slab_geometry& geometry, const cell_word& run) noexcept {
+    slab* const home = slab_set::slab_around(geometry, run.base);
+    if (home->runs.needs_memory()) {
+      home->runs.use(try_allocate_from(upstream(), marks_bytes(*home), alignof(std::uint64_t)), home->words());
+      set_.forget(home);
+    }
+    home->runs.mark(slab_set::index_in(geometry, home, run.base) / 64, run.mask);
+  }
+
+  [[nodiscard]] static std::size_t marks_bytes(const slab& of) noexcept { return of.words() * sizeof(std::uint64_t); }
+
+  void give_memory_back(const slab_geometry& geometry, slab& leaving) noexcept {
+    if (void* const marks = leaving.runs.memory(); marks != nullptr)
+      upstream().deallocate(marks, marks_bytes(leaving), alignof(std::uint64_t));
+    std::byte* const start = geometry.slab_of(&leaving);
+    leaving.registration.leave();
+    mark_readable(start, geometry.slab_bytes());
+    upstream().deallocate(start, geometry.slab_bytes(), geometry.slab_bytes());
+  }
+
+  slab_set set_;
+  std::size_t reserved_ = 0;  // cells
+  std::size_t gone_ = 0;      // empty slabs that were given back and have not been asked for again
+  std::size_t missed_ = 0;    // empty slabs to keep, since so many were asked for again
+  spare_policy spare_;
+  slab_source<Upstream> source_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

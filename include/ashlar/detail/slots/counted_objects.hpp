@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The pools of counted objects: objects in slots, each made with one reference and ended with the last.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/detail/slots/ref_counts.hpp>
+#include <ashlar/detail/slots/slot_core.hpp>
+#include <ashlar/detail/slots/slot_ending.hpp>
+#include <ashlar/detail/slots/slot_guard.hpp>
+#include <ashlar/detail/slots/slot_slab.hpp>
+#include <ashlar/detail/slots/slot_slabs.hpp>
+#include <ashlar/detail/slots/slot_watch.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/face/count_placement.hpp>
+#include <ashlar/face/exhausted.hpp>
+#include <ashlar/face/lifetime.hpp>
+#include <ashlar/face/ref_ptr.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// What the slabs know of the objects in them.
+template <class T, class Lifetime, threads_policy Threads, class Placement>
+struct counted_ends {
+  using slab_type = slot_slab<Threads>;
+
+  /// Whether nothing happens to an object that nobody refers to but that its slot goes home.
+  static constexpr bool is_plain = std::is_trivially_destructible_v<T> && !Lifetime::keeps;
+  /// Whether it is destroyed before, and that is all.
+  static constexpr bool destroys = !Lifetime::keeps;
+
+  static void object(slab_type& slab, std::uint32_t index) noexcept {
+    if constexpr (keeps_canaries) slot_guard<sizeof(T), alignof(T)>::expect(slab.slot_at(index), nullptr);
+    if constexpr (is_plain) slot_core<Threads>::give(slab, index, retire(slab, index), slab.word_at(index));
+    else end_in_turn(slab, index, &retire);
+  }
+
+  /// Effects: destroys what was kept. Expects: all slots are free.
+  static void slab(slab_type& slab) noexcept {
+    if constexpr (Lifetime::keeps && !std::is_trivially_destructible_v<T>) {
+      for (std::uint32_t i = 0; i < slab.free.used(); ++i)
+        if (!slot_word::is_raw(slab.word_at(i).load())) std::destroy_at(object_in(slab, i));
+    }
+  }
+
+  [[nodiscard]] static T* object_in(slab_type& slab, std::uint32_t index) noexcept {
+    return std::launder(static_cast<T*>(slab.slot_at(index)));
+  }
+
+private:
+  // Returns: the marks of the slot.
+  static std::uint32_t retire(slab_type& slab, std::uint32_t index) noexcept {
+    T* const object = object_in(slab, index);
+    if constexpr (Lifetime::keeps) {
+      using reset_type = typename Lifetime::reset_type;
+      static_assert(std::is_default_constructible_v<reset_type>, "objects outlive the pool: who resets them is a type");
+      static_assert(noexcept(reset_type{}(*object)), "who resets an object must not throw");
+      reset_type{}(*object);
+      return 0;
+    } else {
+      std::destroy_at(object);
+      poison_slot<Threads::is_shared>(object, sizeof(T));
+      return slot_word::raw_mark;
+    }
+  }
+};
+
+/// Objects of type `T` in slots of `slot_slabs`; a pointer to one is a `ref_ptr` of one word. The pool may end before
+/// its objects do: the last release frees the memory then, in whatever thread.
+///
+/// A slot is taken before a constructor runs and goes home after a destructor has run, so both may use the pool. An
+/// object whose last reference goes while another of this pool ends waits until that is done: see `slot_ending`.
+/// Thread safety: `one_thread` none; `any_thread` all members but the destructor, and `for_each_live`, `clear` and
+/// `invariant`, which no other thread may disturb.
+template <class T, class Lifetime, class Exhausted, threads_policy Threads, class Placement, resource Upstream>
+class counted_objects {
+  static_assert(std::is_object_v<T> && !std::is_array_v<T> && std::is_same_v<T, std::remove_cv_t<T>>);
+  static_assert(std::is_nothrow_destructible_v<T>, "who ends an object cannot pass on what its destructor throws");
+
+  using ends = detail::counted_ends<T, Lifetime, Threads, Placement>;
+  using slots_type = slot_slabs<layout_of<T, Threads, Placement>, Threads, Upstream, ends>;
+  using place = typename slots_type::place;
+  static constexpr bool is_own = detail::placement_traits<T, Placement>::is_own;
+
+public:
+  using value_type = T;
+  /// Pointers to what others may derive from find any object; others know the placement.
+  using pointer = ref_ptr<T, Threads, std::conditional_t<is_exact_type<T> || is_own, Placement, count_by_padding>>;
+
+  /// Bytes of memory for each object, with its guard at `hardened`, but for the slab's header.
+  static constexpr std::size_t bytes_per_object = layout_of<T, Threads, Placement>::bytes_per_slot;
+
+  counted_objects(const slot_slabs_options& options, Upstream upstream) : slots_(options, std::move(upstream)) {}
+
+  /// Returns: a pointer to a new object `T(args...)`; or, where a kept object is free, to that as it is.
+  /// When no more may live, or the upstream has no memory: throws `std::bad_alloc` or what the upstream throws, or
+  /// returns null, as `Exhausted` says. Throws: what the constructor throws; the slot is free again then.
+  template <class... Args>
+  [[nodiscard]] ASHLAR_INLINE pointer make(Args&&... args) {
+    return fill(take(), [&](void* memory) { return ::new (memory) T(std::forward<Args>(args)...); });
+  }
+
+  /// As `make`, but null when no more may live or the upstream has no memory left.
+  template <class... Args>
+  [[nodiscard]] ASHLAR_INLINE pointer try_make(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
+    return fill(slots_.try_take(), [&](void* memory) { return ::new (memory) T(std::forward<Args>(args)...); });
+  }
+
+  /// As `make`, of an object default-initialised: numbers and bytes in it are whatever was there.
+  [[nodiscard]] ASHLAR_INLINE pointer make_for_overwrite() {
+    return fill(take(), [](void* memory) { return ::new (memory) T; });
+  }
+
+  /// As `make`, of an object that `fn(void* memory)` constructs there and returns a pointer to.
+  template <class F>
+    requires std::is_invocable_r_v<T*, F&, void*>
+  [[nodiscard]] pointer make_with(F fn) {
+    return fill(take(), [&fn](void* memory) {
+      T* const made = fn(memory);
+      ASHLAR_REQUIRE(static_cast<void*>(made) == memory, "constructed an object elsewhere than where it was told to");
+      return made;
+    });
+  }
+
+  /// Effects: makes `objects` live objects possible without asking the upstream, until `shrink_to_fit` or `clear`.
+  /// Throws: as `make`; `std::bad_alloc` for more than may live. What was gained so far is kept.
+  void reserve(std::size_t objects) { slots_.reserve(objects); }
+
+  /// Effects: gives empty slabs back, with what was kept there. Returns: their bytes.
+  /// Complexity: O(slabs + objects that came from other threads).
+  std::size_t shrink_to_fit() noexcept { return slots_.shrink_to_fit(); }
+
+  /// Effects: gives all memory back. Expects: no object lives.
+  void clear() noexcept {
+    ASHLAR_REQUIRE(empty(), "cleared a pool while objects of it live");
+    static_cast<void>(slots_.shrink_to_fit());
+  }
+
+  /// Returns: how many objects there is memory for.
+  [[nodiscard]] std::size_t capacity() const noexcept { return slots_.capacity(); }
+  /// Returns: how many objects there may be.
+  [[nodiscard]] std::size_t max_size() const noexcept { return slots_.max_slots(); }
+  /// Returns: how many objects live. Complexity: O(slabs + objects that came from other threads).
+  [[nodiscard]] std::size_t live() const noexcept { return slots_.live(); }
+  /// Returns: how many objects may be made without asking the upstream. Complexity: as `live`.
+  [[nodiscard]] std::size_t spare() const noexcept { return capacity() - live(); }
+  [[nodiscard]] bool empty() const noexcept { return live() == 0; }
+  /// Returns: how often the pool grew.
+  [[nodiscard]] std::size_t growth_steps() const noexcept { return slots_.growth_steps(); }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return slots_.upstream_resource(); }
+
+  /// Returns: whether `p` points into an object of this pool, live or not. Complexity: O(slabs).
+  [[nodiscard]] bool owns(const void* p) const noexcept { return slots_.owns(p); }
+
+  /// Effects: calls `f(object)` for each live object, in the order of their addresses within a slab. `f` must neither
+  /// make nor release objects of this pool. Complexity: O(objects that ever lived at once).
+  template <class F>
+  void for_each_live(F f) const {
+    slots_.for_each_live([&f](slot_slab<Threads>& slab, std::uint32_t index) { f(*ends::object_in(slab, index)); });
+  }
+
+  /// Complexity: O(capacity).
+  [[nodiscard]] bool invariant() const noexcept { return slots_.invariant(); }
+
+private:
+  using counts = ref_counts<T, Threads, typename pointer::placement_type>;
+
+  // Gives a slot home whose object did not come into being.
+  struct unfilled {
+    place at;
+    bool is_filled = false;
+
+    ~unfilled() {
+      if (ASHLAR_UNLIKELY(!is_filled)) undo();
+    }
+    ASHLAR_COLD void undo() const noexcept {
+      poison_slot<Threads::is_shared>(at.memory(), sizeof(T));
+      slot_core<Threads>::give(*at.in, at.index, slot_word::raw_mark, at.in->word_at(at.index));
+    }
+  };
+
+  [[nodiscard]] ASHLAR_INLINE place take() {
+    if constexpr (!Exhausted::throws) return slots_.try_take();
+    const place at = slots_.take();
+    if (ASHLAR_UNLIKELY(!at)) throw_bad_alloc(sizeof(T), alignof(T));
+    return at;
+  }
+
+  template <class Construct>
+  [[nodiscard]] ASHLAR_INLINE pointer fill(place at, Construct construct) {
+    if (ASHLAR_UNLIKELY(!at)) return {};
+    T* object = nullptr;
+    if (Lifetime::keeps && !at.is_raw) {
+      object = std::launder(static_cast<T*>(at.memory()));
+    } else {
+      mark_slot<Threads::is_shared>(at.memory(), sizeof(T), true);
+      unfilled slot = {at};
+      object = construct(at.memory());
+      slot.is_filled = true;
+    }
+    if constexpr (is_own) detail::count_start(counts::count_of(object));
+    return pointer(typename pointer::made_object(), object);
+  }
+
+  slots_type slots_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A bounded supply of slots for objects, side by side: taken from a stack, given back from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/checks/slab_registry.hpp>
+#include <ashlar/detail/slots/slot_ending.hpp>
+#include <ashlar/detail/slots/slot_fault.hpp>
+#include <ashlar/detail/slots/slot_guard.hpp>
+#include <ashlar/detail/slots/slot_inbox.hpp>
+#include <ashlar/detail/slots/slot_stack.hpp>
+#include <ashlar/detail/slots/slot_watch.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
+#include <ashlar/detail/thread/registry_at_fork.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// The slots of a `Run`: `slot_run` or `allocated_slots`. The latest one given back is the next one taken.
+///
+///   take <- stack <- [ inbox <- given by any thread ] <- slots never used      one thread gives to the stack itself
+///
+/// `MarksTaken`: the words say at all times which slots are taken; else only after `mark_taken`, and `live` counts the
+/// free ones. Whoever keeps objects in free slots, shares the slots among threads or checks needs it.
+/// Thread safety: none with `one_thread`; else `take` and `try_take` any thread, under the lock of the policy, `give`
+/// and `check` any thread, without; `live` any thread, exact when nobody takes or gives; the others one thread alone.
+template <class Run, threads_policy Threads, bool MarksTaken>
+class flat_slots {
+  static_assert(MarksTaken || !Threads::is_shared, "the word says who gives a slot back first");
+
+public:
+  using run_type = Run;
+  using slot_type = typename Run::slot_type;
+  static constexpr std::size_t slot_bytes = Run::slot_bytes;
+
+  constexpr flat_slots() noexcept = default;
+  template <class... Args>
+  constexpr explicit flat_slots(std::in_place_t, Args&&... args) : run_(std::forward<Args>(args)...) {}
+  flat_slots(const flat_slots&) = delete;  // objects lie in it
+  flat_slots& operator=(const flat_slots&) = delete;
+  /// Reports dead slots and guards that were written to. Expects: nobody else uses it.
+  ~flat_slots() { verify(); }
+
+  /// Returns: a slot. Throws: `std::bad_alloc` where all are taken; what the upstream throws.
+  [[nodiscard]] ASHLAR_INLINE taken_place take() {
+    const scope held(lock_);
+    if (ASHLAR_LIKELY(!stack_.empty())) return pop();
+    return take_slowly();
+  }
+
+  /// As `take`, but a null slot in place of throwing.
+  [[nodiscard]] ASHLAR_INLINE taken_place try_take() noexcept {
+    const scope held(lock_);
+    if (ASHLAR_LIKELY(!stack_.empty())) return pop();
+    return try_take_slowly();
+  }
+
+  /// Effects: takes a slot back; `marks` as for `slot_stack::give`. Expects: it is taken.
+  ASHLAR_INLINE void give(void* slot, std::uint32_t marks) noexcept {
+    if constexpr (keeps_canaries) guard::expect(slot, this);
+    retire_slot<Threads::is_shared>(slot, slot_bytes, marks);
+    const std::uint32_t number = number_of(slot);
+    if constexpr (Threads::is_shared) static_cast<void>(inbox_.push(number, marks, words()(number)));
+    else stack_.give(number, marks, words());
+  }
+
+  /// Effects: `end(slot)`, which ends the object and returns the marks of its slot, then `give`. Where this happens in
+  /// the `end` of another slot on the same thread, the slot waits until that has returned: objects that own each other
+  /// end one after the other, not one within the other, and a chain of a million needs the stack of one.
+  template <class End>
+  void end_in_turn(void* slot, End end) noexcept {
+    if constexpr (keeps_canaries) guard::expect(slot, this);
+    if (slot_ending* const running = find_ending()) return postpone(*running, number_of(slot));
+    slot_ending* const outer = outer_ending();  // in a register: g++ 12 would load what it stored in other pieces
+    slot_ending ending = {this, slot_word::none, outer};
+    set_ending(&ending);
+    std::uint32_t marks = end(slot);
+    while (ending.pending != slot_word::none) {
+      const std::uint32_t next = ending.pending;
+      ending.pending = slot_word::number(words()(next).load());
+      give(slot, marks);
+      slot = slot_at(next);
+      marks = end(slot);
+    }
+    set_ending(outer);
+    give(slot, marks);
+  }
+
+  /// Effects: reports what is no taken slot of this run, else notes that the slot is being given back: the next one who
+  /// comes with it comes second. `p` is not read.
+  ASHLAR_NOINLINE void check(const void* p) noexcept {
+    if (!owns(p)) report_foreign_slot(p, this, slot_bytes);
+    const std::uintptr_t offset = address_of(p) - address_of(run_.slots());
+    if (offset % guard::stride != 0) report_slot(fault::misaligned_free, inside_an_object, p, this, slot_bytes);
+    auto& word = words()(static_cast<std::uint32_t>(offset / guard::stride));
+    // A word of 0 was never used; one thread's may not even be written yet.
+    const bool is_unused = !Threads::is_shared && offset / guard::stride >= stack_.used();
+    if (is_unused || is_vacant(word.load()) || is_vacant(word.exchange(slot_word::free_mark | slot_word::none)))
+      report_slot(fault::double_free, freed_before, p, this, slot_bytes);
+  }
+
+  /// Returns: whether the word of a slot says that it is free. Expects: words are marked, and nobody else gives it.
+  [[nodiscard]] bool is_free(const void* slot) noexcept { return slot_word::is_free(words()(number_of(slot)).load()); }
+
+  /// Effects: makes the run's memory available now. Throws: what the upstream throws.
+  void reserve() {
+    registry_at_fork::enter();
+    const scope held(lock_);
+    if (!run_.is_open()) open();
+  }
+
+  /// Effects: calls `f(slot)` for each slot that is taken, the lowest first. `f` may give back any.
+  template <class F>
+  void for_each_taken(F f) {
+    if constexpr (!MarksTaken) stack_.mark_taken(words());
+    stack_.for_each_taken(words(), [&](std::uint32_t number) { f(slot_at(number)); });
+  }
+
+  /// Effects: calls `f(slot)`, which destroys the object, for each free slot that holds one that was kept.
+  template <class F>
+  void for_each_kept(F f) {
+    static_assert(MarksTaken);
+    for (std::uint32_t number = 0; number < stack_.used(); ++number) {
+      auto& word = words()(number);
+      const std::uint32_t was = word.load();
+      if (!slot_word::is_free(was) || slot_word::is_raw(was)) continue;
+      word.store(was | slot_word::raw_mark);
+      mark_readable(slot_at(number), slot_bytes);
+      f(slot_at(number));
+      poison_slot<Threads::is_shared>(slot_at(number), slot_bytes);
+    }
+  }
+
+  [[nodiscard]] constexpr std::size_t capacity() const noexcept { return run_.capacity(); }
+
+  /// Returns: how many slots are taken. Complexity: O(free slots that were used) with `one_thread`; else O(slots that
+  /// were used).
+  [[nodiscard]] std::size_t live() const noexcept {
+    const scope held(lock_);
+    std::size_t count = Threads::is_shared ? 0 : stack_.used();
+    if constexpr (Threads::is_shared) stack_.for_each_taken(words(), [&](std::uint32_t) { ++count; });
+    else stack_.for_each_free(words(), [&](std::uint32_t) { --count; });
+    return count;
+  }
+
+  /// Returns: whether there is nothing to take. Complexity: O(1).
+  [[nodiscard]] bool is_exhausted() const noexcept {
+    const scope held(lock_);
+    if constexpr (Threads::is_shared)
+      if (!inbox_.is_empty()) return false;
+    return stack_.empty() && stack_.used() == run_.capacity();
+  }
+
+  /// Returns: whether `p` points into a slot, taken or free.
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    return is_open_for_all() && address_of(p) - address_of(run_.slots()) < run_.capacity() * guard::stride;
+  }
+
+  [[nodiscard]] const Run& run() const noexcept { return run_; }
+
+  /// Complexity: O(slots that were used). Expects: nobody gives meanwhile.
+  [[nodiscard]] bool invariant() const noexcept {
+    const scope held(lock_);
+    bool in_inbox = false;  // those are free, and on no stack
+    if constexpr (Threads::is_shared) in_inbox = !inbox_.is_empty();
+    return stack_.invariant(static_cast<std::uint32_t>(run_.capacity()), words(), !MarksTaken || in_inbox);
+  }
+
+private:
+  using lock_type = fork_safe<typename Threads::lock_type>;
+  using scope = check_scope<lock_type>;
+  static constexpr bool is_opened_among_threads = Threads::is_shared && Run::opens;
+  using guard = slot_guard<slot_bytes, alignof(slot_type)>;
+  struct no_inbox {};
+
+  // That the run is open; whoever sees it sees where its slots are.
+  class shared_note {
+  public:
+    void note() noexcept { is_noted_.store(true, std::memory_order_release); }  // pairs with is_noted()
+    [[nodiscard]] bool is_noted() const noexcept { return is_noted_.load(std::memory_order_acquire); }
+
+  private:
+    std::atomic<bool> is_noted_ = false;
+  };
+  struct no_note {
+    static void note() noexcept {}
+  };
+
+  [[nodiscard]] ASHLAR_INLINE auto words() const noexcept {
+    return [words = run_.words()](std::uint32_t number) -> auto& { return words[number]; };
+  }
+  [[nodiscard]] ASHLAR_INLINE void* slot_at(std::uint32_t number) noexcept { return run_.slots() + number; }
+  [[nodiscard]] ASHLAR_INLINE std::uint32_t number_of(const void* slot) noexcept {
+    const auto number = static_cast<std::size_t>(static_cast<const slot_type*>(slot) - run_.slots());
+    if (number >= slot_word::max_slots) __builtin_unreachable();  // so that it is not cut to 32 bits for each use
+    return static_cast<std::uint32_t>(number);
+  }
+  [[nodiscard]] static bool is_vacant(std::uint32_t word) noexcept {
+    return slot_word::is_free(word) || (Threads::is_shared && word == 0);
+  }
+
+  [[nodiscard]] ASHLAR_INLINE taken_place pop() noexcept {
+    if constexpr (MarksTaken) return reuse(stack_.pop(words()));
+    else return reuse(stack_.pop_unmarked(words()));
+  }
+
+  // Of a slot that was given back.
+  [[nodiscard]] ASHLAR_INLINE taken_place reuse(taken_slot taken) noexcept {
+    if (keeps_canaries && taken.is_raw) verify_slot(slot_at(taken.number), slot_bytes, this);
+    return place_of(taken);
+  }
+
+  // Reports writes to guards and dead slots. Words that are not marked do not tell which slots are dead.
+  void verify() noexcept {
+    if constexpr (keeps_canaries) guard::expect_all(run_.slots(), stack_.used(), this);
+    if constexpr (keeps_canaries && MarksTaken)
+      for (std::uint32_t number = 0; number < stack_.used(); ++number)
+        if (slot_word::is_dead(words()(number).load())) verify_slot(slot_at(number), slot_bytes, this);
+  }
+
+  [[nodiscard]] ASHLAR_INLINE taken_place place_of(taken_slot taken) noexcept {
+    void* const slot = slot_at(taken.number);
+    if (slot == nullptr) __builtin_unreachable();  // spares whoever asks
+    mark_slot<Threads::is_shared>(slot, slot_bytes, taken.is_raw);
+    return {slot, taken.is_raw};
+  }
+
+  [[nodiscard]] ASHLAR_NOINLINE taken_place take_slowly() {
+    registry_at_fork::enter();
+    if (!run_.is_open()) open();
+    const taken_place got = take_unused();
+    if (got.slot == nullptr) throw_bad_alloc(slot_bytes, alignof(slot_type));
+    return got;
+  }
+
+  [[nodiscard]] ASHLAR_NOINLINE taken_place try_take_slowly() noexcept {
+    registry_at_fork::enter();
+    if (!run_.is_open()) {
+      if (!run_.try_open(this)) return {};
+      opened_.note();
+    }
+    return take_unused();
+  }
+
+  void open() {
+    run_.open(this);
+    opened_.note();
+  }
+
+  // Returns: whether the run is open, for who holds no lock: another thread may be opening it.
+  [[nodiscard]] bool is_open_for_all() const noexcept {
+    if constexpr (is_opened_among_threads) return opened_.is_noted();
+    else return run_.is_open();
+  }
+
+  // What other threads gave comes before what was never used.
+  [[nodiscard]] taken_place take_unused() noexcept {
+    if constexpr (Threads::is_shared) {
+      stack_.adopt(inbox_.take_all());
+      if (!stack_.empty()) return pop();
+    }
+    const taken_slot taken = stack_.take_unused(static_cast<std::uint32_t>(run_.capacity()), words());
+    if constexpr (keeps_canaries)
+      if (taken.number != slot_word::none) guard::begin(slot_at(taken.number), taken.number == 0);
+    return taken.number != slot_word::none ? place_of(taken) : taken_place{};
+  }
+
+  void postpone(slot_ending& until, std::uint32_t number) noexcept {
+    words()(number).store(slot_word::free_mark | until.pending);
+    until.pending = number;
+  }
+
+  [[nodiscard]] slot_ending* outer_ending() const noexcept {
+    if constexpr (Threads::is_shared) return slot_ending::of_this_thread();
+    else return nullptr;
+  }
+  [[nodiscard]] slot_ending* find_ending() const noexcept {
+    if constexpr (!Threads::is_shared) return ending_;
+    slot_ending* at = outer_ending();
+    while (at != nullptr && at->core != this) at = at->outer;
+    return at;
+  }
+  void set_ending(slot_ending* to) noexcept {
+    if constexpr (Threads::is_shared) slot_ending::of_this_thread() = to;
+    else ending_ = to;
+  }
+
+  slot_stack stack_;
+  slot_ending* ending_ = nullptr;  // the slot whose object is ending just now, where one thread uses the pool
+  ASHLAR_NO_UNIQUE_ADDRESS mutable lock_type lock_;
+  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<Threads::is_shared, slot_inbox<>, no_inbox> inbox_;
+  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<is_opened_among_threads, shared_note, no_note> opened_;
+  Run run_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where the objects of an object_pool lie, by its capacity: inside it, in one block, in slabs.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/detail/slots/allocated_slots.hpp>
+#include <ashlar/detail/slots/flat_slots.hpp>
+#include <ashlar/detail/slots/growing_slots.hpp>
+#include <ashlar/detail/slots/slot_run.hpp>
+#include <ashlar/detail/slots/slot_slabs.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
+#include <ashlar/fwd.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// How many objects a growing pool may have, `max_slots`, and how many it adds at a time, `step`.
+using object_pool_options = slot_slabs_options;
+
+template <class T>
+struct destroy_in_slot {
+  void operator()(void* slot) const noexcept { std::destroy_at(std::launder(static_cast<T*>(slot))); }
+};
+
+template <class T, std::size_t Capacity, class Lifetime, threads_policy Threads, resource Upstream>
+struct choose_slots {
+  using word = std::conditional_t<Threads::is_shared, shared_slot_word<>, plain_slot_word>;
+  static constexpr bool marks_taken = Lifetime::keeps || Threads::is_shared || checking_level >= checking::checked;
+  using type = flat_slots<slot_run<sizeof(T), alignof(T), Capacity, word>, Threads, marks_taken>;
+};
+
+template <class T, class Lifetime, threads_policy Threads, resource Upstream>
+struct choose_slots<T, dynamic_capacity, Lifetime, Threads, Upstream> {
+  using any = choose_slots<T, 1, Lifetime, Threads, Upstream>;
+  using type =
+      flat_slots<allocated_slots<sizeof(T), alignof(T), typename any::word, Upstream>, Threads, any::marks_taken>;
+};
+
+template <class T, class Lifetime, threads_policy Threads, resource Upstream>
+struct choose_slots<T, growing, Lifetime, Threads, Upstream> {
+  static constexpr bool keeps = Lifetime::keeps && !std::is_trivially_destructible_v<T>;
+  using type = growing_slots<sizeof(T), alignof(T), Threads, Upstream, keeps, destroy_in_slot<T>>;
+};
+
+template <class T, std::size_t Capacity, class Lifetime, threads_policy Threads, resource Upstream>
+using object_pool_slots = typename choose_slots<T, Capacity, Lifetime, Threads, Upstream>::type;
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Equal slots and their words inside an object: a run that needs no memory from anywhere.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/checks/slab_registry.hpp>
+#include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/detail/slots/slot_guard.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// The memory of one slot, and at `hardened` of its guard.
+template <std::size_t Bytes, std::size_t Alignment>
+struct alignas(Alignment) slot_memory {
+  static_assert(Bytes % Alignment == 0, "the size of an object is a multiple of its alignment");
+  std::byte bytes[slot_guard<Bytes, Alignment>::stride];
+};
+
+/// Effects: enters slots in the registry, which knows up to 2^31 bytes of them: whose the rest is cannot be told.
+inline void enter_slots(slab_registration_if_checked& line, const void* owner, const std::byte* slots,
+                        std::size_t bytes, std::size_t slot_bytes) noexcept {
+  constexpr std::size_t most = std::size_t{1} << 31;
+  line.enter(owner, slots, std::min(bytes, most), std::min(slot_bytes, most));
+}
+
+/// `Count` slots behind their words. Constant-initialised; the slots' memory is not written to.
+///
+///   | registration, if checked | word 0 ... word n-1 | front guard, if hardened | slot 0 | slot 1 | ...
+///
+/// Thread safety: none, but for what `Word` says.
+template <std::size_t Bytes, std::size_t Alignment, std::size_t Count, class Word>
+class slot_run {
+  static_assert(Count > 0 && Count <= slot_word::max_slots, "a run has between 1 and 2^30 - 2 slots");
+
+public:
+  using slot_type = slot_memory<Bytes, Alignment>;
+  static constexpr std::size_t slot_bytes = Bytes;  ///< without the guard
+  using word_type = Word;
+  static constexpr bool allocates = false;
+
+  /// Whether `is_open` is false at first.
+  static constexpr bool opens = marks_memory || !std::is_empty_v<slab_registration_if_checked>;
+
+  constexpr slot_run() noexcept = default;
+  slot_run(const slot_run&) = delete;  // objects lie in it
+  slot_run& operator=(const slot_run&) = delete;
+  ~slot_run() { close(); }
+
+  [[nodiscard]] static constexpr std::size_t capacity() noexcept { return Count; }
+  [[nodiscard]] ASHLAR_INLINE slot_type* slots() noexcept { return memory_.all.slots; }
+  [[nodiscard]] const slot_type* slots() const noexcept { return memory_.all.slots; }
+  [[nodiscard]] ASHLAR_INLINE Word* words() const noexcept { return words_; }
+
+  /// Returns: whether slots may be used. A run opens by itself; where that is to be noted, `open` notes it.
+  [[nodiscard]] ASHLAR_INLINE bool is_open() const noexcept { return is_open_(); }
+  void open(const void* owner) noexcept { static_cast<void>(try_open(owner)); }
+  [[nodiscard]] bool try_open(const void* owner) noexcept {
+    if constexpr (opens) {
+      mark_free(slots()->bytes - front_bytes, sizeof(memory_));
+      note_.is_open = true;
+      enter_slots(note_.line, owner, memory_.all.slots[0].bytes, sizeof(memory_.all.slots), Bytes);
+    }
+    return true;
+  }
+
+private:
+  struct note {
+    slab_registration_if_checked line;
+    bool is_open = false;
+  };
+  struct no_note {};
+  struct front {
+    alignas(Alignment) std::byte guard[align_up(std::max<std::size_t>(front_guard, 1), Alignment)];
+  };
+  struct no_front {};
+  struct guarded_slots {
+    ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<has_guards, front, no_front> before;
+    slot_type slots[Count];
+  };
+  // The slots are not active from the start, so that nothing initialises them.
+  union memory {
+    constexpr memory() noexcept : nothing() {}
+    std::byte nothing;
+    guarded_slots all;
+  };
+  static constexpr std::size_t front_bytes = sizeof(memory) - Count * sizeof(slot_type);
+
+  [[nodiscard]] ASHLAR_INLINE bool is_open_() const noexcept {
+    if constexpr (opens) return note_.is_open;
+    else return true;
+  }
+
+  void close() noexcept {
+    if constexpr (opens) {
+      if (!note_.is_open) return;
+      note_.line.leave();
+      mark_live(slots()->bytes - front_bytes, sizeof(memory_));
+    }
+  }
+
+  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<opens, note, no_note> note_;
+  mutable Word words_[Count] = {};  // constant members ask which slots are taken
+  memory memory_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

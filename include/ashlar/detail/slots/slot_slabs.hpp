@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A growing supply of slots for objects, in slabs that outlive it while objects live.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/slots/slot_core.hpp>
+#include <ashlar/detail/slots/slot_estate.hpp>
+#include <ashlar/detail/slots/slot_slab.hpp>
+#include <ashlar/detail/slots/slot_watch.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
+#include <ashlar/detail/thread/registry_at_fork.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// How a pool of slots grows.
+struct slot_slabs_options {
+  std::size_t max_slots = slot_word::max_slots;  ///< live at once; 0 counts as 1
+  std::size_t step = 0;                          ///< slots that one growth adds; 0: as many as one slab has
+};
+
+/// Slots for objects, in slabs of `Layout`, each with its word. A slot is taken here and given back by
+/// `slot_core::give`, from wherever its object ends.
+///
+///   take <- current slab <- [ inbox: slots that other threads gave ] <- slabs with free slots <- new slabs <- upstream
+///
+/// `Ends` says what pools of objects know: `Ends::object(slab, index)` when nobody refers to an object any more,
+/// `Ends::slab(slab)` before a slab's memory goes back. When this ends and slots are out still, whoever gives the last
+/// one back frees all memory, through the upstream that it takes along.
+///
+/// Slabs are kept until `shrink_to_fit`. Nothing is allocated before the first `take` or `reserve`.
+/// Thread safety: none with `one_thread`; else every member but the destructor may be called by any thread, under the
+/// lock of the policy; the upstream is called under it, and when the last slot comes home by that thread.
+template <class Layout, threads_policy Threads, resource Upstream, class Ends>
+class slot_slabs {
+public:
+  using slab_type = slot_slab<Threads>;
+
+  /// A slot that was taken; none where `in` is null. (As large as this it is returned in memory, hence taken apart when
+  /// inlined. In a register with the mark, the index would wait for the word to arrive: 2 ns a pair.)
+  struct place {
+    slab_type* in = nullptr;
+    void* slot = nullptr;
+    std::uint32_t index = 0;
+    bool is_raw = true;  ///< whether it holds no object that was kept
+
+    [[nodiscard]] explicit operator bool() const noexcept { return in != nullptr; }
+    [[nodiscard]] ASHLAR_INLINE void* memory() const noexcept { return slot; }
+  };
+
+  explicit slot_slabs(const slot_slabs_options& options, Upstream upstream)
+      : upstream_(std::move(upstream)), max_slots_(std::clamp<std::size_t>(options.max_slots, 1, slot_word::max_slots)),
+        step_(options.step != 0 ? std::min<std::size_t>(options.step, slot_word::max_slots) : Layout::slots_per_slab) {}
+
+  slot_slabs(const slot_slabs&) = delete;  // slots point into it
+  slot_slabs& operator=(const slot_slabs&) = delete;
+  ~slot_slabs() {
+    if (estate_ != nullptr) leave();
+  }
+
+  /// Returns: a slot with a count of 1; none where `max_slots` are live.
+  /// Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised.
+  [[nodiscard]] ASHLAR_INLINE place take() {
+    const scope held(lock_);
+    if (const place got = take_current(); ASHLAR_LIKELY(got.in != nullptr)) return got;
+    return take_cold([this](std::size_t bytes, std::size_t alignment) { return upstream_.allocate(bytes, alignment); });
+  }
+
+  /// As `take`, and none where the upstream has no memory left.
+  [[nodiscard]] ASHLAR_INLINE place try_take() noexcept {
+    const scope held(lock_);
+    if (const place got = take_current(); ASHLAR_LIKELY(got.in != nullptr)) return got;
+    return take_cold([this](std::size_t bytes, std::size_t alignment) noexcept {
+      return try_allocate_from(upstream_, bytes, alignment);
+    });
+  }
+
+  /// Effects: makes `slots` live slots possible without asking the upstream, until `shrink_to_fit`.
+  /// Throws: as `take`; `std::bad_alloc` above `max_slots`. What was gained so far is kept.
+  void reserve(std::size_t slots) {
+    const scope held(lock_);
+    if (slots > max_slots_) throw_bad_alloc(max_size, Layout::alignment);
+    while (capacity_ < slots)
+      grow(slots - capacity_,
+           [this](std::size_t bytes, std::size_t alignment) { return upstream_.allocate(bytes, alignment); });
+  }
+
+  /// Effects: gives empty slabs back. Returns: their bytes. Complexity: O(slabs + slots in the inbox).
+  std::size_t shrink_to_fit() noexcept {
+    const scope held(lock_);
+    if (estate_ == nullptr) return 0;
+    absorb();
+    verify_dead();
+    std::size_t bytes = 0;
+    core().directory.for_each([&](slab_type& slab) {
+      if (slab.live == 0) bytes += give_back(slab);
+    });
+    return bytes;
+  }
+
+  [[nodiscard]] std::size_t max_slots() const noexcept { return max_slots_; }
+  /// Returns: how many slots there are.
+  [[nodiscard]] std::size_t capacity() const noexcept {
+    const scope held(lock_);
+    return capacity_;
+  }
+  /// Returns: how many slots are taken. Complexity: O(slabs + slots in the inbox).
+  [[nodiscard]] std::size_t live() const noexcept {
+    const scope held(lock_);
+    return estate_ != nullptr ? count_live() : 0;
+  }
+  /// Returns: how often slabs were added.
+  [[nodiscard]] std::size_t growth_steps() const noexcept {
+    const scope held(lock_);
+    return growth_steps_;
+  }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
+
+  /// Returns: whether `p` points into a slot, taken or free. Complexity: O(slabs).
+  [[nodiscard]] bool owns(const void* p) const noexcept { return find(p) != nullptr; }
+
+  /// Returns: whether a slot was ever taken; if not, its word says nothing.
+  [[nodiscard]] bool was_used(const slab_type& slab, std::uint32_t index) const noexcept {
+    const scope held(lock_);
+    return index < slab.free.used();
+  }
+
+  /// Returns: the owner of the slabs in the registry; null before there are any.
+  [[nodiscard]] const void* registered_owner() const noexcept { return estate_; }
+
+  /// Returns: the slab that `p` points into a slot of, or null. `p` is not read. Complexity: O(slabs).
+  [[nodiscard]] slab_type* find(const void* p) const noexcept {
+    slab_type* found = nullptr;
+    for_each_slab([&](slab_type& slab) {
+      const std::uintptr_t offset = address_of(p) - address_of(slab.slots);
+      if (offset < std::size_t{slab.capacity} * Layout::slot_bytes) found = &slab;
+    });
+    return found;
+  }
+
+  /// Effects: calls `f(slab, index)` for every slot that is taken, without the lock. `f` may give back any.
+  /// Expects: nobody else takes or gives meanwhile. Complexity: O(slots ever taken).
+  template <class F>
+  void for_each_live(F f) const {
+    if (is_unused()) return;
+    core().directory.for_each([&](slab_type& slab) {
+      slab.free.for_each_taken([&](std::uint32_t index) -> auto& { return Layout::word_at(slab, index); },
+                               [&](std::uint32_t index) { f(slab, index); });
+    });
+  }
+
+  /// Complexity: O(capacity). Expects: nobody gives meanwhile.
+  [[nodiscard]] bool invariant() const noexcept {
+    std::size_t slots = 0;
+    bool good = true;
+    for_each_slab([&](slab_type& slab) {
+      slots += slab.capacity;
+      good = good && slab.invariant() && slab.home == &core() && &slab == slab_type::around(slab.slots);
+    });
+    return good && slots == capacity_ && capacity_ <= max_slots_ && (estate_ == nullptr || is_listing_right());
+  }
+
+private:
+  using lock_type = fork_safe<typename Threads::lock_type>;
+  using scope = check_scope<lock_type>;
+  using core_type = slot_core<Threads>;
+  using estate_type = slot_estate<Layout, Threads, Upstream, Ends>;
+
+  [[nodiscard]] core_type& core() const noexcept { return *estate_; }
+
+  [[nodiscard]] ASHLAR_INLINE place take_current() noexcept {
+    slab_type* const from = current_;
+    if (ASHLAR_UNLIKELY(from == nullptr)) return {};
+    if constexpr (Threads::is_shared)
+      if (from->free.empty()) absorb();  // what was used before comes before what never was
+    [[maybe_unused]] const bool is_reused = !from->free.empty();
+    std::uint32_t index = slot_word::none;  // not out of `got`, see `place`
+    const taken_slot got = from->free.take(from->capacity, [from, &index](std::uint32_t number) -> auto& {
+      index = number;
+      return Layout::word_at(*from, number);
+    });
+    if (ASHLAR_UNLIKELY(index == slot_word::none)) return {};
+    ++from->live;
+    void* const slot = Layout::slot_at(*from, index);
+    if constexpr (keeps_canaries)
+      if (!is_reused) Layout::guard::begin(slot, index == 0);
+    if (keeps_canaries && is_reused && got.is_raw) verify_slot(slot, Layout::object_bytes, this);
+    return {from, slot, index, got.is_raw};
+  }
+
+  template <class Request>
+  [[nodiscard]] ASHLAR_COLD place take_cold(Request request) noexcept(noexcept(request(1, 1))) {
+    if (estate_ != nullptr) {
+      absorb();
+      if (const place got = take_listed()) return got;
+    }
+    if (capacity_ == max_slots_ || !grow(step_, request)) return {};
+    return take_listed();
+  }
+
+  // From the current slab, which may have got slots meanwhile, or the next one that has some.
+  [[nodiscard]] place take_listed() noexcept {
+    if (const place got = take_current()) return got;
+    return next_slab() ? take_current() : place{};
+  }
+
+  // Expects: the current slab is full, or there is none.
+  [[nodiscard]] bool next_slab() noexcept {
+    slab_type* const next = core().available.front();
+    if (next == nullptr) return false;
+    if (current_ != nullptr) current_->is_current = false;
+    core().available.erase(next);
+    next->is_current = true;
+    current_ = next;
+    return true;
+  }
+
+  // Puts what other threads gave back into its slabs.
+  void absorb() const noexcept {
+    if constexpr (Threads::is_shared)
+      for_each_in(core().home.take_all(), [](slab_type& slab, std::uint32_t index, std::uint32_t marks) {
+        core_type::put(slab, index, marks, Layout::word_at(slab, index));
+      });
+  }
+
+  template <class F>
+  void for_each_in(std::uint32_t chain, F f) const noexcept {
+    while (chain != slot_word::none) {
+      const auto at = core().find(chain);
+      const std::uint32_t word = Layout::word_at(at.slab, at.index).load();
+      chain = slot_word::number(word);
+      f(at.slab, at.index, word & slot_word::raw_mark);
+    }
+  }
+
+  [[nodiscard]] std::size_t count_live() const noexcept {
+    absorb();
+    std::size_t live = 0;
+    core().directory.for_each([&](const slab_type& slab) { live += slab.live; });
+    return live;
+  }
+
+  template <class F>
+  void for_each_slab(F f) const {
+    const scope held(lock_);
+    if (estate_ == nullptr) return;
+    absorb();
+    core().directory.for_each(f);
+  }
+
+  // Returns: whether there are no slabs; in those that there are, what came home is back.
+  [[nodiscard]] bool is_unused() const noexcept {
+    const scope held(lock_);
+    if (estate_ != nullptr) absorb();
+    return estate_ == nullptr;
+  }
+
+  // Every slab with free slots is in the list, or current.
+  [[nodiscard]] bool is_listing_right() const noexcept {
+    std::size_t listed = 0;
+    std::size_t expected = 0;
+    for (const slab_type* slab = core().available.front(); slab != nullptr; slab = slab->next) ++listed;
+    core().directory.for_each([&](const slab_type& slab) {
+      expected += slab.live != slab.capacity && !slab.is_current ? 1 : 0;
+      if (slab.is_current != (&slab == current_)) expected = max_size;
+    });
+    return listed == expected && core().available.invariant();
+  }
+
+  // Adds a step or `wanted` slots, whichever is more, as far as there may be so many, and slabs for them.
+  // Returns: whether there are more slots than before.
+  template <class Request>
+  bool grow(std::size_t wanted, Request request) {
+    registry_at_fork::enter();
+    if (estate_ == nullptr) {
+      void* const memory = request(sizeof(estate_type), alignof(estate_type));
+      if (memory == nullptr) return false;
+      estate_ = ::new (memory) estate_type;
+    }
+    const std::size_t before = capacity_;
+    const std::size_t goal = before + std::min(std::max(wanted, step_), max_slots_ - before);
+    while (capacity_ < goal && (has_room() || add_slab(request))) extend(goal - capacity_);
+    growth_steps_ += capacity_ != before ? 1 : 0;
+    return capacity_ != before;
+  }
+
+  [[nodiscard]] bool has_room() const noexcept { return growing_ != nullptr && growing_->capacity != growing_->room; }
+
+  // Expects: `has_room()`.
+  void extend(std::size_t wanted) noexcept {
+    const auto slots = static_cast<std::uint32_t>(std::min<std::size_t>(wanted, growing_->room - growing_->capacity));
+    estate_->extend(*growing_, slots);
+    capacity_ += slots;
+  }
+
+  // Slabs have room for as many slots as there are already, so that small steps need few of them.
+  template <class Request>
+  bool add_slab(Request request) {
+    const std::size_t slots =
+        std::min({std::max(step_, capacity_), std::size_t{Layout::slots_per_slab}, max_slots_ - capacity_});
+    const std::size_t bytes = Layout::slab_bytes(static_cast<std::uint32_t>(slots));
+    if (!estate_->make_room(request)) return false;
+    void* const memory = bytes <= max_block_bytes ? request(bytes, slot_slab_alignment) : nullptr;
+    if (memory == nullptr) return false;
+    prepare(memory, bytes);
+    growing_ = estate_->add(memory, static_cast<std::uint32_t>(slots));
+    return true;
+  }
+
+  // Makes the first pages of a slab resident at once, as many as the pool has 128 times: so little may stay unused. Of
+  // objects larger than a page much may.
+  void prepare([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
+    if constexpr (prefaulting_resource<Upstream> && Layout::slot_bytes <= 4096) {
+      constexpr std::size_t least = std::size_t{64} * 1024;
+      const std::size_t held = capacity_ * Layout::bytes_per_slot;
+      if (held / 128 >= least) upstream_.prefault(memory, std::min(bytes, held / 128));
+    }
+  }
+
+  std::size_t give_back(slab_type& empty) noexcept {
+    if (&empty == growing_) growing_ = nullptr;
+    if (&empty == current_) current_ = nullptr;
+    else core().available.erase(&empty);
+    capacity_ -= empty.capacity;
+    core().directory.remove(empty.first_number >> core().shift);
+    return estate_type::free_slab(empty, upstream_);
+  }
+
+  // Reports guards that were written to, and dead slots of those that came home: the others may be a thread's still.
+  void verify_dead() const noexcept {
+    if constexpr (!keeps_canaries) return;
+    absorb();
+    core().directory.for_each([this](slab_type& slab) { verify_dead(slab); });
+  }
+  void verify_dead(slab_type& slab) const noexcept {
+    Layout::guard::expect_all(slab.slots, slab.free.used(), this);
+    const auto words = [&slab](std::uint32_t index) -> auto& { return Layout::word_at(slab, index); };
+    slab.free.for_each_free(words, [&](std::uint32_t index) {
+      if (!slot_word::is_raw(words(index).load())) return;
+      verify_slot(slab.slot_at(index), Layout::object_bytes, this);
+      mark_free(slab.slot_at(index), Layout::object_bytes);
+    });
+  }
+
+  // What is out frees the rest; if nothing is, all is freed now.
+  void leave() noexcept {
+    verify_dead();
+    estate_type& estate = *std::exchange(estate_, nullptr);
+    if (estate.abandon(std::move(upstream_))) estate.end_core(estate);
+  }
+
+  ASHLAR_NO_UNIQUE_ADDRESS mutable lock_type lock_;
+  slab_type* current_ = nullptr;  // slots are taken from it
+  slab_type* growing_ = nullptr;  // the latest, which may have room for more slots
+  estate_type* estate_ = nullptr;
+  ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
+  std::size_t max_slots_;
+  std::size_t step_;
+  std::size_t capacity_ = 0;
+  std::size_t growth_steps_ = 0;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The 32-bit word that stands for one slot: a reference count while its object lives, a link while it is free.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/expects.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// What a slot's word says.
+///
+///   31     30     29 ... 0
+///   free | raw  | number of the next free slot       the slot is free; raw: it holds no object that was kept
+///   0    | 0    | references, at least 1             the slot is taken
+///
+/// A word lies beside its slot or in an array, never in the slot: what a pool keeps constructed stays as it was, and to
+/// free a slot does not touch its cold lines.
+namespace slot_word {
+inline constexpr std::uint32_t free_mark = std::uint32_t{1} << 31;
+inline constexpr std::uint32_t raw_mark = std::uint32_t{1} << 30;
+inline constexpr std::uint32_t number_mask = raw_mark - 1;
+inline constexpr std::uint32_t none = number_mask;        ///< no slot has this number
+inline constexpr std::uint32_t closed = number_mask - 1;  ///< nor this
+inline constexpr std::uint32_t max_slots = closed;
+inline constexpr std::uint32_t max_count = raw_mark - 1;  ///< threads that count at once have as many to spare
+
+[[nodiscard]] constexpr bool is_free(std::uint32_t word) noexcept { return (word & free_mark) != 0; }
+[[nodiscard]] constexpr bool is_raw(std::uint32_t word) noexcept { return (word & raw_mark) != 0; }
+/// Returns: whether the slot is free and holds no object.
+[[nodiscard]] constexpr bool is_dead(std::uint32_t word) noexcept { return is_free(word) && is_raw(word); }
+[[nodiscard]] constexpr std::uint32_t number(std::uint32_t word) noexcept { return word & number_mask; }
+
+[[noreturn]] ASHLAR_COLD inline void count_overflow() noexcept {
+  ASHLAR_REQUIRE(false, "counted more than 2^30 - 1 references to one object");
+  __builtin_unreachable();
+}
+}  // namespace slot_word
+
+/// The word where one thread at a time uses the pool.
+class plain_slot_word {
+public:
+  [[nodiscard]] ASHLAR_INLINE std::uint32_t load() const noexcept { return value_; }
+  ASHLAR_INLINE void store(std::uint32_t value) noexcept { value_ = value; }
+  /// Returns: what it said before.
+  [[nodiscard]] std::uint32_t exchange(std::uint32_t value) noexcept { return std::exchange(value_, value); }
+
+  /// Effects: counts one more reference. Expects: there is one already.
+  ASHLAR_INLINE void retain() noexcept {
+    if (ASHLAR_UNLIKELY(++value_ > slot_word::max_count)) slot_word::count_overflow();
+  }
+
+  /// Effects: counts one less. Returns: whether that was the last.
+  [[nodiscard]] ASHLAR_INLINE bool release() noexcept { return --value_ == 0; }
+
+private:
+  std::uint32_t value_;
+};
+
+/// The word where any thread counts.
+template <class Atomics = std_atomics>
+class shared_slot_word {
+public:
+  [[nodiscard]] ASHLAR_INLINE std::uint32_t load() const noexcept { return value_.load(std::memory_order_relaxed); }
+  ASHLAR_INLINE void store(std::uint32_t value) noexcept { value_.store(value, std::memory_order_relaxed); }
+  /// Returns: what it said before. Relaxed: it tells which of two who free the slot at once came first, no more.
+  [[nodiscard]] std::uint32_t exchange(std::uint32_t value) noexcept {
+    return value_.exchange(value, std::memory_order_relaxed);
+  }
+
+  /// Relaxed: whoever retains has a reference, through which all that the object needs was seen.
+  ASHLAR_INLINE void retain() noexcept {
+    if (ASHLAR_UNLIKELY(value_.fetch_add(1, std::memory_order_relaxed) >= slot_word::max_count))
+      slot_word::count_overflow();
+  }
+
+  /// Pairs with itself: the last holder sees whatever the others did to the object.
+  [[nodiscard]] ASHLAR_INLINE bool release() noexcept { return value_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+private:
+  typename Atomics::template atomic<std::uint32_t> value_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

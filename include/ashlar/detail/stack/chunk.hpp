@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A piece of memory that carries what must be known of it at its end, so that its start is as aligned as it came.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/detail/checks/seal.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+///   |         usable          | chunk |
+///   begin                     end()     begin + bytes
+///
+/// Chunks lie on each other in a stack, by `below`. Blocks lie on both sides of this header, those of this chunk in
+/// front and whatever lies behind the chunk. So from level `checked` on it is sealed: who changes it seals it again,
+/// and who follows it, or hands its memory back, verifies it first.
+struct chunk {
+  static constexpr bool is_sealed = checking_level >= checking::checked;
+
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> front;  ///< at both ends, to tell from where the header was written to
+  chunk* below = nullptr;
+  std::byte* below_top = nullptr;  ///< how far the one below was filled when this came on it
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;  ///< in all
+  std::size_t alignment = 0;
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<1> back;
+
+  /// Returns: how many bytes a chunk takes that can hold a block of `size`, if it is aligned for it.
+  [[nodiscard]] static constexpr std::size_t bytes_for(std::size_t size) noexcept {
+    return align_up(size != 0 ? size : 1, alignof(chunk)) + sizeof(chunk);
+  }
+
+  /// Effects: makes a chunk of given memory; its usable bytes are free.
+  /// Expects: `p` is aligned for a chunk, `bytes` a multiple of that and larger than a chunk.
+  [[nodiscard]] static chunk* build(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    auto* const begin = static_cast<std::byte*>(p);
+    auto* const made = new (begin + bytes - sizeof(chunk)) chunk;
+    made->begin = begin;
+    made->bytes = bytes;
+    made->alignment = alignment;
+    made->set_seal();
+    made->clear();
+    return made;
+  }
+
+  /// Effects: puts it on another one, which was filled up to `top`.
+  void put_on(chunk* other, std::byte* top) noexcept {
+    below = other;
+    below_top = top;
+    set_seal();
+  }
+
+  [[nodiscard]] std::byte* end() const noexcept { return begin + usable(); }
+  [[nodiscard]] std::size_t usable() const noexcept { return bytes - sizeof(chunk); }  ///< bytes
+
+  /// Expects: `at_alignment` is a power of two.
+  [[nodiscard]] bool can_hold(std::size_t size, std::size_t at_alignment) const noexcept {
+    const std::size_t padding = (0 - address_of(begin)) & (at_alignment - 1);
+    return padding < usable() && size <= usable() - padding;
+  }
+
+  void clear() const noexcept { mark_free(begin, usable()); }
+
+  /// Returns: whether the header is as it was sealed; always at level `fast`.
+  [[nodiscard]] bool is_sound() const noexcept { return front.is(right_front()) && back.is(right_back()); }
+
+  /// Effects: reports a header that was written to. `arena`: whose chunk it is.
+  void expect_sound(const void* arena) const noexcept {
+    if constexpr (is_sealed)
+      if (ASHLAR_UNLIKELY(!is_sound())) report_damage(arena);
+  }
+
+private:
+  void set_seal() noexcept {
+    front.set(right_front());
+    back.set(right_back());
+  }
+
+  [[nodiscard]] std::uintptr_t right_front() const noexcept { return seal_of(this); }
+  [[nodiscard]] std::uintptr_t right_back() const noexcept {
+    return seal_of(this, below, below_top, begin, bytes, alignment);
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_damage(const void* arena) const noexcept {
+    const bool is_from_behind = front.is(right_front());
+    report({.kind = is_from_behind ? fault::underflow : fault::overflow,
+            .what = is_from_behind ? "bytes before the first block behind a chunk were written to, over its header"
+                                   : "bytes behind the last block of a chunk were written to, over the chunk's header",
+            .pointer = this,
+            .resource = arena});
+  }
+};
+
+static_assert(chunk::is_sealed || sizeof(chunk) == 5 * sizeof(void*));
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a stack remembers of its blocks: their padding alone, or from level `checked` on the order they lie in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/detail/checks/watched_slack.hpp>
+#include <ashlar/detail/stack/stack_slack.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// A block, as its owner describes it.
+struct stack_block {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::size_t alignment = 1;
+};
+
+/// Order that nobody checks. In front of a block whose alignment may need padding lies where the stack stood before it:
+///
+///   | below | padding | where `below` ends | over-aligned block |      and of other blocks: | block |
+struct unchecked_order {
+  struct position {};
+
+  [[nodiscard]] static constexpr std::size_t label_bytes(std::size_t alignment) noexcept {
+    return alignment > stack_grain ? stack_grain : 0;
+  }
+
+  /// Effects: remembers that the stack stood at `below` before `pushed`.
+  ASHLAR_INLINE void push(const stack_block& pushed, std::byte* below) noexcept {
+    if (label_bytes(pushed.alignment) == 0) return;
+    std::byte** const label = label_of(pushed);
+    mark_readable(label, sizeof *label);
+    *label = below;
+    mark_free(label, sizeof *label);
+  }
+
+  /// Returns: where the stack stood before `popped`, which is `bare` if that needed no padding.
+  [[nodiscard]] ASHLAR_INLINE std::byte* pop(const stack_block& popped, std::byte* bare) noexcept {
+    if (label_bytes(popped.alignment) == 0) return bare;
+    std::byte** const label = label_of(popped);
+    mark_readable(label, sizeof *label);
+    std::byte* const below = *label;
+    mark_free(label, sizeof *label);
+    return below;
+  }
+
+  // Nothing is known, so nothing is found wrong.
+  void resize(std::size_t /*bytes*/) noexcept {}
+  void rewind(const position& /*to*/, const void* /*top*/, const void* /*resource*/) noexcept {}
+  void clear() noexcept {}
+  template <class Owns>
+  void expect_top(const stack_block& /*given*/, const void* /*resource*/, const Owns& /*owns*/) const noexcept {}
+  template <class Owns>
+  void expect_live(const stack_block& /*given*/, const void* /*resource*/, const Owns& /*owns*/) const noexcept {}
+  [[nodiscard]] position top() const noexcept { return {}; }
+  [[nodiscard]] bool invariant() const noexcept { return true; }
+
+private:
+  [[nodiscard]] static std::byte** label_of(const stack_block& of) noexcept {
+    return reinterpret_cast<std::byte**>(static_cast<void*>(of.data - stack_grain));
+  }
+};
+
+/// Order that is checked: a label lies in front of every block and leads to the label of the block underneath.
+///
+///   | label | block |   | padding | label | over-aligned block |
+///       ^---------------------------'  ^-- last_
+///
+/// Serial numbers grow from the bottom to the top and never come again, so a position names one block of one stack.
+/// Nothing is read of a pointer that is freed: it is looked for among the labels. At `hardened` a canary stands behind
+/// each block, and is looked at when the block goes.
+class checked_order {
+public:
+  struct position {
+    const void* order = nullptr;
+    std::uint64_t serial = 0;  // of the block on top; 0 where there is none
+    std::size_t bytes = 0;     // of that block
+  };
+
+  checked_order() = default;
+  checked_order(const checked_order&) = delete;
+  checked_order& operator=(const checked_order&) = delete;
+
+  [[nodiscard]] static constexpr std::size_t label_bytes(std::size_t /*alignment*/) noexcept { return sizeof(label); }
+
+  void push(const stack_block& pushed, std::byte* below) noexcept {
+    auto* const at = reinterpret_cast<label*>(static_cast<void*>(pushed.data - sizeof(label)));
+    write(at, {below, last_, pushed.bytes, pushed.alignment, ++serial_, 0});
+    last_ = at;
+    if constexpr (stack_blocks_have_canaries) fill_stack_slack(pushed.data, pushed.bytes);
+  }
+
+  /// Expects: `popped` is on top, see `expect_top`.
+  [[nodiscard]] std::byte* pop(const stack_block& /*popped*/, std::byte* /*bare*/) noexcept {
+    const label leaving = read(last_);
+    last_ = leaving.previous;
+    return leaving.below;
+  }
+
+  /// Effects: the block on top has `bytes` bytes now.
+  void resize(std::size_t bytes) noexcept {
+    label changed = read(last_);
+    changed.bytes = bytes;
+    write(last_, changed);
+    if constexpr (stack_blocks_have_canaries) fill_stack_slack(reinterpret_cast<std::byte*>(last_ + 1), bytes);
+  }
+
+  void clear() noexcept { last_ = nullptr; }
+
+  /// Effects: reports a block that is not on top, or not as it was allocated; does not return then.
+  /// `owns(p)` says whether an address is inside the memory of the stack `resource`.
+  template <class Owns>
+  void expect_top(const stack_block& given, const void* resource, const Owns& owns) const noexcept {
+    expect_live(given, resource, owns);
+    if (!is_on_top(given.data))
+      report_block(fault::out_of_order, "freed a block that does not lie on top", given, resource);
+  }
+
+  /// The same for a block wherever it lies. Complexity: O(blocks above).
+  template <class Owns>
+  void expect_live(const stack_block& given, const void* resource, const Owns& owns) const noexcept {
+    const label* at = last_;
+    while (at != nullptr && data_of(at) != given.data) at = read(at).previous;
+    if (at == nullptr) report_unknown(given, resource, owns(given.data));
+    const label was = read(at);
+    if (was.bytes != given.bytes)
+      report_mismatch("gave another size than the block was allocated with", given, resource, was.bytes, given.bytes);
+    if (was.alignment != given.alignment)
+      report_mismatch("gave another alignment than the block was allocated with", given, resource, was.alignment,
+                      given.alignment);
+    expect_slack(at, resource);
+  }
+
+  [[nodiscard]] position top() const noexcept {
+    if (last_ == nullptr) return {this, 0, 0};
+    const label on_top = read(last_);
+    return {this, on_top.serial, on_top.bytes};
+  }
+
+  /// Effects: forgets the blocks above `to`; reports a position of another stack, or one whose top block has gone or
+  /// changed its size. `top` and `resource` are what the report says.
+  /// Complexity: O(blocks above).
+  void rewind(const position& to, const void* top, const void* resource) noexcept {
+    if (to.order != this) report_marker("rewound to a marker of another stack", top, resource);
+    while (last_ != nullptr && read(last_).serial > to.serial) forget_top(resource);
+    const position found = this->top();
+    if (found.serial != to.serial) report_marker("rewound to a marker that the stack has gone below", top, resource);
+    if (found.bytes != to.bytes) report_marker("rewound to a marker whose top block was expanded since", top, resource);
+  }
+
+  /// Whether each block lies above the one before it. Complexity: O(blocks).
+  [[nodiscard]] bool invariant() const noexcept {
+    std::uint64_t above = serial_ + 1;
+    for (const label* at = last_; at != nullptr; at = read(at).previous) {
+      if (read(at).serial >= above) return false;
+      above = read(at).serial;
+    }
+    return true;
+  }
+
+private:
+  struct alignas(stack_grain) label {
+    std::byte* below;  // where the stack stood before the block
+    label* previous;
+    std::size_t bytes;
+    std::size_t alignment;
+    std::uint64_t serial;
+    std::uint64_t sum;  // last, and as wide as the alignment, so that it lies right before the block
+  };
+
+  void forget_top(const void* resource) noexcept {
+    expect_slack(last_, resource);
+    last_ = read(last_).previous;
+  }
+
+  static void expect_slack([[maybe_unused]] const label* at, [[maybe_unused]] const void* resource) noexcept {
+    if constexpr (stack_blocks_have_canaries) expect_stack_slack(data_of(at), read(at).bytes, resource);
+  }
+
+  [[nodiscard]] bool is_on_top(const void* p) const noexcept { return last_ != nullptr && data_of(last_) == p; }
+
+  [[nodiscard]] static const std::byte* data_of(const label* at) noexcept {
+    return reinterpret_cast<const std::byte*>(at + 1);
+  }
+
+  [[nodiscard]] static std::uint64_t sum_of(const label* at, const label& of) noexcept {
+    std::uint64_t sum = address_of(at) ^ 0x5A17AB1Eu;
+    for (const std::uint64_t each : {std::uint64_t{address_of(of.below)}, std::uint64_t{address_of(of.previous)},
+                                     std::uint64_t{of.bytes}, std::uint64_t{of.alignment}, of.serial})
+      sum = (sum ^ each) * 0x9E3779B97F4A7C15u + 1;
+    return sum;
+  }
+
+  static void write(label* at, label value) noexcept {
+    value.sum = sum_of(at, value);
+    mark_readable(at, sizeof *at);
+    *at = value;
+    mark_free(at, sizeof *at);
+  }
+
+  [[nodiscard]] static label read(const label* at) noexcept {
+    mark_readable(at, sizeof *at);
+    const label value = *at;
+    mark_free(at, sizeof *at);
+    if (value.sum != sum_of(at, value)) report_write_before(data_of(at), 0, nullptr);
+    return value;
+  }
+
+  [[noreturn]] ASHLAR_COLD static void report_marker(const char* what, const void* top, const void* resource) noexcept {
+    report({.kind = fault::bad_marker, .what = what, .pointer = top, .resource = resource});
+  }
+
+  [[noreturn]] ASHLAR_COLD static void report_mismatch(const char* what, const stack_block& given, const void* resource,
+                                                       std::size_t expected, std::size_t got) noexcept {
+    report({.kind = fault::size_mismatch,
+            .what = what,
+            .pointer = given.data,
+            .resource = resource,
+            .expected = expected,
+            .got = got});
+  }
+
+  [[noreturn]] ASHLAR_COLD static void report_block(fault kind, const char* what, const stack_block& given,
+                                                    const void* resource) noexcept {
+    report({.kind = kind, .what = what, .pointer = given.data, .resource = resource});
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_unknown(const stack_block& given, const void* resource,
+                                               bool is_owned) const noexcept {
+    for (const label* at = last_; at != nullptr; at = read(at).previous)
+      if (address_of(given.data) - address_of(data_of(at)) < read(at).bytes)
+        report_block(fault::misaligned_free, "freed a pointer into the middle of a block", given, resource);
+    if (is_owned) report_block(fault::double_free, "freed a block that is free", given, resource);
+    report_block(fault::invalid_free, "freed a pointer that is not of this stack", given, resource);
+  }
+
+  label* last_ = nullptr;
+  std::uint64_t serial_ = 0;
+};
+
+/// What stacks use at this level of checking.
+using stack_order = std::conditional_t<checking_level >= checking::checked, checked_order, unchecked_order>;
+
+/// Returns: the bytes between `top` and a block pushed above it. Expects: `top` is on a grain.
+template <class Order>
+[[nodiscard]] ASHLAR_INLINE std::size_t gap_above(const std::byte* top, std::size_t alignment) noexcept {
+  const std::size_t label = Order::label_bytes(alignment);
+  return alignment > stack_grain ? label + ((0 - (address_of(top) + label)) & (alignment - 1)) : label;
+}
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

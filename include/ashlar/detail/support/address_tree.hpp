@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A search tree of memory regions ordered by address, linked through the regions themselves: nothing is allocated.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// The links of one member. `T` derives from `tree_node<T>`.
+template <class T>
+struct tree_node {
+  T* left = nullptr;
+  T* right = nullptr;
+};
+
+/// A treap (Seidel and Aragon, "Randomized search trees", 1996): a search tree by address which is at the same time a
+/// heap by priority. The priority is a hash of the address, so the shape depends only on the set of members.
+/// Complexity: insert, erase and find O(log n) expected; the depth of recursion likewise.
+template <class T>
+class address_tree {
+public:
+  [[nodiscard]] bool empty() const noexcept { return root_ == nullptr; }
+
+  /// Expects: `member` is in no tree.
+  void insert(T* member) noexcept {
+    T** place = &root_;
+    while (*place != nullptr && priority(*place) >= priority(member)) place = child_towards(*place, member);
+    T* const below = *place;
+    *place = member;
+    split(below, member, &member->left, &member->right);
+  }
+
+  /// Expects: `member` is in this tree.
+  void erase(T* member) noexcept {
+    T** place = &root_;
+    while (*place != member) place = child_towards(*place, member);
+    *place = join(member->left, member->right);
+    member->left = member->right = nullptr;
+  }
+
+  /// Returns: the member with the highest address not above `p`, or null.
+  [[nodiscard]] T* find_at_or_below(const void* p) const noexcept {
+    T* best = nullptr;
+    for (T* at = root_; at != nullptr;) {
+      const bool below = address_of(at) <= address_of(p);
+      if (below) best = at;
+      at = below ? at->right : at->left;
+    }
+    return best;
+  }
+
+  /// Returns: the member with the lowest address above `p`, or null.
+  [[nodiscard]] T* find_above(const void* p) const noexcept {
+    T* best = nullptr;
+    for (T* at = root_; at != nullptr;) {
+      const bool above = address_of(at) > address_of(p);
+      if (above) best = at;
+      at = above ? at->left : at->right;
+    }
+    return best;
+  }
+
+  /// Effects: calls `f(member)` for each member from the lowest address up. `f` may destroy its member's links.
+  template <class F>
+  void for_each(F f) const {
+    visit(root_, f);
+  }
+
+  /// Effects: forgets all members.
+  void clear() noexcept { root_ = nullptr; }
+
+  /// Complexity: O(n).
+  [[nodiscard]] bool invariant() const noexcept { return is_ordered(root_, 0, max_size); }
+
+private:
+  [[nodiscard]] static std::uint64_t priority(const T* member) noexcept {
+    return (std::uint64_t{address_of(member)} >> 6) * 0x9E3779B97F4A7C15ULL;  // Fibonacci hashing (Knuth 6.4)
+  }
+
+  [[nodiscard]] static T** child_towards(T* from, const T* member) noexcept {
+    return address_of(member) < address_of(from) ? &from->left : &from->right;
+  }
+
+  // Cuts a subtree in two at the address of `at`.
+  static void split(T* tree, const T* at, T** lower, T** upper) noexcept {
+    while (tree != nullptr) {
+      if (address_of(tree) < address_of(at)) {
+        *lower = tree;
+        lower = &tree->right;
+        tree = tree->right;
+      } else {
+        *upper = tree;
+        upper = &tree->left;
+        tree = tree->left;
+      }
+    }
+    *lower = *upper = nullptr;
+  }
+
+  // Joins two subtrees, all of `lower` before all of `upper`.
+  [[nodiscard]] static T* join(T* lower, T* upper) noexcept {
+    T* joined = nullptr;
+    T** place = &joined;
+    while (lower != nullptr && upper != nullptr) {
+      if (priority(lower) >= priority(upper)) {
+        *place = lower;
+        place = &lower->right;
+        lower = lower->right;
+      } else {
+        *place = upper;
+        place = &upper->left;
+        upper = upper->left;
+      }
+    }
+    *place = lower != nullptr ? lower : upper;
+    return joined;
+  }
+
+  template <class F>
+  static void visit(T* tree, F& f) {
+    while (tree != nullptr) {
+      T* const right = tree->right;
+      visit(tree->left, f);
+      f(*tree);
+      tree = right;
+    }
+  }
+
+  [[nodiscard]] static bool is_ordered(const T* tree, std::uintptr_t low, std::uintptr_t high) noexcept {
+    if (tree == nullptr) return true;
+    const std::uintptr_t at = address_of(tree);
+    const auto is_below = [tree](const T* child) { return child == nullptr || priority(child) <= priority(tree); };
+    return low <= at && at <= high && is_below(tree->left) && is_below(tree->right) &&
+           is_ordered(tree->left, low, at - 1) && is_ordered(tree->right, at + 1, high);
+  }
+
+  T* root_ = nullptr;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Integer arithmetic of addresses and sizes: powers of two, rounding, checked sums and products, exact division.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+inline constexpr std::size_t max_size = std::numeric_limits<std::size_t>::max();
+
+/// The largest block anyone may ask for: pointer differences inside it must not overflow.
+inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
+
+// The bits up to the lowest one are the highest number only where that one is alone. In this form, since compilers make
+// a population count of the others, and twenty instructions of that where the processor may lack one.
+[[nodiscard]] constexpr bool is_power_of_two(std::size_t n) noexcept { return (n ^ (n - 1)) > n - 1; }
+
+/// Returns: `a + b` in `sum`, or false if it overflows.
+[[nodiscard]] constexpr bool checked_add(std::size_t a, std::size_t b, std::size_t& sum) noexcept {
+  sum = a + b;
+  return sum >= a;
+}
+
+/// Returns: `a * b` in `product`, or false if it overflows.
+[[nodiscard]] constexpr bool checked_mul(std::size_t a, std::size_t b, std::size_t& product) noexcept {
+  product = a * b;
+  return a == 0 || b <= max_size / a;
+}
+
+[[nodiscard]] constexpr std::size_t ceil_div(std::size_t n, std::size_t d) noexcept { return n / d + (n % d != 0); }
+
+/// Expects: `alignment` is a power of two.
+[[nodiscard]] constexpr std::size_t align_down(std::size_t n, std::size_t alignment) noexcept {
+  return n & ~(alignment - 1);
+}
+
+/// Expects: `alignment` is a power of two and the result fits.
+[[nodiscard]] constexpr std::size_t align_up(std::size_t n, std::size_t alignment) noexcept {
+  return align_down(n + alignment - 1, alignment);
+}
+
+[[nodiscard]] inline std::uintptr_t address_of(const void* p) noexcept { return reinterpret_cast<std::uintptr_t>(p); }
+
+/// Expects: `alignment` is a power of two.
+[[nodiscard]] inline bool is_aligned(const void* p, std::size_t alignment) noexcept {
+  return (address_of(p) & (alignment - 1)) == 0;
+}
+
+/// Returns: the address rounded down, derived from `p` so that the compiler knows where it points.
+/// Expects: `alignment` is a power of two.
+[[nodiscard]] ASHLAR_INLINE std::byte* align_down(void* p, std::size_t alignment) noexcept {
+  return static_cast<std::byte*>(p) - (address_of(p) & (alignment - 1));
+}
+
+/// Returns: the address rounded up, derived from `p`. Expects: `alignment` is a power of two.
+[[nodiscard]] inline std::byte* align_up(void* p, std::size_t alignment) noexcept {
+  return static_cast<std::byte*>(p) + ((0 - address_of(p)) & (alignment - 1));
+}
+
+/// Returns: the alignment that any object of `bytes` bytes may need: the largest power of two that divides `bytes`, at
+/// most that of `std::max_align_t`.
+[[nodiscard]] constexpr std::size_t natural_alignment(std::size_t bytes) noexcept {
+  const std::size_t divisor = bytes & (0 - bytes);
+  return divisor < alignof(std::max_align_t) ? divisor : alignof(std::max_align_t);
+}
+
+/// Whether `n` bytes at `alignment` is a request that any resource may serve.
+[[nodiscard]] constexpr bool is_valid_request(std::size_t bytes, std::size_t alignment) noexcept {
+  return is_power_of_two(alignment) && bytes <= max_block_bytes && alignment <= max_block_bytes - bytes;
+}
+
+/// Division of offsets inside a slab by the cell size, as one multiplication:
+/// `n / d == (n * ceil(2^32 / d)) >> 32` for all `n * d < 2^32` (Granlund and Montgomery, 1994, theorem 4.2:
+/// the error `n * (d * ceil(2^32/d) - 2^32) <= n * (d - 1)` must stay below `2^32`).
+class reciprocal {
+public:
+  constexpr reciprocal() = default;
+  /// Expects: `0 < divisor < 2^32`.
+  constexpr explicit reciprocal(std::uint32_t divisor) noexcept
+      : factor_(((std::uint64_t{1} << 32) + divisor - 1) / divisor) {}
+
+  [[nodiscard]] constexpr std::uint32_t divide(std::uint32_t n) const noexcept {
+    return static_cast<std::uint32_t>((n * factor_) >> 32);
+  }
+
+private:
+  std::uint64_t factor_ = 0;  // 2^32 for the divisor 1: does not fit 32 bits
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

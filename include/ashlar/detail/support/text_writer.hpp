@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Text for whoever takes it, in pieces out of a buffer: words, numbers, addresses, sizes that people read.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// `out(text)` takes a piece of text, which it must use before it returns.
+template <class Out>
+concept text_sink = std::invocable<Out&, std::string_view>;
+
+/// Collects text and hands it to `out` in pieces of at most `capacity` characters; the last one at `flush`.
+/// Allocates nothing; locales do not matter. Throws what `out` throws: what was collected is lost then.
+template <text_sink Out>
+class text_writer {
+public:
+  static constexpr std::size_t capacity = 512;  ///< characters
+
+  /// Expects: `out` outlives the writer.
+  explicit text_writer(Out& out) noexcept : out_(out) {}
+  text_writer(const text_writer&) = delete;
+  text_writer& operator=(const text_writer&) = delete;
+
+  text_writer& text(std::string_view words) {
+    while (!words.empty()) {
+      if (size_ == capacity) flush();
+      const std::string_view piece = words.substr(0, capacity - size_);
+      std::copy_n(piece.data(), piece.size(), data_ + size_);
+      size_ += piece.size();
+      words.remove_prefix(piece.size());
+    }
+    return *this;
+  }
+
+  text_writer& number(std::integral auto value) { return digits(value, 10); }
+
+  text_writer& hex(std::uint64_t value) { return digits(value, 16); }
+
+  text_writer& address(const void* p) { return text("0x").hex(address_of(p)); }
+
+  /// Effects: the number with a comma before each three digits: 1,234,567.
+  text_writer& grouped(std::uint64_t value) {
+    char plain[20];
+    const auto end = std::to_chars(plain, plain + sizeof plain, value).ptr;
+    for (const char* at = plain; at != end; ++at) {
+      if (at != plain && (end - at) % 3 == 0) text(",");
+      text({at, 1});
+    }
+    return *this;
+  }
+
+  /// Effects: so many bytes in three figures: 48 B, 1.50 KiB, 12.0 MiB, 310 GiB.
+  text_writer& size(std::uint64_t bytes) {
+    if (bytes < 1000) return number(bytes).text(" B");
+    unsigned unit = 1;
+    for (; unit < 5 && hundredths_of(bytes, unit) >= 99'950; ++unit) {
+    }
+    hundredths(hundredths_of(bytes, unit));
+    return text(" ").text(std::string_view("KMGTP").substr(unit - 1, 1)).text("iB");
+  }
+
+  /// Effects: `part` of `whole` in a hundred, to a tenth where that is below ten: 0 %, 0.0 %, 2.5 %, 97 %.
+  text_writer& percentage(std::uint64_t part, std::uint64_t whole) {
+    for (; part >= std::uint64_t{1} << 50; part /= 2) whole /= 2;  // else the product below could overflow
+    const std::uint64_t tenths = whole == 0 ? 0 : (part * 1000 + whole / 2) / whole;
+    if (tenths >= 100 || part == 0) return number((tenths + 5) / 10).text(" %");
+    return number(tenths / 10).text(".").number(tenths % 10).text(" %");
+  }
+
+  /// Effects: hands over what was collected.
+  void flush() {
+    const std::size_t size = size_;
+    size_ = 0;
+    if (size != 0) out_(std::string_view{data_, size});
+  }
+
+private:
+  text_writer& digits(std::integral auto value, int base) {
+    char plain[20];  // 2^64 - 1 has twenty decimal digits, -2^63 a sign and nineteen
+    return text({plain, static_cast<std::size_t>(std::to_chars(plain, plain + sizeof plain, value, base).ptr - plain)});
+  }
+
+  // Rounded to the nearest.
+  [[nodiscard]] static std::uint64_t hundredths_of(std::uint64_t bytes, unsigned unit) noexcept {
+    const unsigned shift = 10 * unit;
+    const std::uint64_t below = bytes & ((std::uint64_t{1} << shift) - 1);
+    return (bytes >> shift) * 100 + ((below * 100 + (std::uint64_t{1} << (shift - 1))) >> shift);
+  }
+
+  void hundredths(std::uint64_t value) {
+    if (value >= 9995) return static_cast<void>(number((value + 50) / 100));
+    if (value >= 1000) return static_cast<void>(number((value + 5) / 100).text(".").number((value + 5) / 10 % 10));
+    number(value / 100).text(".").number(value / 10 % 10).number(value % 10);
+  }
+
+  Out& out_;
+  std::size_t size_ = 0;
+  char data_[capacity];
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

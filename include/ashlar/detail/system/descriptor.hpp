@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Writing text to a file descriptor, whole, whatever interrupts it.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <string_view>
+
+#include <unistd.h>
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Effects: writes all of `text`, in one call where the system takes it so; `errno` stays as it was.
+/// Returns: whether all was written. Allocates nothing.
+inline bool write_all(int descriptor, std::string_view text) noexcept {
+  const int error_before = errno;
+  while (!text.empty()) {
+    const ::ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written >= 0) text.remove_prefix(static_cast<std::size_t>(written));
+    else if (errno != EINTR) break;
+  }
+  errno = error_before;
+  return text.empty();
+}
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

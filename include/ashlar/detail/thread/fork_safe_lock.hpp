@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A lock that no fork finds held by a thread which the child does not have.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <type_traits>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/platform.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/thread/fork.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// A `Lock` that the thread which forks holds across the fork. It enters the list of those before it is held for the
+/// first time, for one relaxed load and one predicted branch at each `lock`, and leaves when it ends.
+///
+/// A `Lock` without `try_lock` cannot be given up again: the fork waits for it in the order in which such locks were
+/// first held, and hangs where threads hold them in another order, or hold one for the first time while they hold
+/// another.
+/// Expects: no thread forks while it holds one. Thread safety: as that of `Lock`.
+template <basic_lockable Lock>
+class fork_safe_lock : private fork_lock {
+public:
+  constexpr fork_safe_lock() noexcept : fork_lock(try_lock_for_fork, unlock_after_fork) {}
+  fork_safe_lock(const fork_safe_lock&) = delete;  // the list points here
+  fork_safe_lock& operator=(const fork_safe_lock&) = delete;
+  ~fork_safe_lock() {
+    if (entered.load(std::memory_order_relaxed) != nullptr) fork_participants::leave(*this);
+  }
+
+  ASHLAR_INLINE void lock() noexcept(noexcept(lock_.lock())) {
+    expect_fork();
+    lock_.lock();
+  }
+
+  [[nodiscard]] ASHLAR_INLINE bool try_lock() noexcept(noexcept(lock_.try_lock()))
+    requires requires(Lock& lock) { lock.try_lock(); }
+  {
+    expect_fork();
+    return lock_.try_lock();
+  }
+
+  ASHLAR_INLINE void unlock() noexcept(noexcept(lock_.unlock())) { lock_.unlock(); }
+
+private:
+  static constexpr unsigned attempts_before_yield = 64;
+
+  [[nodiscard]] static Lock& lock_of(fork_lock& self) noexcept { return static_cast<fork_safe_lock&>(self).lock_; }
+
+  [[nodiscard]] static bool try_lock_for_fork(fork_lock& self, unsigned patience) noexcept {
+    Lock& wanted = lock_of(self);
+    if constexpr (requires { wanted.try_lock(); }) {
+      for (; !wanted.try_lock(); --patience) {
+        if (patience == 0) return false;
+        if (patience % attempts_before_yield == 0) yield_thread();  // so that a holder that is preempted can run
+      }
+    } else {
+      wanted.lock();
+    }
+    return true;
+  }
+  static void unlock_after_fork(fork_lock& self) noexcept { lock_of(self).unlock(); }
+
+  ASHLAR_INLINE void expect_fork() noexcept {
+    if (ASHLAR_UNLIKELY(entered.load(std::memory_order_relaxed) == nullptr)) fork_participants::enter(*this);
+  }
+
+  Lock lock_ = {};
+};
+
+/// What a type with the lock policy `Lock` has for a lock.
+template <basic_lockable Lock>
+using fork_safe = std::conditional_t<std::same_as<Lock, null_lock>, null_lock, fork_safe_lock<Lock>>;
+
+static_assert(basic_lockable<fork_safe_lock<spin_lock>>);
+
+}  // namespace detail
+
+template <basic_lockable Lock>
+inline constexpr bool never_recursive<detail::fork_safe_lock<Lock>> = never_recursive<Lock>;
+
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

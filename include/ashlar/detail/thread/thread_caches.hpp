@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The caches that the calling thread has in pools that come and go.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/thread/thread_end.hpp>
+#include <ashlar/os/calls.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// One cache of one thread. The owner puts it into a larger object and says how that is retired.
+struct thread_cache_record {
+  thread_cache_record* next = nullptr;
+  std::uint64_t pool = 0;  ///< the pool's number, see `thread_caches::new_pool`
+  void* cache = nullptr;   ///< what `find` returns
+  /// Returns: whether the pool is gone. It is asked where locks of other pools are held, so it takes none.
+  bool (*is_orphan)(thread_cache_record*) noexcept = nullptr;
+  /// Effects: gives everything back, where the pool still is, and ends the record.
+  void (*retire)(thread_cache_record*) noexcept = nullptr;
+};
+
+/// The caches of one thread: all of them, and where those used last are found at once.
+struct thread_cache_directory {
+  static constexpr std::size_t table_size = 16;
+
+  struct alignas(16) recent {
+    std::uint64_t pool = 0;
+    void* cache = nullptr;  // null only where `pool` is 0
+  };
+
+  enum class state : unsigned char { fresh, open, ended };
+
+  recent table[table_size] = {};
+  thread_cache_record* first = nullptr;
+  state is = state::fresh;
+  thread_end_participant at_end = {};
+};
+
+/// Finds a thread's cache by the number of the pool; numbers are never used twice, so what is left of a pool that is
+/// gone is never found. The low byte of a number is where in the table its place is, so that nothing is computed; no
+/// number is 0. All caches are retired when the thread ends.
+/// A process may have this class more than once, as where a library is loaded whose names are its own; any of them may
+/// be asked for any pool. So what stands above the count in a number is where a page is that was taken from the system
+/// and never goes back: one for a copy of this class, and one more for each 2^20 pools.
+/// Thread safety: each thread sees its own.
+class thread_caches {
+  using recent = thread_cache_directory::recent;
+  using state = thread_cache_directory::state;
+  static constexpr std::size_t table_size = thread_cache_directory::table_size;
+
+public:
+  /// Returns: a number that no pool of this process ever had.
+  [[nodiscard]] static std::uint64_t new_pool() noexcept {
+    std::uint64_t last = last_pool_.load(std::memory_order_relaxed), count = 0;
+    do count = (last + 1) % pools_a_page != 0 ? last + 1 : first_of_page();
+    while (!last_pool_.compare_exchange_weak(last, count, std::memory_order_relaxed));
+    return count * 256 + count % table_size * sizeof(recent);
+  }
+
+  /// Returns: the cache, or null where `find_slowly` must look. A compare and a load, at a known place.
+  [[nodiscard]] static ASHLAR_INLINE void* find(std::uint64_t pool) noexcept {
+    const recent& latest = place_of(pool);
+    if (ASHLAR_UNLIKELY(latest.pool != pool)) return nullptr;
+    void* const found = latest.cache;
+    ASHLAR_ASSUME(found != nullptr);
+    return found;
+  }
+
+  /// Returns: the record, or null where this thread has none in that pool. `find` finds its cache from now on.
+  /// Complexity: O(caches of this thread).
+  [[nodiscard]] static ASHLAR_COLD thread_cache_record* find_slowly(std::uint64_t pool) noexcept {
+    retire_orphans();
+    thread_cache_record* const found = find_unchanged(pool);
+    if (found != nullptr) remember(*found);
+    return found;
+  }
+
+  /// As `find_slowly`, but it neither retires nor remembers anything: for a fork.
+  [[nodiscard]] static ASHLAR_COLD thread_cache_record* find_unchanged(std::uint64_t pool) noexcept {
+    thread_cache_record* each = mine_.first;
+    while (each != nullptr && each->pool != pool) each = each->next;
+    return each;
+  }
+
+  /// Returns: whether the thread may still have caches; it may not while it ends.
+  [[nodiscard]] static bool accepts() noexcept {
+    if (ASHLAR_UNLIKELY(mine_.is == state::fresh))
+      mine_.is = thread_end::enter(mine_.at_end) ? state::open : state::ended;
+    return mine_.is == state::open;
+  }
+
+  /// Effects: adds a record. Expects: `accepts()` has said so.
+  static void enter(thread_cache_record* fresh) noexcept {
+    fresh->next = mine_.first;
+    mine_.first = fresh;
+    remember(*fresh);
+  }
+
+private:
+  // Where the system has no page left, which takes many libraries on 32 bits, the copy's own data stand for one: no
+  // other that is loaded has that, but one that is loaded when this is closed may.
+  [[nodiscard]] static ASHLAR_COLD std::uint64_t first_of_page() noexcept {
+    const void* const page = os::system_calls::map(4096, false);
+    return address_of(page != nullptr ? page : &last_pool_) / 4096 * pools_a_page;
+  }
+
+  static void retire_all(thread_end_participant*) noexcept {
+    mine_.is = state::ended;
+    while (mine_.first != nullptr) retire(&mine_.first);
+  }
+
+  static void remember(const thread_cache_record& record) noexcept {
+    place_of(record.pool) = {record.pool, record.cache};
+  }
+
+  static void forget(std::uint64_t pool) noexcept {
+    if (recent& latest = place_of(pool); latest.pool == pool) latest = {};
+  }
+
+  [[nodiscard]] static ASHLAR_INLINE recent& place_of(std::uint64_t pool) noexcept {
+    return *reinterpret_cast<recent*>(reinterpret_cast<std::byte*>(mine_.table) + static_cast<std::uint8_t>(pool));
+  }
+
+  static void retire_orphans() noexcept {
+    for (thread_cache_record** at = &mine_.first; *at != nullptr;)
+      if ((*at)->is_orphan(*at)) retire(at);
+      else at = &(*at)->next;
+  }
+
+  static void retire(thread_cache_record** at) noexcept {
+    thread_cache_record* const leaving = *at;
+    forget(leaving->pool);
+    *at = leaving->next;
+    leaving->retire(leaving);
+  }
+
+  static inline constinit thread_local thread_cache_directory mine_ = {.at_end = {.at_end = retire_all}};
+  static constexpr std::uint64_t pools_a_page = std::uint64_t{1} << 20;  // 36 bits of an address are above, and below 8
+  static inline constinit std::atomic<std::uint64_t> last_pool_ = pools_a_page - 1;
+
+  static_assert(sizeof(recent) * table_size == 256, "a low byte says each place in the table");
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

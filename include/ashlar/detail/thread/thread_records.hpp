@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The records that threads need of what they use: from pages of their own, so that no allocator is asked for them.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/os/pages.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Cells of one size for the process, constant-initialised and never destroyed: usable before `main`, after it, and by
+/// a thread that ends late.
+///
+///   chunk, aligned to its size   | head: freed -> cell -> cell | cell | cell | … | not used yet |
+///   try_allocate <- free list <- all chunks' freed cells, taken at once; then cells not used yet; then a new chunk
+///
+/// A cell goes back to the head of its chunk, by one compare-and-swap and whichever library frees it: a copy of this
+/// class in another library gets its own cells back, also when it has been closed. Each library has a copy of its own,
+/// which leaves the participants of forks before the library goes. Chunks stay for the process, as many as were needed
+/// at once. Thread safety: any thread; allocation takes one lock, which a fork finds free until static objects end.
+template <std::size_t Bytes>
+class ASHLAR_OF_THIS_LIBRARY record_cells {
+public:
+  static constexpr std::size_t alignment = 64;
+  static constexpr std::size_t chunk_bytes = std::max(std::size_t{16} * 1024, std::bit_ceil(8 * Bytes));
+
+  /// Returns: a cell, or null where the system has no memory left. Complexity: O(chunks) at worst.
+  [[nodiscard]] static void* try_allocate() noexcept {
+    fork_participants::enter(at_fork_);
+    if (void* const cell = take(); cell != nullptr) return cell;
+    void* const memory = os::pages::map(chunk_bytes, chunk_bytes);
+    return memory != nullptr ? add_and_take(::new (memory) chunk) : nullptr;
+  }
+
+  /// Effects: takes a cell back. Expects: it came from `try_allocate` of this size, in whatever library.
+  static void deallocate(void* p) noexcept {
+    std::atomic<free_cell*>& freed = reinterpret_cast<chunk*>(align_down(p, chunk_bytes))->freed;
+    auto* const cell = ::new (p) free_cell{freed.load(std::memory_order_relaxed)};
+    while (!freed.compare_exchange_weak(cell->next, cell, std::memory_order_release, std::memory_order_relaxed));
+  }
+
+private:
+  struct free_cell {
+    free_cell* next;
+  };
+
+  struct alignas(alignment) chunk {
+    std::atomic<free_cell*> freed = nullptr;  // release by who frees; acquire in take_freed()
+    chunk* next = nullptr;
+  };
+
+  struct cells {
+    spin_lock lock;
+    chunk* chunks = nullptr;
+    free_cell* free = nullptr;
+    std::byte* unused = nullptr;  // of the latest chunk, up to its end
+    std::size_t unused_count = 0;
+  };
+
+  [[nodiscard]] static void* take() noexcept {
+    const lock_scope held(all_.lock);
+    return take_locked();
+  }
+
+  [[nodiscard]] static void* add_and_take(chunk* fresh) noexcept {
+    const lock_scope held(all_.lock);
+    if (all_.unused_count == 0) {
+      all_.unused = reinterpret_cast<std::byte*>(fresh + 1);
+      all_.unused_count = cells_of_chunk;
+    } else {
+      keep_for_later(fresh);  // another thread was faster
+    }
+    fresh->next = std::exchange(all_.chunks, fresh);
+    return take_locked();
+  }
+
+  // Under the lock.
+  [[nodiscard]] static void* take_locked() noexcept {
+    for (chunk* each = all_.chunks; each != nullptr && all_.free == nullptr; each = each->next)
+      all_.free = each->freed.exchange(nullptr, std::memory_order_acquire);
+    if (all_.free != nullptr) return std::exchange(all_.free, all_.free->next);
+    if (all_.unused_count == 0) return nullptr;
+    --all_.unused_count;
+    return std::exchange(all_.unused, all_.unused + Bytes);
+  }
+
+  static void keep_for_later(chunk* fresh) noexcept {
+    auto* cell = reinterpret_cast<std::byte*>(fresh + 1);
+    for (std::size_t i = 0; i != cells_of_chunk; ++i) deallocate(cell + i * Bytes);
+  }
+
+  static constexpr std::size_t cells_of_chunk = (chunk_bytes - sizeof(chunk)) / Bytes;
+  static_assert(Bytes % alignment == 0 && Bytes >= sizeof(free_cell), "each cell has cache lines of its own");
+
+  static inline constinit cells all_;
+  // Nothing is waited for under the lock.
+  static inline constinit fork_participant at_fork_{.before =
+                                                        [](void*, fork_step step) noexcept {
+                                                          if (step == fork_step::last_locks) all_.lock.lock();
+                                                        },
+                                                    .in_parent = [](void*) noexcept { all_.lock.unlock(); },
+                                                    .in_child = [](void*) noexcept { all_.lock.unlock(); }};
+};
+
+/// Makes and ends records. Types of about one size share cells.
+template <class Record>
+class thread_records {
+public:
+  /// Returns: a record made from the arguments, or null where the system has no memory left.
+  template <class... Args>
+  [[nodiscard]] static Record* try_make(Args&&... args) noexcept {
+    void* const cell = cells<>::try_allocate();
+    return cell != nullptr ? ::new (cell) Record(std::forward<Args>(args)...) : nullptr;
+  }
+
+  /// Expects: `try_make` made it.
+  static void end(Record* leaving) noexcept {
+    leaving->~Record();
+    cells<>::deallocate(leaving);
+  }
+
+private:
+  // A template, since the record may be incomplete yet.
+  template <class R = Record>
+  using cells = record_cells<align_up(sizeof(R), std::size_t{64})>;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A table for each thread that uses an object: found at once, closed when the thread ends or the object does.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/thread/thread_caches.hpp>
+#include <ashlar/detail/thread/thread_end.hpp>
+#include <ashlar/detail/thread/thread_records.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// The tables of one owner. `Table` derives from `list_node<Table>` and is default-constructible; `owner.close(table)`
+/// gives back what is in one, and is called under the lock of `tables`, once for each: by the thread that ends, or by
+/// the owner in its own end, whichever comes first.
+///
+///   owner --> [ link: lock, tables, owner or null ] <-- record of thread 1: table
+///                                                   <-- record of thread 2: table         the last of them ends it
+/// What that takes comes from `Records<T>`, which says null where there is no memory. Thread safety: any thread, where
+/// nothing else is said.
+template <class Owner, class Table, template <class> class Records = thread_records>
+class thread_tables {
+public:
+  thread_tables() = default;
+  thread_tables(const thread_tables&) = delete;
+  thread_tables& operator=(const thread_tables&) = delete;
+
+  /// Returns: the calling thread's table; null where `known` must look. Two loads and a compare.
+  [[nodiscard]] ASHLAR_INLINE Table* recent() const noexcept {
+    return static_cast<Table*>(thread_caches::find(number_));
+  }
+
+  /// Returns: the calling thread's table, or null where it has none. Complexity: O(tables of this thread).
+  [[nodiscard]] Table* known() const noexcept {
+    if (Table* const latest = recent(); latest != nullptr) return latest;
+    return table_of(thread_caches::find_slowly(number_));
+  }
+
+  /// Returns: the calling thread's table, made if need be; null where it cannot have one.
+  [[nodiscard]] Table* obtain(Owner& owner) noexcept {
+    if (!thread_caches::accepts()) return nullptr;
+    Table* const mine = known();
+    return mine != nullptr ? mine : make(owner);
+  }
+
+  /// Effects: calls `f(table)` for every table, of whatever thread, and then `last()`; no thread ends meanwhile.
+  /// Expects: no other thread uses the owner.
+  template <class F, class Last>
+  void for_each(F f, Last last) noexcept {
+    link* const shared = link_.load(std::memory_order_acquire);
+    if (shared == nullptr) return last();
+    const report_scope<spin_lock> held(shared->lock);
+    for (Table* each = shared->tables.front(); each != nullptr; each = each->next) f(*each);
+    last();
+  }
+
+  /// Effects: closes all tables; from now on threads that end leave the owner alone. Calls `then()` before it lets go
+  /// of what a fork would wait for. Expects: no other thread uses the owner.
+  template <class Then>
+  void part(Owner& owner, Then then) noexcept {
+    link* const shared = link_.load(std::memory_order_acquire);
+    if (shared == nullptr) return then();
+    {
+      const report_scope<spin_lock> held(shared->lock);
+      for (Table* each = shared->tables.front(); each != nullptr; each = each->next) owner.close(*each);
+      shared->owner.store(nullptr, std::memory_order_release);  // pairs with is_orphan()
+    }
+    then();
+    shared->drop();
+  }
+
+  void before_fork() noexcept {
+    at_fork_ = link_.load(std::memory_order_acquire);
+    if (at_fork_ != nullptr) at_fork_->lock.lock();
+  }
+
+  void after_fork_in_parent() noexcept {
+    if (at_fork_ != nullptr) at_fork_->lock.unlock();
+  }
+
+  /// Returns: the only thread's table, or null. Its other tables are forgotten, since the child has not their threads.
+  Table* after_fork_in_child() noexcept {
+    link_.store(at_fork_, std::memory_order_relaxed);  // one made meanwhile may be locked, by a thread that is not here
+    if (at_fork_ == nullptr) return nullptr;
+    Table* const mine = table_of(thread_caches::find_unchanged(number_));
+    at_fork_->tables = {};
+    if (mine != nullptr) at_fork_->tables.push_back(mine);
+    at_fork_->lock.unlock();
+    return mine;
+  }
+
+private:
+  struct link {
+    spin_lock lock;
+    std::atomic<Owner*> owner;  // null where it is gone; changed under the lock
+    std::atomic<std::size_t> references = 1;
+    list<Table> tables;
+
+    explicit link(Owner& of) : owner(&of) {}
+
+    // Without the lock, which this thread may hold, or may wait for while it holds another's.
+    [[nodiscard]] bool is_orphan() const noexcept {
+      return owner.load(std::memory_order_acquire) == nullptr;  // pairs with part(), which closed the tables
+    }
+
+    void drop() noexcept {
+      if (references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        Records<link>::end(this);  // pairs with itself in other threads
+    }
+  };
+
+  struct record : thread_cache_record, Table {
+    link* shared;
+
+    record(std::uint64_t number, link* of) noexcept : shared(of) {
+      pool = number;
+      cache = static_cast<Table*>(this);
+      is_orphan = [](thread_cache_record* self) noexcept { return static_cast<record*>(self)->shared->is_orphan(); };
+      retire = [](thread_cache_record* self) noexcept { static_cast<record*>(self)->end(); };
+      thread_end::hold_library();  // the functions are its
+    }
+
+    void end() noexcept {
+      if (!shared->is_orphan()) {
+        const report_scope<spin_lock> held(shared->lock);
+        if (Owner* const of = shared->owner.load(std::memory_order_relaxed); of != nullptr) {
+          of->close(*this);
+          shared->tables.erase(this);
+        }
+      }
+      shared->drop();
+      Records<record>::end(this);
+    }
+  };
+
+  [[nodiscard]] static Table* table_of(thread_cache_record* found) noexcept { return static_cast<record*>(found); }
+
+  [[nodiscard]] Table* make(Owner& owner) noexcept {
+    link* const shared = shared_link(owner);
+    record* const fresh = shared == nullptr ? nullptr : Records<record>::try_make(number_, shared);
+    if (fresh == nullptr) return nullptr;
+    shared->references.fetch_add(1, std::memory_order_relaxed);
+    {
+      const check_scope<spin_lock> held(shared->lock);
+      shared->tables.push_back(fresh);
+    }
+    thread_caches::enter(fresh);
+    return fresh;
+  }
+
+  // The first thread that needs the link makes it.
+  [[nodiscard]] link* shared_link(Owner& owner) noexcept {
+    link* known = link_.load(std::memory_order_acquire);
+    if (known != nullptr) return known;
+    link* const made = Records<link>::try_make(owner);
+    if (made == nullptr) return nullptr;
+    if (link_.compare_exchange_strong(known, made, std::memory_order_acq_rel, std::memory_order_acquire)) return made;
+    Records<link>::end(made);
+    return known;
+  }
+
+  const std::uint64_t number_ = thread_caches::new_pool();
+  std::atomic<link*> link_ = nullptr;
+  link* at_fork_ = nullptr;  // what the fork holds: another thread may make one meanwhile
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a tlsf_resource looks at before it believes a pointer or a tag, at the levels that check.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/detail/checks/slack.hpp>
+#include <ashlar/detail/checks/watched_slack.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/tlsf/tlsf_block.hpp>
+#include <ashlar/detail/tlsf/tlsf_poison.hpp>
+#include <ashlar/detail/tlsf/tlsf_region.hpp>
+#include <ashlar/detail/tlsf/tlsf_regions.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Where something is looked at: the regions, and who looks.
+struct tlsf_site {
+  const tlsf_regions& regions;
+  const void* resource;
+
+  /// Returns: the region that `p` is in, or null. Complexity: O(log regions).
+  [[nodiscard]] ASHLAR_INLINE tlsf_region* find(const void* p) const noexcept { return regions.find(p); }
+};
+
+[[noreturn]] ASHLAR_COLD inline void report_tlsf(fault kind, const char* what, const void* p, const tlsf_site& site,
+                                                 std::size_t size = 0) noexcept {
+  report({.kind = kind, .what = what, .pointer = p, .resource = site.resource, .size = size});
+}
+
+/// Effects: says what is wrong where no header stands in front of `p`: walks the region to the place.
+/// Complexity: O(blocks of the region).
+[[noreturn]] ASHLAR_COLD inline void report_no_header(std::byte* p, tlsf_region& region,
+                                                      const tlsf_site& site) noexcept {
+  tlsf_block last(nullptr);
+  tlsf_header said(0);
+  region.walk([&](const tlsf_block& each, tlsf_header h) {
+    last = each, said = h;
+    return address_of(each.data() + h.stride()) <= address_of(p);
+  });
+  if (last.data() == nullptr)
+    report_tlsf(fault::underflow, "bytes before the first block of a region were written to", p, site);
+  const std::size_t bytes = said.stride() - tlsf_block::header_bytes;
+  const std::size_t into = static_cast<std::size_t>(p - last.data());
+  if (into < said.stride() && said.is_free())
+    report_tlsf(fault::double_free, "freed a block that is free, with its neighbours", p, site);
+  if (into != 0 && into < said.stride())
+    report_tlsf(fault::misaligned_free, "freed a pointer into the middle of a block", p, site, bytes);
+  if (said.is_free())
+    report_tlsf(fault::corrupt_link, "a free block was written to, and the header behind it", last.data(), site);
+  report_tlsf(fault::overflow, "bytes behind a block were written to, over the header of the next", last.data(), site,
+              bytes);
+}
+
+// Whether a link may be followed: it names a free block of the resource. At `checked` the other end of the link, which
+// must lead back, stands for the sum of the header.
+[[nodiscard]] ASHLAR_INLINE bool is_member(std::byte* at, const tlsf_site& site) noexcept {
+  if (!is_aligned(at, tlsf_block::granule) || site.find(at) == nullptr) return false;
+  if constexpr (checking_level >= checking::hardened)
+    if (!tlsf_block(at).is_sound()) return false;
+  return tlsf_block(at).header().is_free();
+}
+
+// Whether both ends of both links of a free block agree. What a link says is not read before it may be followed.
+[[nodiscard]] ASHLAR_INLINE bool are_links_sound(const tlsf_block& block, const tlsf_site& site) noexcept {
+  std::byte* const next = block.next();
+  if (next != nullptr && !(is_member(next, site) && tlsf_block(next).previous() == block.data())) return false;
+  std::byte* const previous = block.previous();
+  return previous == nullptr || (is_member(previous, site) && tlsf_block(previous).next() == block.data());
+}
+
+// Whether a free block with a sound header is one still: its links, its footer, and what the block behind it says.
+[[nodiscard]] ASHLAR_INLINE bool is_free_block_sound(const tlsf_block& block, const tlsf_site& site) noexcept {
+  const std::size_t stride = block.header().stride();
+  const tlsf_block behind = block.behind(stride);
+  return behind.header().is_behind_free() && behind.stride_in_front() == stride && are_links_sound(block, site) &&
+         tlsf_poison::is_record_sound(block, stride);
+}
+
+/// Effects: reports unless a free block that is a member of the index starts at `p`, which was one once.
+ASHLAR_INLINE void check_member(std::byte* p, const tlsf_site& site) noexcept {
+  const tlsf_block block(p);
+  if (ASHLAR_UNLIKELY(!block.is_sound() || !block.header().is_free() || !detail::is_free_block_sound(block, site)))
+    report_tlsf(fault::corrupt_link, "a free block was written to", p, site);
+}
+
+/// Returns: the live block that starts at `p`. Effects: reports where none does, or a tag beside it is broken. `p` is
+/// not read before a region is known to hold it.
+ASHLAR_INLINE tlsf_block check_live(void* p, const tlsf_site& site) noexcept {
+  tlsf_region* const region = site.find(p);
+  auto* const data = static_cast<std::byte*>(p);
+  if (region == nullptr) report_tlsf(fault::invalid_free, "freed a pointer that is not of this resource", p, site);
+  if (!is_aligned(p, tlsf_block::granule))
+    report_tlsf(fault::misaligned_free, "freed a pointer into the middle of a block", p, site);
+  const tlsf_block block(data);
+  if (!block.is_sound()) report_no_header(data, *region, site);
+  const tlsf_header h = block.header();
+  if (h.is_end()) report_tlsf(fault::invalid_free, "freed a pointer that is not of this resource", p, site);
+  if (h.is_free()) report_tlsf(fault::double_free, "freed a block that is free", p, site);
+  const tlsf_block behind = block.behind(h.stride());
+  if (!behind.is_sound()) report_no_header(behind.data(), *region, site);
+  if (behind.header().is_free() && !detail::is_free_block_sound(behind, site))
+    report_tlsf(fault::corrupt_link, "a free block was written to", behind.data(), site);
+  if (h.is_behind_free()) {
+    const std::size_t back = block.stride_in_front();
+    const bool may_be =
+        back <= static_cast<std::size_t>(data - region->first_data()) && back % tlsf_block::granule == 0;
+    if (!may_be || tlsf_block(data - back).header().stride() != back)
+      report_tlsf(fault::corrupt_link, "a free block was written to, the one in front of this", p, site);
+    check_member(data - back, site);
+  }
+  return block;
+}
+
+[[noreturn]] ASHLAR_COLD inline void report_tlsf_mismatch(const char* what, const tlsf_block& block,
+                                                          const tlsf_site& site, std::size_t expected,
+                                                          std::size_t got) noexcept {
+  report({.kind = fault::size_mismatch,
+          .what = what,
+          .pointer = block.data(),
+          .resource = site.resource,
+          .size = block.header().stride() - tlsf_block::header_bytes,
+          .expected = expected,
+          .got = got});
+}
+
+inline constexpr const char* tlsf_other_size = "freed a block with another size than it was allocated with";
+
+/// Effects: reports a size that a live block was not allocated with, as far as the block tells: its stride would have
+/// been another.
+inline void check_size(const tlsf_block& block, std::size_t bytes, const tlsf_site& site) noexcept {
+  const std::size_t stride = block.header().stride();
+  const std::size_t usable = stride - tlsf_block::header_bytes;
+  if (bytes > usable || stride - tlsf_block::stride_for(bytes) >= tlsf_block::least)
+    report_tlsf_mismatch(tlsf_other_size, block, site, usable, bytes);
+}
+
+/// Effects: reports an alignment that a live block does not have.
+inline void check_alignment(const tlsf_block& block, std::size_t alignment, const tlsf_site& site) noexcept {
+  if (is_aligned(block.data(), alignment)) return;
+  const std::size_t has = std::size_t{1} << std::countr_zero(address_of(block.data()));
+  report_tlsf_mismatch("freed a block with an alignment that it does not have", block, site, has, alignment);
+}
+
+/// The bytes of a block behind what was asked for, at level `hardened`: at least one, with a canary in it.
+struct tlsf_slack {
+  static constexpr bool is_kept = checking_level >= checking::hardened;
+  static constexpr std::size_t bytes = is_kept ? 1 : 0;
+
+  static void fill(std::byte* data, std::size_t wanted, std::size_t usable) noexcept {
+    fill_watched_slack(data, wanted, usable);
+  }
+
+  /// Returns: what was asked for, as the last byte tells.
+  [[nodiscard]] static std::size_t wanted(const std::byte* data, std::size_t usable) noexcept {
+    mark_readable(data + usable - 1, 1);
+    const std::size_t size = detail::slack_size(data[usable - 1], usable - 1);
+    mark_free(data + usable - 1, 1);
+    const std::size_t back = (usable - 1 - size) % detail::slack_period;
+    return back < usable ? usable - 1 - back : 0;  // a canary says that only where it was overwritten
+  }
+
+  /// Effects: reports a canary that was written to, or was written for another size.
+  static void check(std::byte* data, std::size_t given, std::size_t usable, const tlsf_site& site) noexcept {
+    if (given >= usable) report_tlsf_mismatch(tlsf_other_size, tlsf_block(data), site, wanted(data, usable), given);
+    const std::size_t from = std::min(given, wanted(data, usable));
+    mark_readable(data + from, usable - from);
+    const slack_state slack = look_at_slack(data, given, usable);
+    if (slack.is_intact) return mark_free(data + given, usable - given);
+    if (slack.allocated != given) report_tlsf_mismatch(tlsf_other_size, tlsf_block(data), site, slack.allocated, given);
+    report_write_behind(data, given, given, slack.written_to, site.resource);
+  }
+};
+
+/// Effects: reports what was written to in a region: a header, a free block, the bytes behind a live one.
+/// Complexity: O(bytes of free blocks).
+inline void check_region(tlsf_region& region, const tlsf_site& site) noexcept {
+  for (tlsf_block at = region.first(); at.data() != region.end;) {
+    const tlsf_header h = at.header();
+    const std::size_t room = h.stride() - tlsf_block::header_bytes;
+    if (!at.is_sound() || h.is_end()) report_no_header(at.data(), region, site);
+    if (h.is_free()) {
+      check_member(at.data(), site);
+      tlsf_poison::verify(at, h.stride(), site.resource);
+    } else {
+      tlsf_slack::check(at.data(), tlsf_slack::wanted(at.data(), room), room, site);
+    }
+    at = at.behind(h.stride());
+  }
+}
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

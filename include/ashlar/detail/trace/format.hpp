@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The two headers of a trace file, to and from bytes. docs/trace-format.md tells the whole format.
+//
+//     file   = file header, chunk*
+//     chunk  = chunk header (80 bytes), payload (stored_bytes)
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/trace/checksum.hpp>
+#include <ashlar/detail/trace/varint.hpp>
+#include <ashlar/trace/codec.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail::trace_io {
+
+inline constexpr std::array<std::uint8_t, 8> file_magic{0x89, 'A', 'S', 'H', 'L', 'R', '\r', '\n'};
+inline constexpr std::uint32_t format_version = 1;
+inline constexpr std::uint32_t endian_mark = 0x01020304;
+inline constexpr std::size_t file_header_bytes = 64;  ///< Before the command line and the checksum.
+inline constexpr std::uint32_t max_text_bytes = 1 << 20;
+
+inline constexpr std::uint32_t chunk_magic = 0x4b4e4843;  ///< "CHNK"
+inline constexpr std::size_t chunk_header_bytes = 80;
+inline constexpr std::uint32_t max_raw_bytes = 4 << 20;  ///< Of a chunk that is read; bounds the reader's memory.
+inline constexpr std::uint32_t max_chunk_records = 65535;
+
+/// What a chunk holds. Chunks of unknown kinds from `first_skippable` on are passed over, others are refused.
+enum class chunk_kind : std::uint8_t { events = 1, stacks = 2, modules = 3, end = 4, first_skippable = 128 };
+
+enum class clock_kind : std::uint8_t { nanoseconds = 0, ticks = 1 };
+
+/// In place of an errno in `file_header::write_error`: the file had become shorter than what was written.
+inline constexpr std::uint16_t cut_by_program = 0xffff;
+
+struct file_header {
+  clock_kind clock = clock_kind::nanoseconds;
+  std::uint8_t pointer_bytes = sizeof(void*);
+  std::uint32_t process = 0;
+  std::uint32_t page_bytes = 0;
+  std::uint16_t write_error = 0;    ///< The errno that ended the writing before the program ended; 0: none did.
+  std::uint64_t start_ns = 0;       ///< Monotonic clock at time 0, for the chunks' `sync_ns`.
+  std::uint64_t start_unix_ns = 0;  ///< Wall clock at time 0.
+  std::uint32_t stack_depth = 0;
+  std::uint32_t text_bytes = 0;  ///< The command line that follows, each argument with a final 0 byte.
+};
+
+/// Expects: `file_header_bytes` at `to`. The caller appends the text and the checksum of everything before it.
+constexpr void put_header(std::byte* to, const file_header& h) noexcept {
+  for (const auto c : file_magic) *to++ = static_cast<std::byte>(c);
+  to = put_word(to, format_version);
+  to = put_word(to, endian_mark);
+  to = put_word(to, static_cast<std::uint8_t>(h.clock));
+  to = put_word(to, h.pointer_bytes);
+  to = put_word(to, h.write_error);
+  to = put_word(to, h.process);
+  to = put_word(to, h.page_bytes);
+  to = put_word(to, h.stack_depth);
+  to = put_word(to, std::uint64_t{0});
+  to = put_word(to, h.start_ns);
+  to = put_word(to, h.start_unix_ns);
+  to = put_word(to, h.text_bytes);
+  put_word(to, std::uint32_t{0});
+}
+
+/// Returns: why the 64 bytes at `from` are no header of a trace this library reads, or null.
+[[nodiscard]] constexpr const char* refuse_file_header(const std::byte* from) noexcept {
+  for (std::size_t i = 0; i < file_magic.size(); ++i)
+    if (from[i] != static_cast<std::byte>(file_magic[i])) return "not an ashlar trace";
+  if (get_word<std::uint32_t>(from + 12) == 0x04030201) return "written by a machine of the other byte order";
+  if (get_word<std::uint32_t>(from + 12) != endian_mark) return "the file header is damaged";
+  if (get_word<std::uint32_t>(from + 8) != format_version) return "a format version this ashlar does not read";
+  if (std::to_integer<int>(from[16]) > 1) return "the file header is damaged";
+  return get_word<std::uint32_t>(from + 56) > max_text_bytes ? "the file header is damaged" : nullptr;
+}
+
+/// Expects: `refuse_file_header(from)` is null.
+[[nodiscard]] constexpr file_header get_file_header(const std::byte* from) noexcept {
+  return {.clock = static_cast<clock_kind>(from[16]),
+          .pointer_bytes = get_word<std::uint8_t>(from + 17),
+          .process = get_word<std::uint32_t>(from + 20),
+          .page_bytes = get_word<std::uint32_t>(from + 24),
+          .write_error = get_word<std::uint16_t>(from + 18),
+          .start_ns = get_word<std::uint64_t>(from + 40),
+          .start_unix_ns = get_word<std::uint64_t>(from + 48),
+          .stack_depth = get_word<std::uint32_t>(from + 28),
+          .text_bytes = get_word<std::uint32_t>(from + 56)};
+}
+
+struct chunk_header {
+  chunk_kind kind = chunk_kind::events;
+  trace::codec_id codec = trace::codec_id::raw;
+  std::uint32_t stream = 0;    ///< Of events: whose, and the thread the first record belongs to.
+  std::uint32_t sequence = 0;  ///< 0, 1, 2 … within the kind and stream.
+  std::uint32_t count = 0;     ///< Records, stacks or modules.
+  std::uint32_t raw_bytes = 0;
+  std::uint32_t stored_bytes = 0;
+  std::uint32_t events = 0;      ///< How many of the records are events of their own.
+  std::uint64_t first_time = 0;  ///< Ticks since the start of the trace.
+  std::uint64_t last_time = 0;
+  std::uint64_t sync_ticks = 0;  ///< Both clocks when the chunk was written: the last chunk calibrates them all.
+  std::uint64_t sync_ns = 0;
+  std::uint64_t payload_sum = 0;  ///< Checksum of the payload as stored.
+};
+
+constexpr void put_header(std::byte* to, const chunk_header& h) noexcept {
+  std::byte* const start = to;
+  to = put_word(to, chunk_magic);
+  to = put_word(to, static_cast<std::uint8_t>(h.kind));
+  to = put_word(to, static_cast<std::uint8_t>(h.codec));
+  to = put_word(to, std::uint16_t{0});
+  for (const auto word : {h.stream, h.sequence, h.count, h.raw_bytes, h.stored_bytes, h.events})
+    to = put_word(to, word);
+  for (const auto word : {h.first_time, h.last_time, h.sync_ticks, h.sync_ns, h.payload_sum}) to = put_word(to, word);
+  put_word(to, checksum({start, chunk_header_bytes - 8}));
+}
+
+/// Returns: whether the 80 bytes at `from` are a whole chunk header.
+[[nodiscard]] constexpr bool get_header(const std::byte* from, chunk_header& h) noexcept {
+  const auto word = [from](std::size_t at) { return get_word<std::uint32_t>(from + at); };
+  const auto wide = [from](std::size_t at) { return get_word<std::uint64_t>(from + at); };
+  if (word(0) != chunk_magic || wide(72) != checksum({from, chunk_header_bytes - 8})) return false;
+  h = {.kind = static_cast<chunk_kind>(from[4]),
+       .codec = static_cast<trace::codec_id>(from[5]),
+       .stream = word(8),
+       .sequence = word(12),
+       .count = word(16),
+       .raw_bytes = word(20),
+       .stored_bytes = word(24),
+       .events = word(28),
+       .first_time = wide(32),
+       .last_time = wide(40),
+       .sync_ticks = wide(48),
+       .sync_ns = wide(56),
+       .payload_sum = wide(64)};
+  return h.first_time <= h.last_time;
+}
+
+}  // namespace detail::trace_io
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Records in order of time become events: addresses become object ids, file threads become dense ones.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/trace/live_map.hpp>
+#include <ashlar/detail/trace/record.hpp>
+#include <ashlar/trace/event.hpp>
+#include <ashlar/trace/options.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail::trace_io {
+
+/// What a stream carries from one of its records to the next.
+struct stream_state {
+  std::uint32_t thread = 0;       ///< As the file numbers it.
+  std::uint64_t old_address = 0;  ///< Of the realloc that has begun.
+  live_object old = {};           ///<
+};
+
+class resolver {
+public:
+  [[nodiscard]] const trace::reader_counts& counts() const noexcept { return counts_; }
+
+  /// Returns: whether `r` contradicts what is alive: its counterpart in another stream must come first.
+  [[nodiscard]] bool contradicts(const record& r) const noexcept {
+    if (!has_address(r.code) || r.address == 0) return false;
+    return live_.contains(r.address) == is_acquisition(r.code);
+  }
+
+  /// Returns: the release of the object at `address`, made up because the address has been handed out again.
+  [[nodiscard]] trace::event release_lost(std::uint64_t address, std::uint64_t time_ns) {
+    const live_object lost = live_.take(address);
+    ++counts_.lost_releases;
+    return finish({.time_ns = time_ns, .thread = lost.thread, .op = trace::operation::free_, .object = lost.object});
+  }
+
+  /// Effects: takes `r` into account, which must not ask for an address that is taken.
+  /// Returns: the event, if this record is the one that completes it.
+  [[nodiscard]] std::optional<trace::event> apply(const record& r, std::uint64_t time_ns, stream_state& s) {
+    if (r.code == opcode::thread_switch) return s.thread = r.stack, std::nullopt;
+    if (r.code == opcode::realloc_begin) return begin_realloc(r, s), std::nullopt;
+    trace::event e{.time_ns = time_ns,
+                   .thread = dense(s.thread),
+                   .op = static_cast<trace::operation>(r.code),
+                   .size = r.size,
+                   .alignment = alignment_of(r.alignment_code),
+                   .stack = r.stack};
+    if (is_release(e.op)) e.object = release(r.address).object;
+    if (e.op == trace::operation::realloc_) e.old_object = end_realloc(r, s);
+    if (is_acquisition(r.code) && r.address != 0) e.object = acquire(r.address, e.thread);
+    return finish(e);
+  }
+
+private:
+  trace::event finish(const trace::event& e) noexcept {
+    ++counts_.events;
+    counts_.live = live_.size();
+    return e;
+  }
+
+  std::uint64_t acquire(std::uint64_t address, std::uint32_t thread) {
+    live_.insert(address, {++last_object_, thread});
+    return last_object_;
+  }
+
+  live_object release(std::uint64_t address) noexcept {
+    const live_object released = address == 0 ? live_object{} : live_.take(address);
+    if (released.object == 0) ++counts_.unknown_releases;
+    return released;
+  }
+
+  void begin_realloc(const record& r, stream_state& s) noexcept {
+    s.old_address = r.address;
+    s.old = release(r.address);
+  }
+
+  /// Effects: a realloc that failed puts the old block back. Returns: the old object's id.
+  std::uint64_t end_realloc(const record& r, stream_state& s) {
+    const live_object old = s.old;
+    s.old = {};
+    if (r.address == 0 && old.object != 0 && !live_.contains(s.old_address)) live_.insert(s.old_address, old);
+    return old.object;
+  }
+
+  /// Returns: the number by which consumers know a thread. The last one is remembered: threads come in runs.
+  std::uint32_t dense(std::uint32_t file_thread) {
+    if (file_thread == last_file_thread_ && !threads_.empty()) return last_thread_;
+    const auto next = static_cast<std::uint32_t>(threads_.size());
+    last_file_thread_ = file_thread;
+    return last_thread_ = threads_.try_emplace(file_thread, next).first->second;
+  }
+
+  live_map live_;
+  std::unordered_map<std::uint32_t, std::uint32_t> threads_;
+  std::uint32_t last_file_thread_ = 0;
+  std::uint32_t last_thread_ = 0;
+  std::uint64_t last_object_ = 0;
+  trace::reader_counts counts_;
+};
+
+}  // namespace detail::trace_io
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Payloads of the chunks that hold no events: call stacks, mapped modules, the end of the trace.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/trace/varint.hpp>
+#include <ashlar/trace/tables.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail::trace_io {
+
+inline constexpr std::size_t max_stack_frames = 255;
+
+/// Returns: the room a stack of `frames` needs at most.
+[[nodiscard]] constexpr std::size_t stack_bound(std::size_t frames) noexcept { return (frames + 1) * max_varint_bytes; }
+
+/// Effects: appends one stack: its length, then each frame's distance from the one before. Returns: the byte after it.
+constexpr std::byte* put_stack(std::byte* to, std::span<const std::uint64_t> frames) noexcept {
+  to = put_varint(to, frames.size());
+  std::uint64_t last = 0;
+  for (const std::uint64_t frame : frames) {
+    to = put_varint(to, zigzag(frame - last));
+    last = frame;
+  }
+  return to;
+}
+
+/// A payload of stacks starts with the id of its first one.
+[[nodiscard]] inline bool get_stacks(std::span<const std::byte> payload, std::uint32_t count,
+                                     trace::stack_table& stacks) {
+  byte_cursor from(payload);
+  if (from.varint() != std::uint64_t{stacks.size()} + 1) return false;
+  std::vector<std::uint64_t> frames;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t n = from.varint();
+    if (!from.ok() || n > max_stack_frames) return false;
+    frames.clear();
+    for (std::uint64_t frame = 0; frames.size() < n;) frames.push_back(frame += unzigzag(from.varint()));
+    if (!from.ok()) return false;
+    stacks.add(frames);
+  }
+  return from.at_end();
+}
+
+/// Returns: the room a module needs at most.
+[[nodiscard]] constexpr std::size_t module_bound(std::size_t path_bytes, std::size_t id_bytes) noexcept {
+  return 5 * max_varint_bytes + path_bytes + id_bytes;
+}
+
+inline std::byte* put_text(std::byte* to, std::string_view text) noexcept {
+  to = put_varint(to, text.size());
+  for (const char c : text) *to++ = static_cast<std::byte>(c);
+  return to;
+}
+
+/// What a recorder can name without owning a string.
+struct module_view {
+  std::uint64_t begin = 0, end = 0, bias = 0;
+  std::string_view path, build_id;  // the id in hexadecimal
+};
+
+inline std::byte* put_module(std::byte* to, const module_view& m) noexcept {
+  to = put_varint(put_varint(put_varint(to, m.begin), m.end - m.begin), zigzag(m.bias - m.begin));
+  return put_text(put_text(to, m.path), m.build_id);
+}
+
+[[nodiscard]] inline std::string get_text(byte_cursor& from) {
+  std::string text;
+  for (const std::byte b : from.bytes(from.varint())) text.push_back(static_cast<char>(b));
+  return text;
+}
+
+[[nodiscard]] inline bool get_modules(std::span<const std::byte> payload, std::uint32_t count,
+                                      std::vector<trace::mapped_module>& modules) {
+  byte_cursor from(payload);
+  for (std::uint32_t i = 0; i < count && from.ok(); ++i) {
+    trace::mapped_module m;
+    m.begin = from.varint();
+    m.end = m.begin + from.varint();
+    m.bias = m.begin + unzigzag(from.varint());
+    m.path = get_text(from);
+    m.build_id = get_text(from);
+    if (!from.ok() || m.end < m.begin) return false;
+    modules.push_back(std::move(m));
+  }
+  return from.ok() && from.at_end();
+}
+
+}  // namespace detail::trace_io
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The book of a tracking adaptor: every live block by address, and the blocks that were freed last.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include <ashlar/adaptor/site.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/address_tree.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// What is known of a block.
+template <site_policy Site>
+struct tracked_block : tree_node<tracked_block<Site>> {
+  const void* data = nullptr;
+  std::size_t bytes = 0;     ///< as requested
+  std::size_t capacity = 0;  ///< as handed out: more than requested only by `allocate_at_least`
+  std::size_t alignment = 0;
+  std::uint64_t number = 0;  ///< 1 is the first block ever
+  ASHLAR_NO_UNIQUE_ADDRESS Site allocated{};
+  ASHLAR_NO_UNIQUE_ADDRESS Site freed{};
+
+  /// Returns: whether `p` points into it, its start included.
+  [[nodiscard]] bool contains(const void* p) const noexcept {
+    return address_of(p) - address_of(data) < capacity || p == data;
+  }
+
+  // Where the tree files it: under the block, not under the entry.
+  [[nodiscard]] friend std::uintptr_t address_of(const tracked_block* entry) noexcept {
+    return address_of(entry->data);
+  }
+};
+
+/// Entries come from `Memory`, one allocation of one size each. Complexity: O(log n) expected. Thread safety: none.
+template <site_policy Site, resource Memory>
+class block_book {
+public:
+  using entry = tracked_block<Site>;
+
+  /// How many freed blocks are remembered, to tell a double free from a foreign pointer.
+  static constexpr std::size_t most_remembered = 64;
+
+  block_book() = default;
+  explicit block_book(Memory memory) : memory_(std::move(memory)) {}
+  block_book(const block_book&) = delete;
+  block_book& operator=(const block_book&) = delete;
+  ~block_book() { clear(); }
+
+  /// Returns: a blank entry, or null where there is no memory for it.
+  [[nodiscard]] entry* make() noexcept {
+    void* const p = try_allocate_from(memory_, sizeof(entry), alignof(entry));
+    return p != nullptr ? ::new (p) entry : nullptr;
+  }
+
+  /// Effects: gives an entry back that is not in the book.
+  void drop(entry* e) noexcept {
+    std::destroy_at(e);
+    memory_.deallocate(e, sizeof(entry), alignof(entry));
+  }
+
+  /// Effects: `e`, whose block is filled in, is live. One that was live at this address came to its end unseen.
+  void insert(entry* e) noexcept {
+    if (entry* const before = find(e->data)) forget(before);
+    e->number = ++allocations_;
+    tree_.insert(e);
+    ++live_;
+    bytes_ += e->bytes;
+  }
+
+  /// Returns: the live block that starts at `p`, or null.
+  [[nodiscard]] entry* find(const void* p) const noexcept {
+    entry* const e = tree_.find_at_or_below(p);
+    return e != nullptr && e->data == p ? e : nullptr;
+  }
+
+  /// Returns: the live block that `p` points into, or null.
+  [[nodiscard]] const entry* find_around(const void* p) const noexcept {
+    const entry* const e = tree_.find_at_or_below(p);
+    return e != nullptr && e->contains(p) ? e : nullptr;
+  }
+
+  /// Returns: the block at `p` among those freed last, the latest, or null.
+  [[nodiscard]] const entry* find_freed(const void* p) const noexcept {
+    const entry* latest = nullptr;
+    for (const entry* e = oldest_freed_; e != nullptr; e = e->right)
+      if (e->data == p) latest = e;
+    return latest;
+  }
+
+  /// Effects: the live block is now one of those freed last.
+  void remember_as_freed(entry* e, const Site& where) noexcept {
+    unfile(e);
+    e->freed = where;
+    (latest_freed_ != nullptr ? latest_freed_->right : oldest_freed_) = e;
+    latest_freed_ = e;
+    if (++remembered_ > most_remembered) drop_oldest();
+  }
+
+  /// Effects: the live block has another size. Expects: `e` is live.
+  void resize(entry* e, std::size_t bytes) noexcept {
+    bytes_ += bytes - e->bytes;  // modulo 2^n: right for a shrink too
+    e->bytes = e->capacity = bytes;
+  }
+
+  /// Effects: forgets all blocks, and gives back all memory.
+  void clear() noexcept {
+    tree_.for_each([this](entry& e) { drop(&e); });
+    tree_.clear();
+    while (oldest_freed_ != nullptr) drop_oldest();
+    live_ = bytes_ = 0;
+  }
+
+  /// Effects: calls `f(const entry&)` for every live block, from the lowest address up.
+  template <class F>
+  void for_each(F f) const {
+    tree_.for_each([&f](const entry& e) { f(e); });
+  }
+
+  [[nodiscard]] std::size_t live() const noexcept { return live_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] Memory& memory() noexcept { return memory_; }
+
+  /// Complexity: O(n).
+  [[nodiscard]] bool invariant() const noexcept {
+    std::size_t live = 0;
+    std::size_t bytes = 0;
+    std::size_t freed = 0;
+    for_each([&](const entry& e) { ++live, bytes += e.bytes; });
+    for (const entry* e = oldest_freed_; e != nullptr; e = e->right) ++freed;
+    return live == live_ && bytes == bytes_ && freed == remembered_ && freed <= most_remembered && tree_.invariant();
+  }
+
+private:
+  void unfile(entry* e) noexcept {
+    tree_.erase(e);
+    --live_;
+    bytes_ -= e->bytes;
+  }
+
+  void forget(entry* e) noexcept {
+    unfile(e);
+    drop(e);
+  }
+
+  void drop_oldest() noexcept {
+    entry* const oldest = std::exchange(oldest_freed_, oldest_freed_->right);
+    if (oldest_freed_ == nullptr) latest_freed_ = nullptr;
+    --remembered_;
+    drop(oldest);
+  }
+
+  ASHLAR_NO_UNIQUE_ADDRESS Memory memory_{};
+  address_tree<entry> tree_;
+  entry* oldest_freed_ = nullptr;  // linked by `right`
+  entry* latest_freed_ = nullptr;
+  std::size_t remembered_ = 0;
+  std::size_t live_ = 0;
+  std::size_t bytes_ = 0;
+  std::uint64_t allocations_ = 0;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

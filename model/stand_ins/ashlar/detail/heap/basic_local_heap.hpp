@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// In the place of the shipped file: one stack of hot cells in front of a core, behind the same calls.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/cell_store.hpp>
+#include <ashlar/detail/heap/heap_core.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+[[nodiscard]] inline void* zeroed(const slice_run& got, std::size_t) noexcept { return got.data; }
+
+template <class Core>
+class basic_local_heap {
+public:
+  static constexpr std::size_t least_alignment = 16;
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) { return try_allocate(bytes, alignment); }
+  [[nodiscard]] void* try_allocate(std::size_t, std::size_t) noexcept {
+    void* const hot = hot_.pop();
+    return hot != nullptr ? hot : core_.take_cell(1, hot_);
+  }
+  template <std::size_t Bytes, std::size_t Alignment>
+  [[nodiscard]] void* allocate() {
+    return try_allocate(Bytes, Alignment);
+  }
+  [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
+    return {try_allocate(bytes, alignment), bytes};
+  }
+  [[nodiscard]] void* allocate_zeroed(std::size_t bytes, std::size_t alignment) { return allocate(bytes, alignment); }
+  [[nodiscard]] void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment) noexcept {
+    return try_allocate(bytes, alignment);
+  }
+  [[nodiscard]] slice_run try_allocate_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+    return {try_allocate(bytes, alignment), false};
+  }
+  void deallocate(void* p) noexcept { hot_.push(p); }
+  void deallocate(void* p, std::size_t, std::size_t) noexcept { hot_.push(p); }
+  template <std::size_t Bytes, std::size_t Alignment>
+  void deallocate(void* p) noexcept {
+    hot_.push(p);
+  }
+  [[nodiscard]] bool try_expand(void* p, std::size_t, std::size_t new_bytes, std::size_t) noexcept {
+    return core_.resize(p, size_classes::none, size_classes::none, new_bytes);
+  }
+  [[nodiscard]] bool try_shrink(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return try_expand(p, bytes, new_bytes, alignment);
+  }
+  [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment) {
+    return try_reallocate(p, new_bytes, alignment);
+  }
+  [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return try_expand(p, 0, new_bytes, alignment) ? p : nullptr;
+  }
+  [[nodiscard]] std::size_t usable_size(const void* p) const noexcept { return core_.usable_size(p); }
+  [[nodiscard]] bool owns(const void* p) const noexcept { return core_.owns(p); }
+  template <class F>
+  void visit(F f) {
+    core_.visit(std::move(f));
+  }
+  template <class F>
+  void inspect(F f) const {
+    core_.inspect(std::move(f), hot_, nullptr);
+  }
+  void release() noexcept { core_.release(); }
+  std::size_t trim(std::size_t keep_bytes) noexcept { return core_.trim(keep_bytes, hot_); }
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }
+  [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return core_.reused_bytes(); }
+  [[nodiscard]] std::size_t segments() const noexcept { return core_.segments(); }
+  [[nodiscard]] bool invariant() const noexcept { return core_.invariant(hot_); }
+
+protected:
+  template <class... Args>
+  explicit basic_local_heap(Args&&... args) : core_(std::forward<Args>(args)..., this) {}
+
+  [[nodiscard]] static constexpr std::size_t class_for(std::size_t, std::size_t) noexcept { return 1; }
+  template <class Otherwise>
+  [[nodiscard]] void* take_cell_or(std::size_t, std::size_t, Otherwise otherwise) {
+    void* const hot = hot_.pop();
+    return hot != nullptr ? hot : otherwise();
+  }
+  template <class Otherwise>
+  [[nodiscard]] void* take_hot_or(std::size_t number, std::size_t bytes, Otherwise otherwise) {
+    return take_cell_or(number, bytes, otherwise);
+  }
+  [[nodiscard]] Core& core() noexcept { return core_; }
+  [[nodiscard]] const Core& core() const noexcept { return core_; }
+  [[nodiscard]] bool try_resize(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return try_expand(p, 0, new_bytes, alignment);
+  }
+  [[nodiscard]] bool try_deallocate_cell(void* p, std::size_t, std::size_t) noexcept {
+    hot_.push(p);
+    return true;
+  }
+  void settle() noexcept { core_.settle(hot_); }
+  void forget_hot() noexcept { hot_.top = nullptr; }
+
+private:
+  hot_stacks hot_;
+  Core core_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// In the place of the shipped file: the hot cells, on one stack.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+struct hot_stacks {
+  void push(void* cell) noexcept {
+    segment::of(cell)->below = top;
+    top = segment::of(cell);
+  }
+  [[nodiscard]] segment* pop() noexcept {
+    segment* const cell = top;
+    if (cell != nullptr) top = static_cast<segment*>(cell->below);
+    return cell;
+  }
+
+  [[nodiscard]] const void* top_of(std::size_t) const noexcept { return static_cast<segment*>(top); }
+
+  segment::plain<segment*> top = nullptr;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

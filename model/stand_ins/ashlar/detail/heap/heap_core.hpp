@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// In the place of the shipped file: a stack of free cells, behind the same calls.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include <checker.hpp>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/cell_store.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/segment_words.hpp>
+#include <ashlar/detail/remote_free/packet.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/heap/heap_options.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+struct slice_run {
+  void* data = nullptr;
+  bool is_zero = false;
+};
+
+/// Whatever is not `const` writes `touched_`, and whatever is reads it: two calls that nothing keeps apart race.
+template <resource Upstream>
+class heap_core {
+public:
+  using upstream_type = Upstream;
+
+  heap_core(const heap_options&, Upstream upstream, const void* heap) : upstream_(std::move(upstream)), heap_(heap) {}
+  heap_core(const heap_core&) = delete;
+  heap_core& operator=(const heap_core&) = delete;
+
+  /// Returns: a free cell; the other free ones become hot. Where there is none, a new one.
+  [[nodiscard]] void* take_cell(std::size_t, hot_stacks& hot) noexcept {
+    touch();
+    segment* const cell = free_.pop();
+    if (cell == nullptr) return made_cell();
+    while (segment* const other = free_.pop()) hot.push(other);
+    return cell;
+  }
+  /// Words at hand are the owner's, as the stacks are: there are none here.
+  [[nodiscard]] void* take_cell_behind(std::size_t, hot_stacks&) noexcept { return nullptr; }
+  void fetch_ahead(std::size_t) const noexcept {}
+  void give_cell(void* cell) noexcept { give(cell); }
+  void give_milestone(void* cell, std::size_t, hot_stacks&) noexcept { give(cell); }
+  void count_taken(std::size_t) noexcept {}
+  void count_hot(std::size_t, hot_stacks&) noexcept { touch(); }
+  [[nodiscard]] slice_run take_large(std::size_t, std::size_t, hot_stacks&) noexcept { return touch(), slice_run{}; }
+  [[nodiscard]] slice_run take_large_again(std::size_t, std::size_t, hot_stacks&) noexcept {
+    return touch(), slice_run{};
+  }
+  void give_run(void*, hot_stacks&) noexcept { touch(); }
+  void give_huge(void*) noexcept { touch(); }
+  [[nodiscard]] bool resize(void*, std::size_t, std::size_t, std::size_t) noexcept { return touch(), true; }
+  [[nodiscard]] void* move_huge(void*, std::size_t, std::size_t) noexcept { return touch(), nullptr; }
+  [[nodiscard]] std::size_t usable_size(const void*) const noexcept { return looked(); }
+  [[nodiscard]] bool owns(const void*) const noexcept { return looked() != 0; }
+  std::size_t give_cells(const freed_word& cells) noexcept { return give(&segment_of_key(cells.key)); }
+  std::size_t give_block(void* p) noexcept { return give(p); }
+  [[nodiscard]] std::size_t may_keep() const noexcept { return looked(); }
+  [[nodiscard]] std::size_t hot_bytes() const noexcept { return 0; }
+  [[nodiscard]] const void* name() const noexcept { return heap_; }
+  void discard_free_slices(std::size_t) noexcept { touch(); }
+  /// Effects: gives all free cells to the upstream.
+  std::size_t trim_behind(std::size_t) noexcept {
+    touch();
+    std::size_t given = 0;
+    while (segment* const cell = free_.pop()) upstream_.deallocate(cell, sizeof(segment), alignof(segment)), ++given;
+    return given;
+  }
+  void settle(hot_stacks& hot) noexcept {
+    touch();
+    while (segment* const cell = hot.pop()) free_.push(cell);
+  }
+  template <class F>
+  void visit(F) {
+    touch();
+  }
+  template <class F>
+  void visit_behind(F) {
+    touch();
+  }
+  template <class F>
+  void inspect(F, const hot_stacks&, void*) const {
+    static_cast<void>(looked());
+  }
+  template <class F>
+  void inspect_behind(F) const {
+    static_cast<void>(looked());
+  }
+  void release() noexcept { touch(); }
+  std::size_t trim(std::size_t keep_bytes, hot_stacks& hot) noexcept { return settle(hot), trim_behind(keep_bytes); }
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return looked(); }
+  [[nodiscard]] std::size_t segments() const noexcept { return looked(); }
+  [[nodiscard]] std::size_t table_bytes() const noexcept { return looked(); }
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return looked(); }
+  [[nodiscard]] bool is_hot(void*, std::size_t) const noexcept { return looked() != 0; }
+  [[nodiscard]] bool invariant(const hot_stacks&) const noexcept { return looked() != 0; }
+
+private:
+  void touch() noexcept { touched_ = touched_ + 1; }
+  [[nodiscard]] std::size_t looked() const noexcept { return touched_; }
+
+  std::size_t give(void* cell) noexcept {
+    touch();
+    free_.push(cell);
+    return 1;
+  }
+
+  [[nodiscard]] void* made_cell() noexcept {
+    void* const memory = try_allocate_from(upstream_, sizeof(segment), alignof(segment));
+    if (memory == nullptr) return nullptr;
+    auto* const cell = ::new (memory) segment;
+    cell->head.heap = heap_;
+    return cell;
+  }
+
+  Upstream upstream_;
+  const void* heap_;
+  hot_stacks free_;
+  checker::atomics::plain<std::size_t> touched_ = 0;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// In the place of the shipped file: no model looks at regions.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+struct heap_region {
+  [[nodiscard]] static heap_region huge_block(const std::byte*, std::size_t, bool) noexcept { return {}; }
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// In the place of the shipped file: a model forks by hand.
+#pragma once
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+enum class fork_step : unsigned char { outer_locks, inner_locks, shared_locks, last_locks };
+
+struct fork_participant {
+  void (*before)(void* self, fork_step step) noexcept = nullptr;
+  void (*in_parent)(void* self) noexcept = nullptr;
+  void (*in_child)(void* self) noexcept = nullptr;
+  void* self = nullptr;
+};
+
+struct fork_participants {
+  static void enter(fork_participant&) noexcept {}
+  static void leave(fork_participant&) noexcept {}
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// In the place of the shipped file: a list of records for each thread of the model, which says itself when it ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <checker.hpp>
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+struct thread_cache_record {
+  thread_cache_record* next = nullptr;
+  std::uint64_t pool = 0;
+  void* cache = nullptr;
+  bool (*is_orphan)(thread_cache_record*) noexcept = nullptr;
+  void (*retire)(thread_cache_record*) noexcept = nullptr;
+};
+
+/// What one thread has.
+struct thread_cache_directory {
+  thread_cache_record* first = nullptr;
+  void* found = nullptr;
+  bool has_ended = false;
+  const void* latest_owner = nullptr;  // what `thread_latest` finds
+  void* latest = nullptr;
+};
+
+/// One pool is all that a model has.
+class thread_caches {
+public:
+  [[nodiscard]] static std::uint64_t new_pool() noexcept { return 1; }
+  [[nodiscard]] static void* find(std::uint64_t) noexcept { return mine().found; }
+  [[nodiscard]] static thread_cache_record* find_unchanged(std::uint64_t) noexcept { return mine().first; }
+  [[nodiscard]] static thread_cache_record* find_slowly(std::uint64_t) noexcept {
+    if (mine().first != nullptr && mine().first->is_orphan(mine().first)) retire();
+    if (mine().first != nullptr) remember(*mine().first);
+    return mine().first;
+  }
+  [[nodiscard]] static bool accepts() noexcept { return !mine().has_ended; }
+  static void enter(thread_cache_record* fresh) noexcept {
+    mine().first = fresh;
+    remember(*fresh);
+  }
+  /// Effects: what the system does when the thread ends.
+  static void end_thread() noexcept {
+    mine().has_ended = true;
+    if (mine().first != nullptr) retire();
+  }
+  /// Effects: no thread has been here.
+  static void begin() noexcept {
+    for (thread_cache_directory& each : all_) each = {};
+  }
+
+  static thread_cache_directory& mine() noexcept { return all_[checker::this_thread()]; }
+
+private:
+  static void remember(const thread_cache_record& record) noexcept { mine().found = record.cache; }
+
+  static void retire() noexcept {
+    thread_cache_record* const leaving = std::exchange(mine().first, nullptr);
+    mine().found = nullptr;
+    leaving->retire(leaving);
+  }
+
+  static inline thread_cache_directory all_[8];
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of slabs behind hot cells: each class, sweeping, and what goes back when all cells are free.
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/heap/cell_store.hpp>
+#include <ashlar/detail/heap/segment_words.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+#include "tests/support/counting_resource.hpp"
+
+namespace {
+
+using ashlar::detail::size_classes;
+using ashlar_test::counting_resource;
+using upstream_ref = ashlar::resource_ref<counting_resource<>>;
+
+class cell_store_test : public ::testing::Test {
+protected:
+  std::byte* take(std::size_t number) {
+    void* p = hot_.pop(number);
+    if (p != nullptr && ashlar::detail::is_milestone(p)) cells_.count_taken(number);
+    if (p == nullptr) p = cells_.take(number, hot_);
+    if (p != nullptr) ashlar::detail::mark_live(p, size_classes::bytes_of(number));
+    return static_cast<std::byte*>(p);
+  }
+
+  void give(std::size_t number, std::byte* cell) {
+    hot_.push(number, cell);
+    if (ashlar::detail::is_milestone(cell)) cells_.count_hot(number, hot_);
+  }
+
+  counting_resource<> upstream_;
+  ashlar::detail::heap_space<upstream_ref> space_{ashlar::detail::max_size, upstream_};
+  ashlar::detail::segment_store<upstream_ref> segments_{space_};
+  ashlar::detail::cell_store<upstream_ref> cells_{segments_};
+  ashlar::detail::hot_stacks hot_;
+};
+
+TEST_F(cell_store_test, hands_out_cells_of_each_class_apart_from_each_other) {
+  std::set<std::pair<std::byte*, std::byte*>> all;
+  for (std::size_t number = 1; number <= size_classes::count; ++number)
+    for (int i = 0; i < 100; ++i) {
+      std::byte* const cell = take(number);
+      ASSERT_NE(cell, nullptr);
+      ASSERT_TRUE(cells_.is_at_large(cell) || ashlar::detail::segment::live_cells::is_kept);
+      all.insert({cell, cell + size_classes::bytes_of(number)});
+    }
+  ASSERT_EQ(all.size(), 100 * size_classes::count);
+  for (auto each = all.begin(), next = std::next(each); next != all.end(); ++each, ++next)
+    ASSERT_LE(each->second, next->first);
+  EXPECT_TRUE(cells_.invariant());
+}
+
+TEST_F(cell_store_test, gives_slabs_back_whose_cells_are_all_free) {
+  std::vector<std::byte*> held;
+  for (std::size_t number = 1; number <= size_classes::count; number += 7)
+    for (int i = 0; i < 300; ++i) held.push_back(take(number));
+  const std::size_t slabs = cells_.slabs();
+  std::size_t seen = 0;
+  cells_.for_each_slab([&](ashlar::detail::run_record&) { ++seen; });
+  EXPECT_EQ(seen, slabs);
+  for (std::byte* const cell : held) hot_.push(ashlar::detail::segment::owner_of(cell), cell);
+  EXPECT_EQ(cells_.slabs(), slabs) << "frees do not look at slabs";
+  cells_.settle(hot_);
+  EXPECT_EQ(cells_.slabs(), 0u);
+  EXPECT_EQ(segments_.used_bytes(), 0u);
+  EXPECT_TRUE(cells_.invariant() && segments_.invariant());
+}
+
+TEST_F(cell_store_test, makes_the_next_cells_of_a_word_hot_as_well) {
+  const bool has_links = ashlar::checking_level < ashlar::checking::hardened;
+  for (const std::size_t bytes : {16u, 64u, 208u, 1024u, 1280u, 8192u}) {
+    const std::size_t number = size_classes::of(bytes), at_most = has_links && bytes <= 1024 ? 7 : 0;
+    for (int i = 0; i < 300; ++i) {
+      hot_.clear();  // as if they were handed out
+      const std::byte* last = take(number);
+      std::size_t cells = 0;
+      bool is_at_the_end = false;
+      hot_.for_each(number, [&](void* cell) {
+        EXPECT_FALSE(ashlar::detail::is_milestone(cell)) << "which is counted where it becomes hot";
+        EXPECT_FALSE(is_at_the_end) << "they come in order, but for the first of the word, which is the last";
+        is_at_the_end = cell < last;
+        last = static_cast<std::byte*>(cell);
+        ++cells;
+      });
+      EXPECT_LE(cells, at_most);
+    }
+  }
+  hot_.clear();
+  EXPECT_TRUE(cells_.invariant());
+}
+
+TEST_F(cell_store_test, takes_back_many_cells_of_a_word_at_once) {
+  const std::size_t number = size_classes::of(96);
+  std::vector<std::byte*> held;
+  for (int i = 0; i < 500; ++i) held.push_back(take(number));
+  const std::size_t bytes = cells_.free_bytes();
+  std::map<std::uintptr_t, std::uint64_t> words;
+  for (std::byte* const cell : held)
+    words[ashlar::detail::word_of_cell(cell).key] |= ashlar::detail::word_of_cell(cell).cells;
+  std::size_t given = 0;
+  cells_.settle(hot_);  // so that they are what keeps the slab
+  for (const auto& [key, cells] : words) {
+    EXPECT_EQ(cells_.slabs(), 1u);
+    given += cells_.give_mask(ashlar::detail::slab_of_key(key), ashlar::detail::word_of_key(key), cells);
+    EXPECT_TRUE(cells_.invariant());
+  }
+  EXPECT_EQ(given, 500 * size_classes::bytes_of(number));
+  EXPECT_GE(bytes + given, cells_.free_bytes());
+  EXPECT_EQ(cells_.slabs(), 0u);
+}
+
+TEST_F(cell_store_test, knows_which_cells_a_caller_has) {
+  std::set<std::byte*> held;
+  for (int i = 0; i < 1000; ++i) held.insert(take(size_classes::of(48)));
+  for (auto each = held.begin(); each != held.end();) {
+    hot_.push(size_classes::of(48), *each);
+    each = held.erase(each);
+    if (each != held.end()) ++each;
+  }
+  cells_.settle(hot_);
+  std::set<std::byte*> seen;
+  cells_.for_each_live([&](std::byte* cell, std::size_t bytes) {
+    EXPECT_EQ(bytes, 48u);
+    seen.insert(cell);
+  });
+  EXPECT_EQ(seen, held);
+  EXPECT_TRUE(cells_.invariant());
+}
+
+// Each phase allocates other sizes than the one before: the slabs of one become those of the next.
+TEST_F(cell_store_test, memory_moves_from_class_to_class) {
+  std::size_t most = 0;
+  for (const std::size_t bytes : {64u, 256u, 48u, 1024u, 96u}) {
+    std::vector<std::byte*> held;
+    for (std::size_t i = 0; i < (std::size_t{6} << 20) / bytes; ++i) held.push_back(take(size_classes::of(bytes)));
+    most = std::max(most, space_.held_bytes());
+    for (std::byte* const cell : held) give(size_classes::of(bytes), cell);
+  }
+  EXPECT_LE(most, std::size_t{8} << 20);
+  EXPECT_TRUE(cells_.invariant());
+}
+
+// The free cells of a class are counted by its milestones, of which slabs of some colours have none.
+TEST_F(cell_store_test, each_class_has_milestones_whichever_others_grow_with_it) {
+  for (std::size_t slab = 0; slab < 16; ++slab)
+    for (std::size_t number = 1; number <= 8; ++number) {
+      const std::size_t cells = ashlar::detail::slice_bytes / size_classes::bytes_of(number);
+      for (std::size_t i = 0; i < cells; ++i) hot_.push(0, take(number));  // to the stack that no class has
+    }
+  std::size_t bytes[9] = {};
+  while (void* const cell = hot_.pop(0)) {
+    const std::size_t number = ashlar::detail::segment::owner_of(cell);
+    if (ashlar::detail::is_milestone(cell)) bytes[number] += cells_.milestone_bytes(number);
+  }
+  for (std::size_t number = 1; number <= 8; ++number) {
+    EXPECT_GT(bytes[number], 8 * ashlar::detail::slice_bytes) << number;
+    EXPECT_LT(bytes[number], 32 * ashlar::detail::slice_bytes) << number;
+  }
+}
+
+// A program that has one block of a size at a time stays on the straight paths.
+TEST_F(cell_store_test, what_a_class_hands_out_first_is_no_milestone) {
+  for (std::size_t number = 1; number <= size_classes::count; ++number)
+    EXPECT_FALSE(ashlar::detail::is_milestone(take(number))) << size_classes::bytes_of(number);
+}
+
+TEST_F(cell_store_test, says_no_and_goes_on_when_memory_is_back) {
+  ASSERT_NE(take(1), nullptr);
+  upstream_.fail_from(0);
+  std::vector<std::byte*> held;
+  while (std::byte* const cell = take(50)) held.push_back(cell);
+  EXPECT_TRUE(cells_.invariant() && segments_.invariant());
+  EXPECT_EQ(take(50), nullptr);
+  hot_.push(50, held.back());
+  EXPECT_NE(take(50), nullptr);
+  upstream_.fail_never();
+  EXPECT_NE(take(50), nullptr);
+  cells_.clear();
+  hot_.clear();
+  segments_.clear();
+  space_.release();
+  EXPECT_EQ(upstream_.balance(), ashlar_test::nothing);
+}
+
+}  // namespace

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of a heap behind its hot cells: what each kind of block is, and how one becomes another's memory.
+#include <cstddef>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/heap/heap_core.hpp>
+
+#include "tests/support/counting_resource.hpp"
+
+namespace {
+
+using ashlar::detail::size_classes;
+using ashlar::detail::slice_bytes;
+using ashlar_test::counting_resource;
+using core_type = ashlar::detail::heap_core<ashlar::resource_ref<counting_resource<>>>;
+
+struct heap_core_test : ::testing::Test {
+  std::byte* large(std::size_t bytes, std::size_t alignment = 16) {
+    std::byte* p = core.take_large(bytes, alignment, hot).data;
+    if (p == nullptr) p = core.take_large_again(bytes, alignment, hot).data;
+    if constexpr (ashlar::checking_level >= ashlar::checking::hardened)
+      if (p != nullptr) core.sizes().hand_out_large(p, bytes);
+    return p;
+  }
+
+  counting_resource<> upstream;
+  core_type core{{}, upstream, this};
+  ashlar::detail::hot_stacks hot;
+};
+
+TEST_F(heap_core_test, tells_kinds_of_blocks_by_their_address) {
+  std::byte* const run = large(100'000);
+  std::byte* const huge = large(std::size_t{5} << 20);
+  void* const cell = core.take_cell(size_classes::of(100), hot);
+  EXPECT_TRUE(ashlar::detail::is_aligned(run, slice_bytes) && ashlar::detail::is_milestone(run));
+  EXPECT_TRUE(ashlar::detail::is_aligned(huge, ashlar::detail::window_bytes));
+  EXPECT_EQ(ashlar::detail::segment::owner_of(cell), size_classes::of(100));
+  EXPECT_EQ(ashlar::detail::segment::owner_of(run), size_classes::none);
+  EXPECT_TRUE(core.owns(run) && core.owns(huge) && core.owns(cell));
+  EXPECT_FALSE(core.owns(this));
+  EXPECT_TRUE(core.invariant(hot));
+  core.give_run(run, hot);
+  core.give_huge(huge);
+  core.release();
+  EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
+}
+
+TEST_F(heap_core_test, hot_cells_make_room_for_a_run) {
+  upstream.limit_bytes(ashlar::detail::segment_bytes);
+  const std::size_t number = size_classes::of(32 * 1024);
+  std::size_t cells = 0;
+  while (void* const cell = core.take_cell(number, hot)) {
+    hot.push(0, cell);  // the stack that no class has
+    ++cells;
+  }
+  EXPECT_GT(cells, 100u);
+  EXPECT_EQ(large(2 * slice_bytes), nullptr);
+  while (void* const cell = hot.pop(0)) {
+    ashlar::detail::mark_live(cell, 32 * 1024);
+    if constexpr (ashlar::detail::segment::live_cells::is_kept)
+      if (ashlar::detail::segment::is_live(cell)) ashlar::detail::segment::flip_live(cell);
+    hot.push(number, cell);
+  }
+  EXPECT_NE(large(40 * slice_bytes), nullptr) << "swept, and their slabs joined";
+  EXPECT_TRUE(core.invariant(hot));
+}
+
+TEST_F(heap_core_test, free_segments_make_room_for_a_huge_block) {
+  std::byte* const run = large(30 * slice_bytes);
+  ASSERT_NE(run, nullptr);
+  upstream.limit_bytes(std::size_t{5} << 20);
+  EXPECT_EQ(large(std::size_t{5} << 20), nullptr);
+  core.give_run(run, hot);
+  std::byte* const huge = large(std::size_t{5} << 20);
+  EXPECT_NE(huge, nullptr);
+  EXPECT_TRUE(core.invariant(hot));
+}
+
+}  // namespace

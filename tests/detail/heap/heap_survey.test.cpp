@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of what is said of a heap for any thread: exactly where threads have ended, truthfully where they go on.
+#include <ashlar/detail/heap/heap_survey.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/thread_heaps.hpp>
+#include <ashlar/heap/heap.hpp>
+#include <ashlar/heap/heap_json.hpp>
+#include <ashlar/heap/heap_map.hpp>
+#include <ashlar/heap/heap_map_svg.hpp>
+#include <ashlar/heap/heap_statistics.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/json.hpp"
+#include "tests/support/stress.hpp"
+
+namespace {
+
+using ashlar::heap;
+using ashlar::heap_statistics;
+using ashlar::statistics_of;
+
+constexpr bool sends = ashlar::checking_level < ashlar::checking::checked;
+
+template <class F>
+void in_thread(F f) {
+  std::thread(std::move(f)).join();
+}
+
+std::size_t any_size(std::mt19937& random) {
+  if (random() % 300 == 0) return 5'000'000;
+  return 1 + random() % (random() % 30 == 0 ? 200'000 : 500);
+}
+
+void expect_right_sums(heap<>& all, std::size_t live) {
+  const heap_statistics sums = statistics_of(all);
+  EXPECT_EQ(sums.all.live_blocks, live);
+  EXPECT_EQ(sums.at_hand_bytes, 0u);
+  EXPECT_EQ(sums.held_bytes, all.held_bytes());
+  EXPECT_TRUE(sums.invariant());
+  EXPECT_GE(sums.table_bytes,
+            sizeof(ashlar::detail::thread_heap<ashlar::detail::extent_source<ashlar::page_resource>>));
+}
+
+TEST(heap_survey, tells_all_apart_that_ended_threads_have_left) {
+  heap<> all;
+  std::map<void*, std::size_t> live;
+  for (unsigned generation = 0; generation < 5; ++generation) {
+    in_thread([&] {
+      std::mt19937 random(generation);
+      for (int i = 0; i < 2000; ++i) {
+        const std::size_t bytes = any_size(random);
+        live[all.allocate(bytes)] = bytes;
+        if (random() % 3 != 0) continue;
+        all.deallocate(live.begin()->first);  // whoever's
+        live.erase(live.begin());
+      }
+    });
+    expect_right_sums(all, live.size());
+    std::size_t visited = 0;
+    all.visit([&](void* p, std::size_t bytes) { visited += live.contains(p) && bytes >= live[p] ? 1u : 1000u; });
+    EXPECT_EQ(visited, live.size());
+    expect_right_sums(all, live.size());
+  }
+  void* const own = all.allocate(3'000);
+  std::size_t mine = 0;
+  all.inspect([&](const ashlar::detail::heap_region& piece, bool is_mine) { mine += is_mine ? piece.live : 0; });
+  EXPECT_GE(mine, 1u);
+  all.deallocate(own);
+  for (const auto& [p, bytes] : live) all.deallocate(p, bytes);
+  expect_right_sums(all, 0);
+  static_cast<void>(all.trim());
+  const heap_statistics sums = statistics_of(all);
+  EXPECT_EQ(sums.held_bytes + sums.all.live_bytes, 0u);
+  EXPECT_GT(sums.page_faults_avoided, 0u);
+}
+
+TEST(heap_survey, counts_a_shelved_segment_as_spare) {
+  heap<> all;
+  in_thread([&] { all.deallocate(all.allocate(1'000'000)); });
+  void* const huge = all.allocate(6'000'000);  // for which the parked heap gives up what it has
+  const heap_statistics sums = statistics_of(all);
+  EXPECT_EQ(sums.huge.spare_bytes, ashlar::detail::segment_bytes);
+  EXPECT_TRUE(sums.invariant() && sums.held_bytes == all.held_bytes());
+  all.deallocate(huge);
+}
+
+TEST(heap_survey, says_how_much_is_at_hand_where_only_its_thread_may_look) {
+  heap<> all;
+  std::vector<void*> blocks;
+  std::atomic<int> stage = 0;
+  std::thread sleeper([&] {
+    for (int i = 0; i < 3'000; ++i) blocks.push_back(all.allocate(64));
+    for (std::size_t i = 0; i < 1'500; ++i) all.deallocate(blocks[i]);
+    stage = 1;
+    while (stage != 2) std::this_thread::yield();
+  });
+  while (stage != 1) std::this_thread::yield();
+  const heap_statistics sums = statistics_of(all);
+  std::size_t visited = 0;
+  all.visit([&](void*, std::size_t) { ++visited; });
+  if (sends) {
+    EXPECT_TRUE(sums.all.live_blocks >= 3'000 && sums.all.live_blocks < 3'064) << "what is at hand counts as live";
+    EXPECT_GT(sums.at_hand_bytes, 0u);
+    EXPECT_NEAR(static_cast<double>(sums.at_hand_bytes), 1'500 * 64.0, 2.0 * ashlar::detail::slice_bytes);
+    EXPECT_EQ(visited, sums.all.live_blocks);
+  } else {
+    EXPECT_TRUE(sums.all.live_blocks == 1'500 && sums.at_hand_bytes == 0 && visited == 1'500);
+  }
+  stage = 2;
+  sleeper.join();
+  expect_right_sums(all, 1'500);
+}
+
+#if ASHLAR_HAS_EXCEPTIONS
+TEST(heap_survey, lets_go_of_every_part_where_who_is_told_throws) {
+  heap<> all;
+  void* theirs = nullptr;
+  in_thread([&] { theirs = all.allocate(5'000); });
+  const std::vector<void*> blocks{theirs, all.allocate(100), all.allocate(5'000'000)};
+  for (int after = 0; after < 200; after += 9) {
+    int left = after;
+    const auto throw_once = [&](const auto&...) {
+      if (left-- == 0) throw after;
+    };
+    const auto expect_whole = [&](auto&& look) {
+      left = after % 3;
+      EXPECT_THROW(look(), int);
+      EXPECT_TRUE(all.invariant());
+      all.deallocate(all.allocate(50));
+    };
+    expect_whole([&] { all.visit([&](void* p, std::size_t) { throw_once(p); }); });
+    expect_whole([&] { all.inspect([&](const ashlar::detail::heap_region& piece) { throw_once(piece); }); });
+    expect_whole([&] {
+      left = after;
+      ashlar::write_heap_svg(all, throw_once);
+      throw after;  // where it was shorter
+    });
+  }
+  for (void* const each : blocks) all.deallocate(each);
+  expect_right_sums(all, 0);
+}
+#endif
+
+TEST(heap_survey, may_be_written_down_while_threads_go_on) {
+  heap<> all;
+  std::atomic<bool> is_over = false;
+  std::atomic<int> running = 0;
+  std::vector<std::thread> others;
+  for (unsigned i = 0; i < 3; ++i)
+    others.emplace_back([&, i] {
+      std::mt19937 random(i);
+      std::vector<void*> mine(200);
+      ++running;
+      while (!is_over) {
+        void*& place = mine[random() % mine.size()];
+        all.deallocate(std::exchange(place, all.allocate(any_size(random))));
+      }
+      for (void* const p : mine) all.deallocate(p);
+    });
+  while (running != 3) std::this_thread::yield();
+  for (std::size_t i = 0; i < ashlar_test::stress_rounds(20); ++i) {
+    std::string json;
+    std::size_t written = 0;
+    ashlar::write_json(statistics_of(all), [&](std::string_view piece) { json += piece; });
+    EXPECT_TRUE(ashlar_test::json(json).is_valid());
+    ashlar::write_heap_svg(all, [&](std::string_view piece) { written += piece.size(); });
+    ashlar::write_heap_html(all, [&](std::string_view piece) { written += piece.size(); });
+    EXPECT_GT(written, 10'000u);
+    all.visit([&](void* p, std::size_t) { written += p == nullptr ? 1 : 0; });
+    EXPECT_TRUE(statistics_of(all).invariant());
+  }
+  is_over = true;
+  for (std::thread& each : others) each.join();
+  expect_right_sums(all, 0);
+}
+
+}  // namespace

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of heaps that wait for their next thread.
+#include <ashlar/detail/heap/thread_heaps.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/child.hpp"
+
+namespace {
+
+using heaps_type = ashlar::detail::thread_heaps<ashlar::page_resource>;
+
+TEST(thread_heaps, hand_on_what_is_parked) {
+  heaps_type heaps({}, {});
+  heaps_type::member* const first = heaps.adopt();
+  heaps_type::member* const second = heaps.adopt();
+  ASSERT_TRUE(first != nullptr && second != nullptr && first != second);
+  std::size_t all = 0;
+  heaps.for_each([&](heaps_type::member&) { ++all; });
+  EXPECT_EQ(all, 2u);
+  void* const p = first->blocks.allocate(100);
+  second->freer.defer_free(first->blocks, p);
+  heaps.park(*second);
+  EXPECT_EQ(second->freer.noted(), 0u) << "sent as it is parked";
+  heaps.park(*first);
+  EXPECT_EQ(heaps.parked(), 2u);
+  EXPECT_EQ(heaps.adopt(), first);
+  EXPECT_EQ(heaps.adopt(), second);
+  EXPECT_NE(heaps.adopt(), first);
+  EXPECT_EQ(heaps.parked(), 0u);
+  heaps.park(*second);
+  heaps.park(*first);
+  EXPECT_EQ(heaps.adopt_oldest(), second);
+  EXPECT_EQ(heaps.adopt_oldest(), first);
+  EXPECT_EQ(heaps.adopt_oldest(), nullptr);
+}
+
+TEST(thread_heaps, scavenge_what_is_parked_by_turns) {
+  heaps_type heaps({}, {});
+  heaps.scavenge();  // of nobody
+  std::vector<heaps_type::member*> three;
+  for (int i = 0; i < 3; ++i) three.push_back(heaps.adopt());
+  for (heaps_type::member* const each : three) {
+    each->blocks.deallocate(each->blocks.allocate(3000));
+    heaps.park(*each);
+    EXPECT_NE(each->blocks.held_bytes(), 0u);
+  }
+  for (std::size_t turn = 0; turn < 3; ++turn) {
+    heaps.scavenge();
+    std::size_t given = 0;
+    for (heaps_type::member* const each : three) given += each->blocks.held_bytes() == 0 ? 1u : 0u;
+    EXPECT_EQ(given, turn + 1);
+  }
+}
+
+TEST(thread_heaps, send_what_was_noted_where_no_more_is_freed) {
+  if (ashlar_test::is_checked) GTEST_SKIP() << "nothing is noted where frees are checked";
+  heaps_type heaps({.keep_bytes = 0}, {});
+  heaps_type::member* const owner = heaps.adopt();
+  heaps_type::member* const other = heaps.adopt();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 50; ++i) blocks.push_back(owner->blocks.allocate(100));
+  for (void* const p : blocks) other->freer.defer_free(owner->blocks, p);
+  EXPECT_EQ(other->freer.noted(), 50u);
+  for (int i = 0; i < 1'000; ++i) static_cast<void>(other->blocks.allocate(48));
+  EXPECT_EQ(other->freer.noted(), 0u) << "sent by an allocation";
+  EXPECT_NE(owner->blocks.held_bytes(), 0u);
+  static_cast<void>(owner->blocks.trim());
+  EXPECT_EQ(owner->blocks.held_bytes(), 0u);
+  for (int i = 0; i < 100; ++i) {
+    other->freer.defer_free(owner->blocks, owner->blocks.allocate(100));
+    static_cast<void>(other->blocks.allocate(48));
+  }
+  EXPECT_GT(other->freer.noted(), 50u) << "not as long as it goes on";
+  other->freer.leave();
+}
+
+TEST(thread_heaps, leave_alone_in_a_child_what_is_on_its_way) {
+  heaps_type heaps({}, {});
+  heaps_type::member* const moved = heaps.adopt();
+  static_cast<void>(heaps.adopt());
+  heaps.set_on_its_way(*moved, true);
+  using step = ashlar::detail::fork_step;
+  for (const step each : {step::outer_locks, step::inner_locks, step::shared_locks}) heaps.before_fork(each);
+  heaps.after_fork_in_child(nullptr);
+  EXPECT_EQ(heaps.parked(), 1u);
+  EXPECT_NE(heaps.adopt(), moved);
+  heaps.park(*moved);
+  EXPECT_FALSE(moved->is_on_its_way);
+}
+
+TEST(thread_heaps, lose_nothing_in_a_child_where_calls_are_whole) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "what others have at hand stays taken in the child";
+  heaps_type heaps({}, {});
+  std::atomic<int> stage = 0;
+  std::thread other([&] {
+    heaps_type::member* const its = heaps.adopt();
+    std::vector<void*> blocks;
+    for (int i = 0; i < 1'000; ++i) blocks.push_back(its->blocks.allocate(100));
+    for (void* const p : blocks) its->blocks.deallocate(p);
+    stage = 1;
+    while (stage != 2) std::this_thread::yield();
+  });
+  while (stage != 1) std::this_thread::yield();
+  using step = ashlar::detail::fork_step;
+  for (const step each : {step::outer_locks, step::inner_locks, step::shared_locks}) heaps.before_fork(each);
+  EXPECT_TRUE(ashlar_test::child_does([&] {
+    heaps.after_fork_in_child(nullptr);
+    heaps_type::member* const its = heaps.adopt();
+    static_cast<void>(its->blocks.trim());
+    return its->blocks.held_bytes() == 0 && its->blocks.invariant();
+  }));
+  heaps.after_fork_in_parent();
+  stage = 2;
+  other.join();
+}
+
+}  // namespace

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests a thread's cache alone: open and closed, full and empty, with and without memory for its frees.
+#include <ashlar/detail/slab/cell_cache.hpp>
+
+#include <cstddef>
+#include <set>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/slab/shared_slabs.hpp>
+#include <ashlar/resource/block_pool.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
+#include "tests/support/serialised_ref.hpp"
+
+namespace {
+
+using ashlar_test::counting_resource;
+using ashlar_test::nothing;
+using slabs_type =
+    ashlar::detail::shared_slabs<ashlar::dynamic_geometry, ashlar_test::serialised_ref<>, ashlar::spin_lock>;
+using cache_type = ashlar::detail::cell_cache<slabs_type>;
+
+constexpr std::size_t cell_bytes = 32;
+
+// Is thread-local at no cost.
+[[maybe_unused]] constinit thread_local cache_type of_this_thread;
+static_assert(std::is_trivially_destructible_v<cache_type>);
+static_assert(sizeof(cache_type) <= 9 * 1024, "one for each thread and pool");
+
+// What a pool does with a cache.
+struct world {
+  counting_resource<> upstream;
+  slabs_type slabs{
+      ashlar::dynamic_geometry(ashlar::make_slab_geometry({.cell_bytes = cell_bytes, .slab_bytes = 16 * 1024})), 0,
+      upstream};
+  cache_type cache;
+
+  world() { cache.open(); }
+  world(const world&) = delete;
+  world& operator=(const world&) = delete;
+  ~world() {
+    if (cache.is_open()) cache.close(slabs);
+  }
+
+  [[nodiscard]] void* allocate() {
+    void* const cell = cache.take(slabs);
+    return cell != nullptr ? cell : cache.refill(slabs);
+  }
+
+  [[nodiscard]] std::vector<void*> allocate(std::size_t cells) {
+    std::vector<void*> all(cells);
+    for (void*& each : all) each = allocate();
+    return all;
+  }
+
+  void free(void* cell) {
+    ashlar::detail::mark_free(cell, cell_bytes);
+    if (!cache.put(slabs, cell)) cache.put_slowly(slabs, cell);
+  }
+
+  [[nodiscard]] std::size_t taken() {
+    return slabs.count([](const ashlar::detail::slab_set& set) { return set.taken(); });
+  }
+
+  // Of the cells that have left the slabs, those at hand are not live.
+  [[nodiscard]] std::size_t live() { return taken() - cache.at_hand(); }
+};
+
+TEST(cell_cache, starts_closed_and_keeps_nothing) {
+  world w;
+  cache_type closed;
+  EXPECT_FALSE(closed.is_open());
+  EXPECT_EQ(closed.take(w.slabs), nullptr);
+  void* const cell = w.allocate();
+  EXPECT_FALSE(closed.put(w.slabs, cell));
+  EXPECT_EQ(closed.at_hand(), 0u);
+  EXPECT_TRUE(closed.invariant(w.slabs));
+  w.free(cell);
+}
+
+TEST(cell_cache, is_whose_who_opened_it) {
+  world w;
+  EXPECT_TRUE(w.cache.is_mine());
+  std::thread([&] { EXPECT_FALSE(w.cache.is_mine()); }).join();
+  w.cache.close(w.slabs);
+  EXPECT_FALSE(w.cache.is_mine());
+  std::thread([&] {
+    w.cache.open();
+    EXPECT_TRUE(w.cache.is_mine());
+  }).join();
+  EXPECT_TRUE(w.cache.is_open());
+  EXPECT_FALSE(w.cache.is_mine());
+}
+
+TEST(cell_cache, takes_a_stock_and_hands_it_out_cell_by_cell) {
+  world w;
+  const std::vector<void*> cells = w.allocate(300);
+  EXPECT_EQ((std::set<void*>(cells.begin(), cells.end()).size()), 300u);
+  EXPECT_EQ(w.live(), 300u);
+  EXPECT_GT(w.cache.at_hand(), 0u);
+  EXPECT_TRUE(w.cache.invariant(w.slabs));
+  for (void* const cell : cells) w.free(cell);
+  EXPECT_EQ(w.live(), 0u);
+  EXPECT_TRUE(w.cache.invariant(w.slabs));
+}
+
+TEST(cell_cache, serves_a_pair_again_and_again_without_the_slabs) {
+  world w;
+  w.free(w.allocate());
+  const std::size_t taken = w.taken();
+  for (int i = 0; i < 20; ++i) w.free(w.allocate());
+  EXPECT_EQ(w.taken(), taken);
+}
+
+TEST(cell_cache, keeps_a_bounded_number_of_bytes) {
+  world w;
+  const std::vector<void*> cells = w.allocate(30'000);
+  for (void* const cell : cells) {
+    w.free(cell);
+    ASSERT_LE(w.cache.at_hand() * cell_bytes, 3 * 64u * 1024);
+  }
+  EXPECT_TRUE(w.cache.invariant(w.slabs));
+  EXPECT_EQ(w.live(), 0u);
+}
+
+TEST(cell_cache, flush_gives_all_back_at_once) {
+  world w;
+  for (void* const cell : w.allocate(5000)) w.free(cell);
+  w.cache.flush(w.slabs);
+  EXPECT_EQ(w.cache.at_hand(), 0u);
+  EXPECT_EQ(w.taken(), 0u);
+  EXPECT_TRUE(w.cache.is_open());
+  EXPECT_TRUE(w.cache.invariant(w.slabs));
+  w.cache.flush(w.slabs);
+  w.free(w.allocate());
+}
+
+TEST(cell_cache, gives_everything_back_when_it_closes) {
+  world w;
+  for (void* const cell : w.allocate(5000)) w.free(cell);
+  w.cache.close(w.slabs);
+  EXPECT_EQ(w.upstream.balance(), nothing) << "its frees had memory of their own";
+  EXPECT_FALSE(w.cache.is_open());
+  EXPECT_EQ(w.cache.take(w.slabs), nullptr);
+  w.cache.open();
+  w.free(w.allocate());
+}
+
+TEST(cell_cache, closes_with_live_cells_about) {
+  world w;
+  const std::vector<void*> cells = w.allocate(1000);
+  w.cache.close(w.slabs);
+  EXPECT_EQ(w.taken(), 1000u);
+  for (void* const cell : cells) w.slabs.deallocate(cell);
+  EXPECT_EQ(w.upstream.balance(), nothing);
+}
+
+TEST(cell_cache, frees_under_the_lock_where_there_is_no_memory_to_note_them) {
+  world w;
+  const std::vector<void*> cells = w.allocate(5000);
+  w.upstream.fail_from(0);
+  for (void* const cell : cells) {
+    w.free(cell);
+    ASSERT_TRUE(w.cache.invariant(w.slabs));
+  }
+  EXPECT_NE(w.upstream.refusals(), 0u);
+  EXPECT_EQ(w.live(), 0u);
+}
+
+TEST(cell_cache, says_no_and_goes_on_when_memory_is_back) {
+  world w;
+  w.upstream.fail_from(0);
+  EXPECT_EQ(w.cache.try_refill(w.slabs), nullptr);
+  EXPECT_TRUE(w.cache.invariant(w.slabs));
+  w.upstream.fail_never();
+  void* const cell = w.cache.try_refill(w.slabs);
+  ASSERT_NE(cell, nullptr);
+  w.free(cell);
+}
+
+// A thread that only frees has nothing in front: every free is noted, and more than the batcher holds are sent.
+TEST(cell_cache, a_thread_that_only_frees_keeps_a_bounded_number_and_never_waits) {
+  world w;
+  cache_type freer;
+  freer.open();
+  const std::vector<void*> cells = w.allocate(40'000);
+  for (void* const cell : cells) {
+    ashlar::detail::mark_free(cell, cell_bytes);
+    if (!freer.put(w.slabs, cell)) freer.put_slowly(w.slabs, cell);
+    ASSERT_LE(freer.at_hand() * cell_bytes, 64u * 1024);
+  }
+  EXPECT_TRUE(freer.invariant(w.slabs));
+  EXPECT_LT(w.taken(), 40'000u) << "most have arrived, though nobody asked for a cell";
+  freer.close(w.slabs);
+  EXPECT_EQ(w.live(), 0u);
+}
+
+TEST(cell_cache, notices_a_second_free_that_it_has_noted) {
+  const auto free_twice = [] {
+    world w;
+    cache_type freer;
+    freer.open();
+    void* const cell = w.allocate();
+    for (int times = 0; times < 2; ++times)
+      if (!freer.put(w.slabs, cell)) freer.put_slowly(w.slabs, cell);
+  };
+  ASHLAR_EXPECT_DEATH(free_twice(),
+                      "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 32");
+}
+
+}  // namespace

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of what a pool checks before it takes a cell back, on slabs made by hand; the pools' own are in tests/death.
+#include <cstddef>
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/slab/free_check.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/slab/slab_set.hpp>
+#include <ashlar/detail/slab/slab_store.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+
+#include "tests/support/death.hpp"
+
+namespace {
+
+constexpr std::size_t cell_bytes = 24;
+
+// One slab of which a word is taken: its first cell is live.
+class free_check : public ::testing::Test {
+protected:
+  free_check() {
+    store_.add(geometry_, this, store_.request(geometry_));
+    const ashlar::detail::cell_word word = store_.take_word(geometry_, 2);
+    live_ = word.base;
+    for (const std::size_t number : {0u, 1u}) static_cast<void>(store_.hand_out(geometry_, cell(number)));
+  }
+  ~free_check() override { store_.release(geometry_); }
+
+  [[nodiscard]] ashlar::detail::free_site site(ashlar::detail::cell_word at_hand = {}) const {
+    return {geometry_, store_.slabs(), this, at_hand};
+  }
+  [[nodiscard]] ashlar::detail::cell_word live_word(std::size_t cell) const {
+    return {live_, std::uint64_t{1} << cell};
+  }
+  [[nodiscard]] std::byte* cell(std::size_t number) const { return live_ + number * geometry_.cell_stride(); }
+
+  ashlar::detail::slab_geometry geometry_ = ashlar::make_slab_geometry({.cell_bytes = cell_bytes, .slab_bytes = 4096});
+  ashlar::detail::slab_store<ashlar::new_delete_resource> store_{1, {}};
+  std::byte* live_ = nullptr;
+};
+
+void check(const ashlar::detail::free_site& site, void* p) { static_cast<void>(ashlar::detail::check_free(site, p)); }
+
+TEST_F(free_check, finds_a_live_cell) {
+  for (const std::uint32_t number : {0u, 1u}) EXPECT_EQ(ashlar::detail::check_free(site(), cell(number)).index, number);
+}
+
+TEST_F(free_check, finds_at_once_what_is_live_in_a_slab_that_is_remembered) {
+  if (ashlar::checking_level < ashlar::checking::checked) GTEST_SKIP() << "nothing is looked up";
+  EXPECT_EQ(ashlar::detail::find_live(site(), cell(1)).home, nullptr);
+  ashlar::detail::slab* const home = store_.slabs().find(geometry_, cell(1));
+  store_.remember(geometry_, home);
+  EXPECT_EQ(ashlar::detail::find_live(site(), cell(1)).home, home);
+  EXPECT_EQ(ashlar::detail::find_live(site(), cell(1)).index, 1u);
+}
+
+TEST_F(free_check, finds_at_once_nothing_else) {
+  store_.remember(geometry_, store_.slabs().find(geometry_, cell(0)));
+  const std::byte* const end = cell(0) - (ashlar::detail::address_of(cell(0)) % 4096) + 4096;
+  for (std::byte* p = cell(0) + 1; p < end; ++p)
+    if (p != cell(1)) EXPECT_EQ(ashlar::detail::find_live(site(), p).home, nullptr) << p - cell(0);
+  for (std::size_t before = 1; before <= 4096; ++before)
+    EXPECT_EQ(ashlar::detail::find_live(site(), cell(0) - before).home, nullptr) << before;
+  EXPECT_EQ(ashlar::detail::find_live(site(live_word(1)), cell(1)).home, nullptr);
+  EXPECT_EQ(ashlar::detail::find_live(site(), nullptr).home, nullptr);
+}
+
+TEST_F(free_check, knows_what_is_free_by_its_bit_or_by_word_of_the_pool) {
+  ASHLAR_EXPECT_DEATH(check(site(), cell(2)),
+                      "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 24");
+  ASHLAR_EXPECT_DEATH(check(site(live_word(1)), cell(1)),
+                      "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 24");
+}
+
+TEST_F(free_check, knows_the_start_of_a_cell) {
+  for (const std::size_t offset : {std::size_t{1}, std::size_t{8}, cell_bytes / 2, cell_bytes - 1})
+    ASHLAR_EXPECT_DEATH(
+        check(site(), cell(0) + offset),
+        "ashlar: misaligned_free: freed a pointer into the middle of a cell, pointer 0x*, resource 0x*, size 24");
+}
+
+TEST_F(free_check, knows_what_is_nobodys_without_reading_it) {
+  int local = 0;
+  EXPECT_EQ(ashlar::detail::check_free(site(), &local).home, nullptr);
+  EXPECT_EQ(ashlar::detail::check_free(site(), reinterpret_cast<void*>(std::uintptr_t{64})).home, nullptr);
+  ASHLAR_EXPECT_DEATH(
+      ashlar::detail::report_foreign(&local, site()),
+      "ashlar: invalid_free: freed a pointer that is not of this pool, pointer 0x*, resource 0x*, size 24");
+}
+
+TEST_F(free_check, knows_a_cell_that_is_freed_as_something_larger) {
+  ashlar::detail::check_larger_free(site(), &store_, {.bytes = 100, .alignment = 8});  // may be the upstream's
+  ASHLAR_EXPECT_DEATH(ashlar::detail::check_larger_free(site(), cell(0), {.bytes = 100, .alignment = 8}),
+                      "ashlar: size_mismatch: freed a cell with the size of a larger block, pointer 0x*, resource 0x*, "
+                      "size 24, expected 24, got 100");
+}
+
+}  // namespace

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests the cells at hand against a stack and the set of cells of one word.
+#include <ashlar/detail/slab/hot_cells.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/support/bits.hpp>
+
+#include "tests/support/build.hpp"
+
+namespace {
+
+using ashlar::detail::cell_word;
+using ashlar::detail::hot_cells;
+
+constexpr std::size_t cell_bytes = 24;
+
+/// Hot cells beside a stack and a set; cells are bytes of an array, never touched.
+class modelled_cells {
+public:
+  explicit modelled_cells(unsigned seed) : memory_(std::size_t{4096} * 64 * cell_bytes), random_(seed) {}
+
+  void take() {
+    void* const got = hot_.take(cell_bytes);
+    if (!front_.empty()) {
+      EXPECT_EQ(got, front_.back());
+      front_.pop_back();
+    } else if (!word_.empty()) {
+      EXPECT_EQ(got, *word_.begin());
+      word_.erase(word_.begin());
+    } else {
+      EXPECT_EQ(got, nullptr);
+      return;
+    }
+    live_.push_back(got);
+  }
+
+  void refill() {
+    const std::uint64_t mask = (std::uint64_t{random_()} << 32 | random_()) | 1u << random_() % 32;
+    std::byte* const base = memory_.data() + next_word_++ * 64 * cell_bytes;
+    for (std::uint64_t rest = mask; rest != 0; rest &= rest - 1)
+      word_.insert(base + static_cast<std::size_t>(std::countr_zero(rest)) * cell_bytes);
+    granted_ = std::min(granted_ + word_.size(), hot_cells::limit(cell_bytes));
+    EXPECT_EQ(hot_.refill({base, mask}, cell_bytes), *word_.begin());
+    live_.push_back(*word_.begin());
+    word_.erase(word_.begin());
+  }
+
+  void put() {
+    std::swap(live_[random_() % live_.size()], live_.back());
+    ASSERT_EQ(hot_.has_room(), front_.size() < granted_);
+    if (hot_.has_room()) {
+      hot_.put(live_.back());
+      front_.push_back(live_.back());
+    }
+    live_.pop_back();
+  }
+
+  void empty_front() {
+    std::vector<void*> cells;
+    hot_.empty_front([&](void* cell) { cells.push_back(cell); });
+    std::ranges::reverse(cells);
+    EXPECT_EQ(cells, front_);
+    front_.clear();
+    granted_ = 0;
+  }
+
+  void expect_same() {
+    ASSERT_TRUE(hot_.invariant(cell_bytes));
+    ASSERT_EQ(hot_.in_front(), front_.size());
+    ASSERT_EQ(hot_.in_word(), word_.size());
+    ASSERT_EQ(hot_.size(), front_.size() + word_.size());
+    ASSERT_EQ(hot_.is_front_empty(), front_.empty());
+    ASSERT_EQ(hot_.is_word_empty(), word_.empty());
+    for (void* const cell : word_) ASSERT_TRUE(is_in_word(cell));
+    for (void* const cell : live_) ASSERT_FALSE(is_in_word(cell));
+  }
+
+  [[nodiscard]] bool is_in_word(const void* cell) const {
+    const std::size_t index =
+        (ashlar::detail::address_of(cell) - ashlar::detail::address_of(hot_.word().base)) / cell_bytes;
+    return index < 64 && ((hot_.word().mask >> index) & 1) != 0;
+  }
+
+  void step() {
+    const std::size_t choice = random_() % 100;
+    const bool growing = step_++ / 500 % 2 == 0;
+    if (choice == 0 && step_ % 7 == 0) empty_front();
+    else if (choice < (growing ? 70 : 20)) {
+      if (front_.empty() && word_.empty()) refill();
+      else take();
+    } else if (!live_.empty()) {
+      put();
+    }
+  }
+
+  hot_cells hot_;
+
+private:
+  std::vector<std::byte> memory_;
+  std::mt19937 random_;
+  std::vector<void*> front_;
+  std::set<void*> word_;
+  std::vector<void*> live_;
+  std::size_t granted_ = 0;
+  std::size_t next_word_ = 0;
+  std::size_t step_ = 0;
+};
+
+TEST(hot_cells, are_a_stack_in_front_of_a_word) {
+  for (unsigned seed = 1; seed <= (ashlar_test::is_slow ? 5u : 20u); ++seed) {
+    modelled_cells m(seed);
+    for (int step = 0; step < 3000; ++step) {
+      m.step();
+      ASSERT_NO_FATAL_FAILURE(m.expect_same()) << "step " << step << ", seed " << seed;
+    }
+  }
+}
+
+// The front grows by what words bring, never beyond 64 KiB of cells, nor beyond its slots. No cell is touched.
+TEST(hot_cells, the_front_is_bounded) {
+  std::byte* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 28);
+  for (const std::size_t bytes : {1u, 24u, 64u, 65u, 4096u, 65536u, 65537u}) {
+    EXPECT_LE(hot_cells::limit(bytes), hot_cells::slots);
+    EXPECT_LE(hot_cells::limit(bytes) * bytes, 64u * 1024u);
+    hot_cells hot;
+    for (std::size_t word = 0; word < 40; ++word) {
+      static_cast<void>(hot.refill({nowhere, ~std::uint64_t{0}}, bytes));
+      while (!hot.is_word_empty()) static_cast<void>(hot.take_from_word(bytes));
+    }
+    while (hot.has_room()) hot.put(nowhere);
+    EXPECT_EQ(hot.in_front(), std::min(hot_cells::limit(bytes), std::size_t{40 * 64}));
+  }
+}
+
+TEST(hot_cells, hand_over_all_they_have) {
+  hot_cells hot;
+  std::array<std::byte, 64 * cell_bytes> memory{};
+  void* const first = hot.refill({memory.data(), 0b1011}, cell_bytes);
+  if (hot.has_room()) hot.put(first);
+  std::set<void*> expected = {memory.data() + cell_bytes, memory.data() + 3 * cell_bytes};
+  if (hot.in_front() != 0) expected.insert(first);
+  std::set<void*> cells;
+  hot.empty(cell_bytes, [&](void* cell) { EXPECT_TRUE(cells.insert(cell).second); });
+  EXPECT_EQ(cells, expected);
+  EXPECT_EQ(hot.size(), 0u);
+  EXPECT_FALSE(hot.has_room());
+  EXPECT_EQ(hot.take(cell_bytes), nullptr);
+}
+
+TEST(hot_cells, clear_forgets_all) {
+  hot_cells hot;
+  std::array<std::byte, 64 * cell_bytes> memory{};
+  void* const first = hot.refill({memory.data(), 7}, cell_bytes);
+  if (hot.has_room()) hot.put(first);
+  hot.clear();
+  EXPECT_EQ(hot.size(), 0u);
+  EXPECT_FALSE(hot.has_room());
+  EXPECT_EQ(hot.take(cell_bytes), nullptr);
+  EXPECT_TRUE(hot.invariant(cell_bytes));
+}
+
+constinit hot_cells made_at_compile_time;
+
+TEST(hot_cells, are_made_at_compile_time_and_never_copied) {
+  EXPECT_EQ(made_at_compile_time.size(), 0u);
+  EXPECT_FALSE(std::is_copy_constructible_v<hot_cells> || std::is_copy_assignable_v<hot_cells>);
+  EXPECT_TRUE(std::is_trivially_destructible_v<hot_cells> && std::is_nothrow_default_constructible_v<hot_cells>);
+}
+
+}  // namespace

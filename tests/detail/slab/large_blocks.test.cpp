@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the list of large blocks: where its notes lie, what it finds, and that it forgets in any order.
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/detail/slab/large_blocks.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+#include "tests/death/caught.hpp"
+#include "tests/support/build.hpp"
+
+namespace {
+
+using ashlar::detail::large_block;
+using ashlar::detail::large_blocks;
+
+// In front of a block and behind it.
+constexpr std::size_t canary_bytes =
+    (ashlar_test::is_checked ? 8 : 0) + (ashlar::checking_level >= ashlar::checking::hardened ? 16 : 0);
+
+TEST(large_blocks, asks_for_the_block_and_its_note) {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{8}, std::size_t{40'001}}) {
+    const auto whole = large_blocks::extent_of(bytes, 1);
+    EXPECT_GE(whole.bytes, bytes + sizeof(large_block) + canary_bytes);
+    EXPECT_LT(whole.bytes, bytes + sizeof(large_block) + canary_bytes + alignof(large_block));
+    EXPECT_EQ(whole.alignment, alignof(large_block));
+    EXPECT_EQ(large_blocks::extent_of(bytes, 4096).alignment, 4096u);
+  }
+}
+
+struct held_block {
+  std::unique_ptr<std::byte[]> memory;
+  std::size_t bytes = 0;
+  std::byte* p = nullptr;
+};
+
+/// A list of `count` blocks of different sizes, all written to by their caller.
+class held_blocks {
+public:
+  explicit held_blocks(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) add(96 + i * 8);
+  }
+
+  ~held_blocks() {
+    for (held_block& each : held)
+      ashlar::detail::mark_live(each.memory.get(), large_blocks::extent_of(each.bytes, 8).bytes);
+  }
+
+  void remove(std::size_t i) { list.remove(held[i].p, held[i].bytes, &list); }
+
+  std::vector<held_block> held;
+  large_blocks list;
+
+private:
+  void add(std::size_t bytes) {
+    held.push_back({std::make_unique<std::byte[]>(large_blocks::extent_of(bytes, 8).bytes), bytes});
+    held_block& made = held.back();
+    made.p = static_cast<std::byte*>(list.add(made.memory.get(), bytes, 8, &list));
+    EXPECT_EQ(large_blocks::whole_of(made.p, 8), made.memory.get());
+    std::memset(made.p, 0xff, bytes);  // all of it is the caller's
+  }
+};
+
+TEST(large_blocks, knows_its_blocks_and_forgets_them_in_any_order) {
+  held_blocks all(20);
+  large_blocks& list = all.list;
+  const std::vector<held_block>& held = all.held;
+  EXPECT_EQ(list.count(), 20u);
+  EXPECT_EQ(list.find(held[3].p + held[3].bytes - 1, &list)->start, held[3].p);
+  EXPECT_EQ(list.find(held[3].p + held[3].bytes, &list), nullptr);
+  list.check(held[3].p, held[3].bytes, 8, &list);
+  for (const std::size_t i : {7u, 0u, 19u}) all.remove(i);
+  EXPECT_EQ(list.find(held[7].p, &list), nullptr);
+  EXPECT_TRUE(list.invariant());
+  std::size_t left = 0;
+  for (large_block first = list.remove_first(&list); first.start != nullptr; first = list.remove_first(&list)) ++left;
+  EXPECT_EQ(left, 17u);
+  EXPECT_EQ(list.bytes(), 0u);
+  EXPECT_TRUE(list.invariant());
+}
+
+TEST(large_blocks, knows_a_block_of_no_bytes_by_its_address) {
+  large_blocks list;
+  alignas(16) std::byte memory[large_blocks::extent_of(0, 1).bytes];
+  auto* const p = static_cast<std::byte*>(list.add(memory, 0, 1, &list));
+  ASSERT_NE(list.find(p, &list), nullptr);
+  EXPECT_EQ(list.find(p, &list)->start, p);
+  EXPECT_EQ(list.find(p + 1, &list), nullptr);
+  list.remove(p, 0, &list);
+  EXPECT_EQ(list.find(p, &list), nullptr);
+  ashlar::detail::mark_live(memory, sizeof memory);
+}
+
+// Each byte behind a block, up to the end of its note: nothing wild is read or unlinked, whoever meets it first.
+class large_blocks_written_over : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (ashlar::detail::always_marked) GTEST_SKIP() << "the tool sees the write itself";
+  }
+
+  // Returns: what is reported when block 1 is freed, its note's neighbour is, or all are, once `at` bytes behind block
+  // 1 were overwritten.
+  template <class Step>
+  [[nodiscard]] static std::optional<ashlar::violation> reported(std::ptrdiff_t at, Step step) {
+    held_blocks all(3);
+    std::byte* const hit = all.held[1].p + static_cast<std::ptrdiff_t>(all.held[1].bytes) + at;
+    *hit ^= std::byte{0x10};
+    std::optional<ashlar::violation> seen = ashlar_test::caught_in([&] { step(all); });
+    if (seen) seen->size = static_cast<std::size_t>(static_cast<const std::byte*>(seen->pointer) - all.held[1].p);
+    return seen;
+  }
+
+  static constexpr std::ptrdiff_t behind = static_cast<std::ptrdiff_t>(canary_bytes) % 16;
+  static constexpr std::ptrdiff_t end = behind + static_cast<std::ptrdiff_t>(sizeof(large_block));
+};
+
+TEST_F(large_blocks_written_over, a_block_is_reported_as_it_goes) {
+  for (std::ptrdiff_t at = 0; at < end; ++at) {
+    const auto seen = reported(at, [](held_blocks& all) { all.remove(1); });
+    ASSERT_TRUE(seen.has_value()) << at;
+    EXPECT_EQ(seen->kind, ashlar::fault::overflow) << at;
+    EXPECT_EQ(seen->size, 0u) << "names the block, " << at;
+  }
+}
+
+TEST_F(large_blocks_written_over, a_neighbour_is_not_unlinked) {
+  for (std::ptrdiff_t at = behind; at < end; ++at)
+    for (const std::size_t neighbour : {0u, 2u}) {
+      const auto seen = reported(at, [neighbour](held_blocks& all) { all.remove(neighbour); });
+      ASSERT_TRUE(seen.has_value()) << at;
+      EXPECT_EQ(seen->kind, ashlar::fault::overflow) << at;
+      EXPECT_EQ(seen->size, 104u + static_cast<std::size_t>(behind)) << "names the note, " << at;
+    }
+}
+
+TEST_F(large_blocks_written_over, the_end_of_all_is_where_it_is_reported_at_the_latest) {
+  for (std::ptrdiff_t at = 0; at < end; ++at) {
+    const auto seen = reported(at, [](held_blocks& all) {
+      while (all.list.remove_first(&all.list).start != nullptr) {
+      }
+    });
+    ASSERT_TRUE(seen.has_value()) << at;
+    EXPECT_EQ(seen->kind, ashlar::fault::overflow) << at;
+  }
+}
+
+TEST_F(large_blocks_written_over, bytes_before_a_block_are_watched_at_hardened) {
+  if (ashlar::checking_level < ashlar::checking::hardened) GTEST_SKIP() << "watched there alone";
+  for (std::ptrdiff_t at = 1; at <= 16; ++at) {
+    const auto seen = reported(-at - 104, [](held_blocks& all) { all.remove(1); });
+    ASSERT_TRUE(seen.has_value()) << at;
+    EXPECT_EQ(seen->kind, ashlar::fault::underflow) << at;
+  }
+}
+
+}  // namespace

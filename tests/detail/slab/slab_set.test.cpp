@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests the slabs of a pool against counts and a set of taken cells.
+#include <ashlar/detail/slab/slab_set.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/support/bits.hpp>
+
+namespace {
+
+using ashlar::detail::slab;
+using ashlar::detail::slab_geometry;
+using ashlar::detail::slab_set;
+
+/// Slabs in memory of the test, up to a number, and which of their cells are taken.
+class modelled_set {
+public:
+  static constexpr std::size_t slab_bytes = 16 * 1024;
+
+  modelled_set(std::size_t most_slabs, std::size_t cell_bytes)
+      : geometry_(
+            {.cell_bytes = cell_bytes, .cell_alignment = 1, .slab_bytes = slab_bytes, .header_bytes = sizeof(slab)}),
+        memory_(new std::byte[(most_slabs + 1) * slab_bytes]) {
+    std::byte* const first = ashlar::detail::align_up(memory_.get(), slab_bytes);
+    for (std::size_t i = 0; i < most_slabs; ++i) unused_.push_back(first + i * slab_bytes);
+  }
+
+  void add() {
+    std::byte* const start = unused_.back();
+    unused_.pop_back();
+    std::byte* const header = geometry_.header_of(start);
+    slab* const made = slab::format(header, this, geometry_.cells_of(header), geometry_.capacity(start));
+    set_.add(made);
+    taken_[made] = {};
+  }
+
+  void remove() {
+    slab* const leaving = set_.empty_slab();
+    EXPECT_TRUE(taken_.at(leaving).empty());
+    set_.remove(leaving);
+    taken_.erase(leaving);
+    unused_.push_back(geometry_.slab_of(leaving));
+  }
+
+  void take(std::size_t most, std::uint32_t lane = 0) {
+    const bool partial = has_partial_of(lane);
+    const ashlar::detail::cell_word got = set_.take_word(geometry_, most, lane);
+    EXPECT_NE(got.mask, 0u);
+    EXPECT_LE(static_cast<std::size_t>(std::popcount(got.mask)), most);
+    note(got, partial);
+  }
+
+  /// Returns: whether there was a run. Where a slab is empty there is.
+  bool take_run(std::size_t length) {
+    const bool must = set_.empty_slabs() != 0;
+    const ashlar::detail::cell_word got = set_.take_run(geometry_, length);
+    EXPECT_TRUE(got.mask != 0 || !must);
+    if (got.mask == 0) return false;
+    EXPECT_EQ(got.mask >> std::countr_zero(got.mask), slab::run_mask(length));
+    note(got, false);
+    return true;
+  }
+
+  void note(const ashlar::detail::cell_word& got, bool partial) {
+    for (std::uint64_t rest = got.mask; rest != 0; rest &= rest - 1) {
+      std::byte* const cell = got.base + static_cast<std::size_t>(std::countr_zero(rest)) * geometry_.cell_stride();
+      slab* const home = slab_set::slab_around(geometry_, cell);
+      EXPECT_FALSE(partial && taken_.at(home).empty()) << "an empty slab was broken too early";
+      cells_.push_back(cell);
+    }
+    for (std::size_t i = cells_.size() - static_cast<std::size_t>(std::popcount(got.mask)); i < cells_.size(); ++i)
+      EXPECT_TRUE(taken_.at(slab_set::slab_around(geometry_, cells_[i])).insert(cells_[i]).second) << "taken twice";
+  }
+
+  void give_cell(std::byte* cell) { give(static_cast<std::size_t>(std::ranges::find(cells_, cell) - cells_.begin())); }
+
+  void give(std::size_t index) {
+    std::swap(cells_[index], cells_.back());
+    std::byte* const cell = cells_.back();
+    cells_.pop_back();
+    slab* const home = slab_set::slab_around(geometry_, cell);
+    taken_.at(home).erase(cell);
+    ashlar::detail::slab* const turned = set_.give(geometry_, cell);
+    const bool is_empty = turned != nullptr && set_.refile(turned);
+    EXPECT_EQ(is_empty, taken_.at(home).empty());
+  }
+
+  void expect_same() const {
+    ASSERT_TRUE(set_.invariant());
+    std::size_t capacity = 0;
+    std::size_t empty = 0;
+    for (const auto& [each, taken] : taken_) {
+      capacity += each->capacity;
+      empty += taken.empty() ? 1u : 0u;
+    }
+    ASSERT_EQ(set_.slabs(), taken_.size());
+    ASSERT_EQ(set_.capacity(), capacity);
+    ASSERT_EQ(set_.taken(), cells_.size());
+    ASSERT_EQ(set_.empty_slabs(), empty);
+    ASSERT_EQ(set_.has_free(), capacity != cells_.size());
+  }
+
+  [[nodiscard]] bool has_partial_of(std::uint32_t lane) const {
+    return std::ranges::any_of(taken_, [lane](const auto& each) {
+      return each.first->lane == lane && !each.second.empty() && each.second.size() != each.first->capacity;
+    });
+  }
+
+  // Returns: the slab of the cell taken last.
+  [[nodiscard]] slab* latest() const { return slab_set::slab_around(geometry_, cells_.back()); }
+
+  slab_geometry geometry_;
+  std::unique_ptr<std::byte[]> memory_;
+  std::vector<std::byte*> unused_;
+  std::vector<std::byte*> cells_;
+  std::map<slab*, std::set<std::byte*>> taken_;
+  slab_set set_;
+};
+
+void walk(modelled_set& m, std::mt19937& random, std::uint32_t lanes) {
+  const std::size_t choice = random() % 100;
+  if (choice < 25 && m.set_.has_free()) m.take(1 + random() % 100, static_cast<std::uint32_t>(random() % lanes));
+  else if (choice < 30) m.take_run(1 + random() % std::min(m.geometry_.least_capacity(), 64u));
+  else if (choice < 35 && !m.unused_.empty()) m.add();
+  else if (choice < 40 && m.set_.empty_slabs() != 0) m.remove();
+  else if (choice < 42) m.set_.sort();
+  else
+    for (std::size_t n = random() % 20; n != 0 && !m.cells_.empty(); --n) m.give(random() % m.cells_.size());
+}
+
+TEST(slab_set, counts_and_lists_follow_every_step) {
+  for (const std::size_t cell_bytes : {1000u, 100u, 24u, 8192u})
+    for (unsigned seed = 1; seed <= 6; ++seed) {
+      std::mt19937 random(seed);
+      modelled_set m(12, cell_bytes);
+      for (int step = 0; step < 500; ++step) {
+        walk(m, random, seed % 2 == 0 ? 1 : 4);
+        ASSERT_NO_FATAL_FAILURE(m.expect_same()) << "step " << step << ", seed " << seed;
+      }
+    }
+}
+
+TEST(slab_set, finds_the_slab_of_every_byte_of_a_cell_and_of_no_other) {
+  modelled_set m(3, 100);
+  m.add();
+  m.add();
+  for (const auto& [each, taken] : m.taken_) {
+    std::byte* const end = each->cells + each->capacity * m.geometry_.cell_stride();
+    std::byte* const start = m.geometry_.slab_of(each);
+    for (std::byte* p = start; p < start + modelled_set::slab_bytes; ++p)
+      ASSERT_EQ(m.set_.find(m.geometry_, p), p >= each->cells && p < end ? each : nullptr);
+  }
+  EXPECT_EQ(m.set_.find(m.geometry_, m.unused_[0]), nullptr);
+  EXPECT_EQ(m.set_.find(m.geometry_, nullptr), nullptr);
+}
+
+TEST(slab_set, knows_slab_and_index_of_a_cell_by_its_address) {
+  modelled_set m(1, 24);
+  m.add();
+  slab* const only = m.taken_.begin()->first;
+  for (std::uint32_t i = 0; i < only->capacity; ++i) {
+    std::byte* const cell = only->cells + i * m.geometry_.cell_stride();
+    ASSERT_EQ(slab_set::slab_around(m.geometry_, cell), only);
+    ASSERT_EQ(slab_set::index_in(m.geometry_, only, cell), i);
+  }
+}
+
+TEST(slab_set, after_sorting_the_lowest_cells_leave_first) {
+  modelled_set m(8, 1000);
+  std::mt19937 random(1);
+  for (int i = 0; i < 8; ++i) m.add();
+  while (m.set_.has_free()) m.take(64);
+  while (m.cells_.size() > 30) m.give(random() % m.cells_.size());
+  m.set_.sort();
+  slab* lowest = nullptr;
+  for (const auto& [each, taken] : m.taken_)
+    if (lowest == nullptr && !taken.empty() && taken.size() != each->capacity) lowest = each;
+  const std::size_t before = m.cells_.size();
+  m.take(1);
+  EXPECT_EQ(slab_set::slab_around(m.geometry_, m.cells_[before]), lowest);
+}
+
+// Slabs with 40, 30, 20 and 10 of 50 or more cells live: words come from the first until it is full, then the second.
+TEST(slab_set, the_fullest_slabs_are_filled_first) {
+  modelled_set m(4, 256);
+  for (int i = 0; i < 4; ++i) m.add();
+  while (m.set_.has_free()) m.take(64);
+  std::vector<slab*> order;
+  for (const auto& [each, taken] : m.taken_) order.push_back(each);
+  const std::vector<std::byte*> all = m.cells_;
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t live = 40 - 10 * i; m.taken_.at(order[i]).size() > live;)
+      m.give_cell(*m.taken_.at(order[i]).begin());
+  ASSERT_NO_FATAL_FAILURE(m.expect_same());
+  for (slab* const expected : order) {
+    while (expected->free != 0) {
+      const std::size_t before = m.cells_.size();
+      m.take(7);
+      ASSERT_EQ(slab_set::slab_around(m.geometry_, m.cells_[before]), expected);
+    }
+  }
+}
+
+TEST(slab_set, among_equally_full_slabs_the_lowest_is_filled_first) {
+  modelled_set m(8, 256);
+  for (int i = 0; i < 8; ++i) m.add();
+  while (m.set_.has_free()) m.take(64);
+  std::mt19937 random(1);
+  std::vector<std::byte*> leaving;
+  for (const auto& [each, taken] : m.taken_) leaving.insert(leaving.end(), taken.begin(), std::next(taken.begin(), 20));
+  std::ranges::shuffle(leaving, random);
+  for (std::byte* const cell : leaving) m.give_cell(cell);
+  slab* last = nullptr;
+  while (m.set_.has_free()) {
+    const std::size_t before = m.cells_.size();
+    m.take(64);
+    slab* const from = slab_set::slab_around(m.geometry_, m.cells_[before]);
+    EXPECT_FALSE(from < last);
+    last = from;
+  }
+}
+
+TEST(slab_set, runs_come_from_the_emptiest_slabs_and_leave_the_fullest_to_words) {
+  modelled_set m(2, 64);
+  m.add();
+  m.add();
+  while (m.set_.has_free()) m.take(64);
+  slab* const low = m.taken_.begin()->first;
+  slab* const high = m.taken_.rbegin()->first;
+  for (int i = 0; i < 40; ++i) m.give_cell(*m.taken_.at(low).begin());
+  for (int i = 0; i < 200; ++i) m.give_cell(*m.taken_.at(high).begin());
+  ASSERT_TRUE(m.take_run(32));
+  EXPECT_EQ(slab_set::slab_around(m.geometry_, m.cells_.back()), high);
+  m.take(1);
+  EXPECT_EQ(slab_set::slab_around(m.geometry_, m.cells_.back()), low);
+}
+
+TEST(slab_set, lanes_fill_slabs_of_their_own) {
+  modelled_set m(6, 100);
+  for (int i = 0; i < 6; ++i) m.add();
+  std::map<slab*, std::uint32_t> lane_of;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    m.take(64, i % 3);
+    ASSERT_EQ(lane_of.emplace(m.latest(), i % 3).first->second, i % 3);
+  }
+  EXPECT_EQ(lane_of.size(), 3u);
+  const std::vector<std::byte*> all = m.cells_;
+  for (std::byte* const cell : all)
+    if (slab_set::index_in(m.geometry_, slab_set::slab_around(m.geometry_, cell), cell) % 2 == 0) m.give_cell(cell);
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    m.take(64, i % 3);
+    EXPECT_EQ(lane_of.at(m.latest()), i % 3) << "what a lane freed it takes again";
+  }
+  ASSERT_NO_FATAL_FAILURE(m.expect_same());
+}
+
+TEST(slab_set, a_lane_takes_over_what_others_have_left) {
+  modelled_set m(3, 1000);
+  for (int i = 0; i < 3; ++i) m.add();
+  for (std::uint32_t lane = 0; lane < 3; ++lane) m.take(3, lane);
+  while (m.set_.has_free()) {
+    m.take(64, 7);
+    ASSERT_NO_FATAL_FAILURE(m.expect_same());
+  }
+  for (const auto& [each, taken] : m.taken_) EXPECT_EQ(taken.size(), each->capacity);
+}
+
+TEST(slab_set, clear_forgets_everything) {
+  modelled_set m(2, 100);
+  m.add();
+  m.take(10);
+  m.set_.clear();
+  EXPECT_TRUE(m.set_.invariant());
+  EXPECT_EQ(m.set_.slabs() + m.set_.taken() + m.set_.capacity() + m.set_.empty_slabs(), 0u);
+  EXPECT_FALSE(m.set_.has_free());
+}
+
+TEST(slab_set, the_invariant_sees_a_slab_in_the_wrong_list) {
+  modelled_set m(1, 100);
+  m.add();
+  ASSERT_TRUE(m.set_.invariant());
+  static_cast<void>(m.set_.empty_slab()->take_word(1));
+  EXPECT_FALSE(m.set_.invariant());
+}
+
+}  // namespace

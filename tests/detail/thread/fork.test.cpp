@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of what happens around a fork: everybody is called, in order and step by step, in parent and child.
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ashlar/detail/thread/fork.hpp>
+
+namespace {
+
+using ashlar::detail::fork_participant;
+using ashlar::detail::fork_participants;
+using ashlar::detail::fork_step;
+
+std::string said;
+
+fork_participant speaker(const char* name) {
+  return {.before =
+              [](void* self, fork_step step) noexcept {
+                said += std::string("<") + static_cast<const char*>(self) + std::to_string(static_cast<int>(step));
+              },
+          .in_parent = [](void* self) noexcept { said += std::string(">") + static_cast<const char*>(self); },
+          .in_child = [](void* self) noexcept { said += std::string("|") + static_cast<const char*>(self); },
+          .self = const_cast<char*>(name)};
+}
+
+// Returns: whether the child saw `expected`.
+bool child_says(const std::string& expected) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(said == expected ? 0 : 1);
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(fork, calls_everybody_step_by_step_in_the_order_of_entering) {
+  fork_participant first = speaker("a");
+  fork_participant second = speaker("b");
+  fork_participants::enter(first);
+  fork_participants::enter(second);
+  fork_participants::enter(first);  // once is enough
+  said.clear();
+  EXPECT_TRUE(child_says("<a0<b0<a1<b1<a2<b2<a3<b3|a|b"));
+  EXPECT_EQ(said, "<a0<b0<a1<b1<a2<b2<a3<b3>a>b");
+  fork_participants::leave(first);
+  fork_participants::leave(first);  // and out is out
+  said.clear();
+  EXPECT_TRUE(child_says("<b0<b1<b2<b3|b"));
+  EXPECT_EQ(said, "<b0<b1<b2<b3>b");
+  fork_participants::leave(second);
+  said.clear();
+  EXPECT_TRUE(child_says(""));
+}
+
+TEST(fork, many_handlers_begin_and_end_one_fork_of_one_thread) {
+  ashlar::detail::fork_turn turn;
+  EXPECT_FALSE(turn.is_mine());
+  turn.begin();
+  turn.begin();
+  EXPECT_TRUE(turn.is_mine());
+  std::thread([&turn] { EXPECT_FALSE(turn.is_mine()); }).join();
+  EXPECT_FALSE(turn.end());
+  EXPECT_TRUE(turn.is_mine());
+  EXPECT_TRUE(turn.end());
+  EXPECT_FALSE(turn.is_mine());
+}
+
+TEST(fork, who_has_left_may_enter_again_as_the_last) {
+  fork_participant first = speaker("a");
+  fork_participant second = speaker("b");
+  fork_participants::enter(first);
+  fork_participants::enter(second);
+  fork_participants::leave(first);
+  ASSERT_EQ(first.next, nullptr);  // else the list has no end once it is back
+  fork_participants::enter(first);
+  said.clear();
+  EXPECT_TRUE(child_says("<b0<a0<b1<a1<b2<a2<b3<a3|b|a"));
+  fork_participants::leave(second);
+  fork_participants::leave(first);
+}
+
+TEST(fork, the_child_may_enter_leave_and_fork_again) {
+  fork_participant first = speaker("a");
+  fork_participants::enter(first);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    fork_participant more = speaker("b");
+    fork_participants::enter(more);
+    said.clear();
+    const bool good = child_says("<a0<b0<a1<b1<a2<b2<a3<b3|a|b");
+    fork_participants::leave(more);
+    fork_participants::leave(first);
+    ::_exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  fork_participants::leave(first);
+}
+
+}  // namespace
