@@ -16,6 +16,7 @@
 #include <ashlar/detail/trace/table_chunks.hpp>
 
 #include "chunks.hpp"
+#include "patience.hpp"
 #include "stacks.hpp"
 
 namespace ashlar::recorder {
@@ -30,13 +31,18 @@ unsigned long long loads_seen = 0;
 std::uint32_t sequence = 0;
 std::size_t used = 0;
 std::uint32_t count = 0;
+bool is_list_inherited = false;  // from a process whose threads may have held the loader's lock at the fork
+thread_local bool is_held_for_fork = false;
 char own_path[4096];
 std::byte payload[64 * 1024];
 
-void flush_payload() noexcept {
+void write_payload() noexcept {
   if (count != 0)
     write_chunk({.kind = detail::trace_io::chunk_kind::modules, .sequence = sequence++, .count = count},
                 {payload, used});
+}
+
+void clear_payload() noexcept {
   used = 0;
   count = 0;
 }
@@ -86,12 +92,17 @@ detail::trace_io::module_view describe(const dl_phdr_info& info, char* id_text) 
   return m;
 }
 
-int add_module(dl_phdr_info* info, std::size_t, void*) noexcept {
+/// A list that fills the payload is written in pieces, or ends there if `may_write` is null.
+int add_module(dl_phdr_info* info, std::size_t, void* may_write) noexcept {
   char id_text[2 * max_id_bytes];
   const detail::trace_io::module_view m = describe(*info, id_text);
   const std::size_t bound = detail::trace_io::module_bound(m.path.size(), m.build_id.size());
   if (m.begin >= m.end || bound > sizeof payload) return 0;
-  if (used + bound > sizeof payload) flush_payload();
+  if (used + bound > sizeof payload) {
+    if (may_write == nullptr) return 1;
+    write_payload();
+    clear_payload();
+  }
   used = static_cast<std::size_t>(detail::trace_io::put_module(payload + used, m) - payload);
   ++count;
   return 0;
@@ -102,26 +113,49 @@ int count_loads(dl_phdr_info* info, std::size_t, void* loads) noexcept {
   return 1;  // the first object knows it
 }
 
+/// The payload stays as it is, for children.
+void write_loaded_modules() noexcept {
+  unsigned long long loads = 0;
+  dl_iterate_phdr(count_loads, &loads);
+  if (loads == loads_seen) return;
+  loads_seen = loads;
+  clear_payload();
+  dl_iterate_phdr(add_module, &loads);
+  write_payload();
+}
+
+void write_inherited_modules() noexcept {
+  if (sequence == 0) write_payload();
+}
+
 }  // namespace
+
+void prepare_modules() noexcept {
+  if (stack_depth != 0) dl_iterate_phdr(add_module, nullptr);
+}
 
 void write_modules() noexcept {
   if (stack_depth == 0 || !modules_lock.try_lock()) return;
-  unsigned long long loads = 0;
-  dl_iterate_phdr(count_loads, &loads);
-  if (loads != loads_seen) {
-    loads_seen = loads;
-    dl_iterate_phdr(add_module, nullptr);
-    flush_payload();
-  }
+  if (is_list_inherited) write_inherited_modules();
+  else write_loaded_modules();
   modules_lock.unlock();
 }
 
-void reset_modules() noexcept {
+void hold_modules() noexcept { is_held_for_fork = lock_patiently(modules_lock); }
+
+void release_modules() noexcept {
+  if (is_held_for_fork) modules_lock.unlock();
+  is_held_for_fork = false;
+}
+
+void reset_modules(bool locks_are_orphaned) noexcept {
+  const bool is_list_whole = is_held_for_fork;
+  is_held_for_fork = false;
   modules_lock.unlock();
+  is_list_inherited = is_list_inherited || locks_are_orphaned;
   loads_seen = 0;
   sequence = 0;
-  used = 0;
-  count = 0;
+  if (!is_list_inherited || !is_list_whole) clear_payload();
 }
 
 }  // namespace ashlar::recorder

@@ -26,9 +26,9 @@ void run_quick_exit_hook(void*) { quick_exit_hook(); }
 
 }  // namespace
 
-void on_fork_run(hook child) noexcept {
-  if (const auto glibc = find<glibc_atfork>("__register_atfork")) glibc(nullptr, nullptr, child, nullptr);
-  else if (const auto other = find<public_atfork>("pthread_atfork")) other(nullptr, nullptr, child);
+void on_fork_run(hook before, hook parent, hook child) noexcept {
+  if (const auto glibc = find<glibc_atfork>("__register_atfork")) glibc(before, parent, child, nullptr);
+  else if (const auto other = find<public_atfork>("pthread_atfork")) other(before, parent, child);
 }
 
 void on_quick_exit_run(hook end) noexcept {

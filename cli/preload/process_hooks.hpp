@@ -6,8 +6,9 @@ namespace ashlar::recorder {
 
 using hook = void (*)() noexcept;
 
-/// Effects: `child` runs in every forked child, where the C library has a way to register that.
-void on_fork_run(hook child) noexcept;
+/// Effects: where the C library has a way to register that, `before` runs ahead of every fork in the thread that forks,
+/// `parent` behind it there, and `child` in the forked child.
+void on_fork_run(hook before, hook parent, hook child) noexcept;
 
 /// Effects: `end` runs at `quick_exit`, likewise.
 void on_quick_exit_run(hook end) noexcept;

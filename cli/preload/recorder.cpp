@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <climits>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "chunks.hpp"
 #include "late_log.hpp"
 #include "modules.hpp"
+#include "patience.hpp"
 #include "process_hooks.hpp"
 #include "registry.hpp"
 #include "status.hpp"
@@ -31,6 +33,8 @@ constinit std::atomic<phase> now{phase::unset};
 constinit std::atomic<std::uint64_t> dropped{0};
 constinit std::atomic<bool> written_since_end{false};
 constinit std::atomic<std::uint32_t> ends{0};
+const char* single_threaded = nullptr;  // the C library's flag, where it has one
+bool has_other_threads = false;         // of the process that forks
 pthread_key_t exit_key;
 
 /// Keeps signals out while locks are held and the file is written: a handler could jump away for good.
@@ -73,13 +77,21 @@ void on_thread_exit(void*) noexcept {
   give_back_log(log);
 }
 
+/// What the other threads hold at the fork stays locked in the child for ever. The recorder resets its own locks there;
+/// it must not wait for those of the loader and of libunwind.
+void before_fork() noexcept {
+  const inside_recorder inside;
+  has_other_threads = single_threaded == nullptr || *single_threaded == 0;
+  hold_modules();
+}
+
 void on_fork_child() noexcept {
   thread_log* const own = self.log;
   const inside_recorder inside;
   file.restart();
   reset_workspaces();
-  reset_stacks();
-  reset_modules();
+  reset_stacks(has_other_threads);
+  reset_modules(has_other_threads);
   reset_late_log();
   reset_logs(own);
   self.named = own != nullptr;
@@ -93,7 +105,8 @@ phase start() noexcept {
   choose_clock();
   if (!file.configure() || pthread_key_create(&exit_key, on_thread_exit) != 0) return phase::off;
   connect_status();
-  on_fork_run(on_fork_child);
+  single_threaded = static_cast<const char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"));
+  on_fork_run(before_fork, release_modules, on_fork_child);
   on_quick_exit_run(finish);
   return phase::on;
 }
@@ -126,14 +139,6 @@ thread_log* note_late(const detail::trace_io::record& r) noexcept {
 }
 
 /// A log may be held for ever by a thread that the end of the process has stopped in a signal handler.
-bool lock_patiently(spin_lock& lock) noexcept {
-  for (int tries = 0; tries < 1000; ++tries) {
-    if (lock.try_lock()) return true;
-    usleep(100);
-  }
-  return false;
-}
-
 void write_all_logs() noexcept {
   for (thread_log* log = next_log(nullptr); log != nullptr; log = next_log(log)) {
     if (!lock_patiently(log->lock)) continue;
@@ -153,7 +158,9 @@ void write_end() noexcept {
 
 [[gnu::constructor]] void on_load() noexcept {
   const inside_recorder inside;
-  if (is_on()) prepare_stacks();
+  if (!is_on()) return;
+  prepare_stacks();
+  prepare_modules();
 }
 
 [[gnu::destructor]] void on_unload() noexcept { finish(); }

@@ -40,8 +40,11 @@ struct stack_store {
   std::byte pending[pending_bytes];
 };
 
+using unwinder = int (*)(void**, int);
+
 stack_store* store = nullptr;
-int (*unwind)(void**, int) = nullptr;
+unwinder unwind = nullptr;
+unwinder unwind_without_locks = nullptr;  // the C library's, slower, where it has _dl_find_object to look modules up
 constinit spin_lock stacks_lock;
 std::uint32_t stacks = 0;         // ids given
 std::uint32_t pending_count = 0;  // of them not in the file
@@ -98,15 +101,18 @@ std::uint32_t id_of(std::span<const std::uint64_t> frames) noexcept {
 }  // namespace
 
 void prepare_stacks() noexcept {
+  void* warm[4];  // the first time an unwinder may load and allocate
   const char* const wanted = std::getenv(stacks_variable);
   const long depth = wanted == nullptr ? 0 : std::atol(wanted);
   if (depth <= 0) return;
   void* const library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-  if (library != nullptr) unwind = reinterpret_cast<int (*)(void**, int)>(dlsym(library, "unw_backtrace"));
-  if (unwind == nullptr) unwind = reinterpret_cast<int (*)(void**, int)>(dlsym(RTLD_DEFAULT, "backtrace"));
+  if (library != nullptr) unwind = reinterpret_cast<unwinder>(dlsym(library, "unw_backtrace"));
+  const auto backtrace = reinterpret_cast<unwinder>(dlsym(RTLD_DEFAULT, "backtrace"));
+  if (unwind == nullptr) unwind = backtrace;
   if (unwind == nullptr) return;  // a C library without one: no stacks
-  void* warm[4];
-  unwind(warm, 4);  // the first time may load and allocate
+  unwind(warm, 4);
+  if (backtrace != nullptr && dlsym(RTLD_DEFAULT, "_dl_find_object") != nullptr) unwind_without_locks = backtrace;
+  if (unwind_without_locks != nullptr) unwind_without_locks(warm, 4);
   store = static_cast<stack_store*>(map_memory(sizeof(stack_store)));
   if (store != nullptr)
     stack_depth = depth < long{max_stack_depth} ? static_cast<std::uint32_t>(depth) : max_stack_depth;
@@ -129,8 +135,10 @@ bool write_stacks() noexcept {
   return write_pending();
 }
 
-void reset_stacks() noexcept {
+void reset_stacks(bool locks_are_orphaned) noexcept {
   stacks_lock.unlock();
+  if (locks_are_orphaned) unwind = unwind_without_locks;
+  if (unwind == nullptr) stack_depth = 0;
   if (store == nullptr) return;
   for (slot& s : store->slots)
     if (s.hash.load(std::memory_order_relaxed) != 0) s.hash.store(0, std::memory_order_relaxed);

@@ -24,7 +24,8 @@ void prepare_stacks() noexcept;
 /// Effects: writes the stacks that are not in the file yet. Returns: false if recording is over.
 bool write_stacks() noexcept;
 
-/// Effects: in a forked child: forgets all.
-void reset_stacks() noexcept;
+/// Effects: in a forked child: forgets all. If `locks_are_orphaned`, a thread that this process does not have may hold
+/// locks of libunwind and of the loader for ever: stacks are then taken without them, or not at all.
+void reset_stacks(bool locks_are_orphaned) noexcept;
 
 }  // namespace ashlar::recorder

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of what all verbs have in common: help, mistakes, versions, damaged traces.
-#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -63,8 +62,8 @@ TEST_F(command, usage_is_told_once_and_names_all_that_is_taken) {
 
 TEST_F(command, a_full_disk_under_version_and_help_is_told) {
   for (const char* word : {"version", "help"}) {
-    EXPECT_EQ(std::system(("\"" ASHLAR_COMMAND "\" " + std::string(word) + " > /dev/full 2> " + file("err")).c_str()),
-              256)
+    EXPECT_EQ(ashlar_test::run_shell("\"" ASHLAR_COMMAND "\" " + std::string(word) + " > /dev/full 2> " + file("err")),
+              1)
         << word;
     EXPECT_EQ(text("err"), "ashlar: standard output: No space left on device\n");
   }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar plan`: every option, every error, and a recorded phase that a program adopts.
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <utility>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "cli/tests/shell.hpp"
 #include <ashlar/plan/csv.hpp>
 #include <ashlar/plan/validate.hpp>
 
@@ -45,8 +44,7 @@ protected:
 
   /// Returns: the exit status of a shell command run in the directory; its output is in `text("out")`, `text("err")`.
   int shell(const std::string& command) {
-    const int status = std::system(("cd " + directory_.string() + " && (" + command + ") > out 2> err").c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return ashlar_test::run_shell("cd " + directory_.string() + " && (" + command + ") > out 2> err");
   }
 
   int run(const std::string& arguments) { return shell(ASHLAR_COMMAND " plan " + arguments); }
@@ -139,8 +137,10 @@ TEST_F(plan_command, tells_how_a_long_solve_is_doing_unless_it_is_to_be_quiet) {
 }
 
 TEST_F(plan_command, returns_the_best_so_far_when_interrupted) {
+  // A shell starts what runs in the background without SIGINT: an earlier one would be lost.
   ASSERT_EQ(shell(ASHLAR_COMMAND " plan " + instance("D") +
-                  " --effort exact -o planned.csv & pid=$!; sleep 1; kill -INT $pid; wait $pid"),
+                  " --effort exact --time 60 --progress -o planned.csv & pid=$!; "
+                  "until grep -q height err; do sleep 0.1; done; kill -INT $pid; wait $pid"),
             0)
       << text("err");
   EXPECT_TRUE(said("err", "interrupted, this is the best so far"));

@@ -130,6 +130,18 @@ TEST_F(record, children_of_a_busy_program_work) {
   EXPECT_EQ(parent.count(operation::malloc_, 41'001), parent.count_ended(41'001));
 }
 
+/// The loader's lock stays locked in the child; the recorder works without it, and the child's stacks have names.
+TEST_F(record, a_child_of_a_program_whose_thread_is_in_the_loader_works) {
+  ASSERT_EQ(record_victim("forks_beside_loader"), 0) << output();
+  ASSERT_EQ(other_traces().size(), 1U);
+  const std::string path = other_traces()[0];
+  const recording child(path);
+  EXPECT_EQ(child.count_ended(43'002), 100U);
+  EXPECT_TRUE(child.complete);
+  EXPECT_EQ(shell(ASHLAR_COMMAND " report " + path), 0);
+  EXPECT_TRUE(says("orphan")) << output();
+}
+
 TEST_F(record, a_wrapper_leaves_the_name_to_the_program_it_becomes) {
   ASSERT_EQ(record_victim("becomes"), 0) << output();
   const recording r(file());

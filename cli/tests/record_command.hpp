@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -12,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "cli/tests/shell.hpp"
 #include "cli/zstd_codec.hpp"
 
 namespace ashlar_test {
@@ -43,10 +42,7 @@ protected:
   [[nodiscard]] std::string file(const std::string& name = "t.trace") const { return (directory_ / name).string(); }
 
   /// Returns: the exit status of a shell command, what it printed in `output()`.
-  int shell(const std::string& command) {
-    const int status = std::system(("(" + command + ") > " + file("output") + " 2>&1").c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
+  int shell(const std::string& command) { return run_shell("(" + command + ") > " + file("output") + " 2>&1"); }
 
   [[nodiscard]] std::string output() const {
     std::ifstream from(file("output"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program to be recorded: each mode does something whose events are known to the last one, told apart by odd sizes.
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -16,6 +17,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -115,6 +117,16 @@ int keys(const char*) {
   return 0;
 }
 
+/// Returns: the status of the child, of SIGKILL if it does not end within 20 s: its own alarm may be blocked.
+int status_of(pid_t child) {
+  int status = 0;
+  for (int i = 0; i < 20'000; ++i, usleep(1000))
+    if (waitpid(child, &status, WNOHANG) == child) return status;
+  kill(child, SIGKILL);
+  waitpid(child, &status, 0);
+  return status;
+}
+
 int forks(const char*) {
   for (int i = 0; i < 10; ++i) free(keep(malloc(40'001)));
   const pid_t child = fork();
@@ -122,9 +134,7 @@ int forks(const char*) {
     for (int i = 0; i < 20; ++i) free(keep(malloc(40'002)));
     _exit(3);
   }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WEXITSTATUS(status) == 3 ? 0 : 1;
+  return WEXITSTATUS(status_of(child)) == 3 ? 0 : 1;
 }
 
 /// Forks while other threads allocate: the child must work, whatever lock was held.
@@ -139,17 +149,38 @@ int fork_storm(const char*) {
   for (int i = 0; i < 50; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(10);
       for (int k = 0; k < 100; ++k) free(keep(malloc(41'002)));
       exit(0);
     }
-    int status = 0;
-    waitpid(child, &status, 0);
-    failures += status == 0 ? 0 : 1;
+    failures += status_of(child) == 0 ? 0 : 1;
   }
   stop = true;
   for (auto& t : churning) t.join();
   return failures;
+}
+
+[[gnu::noinline]] void orphan() { free(keep(malloc(43'002))); }
+
+std::atomic<bool> is_in_loader{false}, has_forked{false};
+
+int stay_until_fork(dl_phdr_info*, std::size_t, void*) {
+  is_in_loader = true;
+  while (!has_forked) usleep(100);
+  return 1;
+}
+
+/// Forks while another thread holds the loader's lock, which stays locked in the child for ever.
+int forks_beside_loader(const char*) {
+  std::thread in_loader([] { dl_iterate_phdr(stay_until_fork, nullptr); });
+  while (!is_in_loader) usleep(100);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < 100; ++i) orphan();
+    exit(0);
+  }
+  has_forked = true;
+  in_loader.join();
+  return status_of(child) == 0 ? 0 : 1;
 }
 
 int becomes(const char* own_path) {
@@ -287,6 +318,7 @@ int main(int argc, char** argv) {
                                                           {"keys", keys},
                                                           {"forks", forks},
                                                           {"fork_storm", fork_storm},
+                                                          {"forks_beside_loader", forks_beside_loader},
                                                           {"becomes", becomes},
                                                           {"killed", killed},
                                                           {"keeps_errno", keeps_errno},

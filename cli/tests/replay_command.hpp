@@ -2,16 +2,16 @@
 // Starts verbs of the command in a directory that goes away with the test.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
+
+#include "cli/tests/shell.hpp"
 
 namespace ashlar_test {
 
@@ -42,10 +42,7 @@ protected:
   int ashlar(const std::string& arguments) { return shell(ASHLAR_COMMAND " " + arguments); }
 
 private:
-  int shell(const std::string& command) {
-    const int status = std::system((command + " > " + file("out") + " 2> " + file("err")).c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
+  int shell(const std::string& command) { return run_shell(command + " > " + file("out") + " 2> " + file("err")); }
 
   fs::path directory_;
 };

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Takes a lock that may never be free again: its holder may be a thread that has ended, or does not run any more.
+#pragma once
+
+#include <unistd.h>
+
+#include <ashlar/base/lock.hpp>
+
+namespace ashlar::recorder {
+
+/// Effects: tries for at least a tenth of a second. Returns: whether the lock is held now.
+[[nodiscard]] inline bool lock_patiently(spin_lock& lock) noexcept {
+  for (int tries = 0; tries < 1000; ++tries) {
+    if (lock.try_lock()) return true;
+    usleep(100);
+  }
+  return false;
+}
+
+}  // namespace ashlar::recorder
