@@ -120,7 +120,7 @@ struct ashlar_shrunk_peer : ashlar_peer {
 private:
   template <std::size_t NodeBytes>
   static void shrink() noexcept {
-    ashlar::detail::process_pool<NodeBytes, 8, ashlar::null_lock>::with_pool([](auto& pool) { pool.shrink_to_fit(); });
+    ashlar::detail::process_pool<NodeBytes, 8, ashlar::null_lock>::with_pool([](auto& pool) { pool.trim(); });
   }
 };
 

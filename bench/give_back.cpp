@@ -104,7 +104,7 @@ struct untrimmed : Peer {
 template <class Lock>
 struct ashlar_trimmed_peer : ashlar_locked_peer<Lock> {
   void trim() noexcept {
-    ashlar::detail::process_pool<24, 8, Lock>::with_pool([](auto& pool) { pool.shrink_to_fit(); });
+    ashlar::detail::process_pool<24, 8, Lock>::with_pool([](auto& pool) { pool.trim(); });
   }
 };
 
@@ -118,10 +118,10 @@ public:
   allocator<T> make() noexcept {
     return pool_;
   }
-  void trim() noexcept { pool_.shrink_to_fit(); }
+  void trim() noexcept { pool_.trim(); }
 
 private:
-  ashlar::block_pool<> pool_{ashlar::block_pool_options{.cell_bytes = 24, .spare_slabs = Spare}};
+  ashlar::block_pool<> pool_{ashlar::block_pool_options{.cell_bytes = 24, .retain_slabs = Spare}};
 };
 
 struct row {
@@ -145,7 +145,7 @@ constexpr row rows[] = {
     row_of<untrimmed<boost_null_mutex_peer>>("boost_null_mutex", "boost::fast_pool_allocator (no call)"),
 #endif
     row_of<untrimmed<pmr_pool_peer>>("pmr_pool", "pmr unsynchronized pool (no call)"),
-    row_of<ashlar_trimmed_peer<ashlar::null_lock>>("ashlar", "ashlar::pool_allocator (spare_slabs = 1)"),
+    row_of<ashlar_trimmed_peer<ashlar::null_lock>>("ashlar", "ashlar::pool_allocator (retain_slabs = 1)"),
     row_of<ashlar_policy_peer<ashlar::release_now>>("ashlar_release_now", "ashlar::block_pool, release_now", false),
     row_of<ashlar_policy_peer<ashlar::never_release>>("ashlar_never_release", "ashlar::block_pool, never_release",
                                                       false),

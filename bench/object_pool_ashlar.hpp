@@ -47,7 +47,7 @@ class ashlar_growing_objects {
 public:
   using handle = T*;
 
-  explicit ashlar_growing_objects(std::size_t step) : pool_({.step = step}) { pool_.reserve(step); }
+  explicit ashlar_growing_objects(std::size_t step) : pool_({.growth_count = step}) { pool_.reserve(step); }
   handle acquire(std::uint64_t value) { return pool_.acquire(value); }
   void release(handle object) noexcept { pool_.release(object); }
 
@@ -82,7 +82,7 @@ class ashlar_intrusive_objects {
 public:
   using handle = typename ashlar::intrusive_pool<T>::pointer;
 
-  explicit ashlar_intrusive_objects(std::size_t step) : pool_({.step = step}) { pool_.reserve(step); }
+  explicit ashlar_intrusive_objects(std::size_t step) : pool_({.growth_count = step}) { pool_.reserve(step); }
   handle acquire(std::uint64_t value) { return pool_.make(value); }
   void release(handle& object) noexcept { object = nullptr; }
 
@@ -97,7 +97,7 @@ class ashlar_kept_objects {
 public:
   using handle = typename pool::pointer;
 
-  explicit ashlar_kept_objects(std::size_t step) : pool_({.step = step}) { pool_.reserve(step); }
+  explicit ashlar_kept_objects(std::size_t step) : pool_({.growth_count = step}) { pool_.reserve(step); }
   handle acquire(std::uint64_t value) {
     handle object = pool_.make();
     object->init(value);

@@ -177,7 +177,7 @@ public:
   object* get(handle h) { return objects_.get(h); }
   template <class F>
   void for_each(F f) {
-    objects_.for_each(f);
+    objects_.for_each_live(f);
   }
 
 private:

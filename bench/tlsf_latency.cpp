@@ -61,7 +61,7 @@ public:
 
 private:
   ashlar::tlsf_resource<> resource_{
-      ashlar::tlsf_options{.spare_regions = Keeps ? ashlar::never_release : ashlar::spare_policy(1)}};
+      ashlar::tlsf_resource_options{.retain_regions = Keeps ? ashlar::never_release : ashlar::spare_policy(1)}};
 };
 
 // In memory that was fetched and touched before, as a program uses it that has a deadline.

@@ -37,7 +37,7 @@ std::size_t count(const list& of) {
 }  // namespace
 
 int main() {
-  tree_arena trees({.first_bytes = 4096});
+  tree_arena trees({.initial_bytes = 4096});
   std::string text = "()";
   std::size_t lists = 0;
   const auto asked = [&] { return static_cast<std::size_t>(trees.upstream_resource().counters().allocations); };

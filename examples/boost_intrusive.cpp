@@ -16,7 +16,7 @@ void intrusive_ptr_add_ref(packet* p) { ashlar::add_reference(p); }
 void intrusive_ptr_release(packet* p) { ashlar::drop_reference(p); }
 
 int main() {
-  ashlar::intrusive_pool<packet> pool({.step = 256});
+  ashlar::intrusive_pool<packet> pool({.growth_count = 256});
   boost::intrusive_ptr<packet> theirs(pool.make(7).release(), false);  // takes the reference over
   const boost::intrusive_ptr<packet> copy = theirs;
   ashlar::add_reference(theirs.get());

@@ -20,7 +20,7 @@ std::size_t receive(std::span<std::byte> into) {
 }  // namespace
 
 int main() {
-  ashlar::buffer_pool<1500> packets({.max_slots = 64});
+  ashlar::buffer_pool<1500> packets({.max_count = 64});
   auto packet = packets.view();
   packet = packet.first(receive(packet.bytes()));
 

@@ -15,7 +15,7 @@ struct particle {
 }  // namespace
 
 int main() {
-  ashlar::block_pool<> pool({.cell_bytes = sizeof(particle), .spare_slabs = ashlar::never_release});
+  ashlar::block_pool<> pool({.cell_bytes = sizeof(particle), .retain_slabs = ashlar::never_release});
 
   // Five neighbours at least: the pool says how many there are, and all of them may be used.
   const ashlar::cell_run trail = pool.allocate_at_least(5);
@@ -30,7 +30,7 @@ int main() {
   pool.deallocate_many(sparks);
 
   pool.deallocate_run(trail.cells, 5);
-  pool.keep(ashlar::release_now);
+  pool.retain(ashlar::release_now);
   std::printf("%zu cells are live\n", pool.live());
   return pool.live() == 0 ? 0 : 1;
 }

@@ -29,7 +29,7 @@ unsigned long long collect(std::size_t count) {
 // A pool of a hundred tickets; who comes later gets one from the heap. Returns: how many of `count` came from there.
 std::size_t hand_out(std::size_t count) {
   ashlar::fallback<ashlar::block_pool<>, counted_heap> tickets(
-      std::piecewise_construct, std::tuple(ashlar::block_pool_options{.cell_bytes = 32, .max_cells = 100}),
+      std::piecewise_construct, std::tuple(ashlar::block_pool_options{.cell_bytes = 32, .max_count = 100}),
       std::tuple());
   std::vector<void*> held(count);
   for (void*& each : held) each = tickets.allocate(32, 8);

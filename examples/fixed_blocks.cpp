@@ -6,7 +6,7 @@
 #include <ashlar/resource/block_pool.hpp>
 
 int main() {
-  ashlar::block_pool<> packets({.cell_bytes = 1500, .max_cells = 1000});
+  ashlar::block_pool<> packets({.cell_bytes = 1500, .max_count = 1000});
   packets.reserve(1000);  // from here on, nothing asks the operating system
 
   std::vector<void*> queue;
@@ -21,6 +21,6 @@ int main() {
   std::size_t visited = 0;
   packets.for_each_live([&](void*) { ++visited; });
   for (void* const packet : queue) packets.deallocate(packet);
-  std::printf("%zu visited, %zu live, %zu bytes given back\n", visited, packets.live(), packets.shrink_to_fit());
+  std::printf("%zu visited, %zu live, %zu bytes given back\n", visited, packets.live(), packets.trim());
   return has_room_again && visited == 1000 && packets.live() == 0 ? 0 : 1;
 }

@@ -32,7 +32,7 @@ int main() {
     memory.next_frame();  // `world` was made in the frame before: it is good until the next call
     world = moved(world, memory);
   }
-  const std::size_t held = memory.current().held() + memory.previous().held();
+  const std::size_t held = memory.current().held_bytes() + memory.previous().held_bytes();
   std::printf("%zu particles, %zu bytes used in the last frame, %zu held\n", world.size(), memory.current().used(),
               held);
   const bool is_as_expected = !world.empty() && memory.owns(world.data()) && held <= 256 * 1024;

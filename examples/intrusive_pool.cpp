@@ -16,7 +16,7 @@ using messages = ashlar::intrusive_pool<message, ashlar::keep_constructed<ashlar
                                         ashlar::null_when_exhausted>;
 
 int main() {
-  messages pool({.max_slots = 2});
+  messages pool({.max_count = 2});
   pool.reserve(2);
 
   auto first = pool.make();

@@ -66,7 +66,7 @@ std::size_t render(ashlar::owner_heap<>& memory, stream& from) {
 }  // namespace
 
 int main() {
-  ashlar::owner_heap<> memory({.keep_bytes = std::size_t{4} << 20});
+  ashlar::owner_heap<> memory({.retain_bytes = std::size_t{4} << 20});
   stream loaded;
   std::atomic<std::size_t> whole = 0;
   std::thread streamer([&] { load(memory, loaded); });

@@ -21,6 +21,6 @@ int main() {
   std::printf("slot %u: generation %u, then %u; the hunter's target is %s\n", prey.index(), prey.generation(),
               newcomer.generation(), mistaken ? "mistaken" : "gone");
 
-  fleet.for_each([](const ship& each) { std::printf("%s\n", each.name); });
+  fleet.for_each_live([](const ship& each) { std::printf("%s\n", each.name); });
   return mistaken ? 1 : 0;
 }

@@ -33,7 +33,7 @@ void tell(void*, const ashlar::spill& request) noexcept {
 
 int main() {
   gate_type gate;
-  frame_memory memory({.first_bytes = 64 * 1024}, ashlar::resource_ref<gate_type>(gate));
+  frame_memory memory({.initial_bytes = 64 * 1024}, ashlar::resource_ref<gate_type>(gate));
   for (int frame = 0; frame < 10; ++frame) static_cast<void>(draw_frame(memory, 3000));
   const ashlar::spill_counters warm = gate.counters();
   std::printf("warming up: %llu requests, the largest of %zu bytes\n", static_cast<unsigned long long>(warm.spills),

@@ -25,7 +25,7 @@ using any_shape = ashlar::unique_base_from<shape, pool_type>;
 }  // namespace
 
 int main() {
-  pool_type pool({.cell_bytes = sizeof(polygon), .max_cells = 100});
+  pool_type pool({.cell_bytes = sizeof(polygon), .max_count = 100});
 
   std::vector<any_shape> drawing;
   drawing.push_back(ashlar::allocate_unique<circle>(pool, circle{{"circle"}, 2.0}));

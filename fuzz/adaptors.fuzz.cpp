@@ -50,7 +50,7 @@ struct ground {
   ashlar::budget budget;
 
   explicit ground(input& bytes)
-      : pool({.cell_bytes = 1u + bytes.next(), .slab_bytes = 4096, .max_cells = bytes.next()}, upstream),
+      : pool({.cell_bytes = 1u + bytes.next(), .slab_bytes = 4096, .max_count = bytes.next()}, upstream),
         budget(bytes.size(10)) {}
 };
 
@@ -76,8 +76,8 @@ void chained(input& bytes, ground& on) {
   struct few_buffers : buffers {
     explicit few_buffers(const ashlar::chain_options& options, ground& g) : buffers(options, {}, g.upstream) {}
   };
-  const ashlar::chain_options options{.most = 1u + bytes.next() % 5,
-                                      .spare = bytes.next() % 3u,
+  const ashlar::chain_options options{.max_count = 1u + bytes.next() % 5,
+                                      .retain_count = bytes.next() % 3u,
                                       .room_bytes = std::size_t{64} * bytes.next(),
                                       .renew_empty = bytes.next() % 2 == 0};
   ashlar::logging<ashlar::synchronized<few_buffers>, no_log> r(no_log(), options, on);
@@ -91,7 +91,7 @@ void deep(input& bytes, ground& on) {
   struct made : inner {
     explicit made(ground& g)
         : inner(std::piecewise_construct, std::forward_as_tuple(g.buffer),
-                std::forward_as_tuple(g.budget, ashlar::tlsf_options{}, g.upstream)) {}
+                std::forward_as_tuple(g.budget, ashlar::tlsf_resource_options{}, g.upstream)) {}
   };
   ashlar::tracking<ashlar::statistics<made>> r(on);
   use_resource(bytes, r, on.upstream, [] { return true; });

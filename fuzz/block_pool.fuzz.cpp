@@ -25,8 +25,8 @@ public:
         pool_({.cell_bytes = cell_bytes_,
                .cell_alignment = std::size_t{1} << (bytes_.next() % 8),
                .slab_bytes = std::size_t{1024} << (bytes_.next() % 4),
-               .max_cells = bound_,
-               .spare_slabs = bytes_.next() % 4u},
+               .max_count = bound_,
+               .retain_slabs = bytes_.next() % 4u},
               upstream_) {}
 
   void run() {
@@ -82,7 +82,7 @@ private:
 
   void shrink() {
     const std::size_t before = upstream_.held;
-    const std::size_t given = pool_.shrink_to_fit();
+    const std::size_t given = pool_.trim();
     expect(given == before - upstream_.held);
   }
 

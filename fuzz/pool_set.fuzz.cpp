@@ -17,9 +17,9 @@ using namespace ashlar_fuzz;
 using upstream_ref = ashlar::resource_ref<unreliable>;
 
 ashlar::pool_set_options options_of(input& bytes) {
-  return {.largest_cell_bytes = bytes.size(8),
-          .max_cells_at_once = bytes.next() % 2 == 0 ? ashlar::detail::max_size : bytes.next(),
-          .spare_slabs = bytes.next() % 4u};
+  return {.max_cell_bytes = bytes.size(8),
+          .max_growth_count = bytes.next() % 2 == 0 ? ashlar::detail::max_size : bytes.next(),
+          .retain_slabs = bytes.next() % 4u};
 }
 
 template <class Set>

@@ -19,8 +19,7 @@ class session {
 public:
   session(const std::uint8_t* data, std::size_t size)
       : bytes_(data, size), granule_(1u << (next() % 5)),
-        heap_(static_cast<std::uint32_t>(sized() * 16), {.granule = granule_, .most_blocks = 2 + std::size_t{next()}}) {
-  }
+        heap_(static_cast<std::uint32_t>(sized() * 16), {.granule = granule_, .max_count = 2 + std::size_t{next()}}) {}
 
   void run() {
     while (!bytes_.empty()) step(next());

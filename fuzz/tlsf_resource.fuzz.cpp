@@ -25,7 +25,7 @@ public:
       : bytes_(bytes), buffer_(bytes_.size(7)),
         r_(buffer_, upstream_,
            {.growth = {.smallest = 4096, .largest = std::size_t{4096} << (bytes_.next() % 4), .divisor = 2},
-            .spare_regions = bytes_.next() % 4u}) {}
+            .retain_regions = bytes_.next() % 4u}) {}
 
   void run() {
     while (!bytes_.empty()) step(bytes_.next());
@@ -52,7 +52,7 @@ private:
       case 4: resize(bytes_.next(), bytes_.size(7)); break;
       case 5: upstream_.dry = bytes_.next() % 4 == 0; break;
       case 6: check(); break;
-      case 7: static_cast<void>(r_.shrink_to_fit()); break;
+      case 7: static_cast<void>(r_.trim()); break;
       default: break;
     }
   }

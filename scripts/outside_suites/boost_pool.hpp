@@ -98,7 +98,7 @@ public:
     cells_.deallocate_run(chunks, std::max(count, size_type{1}));
   }
   void ordered_free BOOST_PREVENT_MACRO_SUBSTITUTION(void* chunks, size_type count) { (free)(chunks, count); }
-  bool release_memory BOOST_PREVENT_MACRO_SUBSTITUTION() { return cells_.shrink_to_fit() != 0; }
+  bool release_memory BOOST_PREVENT_MACRO_SUBSTITUTION() { return cells_.trim() != 0; }
   bool purge_memory BOOST_PREVENT_MACRO_SUBSTITUTION() {
     const bool held = cells_.capacity() != 0;
     cells_.release();

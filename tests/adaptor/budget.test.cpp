@@ -50,7 +50,7 @@ TEST(budget, a_random_tree_is_never_overdrawn) {
     const std::size_t at = random() % 3;
     const std::size_t bytes = random() % 200;
     const std::size_t in_middle = used[0] + used[1];
-    const bool fits = used[at] + bytes <= leaves[at].limit() && (at == 2 || in_middle + bytes <= 700) &&
+    const bool fits = used[at] + bytes <= leaves[at].max_bytes() && (at == 2 || in_middle + bytes <= 700) &&
                       in_middle + used[2] + bytes <= 1000;
     ASSERT_EQ(leaves[at].charge(bytes), fits);
     if (fits) used[at] += bytes;
@@ -112,10 +112,10 @@ TEST(budget, the_nearest_handler_above_is_asked_and_one_that_never_helps_is_aske
 TEST(budget, a_limit_may_be_raised_and_lowered) {
   budget b(10);
   EXPECT_TRUE(b.charge(10));
-  b.set_limit(5);
+  b.set_max_bytes(5);
   EXPECT_FALSE(b.charge(0)) << "it is overdrawn";
   EXPECT_EQ(b.available(), 0U);
-  b.set_limit(20);
+  b.set_max_bytes(20);
   EXPECT_TRUE(b.charge(10));
   b.uncharge(20);
 }
@@ -170,7 +170,7 @@ TEST(budget, what_is_available_is_right_while_the_limit_changes) {
   ASSERT_TRUE(limits.charge(60));
   std::atomic<bool> stop = false;
   std::thread other([&] {
-    for (int i = 0; i < (ashlar_test::is_slow ? 20'000 : 200'000); ++i) limits.set_limit(i % 2 == 0 ? 50 : 100);
+    for (int i = 0; i < (ashlar_test::is_slow ? 20'000 : 200'000); ++i) limits.set_max_bytes(i % 2 == 0 ? 50 : 100);
     stop = true;
   });
   while (!stop) ASSERT_LE(limits.available(), 40U);

@@ -54,7 +54,7 @@ struct pool_maker {
 
   [[nodiscard]] ashlar::block_pool<counted> operator()() const {
     ++*made;
-    return ashlar::block_pool<counted>({.cell_bytes = 32, .slab_bytes = 1024, .max_cells = 5}, counted(*below));
+    return ashlar::block_pool<counted>({.cell_bytes = 32, .slab_bytes = 1024, .max_count = 5}, counted(*below));
   }
 };
 using pools = chain<ashlar::block_pool<counted>, counted, pool_maker>;
@@ -78,7 +78,7 @@ struct two_buffers : conformance_defaults {
   static constexpr bool bounded = true;
   static constexpr bool reuses = false;
   counting_resource<> upstream;
-  buffers resource{{.most = 2, .room_bytes = 4096}, {}, counted(upstream)};
+  buffers resource{{.max_count = 2, .room_bytes = 4096}, {}, counted(upstream)};
 };
 
 struct able_ones : conformance_defaults {
@@ -90,7 +90,7 @@ struct able_ones : conformance_defaults {
 TEST(chain, makes_one_more_where_none_has_room_up_to_its_bound) {
   counting_resource<> below;
   int made = 0;
-  pools cells({.most = 3}, {&below, &made}, counted(below));
+  pools cells({.max_count = 3}, {&below, &made}, counted(below));
   EXPECT_EQ(below.allocations(), 0U);
   std::vector<void*> held;
   while (void* const cell = cells.try_allocate(32, 8)) {
@@ -118,7 +118,7 @@ TEST(chain, keeps_as_many_empty_ones_as_it_was_told) {
   for (const std::size_t spare : {std::size_t{0}, std::size_t{1}, std::size_t{2}, ashlar::detail::max_size}) {
     counting_resource<> below;
     int made = 0;
-    pools cells({.spare = spare}, {&below, &made}, counted(below));
+    pools cells({.retain_count = spare}, {&below, &made}, counted(below));
     std::vector<void*> held(20);
     for (void*& each : held) each = cells.allocate(32, 8);
     EXPECT_EQ(cells.count(), 4U);
@@ -129,7 +129,7 @@ TEST(chain, keeps_as_many_empty_ones_as_it_was_told) {
     }
     EXPECT_EQ(cells.count(), std::min(spare, std::size_t{4}));
     const std::size_t bytes = below.balance().bytes;
-    EXPECT_EQ(cells.shrink_to_fit() != 0, spare != 0);
+    EXPECT_EQ(cells.trim() != 0, spare != 0);
     EXPECT_EQ(cells.count(), 0U);
     EXPECT_EQ(below.balance(), nothing) << bytes;
   }
@@ -153,7 +153,7 @@ TEST(chain, hands_each_resource_its_room) {
 TEST(chain, an_empty_buffer_is_released_before_it_says_no_or_at_once) {
   for (const bool renew : {false, true}) {
     counting_resource<> below;
-    buffers bytes({.most = 1, .room_bytes = 64, .renew_empty = renew}, {}, counted(below));
+    buffers bytes({.max_count = 1, .room_bytes = 64, .renew_empty = renew}, {}, counted(below));
     void* const a = bytes.allocate(32, 1);
     void* const b = bytes.allocate(32, 1);
     bytes.deallocate(a, 32, 1);
@@ -204,7 +204,7 @@ TEST(chain, upstream_and_maker_may_fail_at_any_call) {
   fail_each_allocation(
       [](counting_resource<>& upstream) {
         static int made = 0;
-        return pools({.most = 4}, {&upstream, &made}, counted(upstream));
+        return pools({.max_count = 4}, {&upstream, &made}, counted(upstream));
       },
       [](pools& cells) {
         live_blocks blocks(cells);
@@ -234,7 +234,7 @@ TEST(chain, a_maker_that_throws_costs_nothing) {
     if (throws) throw injected_failure();
     return buffer_resource(room);
   };
-  chain moody(chain_options{.most = 1, .room_bytes = 100}, make, counted(below));
+  chain moody(chain_options{.max_count = 1, .room_bytes = 100}, make, counted(below));
   EXPECT_THROW(static_cast<void>(moody.allocate(10, 1)), injected_failure);
   EXPECT_EQ(moody.try_allocate(10, 1), nullptr);
   EXPECT_EQ(below.balance(), nothing);
@@ -269,7 +269,7 @@ TEST(chain, is_in_order_while_a_maker_runs) {
   for (const std::size_t most : {std::size_t{2}, std::size_t{10}}) {
     counting_resource<> below;
     nesting_maker::book notes;
-    nesting bytes({.most = most, .room_bytes = 64}, {&notes}, counted(below));
+    nesting bytes({.max_count = most, .room_bytes = 64}, {&notes}, counted(below));
     notes.from = &bytes;
     notes.allocate = [](void* from) { return static_cast<nesting*>(from)->try_allocate(64, 1); };
     void* const p = bytes.allocate(64, 1);
@@ -289,7 +289,7 @@ TEST(chain, a_pointer_of_nobody_ends_the_process) {
   ASHLAR_EXPECT_LAST_WORDS(bytes.deallocate(&local, sizeof local, alignof(int)),
                            "ashlar: invalid_free: freed a pointer that is of no resource of this chain, pointer 0x*, "
                            "resource 0x*");
-  ASHLAR_EXPECT_LAST_WORDS(buffers({.most = 0}, {}, counted(below)),
+  ASHLAR_EXPECT_LAST_WORDS(buffers({.max_count = 0}, {}, counted(below)),
                            "ashlar: precondition: made a chain that may have no resource");
   ASHLAR_EXPECT_LAST_WORDS(buffers({.room_bytes = ashlar::detail::max_size}, {}, counted(below)),
                            "ashlar: precondition: room_bytes is larger than any block");

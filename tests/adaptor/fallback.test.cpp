@@ -172,7 +172,7 @@ TEST(fallback, a_pool_serves_what_its_cells_hold_and_nothing_else) {
   using pool = ashlar::block_pool<resource_ref<counting_resource<>>>;
   fallback<pool, resource_ref<counting_resource<>>> both(
       std::piecewise_construct,
-      std::tuple(ashlar::block_pool_options{.cell_bytes = 32, .slab_bytes = 1024, .max_cells = 2}, resource_ref(slabs)),
+      std::tuple(ashlar::block_pool_options{.cell_bytes = 32, .slab_bytes = 1024, .max_count = 2}, resource_ref(slabs)),
       std::tie(heap));
   void* const large = both.allocate(1000, 8);  // a pool would hand it on to where its slabs come from
   EXPECT_EQ(heap.balance().bytes, 1000U);

@@ -107,7 +107,7 @@ TEST(limiting, a_block_that_grows_is_charged_for_what_it_grows) {
   EXPECT_TRUE(r.try_expand(p, 100, 400, 8));
   EXPECT_EQ(limits.used(), 400U);
   EXPECT_FALSE(r.try_expand(p, 400, 501, 8)) << "the budget refuses";
-  limits.set_limit(budget::unlimited);
+  limits.set_max_bytes(budget::unlimited);
   EXPECT_FALSE(r.try_expand(p, 400, 2000, 8)) << "the upstream refuses";
   EXPECT_EQ(limits.used(), 400U);
   EXPECT_TRUE(r.try_expand(p, 400, 50, 8));
@@ -119,7 +119,7 @@ TEST(limiting, a_block_may_shrink_where_the_limit_was_lowered_below_what_is_used
   budget limits(1000);
   limiting<ashlar_test::roomy> memory(limits);
   void* const p = memory.allocate(100, 8);
-  limits.set_limit(50);
+  limits.set_max_bytes(50);
   EXPECT_FALSE(memory.try_expand(p, 100, 101, 8));
   EXPECT_TRUE(memory.try_expand(p, 100, 60, 8)) << "nothing is added";
   EXPECT_EQ(limits.used(), 60U);

@@ -64,7 +64,7 @@ struct locked_pool : ashlar_test::conformance_defaults {
   static constexpr bool bounded = true;
   counting_resource<> upstream;
   synchronized<block_pool<resource_ref<counting_resource<>>>> resource{
-      ashlar::block_pool_options{.cell_bytes = 48, .slab_bytes = 1024, .max_cells = 60}, upstream};
+      ashlar::block_pool_options{.cell_bytes = 48, .slab_bytes = 1024, .max_count = 60}, upstream};
 };
 
 struct locked_buffer : ashlar_test::conformance_defaults {
@@ -77,7 +77,7 @@ struct locked_buffer : ashlar_test::conformance_defaults {
 
 TEST(synchronized, threads_share_a_bounded_pool_and_its_bound_is_exact) {
   constexpr std::size_t bound = 8;
-  synchronized<block_pool<>> tickets(ashlar::block_pool_options{.cell_bytes = 64, .max_cells = bound});
+  synchronized<block_pool<>> tickets(ashlar::block_pool_options{.cell_bytes = 64, .max_count = bound});
   std::atomic<std::size_t> held = 0;
   std::atomic<std::size_t> refused = 0;
   std::vector<std::thread> team;

@@ -53,7 +53,7 @@ template <class R>
 using chain_of = ashlar::chain<R, ashlar::resource_ref<counting_resource<>>, maker_on<R>>;
 template <class R>
 struct chain_on : chain_of<R> {
-  explicit chain_on(counting_resource<>& below) : chain_of<R>({.most = 3}, {&below}, below) {}
+  explicit chain_on(counting_resource<>& below) : chain_of<R>({.max_count = 3}, {&below}, below) {}
 };
 
 struct budget_on_hand {

@@ -4,6 +4,7 @@
 
 namespace ashlar_test {
 
-INSTANTIATE_TYPED_TEST_SUITE_P(checking, containers, every_container<checking_world<ashlar::test::checking_options{}>>);
+INSTANTIATE_TYPED_TEST_SUITE_P(checking, containers,
+                               every_container<checking_world<ashlar::test::checking_allocator_options{}>>);
 
 }  // namespace ashlar_test

@@ -4,7 +4,7 @@
 
 namespace ashlar_test {
 
-constexpr ashlar::test::checking_options alike{.always_equal = true};
+constexpr ashlar::test::checking_allocator_options alike{.always_equal = true};
 INSTANTIATE_TYPED_TEST_SUITE_P(checking_alike, containers, every_container<checking_world<alike>>);
 
 }  // namespace ashlar_test

@@ -4,7 +4,7 @@
 
 namespace ashlar_test {
 
-constexpr ashlar::test::checking_options fresh{.fresh_on_copy = true, .default_constructible = false};
+constexpr ashlar::test::checking_allocator_options fresh{.fresh_on_copy = true, .default_constructible = false};
 INSTANTIATE_TYPED_TEST_SUITE_P(checking_fresh, containers, every_container<checking_world<fresh>>);
 
 }  // namespace ashlar_test

@@ -4,7 +4,7 @@
 
 namespace ashlar_test {
 
-constexpr ashlar::test::checking_options all_propagate{
+constexpr ashlar::test::checking_allocator_options all_propagate{
     .propagate_on_copy_assignment = true, .propagate_on_move_assignment = true, .propagate_on_swap = true};
 INSTANTIATE_TYPED_TEST_SUITE_P(checking_propagating, containers, every_container<checking_world<all_propagate>>);
 

@@ -55,7 +55,8 @@ struct pool_place {
 struct statistics_place {
   using counted = ashlar::resource_ref<counting_resource<>>;
   counting_resource<> below;
-  ashlar::statistics<ashlar::fixed_block_pool<48, 16, counted>> resource{ashlar::detail::pool_limits{}, counted(below)};
+  ashlar::statistics<ashlar::fixed_block_pool<48, 16, counted>> resource{ashlar::fixed_block_pool_options{},
+                                                                         counted(below)};
 
   [[nodiscard]] counting_resource<>& upstream() { return below; }
   [[nodiscard]] holdings balance() const { return {resource.counters().live_blocks, resource.counters().live_bytes}; }
@@ -130,7 +131,7 @@ private:
   std::pmr::memory_resource* before_ = std::pmr::set_default_resource(&copies_.bridge);
 };
 
-template <ashlar::test::checking_options Options>
+template <ashlar::test::checking_allocator_options Options>
 struct checking_world {
   template <class T>
   using allocator = ashlar::test::checking_allocator<T, Options>;

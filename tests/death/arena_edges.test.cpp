@@ -51,7 +51,7 @@ TEST(arena_edges, the_oldest_object_goes_back_to_its_own_marker_too) {
 
 TEST(arena_edges, a_marker_stays_good_when_the_block_under_it_shrinks) {
   for (const bool spills : {false, true}) {
-    arena<> a(ashlar::arena_options{.first_bytes = 256});
+    arena<> a(ashlar::arena_options{.initial_bytes = 256});
     void* const p = a.allocate(100, 8);
     const auto here = a.mark();
     EXPECT_TRUE(a.try_expand(p, 100, 40, 8));
@@ -69,7 +69,7 @@ TEST(arena_edges, a_marker_stays_good_when_the_block_under_it_shrinks) {
 TEST(arena_edges, a_buffer_ends_where_the_first_chunk_begins) {
   alignas(64) std::array<std::byte, 4096> memory;
   ashlar::buffer_resource upstream(std::span<std::byte>(memory).subspan(64));
-  arena<ashlar::resource_ref<ashlar::buffer_resource>> a(std::span<std::byte>(memory).first(64), {.first_bytes = 512},
+  arena<ashlar::resource_ref<ashlar::buffer_resource>> a(std::span<std::byte>(memory).first(64), {.initial_bytes = 512},
                                                          upstream);
   const auto start = a.mark();
   void* const p = a.allocate(64, 1);

@@ -91,7 +91,7 @@ protected:
   }
 
   using small_arena = arena<side_by_side>;
-  static constexpr ashlar::arena_options of_1024 = {.first_bytes = 1024, .largest_step = 1024};
+  static constexpr ashlar::arena_options of_1024 = {.initial_bytes = 1024, .max_growth_bytes = 1024};
 
   // Returns: the first block of the second chunk.
   [[nodiscard]] static std::byte* fill(auto& blocks) {

@@ -49,7 +49,7 @@ struct in_a_block : object_pool<T, ashlar::dynamic_capacity, Lifetime, throw_whe
 };
 template <class T, class Lifetime, class Threads>
 struct in_slabs : object_pool<T, ashlar::growing, Lifetime, throw_when_exhausted, Threads> {
-  in_slabs() : in_slabs::object_pool({.step = 500}) {}
+  in_slabs() : in_slabs::object_pool({.growth_count = 500}) {}
 };
 
 template <class Pool>

@@ -165,11 +165,11 @@ TYPED_TEST(object_pool_writes, to_a_dead_object_are_seen_at_the_end_of_the_pool)
 }
 
 TYPED_TEST(object_pool_writes, to_a_dead_object_are_seen_when_the_pool_shrinks) {
-  if constexpr (requires(TypeParam& pool) { pool.shrink_to_fit(); }) {
+  if constexpr (requires(TypeParam& pool) { pool.trim(); }) {
     used_pool<TypeParam> used;
     used.pool.give(used.middle);
     write_to(used.middle, 0);
-    const auto seen = caught_in([&] { static_cast<void>(used.pool.shrink_to_fit()); });
+    const auto seen = caught_in([&] { static_cast<void>(used.pool.trim()); });
     ASSERT_TRUE(seen.has_value());
     EXPECT_EQ(seen->kind, fault::corrupt_link);
   }
@@ -244,10 +244,10 @@ TYPED_TEST(writes_beside, behind_an_object_that_is_gone_are_seen_at_the_end_of_t
 }
 
 TYPED_TEST(writes_beside, beside_an_object_that_lives_are_seen_when_the_pool_shrinks) {
-  if constexpr (requires(TypeParam& pool) { pool.shrink_to_fit(); }) {
+  if constexpr (requires(TypeParam& pool) { pool.trim(); }) {
     used_pool<TypeParam> used;
     write_beside(used.middle, object_bytes<TypeParam>, 1);
-    expect_overflow<TypeParam>(caught_in([&] { static_cast<void>(used.pool.shrink_to_fit()); }), used.middle);
+    expect_overflow<TypeParam>(caught_in([&] { static_cast<void>(used.pool.trim()); }), used.middle);
   }
 }
 

@@ -140,10 +140,10 @@ TEST_F(pool_faults, a_double_free_after_reuse_is_seen_at_the_next_free) {
 }
 
 TEST_F(pool_faults, a_double_free_is_an_invalid_free_once_the_slab_has_gone) {
-  block_pool<> pool({.cell_bytes = 48, .spare_slabs = 0});
+  block_pool<> pool({.cell_bytes = 48, .retain_slabs = 0});
   void* const cell = pool.allocate();
   pool.deallocate(cell);
-  static_cast<void>(pool.shrink_to_fit());
+  static_cast<void>(pool.trim());
   ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(cell), invalid_free);
 }
 

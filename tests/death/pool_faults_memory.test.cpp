@@ -117,7 +117,7 @@ TEST(pool_faults_memory, a_map_that_fails_is_bad_alloc_where_one_asks_so) {
 
 TEST(pool_faults_memory, a_system_that_takes_nothing_back_costs_address_space_only) {
   failing_calls::fail(0, 0);
-  failing_pool pool({.cell_bytes = 4000, .slab_bytes = 4096 * 4, .spare_slabs = 0});
+  failing_pool pool({.cell_bytes = 4000, .slab_bytes = 4096 * 4, .retain_slabs = 0});
   std::vector<void*> cells = fill(pool, 60);  // aligned slabs, while the system still trims
   failing_calls::gives_back = false;
   for (void* const cell : cells) pool.deallocate(cell);
@@ -165,7 +165,7 @@ TEST(pool_faults_memory, the_limit_of_the_address_space_is_no_end) {
 
 TEST(pool_faults_memory, a_bounded_pool_says_no_a_thousand_times_and_goes_on) {
   for (const std::size_t cell_bytes : {1u, 24u, 4096u}) {
-    block_pool<> pool({.cell_bytes = cell_bytes, .max_cells = 100});
+    block_pool<> pool({.cell_bytes = cell_bytes, .max_count = 100});
     std::vector<void*> cells = fill(pool, 1000);
     EXPECT_EQ(cells.size(), 100u);
     for (int again = 0; again < 1000; ++again) ASSERT_EQ(pool.try_allocate(), nullptr);
@@ -183,7 +183,7 @@ TEST(pool_faults_memory, a_bounded_pool_says_no_a_thousand_times_and_goes_on) {
 TEST(pool_faults_memory, a_fixed_pool_survives_a_failure_of_each_allocation) {
   using pool_type = ashlar::fixed_block_pool<4000, 16, resource_ref<counting_resource<>>>;
   ashlar_test::fail_each_allocation(
-      [](counting_resource<>& upstream) { return pool_type(ashlar::detail::pool_limits{}, upstream); },
+      [](counting_resource<>& upstream) { return pool_type(ashlar::fixed_block_pool_options{}, upstream); },
       [](pool_type& pool) {
         ashlar_test::live_blocks cells(pool);
         for (int i = 0; i < 300; ++i)

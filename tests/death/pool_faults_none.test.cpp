@@ -76,7 +76,7 @@ TEST_F(pool_faults_none, blocks_of_every_size_through_pools_of_every_size) {
 }
 
 TEST_F(pool_faults_none, cells_come_and_go_in_every_order) {
-  block_pool<> pool({.cell_bytes = 24, .slab_bytes = 4096, .spare_slabs = 0});
+  block_pool<> pool({.cell_bytes = 24, .slab_bytes = 4096, .retain_slabs = 0});
   std::mt19937 random(2);
   std::vector<void*> cells;
   for (std::size_t step = 0; step < steps; ++step) {
@@ -87,7 +87,7 @@ TEST_F(pool_faults_none, cells_come_and_go_in_every_order) {
       pool.deallocate(cells.back());
       cells.pop_back();
     }
-    if (step % 1000 == 0) static_cast<void>(pool.shrink_to_fit());
+    if (step % 1000 == 0) static_cast<void>(pool.trim());
   }
   for (void* const cell : cells) pool.deallocate(cell);
 }
@@ -113,7 +113,7 @@ TEST_F(pool_faults_none, a_pool_on_a_pool_on_a_buffer) {
   ashlar::buffer_resource buffer(memory);
   using lower_type = block_pool<ashlar::resource_ref<ashlar::buffer_resource>>;
   lower_type lower({.cell_bytes = 4096, .cell_alignment = 4096, .slab_bytes = 64 * 1024}, buffer);
-  block_pool<ashlar::resource_ref<lower_type>> upper({.cell_bytes = 40, .slab_bytes = 4096, .spare_slabs = 0}, lower);
+  block_pool<ashlar::resource_ref<lower_type>> upper({.cell_bytes = 40, .slab_bytes = 4096, .retain_slabs = 0}, lower);
   for (int round = 0; round < 10; ++round) {
     std::vector<void*> cells(1000);
     for (void*& cell : cells) cell = upper.allocate();
@@ -206,7 +206,7 @@ TEST_F(pool_faults_none, pools_of_different_threads) {
   for (unsigned seed = 0; seed < 4; ++seed)
     threads.emplace_back([seed] {
       for (int round = 0; round < 5; ++round) {
-        block_pool<> pool({.cell_bytes = 40, .slab_bytes = 4096, .spare_slabs = 0});
+        block_pool<> pool({.cell_bytes = 40, .slab_bytes = 4096, .retain_slabs = 0});
         std::vector<void*> cells;
         for (int i = 0; i < 2000; ++i) cells.push_back(pool.allocate());
         std::shuffle(cells.begin(), cells.end(), std::mt19937(seed));

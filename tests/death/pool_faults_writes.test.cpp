@@ -113,7 +113,7 @@ TEST_F(pool_faults_writes, a_guard_that_is_swept) {
   block_pool<> pool({.cell_bytes = 64});
   auto* const cell = static_cast<std::byte*>(pool.allocate());
   const std::string overflow = "^ashlar: overflow: bytes behind a block were written to, ";
-  EXPECT_EXIT((clear(cell + 64, 1), pool.shrink_to_fit()), ::testing::KilledBySignal(SIGABRT), overflow);
+  EXPECT_EXIT((clear(cell + 64, 1), pool.trim()), ::testing::KilledBySignal(SIGABRT), overflow);
   EXPECT_EXIT((clear(cell + 64, 1), pool.release()), ::testing::KilledBySignal(SIGABRT), overflow);
   pool.deallocate(cell);
 }
@@ -146,7 +146,7 @@ TEST_F(pool_faults_writes, a_run_is_watched_around_its_cells) {
                   "^ashlar: underflow: bytes before a block were written to, ");
       pool.deallocate_run(run, length);
       for (const std::size_t at : {std::size_t{0}, cell_bytes - 1, (length - 1) * pool.cell_stride()})
-        EXPECT_EXIT((clear(run + at, 1), pool.shrink_to_fit()), ::testing::KilledBySignal(SIGABRT), written);
+        EXPECT_EXIT((clear(run + at, 1), pool.trim()), ::testing::KilledBySignal(SIGABRT), written);
       pool.deallocate_run(before, length);
     }
 }

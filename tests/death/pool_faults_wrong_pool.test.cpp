@@ -130,12 +130,12 @@ TEST_F(pool_faults_wrong_pool, the_pool_of_another_thread) {
 }
 
 TEST_F(pool_faults_wrong_pool, a_slab_leaves_the_registry_when_it_is_given_back) {
-  block_pool<> pool({.cell_bytes = 48, .slab_bytes = 4096, .spare_slabs = 0});
+  block_pool<> pool({.cell_bytes = 48, .slab_bytes = 4096, .retain_slabs = 0});
   std::vector<void*> cells(1000);
   for (void*& cell : cells) cell = pool.allocate();
   for (void* const cell : cells) EXPECT_EQ(ashlar::detail::process_slabs.find(cell).owner, &pool);
   for (void* const cell : cells) pool.deallocate(cell);
-  static_cast<void>(pool.shrink_to_fit());
+  static_cast<void>(pool.trim());
   for (void* const cell : cells) EXPECT_EQ(ashlar::detail::process_slabs.find(cell).owner, nullptr);
   EXPECT_TRUE(ashlar::detail::process_slabs.invariant());
 }

@@ -47,7 +47,7 @@ public:
   [[nodiscard]] void* allocate(std::size_t bytes) override { return pool_.allocate(bytes, cell_alignment); }
   void deallocate(void* p, std::size_t bytes) override { pool_.deallocate(p, bytes, cell_alignment); }
   void sweep() override {
-    if constexpr (requires { pool_.shrink_to_fit(); }) static_cast<void>(pool_.shrink_to_fit());
+    if constexpr (requires { pool_.trim(); }) static_cast<void>(pool_.trim());
     else pool_.release();
   }
 
@@ -103,7 +103,7 @@ public:
   [[nodiscard]] void* allocate(std::size_t) override { return from_.allocate(1); }
   void deallocate(void* p, std::size_t) override { from_.deallocate(static_cast<watched_object<Bytes>*>(p), 1); }
   void sweep() override {
-    from_.with_pool([](auto& pool) { static_cast<void>(pool.shrink_to_fit()); });
+    from_.with_pool([](auto& pool) { static_cast<void>(pool.trim()); });
   }
 
 private:

@@ -65,12 +65,12 @@ TEST_F(stack_dead_blocks, a_write_to_any_byte_is_seen_when_it_is_used_again) {
   expect_seen_by_use_and(both.back(), expect);
 }
 
-TEST_F(stack_dead_blocks, a_write_is_seen_at_release_and_shrink_to_fit) {
+TEST_F(stack_dead_blocks, a_write_is_seen_at_release_and_trim) {
   growing stack;
   static_cast<void>(take(stack));
   std::byte* const p = take(stack);
   stack.deallocate(p, bytes, 8);
-  expect_seen(p + 200, [&] { stack.shrink_to_fit(); });
+  expect_seen(p + 200, [&] { stack.trim(); });
   expect_seen(p + 200, [&] { stack.release(); });
 }
 
@@ -111,7 +111,7 @@ TEST_F(stack_dead_blocks, of_much_that_is_freed_at_once_64_kib_are_watched) {
   const auto start = stack.mark();
   auto* const p = static_cast<std::byte*>(stack.allocate(large, 8));
   stack.rewind(start);
-  expect_seen(p + watched - 100, [&] { stack.shrink_to_fit(); });
+  expect_seen(p + watched - 100, [&] { stack.trim(); });
   p[large - 1] ^= std::byte{1};
   EXPECT_FALSE(caught_in([&] { stack.release(); }).has_value());
 }

@@ -162,7 +162,7 @@ TEST_F(tlsf_dead_blocks, an_empty_region_is_looked_at_when_it_goes) {
     p[700] ^= std::byte{1};
     return is_seen;
   };
-  EXPECT_TRUE(write_and([](growing& r) { r.shrink_to_fit(); }));
+  EXPECT_TRUE(write_and([](growing& r) { r.trim(); }));
   EXPECT_TRUE(write_and([](growing& r) { r.release(); }));
 }
 

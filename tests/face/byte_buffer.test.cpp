@@ -101,7 +101,7 @@ TYPED_TEST(byte_buffer, outlives_its_pool) {
 }
 
 TYPED_TEST(byte_buffer, an_exhausted_pool_gives_an_empty_view) {
-  ashlar::buffer_pool<64, TypeParam, ashlar::null_when_exhausted> one({.max_slots = 1});
+  ashlar::buffer_pool<64, TypeParam, ashlar::null_when_exhausted> one({.max_count = 1});
   const auto view = one.view();
   const auto none = one.view();
   EXPECT_EQ(none.size(), 0u);

@@ -55,7 +55,7 @@ void expect_no_malloc(const char* what) {
   using node = object<Threads>;
   ashlar::intrusive_pool<node, Lifetime, ashlar::throw_when_exhausted, Threads, ashlar::count_by_padding,
                          ashlar::new_delete_resource>
-      pool({.step = reserved});
+      pool({.growth_count = reserved});
   pool.reserve(reserved);
   const std::size_t slots = pool.capacity();  // whole slabs
   const std::size_t before = mallocs();

@@ -88,7 +88,7 @@ TYPED_TEST(counted_pool_with, reserves_and_gives_back) {
   EXPECT_EQ(counts.capacity(), 0u);
   counts.reserve(100'000);
   EXPECT_GE(counts.capacity(), 100'000u);
-  EXPECT_GT(counts.shrink_to_fit(), 0u);
+  EXPECT_GT(counts.trim(), 0u);
   EXPECT_EQ(counts.capacity(), 0u);
 }
 
@@ -123,7 +123,7 @@ TYPED_TEST(counted_pool_with, a_counter_near_its_end_ends_the_process) {
 }
 
 TEST(counted_pool, is_bounded_where_it_is_told_so) {
-  counted_pool<> counts({.max_cells = 3});
+  counted_pool<> counts({.max_count = 3});
   std::array<plain_counter*, 3> all = {counts.make(), counts.make(), counts.make()};
   for (int again = 0; again < 1000; ++again) ASSERT_EQ(counts.try_make(), nullptr);
 #if defined(__cpp_exceptions)

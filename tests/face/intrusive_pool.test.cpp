@@ -55,7 +55,7 @@ using policies = ::testing::Types<one_thread, any_thread<>>;
 TYPED_TEST_SUITE(intrusive_pool, policies);
 
 TYPED_TEST(intrusive_pool, null_when_exhausted_and_one_more_after_one_release) {
-  typename TestFixture::template pool_of<int, construct_on_acquire, null_when_exhausted> pool({.max_slots = 2});
+  typename TestFixture::template pool_of<int, construct_on_acquire, null_when_exhausted> pool({.max_count = 2});
   auto a = pool.make(1);
   auto b = pool.make(2);
   for (int i = 0; i < 1000; ++i) ASSERT_FALSE(pool.make(3));
@@ -71,7 +71,7 @@ TYPED_TEST(intrusive_pool, null_when_exhausted_and_one_more_after_one_release) {
 
 #if defined(__cpp_exceptions)
 TYPED_TEST(intrusive_pool, throws_when_exhausted) {
-  typename TestFixture::template pool_of<int> pool({.max_slots = 1});
+  typename TestFixture::template pool_of<int> pool({.max_count = 1});
   auto a = pool.make(1);
   for (int i = 0; i < 1000; ++i) ASSERT_THROW(static_cast<void>(pool.make(2)), std::bad_alloc);
   EXPECT_FALSE(pool.try_make(2));
@@ -83,7 +83,7 @@ TYPED_TEST(intrusive_pool, throws_when_exhausted) {
 
 TYPED_TEST(intrusive_pool, grows_by_its_step) {
   for (const std::size_t step : {16u, 256u, 4096u, 100'000u}) {
-    typename TestFixture::template pool_of<std::uint64_t> pool({.step = step});
+    typename TestFixture::template pool_of<std::uint64_t> pool({.growth_count = step});
     std::vector<typename decltype(pool)::pointer> all;
     for (std::size_t i = 0; i < 3 * step / 2; ++i) all.push_back(pool.make(i));
     EXPECT_EQ(pool.growth_steps(), 2u);
@@ -99,7 +99,7 @@ TYPED_TEST(intrusive_pool, grows_by_its_step) {
 #if defined(__cpp_exceptions)
 TYPED_TEST(intrusive_pool, ten_times_its_size_of_throwing_constructors_lose_nothing) {
   constexpr std::size_t size = 20;
-  typename TestFixture::template pool_of<witness, construct_on_acquire, null_when_exhausted> pool({.max_slots = size});
+  typename TestFixture::template pool_of<witness, construct_on_acquire, null_when_exhausted> pool({.max_count = size});
   for (std::size_t i = 0; i < 10 * size; ++i) {
     witness::start(0);
     EXPECT_THROW(static_cast<void>(pool.make(1)), ashlar_test::refused_to_be);
@@ -157,12 +157,12 @@ TYPED_TEST(intrusive_pool, keeps_objects_and_calls_the_hook) {
 TYPED_TEST(intrusive_pool, what_is_kept_ends_when_its_memory_goes) {
   const auto hook = [](recycled&) noexcept {};
   using pool_type = typename TestFixture::template pool_of<recycled, keep_constructed<decltype(hook)>>;
-  std::optional<pool_type> pool(std::in_place, ashlar::intrusive_pool_options{.step = 1});
+  std::optional<pool_type> pool(std::in_place, ashlar::intrusive_pool_options{.growth_count = 1});
   std::vector<typename pool_type::pointer> all;
   for (int i = 0; i < 10; ++i) all.push_back(pool->make("x"));
   for (std::size_t i = 0; i < 4; ++i) all[i].reset();
   EXPECT_EQ(witness::live(), 10u);
-  static_cast<void>(pool->shrink_to_fit());
+  static_cast<void>(pool->trim());
   EXPECT_EQ(witness::live(), 6u);
   for (std::size_t i = 4; i < 7; ++i) all[i].reset();
   pool.reset();
@@ -190,12 +190,12 @@ struct reentrant {
 
 TYPED_TEST(intrusive_pool, a_hook_may_use_the_pool) {
   using object = reentrant<TypeParam>;
-  typename object::pool_type one({.max_slots = 1});
+  typename object::pool_type one({.max_count = 1});
   auto a = one.make(one);
   a.reset();
   a = one.make(one);
   EXPECT_EQ(a->got, 0) << "the only slot was not free yet";
-  typename object::pool_type two({.max_slots = 2});
+  typename object::pool_type two({.max_count = 2});
   auto b = two.make(two);
   b.reset();
   EXPECT_EQ(two.live(), 0u);
@@ -210,12 +210,12 @@ TYPED_TEST(intrusive_pool, constructors_nest_a_hundred_deep_and_find_the_bound) 
     }
     ashlar::ref_ptr<nested, TypeParam> child;
   };
-  typename nested::pool_type pool({.max_slots = 100});
+  typename nested::pool_type pool({.max_count = 100});
   auto root = pool.make(pool, 150);
   EXPECT_EQ(pool.live(), 100u);
   root.reset();
   EXPECT_EQ(pool.live(), 0u);
-  typename nested::pool_type one({.max_slots = 1});
+  typename nested::pool_type one({.max_count = 1});
   EXPECT_FALSE(one.make(one, 1)->child);
 }
 
@@ -267,7 +267,7 @@ TYPED_TEST(intrusive_pool, an_own_count_may_be_named) {
 TYPED_TEST(intrusive_pool, allocates_nothing_until_more_live_than_were_reserved) {
   counting_resource<> upstream;
   ashlar::intrusive_pool<recycled, construct_on_acquire, throw_when_exhausted, TypeParam, count_by_padding, counted>
-      pool({.step = 1000}, upstream);
+      pool({.growth_count = 1000}, upstream);
   pool.reserve(1000);
   const std::size_t before = upstream.allocations();
   std::vector<typename decltype(pool)::pointer> all;
@@ -285,7 +285,7 @@ TYPED_TEST(intrusive_pool, survives_an_upstream_that_fails_at_any_call) {
   for (std::size_t k = 0; k < 12; ++k) {
     counting_resource<> upstream;
     ashlar::intrusive_pool<witness, construct_on_acquire, null_when_exhausted, TypeParam, count_by_padding, counted>
-        pool({.step = 8}, upstream);
+        pool({.growth_count = 8}, upstream);
     std::vector<typename decltype(pool)::pointer> all;
     for (int scenario = 0; scenario < 2; ++scenario) {
       scenario == 0 ? upstream.fail_at(k) : upstream.fail_never();

@@ -102,11 +102,11 @@ TYPED_TEST(kept_objects, are_all_destroyed_once_at_the_end) {
 TYPED_TEST(kept_objects, go_with_their_slabs) {
   witness::start();
   pool_of<TypeParam, witness, 9, keep_constructed<>> pool;
-  if constexpr (requires { pool->shrink_to_fit(); }) {
+  if constexpr (requires { pool->trim(); }) {
     for (int i = 0; i < 9; ++i) pool->acquire(i);
     pool->clear();
     EXPECT_EQ(witness::live(), 9u);
-    pool->shrink_to_fit();
+    pool->trim();
     EXPECT_EQ(witness::live(), 0u);
     EXPECT_EQ(pool->acquire(4)->value, 4);
   }

@@ -364,12 +364,12 @@ TEST(object_pool, growing_gives_empty_slabs_back) {
   ashlar_test::counting_resource<> upstream;
   object_pool<int, ashlar::growing, construct_on_acquire, ashlar::throw_when_exhausted, ashlar::one_thread,
               ashlar_test::counting_ref>
-      pool({.step = 100}, ashlar_test::counting_ref(upstream));
+      pool({.growth_count = 100}, ashlar_test::counting_ref(upstream));
   for (int i = 0; i < 1000; ++i) pool.acquire(i);
   EXPECT_GE(pool.capacity(), 1000u);
   pool.clear();
   EXPECT_GE(pool.capacity(), 1000u);
-  EXPECT_GT(pool.shrink_to_fit(), 0u);
+  EXPECT_GT(pool.trim(), 0u);
   EXPECT_EQ(pool.capacity(), 0u);
   pool.acquire(1);
   EXPECT_TRUE(pool.invariant());

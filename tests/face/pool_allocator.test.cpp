@@ -204,7 +204,7 @@ TEST(pool_allocator, reserves_under_its_lock) {
   using locked = pool_allocator<of_200_bytes, ashlar::spin_lock>;
   locked::with_pool([](auto& pool) { pool.reserve(5000); });
   EXPECT_GE(locked::with_pool([](auto& pool) { return pool.capacity(); }), 5000u);
-  EXPECT_GT(locked::with_pool([](auto& pool) { return pool.shrink_to_fit(); }), 0u);
+  EXPECT_GT(locked::with_pool([](auto& pool) { return pool.trim(); }), 0u);
 }
 
 TEST(pool_allocator, at_least_is_one_cell_or_an_array_of_so_many) {
@@ -247,14 +247,14 @@ TYPED_TEST(pool_allocator_with, keeps_what_its_policy_says) {
     for (of_1000_bytes* const each : all) a.deallocate(each, 1);
     if constexpr (requires { a.flush(); }) a.flush();
   };
-  allocator::with_pool([](auto& pool) { pool.keep(ashlar::never_release); });
+  allocator::with_pool([](auto& pool) { pool.retain(ashlar::never_release); });
   fill_and_empty();
   EXPECT_GE(slabs(), 5000u / 262);
-  allocator::with_pool([](auto& pool) { pool.keep(ashlar::release_now); });
+  allocator::with_pool([](auto& pool) { pool.retain(ashlar::release_now); });
   EXPECT_LE(slabs(), 1u) << "what a cell at hand lies in";
   fill_and_empty();
   EXPECT_LE(slabs(), 1u);
-  static_cast<void>(allocator::with_pool([](auto& pool) { return pool.shrink_to_fit(); }));
+  static_cast<void>(allocator::with_pool([](auto& pool) { return pool.trim(); }));
   EXPECT_EQ(slabs(), 0u);
 }
 

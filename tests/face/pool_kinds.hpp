@@ -46,7 +46,7 @@ struct in_slabs {
   template <class T, std::size_t N, class Lifetime, class Exhausted>
   struct pool : ashlar::object_pool<T, ashlar::growing, Lifetime, Exhausted, Threads, counting_ref> {
     explicit pool(counting_resource<>& upstream, Lifetime lifetime = {})
-        : pool::object_pool({.max_slots = N, .step = 3}, lifetime, counting_ref(upstream)) {}
+        : pool::object_pool({.max_count = N, .growth_count = 3}, lifetime, counting_ref(upstream)) {}
   };
 };
 

@@ -198,7 +198,7 @@ TEST(shared_pooled, a_constructor_may_take_a_resource) {
 
 TEST(shared_pooled, a_bounded_pool_serves_again_after_a_release) {
   ashlar::block_pool_options options = shared_cell_options<int>();
-  options.max_cells = 3;
+  options.max_count = 3;
   block_pool<> pool(options);
   std::vector<std::shared_ptr<int>> all;
   for (int i = 0; i < 3; ++i) all.push_back(allocate_shared_pooled<int>(pool, i));

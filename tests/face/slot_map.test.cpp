@@ -182,10 +182,10 @@ TEST(slot_map, visits_each_object_once_by_address) {
   for (int i = 0; i < 10'000; ++i) handles.push_back(map.emplace(i));
   for (std::size_t i = 0; i < handles.size(); i += 3) map.erase(handles[i]);
   std::vector<const int*> seen;
-  map.for_each([&](int& each) { seen.push_back(&each); });
+  map.for_each_live([&](int& each) { seen.push_back(&each); });
   EXPECT_EQ(seen.size(), map.size());
   for (std::size_t i = 1; i < seen.size(); ++i) ASSERT_LT(seen[i - 1], seen[i]);
-  map.for_each([](int& each) { each = -each; });
+  map.for_each_live([](int& each) { each = -each; });
   EXPECT_EQ(map[handles[1]], -1);
   EXPECT_TRUE(map.invariant());
 }
@@ -228,7 +228,7 @@ TEST(slot_map, a_constructor_that_throws_loses_nothing) {
   constexpr std::size_t bound = 20;
   constexpr std::uint32_t first = 7;
   counting_resource<> upstream;
-  slot_map<thrower, counted> map({.max_slots = bound, .first_generation = first}, upstream);
+  slot_map<thrower, counted> map({.max_count = bound, .first_generation = first}, upstream);
   for (std::size_t i = 0; i < 10 * bound; ++i) {
     EXPECT_THROW(static_cast<void>(map.emplace(true)), std::string);
     EXPECT_THROW(static_cast<void>(map.try_emplace(true)), std::string);
@@ -242,7 +242,7 @@ TEST(slot_map, a_constructor_that_throws_loses_nothing) {
 #endif
 
 TEST(slot_map, a_bounded_map_says_no_and_goes_on) {
-  slot_map<int> map({.max_slots = 3});
+  slot_map<int> map({.max_count = 3});
   const auto a = map.emplace(1);
   static_cast<void>(map.emplace(2)), static_cast<void>(map.emplace(3));
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(map.try_emplace(4));

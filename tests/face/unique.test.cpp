@@ -161,7 +161,7 @@ TEST(unique, passes_what_cannot_be_copied_on) {
 }
 
 TEST(unique, is_null_where_there_is_no_memory_left) {
-  block_pool<> pool({.cell_bytes = 16, .max_cells = 2});
+  block_pool<> pool({.cell_bytes = 16, .max_count = 2});
   auto a = try_allocate_unique<point>(pool, 1, 2);
   const auto b = try_allocate_unique<int[]>(pool, 4);
   EXPECT_TRUE(a != nullptr && b != nullptr);
@@ -218,7 +218,7 @@ TEST(unique, throws_what_its_resource_throws) {
 }
 
 TEST(unique, a_constructor_that_throws_costs_no_cell) {
-  block_pool<> pool({.cell_bytes = sizeof(witness), .max_cells = 4});
+  block_pool<> pool({.cell_bytes = sizeof(witness), .max_count = 4});
   for (int again = 0; again < 40; ++again) {
     witness::start(0);
     EXPECT_THROW(static_cast<void>(allocate_unique<witness>(pool, 1)), ashlar_test::refused_to_be);
@@ -263,7 +263,7 @@ struct nested {
 };
 
 TEST(unique, constructors_and_destructors_may_use_the_same_pool) {
-  block_pool<> pool({.cell_bytes = sizeof(nested), .max_cells = 101});
+  block_pool<> pool({.cell_bytes = sizeof(nested), .max_count = 101});
   {
     const auto outermost = allocate_unique<nested>(pool, pool, 100);
     EXPECT_EQ(pool.live(), 101u);

@@ -38,7 +38,7 @@ std::size_t fill_and_empty(Pool& pool) noexcept {
 
 void a_pool_over_a_buffer_serves_until_it_is_full() noexcept {
   ashlar::buffer_resource buffer(memory);
-  ashlar::block_pool<shared_buffer> pool({.cell_bytes = 24, .slab_bytes = 1024, .spare_slabs = ashlar::never_release},
+  ashlar::block_pool<shared_buffer> pool({.cell_bytes = 24, .slab_bytes = 1024, .retain_slabs = ashlar::never_release},
                                          buffer);
   const std::size_t first = fill_and_empty(pool);
   machine::expect(first > 400 && fill_and_empty(pool) == first);
@@ -49,7 +49,7 @@ void a_pool_over_a_buffer_serves_until_it_is_full() noexcept {
 
 void a_fixed_pool_has_small_slabs() noexcept {
   ashlar::buffer_resource buffer(memory);
-  ashlar::fixed_block_pool<64, 64, shared_buffer> pool({.spare_slabs = ashlar::never_release}, buffer);
+  ashlar::fixed_block_pool<64, 64, shared_buffer> pool({.retain_slabs = ashlar::never_release}, buffer);
   machine::expect(pool.slab_bytes() == 1024 && fill_and_empty(pool) > 150);
 }
 

@@ -13,8 +13,8 @@ namespace {
 TEST(heap_options, limit_nothing_but_what_is_kept) {
   constexpr ashlar::heap_options chosen{};
   EXPECT_EQ(chosen.max_bytes, ashlar::detail::max_size);
-  EXPECT_EQ(chosen.keep_bytes, 16u << 20);
-  EXPECT_GT(chosen.most_hot, 0u);
+  EXPECT_EQ(chosen.retain_bytes, 16u << 20);
+  EXPECT_GT(chosen.max_cached_cells, 0u);
   EXPECT_TRUE((std::is_same_v<ashlar::local_heap_options, ashlar::heap_options>));
 }
 

@@ -58,7 +58,7 @@ TEST(heap_statistics, sums_live_blocks_by_class) {
 TEST(heap_statistics, what_only_grows_grows_beyond_32_bits) {
   if constexpr (sizeof(std::size_t) > 4) GTEST_SKIP() << "where the counts of memory have 32";
   constexpr std::size_t whole = std::size_t{512} << 20, bytes = whole - (with_canary(1) - 1);
-  ashlar::local_heap<> heap({.keep_bytes = whole});
+  ashlar::local_heap<> heap({.retain_bytes = whole});
   for (int i = 0; i < 10; ++i) heap.deallocate(heap.allocate(bytes));  // nobody touches it
   EXPECT_EQ(heap.reused_bytes(), std::uint64_t{9} * whole);
 }

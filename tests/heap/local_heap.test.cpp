@@ -367,7 +367,7 @@ void fill_and_free(local_heap<>& heap, std::vector<void*>& kept) {
 
 TEST(local_heap, gives_memory_back_when_it_is_told_to) {
   if (!ashlar_test::residency_means_something) GTEST_SKIP();
-  local_heap<> heap({.keep_bytes = std::size_t{1} << 30});
+  local_heap<> heap({.retain_bytes = std::size_t{1} << 30});
   const std::size_t before = ashlar_test::resident_bytes();
   std::vector<void*> kept;
   fill_and_free(heap, kept);
@@ -380,7 +380,7 @@ TEST(local_heap, gives_memory_back_when_it_is_told_to) {
 
 TEST(local_heap, gives_memory_back_without_being_asked) {
   if (!ashlar_test::residency_means_something) GTEST_SKIP();
-  local_heap<> heap({.keep_bytes = std::size_t{1} << 20});
+  local_heap<> heap({.retain_bytes = std::size_t{1} << 20});
   const std::size_t before = ashlar_test::resident_bytes();
   std::vector<void*> kept;
   fill_and_free(heap, kept);

@@ -90,7 +90,7 @@ TEST(owner_heap, takes_back_what_a_freer_has_sent_whatever_its_size) {
 
 TEST(owner_heap, gets_the_memory_of_an_owner_that_sleeps_back) {
   counting_resource<> upstream;
-  owner_heap<ashlar::resource_ref<counting_resource<>>> heap({.keep_bytes = 0}, upstream);
+  owner_heap<ashlar::resource_ref<counting_resource<>>> heap({.retain_bytes = 0}, upstream);
   std::vector<void*> blocks;
   for (int i = 0; i < 60'000; ++i) blocks.push_back(heap.allocate(200));
   std::mt19937 random(2);

@@ -35,7 +35,7 @@ public:
     const bool growing = step_++ / 300 % 2 == 0;
     if (random_() % 100 < (growing ? 65u : 35u)) allocate(random_() % 3 == 0 ? 1 : 1 + random_() % 70);
     else if (!runs_.empty()) free_one();
-    if (step_ % 500 == 0) static_cast<void>(pool_.shrink_to_fit());
+    if (step_ % 500 == 0) static_cast<void>(pool_.trim());
   }
 
   void free_all() {
@@ -128,7 +128,7 @@ TEST(cell_runs, of_one_are_cells_and_long_ones_are_the_upstreams) {
 
 TEST(cell_runs, respect_the_bound_and_the_end_of_memory) {
   counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 16, .slab_bytes = 4096, .max_cells = 100}, upstream);
+  pool_type pool({.cell_bytes = 16, .slab_bytes = 4096, .max_count = 100}, upstream);
   void* const first = pool.try_allocate_run(64);
   EXPECT_EQ(pool.try_allocate_run(64), nullptr);
   void* const second = pool.try_allocate_run(32);
@@ -176,7 +176,7 @@ TEST(cell_runs, many_cells_come_and_go_at_once) {
 
 TEST(cell_runs, many_are_all_or_none) {
   counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 16, .slab_bytes = 1024, .max_cells = 100}, upstream);
+  pool_type pool({.cell_bytes = 16, .slab_bytes = 1024, .max_count = 100}, upstream);
   std::vector<void*> cells(101);
 #if defined(__cpp_exceptions)
   EXPECT_THROW(pool.allocate_many(cells), std::bad_alloc);

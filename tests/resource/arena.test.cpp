@@ -38,12 +38,12 @@ struct over_pages : arena_subject {
 };
 struct over_counted : arena_subject {
   counting_resource<> upstream;
-  counted_arena resource{{.first_bytes = 1000, .largest_step = 20'000}, upstream};
+  counted_arena resource{{.initial_bytes = 1000, .max_growth_bytes = 20'000}, upstream};
 };
 struct over_buffer : arena_subject {
   alignas(64) std::array<std::byte, 3000> buffer;
   counting_resource<> upstream;
-  counted_arena resource{buffer, {.first_bytes = 1000, .limit = 2'000'000}, upstream};
+  counted_arena resource{buffer, {.initial_bytes = 1000, .max_bytes = 2'000'000}, upstream};
 };
 
 struct arenas : ::testing::Test {
@@ -65,20 +65,20 @@ struct named {
 TEST_F(arenas, are_made_without_asking_and_neither_copied_nor_moved) {
   const counted_arena made({}, upstream);
   EXPECT_EQ(calls(), 0u);
-  EXPECT_EQ(made.capacity() + made.used() + made.waste() + made.high_water() + made.held(), 0u);
+  EXPECT_EQ(made.capacity() + made.used() + made.waste() + made.high_water() + made.held_bytes(), 0u);
   EXPECT_TRUE(made.invariant());
   EXPECT_FALSE(std::is_copy_constructible_v<arena<>> || std::is_move_constructible_v<arena<>>);
   EXPECT_FALSE(std::is_copy_assignable_v<arena<>> || std::is_move_assignable_v<arena<>>);
 }
 
 TEST_F(arenas, lay_blocks_behind_each_other_and_count_them) {
-  counted_arena a({.first_bytes = 1000}, upstream);
+  counted_arena a({.initial_bytes = 1000}, upstream);
   auto* const first = static_cast<std::byte*>(a.allocate(10, 1));
   EXPECT_EQ(a.allocate(8, 8), first + 16);
   EXPECT_EQ(a.used(), 24u);
   EXPECT_EQ(a.waste(), 0u);
   EXPECT_EQ(a.capacity(), 1000 - sizeof(ashlar::detail::chunk));
-  EXPECT_EQ(a.held(), 1000u);
+  EXPECT_EQ(a.held_bytes(), 1000u);
   static_cast<void>(a.allocate(1000, 1));
   EXPECT_EQ(a.used(), 1024u);
   EXPECT_EQ(a.waste(), 1000 - sizeof(ashlar::detail::chunk) - 24);
@@ -88,7 +88,7 @@ TEST_F(arenas, lay_blocks_behind_each_other_and_count_them) {
 }
 
 TEST_F(arenas, after_a_warm_up_never_ask_again) {
-  counted_arena a({.first_bytes = 256, .largest_step = 4096}, upstream);
+  counted_arena a({.initial_bytes = 256, .max_growth_bytes = 4096}, upstream);
   const auto frame = [&](unsigned seed) {
     std::mt19937 random(seed);
     for (int i = 0; i < 300; ++i) static_cast<void>(a.allocate(1 + random() % 100, std::size_t{1} << random() % 5));
@@ -106,7 +106,7 @@ TEST_F(arenas, after_a_warm_up_never_ask_again) {
 
 TEST_F(arenas, with_a_buffer_use_it_first_and_again_after_a_reset) {
   alignas(16) std::array<std::byte, 100> buffer;
-  counted_arena a(buffer, {.first_bytes = 256}, upstream);
+  counted_arena a(buffer, {.initial_bytes = 256}, upstream);
   EXPECT_EQ(a.allocate(100, 1), buffer.data());
   EXPECT_EQ(calls(), 0u);
   static_cast<void>(a.allocate(200, 1));
@@ -128,11 +128,11 @@ TEST_F(arenas, with_a_buffer_use_it_first_and_again_after_a_reset) {
 }
 
 TEST_F(arenas, stop_at_the_limit_and_go_on_after_a_reset) {
-  counted_arena a({.first_bytes = 1024, .limit = 4096}, upstream);
+  counted_arena a({.initial_bytes = 1024, .max_bytes = 4096}, upstream);
   std::size_t got = 0;
   while (a.try_allocate(64, 1) != nullptr) ++got;
   EXPECT_GE(got, 3u * 1024 / 64);
-  EXPECT_LE(a.held(), 4096u);
+  EXPECT_LE(a.held_bytes(), 4096u);
   for (int i = 0; i < 1000; ++i) ashlar_test::expect_refused(a, 64, 1);
   EXPECT_LE(upstream.peak().bytes, 4096u);
   a.reset();
@@ -142,7 +142,7 @@ TEST_F(arenas, stop_at_the_limit_and_go_on_after_a_reset) {
 }
 
 TEST_F(arenas, grow_and_shrink_the_last_block_where_it_stands) {
-  counted_arena a({.first_bytes = 4096}, upstream);
+  counted_arena a({.initial_bytes = 4096}, upstream);
   void* p = a.allocate(16, 8);
   std::size_t bytes = 16;
   for (; bytes < 2048; bytes *= 2) EXPECT_TRUE(a.try_expand(p, bytes, 2 * bytes, 8));
@@ -159,7 +159,7 @@ TEST_F(arenas, grow_and_shrink_the_last_block_where_it_stands) {
 }
 
 TEST_F(arenas, go_back_to_a_marker_and_keep_the_memory) {
-  counted_arena a({.first_bytes = 256}, upstream);
+  counted_arena a({.initial_bytes = 256}, upstream);
   const auto empty = a.mark();
   void* const first = a.allocate(100, 1);
   const auto after_first = a.mark();
@@ -186,7 +186,7 @@ TEST_F(arenas, go_back_to_a_marker_and_keep_the_memory) {
 TEST_F(arenas, end_objects_the_latest_first) {
   ended.clear();
   {
-    counted_arena a({.first_bytes = 256}, upstream);
+    counted_arena a({.initial_bytes = 256}, upstream);
     static_cast<void>(a.make<named>('a'));
     const auto m = a.mark();
     for (char c = 'b'; c <= 'e'; ++c) static_cast<void>(a.make<named>(c));
@@ -271,7 +271,7 @@ struct heir {
 
 TEST_F(arenas, let_destructors_allocate_and_make_objects) {
   ended.clear();
-  counted_arena a({.first_bytes = 256}, upstream);
+  counted_arena a({.initial_bytes = 256}, upstream);
   for (int round = 0; round < 3; ++round) {
     static_cast<void>(a.make<named>('a'));
     static_cast<void>(a.make<heir>(a, 3));
@@ -304,7 +304,7 @@ TEST_F(arenas, agree_with_a_model) {
   for (unsigned seed = 0; seed < (ashlar_test::is_slow ? 10u : 100u); ++seed) {
     std::mt19937 random(seed);
     alignas(16) std::array<std::byte, 64> buffer;
-    counted_arena a(std::span<std::byte>(buffer).first(seed % 2 * 64), {.first_bytes = 100, .largest_step = 2000},
+    counted_arena a(std::span<std::byte>(buffer).first(seed % 2 * 64), {.initial_bytes = 100, .max_growth_bytes = 2000},
                     upstream);
     ashlar_test::live_blocks blocks(a);
     struct point {
@@ -351,7 +351,7 @@ TEST(arenas_that_fail, are_as_before_and_work_on) {
     return a.try_allocate(2500, 64) != nullptr && all;
   };
   ashlar_test::fail_each_allocation(
-      [](counting_resource<>& upstream) { return counted_arena({.first_bytes = 128}, upstream); }, scenario);
+      [](counting_resource<>& upstream) { return counted_arena({.initial_bytes = 128}, upstream); }, scenario);
 #if defined(__cpp_exceptions)
   const auto throwing = [](auto& a) {
     for (std::size_t i = 0; i < 12; ++i) static_cast<void>(a.allocate(90 * i, 16));
@@ -359,7 +359,7 @@ TEST(arenas_that_fail, are_as_before_and_work_on) {
     a.reset();
   };
   ashlar_test::fail_each_allocation(
-      [](counting_resource<>& upstream) { return arena<throwing_only<>>({.first_bytes = 128}, upstream); }, throwing);
+      [](counting_resource<>& upstream) { return arena<throwing_only<>>({.initial_bytes = 128}, upstream); }, throwing);
 #endif
 }
 

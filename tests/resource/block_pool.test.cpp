@@ -53,7 +53,7 @@ void run_model(const block_pool_options& options, std::size_t most) {
     ashlar_test::pool_model model(pool, options.cell_bytes, alignment, 1);
     model.run(most);
     EXPECT_EQ(upstream.balance().bytes, pool.slabs() * pool.slab_bytes());
-    static_cast<void>(pool.shrink_to_fit());
+    static_cast<void>(pool.trim());
     EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
   }
 }
@@ -69,7 +69,7 @@ struct odd_cells : ashlar_test::conformance_defaults {
   static constexpr std::size_t max_alignment = 1;
   static constexpr std::size_t largest = 5;
   counting_resource<> upstream;
-  pool_type resource{{.cell_bytes = 5, .slab_bytes = 4096, .spare_slabs = 0}, upstream};
+  pool_type resource{{.cell_bytes = 5, .slab_bytes = 4096, .retain_slabs = 0}, upstream};
 };
 
 struct bounded_cells : ashlar_test::conformance_defaults {
@@ -77,7 +77,7 @@ struct bounded_cells : ashlar_test::conformance_defaults {
   static constexpr std::size_t largest = 48;
   static constexpr bool bounded = true;
   counting_resource<> upstream;
-  pool_type resource{{.cell_bytes = 48, .cell_alignment = 16, .slab_bytes = 512, .max_cells = 60}, upstream};
+  pool_type resource{{.cell_bytes = 48, .cell_alignment = 16, .slab_bytes = 512, .max_count = 60}, upstream};
 };
 
 struct cells_over_a_throwing_upstream : ashlar_test::conformance_defaults {
@@ -112,7 +112,7 @@ TEST(block_pool, agrees_with_a_model_in_the_smallest_slabs) {
 TEST(block_pool, agrees_with_a_model_in_slabs_of_every_size) {
   for (std::size_t slab_bytes = 256; slab_bytes <= std::size_t{1} << 22; slab_bytes *= 4) {
     SCOPED_TRACE(slab_bytes);
-    run_model({.cell_bytes = 20, .slab_bytes = slab_bytes, .spare_slabs = 2}, 4000);
+    run_model({.cell_bytes = 20, .slab_bytes = slab_bytes, .retain_slabs = 2}, 4000);
   }
 }
 
@@ -255,7 +255,7 @@ TEST(block_pool, may_be_used_by_its_upstream_meanwhile) {
 
 TEST(block_pool, stays_bounded_when_its_upstream_uses_it) {
   meddling_upstream upstream;
-  block_pool<resource_ref<meddling_upstream>> pool({.cell_bytes = 24, .slab_bytes = 1024, .max_cells = 1}, upstream);
+  block_pool<resource_ref<meddling_upstream>> pool({.cell_bytes = 24, .slab_bytes = 1024, .max_count = 1}, upstream);
   void* nested = nullptr;
   upstream.meddle = [&] { nested = pool.try_allocate(); };
   EXPECT_EQ(pool.try_allocate(), nullptr);  // the only cell is the nested one
@@ -267,7 +267,7 @@ TEST(block_pool, stays_bounded_when_its_upstream_uses_it) {
 
 TEST(block_pool, large_cells_do_not_rest_in_front) {
   counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 1 << 20, .spare_slabs = 0}, upstream);
+  pool_type pool({.cell_bytes = 1 << 20, .retain_slabs = 0}, upstream);
   std::vector<void*> cells(64);
   for (void*& cell : cells) cell = pool.allocate();
   for (void* const cell : cells) pool.deallocate(cell);

@@ -24,7 +24,7 @@ struct cells_of : ashlar_test::conformance_defaults {
   static constexpr std::size_t max_alignment = CellAlignment;
   static constexpr std::size_t largest = CellBytes;
   counting_resource<> upstream;
-  fixed_block_pool<CellBytes, CellAlignment, upstream_ref> resource{ashlar::detail::pool_limits{}, upstream};
+  fixed_block_pool<CellBytes, CellAlignment, upstream_ref> resource{ashlar::fixed_block_pool_options{}, upstream};
 };
 
 struct bounded_cells : ashlar_test::conformance_defaults {
@@ -32,7 +32,7 @@ struct bounded_cells : ashlar_test::conformance_defaults {
   static constexpr std::size_t largest = 8;
   static constexpr bool bounded = true;
   counting_resource<> upstream;
-  fixed_block_pool<8, 8, upstream_ref> resource{{.max_cells = 70}, upstream};
+  fixed_block_pool<8, 8, upstream_ref> resource{{.max_count = 70}, upstream};
 };
 
 template <std::size_t CellBytes, std::size_t CellAlignment = ashlar::detail::natural_alignment(CellBytes)>

@@ -26,12 +26,12 @@ struct frames_of_pages : ashlar_test::conformance_defaults {
   static constexpr bool reuses = false;
   static constexpr std::size_t churn_steps = 200;
   counting_resource<> upstream;
-  counted resource{{.first_bytes = 1000}, upstream};
+  counted resource{{.initial_bytes = 1000}, upstream};
 };
 
 TEST(frame_arena, keeps_what_was_made_until_the_end_of_the_next_frame) {
   counting_resource<> upstream;
-  counted frames({.first_bytes = 500}, upstream);
+  counted frames({.initial_bytes = 500}, upstream);
   std::size_t before = 0;
   std::vector<std::byte*> last;
   for (int frame = 0; frame < 10; ++frame) {
@@ -93,7 +93,7 @@ TEST(frame_arena, gives_back_what_destructors_took_meanwhile) {
         if (round == 2) break;  // the arena's end does the same
         frames.release();
         EXPECT_EQ(ends, 2);
-        EXPECT_EQ(frames.current().held() + frames.previous().held(), 0u);
+        EXPECT_EQ(frames.current().held_bytes() + frames.previous().held_bytes(), 0u);
         EXPECT_TRUE(frames.invariant());
       }
     }

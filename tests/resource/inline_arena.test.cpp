@@ -22,7 +22,7 @@ struct spills : ashlar_test::conformance_defaults {
   static constexpr bool reuses = false;
   static constexpr std::size_t churn_steps = 200;
   counting_resource<> upstream;
-  counted resource{{.first_bytes = 1000}, upstream};
+  counted resource{{.initial_bytes = 1000}, upstream};
 };
 
 TEST(inline_arena, uses_its_own_bytes_first_and_again_after_each_reset) {

@@ -102,7 +102,7 @@ public:
       check();
       churn(most / 8);
       check();
-      static_cast<void>(pool_.shrink_to_fit());
+      static_cast<void>(pool_.trim());
       check_each_live();
     }
     shrink_to(0, order::random);

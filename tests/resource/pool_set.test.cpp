@@ -36,7 +36,7 @@ static_assert(!std::is_default_constructible_v<counted_set> && std::is_default_c
 
 struct cells_of_all_sizes : ashlar_test::conformance_defaults {
   counting_resource<> upstream;
-  counted_set resource{{.max_cells_at_once = 40}, upstream};
+  counted_set resource{{.max_growth_count = 40}, upstream};
 };
 
 struct large_blocks_too : ashlar_test::conformance_defaults {
@@ -65,7 +65,7 @@ TEST(pool_set, allocates_nothing_until_it_is_asked) {
   counted_set pools({}, upstream);
   EXPECT_EQ(pools.live(), 0u);
   EXPECT_FALSE(pools.owns(&pools));
-  EXPECT_EQ(pools.shrink_to_fit(), 0u);
+  EXPECT_EQ(pools.trim(), 0u);
   pools.release();
   EXPECT_EQ(upstream.allocations() + upstream.refusals(), 0u);
   before_main.deallocate(before_main.allocate(24, 8), 24, 8);
@@ -127,14 +127,14 @@ TEST(pool_set, asks_for_more_at_once_as_it_grows_and_never_for_more_than_four_me
   EXPECT_LT(regions, cells / 7) << "one slab of eight at a time were more";
   EXPECT_LT(upstream.balance().bytes, cells * 16 * 1024 * 4 / 3 + (std::size_t{1} << 20));
   for (void* const p : held) pools.deallocate(p, 16 * 1024, 16);
-  EXPECT_GT(pools.shrink_to_fit(), 0u);
+  EXPECT_GT(pools.trim(), 0u);
   EXPECT_EQ(upstream.balance().blocks, 1u) << "the pool itself";
   EXPECT_TRUE(pools.invariant());
 }
 
 TEST(pool_set, asks_for_no_more_cells_at_once_than_its_options_say) {
   counting_resource<> upstream;
-  counted_set pools({.largest_cell_bytes = 512, .max_cells_at_once = 16}, upstream);
+  counted_set pools({.max_cell_bytes = 512, .max_growth_count = 16}, upstream);
   std::size_t before = 0;
   for (int i = 0; i < 100; ++i) {
     static_cast<void>(pools.allocate(256, 8));
@@ -153,7 +153,7 @@ TEST(pool_set, asks_for_no_more_cells_at_once_than_its_options_say) {
 
 // Every class, twice, and large blocks: whichever call of the upstream fails.
 TEST(pool_set, survives_a_failure_of_its_upstream_at_every_index) {
-  const auto make = [](counting_resource<>& upstream) { return counted_set({.max_cells_at_once = 8}, upstream); };
+  const auto make = [](counting_resource<>& upstream) { return counted_set({.max_growth_count = 8}, upstream); };
   ashlar_test::fail_each_allocation(make, [](counted_set& pools) {
     ashlar_test::live_blocks<counted_set> blocks(pools);
     bool got_all = true;

@@ -38,24 +38,24 @@ TEST(pool_set_options, every_class_gets_slabs_with_room_and_aligned_cells) {
 TEST(pool_set_options, no_slab_has_more_cells_than_may_be_asked_for_at_once) {
   for (const std::size_t most : {1u, 2u, 5u, 16u, 100u, 1000u})
     for (std::size_t number = 1; number <= pool_classes::count; ++number) {
-      const block_pool_options got = options_of_class<heap>(number, {.max_cells_at_once = most});
+      const block_pool_options got = options_of_class<heap>(number, {.max_growth_count = most});
       if (got.slab_bytes == 0) continue;
       ASSERT_LE(ashlar::make_slab_geometry(got).capacity(nullptr), most) << number;
     }
-  EXPECT_EQ(options_of_class<heap>(1, {.max_cells_at_once = 4}).slab_bytes, 0u) << "the least slab has more";
-  EXPECT_NE(options_of_class<heap>(1, {.max_cells_at_once = 64}).slab_bytes, 0u);
+  EXPECT_EQ(options_of_class<heap>(1, {.max_growth_count = 4}).slab_bytes, 0u) << "the least slab has more";
+  EXPECT_NE(options_of_class<heap>(1, {.max_growth_count = 64}).slab_bytes, 0u);
 }
 
 TEST(pool_set_options, the_largest_cell_is_rounded_up_to_a_class) {
   EXPECT_EQ(ashlar::largest_class_of({}), pool_classes::count);
-  EXPECT_EQ(ashlar::largest_class_of({.largest_cell_bytes = std::size_t{1} << 20}), pool_classes::count);
-  EXPECT_EQ(pool_classes::bytes_of(ashlar::largest_class_of({.largest_cell_bytes = 1000})), 1024u);
-  EXPECT_EQ(ashlar::largest_class_of({.largest_cell_bytes = 1}), 1u);
+  EXPECT_EQ(ashlar::largest_class_of({.max_cell_bytes = std::size_t{1} << 20}), pool_classes::count);
+  EXPECT_EQ(pool_classes::bytes_of(ashlar::largest_class_of({.max_cell_bytes = 1000})), 1024u);
+  EXPECT_EQ(ashlar::largest_class_of({.max_cell_bytes = 1}), 1u);
 }
 
 TEST(pool_set_options, a_class_grows_by_no_more_than_may_be_asked_for_at_once) {
   ashlar_test::counting_resource<> source;
-  const block_pool_options options = options_of_class<heap>(3, {.max_cells_at_once = 5000});
+  const block_pool_options options = options_of_class<heap>(3, {.max_growth_count = 5000});
   ashlar::class_upstream<ashlar_test::counting_resource<>> grown(source, options, 5000);
   EXPECT_EQ(grown.try_allocate(4 * options.slab_bytes, options.slab_bytes), nullptr);
   void* const slab = grown.try_allocate(options.slab_bytes, options.slab_bytes);

@@ -121,7 +121,7 @@ TEST(scratch_arena, gives_the_threads_memory_back_when_asked_and_no_scope_is_ope
   scratch_arena::release_thread();
   scratch_arena::release_thread();
   scratch_arena anew;
-  EXPECT_EQ(anew.memory().held(), 0u);
+  EXPECT_EQ(anew.memory().held_bytes(), 0u);
 }
 
 // What a scope ends with may use that scope, open others, and ask for the thread's memory to go.

@@ -74,7 +74,7 @@ struct tiny_cells : ashlar_test::conformance_defaults {
   static constexpr std::size_t max_alignment = 1;
   static constexpr std::size_t largest = 5;
   counting_resource<> upstream;
-  counted_pool resource{{.cell_bytes = 5, .slab_bytes = 4096, .spare_slabs = 0}, upstream};
+  counted_pool resource{{.cell_bytes = 5, .slab_bytes = 4096, .retain_slabs = 0}, upstream};
 };
 
 struct cells_in_pages : ashlar_test::conformance_defaults {
@@ -116,7 +116,7 @@ TEST(shared_block_pool, takes_back_in_one_thread_what_another_got) {
     EXPECT_TRUE(pool.invariant());
     if (round == 0) EXPECT_LE(pool.slabs(), 2U) << "empty slabs are given back without being asked for";
   }
-  static_cast<void>(pool.shrink_to_fit());
+  static_cast<void>(pool.trim());
   EXPECT_EQ(pool.slabs(), 0U);
 }
 
@@ -173,11 +173,11 @@ TEST(shared_block_pool, a_thread_gives_back_what_it_has_at_hand_by_flush_and_at_
   std::thread([&] {
     check_and_free(pool, take(pool, 1000));
     pool.flush();
-    EXPECT_EQ(pool.shrink_to_fit() / pool.slab_bytes(), 1U);
+    EXPECT_EQ(pool.trim() / pool.slab_bytes(), 1U);
     EXPECT_EQ(pool.slabs(), 0U);
     check_and_free(pool, take(pool, 1000));
   }).join();
-  EXPECT_GT(pool.shrink_to_fit(), 0U);
+  EXPECT_GT(pool.trim(), 0U);
   EXPECT_EQ(pool.slabs(), 0U);
 }
 
@@ -195,7 +195,7 @@ TEST(shared_block_pool, a_thread_uses_pools_in_turn_that_share_a_place_in_its_ta
     for (std::size_t which = 0; which < 2; ++which) pools[which * 16]->deallocate(cells[which][i]);
   for (const std::size_t which : {0U, 16U}) {
     EXPECT_EQ(pools[which]->live(), 0U);
-    static_cast<void>(pools[which]->shrink_to_fit());
+    static_cast<void>(pools[which]->trim());
     EXPECT_EQ(pools[which]->slabs(), 0U);
   }
 }
@@ -256,11 +256,11 @@ TEST(shared_block_pool, survives_an_upstream_that_fails_at_any_call) {
 
 TEST(shared_block_pool, keeps_empty_slabs_as_it_is_told) {
   counting_resource<> upstream;
-  counted_pool pool({.cell_bytes = 64, .slab_bytes = 4096, .spare_slabs = ashlar::never_release}, upstream);
+  counted_pool pool({.cell_bytes = 64, .slab_bytes = 4096, .retain_slabs = ashlar::never_release}, upstream);
   check_and_free(pool, take(pool, 5000));
   pool.flush();
   EXPECT_GT(pool.slabs(), 70U);
-  pool.keep(ashlar::release_now);
+  pool.retain(ashlar::release_now);
   EXPECT_EQ(pool.slabs(), 0U);
   check_and_free(pool, take(pool, 5000));
   pool.flush();
@@ -275,7 +275,7 @@ TEST(shared_block_pool, reserve_needs_the_upstream_now_and_not_later) {
   const std::size_t slabs = pool.slabs();
   check_and_free(pool, take(pool, 3000));
   EXPECT_EQ(pool.slabs(), slabs) << "reserved slabs stay";
-  static_cast<void>(pool.shrink_to_fit());
+  static_cast<void>(pool.trim());
   EXPECT_EQ(pool.slabs(), 0U);
 }
 

@@ -37,7 +37,7 @@ using counted_set = shared_pool_set<ashlar::synchronized<resource_ref<counting_r
 
 struct shared_cells : ashlar_test::conformance_defaults {
   counting_resource<> upstream;
-  counted_set resource{{.max_cells_at_once = 40}, upstream};
+  counted_set resource{{.max_growth_count = 40}, upstream};
 };
 
 struct shared_large_blocks : ashlar_test::conformance_defaults {
@@ -57,7 +57,7 @@ TEST(shared_pool_set, allocates_nothing_until_it_is_asked) {
   counting_resource<> upstream;
   counted_set pools({}, upstream);
   EXPECT_FALSE(pools.owns(&pools));
-  EXPECT_EQ(pools.live() + pools.shrink_to_fit(), 0u);
+  EXPECT_EQ(pools.live() + pools.trim(), 0u);
   pools.flush();
   pools.release();
   EXPECT_EQ(upstream.allocations(), 0u);
@@ -80,7 +80,7 @@ TEST(shared_pool_set, release_restores_the_initial_state_whatever_is_live) {
 TEST(shared_pool_set, survives_a_failure_of_its_upstream_at_every_index) {
   // Neither copies nor moves, so it is made in place.
   struct made {
-    explicit made(counting_resource<>& upstream) : pools({.max_cells_at_once = 8}, upstream) {}
+    explicit made(counting_resource<>& upstream) : pools({.max_growth_count = 8}, upstream) {}
     counted_set pools;
     [[nodiscard]] bool invariant() const { return pools.invariant(); }
   };

@@ -148,7 +148,7 @@ TEST(stack_resource, asks_the_upstream_once_for_going_to_and_fro_over_a_border) 
   }
   EXPECT_EQ(upstream.allocations(), asked);
   EXPECT_EQ(upstream.deallocations(), 0u);
-  s.shrink_to_fit();
+  s.trim();
   EXPECT_EQ(upstream.deallocations(), 1u);
   EXPECT_EQ(s.used(), used);
 }
@@ -179,7 +179,7 @@ TEST(stack_resource, a_block_larger_than_any_step_has_a_chunk_of_its_own) {
   EXPECT_EQ(s.used(), 0u);
   EXPECT_LE(upstream.balance().blocks, 2u);
   EXPECT_GE(s.high_water(), 100'000u);
-  s.shrink_to_fit();
+  s.trim();
   EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
   EXPECT_EQ(s.capacity(), 0u);
 }

@@ -168,7 +168,7 @@ TEST(tlsf_offsets, asks_for_no_records_before_the_first_block) {
 }
 
 TEST(tlsf_offsets, a_bounded_number_of_blocks_is_refused_and_recovers) {
-  tlsf_offsets<> heap(1u << 20, {.most_blocks = 10});
+  tlsf_offsets<> heap(1u << 20, {.max_count = 10});
   std::vector<tlsf_handle> handles;
   while (const auto got = heap.try_allocate(100)) handles.push_back(got.handle);
   EXPECT_EQ(handles.size(), 9u);  // and a free one

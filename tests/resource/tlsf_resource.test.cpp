@@ -28,8 +28,8 @@
 namespace {
 
 using ashlar::null_resource;
-using ashlar::tlsf_options;
 using ashlar::tlsf_resource;
+using ashlar::tlsf_resource_options;
 using ashlar::detail::tlsf_block;
 using ashlar_test::counting_resource;
 using ashlar_test::live_blocks;
@@ -40,7 +40,7 @@ using in_buffer = tlsf_resource<null_resource, ashlar::tlsf_small>;
 struct growing : ashlar_test::conformance_defaults {
   static constexpr std::size_t churn_steps = ashlar_test::is_slow ? 300 : 2000;
   counting_resource<> upstream;
-  counted resource{tlsf_options{}, upstream};
+  counted resource{tlsf_resource_options{}, upstream};
 };
 
 struct buffered : ashlar_test::conformance_defaults {
@@ -64,7 +64,7 @@ TEST(tlsf_resource, neither_copies_nor_moves) {
 
 TEST(tlsf_resource, asks_for_nothing_before_the_first_block_and_grows_by_bounded_steps) {
   counting_resource<> upstream;
-  constexpr tlsf_options options = {.growth = {.smallest = 8192, .largest = 32768, .divisor = 2}};
+  constexpr tlsf_resource_options options = {.growth = {.smallest = 8192, .largest = 32768, .divisor = 2}};
   counted r(options, upstream);
   EXPECT_EQ(upstream.allocations(), 0u);
   live_blocks blocks(r);
@@ -166,7 +166,7 @@ TEST(tlsf_resource, expands_into_a_free_neighbour_and_shrinks_in_place) {
 
 TEST(tlsf_resource, any_alignment_wastes_no_memory_for_good) {
   counting_resource<> upstream;
-  counted r(tlsf_options{}, upstream);
+  counted r(tlsf_resource_options{}, upstream);
   for (std::size_t alignment = 1; alignment <= (std::size_t{1} << 20); alignment *= 2) {
     void* const p = r.allocate(10, alignment);
     void* const q = r.allocate(1000, alignment);
@@ -182,7 +182,7 @@ TEST(tlsf_resource, any_alignment_wastes_no_memory_for_good) {
 TEST(tlsf_resource, a_buffer_comes_first_and_then_the_upstream) {
   std::array<std::byte, 4096> memory;
   counting_resource<> upstream;
-  counted r(memory, upstream, {.spare_regions = ashlar::release_now});
+  counted r(memory, upstream, {.retain_regions = ashlar::release_now});
   live_blocks blocks(r);
   blocks.allocate(2000, 1);
   EXPECT_EQ(upstream.allocations(), 0u);
@@ -212,7 +212,7 @@ TEST(tlsf_resource, a_buffer_too_small_or_badly_aligned_is_no_harm) {
 TEST(tlsf_resource, keeps_empty_regions_by_policy) {
   const auto regions_after = [](ashlar::spare_policy policy) {
     counting_resource<> upstream;
-    counted r({.growth = {.smallest = 4096, .largest = 4096, .divisor = 8}, .spare_regions = policy}, upstream);
+    counted r({.growth = {.smallest = 4096, .largest = 4096, .divisor = 8}, .retain_regions = policy}, upstream);
     {
       live_blocks blocks(r);
       for (int i = 0; i < 6; ++i) blocks.allocate(3000, 1);
@@ -220,7 +220,7 @@ TEST(tlsf_resource, keeps_empty_regions_by_policy) {
     }
     EXPECT_TRUE(r.invariant());
     const std::size_t kept = r.regions();
-    EXPECT_EQ(r.shrink_to_fit(), kept * 4096);
+    EXPECT_EQ(r.trim(), kept * 4096);
     EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
     return kept;
   };
@@ -231,7 +231,7 @@ TEST(tlsf_resource, keeps_empty_regions_by_policy) {
 
 TEST(tlsf_resource, reserves_ahead_so_that_the_upstream_is_not_asked) {
   counting_resource<> upstream;
-  counted r(tlsf_options{}, upstream);
+  counted r(tlsf_resource_options{}, upstream);
   r.reserve(300'000);
   const std::size_t asked = upstream.allocations();
   r.deallocate(r.allocate(300'000, 1), 300'000, 1);
@@ -241,7 +241,7 @@ TEST(tlsf_resource, reserves_ahead_so_that_the_upstream_is_not_asked) {
 
 TEST(tlsf_resource, an_upstream_that_refuses_a_step_is_asked_for_what_is_needed) {
   counting_resource<> upstream;
-  counted r(tlsf_options{}, upstream);
+  counted r(tlsf_resource_options{}, upstream);
   upstream.limit_bytes(20'000);
   void* const p = r.try_allocate(10'000, 1);
   ASSERT_NE(p, nullptr);
@@ -344,7 +344,7 @@ private:
 void walk_at_random(unsigned seed, std::size_t most_live, int steps) {
   std::mt19937 random(seed);
   counting_resource<> upstream;
-  counted r({.growth = {.smallest = 4096, .largest = 65536, .divisor = 2}, .spare_regions = seed % 3}, upstream);
+  counted r({.growth = {.smallest = 4096, .largest = 65536, .divisor = 2}, .retain_regions = seed % 3}, upstream);
   oracle blocks(r);
   const auto size = [&] { return random() % (std::size_t{1} << (random() % 13)); };
   for (int step = 0; step < steps; ++step) {

@@ -35,7 +35,7 @@ struct walk_bounds {
 /// refused call of the upstream, or `max_bytes`. Without GoogleTest, for fuzz targets: a failure ends the process.
 template <class Heap>
 class heap_model {
-  using upstream_type = std::remove_cvref_t<decltype(std::declval<const Heap&>().upstream())>;
+  using upstream_type = std::remove_cvref_t<decltype(std::declval<const Heap&>().upstream_resource())>;
 
 public:
   heap_model(decisions& from, const std::size_t& refusals, const walk_bounds& bounds, upstream_type upstream = {})
@@ -117,7 +117,7 @@ private:
     constexpr std::size_t limits[] = {no_limit, no_limit, std::size_t{5} << 20, std::size_t{30} << 20};
     constexpr std::size_t kept[] = {std::size_t{16} << 20, 0, std::size_t{1} << 20};
     options_ = {.max_bytes = bounds_.has_limits ? limits[from_.below(4)] : no_limit,
-                .keep_bytes = kept[from_.below(3)]};
+                .retain_bytes = kept[from_.below(3)]};
     heap_ = std::make_unique<Heap>(options_, upstream_);
     require(heap_->held_bytes() == 0 && heap_->segments() == 0);
     next_phase_ = steps_;

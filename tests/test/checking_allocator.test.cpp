@@ -29,7 +29,7 @@
 namespace {
 
 using ashlar::test::checking_allocator;
-using ashlar::test::checking_options;
+using ashlar::test::checking_allocator_options;
 using ashlar::test::fancy_ptr;
 using ashlar::test::ledger;
 using ashlar::test::problem_kind;
@@ -38,18 +38,18 @@ using ashlar_test::flawed_array;
 
 template <class T>
 using hardest = checking_allocator<T>;
-constexpr checking_options all_propagate{
+constexpr checking_allocator_options all_propagate{
     .propagate_on_copy_assignment = true, .propagate_on_move_assignment = true, .propagate_on_swap = true};
 template <class T>
 using propagating = checking_allocator<T, all_propagate>;
 template <class T>
-using alike = checking_allocator<T, checking_options{.always_equal = true}>;
+using alike = checking_allocator<T, checking_allocator_options{.always_equal = true}>;
 template <class T>
-using fresh = checking_allocator<T, checking_options{.fresh_on_copy = true}>;
+using fresh = checking_allocator<T, checking_allocator_options{.fresh_on_copy = true}>;
 template <class T>
-using strict = checking_allocator<T, checking_options{.default_constructible = false}>;
+using strict = checking_allocator<T, checking_allocator_options{.default_constructible = false}>;
 template <class T>
-using fancy = checking_allocator<T, checking_options{.fancy_pointer = true}>;
+using fancy = checking_allocator<T, checking_allocator_options{.fancy_pointer = true}>;
 
 using traits = std::allocator_traits<hardest<int>>;
 using propagating_traits = std::allocator_traits<propagating<int>>;

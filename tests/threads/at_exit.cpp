@@ -44,7 +44,7 @@ struct last_to_go {
     cached<node_sized>::with_pool([](auto& pool) {
       expect(pool.live() == 0, "all cells came back");
       expect(pool.invariant(), "the pool is sound");
-      static_cast<void>(pool.shrink_to_fit());
+      static_cast<void>(pool.trim());
       expect(pool.slabs() == 0, "no cell is at hand anywhere");
     });
     std::puts("after main: good");

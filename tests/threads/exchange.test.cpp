@@ -177,7 +177,7 @@ TEST(exchange, what_two_threads_built_and_destroyed_goes_back) {
   });
   node_pool::with_pool([](auto& pool) {
     EXPECT_EQ(pool.live(), 0u);
-    static_cast<void>(pool.shrink_to_fit());
+    static_cast<void>(pool.trim());
     EXPECT_EQ(pool.slabs(), 0u) << "no thread has any cell at hand";
     EXPECT_TRUE(pool.invariant());
   });

@@ -133,7 +133,7 @@ struct objects_on_a_lock {
   void use() {
     static_cast<void>(pool.make());
     use_resource(pages, 4096);
-    static_cast<void>(pool.shrink_to_fit());
+    static_cast<void>(pool.trim());
   }
 };
 

@@ -100,7 +100,7 @@ TEST(forks, keep_what_the_thread_has_at_hand_and_on_its_way) {
     if (pool.live() != 4'999 || !pool.invariant()) return false;
     for (std::size_t i = 15'001; i < cells.size(); ++i) pool.deallocate(cells[i]);
     pool.flush();
-    return pool.shrink_to_fit() != 0 && pool.slabs() == 0;
+    return pool.trim() != 0 && pool.slabs() == 0;
   }));
   for (std::size_t i = 15'001; i < cells.size(); ++i) pool.deallocate(cells[i]);
 }
@@ -111,7 +111,7 @@ TEST(forks, of_pools_on_pools_while_threads_use_and_end_them) {
   for (const bool lower_first : {true, false}) {
     pool_type lower({.cell_bytes = slab, .cell_alignment = slab});
     if (lower_first) use(lower, 1);
-    upper_pool upper({.cell_bytes = 24, .slab_bytes = slab, .spare_slabs = 0}, lower);
+    upper_pool upper({.cell_bytes = 24, .slab_bytes = slab, .retain_slabs = 0}, lower);
     use(upper, 1000);
     const busy_thread ending([&] { std::thread([&] { use(upper, 3000); }).join(); });
     for (std::size_t round = 0; round < stress_rounds(200); ++round)
@@ -162,7 +162,7 @@ TEST(forks, while_another_thread_reserves) {
   std::atomic<bool> has_begun = false;
   const busy_thread reserving([&] {
     pool.reserve(10'000);
-    static_cast<void>(pool.shrink_to_fit());
+    static_cast<void>(pool.trim());
     has_begun = true;
   });
   while (!has_begun) std::this_thread::yield();

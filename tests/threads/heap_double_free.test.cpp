@@ -127,7 +127,7 @@ TEST(heap_double_free, of_one_thread_that_only_frees_is_always_found) {
 TEST(heap_double_free, while_the_segment_goes) {
   if constexpr (!ashlar_test::is_checked) GTEST_SKIP() << "whose block it is, is not looked up";
   const int status = status_of_child([] {
-    heap<> all({.keep_bytes = 0});
+    heap<> all({.retain_bytes = 0});
     static_cast<void>(all.allocate(std::size_t{8} << 20));  // the common heap has something to show
     void* const p = all.allocate(64);
     all.deallocate(p);

@@ -156,14 +156,14 @@ private:
   std::vector<stamped_block> blocks_;
 };
 
-// Each heap may have as much that is free as is live in it, and `keep_bytes`; and of slabs that are partly free all
+// Each heap may have as much that is free as is live in it, and `retain_bytes`; and of slabs that are partly free all
 // pages are resident, as much again at most here. A thousand bytes lost by each birth would be seen. At `hardened`
 // blocks are filled when they are freed, so that pages which nobody has touched are resident too: twice as much again.
 TEST(heap_lifetimes, ten_thousand_births_and_deaths_do_not_grow) {
   constexpr unsigned rows = 4;
-  constexpr std::size_t keep_bytes = std::size_t{1} << 20;
+  constexpr std::size_t retain_bytes = std::size_t{1} << 20;
   const auto births = static_cast<unsigned>(stress_rounds(10'000) / rows);
-  heap<> all({.keep_bytes = keep_bytes});
+  heap<> all({.retain_bytes = retain_bytes});
   nursery blocks(all);
   const std::size_t before = resident_bytes();
   for (unsigned born = 0; born < births; ++born) {
@@ -174,7 +174,7 @@ TEST(heap_lifetimes, ten_thousand_births_and_deaths_do_not_grow) {
   EXPECT_LE(all.parked(), std::size_t{rows} + 1);
   if constexpr (ashlar_test::residency_means_something) {
     constexpr std::size_t most = ashlar::checking_level >= ashlar::checking::hardened ? 5 : 3;
-    EXPECT_LE(resident_bytes(), before + most * blocks.live_bytes() + all.parked() * keep_bytes + keep_bytes);
+    EXPECT_LE(resident_bytes(), before + most * blocks.live_bytes() + all.parked() * retain_bytes + retain_bytes);
   }
   blocks.end();
   EXPECT_TRUE(goes_back(all));

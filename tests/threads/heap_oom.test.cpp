@@ -95,7 +95,7 @@ struct arena_with_freer {
   ashlar::owner_heap<upstream> blocks;
   ashlar::remote_freer<upstream> freer;
 
-  explicit arena_with_freer(counting_resource<>& from) : blocks({.keep_bytes = 0}, from) {}
+  explicit arena_with_freer(counting_resource<>& from) : blocks({.retain_bytes = 0}, from) {}
   [[nodiscard]] bool invariant() const { return blocks.invariant() && freer.invariant(); }
 };
 
@@ -120,7 +120,7 @@ struct heap_of_all {
   std::unique_ptr<type> blocks;
 
   explicit heap_of_all(counting_resource<>& from)
-      : blocks(std::make_unique<type>(ashlar::heap_options{.keep_bytes = 0}, shared_counting{&from, lock.get()})) {}
+      : blocks(std::make_unique<type>(ashlar::heap_options{.retain_bytes = 0}, shared_counting{&from, lock.get()})) {}
   [[nodiscard]] bool invariant() const { return blocks->invariant(); }
 };
 

@@ -47,7 +47,7 @@ struct cell_pool {
   static bool goes_back() {
     pool::flush();
     return pool::with_pool([](auto& p) {
-      static_cast<void>(p.shrink_to_fit());
+      static_cast<void>(p.trim());
       return p.slabs() == 0;
     });
   }

@@ -97,7 +97,7 @@ TEST(pool_ends, threads_of_a_pool_on_a_pool_end) {
   const deadline hang(60);
   pool_type lower({.cell_bytes = slab, .cell_alignment = slab});
   for (std::size_t round = 0; round < stress_rounds(100); ++round) {
-    upper_pool upper({.cell_bytes = 24, .slab_bytes = slab, .spare_slabs = 0}, lower);
+    upper_pool upper({.cell_bytes = 24, .slab_bytes = slab, .retain_slabs = 0}, lower);
     std::thread other([&] { use(upper, 5000); });
     use(upper, 5000);
     other.join();

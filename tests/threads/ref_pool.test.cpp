@@ -152,7 +152,7 @@ TEST(ref_pool_threads, the_pool_may_end_while_objects_go) {
 // A bounded pool whose objects all come back from other threads: nothing is lost, exhaustion is never said wrongly.
 TEST(ref_pool_threads, a_bound_counts_what_other_threads_gave_back) {
   ashlar::intrusive_pool<message, ashlar::construct_on_acquire, ashlar::null_when_exhausted, any_thread<>> pool(
-      {.max_slots = 16});
+      {.max_count = 16});
   const std::size_t rounds = stress_rounds(3'000);
   for (std::size_t round = 0; round < rounds; ++round) {
     std::vector<decltype(pool)::pointer> all;

@@ -43,7 +43,7 @@ public:
     for (auto& box : boxes_) take(box.exchange(nullptr));
     EXPECT_EQ(pool_.live(), 0u);
     EXPECT_TRUE(pool_.invariant());
-    static_cast<void>(pool_.shrink_to_fit());
+    static_cast<void>(pool_.trim());
     EXPECT_EQ(pool_.slabs(), 0u);
   }
 
@@ -63,7 +63,7 @@ private:
 
   void ask(const void* anybodys) {
     static_cast<void>(pool_.live() + pool_.capacity() + (pool_.owns(anybodys) ? 1u : 0u));
-    if (pool_.slabs() % 3 == 0) static_cast<void>(pool_.shrink_to_fit());
+    if (pool_.slabs() % 3 == 0) static_cast<void>(pool_.trim());
     pool_.flush();
   }
 

@@ -40,13 +40,14 @@ namespace ashlar_test {
 using plain_upstream = ashlar::resource_ref<counting_resource<>>;
 
 inline constexpr ashlar::block_pool_options torture_cells{.cell_bytes = 48, .slab_bytes = 4096};
-inline constexpr ashlar::arena_options torture_chunks{.first_bytes = 1024, .largest_step = std::size_t{16} * 1024};
-inline constexpr ashlar::heap_options torture_heap{.keep_bytes = 0};
+inline constexpr ashlar::arena_options torture_chunks{.initial_bytes = 1024,
+                                                      .max_growth_bytes = std::size_t{16} * 1024};
+inline constexpr ashlar::heap_options torture_heap{.retain_bytes = 0};
 inline constexpr ashlar::pool_set_options torture_classes{};
-inline constexpr ashlar::tlsf_options torture_regions{
+inline constexpr ashlar::tlsf_resource_options torture_regions{
     .growth = {.smallest = 4096, .largest = std::size_t{64} * 1024, .divisor = 2}};
 inline constexpr ashlar::proportional_growth torture_growth{.smallest = 1024, .largest = 8192};
-inline constexpr ashlar::detail::pool_limits torture_limits{};
+inline constexpr ashlar::fixed_block_pool_options torture_limits{};
 
 /// `R` made of these options and the memory below.
 template <class R, const auto& Options>

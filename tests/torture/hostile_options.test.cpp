@@ -139,10 +139,10 @@ struct attempt {
 using shared_ref = serialised_ref<>;
 
 void arena_options(std::size_t a, std::size_t b) {
-  use_made_of<ashlar::arena<upstream_ref>>(ashlar::arena_options{.first_bytes = a, .largest_step = b});
+  use_made_of<ashlar::arena<upstream_ref>>(ashlar::arena_options{.initial_bytes = a, .max_growth_bytes = b});
 }
 void arena_limit(std::size_t a, std::size_t b) {
-  use_made_of<ashlar::arena<upstream_ref>>(ashlar::arena_options{.first_bytes = a, .limit = b});
+  use_made_of<ashlar::arena<upstream_ref>>(ashlar::arena_options{.initial_bytes = a, .max_bytes = b});
 }
 void pool_cells(std::size_t a, std::size_t b) {
   use_made_of<ashlar::block_pool<upstream_ref>>(ashlar::block_pool_options{.cell_bytes = a, .cell_alignment = b});
@@ -152,25 +152,28 @@ void pool_slabs(std::size_t a, std::size_t b) {
 }
 void pool_bounds(std::size_t a, std::size_t b) {
   use_made_of<ashlar::block_pool<upstream_ref>>(
-      ashlar::block_pool_options{.cell_bytes = 48, .max_cells = a, .spare_slabs = b});
+      ashlar::block_pool_options{.cell_bytes = 48, .max_count = a, .retain_slabs = b});
 }
 void shared_pool_slabs(std::size_t a, std::size_t b) {
   use_made_of<ashlar::shared_block_pool<shared_ref>>(ashlar::block_pool_options{.cell_bytes = a, .slab_bytes = b});
 }
 void set_options(std::size_t a, std::size_t b) {
-  const ashlar::pool_set_options options{.largest_cell_bytes = a, .max_cells_at_once = b, .spare_slabs = a};
+  const ashlar::pool_set_options options{.max_cell_bytes = a, .max_growth_count = b, .retain_slabs = a};
   use_made_of<ashlar::pool_set<upstream_ref>>(options);
   use_made_of<ashlar::shared_pool_set<shared_ref>>(options);
 }
 void heap_options(std::size_t a, std::size_t b) {
-  use_made_of<ashlar::local_heap<upstream_ref>>(ashlar::heap_options{.max_bytes = a, .keep_bytes = b, .most_hot = b});
-  use_made_of<ashlar::local_heap<upstream_ref>>(ashlar::heap_options{.keep_bytes = a, .most_hot = b});
+  use_made_of<ashlar::local_heap<upstream_ref>>(
+      ashlar::heap_options{.max_bytes = a, .retain_bytes = b, .max_cached_cells = b});
+  use_made_of<ashlar::local_heap<upstream_ref>>(ashlar::heap_options{.retain_bytes = a, .max_cached_cells = b});
 }
 void tlsf_growth(std::size_t a, std::size_t b) {
-  use_made_of<ashlar::tlsf_resource<upstream_ref>>(ashlar::tlsf_options{.growth = {.smallest = a, .largest = b}});
+  use_made_of<ashlar::tlsf_resource<upstream_ref>>(
+      ashlar::tlsf_resource_options{.growth = {.smallest = a, .largest = b}});
 }
 void tlsf_divisor(std::size_t a, std::size_t b) {
-  use_made_of<ashlar::tlsf_resource<upstream_ref>>(ashlar::tlsf_options{.growth = {.divisor = a}, .spare_regions = b});
+  use_made_of<ashlar::tlsf_resource<upstream_ref>>(
+      ashlar::tlsf_resource_options{.growth = {.divisor = a}, .retain_regions = b});
 }
 void tlsf_buffer(std::size_t a, std::size_t b) {
   alignas(64) static std::array<std::byte, 8192> memory;
@@ -187,7 +190,7 @@ void stack_divisor(std::size_t a, std::size_t) {
 void offsets_options(std::size_t a, std::size_t b) {
   on_little_memory([&](counting_resource<>& below) {
     using offsets = ashlar::tlsf_offsets<std::uint32_t, upstream_ref>;
-    offsets range(1u << 20, {.granule = a, .most_blocks = b}, below);
+    offsets range(1u << 20, {.granule = a, .max_count = b}, below);
     const auto first = range.allocate(100, 1);
     const auto second = range.try_allocate(5000, 64);
     range.deallocate(first.handle);
@@ -197,7 +200,7 @@ void offsets_options(std::size_t a, std::size_t b) {
 }
 void slot_map_options(std::size_t a, std::size_t b) {
   on_little_memory([&](counting_resource<>& below) {
-    ashlar::slot_map<int, upstream_ref> map({.max_slots = a, .first_generation = static_cast<std::uint32_t>(b)}, below);
+    ashlar::slot_map<int, upstream_ref> map({.max_count = a, .first_generation = static_cast<std::uint32_t>(b)}, below);
     const auto one = map.emplace(7);
     EXPECT_EQ(*map.get(one), 7);
     map.erase(one);
@@ -206,7 +209,8 @@ void slot_map_options(std::size_t a, std::size_t b) {
 }
 void chain_options(std::size_t a, std::size_t b) {
   on_little_memory([&](counting_resource<>& below) {
-    ashlar::chain<ashlar::buffer_resource, upstream_ref> r({.most = a, .spare = a, .room_bytes = b}, {}, below);
+    ashlar::chain<ashlar::buffer_resource, upstream_ref> r({.max_count = a, .retain_count = a, .room_bytes = b}, {},
+                                                           below);
     use_some(r);
   });
 }

@@ -60,11 +60,11 @@ private:
 ///     ashlar::budget process(512 << 20);
 ///     ashlar::budget textures(64 << 20, &process);   // and never more than the process has left
 ///
-/// used() <= limit() always, unless the limit was lowered below what was used. Every charge to a child is a charge to
-/// its parent: the parent's used() >= the sum of its children's.
-/// Complexity: O(depth). Thread safety: a shared one, any thread at any time, but handlers are set before. While one
-/// thread's charge is refused higher up, what it had charged below is taken back; another charge may be refused
-/// meanwhile that would have fitted a moment later. No charge ever goes above a limit.
+/// used() <= max_bytes() always, unless the limit was lowered below what was used. Every charge to a child is a charge
+/// to its parent: the parent's used() >= the sum of its children's. Complexity: O(depth). Thread safety: a shared one,
+/// any thread at any time, but handlers are set before. While one thread's charge is refused higher up, what it had
+/// charged below is taken back; another charge may be refused meanwhile that would have fitted a moment later. No
+/// charge ever goes above a limit.
 template <threads_policy Threads>
 class basic_budget {
 public:
@@ -111,21 +111,21 @@ public:
   [[nodiscard]] std::size_t used() const noexcept { return used_.get(); }
   /// Returns: the most that was ever used at once.
   [[nodiscard]] std::size_t peak() const noexcept { return peak_.get(); }
-  [[nodiscard]] std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t max_bytes() const noexcept { return limit_.load(std::memory_order_relaxed); }
   [[nodiscard]] basic_budget* parent() const noexcept { return parent_; }
 
   /// Returns: how much could be charged now, as far as this budget and those above are concerned.
   [[nodiscard]] std::size_t available() const noexcept {
     std::size_t least = unlimited;
     for (const basic_budget* each = this; each != nullptr; each = each->parent_) {
-      const std::size_t most = each->limit();  // read once: it may change meanwhile
+      const std::size_t most = each->max_bytes();  // read once: it may change meanwhile
       least = std::min(least, most - std::min(most, each->used()));
     }
     return least;
   }
 
   /// Effects: from now on no charge goes above `limit`; what is used already stays.
-  void set_limit(std::size_t limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
+  void set_max_bytes(std::size_t limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
 
   /// Effects: null: a request that does not fit is refused at once. Expects: nobody charges meanwhile.
   void on_exceeded(exceeded_handler handler, void* context = nullptr) noexcept {
@@ -149,7 +149,7 @@ private:
   // Returns: who refused, or null. The peak counts what was granted only.
   [[nodiscard]] basic_budget* try_charge(std::size_t bytes) noexcept {
     for (basic_budget* each = this; each != nullptr; each = each->parent_)
-      if (!each->used_.raise_within(bytes, each->limit())) {
+      if (!each->used_.raise_within(bytes, each->max_bytes())) {
         for (basic_budget* below = this; below != each; below = below->parent_) below->lower(bytes);
         return each;
       }

@@ -24,9 +24,9 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 
 struct chain_options {
-  std::size_t most = detail::max_size;  ///< resources at once; from 1 up
-  std::size_t spare = 1;                ///< empty resources that are kept; `max_size`: all, until `shrink_to_fit`
-  std::size_t room_bytes = 0;           ///< memory beside each resource, which its maker may hand to it
+  std::size_t max_count = detail::max_size;  ///< resources at once; from 1 up
+  std::size_t retain_count = 1;              ///< empty resources that are kept; `max_size`: all, until `trim`
+  std::size_t room_bytes = 0;                ///< memory beside each resource, which its maker may hand to it
   /// Whether a resource is released, where it can be, when its last block is back: right for buffers and arenas, which
   /// lose what is not freed in order; wasted on pools, which would give their slabs back.
   bool renew_empty = false;
@@ -62,16 +62,16 @@ concept room_maker_of = requires(Maker& make, std::span<std::byte> room) {
 ///
 ///   serving_ -> [ links | R | live | room ] <-> [ links | R | live | room ] <-> …
 ///
-///     ashlar::chain<ashlar::buffer_resource> bytes({.most = 16, .room_bytes = 64 * 1024});
+///     ashlar::chain<ashlar::buffer_resource> bytes({.max_count = 16, .room_bytes = 64 * 1024});
 ///
 /// The one that served last is asked first, then the others; an empty one that says no is released, where it can be,
 /// and asked again; when none has room, one more is made. A block goes back to its owner; when the last block of a
-/// resource is back and more than `spare` are empty, that resource ends. Requests that no `R` can serve are refused:
-/// the `R` that was made for one ends at once. `R` serves only what it knows again (`try_allocate_owned`).
+/// resource is back and more than `retain_count` are empty, that resource ends. Requests that no `R` can serve are
+/// refused: the `R` that was made for one ends at once. `R` serves only what it knows again (`try_allocate_owned`).
 ///
 /// Refinements: `owns`; try, releasable, self-describing, expanding and prefaulting where `R` has them. Not at-least,
 /// since there is no way to ask for that but by exceptions; neither thread-safe nor divisible.
-/// Invariant: `count() <= most`, and every live block is counted by its owner.
+/// Invariant: `count() <= max_count`, and every live block is counted by its owner.
 /// Complexity: that of `R` where the same one serves, and is freed to, again and again; else O(count).
 /// Thread safety: none.
 template <owning_resource R, resource Upstream, class Maker>
@@ -80,11 +80,12 @@ class chain {
                 "a maker returns an R, made from the room that it is handed or from nothing");
 
 public:
-  /// Nothing is allocated before the first request. Expects: `most` is not 0, `room_bytes` is less than half of memory.
+  /// Nothing is allocated before the first request. Expects: `max_count` is not 0, `room_bytes` is less than half of
+  /// memory.
   chain() : chain(chain_options{}) {}
   explicit chain(const chain_options& options, Maker maker = {}, Upstream upstream = {})
       : options_(options), maker_(std::move(maker)), upstream_(std::move(upstream)) {
-    ASHLAR_REQUIRE(options.most != 0, "made a chain that may have no resource");
+    ASHLAR_REQUIRE(options.max_count != 0, "made a chain that may have no resource");
     ASHLAR_REQUIRE(options.room_bytes <= detail::max_block_bytes / 2, "room_bytes is larger than any block");
   }
 
@@ -148,12 +149,15 @@ public:
     end_all();
   }
 
-  /// Effects: ends all empty resources. Returns: bytes given back to the upstream. Complexity: O(count).
-  std::size_t shrink_to_fit() noexcept {
+  /// Effects: ends empty resources; at most `retain_bytes` of them stay, the youngest. What a resource took from an
+  /// upstream of its own does not count. Returns: bytes given back to the upstream. Complexity: O(count).
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
+    std::size_t retained = retain_bytes / link_bytes();
     const std::size_t before = count_;
     for (link* each = links_.front(); each != nullptr;) {
       link* const next = each->next;
-      if (each->live == 0) end(*each);
+      if (each->live == 0 && retained == 0) end(*each);
+      else if (each->live == 0) --retained;
       each = next;
     }
     return (before - count_) * link_bytes();
@@ -161,7 +165,7 @@ public:
 
   [[nodiscard]] std::size_t count() const noexcept { return count_; }  ///< resources there are
   [[nodiscard]] std::size_t empty() const noexcept { return empty_; }  ///< resources that have no live block
-  [[nodiscard]] std::size_t most() const noexcept { return options_.most; }
+  [[nodiscard]] std::size_t max_count() const noexcept { return options_.max_count; }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
   /// Effects: calls `f(R&)` for each resource, the youngest first.
@@ -183,7 +187,7 @@ public:
       knows_freed = knows_freed || each == freed_;
     }
     return links_.invariant() && knows_serving && knows_freed && count == count_ && empty == empty_ &&
-           count_ <= options_.most;
+           count_ <= options_.max_count;
   }
 
 private:
@@ -252,7 +256,7 @@ private:
   }
 
   void keep_or_end(link& idle) noexcept {
-    if (++empty_ > options_.spare) return end(idle);
+    if (++empty_ > options_.retain_count) return end(idle);
     if constexpr (releasable_resource<R>)
       if (options_.renew_empty) idle.resource.release();
   }
@@ -281,7 +285,7 @@ private:
   [[nodiscard]] ASHLAR_COLD void* allocate_cold(std::size_t bytes, std::size_t alignment) {
     expect_request(bytes, alignment);
     if (void* const p = serve_by_any(bytes, alignment)) return p;
-    if (count_ >= options_.most) throw_bad_alloc(bytes, alignment);
+    if (count_ >= options_.max_count) throw_bad_alloc(bytes, alignment);
     building_site site(*this);
     site.memory = upstream_.allocate(link_bytes(), link_alignment);
     probation trial(*this, build(site));
@@ -294,7 +298,7 @@ private:
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     if (!detail::is_valid_request(bytes, alignment)) return nullptr;
     if (void* const p = serve_by_any(bytes, alignment)) return p;
-    link* const fresh = count_ < options_.most ? try_build() : nullptr;
+    link* const fresh = count_ < options_.max_count ? try_build() : nullptr;
     if (fresh == nullptr) return nullptr;
     probation trial(*this, *fresh);
     void* const p = detail::try_allocate_owned(fresh->resource, bytes, alignment);

@@ -21,7 +21,7 @@ inline namespace ASHLAR_ABI {
 /// Owns an `R`, made from the arguments, and holds a lock around every call of it, but not while misuse is reported.
 /// Has exactly the refinements of `R`, and may be used by any thread. Neither copies nor moves: a lock is in it.
 ///
-///     ashlar::synchronized<ashlar::block_pool<>> tickets(ashlar::block_pool_options{.cell_bytes = 64, .max_cells =
+///     ashlar::synchronized<ashlar::block_pool<>> tickets(ashlar::block_pool_options{.cell_bytes = 64, .max_count =
 ///     8});
 ///
 /// A pool without a bound does better as a `shared_block_pool`, which locks for many cells at a time.

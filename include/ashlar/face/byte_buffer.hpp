@@ -129,7 +129,7 @@ private:
 
 /// A pool of buffers of `Bytes` bytes each. As `intrusive_pool`, bounded or growing; the buffers outlive it.
 ///
-///     ashlar::buffer_pool<1500> packets({.max_slots = 4096});
+///     ashlar::buffer_pool<1500> packets({.max_count = 4096});
 ///     ashlar::buffer_view<1500> packet = packets.view();         // no byte is touched
 ///     packet = packet.first(receive(packet.bytes()));
 ///     const auto header = packet.take_front(20);                 // two views of one buffer

@@ -34,6 +34,9 @@ using detail::atomic_counter;
 template <lock_policy Lock>
 using counter_for = std::conditional_t<std::same_as<Lock, null_lock>, detail::plain_counter, detail::atomic_counter>;
 
+/// Limits of a `counted_pool`: `max_count` and `retain_slabs`.
+using counted_pool_options = detail::pool_limits;
+
 namespace detail {
 
 // The pool behind a `counted_pool`, by what keeps its threads apart.
@@ -57,8 +60,8 @@ struct counter_cells<Counter, thread_cached, Upstream> {
   [[nodiscard]] static type make(const pool_limits& limits, Upstream upstream) {
     return type({.cell_bytes = sizeof(Counter),
                  .cell_alignment = alignof(Counter),
-                 .max_cells = limits.max_cells,
-                 .spare_slabs = limits.spare_slabs},
+                 .max_count = limits.max_count,
+                 .retain_slabs = limits.retain_slabs},
                 std::move(upstream));
   }
 };
@@ -107,9 +110,9 @@ class counted_pool {
 public:
   using counter_type = Counter;
 
-  /// Expects: no `max_cells` with `thread_cached`: what threads have at hand could not be counted.
-  explicit counted_pool(const detail::pool_limits& limits = {}, Upstream upstream = {})
-      : cells_(source::make(limits, std::move(upstream))) {}
+  /// Expects: no `max_count` with `thread_cached`: what threads have at hand could not be counted.
+  explicit counted_pool(const counted_pool_options& options = {}, Upstream upstream = {})
+      : cells_(source::make(options, std::move(upstream))) {}
 
   /// Returns: a counter that counts `owners` already, one at least. Throws: `std::bad_alloc`, or what the upstream
   /// throws.
@@ -132,9 +135,9 @@ public:
     visit([&](auto& cells) { cells.reserve(counters); });
   }
 
-  /// Effects: gives all empty slabs back. Returns: bytes given back.
-  std::size_t shrink_to_fit() noexcept {
-    return visit([](auto& cells) { return cells.shrink_to_fit(); });
+  /// Effects: gives empty slabs back, all but `retain_bytes` of them. Returns: bytes given back.
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
+    return visit([=](auto& cells) { return cells.trim(retain_bytes); });
   }
 
   /// Effects: takes all counters back, whatever they count, and gives all memory back. Called before the pool ends, it

@@ -14,6 +14,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
 #include <ashlar/detail/slots/object_pool_slots.hpp>
+#include <ashlar/detail/slots/slot_slabs.hpp>
 #include <ashlar/detail/slots/slot_stack.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -26,6 +27,9 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+/// Of a growing pool: `max_count` objects at most, `growth_count` more at a time.
+using object_pool_options = detail::slot_slabs_options;
+
 /// Hands out objects of type `T`, and takes them back, in O(1).
 ///
 ///     ashlar::object_pool<particle, 1000> particles;              // in the pool; never allocates
@@ -36,8 +40,8 @@ inline namespace ASHLAR_ABI {
 /// |--------------------|----------------------------------------------------------|----------------------------------|
 /// | a number           | in the pool: nothing is ever allocated; `constinit` works | `()`, `(lifetime)` | |
 /// `dynamic_capacity` | in one block, from the first `acquire` or `reserve` on    | `(capacity, lifetime, upstream)` |
-/// | `growing`          | in slabs, more and more of them                           | `({max_slots, step}, lifetime,
-/// upstream)` |
+/// | `growing`          | in slabs, more and more of them                           | `({max_count, growth_count},
+/// lifetime, upstream)` |
 ///
 /// `Lifetime`: `construct_on_acquire`, or `keep_constructed<Reset>`. `Exhausted`: `throw_when_exhausted` or
 /// `null_when_exhausted`. `Threads`: `one_thread`; or `any_thread<Lock>`: any thread acquires, under the lock, and
@@ -90,11 +94,11 @@ public:
       : slots_(std::in_place, capacity, std::move(upstream)) {}
 
   /// Allocates nothing.
-  explicit object_pool(const detail::object_pool_options& options = {}, Lifetime lifetime = Lifetime(),
+  explicit object_pool(const object_pool_options& options = {}, Lifetime lifetime = Lifetime(),
                        Upstream upstream = Upstream())
     requires grows
       : slots_(std::in_place, options, std::move(upstream)), lifetime_(std::move(lifetime)) {}
-  object_pool(const detail::object_pool_options& options, Upstream upstream)
+  object_pool(const object_pool_options& options, Upstream upstream)
     requires grows
       : slots_(std::in_place, options, std::move(upstream)) {}
 
@@ -162,11 +166,12 @@ public:
     slots_.reserve(objects);
   }
 
-  /// Effects: gives slabs without live objects back, and destroys what was kept in them. Returns: their bytes.
-  std::size_t shrink_to_fit() noexcept
+  /// Effects: gives slabs without live objects back, and destroys the objects kept in them; at most `retain_bytes` of
+  /// such slabs stay. Returns: bytes given back.
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept
     requires grows
   {
-    return slots_.shrink_to_fit();
+    return slots_.trim(retain_bytes);
   }
 
   /// Effects: releases all objects, in any order. Destructors and `Reset` may release others, gone already or not, and

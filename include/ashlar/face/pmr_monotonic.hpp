@@ -67,15 +67,16 @@ public:
 private:
   static constexpr std::size_t least_bytes = 1024;
 
-  monotonic_buffer_resource(void* buffer, std::size_t bytes, std::size_t first_bytes,
+  monotonic_buffer_resource(void* buffer, std::size_t bytes, std::size_t initial_bytes,
                             std::pmr::memory_resource* upstream)
-      : blocks_(std::span<std::byte>(static_cast<std::byte*>(buffer), bytes), options_for(first_bytes),
+      : blocks_(std::span<std::byte>(static_cast<std::byte*>(buffer), bytes), options_for(initial_bytes),
                 upstream_ref(dereferenced(upstream))) {}
 
-  [[nodiscard]] static arena_options options_for(std::size_t first_bytes) noexcept {
+  [[nodiscard]] static arena_options options_for(std::size_t initial_bytes) noexcept {
     arena_options options;
-    options.first_bytes = detail::chunk::bytes_for(std::clamp(first_bytes, least_bytes, detail::max_block_bytes / 2));
-    options.largest_step = std::max(options.first_bytes, options.largest_step);
+    options.initial_bytes =
+        detail::chunk::bytes_for(std::clamp(initial_bytes, least_bytes, detail::max_block_bytes / 2));
+    options.max_growth_bytes = std::max(options.initial_bytes, options.max_growth_bytes);
     return options;
   }
 

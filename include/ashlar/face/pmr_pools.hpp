@@ -54,12 +54,12 @@ public:
   /// Returns: the options in force.
   [[nodiscard]] std::pmr::pool_options options() const noexcept {
     std::pmr::pool_options told;
-    told.max_blocks_per_chunk = std::min(pools_.options().max_cells_at_once, most_blocks);
+    told.max_blocks_per_chunk = std::min(pools_.options().max_growth_count, most_blocks);
     told.largest_required_pool_block = pool_classes::bytes_of(largest_class_of(pools_.options()));
     return told;
   }
 
-  /// Returns: the pools: to ask what they hold, to `shrink_to_fit`.
+  /// Returns: the pools: to ask what they hold, to `trim`.
   [[nodiscard]] Pools& pools() noexcept { return pools_; }
   [[nodiscard]] const Pools& pools() const noexcept { return pools_; }
 
@@ -80,8 +80,8 @@ private:
 
   [[nodiscard]] static pool_set_options pool_options_of(const std::pmr::pool_options& asked) noexcept {
     const std::size_t most = asked.max_blocks_per_chunk;
-    return {.largest_cell_bytes = asked.largest_required_pool_block,
-            .max_cells_at_once = most == 0 || most > most_blocks ? detail::max_size : most};
+    return {.max_cell_bytes = asked.largest_required_pool_block,
+            .max_growth_count = most == 0 || most > most_blocks ? detail::max_size : most};
   }
 
   Pools pools_;

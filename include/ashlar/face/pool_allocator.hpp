@@ -74,7 +74,7 @@ public:
   [[nodiscard]] static constexpr std::size_t max_size() noexcept { return detail::max_block_bytes / sizeof(T); }
 
   /// Effects: calls `f(pool)` with the process's pool of this element type, under its lock where it has one: to
-  /// `reserve`, to read `live`, to `shrink_to_fit`. Containers allocate nodes, not elements: rebind to the node type to
+  /// `reserve`, to read `live`, to `trim`. Containers allocate nodes, not elements: rebind to the node type to
   /// reach theirs.
   template <class F>
   static decltype(auto) with_pool(F f) {

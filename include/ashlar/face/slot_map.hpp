@@ -23,7 +23,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 
 struct slot_map_options {
-  std::size_t max_slots =
+  std::size_t max_count =
       detail::handle_table<void>::most_slots;  ///< objects at once and slots retired; then `emplace` throws
   /// Of a slot's first object; from 1 up. By default 1, and from `checked` on another in all options that are made:
   /// maps that are made with the same object of options have the same.
@@ -60,7 +60,7 @@ public:
   slot_map() : slot_map(slot_map_options{}) {}
   /// Allocates nothing. Expects: `first_generation` is not 0.
   explicit slot_map(const slot_map_options& options, Upstream upstream = {})
-      : upstream_(std::move(upstream)), table_(options.max_slots, options.first_generation),
+      : upstream_(std::move(upstream)), table_(options.max_count, options.first_generation),
         pool_(detail::pool_limits{}, resource_ref<Upstream>(upstream_)) {}
   explicit slot_map(Upstream upstream) : slot_map(slot_map_options{}, std::move(upstream)) {}
 
@@ -128,7 +128,7 @@ public:
   /// Expects: `f` neither makes nor erases objects, and is not called by a constructor or destructor of `T`.
   /// Complexity: O(cells).
   template <class F>
-  void for_each(F f) {
+  void for_each_live(F f) {
     pool_.for_each_live([&f](void* cell) { f(*std::launder(static_cast<T*>(cell))); });
   }
 
@@ -154,7 +154,7 @@ public:
   }
 
   /// Effects: gives empty slabs back. Returns: bytes given back. The table stays.
-  std::size_t shrink_to_fit() noexcept { return pool_.shrink_to_fit(); }
+  std::size_t shrink_to_fit() noexcept { return pool_.trim(); }
 
   /// Expects: no object is being made or destroyed. Complexity: O(slots, slabs and their words).
   [[nodiscard]] bool invariant() const noexcept {

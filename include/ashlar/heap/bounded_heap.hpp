@@ -223,7 +223,7 @@ public:
     return free > skipped ? free - skipped : 0;
   }
 
-  [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
   /// Complexity: O(blocks).
   [[nodiscard]] bool invariant() const noexcept { return blocks_.invariant() && cells_.invariant(); }

@@ -231,15 +231,16 @@ public:
   void release() noexcept { members_.release(); }
 
   /// Effects: gives memory back that no block needs, of whatever thread; but what other threads have at hand, and the
-  /// frees that they have noted, stay with them. Returns: bytes given back.
-  std::size_t trim() noexcept { return members_.trim(); }
+  /// frees that they have noted, stay with them. The calling thread keeps at most `retain_bytes` of its own.
+  /// Returns: bytes given back.
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept { return members_.trim(retain_bytes); }
 
   /// Returns: bytes of segments and huge blocks held of the upstream.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return members_.space().held_bytes(); }
   /// Returns: heaps of threads that have ended, waiting for others.
   [[nodiscard]] std::size_t parked() const noexcept { return members_.parked(); }
-  [[nodiscard]] const Upstream& upstream() const noexcept { return members_.space().upstream(); }
-  [[nodiscard]] Upstream& upstream() noexcept { return members_.space().upstream(); }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return members_.space().upstream(); }
+  [[nodiscard]] Upstream& upstream_resource() noexcept { return members_.space().upstream(); }
 
   [[nodiscard]] friend bool operator==(const heap& a, const heap& b) noexcept { return &a == &b; }
 

@@ -12,9 +12,9 @@ inline namespace ASHLAR_ABI {
 
 /// Limits of a `heap`, `owner_heap`, `tiered_heap` or `local_heap`, all threads of a heap together.
 struct heap_options {
-  std::size_t max_bytes = detail::max_size;        ///< held of the upstream at once
-  std::size_t keep_bytes = std::size_t{16} << 20;  ///< free memory that only `trim` gives back
-  std::size_t most_hot = 4096;  ///< free cells of a size class that wait to be sorted; bounds a pause
+  std::size_t max_bytes = detail::max_size;          ///< held of the upstream at once
+  std::size_t retain_bytes = std::size_t{16} << 20;  ///< free memory that only `trim` gives back
+  std::size_t max_cached_cells = 4096;  ///< free cells of a size class that wait to be sorted; bounds a pause
 };
 
 using local_heap_options = heap_options;

@@ -136,9 +136,9 @@ public:
     const scope held(whole_call());
     base::release();
   }
-  std::size_t trim(std::size_t keep_bytes = 0) noexcept {
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     const scope held(whole_call());
-    return base::trim(keep_bytes);
+    return base::trim(retain_bytes);
   }
   [[nodiscard]] bool invariant() const noexcept {
     const scope held(whole_call());
@@ -226,10 +226,10 @@ public:
   }
 
   /// Effects: as `trim`; what the owner has at hand stays there. Thread safety: any thread.
-  std::size_t trim_from_elsewhere(std::size_t keep_bytes = 0) noexcept {
+  std::size_t trim_from_elsewhere(std::size_t retain_bytes = 0) noexcept {
     const scope held(whole_call());
-    if constexpr (sends) return this->core().trim_behind(keep_bytes);
-    else return base::trim(keep_bytes);
+    if constexpr (sends) return this->core().trim_behind(retain_bytes);
+    else return base::trim(retain_bytes);
   }
 
   /// Effects: as `trim_from_elsewhere`, unless the heap is in use. For who holds the lock of another heap.

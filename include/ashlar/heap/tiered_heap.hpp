@@ -72,7 +72,7 @@ public:
   /// nothing before its first block. Throws: `std::bad_alloc`.
   tiered_heap() : tiered_heap(heap_options{}) {}
   explicit tiered_heap(const heap_options& options, Upstream upstream = {})
-      : heap_(options, std::move(upstream)), planned_(heap_.upstream()) {}
+      : heap_(options, std::move(upstream)), planned_(heap_.upstream_resource()) {}
 
   /// The same with the plan in memory that is given. Expects: it fits in; the memory is aligned as that wants it, and
   /// outlives the heap.
@@ -190,7 +190,7 @@ public:
 
   /// @{ As those of `heap`. The plan and its memory stay.
   void release() noexcept { heap_.release(); }
-  std::size_t trim() noexcept { return heap_.trim(); }
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept { return heap_.trim(retain_bytes); }
   void flush() noexcept { heap_.flush(); }
   /// @}
 

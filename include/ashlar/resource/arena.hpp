@@ -46,9 +46,9 @@ class arena_marker {
 
 /// How an arena grows. A block that is larger than the step has a chunk as large as itself.
 struct arena_options {
-  std::size_t first_bytes = 64 * 1024;          ///< the first chunk
-  std::size_t largest_step = 16 * 1024 * 1024;  ///< each is half as large again as the one before, up to this
-  std::size_t limit = detail::max_size;         ///< bytes that are held of the upstream at most
+  std::size_t initial_bytes = 64 * 1024;            ///< the first chunk
+  std::size_t max_growth_bytes = 16 * 1024 * 1024;  ///< each is half as large again as the one before, up to this
+  std::size_t max_bytes = detail::max_size;         ///< bytes that are held of the upstream at most
 };
 
 /// Freeing a block is nothing: blocks go all at once, by `reset`, `rewind` or `release`. See docs/arenas.md.
@@ -67,8 +67,8 @@ struct arena_options {
 ///
 /// Straight path, at level `fast`: 7 instructions where size and alignment are known, 10 for bytes of unknown number; 1
 /// branch each. Freeing is none.
-/// Invariant: `used() + waste() <= capacity()`, `held() <= limit`. Complexity: O(1), and where a chunk is full
-/// O(chunks) and a call upstream at most. Thread safety: none.
+/// Invariant: `used() + waste() <= capacity()`, `held_bytes() <= max_bytes`. Complexity: O(1), and where a chunk is
+/// full O(chunks) and a call upstream at most. Thread safety: none.
 template <resource Upstream>
 class arena {
 public:
@@ -234,13 +234,13 @@ public:
   [[nodiscard]] std::size_t waste() const noexcept { return waste_; }
   /// Bytes for blocks: of the buffer and of all chunks.
   [[nodiscard]] std::size_t capacity() const noexcept { return buffer_.size() + store_.usable(); }
-  [[nodiscard]] std::size_t held() const noexcept { return store_.held(); }
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return store_.held(); }
 
   [[nodiscard]] Upstream& upstream_resource() noexcept { return store_.upstream_resource(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return store_.upstream_resource(); }
   [[nodiscard]] arena_options options() const noexcept {
-    const auto& [first_bytes, largest_step, limit] = store_.limits();
-    return {first_bytes, largest_step, limit};
+    const auto& [initial_bytes, max_growth_bytes, max_bytes] = store_.limits();
+    return {initial_bytes, max_growth_bytes, max_bytes};
   }
   [[nodiscard]] bool invariant() const noexcept;
 
@@ -248,7 +248,7 @@ public:
 
 private:
   [[nodiscard]] static constexpr detail::chunk_limits limits_of(const arena_options& options) noexcept {
-    return {options.first_bytes, options.largest_step, options.limit};
+    return {options.initial_bytes, options.max_growth_bytes, options.max_bytes};
   }
 
   /// Gives a block back if no object came to be in it.
@@ -389,8 +389,8 @@ bool arena<Upstream>::invariant() const noexcept {
   }
   for (const detail::chunk* each = store_.spares(); each != nullptr; each = each->below, ++count) bytes += each->bytes;
   return bump_.invariant() && begin_of(chunk_) <= bump_.top() && bump_.end() == end_of(chunk_) &&
-         used_below == left_used_ && waste == waste_ && bytes == held() && count == store_.count() &&
-         held() <= store_.limits().limit && used() + waste_ <= capacity();
+         used_below == left_used_ && waste == waste_ && bytes == held_bytes() && count == store_.count() &&
+         held_bytes() <= store_.limits().max_bytes && used() + waste_ <= capacity();
 }
 
 static_assert(try_resource<arena<>> && owning_resource<arena<>>);

@@ -29,8 +29,8 @@ struct block_pool_options {
   std::size_t cell_bytes = 0;      ///< from 1 up; cells have exactly this size, rounded up to their alignment
   std::size_t cell_alignment = 0;  ///< a power of two; 0: the largest that divides `cell_bytes`, at most max_align_t's
   std::size_t slab_bytes = 0;      ///< a power of two with room for a cell's stride; 0: chosen from the cell
-  std::size_t max_cells = detail::max_size;
-  spare_policy spare_slabs = 1;  ///< empty slabs that are kept; also `release_now`, `never_release`
+  std::size_t max_count = detail::max_size;
+  spare_policy retain_slabs = 1;  ///< empty slabs that are kept; also `release_now`, `never_release`
 };
 
 /// Returns: a slab size for cells of `cell_bytes`. 256 KiB is where the system calls of growing and shrinking stop
@@ -92,7 +92,7 @@ class block_pool : public detail::basic_block_pool<dynamic_geometry, Upstream> {
 public:
   explicit block_pool(const block_pool_options& options, Upstream upstream = {})
       : base(dynamic_geometry(make_slab_geometry(options)),
-             {.max_cells = options.max_cells, .spare_slabs = options.spare_slabs}, std::move(upstream)) {}
+             {.max_count = options.max_count, .retain_slabs = options.retain_slabs}, std::move(upstream)) {}
 };
 
 static_assert(try_resource<block_pool<>> && owning_resource<block_pool<>> && releasable_resource<block_pool<>> &&

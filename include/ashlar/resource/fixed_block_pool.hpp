@@ -19,6 +19,9 @@ inline namespace ASHLAR_ABI {
 
 using detail::cell_run;
 
+/// Limits of a `fixed_block_pool`: `max_count` and `retain_slabs`.
+using fixed_block_pool_options = detail::pool_limits;
+
 /// A slab layout known at compile time.
 template <std::size_t CellBytes, std::size_t CellAlignment>
 struct static_geometry {
@@ -34,9 +37,9 @@ class fixed_block_pool : public detail::basic_block_pool<static_geometry<CellByt
   using base = detail::basic_block_pool<geometry_type, Upstream>;
 
 public:
-  constexpr fixed_block_pool() : base(geometry_type{}, detail::pool_limits{}) {}
-  constexpr explicit fixed_block_pool(const detail::pool_limits& limits, Upstream upstream = {})
-      : base(geometry_type{}, limits, std::move(upstream)) {}
+  constexpr fixed_block_pool() : base(geometry_type{}, fixed_block_pool_options{}) {}
+  constexpr explicit fixed_block_pool(const fixed_block_pool_options& options, Upstream upstream = {})
+      : base(geometry_type{}, options, std::move(upstream)) {}
 };
 
 static_assert(try_resource<fixed_block_pool<64>> && owning_resource<fixed_block_pool<64>>);

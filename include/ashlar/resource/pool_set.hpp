@@ -118,11 +118,12 @@ public:
       if (pool != nullptr) f(*pool);
   }
 
-  /// Effects: gives all empty slabs back. Returns: bytes given back.
-  std::size_t shrink_to_fit() noexcept {
+  /// Effects: gives empty slabs back; at most `retain_bytes` of them stay, those of small cells first.
+  /// Returns: bytes given back.
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     std::size_t bytes = 0;
     for (pool_type* const pool : pools_)
-      if (pool != nullptr) bytes += pool->shrink_to_fit();
+      if (pool != nullptr) bytes += detail::trim_within(*pool, retain_bytes);
     return bytes;
   }
 

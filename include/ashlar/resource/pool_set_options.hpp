@@ -21,11 +21,11 @@ inline namespace ASHLAR_ABI {
 
 struct pool_set_options {
   /// Bytes: what is larger comes from the upstream, block by block. 0: 32 KiB, which is also the most.
-  std::size_t largest_cell_bytes = 0;
+  std::size_t max_cell_bytes = 0;
   /// Cells that a class asks the upstream for at once. Where that is too few for a slab, the class has none, and its
   /// blocks come from the upstream too.
-  std::size_t max_cells_at_once = detail::max_size;
-  spare_policy spare_slabs = 1;  ///< empty slabs that each class keeps; also `release_now`, `never_release`
+  std::size_t max_growth_count = detail::max_size;
+  spare_policy retain_slabs = 1;  ///< empty slabs that each class keeps; also `release_now`, `never_release`
 };
 
 /// The classes of a `pool_set`: 24 and 40 bytes, which nodes have, are among them.
@@ -60,13 +60,13 @@ template <resource Upstream>
                                                           : std::max(least_part, std::bit_ceil(8 * cell_bytes));
   return {.cell_bytes = cell_bytes,
           .cell_alignment = alignment,
-          .slab_bytes = bounded_slab_bytes(cell_bytes, alignment, options.max_cells_at_once, wanted),
-          .spare_slabs = options.spare_slabs};
+          .slab_bytes = bounded_slab_bytes(cell_bytes, alignment, options.max_growth_count, wanted),
+          .retain_slabs = options.retain_slabs};
 }
 
 /// Returns: the largest class that may have cells.
 [[nodiscard]] constexpr std::size_t largest_class_of(const pool_set_options& options) noexcept {
-  const std::size_t wanted = options.largest_cell_bytes;
+  const std::size_t wanted = options.max_cell_bytes;
   return wanted == 0 || wanted >= pool_classes::largest ? pool_classes::count : pool_classes::of(wanted);
 }
 

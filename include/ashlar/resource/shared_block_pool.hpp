@@ -44,10 +44,10 @@ public:
   static constexpr bool is_thread_safe = true;
   static constexpr bool is_self_describing = false;  // `deallocate(cell)` takes cells only
 
-  /// Expects: `options` as for `block_pool`, without `max_cells`: what threads have at hand could not be counted.
+  /// Expects: `options` as for `block_pool`, without `max_count`: what threads have at hand could not be counted.
   explicit shared_block_pool(const block_pool_options& options, Upstream upstream = {})
-      : pool_(dynamic_geometry(make_slab_geometry(options)), options.spare_slabs, std::move(upstream)) {
-    ASHLAR_REQUIRE(options.max_cells == detail::max_size, "a shared_block_pool has no max_cells");
+      : pool_(dynamic_geometry(make_slab_geometry(options)), options.retain_slabs, std::move(upstream)) {
+    ASHLAR_REQUIRE(options.max_count == detail::max_size, "a shared_block_pool has no max_count");
   }
 
   shared_block_pool(const shared_block_pool&) = delete;  // live cells point into it
@@ -119,20 +119,23 @@ public:
   /// when those have ended or flushed, and never less than are live. At level `checked` nobody has any at hand.
   [[nodiscard]] std::size_t live() const noexcept { return pool_.live(); }
   [[nodiscard]] std::size_t slabs() const noexcept { return pool_.slabs(); }
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return pool_.held_bytes(); }    ///< of all slabs
+  [[nodiscard]] std::size_t spare_bytes() const noexcept { return pool_.spare_bytes(); }  ///< of empty slabs
 
-  /// Effects: makes `cells` cells possible without asking the upstream, until `shrink_to_fit`. Throws: as `allocate`.
+  /// Effects: makes `cells` cells possible without asking the upstream, until `trim`. Throws: as `allocate`.
   void reserve(std::size_t cells) {
     detail::fork_participants::enter(at_fork_);
     pool_.reserve(cells);
   }
 
   /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
-  void keep(spare_policy spare) noexcept { pool_.keep(spare); }
+  void retain(spare_policy spare) noexcept { pool_.retain(spare); }
 
-  /// Effects: flushes, gives all empty slabs back and orders the others by address. Returns: bytes given back.
-  std::size_t shrink_to_fit() noexcept {
+  /// Effects: flushes, gives empty slabs back, all but `retain_bytes` of them, and orders the others by address.
+  /// Returns: bytes given back.
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     flush();
-    return pool_.shrink_to_fit();
+    return pool_.trim(retain_bytes);
   }
 
   /// Effects: takes all cells back, live or not, and gives all slabs back. Expects: no other thread uses the pool;

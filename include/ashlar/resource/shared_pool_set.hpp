@@ -118,11 +118,11 @@ public:
     return blocks + base_.with_large([](const detail::large_blocks& large) { return large.count(); });
   }
 
-  /// Effects: flushes, and gives all empty slabs back. Returns: bytes given back.
-  std::size_t shrink_to_fit() noexcept {
+  /// Effects: flushes, and gives empty slabs back; at most `retain_bytes` of them stay. Returns: bytes given back.
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     flush();
     std::size_t bytes = 0;
-    for_each_pool([&](pool_type& pool) { bytes += pool.shrink_to_fit(); });
+    for_each_pool([&](pool_type& pool) { bytes += detail::trim_within(pool, retain_bytes); });
     return bytes;
   }
 
@@ -243,7 +243,7 @@ private:
     if (memory == nullptr) return;
     const block_pool_options options = base_.pool_options_of(number);
     auto* const made = ::new (memory)
-        pool_type(dynamic_geometry(make_slab_geometry(options)), options.spare_slabs, base_.upstream_of(options));
+        pool_type(dynamic_geometry(make_slab_geometry(options)), options.retain_slabs, base_.upstream_of(options));
     bool is_first = false;
     {
       const check_scope<spin_lock> held(making_lock_);

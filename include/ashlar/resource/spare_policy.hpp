@@ -15,7 +15,7 @@ inline namespace ASHLAR_ABI {
 /// back and was asked for again adds one, up to 1 MiB of them. So a program that goes up and down over the same few
 /// slabs pays for system calls a few times only, and one that goes down for good keeps no more than the number. Where
 /// the upstream takes neighbours back in one call, a large pool waits until a region's worth is too many
-/// (`slab_source`). Kept slabs stay resident; `shrink_to_fit` gives them back, and forgets what was learned, whatever
+/// (`slab_source`). Kept slabs stay resident; `trim` gives them back, and forgets what was learned, whatever
 /// this says.
 ///
 /// | policy | keeps | for |

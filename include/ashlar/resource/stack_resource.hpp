@@ -147,11 +147,12 @@ public:
     order_.clear();
   }
 
-  /// Effects: gives back what is kept empty.
-  void shrink_to_fit() noexcept {
+  /// Effects: gives empty chunks back, but one of at most `retain_bytes`. Returns: bytes given back.
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     poison_.verify(this);
-    if (stands_in_empty_chunk()) step_down();
-    give_spare_back();
+    const std::size_t given = stands_in_empty_chunk() ? step_down() : 0;
+    if (spare_ == nullptr || expect_sound(spare_)->whole_bytes() <= retain_bytes) return given;
+    return given + give_spare_back();
   }
 
   /// Whether `p` points to where blocks lie now.
@@ -350,12 +351,12 @@ private:
   }
 
   // The emptied chunk becomes the spare one, or goes back if that is larger.
-  void step_down() noexcept {
+  std::size_t step_down() noexcept {
     chunk* emptied = current_;
     detail::mark_free(base_, static_cast<std::size_t>(top_ - base_));
     stand_in(expect_sound(emptied)->below);
     if (spare_ == nullptr || expect_sound(spare_)->room() < emptied->room()) std::swap(spare_, emptied);
-    if (emptied != nullptr) give_back(emptied);
+    return emptied != nullptr ? give_back(emptied) : 0;
   }
 
   // Returns: whether the stack stands in the marker's chunk now. At the marker in an empty chunk it stays.
@@ -370,14 +371,13 @@ private:
     return current_ == to.chunk;
   }
 
-  void give_spare_back() noexcept {
-    if (spare_ != nullptr) give_back(std::exchange(spare_, nullptr));
-  }
+  std::size_t give_spare_back() noexcept { return spare_ != nullptr ? give_back(std::exchange(spare_, nullptr)) : 0; }
 
-  void give_back(chunk* leaving) noexcept {
+  std::size_t give_back(chunk* leaving) noexcept {
     const std::size_t bytes = expect_sound(leaving)->whole_bytes();
     detail::mark_live(leaving->begin, leaving->room());
     upstream_.deallocate(leaving, bytes, alignof(chunk));
+    return bytes;
   }
 
   std::byte* top_ = nullptr;

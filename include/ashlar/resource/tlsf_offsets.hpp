@@ -43,7 +43,7 @@ struct tlsf_offsets_options {
   /// larger holes: 256 suits a GPU's buffers, 4096 a file's pages.
   std::size_t granule = 1;
   /// Blocks there may be at once, free ones included.
-  std::size_t most_blocks = detail::max_size;
+  std::size_t max_count = detail::max_size;
 };
 
 /// What a range holds.
@@ -79,7 +79,7 @@ public:
 
   /// Expects: `size <= most_size`; what is beyond the last whole granule is not used.
   explicit tlsf_offsets(Offset size, const tlsf_offsets_options& options = {}, Upstream upstream = {})
-      : nodes_(options.most_blocks, std::move(upstream)), granule_(static_cast<Offset>(options.granule)) {
+      : nodes_(options.max_count, std::move(upstream)), granule_(static_cast<Offset>(options.granule)) {
     ASHLAR_REQUIRE(detail::is_power_of_two(options.granule) && options.granule - 1 <= most_size / 2,
                    "granule is not a power of two that a range can have");
     ASHLAR_REQUIRE(size <= most_size, "the range is larger than offsets can say");

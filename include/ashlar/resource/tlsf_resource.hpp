@@ -32,12 +32,12 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-struct tlsf_options {
+struct tlsf_resource_options {
   /// How much is asked of the upstream at a time: half of what is held, from 64 KiB to 4 MiB; more for a larger block.
   proportional_growth growth = {.smallest = 64 * 1024, .largest = 4 * 1024 * 1024, .divisor = 2};
   /// Empty regions that are kept; also `release_now`, `never_release`. One above `growth.largest` is kept only by
   /// `never_release`.
-  spare_policy spare_regions = 1;
+  spare_policy retain_regions = 1;
 };
 
 /// Two-level segregated fit: a block of any size at any power-of-two alignment, in a bounded number of instructions,
@@ -61,8 +61,8 @@ public:
   static constexpr std::size_t most_bytes =
       detail::tlsf_space<Scale>::most - 2 * detail::tlsf_block::granule - detail::tlsf_slack::bytes;
 
-  tlsf_resource() : tlsf_resource(tlsf_options{}) {}
-  explicit tlsf_resource(const tlsf_options& options, Upstream upstream = {})
+  tlsf_resource() : tlsf_resource(tlsf_resource_options{}) {}
+  explicit tlsf_resource(const tlsf_resource_options& options, Upstream upstream = {})
       : upstream_(std::move(upstream)), options_(options) {
     expect_growth(options.growth);
   }
@@ -70,7 +70,7 @@ public:
   /// Effects: uses `buffer` first, and the upstream where that is not enough. Where the buffer has no room for the
   /// record of a region and a block, about 100 bytes, it is left alone; what is beyond `Scale` also.
   /// Lifetime: the buffer outlives the resource and every block.
-  explicit tlsf_resource(std::span<std::byte> buffer, Upstream upstream = {}, const tlsf_options& options = {})
+  explicit tlsf_resource(std::span<std::byte> buffer, Upstream upstream = {}, const tlsf_resource_options& options = {})
       : upstream_(std::move(upstream)), options_(options), buffer_{buffer.data(), buffer.size()} {
     expect_growth(options.growth);
     add_buffer();
@@ -160,12 +160,12 @@ public:
     add_buffer();
   }
 
-  /// Effects: gives the empty regions back. Returns: their bytes. Complexity: O(regions) for each of them, and at
-  /// `hardened` O(bytes of free blocks).
-  std::size_t shrink_to_fit() noexcept {
+  /// Effects: gives empty regions back; at most `retain_bytes` of them stay. Returns: the bytes of those that went.
+  /// Complexity: O(regions) for each of them, and at `hardened` O(bytes of free blocks).
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     std::size_t given = 0;
     check_regions();
-    for (detail::tlsf_region* region = find_empty(); region != nullptr; region = find_empty()) {
+    for (detail::tlsf_region* region = find_empty(retain_bytes); region != nullptr; region = find_empty(retain_bytes)) {
       given += region->memory.size;
       give_region(region);
     }
@@ -308,8 +308,8 @@ private:
 
   // A region has become empty.
   ASHLAR_COLD void let_go(detail::tlsf_region* region) noexcept {
-    if (!region->goes_upstream || options_.spare_regions == never_release) return;
-    const std::size_t kept = options_.spare_regions.kept(space_.lent() - space_.empty());
+    if (!region->goes_upstream || options_.retain_regions == never_release) return;
+    const std::size_t kept = options_.retain_regions.kept(space_.lent() - space_.empty());
     if (space_.empty() > kept || region->memory.size > options_.growth.largest) give_region(region);
   }
 
@@ -341,11 +341,13 @@ private:
     space_.clear();
   }
 
-  [[nodiscard]] detail::tlsf_region* find_empty() const noexcept {
+  [[nodiscard]] detail::tlsf_region* find_empty(std::size_t retain_bytes) const noexcept {
     detail::tlsf_region* found = nullptr;
     if (space_.empty() == 0) return found;
-    space_.regions().for_each([&found](detail::tlsf_region& region) {
-      if (region.goes_upstream && region.is_empty()) found = &region;
+    space_.regions().for_each([&](detail::tlsf_region& region) {
+      if (!region.goes_upstream || !region.is_empty()) return;
+      if (region.memory.size <= retain_bytes) retain_bytes -= region.memory.size;
+      else found = &region;
     });
     return found;
   }
@@ -364,7 +366,7 @@ private:
   }
 
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
-  tlsf_options options_;
+  tlsf_resource_options options_;
   block buffer_;
   detail::tlsf_space<Scale> space_;
 };

@@ -21,7 +21,7 @@ namespace test {
 
 /// What an allocator's traits say. The defaults are the hardest on a container: nothing propagates, so it must move
 /// element by element between unequal allocators.
-struct checking_options {
+struct checking_allocator_options {
   bool propagate_on_copy_assignment = false;
   bool propagate_on_move_assignment = false;
   bool propagate_on_swap = false;
@@ -42,11 +42,12 @@ inline char type_mark = 0;  // its address stands for the type; RTTI may be off
 /// `ledger::fail_at` makes an allocation throw.
 ///
 ///     ashlar::test::ledger book;
-///     using allocator = ashlar::test::checking_allocator<int, ashlar::test::checking_options{.propagate_on_swap =
-///     true}>; my_vector<int, allocator> numbers{allocator(book)};
+///     using allocator = ashlar::test::checking_allocator<int,
+///     ashlar::test::checking_allocator_options{.propagate_on_swap = true}>; my_vector<int, allocator>
+///     numbers{allocator(book)};
 ///
 /// Thread safety: any thread.
-template <class T, checking_options Options = checking_options{}>
+template <class T, checking_allocator_options Options = checking_allocator_options{}>
 class checking_allocator {
 public:
   using value_type = T;

@@ -41,7 +41,7 @@ struct on_pages {
 template <class Pools>
 struct pmr_pools : private on_pages, public sized<Pools> {
   pmr_pools() : sized<Pools>(&pages) {}
-  void trim() override { static_cast<void>(this->resource_.pools().shrink_to_fit()); }
+  void trim() override { static_cast<void>(this->resource_.pools().trim()); }
 };
 
 void add(std::vector<interface>& rows, const char* name, std::function<std::unique_ptr<subject>()> make,

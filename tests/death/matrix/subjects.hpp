@@ -17,7 +17,7 @@ struct alignas(block_alignment) cargo final {
 
 template <class R>
 void trim(R& resource) {
-  if constexpr (requires { resource.shrink_to_fit(); }) static_cast<void>(resource.shrink_to_fit());
+  if constexpr (requires { resource.trim(); }) static_cast<void>(resource.trim());
   else if constexpr (requires { resource.trim(); }) static_cast<void>(resource.trim());
 }
 

@@ -67,7 +67,7 @@ TYPED_TEST(process_pool_with, reserves_and_shrinks) {
   using pool = process_pool<80, 8, TypeParam>;
   pool::with_pool([](auto& p) { p.reserve(10'000); });
   EXPECT_GE(pool::with_pool([](auto& p) { return p.capacity(); }), 10'000u);
-  EXPECT_GT(pool::with_pool([](auto& p) { return p.shrink_to_fit(); }), 0u);
+  EXPECT_GT(pool::with_pool([](auto& p) { return p.trim(); }), 0u);
 }
 
 using cached = process_pool<88, 8, ashlar::thread_cached>;
@@ -77,7 +77,7 @@ TEST(process_pool, flush_gives_back_what_the_thread_has_at_hand) {
   const auto slabs = [] { return cached::with_pool([](auto& pool) { return pool.slabs(); }); };
   cached::deallocate(cell);
   cached::flush();
-  cached::with_pool([](auto& pool) { static_cast<void>(pool.shrink_to_fit()); });
+  cached::with_pool([](auto& pool) { static_cast<void>(pool.trim()); });
   EXPECT_EQ(slabs(), 0u);
   cached::flush();
 }
@@ -92,7 +92,7 @@ TEST(process_pool, flush_gives_back_what_the_thread_has_at_hand_in_either_kind_o
   pool::flush();
   EXPECT_EQ(of_program::recent().at_hand(), 0u);
   EXPECT_EQ(of_library::recent().at_hand(), 0u);
-  pool::with_pool([](auto& p) { static_cast<void>(p.shrink_to_fit()); });
+  pool::with_pool([](auto& p) { static_cast<void>(p.trim()); });
   EXPECT_EQ(pool::with_pool([](auto& p) { return p.slabs(); }), 0u);
 }
 
@@ -119,7 +119,7 @@ TEST(process_pool, a_thread_that_ends_gives_back_what_it_has_at_hand) {
   EXPECT_EQ(live_in<pool>(), 1u);
   pool::deallocate(kept);
   pool::flush();
-  pool::with_pool([](auto& p) { static_cast<void>(p.shrink_to_fit()); });
+  pool::with_pool([](auto& p) { static_cast<void>(p.trim()); });
   EXPECT_EQ(pool::with_pool([](auto& p) { return p.slabs(); }), 0u);
 }
 

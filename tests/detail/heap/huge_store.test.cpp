@@ -36,8 +36,8 @@ struct made {
   ashlar::detail::heap_space<Upstream> space;
   ashlar::detail::huge_store<Upstream> store;
 
-  explicit made(Upstream upstream = {}, std::size_t most = ashlar::detail::max_size, std::size_t keep_bytes = keep)
-      : space(most, upstream), store(space, keep_bytes) {}
+  explicit made(Upstream upstream = {}, std::size_t most = ashlar::detail::max_size, std::size_t retain_bytes = keep)
+      : space(most, upstream), store(space, retain_bytes) {}
 
   [[nodiscard]] std::byte* take(std::size_t bytes, std::size_t alignment = 16) {
     return store.take(bytes, alignment).data;

@@ -120,7 +120,7 @@ TEST(idle_memory, keeps_as_much_for_many_threads_as_for_one) {
 }
 
 TEST(idle_memory, may_be_told_to_keep_nothing) {
-  ashlar::local_heap<> heap({.keep_bytes = 0});
+  ashlar::local_heap<> heap({.retain_bytes = 0});
   for (int i = 0; i < 3; ++i) heap.deallocate(heap.allocate(100'000));
   EXPECT_TRUE(heap.invariant());
 }

@@ -24,7 +24,7 @@ protected:
     return cell;
   }
 
-  core_type core_{{.keep_bytes = 0}, {}, this};
+  core_type core_{{.retain_bytes = 0}, {}, this};
   ashlar::detail::hot_stacks hot_;
 };
 

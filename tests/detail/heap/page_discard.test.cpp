@@ -69,7 +69,7 @@ TEST(page_discard, a_heap_loses_nothing_of_a_region_that_it_is_given) {
   void* const region = memory.allocate(bytes, ashlar::detail::segment_bytes);
   {
     ashlar::buffer_resource buffer({static_cast<std::byte*>(region), bytes});
-    ashlar::local_heap<ashlar::resource_ref<ashlar::buffer_resource>> heap({.keep_bytes = 0},
+    ashlar::local_heap<ashlar::resource_ref<ashlar::buffer_resource>> heap({.retain_bytes = 0},
                                                                            ashlar::resource_ref(buffer));
     std::size_t first = 0;
     for (int round = 0; round < 3; ++round) {

@@ -64,7 +64,7 @@ TEST(thread_heaps, scavenge_what_is_parked_by_turns) {
 
 TEST(thread_heaps, send_what_was_noted_where_no_more_is_freed) {
   if (ashlar_test::is_checked) GTEST_SKIP() << "nothing is noted where frees are checked";
-  heaps_type heaps({.keep_bytes = 0}, {});
+  heaps_type heaps({.retain_bytes = 0}, {});
   heaps_type::member* const owner = heaps.adopt();
   heaps_type::member* const other = heaps.adopt();
   std::vector<void*> blocks;

@@ -54,7 +54,7 @@ TEST(basic_block_pool, allocates_nothing_before_the_first_cell) {
   pool_type pool({.cell_bytes = 24, .slab_bytes = 4096}, upstream);
   EXPECT_EQ(upstream.allocations(), 0u);
   EXPECT_EQ(pool.capacity(), 0u);
-  EXPECT_EQ(pool.shrink_to_fit(), 0u);
+  EXPECT_EQ(pool.trim(), 0u);
   pool.release();
   EXPECT_TRUE(pool.invariant());
   pool.deallocate(pool.allocate());
@@ -64,7 +64,7 @@ TEST(basic_block_pool, allocates_nothing_before_the_first_cell) {
 TEST(basic_block_pool, a_bounded_pool_is_exact_when_full_and_goes_on_after_one_free) {
   for (const std::size_t bound : {std::size_t{1}, std::size_t{64}, std::size_t{65}, std::size_t{1000}}) {
     counting_resource<> upstream;
-    pool_type pool({.cell_bytes = 16, .slab_bytes = 1024, .max_cells = bound}, upstream);
+    pool_type pool({.cell_bytes = 16, .slab_bytes = 1024, .max_count = bound}, upstream);
     std::vector<void*> cells = take(pool, bound);
     for (int again = 0; again < 1000; ++again) ASSERT_EQ(pool.try_allocate(), nullptr);
 #if defined(__cpp_exceptions)
@@ -87,12 +87,12 @@ TEST(basic_block_pool, a_bounded_pool_is_exact_when_full_and_goes_on_after_one_f
 
 TEST(basic_block_pool, a_bound_of_zero_has_no_cell) {
   counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 16, .max_cells = 0}, upstream);
+  pool_type pool({.cell_bytes = 16, .max_count = 0}, upstream);
   EXPECT_EQ(pool.try_allocate(), nullptr);
   EXPECT_EQ(upstream.allocations(), 0u);
 }
 
-TEST(basic_block_pool, what_is_reserved_needs_no_upstream_until_shrink_to_fit) {
+TEST(basic_block_pool, what_is_reserved_needs_no_upstream_until_trim) {
   counting_resource<> upstream;
   pool_type pool({.cell_bytes = 24, .slab_bytes = 2048}, upstream);
   pool.reserve(5000);
@@ -107,7 +107,7 @@ TEST(basic_block_pool, what_is_reserved_needs_no_upstream_until_shrink_to_fit) {
   EXPECT_EQ(upstream.allocations(), calls);
   EXPECT_EQ(upstream.deallocations(), 0u);
   pool.reserve(10);  // less than before: nothing to do
-  EXPECT_GT(pool.shrink_to_fit(), 5000u * 24u);
+  EXPECT_GT(pool.trim(), 5000u * 24u);
   EXPECT_EQ(pool.try_allocate(), nullptr);
   EXPECT_TRUE(pool.invariant());
 }
@@ -115,12 +115,12 @@ TEST(basic_block_pool, what_is_reserved_needs_no_upstream_until_shrink_to_fit) {
 TEST(basic_block_pool, reserve_refuses_what_can_never_be) {
 #if defined(__cpp_exceptions)
   counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 24, .slab_bytes = 2048, .max_cells = ashlar::detail::max_size}, upstream);
+  pool_type pool({.cell_bytes = 24, .slab_bytes = 2048, .max_count = ashlar::detail::max_size}, upstream);
   for (const std::size_t cells : {ashlar::detail::max_size, ashlar::detail::max_size / 24,
                                   ashlar::detail::max_size / 24 + 1, ashlar::detail::max_block_bytes / 24 + 1})
     EXPECT_THROW(pool.reserve(cells), std::bad_alloc);
   EXPECT_EQ(upstream.allocations(), 0u);
-  pool_type bounded({.cell_bytes = 24, .slab_bytes = 2048, .max_cells = 10}, upstream);
+  pool_type bounded({.cell_bytes = 24, .slab_bytes = 2048, .max_count = 10}, upstream);
   EXPECT_THROW(bounded.reserve(11), std::bad_alloc);
   bounded.reserve(10);
   upstream.fail_at(2);
@@ -152,7 +152,7 @@ TEST(basic_block_pool, does_not_thrash_at_the_boundary_of_a_slab) {
 TEST(basic_block_pool, gives_empty_slabs_back_but_the_spare_ones) {
   for (const std::size_t spare : {std::size_t{0}, std::size_t{1}, std::size_t{5}}) {
     counting_resource<> upstream;
-    pool_type pool({.cell_bytes = 64, .slab_bytes = 4096, .spare_slabs = spare}, upstream);
+    pool_type pool({.cell_bytes = 64, .slab_bytes = 4096, .retain_slabs = spare}, upstream);
     const std::vector<void*> cells = take_whole_slabs(pool, 20'000);
     EXPECT_GT(pool.slabs(), 100u);
     give(pool, cells);
@@ -163,19 +163,19 @@ TEST(basic_block_pool, gives_empty_slabs_back_but_the_spare_ones) {
   }
 }
 
-TEST(basic_block_pool, shrink_to_fit_returns_exact_bytes_and_orders_what_is_free) {
+TEST(basic_block_pool, trim_returns_exact_bytes_and_orders_what_is_free) {
   counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 40, .slab_bytes = 4096, .spare_slabs = 1000}, upstream);
+  pool_type pool({.cell_bytes = 40, .slab_bytes = 4096, .retain_slabs = 1000}, upstream);
   std::vector<void*> cells = take(pool, 10'000);
   std::vector<void*> kept;
   for (std::size_t i = 0; i < cells.size(); ++i)  // scattered frees, and whole slabs
     if (const std::size_t j = i * 7919 % cells.size(); j > 6000 || j % 3 == 0) pool.deallocate(cells[j]);
     else kept.push_back(cells[j]);
   const std::size_t before = upstream.balance().bytes;
-  const std::size_t given = pool.shrink_to_fit();
+  const std::size_t given = pool.trim();
   EXPECT_GT(given, 0u);
   EXPECT_EQ(given, before - upstream.balance().bytes);
-  EXPECT_EQ(pool.shrink_to_fit(), 0u);
+  EXPECT_EQ(pool.trim(), 0u);
   const std::size_t calls = upstream.allocations();
   const std::vector<void*> fresh = take(pool, pool.capacity() - pool.live());
   EXPECT_EQ(upstream.allocations(), calls);
@@ -184,12 +184,12 @@ TEST(basic_block_pool, shrink_to_fit_returns_exact_bytes_and_orders_what_is_free
   give(pool, kept);
 }
 
-TEST(basic_block_pool, shrink_to_fit_counts_what_only_the_front_kept_alive) {
+TEST(basic_block_pool, trim_counts_what_only_the_front_kept_alive) {
   counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 64, .slab_bytes = 256, .spare_slabs = 0}, upstream);
+  pool_type pool({.cell_bytes = 64, .slab_bytes = 256, .retain_slabs = 0}, upstream);
   give(pool, take_whole_slabs(pool, 300));
   const std::size_t before = upstream.balance().bytes;
-  EXPECT_EQ(pool.shrink_to_fit(), before);
+  EXPECT_EQ(pool.trim(), before);
   EXPECT_EQ(upstream.balance(), nothing);
 }
 

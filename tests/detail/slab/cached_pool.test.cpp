@@ -53,8 +53,8 @@ struct world {
   counting_resource<> upstream;
   pool_type pool;
 
-  explicit world(std::size_t cell_bytes = 32, std::size_t slab_bytes = 8192, std::size_t spare_slabs = 1)
-      : pool(cells_of(cell_bytes, slab_bytes), spare_slabs, upstream) {}
+  explicit world(std::size_t cell_bytes = 32, std::size_t slab_bytes = 8192, std::size_t retain_slabs = 1)
+      : pool(cells_of(cell_bytes, slab_bytes), retain_slabs, upstream) {}
 };
 
 TEST(cached_pool, caches_where_it_does_not_check) { EXPECT_EQ(pool_type::caches, !ashlar_test::is_checked); }
@@ -93,7 +93,7 @@ TEST(cached_pool, one_user_frees_what_another_took) {
   other.flush();
   EXPECT_EQ(w.pool.live(), 0u);
   EXPECT_TRUE(w.pool.invariant());
-  static_cast<void>(w.pool.shrink_to_fit());
+  static_cast<void>(w.pool.trim());
   EXPECT_EQ(w.pool.slabs(), 0u);
 }
 
@@ -120,7 +120,7 @@ TEST(cached_pool, closes_all_caches_of_whatever_thread) {
   w.pool.close_all();
   for (const auto& cache : caches) EXPECT_FALSE(cache.is_open());
   EXPECT_EQ(w.pool.live(), 0u);
-  static_cast<void>(w.pool.shrink_to_fit());
+  static_cast<void>(w.pool.trim());
   EXPECT_EQ(w.upstream.balance(), nothing);
 }
 
@@ -267,7 +267,7 @@ private:
     switch (below(4)) {
       case 0: anyone_.flush_one(); break;
       case 1: anyone_.replace_one(); break;
-      case 2: static_cast<void>(world_.pool.shrink_to_fit()); break;
+      case 2: static_cast<void>(world_.pool.trim()); break;
       case 3: world_.pool.reserve(below(1000)); break;
       default: break;
     }

@@ -20,7 +20,7 @@ using ground = ashlar::detail::pool_set_base<ashlar::resource_ref<counting_resou
 
 TEST(pool_set_base, knows_which_requests_are_served_from_cells) {
   counting_resource<> upstream;
-  const ground small({.largest_cell_bytes = 1024, .max_cells_at_once = 20}, upstream);
+  const ground small({.max_cell_bytes = 1024, .max_growth_count = 20}, upstream);
   EXPECT_EQ(small.class_with_cells(1025, 1), pool_classes::none);
   EXPECT_EQ(small.class_with_cells(1024, 1), pool_classes::of(1024));
   EXPECT_EQ(small.class_with_cells(8, 512), pool_classes::none);

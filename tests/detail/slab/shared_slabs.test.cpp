@@ -45,8 +45,8 @@ struct world {
   counting_resource<> upstream;
   slabs_type slabs;
 
-  explicit world(std::size_t cell_bytes = 32, std::size_t spare_slabs = 0)
-      : slabs(cells_of(cell_bytes), spare_slabs, upstream) {}
+  explicit world(std::size_t cell_bytes = 32, std::size_t retain_slabs = 0)
+      : slabs(cells_of(cell_bytes), retain_slabs, upstream) {}
 
   [[nodiscard]] std::size_t taken() {
     return slabs.count([](const ashlar::detail::slab_set& set) { return set.taken(); });
@@ -92,7 +92,7 @@ TEST(shared_slabs, allocates_nothing_before_the_first_cell) {
   world w;
   EXPECT_EQ(w.upstream.allocations(), 0u);
   EXPECT_EQ(w.capacity(), 0u);
-  EXPECT_EQ(w.slabs.shrink_to_fit(), 0u);
+  EXPECT_EQ(w.slabs.trim(), 0u);
   EXPECT_TRUE(w.invariant());
 }
 
@@ -209,7 +209,7 @@ TEST(shared_slabs, reserves_and_keeps_until_it_shrinks) {
   EXPECT_GE(w.capacity(), 1000u) << "empty slabs are not spare but reserved";
   w.slabs.reserve(500);
   EXPECT_EQ(w.upstream.allocations(), asked);
-  EXPECT_EQ(w.slabs.shrink_to_fit(), asked * 4096);
+  EXPECT_EQ(w.slabs.trim(), asked * 4096);
   EXPECT_EQ(w.upstream.balance(), nothing);
 }
 
@@ -232,7 +232,7 @@ TEST(shared_slabs, keeps_spare_slabs) {
     for (void* const cell : take(w, 256)) all.push_back(cell);
   w.slabs.give_back([&](auto give) { std::ranges::for_each(all, give); });
   EXPECT_EQ(w.upstream.balance().blocks, 2u);
-  EXPECT_EQ(w.slabs.shrink_to_fit(), 2 * 4096u);
+  EXPECT_EQ(w.slabs.trim(), 2 * 4096u);
 }
 
 TEST(shared_slabs, gives_all_back_when_it_is_released_and_serves_again) {
@@ -310,7 +310,7 @@ TEST(shared_slabs, never_calls_its_upstream_under_the_lock) {
   };
   slabs.deallocate(slabs.allocate());
   slabs.reserve(1000);
-  EXPECT_GT(slabs.shrink_to_fit(), 0u);
+  EXPECT_GT(slabs.trim(), 0u);
   static_cast<void>(slabs.allocate());
   slabs.release();
 }
@@ -333,7 +333,7 @@ TEST(shared_slabs, hands_each_cell_to_one_thread_at_a_time) {
         else note(w, own, cells[i]);
       }
       if (round % 5 == 0) w.slabs.settle(own);
-      if (round % 64 == 0) static_cast<void>(w.slabs.shrink_to_fit());
+      if (round % 64 == 0) static_cast<void>(w.slabs.trim());
     }
     w.slabs.settle(own);
     EXPECT_TRUE(own.is_idle());

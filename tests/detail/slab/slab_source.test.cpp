@@ -111,7 +111,7 @@ TEST(slab_source, lets_a_pool_grow_and_shrink_in_regions) {
     EXPECT_LT(upstream.requests().size(), 60u);
     EXPECT_TRUE(pool.invariant());
     for (void* const cell : cells) pool.deallocate(cell);
-    pool.shrink_to_fit();
+    pool.trim();
     EXPECT_EQ(upstream.bytes_out(), 0u);
     static_cast<void>(pool.allocate());
     pool.release();
@@ -121,7 +121,7 @@ TEST(slab_source, lets_a_pool_grow_and_shrink_in_regions) {
 
 // Less than a page would take its neighbours along when it goes back.
 TEST(slab_source, slabs_smaller_than_a_page_come_one_by_one) {
-  ashlar::block_pool<> pool({.cell_bytes = 64, .slab_bytes = 1024, .spare_slabs = ashlar::release_now});
+  ashlar::block_pool<> pool({.cell_bytes = 64, .slab_bytes = 1024, .retain_slabs = ashlar::release_now});
   std::vector<unsigned char*> cells;
   while (pool.slabs() < 200) {
     cells.push_back(static_cast<unsigned char*>(pool.allocate()));

@@ -78,9 +78,9 @@ TEST(slab_store, release_now_keeps_none_and_never_release_all) {
 TEST(slab_store, a_new_policy_holds_at_once) {
   full_store full(ashlar::never_release, 20);
   full.give_all();
-  full.store.keep(geometry, spare_policy(3));
+  full.store.retain(geometry, spare_policy(3));
   EXPECT_EQ(full.held(), 3u);
-  full.store.keep(geometry, ashlar::release_now);
+  full.store.retain(geometry, ashlar::release_now);
   EXPECT_EQ(full.held(), 0u);
 }
 

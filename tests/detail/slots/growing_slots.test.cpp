@@ -62,12 +62,12 @@ TEST(growing_slots, kept_objects_are_destroyed_with_their_slab) {
   counting upstream;
   counts_destroyed::destroyed = 0;
   {
-    slots_of<16, 8, true> slots(std::in_place, {.step = 4}, counting_ref(upstream));
+    slots_of<16, 8, true> slots(std::in_place, {.growth_count = 4}, counting_ref(upstream));
     std::vector<void*> all;
     for (int i = 0; i < 8; ++i) all.push_back(slots.take().slot);
     for (std::size_t i = 0; i < 8; ++i) slots.give(all[i], i % 2 == 0 ? 0 : word::raw_mark);
     EXPECT_EQ(counts_destroyed::destroyed, 0);
-    slots.shrink_to_fit();
+    slots.trim();
     EXPECT_EQ(counts_destroyed::destroyed, 4);
     slots.give(slots.take().slot, 0);
   }
@@ -76,7 +76,7 @@ TEST(growing_slots, kept_objects_are_destroyed_with_their_slab) {
 
 TEST(growing_slots, at_their_limit_say_so) {
   counting upstream;
-  slots_of<16, 8> slots(std::in_place, {.max_slots = 3}, counting_ref(upstream));
+  slots_of<16, 8> slots(std::in_place, {.max_count = 3}, counting_ref(upstream));
   std::vector<void*> all;
   for (int i = 0; i < 3; ++i) all.push_back(slots.take().slot);
   EXPECT_TRUE(slots.is_exhausted());
@@ -89,7 +89,7 @@ TEST(growing_slots, at_their_limit_say_so) {
 
 TEST(growing_slots, survive_each_failure_of_the_upstream) {
   struct owned {
-    explicit owned(counting& upstream) : slots(std::in_place, {.step = 2}, counting_ref(upstream)) {}
+    explicit owned(counting& upstream) : slots(std::in_place, {.growth_count = 2}, counting_ref(upstream)) {}
     [[nodiscard]] bool invariant() const { return slots.invariant(); }
     slots_of<16, 8> slots;
   };

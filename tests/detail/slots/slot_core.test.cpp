@@ -42,7 +42,7 @@ TYPED_TEST(slot_core, finds_slots_by_number) {
 
 TYPED_TEST(slot_core, hears_of_slabs_that_are_full_no_more) {
   ashlar_test::counting_resource<> upstream;
-  test_slots<TypeParam> slots({.step = 4}, upstream);
+  test_slots<TypeParam> slots({.growth_count = 4}, upstream);
   std::vector<typename test_slots<TypeParam>::place> taken(12);
   for (auto& each : taken) each = slots.take();
   EXPECT_EQ(slots.capacity(), 12u);
@@ -64,7 +64,7 @@ TYPED_TEST(slot_core, whoever_gives_the_last_slot_ends_it) {
   for (const std::size_t order : {0u, 1u, 2u}) {
     ashlar_test::counting_resource<> upstream;
     std::optional<test_slots<TypeParam>> slots;
-    slots.emplace(ashlar::detail::slot_slabs_options{.step = 2}, upstream);
+    slots.emplace(ashlar::detail::slot_slabs_options{.growth_count = 2}, upstream);
     std::vector<typename test_slots<TypeParam>::place> taken(3);
     for (auto& each : taken) each = slots->take();
     for (std::size_t i = 0; i < order; ++i) give_back(taken[i]);

@@ -29,7 +29,7 @@ public:
   using place = typename test_slots<Threads>::place;
 
   explicit tree(std::size_t size) : ended(size), places_(size) {
-    slots_.emplace(ashlar::detail::slot_slabs_options{.step = 16}, upstream);
+    slots_.emplace(ashlar::detail::slot_slabs_options{.growth_count = 16}, upstream);
     for (auto& each : places_) each = slots_->take();
   }
 

@@ -53,7 +53,7 @@ TYPED_TEST(slot_slabs, allocates_nothing_before_the_first_slot) {
   typename TestFixture::slots_type slots({}, this->upstream);
   EXPECT_EQ(slots.capacity(), 0u);
   EXPECT_EQ(slots.live(), 0u);
-  EXPECT_EQ(slots.shrink_to_fit(), 0u);
+  EXPECT_EQ(slots.trim(), 0u);
   EXPECT_FALSE(slots.owns(this));
   EXPECT_TRUE(slots.invariant());
   EXPECT_EQ(this->upstream.allocations(), 0u);
@@ -93,7 +93,7 @@ TYPED_TEST(slot_slabs, says_whether_an_object_was_kept) {
 }
 
 TYPED_TEST(slot_slabs, grows_by_steps) {
-  typename TestFixture::slots_type slots({.step = 16}, this->upstream);
+  typename TestFixture::slots_type slots({.growth_count = 16}, this->upstream);
   const auto taken = this->take(slots, 100);
   EXPECT_EQ(slots.capacity(), 112u);
   EXPECT_EQ(slots.growth_steps(), 7u);
@@ -102,7 +102,7 @@ TYPED_TEST(slot_slabs, grows_by_steps) {
 }
 
 TYPED_TEST(slot_slabs, a_step_may_be_many_slabs) {
-  typename TestFixture::slots_type slots({.step = 1000}, this->upstream);
+  typename TestFixture::slots_type slots({.growth_count = 1000}, this->upstream);
   give_back(slots.take());
   EXPECT_GE(slots.capacity(), 1000u);
   EXPECT_EQ(slots.growth_steps(), 1u);
@@ -110,7 +110,7 @@ TYPED_TEST(slot_slabs, a_step_may_be_many_slabs) {
 }
 
 TYPED_TEST(slot_slabs, a_bound_is_a_bound) {
-  typename TestFixture::slots_type slots({.max_slots = 3}, this->upstream);
+  typename TestFixture::slots_type slots({.max_count = 3}, this->upstream);
   auto taken = this->take(slots, 3);
   EXPECT_EQ(slots.capacity(), 3u);
   for (int i = 0; i < 1000; ++i) ASSERT_FALSE(slots.take());
@@ -135,7 +135,7 @@ TYPED_TEST(slot_slabs, what_was_reserved_needs_no_upstream) {
 }
 
 TYPED_TEST(slot_slabs, small_steps_need_few_slabs) {
-  typename TestFixture::slots_type slots({.step = 16}, this->upstream);
+  typename TestFixture::slots_type slots({.growth_count = 16}, this->upstream);
   std::vector<typename TestFixture::place> taken;
   for (std::size_t steps = 1; steps <= 60; ++steps) {
     for (int i = 0; i < 16; ++i) taken.push_back(slots.take());
@@ -150,7 +150,7 @@ TYPED_TEST(slot_slabs, small_steps_need_few_slabs) {
 }
 
 TYPED_TEST(slot_slabs, a_slab_that_has_room_left_serves_after_frees_too) {
-  typename TestFixture::slots_type slots({.step = 3}, this->upstream);
+  typename TestFixture::slots_type slots({.growth_count = 3}, this->upstream);
   auto taken = this->take(slots, 20);
   for (int round = 0; round < 50; ++round) {
     for (std::size_t i = 0; i < 5; ++i) {
@@ -172,14 +172,14 @@ TYPED_TEST(slot_slabs, empty_slabs_go_back) {
   for (auto& each : taken) each = slots.take();
   for (std::size_t i = 0; i < taken.size(); ++i)
     if (i != 5) give_back(taken[i]);
-  EXPECT_GT(slots.shrink_to_fit(), 69u * 130 * 1024);
+  EXPECT_GT(slots.trim(), 69u * 130 * 1024);
   EXPECT_EQ(slots.capacity(), 1u);
   EXPECT_TRUE(slots.invariant());
   for (auto& each : taken)
     if (&each != &taken[5]) each = slots.take();  // takes vacant numbers
   EXPECT_TRUE(slots.invariant());
   for (const auto& each : taken) give_back(each);
-  static_cast<void>(slots.shrink_to_fit());
+  static_cast<void>(slots.trim());
   EXPECT_EQ(slots.capacity(), 0u);
   EXPECT_TRUE(slots.invariant());
   give_back(slots.take());
@@ -203,7 +203,7 @@ TYPED_TEST(slot_slabs, visits_what_is_taken) {
 TYPED_TEST(slot_slabs, survives_an_upstream_that_fails_at_any_call) {
   for (std::size_t k = 0; k < 100; ++k) {
     counting_resource<> failing;
-    typename TestFixture::slots_type slots({.step = 1}, failing);
+    typename TestFixture::slots_type slots({.growth_count = 1}, failing);
     std::vector<typename TestFixture::place> taken;
     failing.fail_at(k);
     for (int i = 0; i < 70; ++i)
@@ -222,7 +222,7 @@ TYPED_TEST(slot_slabs, survives_an_upstream_that_fails_at_any_call) {
 
 #if defined(__cpp_exceptions)
 TYPED_TEST(slot_slabs, passes_on_what_the_upstream_throws) {
-  typename TestFixture::slots_type slots({.step = 4}, this->upstream);
+  typename TestFixture::slots_type slots({.growth_count = 4}, this->upstream);
   this->upstream.fail_from(0);
   EXPECT_ANY_THROW(static_cast<void>(slots.take()));
   this->upstream.fail_never();
@@ -237,7 +237,7 @@ TYPED_TEST(slot_slabs, passes_on_what_the_upstream_throws) {
 #endif
 
 TYPED_TEST(slot_slabs, serves_a_random_program) {
-  typename TestFixture::slots_type slots({.step = 20}, this->upstream);
+  typename TestFixture::slots_type slots({.growth_count = 20}, this->upstream);
   std::mt19937 random(7);
   std::vector<typename TestFixture::place> taken;
   for (int i = 0; i < 20'000; ++i) {
@@ -250,13 +250,13 @@ TYPED_TEST(slot_slabs, serves_a_random_program) {
       taken.pop_back();
     }
     if (i % 1000 == 0) {
-      static_cast<void>(slots.shrink_to_fit());
+      static_cast<void>(slots.trim());
       ASSERT_TRUE(slots.invariant());
       ASSERT_EQ(slots.live(), taken.size());
     }
   }
   this->give(taken);
-  static_cast<void>(slots.shrink_to_fit());
+  static_cast<void>(slots.trim());
   EXPECT_EQ(slots.capacity(), 0u);
 }
 

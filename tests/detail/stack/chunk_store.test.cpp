@@ -32,7 +32,7 @@ struct chunk_stores : ::testing::Test {
 };
 
 TEST_F(chunk_stores, grow_by_half_up_to_the_largest_step_and_are_as_large_as_a_block_needs) {
-  store s({.first_bytes = 1024, .largest_step = 4096}, upstream);
+  store s({.initial_bytes = 1024, .max_growth_bytes = 4096}, upstream);
   EXPECT_EQ(s.held(), 0u);
   for (int i = 0; i < 4; ++i) take(s, 100);
   take(s, 100'000);
@@ -49,7 +49,7 @@ TEST_F(chunk_stores, grow_by_half_up_to_the_largest_step_and_are_as_large_as_a_b
 }
 
 TEST_F(chunk_stores, hand_a_spare_one_out_before_they_ask) {
-  store s({.first_bytes = 1024}, upstream);
+  store s({.initial_bytes = 1024}, upstream);
   take(s, 100), take(s, 1500);
   s.keep(in_use[0]), s.keep(in_use[1]);
   const std::size_t asked = upstream.allocations();
@@ -61,7 +61,7 @@ TEST_F(chunk_stores, hand_a_spare_one_out_before_they_ask) {
 }
 
 TEST_F(chunk_stores, become_one_that_holds_as_much) {
-  store s({.first_bytes = 1024}, upstream);
+  store s({.initial_bytes = 1024}, upstream);
   for (int i = 0; i < 3; ++i) take(s, 100);
   const std::size_t held = s.held();
   for (chunk* const each : in_use) s.keep(each);
@@ -75,7 +75,7 @@ TEST_F(chunk_stores, become_one_that_holds_as_much) {
 }
 
 TEST_F(chunk_stores, try_again_later_where_the_upstream_refuses_to_make_them_one) {
-  store s({.first_bytes = 1024, .largest_step = 2048}, upstream);
+  store s({.initial_bytes = 1024, .max_growth_bytes = 2048}, upstream);
   for (int i = 0; i < 3; ++i) take(s, 100);
   for (chunk* const each : in_use) s.keep(each);
   in_use.clear();
@@ -91,7 +91,7 @@ TEST_F(chunk_stores, try_again_later_where_the_upstream_refuses_to_make_them_one
 }
 
 TEST_F(chunk_stores, ask_for_less_where_the_upstream_refuses_much) {
-  store s({.first_bytes = 64 * 1024}, upstream);
+  store s({.initial_bytes = 64 * 1024}, upstream);
   upstream.limit_bytes(5000);
   take(s, 100);
   ASSERT_NE(in_use[0], nullptr);
@@ -104,7 +104,7 @@ TEST_F(chunk_stores, ask_for_less_where_the_upstream_refuses_much) {
 }
 
 TEST_F(chunk_stores, hold_no_more_than_the_limit_and_give_spare_ones_back_for_room) {
-  store s({.first_bytes = 1024, .limit = 4096}, upstream);
+  store s({.initial_bytes = 1024, .max_bytes = 4096}, upstream);
   take(s, 100), take(s, 100);
   EXPECT_EQ(s.try_take(2000, 8), nullptr);  // 1024 are left
   take(s, 900);
@@ -124,7 +124,7 @@ TEST_F(chunk_stores, hold_no_more_than_the_limit_and_give_spare_ones_back_for_ro
 }
 
 TEST_F(chunk_stores, refuse_sizes_whose_sums_would_wrap) {
-  store s({.first_bytes = 1024}, upstream);
+  store s({.initial_bytes = 1024}, upstream);
   for (std::size_t less = 0; less < 100; ++less)
     for (const std::size_t alignment : {std::size_t{1}, std::size_t{4096}}) {
       EXPECT_EQ(s.try_take(ashlar::detail::max_size - less, alignment), nullptr);
@@ -136,7 +136,7 @@ TEST_F(chunk_stores, refuse_sizes_whose_sums_would_wrap) {
 
 #if defined(__cpp_exceptions)
 TEST_F(chunk_stores, let_the_last_exception_of_the_upstream_through) {
-  store s({.first_bytes = 4096}, upstream);
+  store s({.initial_bytes = 4096}, upstream);
   upstream.fail_from(0);
   EXPECT_THROW(static_cast<void>(s.take(100, 8)), ashlar_test::injected_failure);
   EXPECT_EQ(s.held(), 0u);

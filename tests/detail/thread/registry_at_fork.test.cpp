@@ -41,7 +41,7 @@ public:
 private:
   void work() const {
     while (!stop_.load(std::memory_order_relaxed)) {
-      ashlar::block_pool<ashlar::new_delete_resource> own({.cell_bytes = 64, .slab_bytes = 4096, .spare_slabs = 0});
+      ashlar::block_pool<ashlar::new_delete_resource> own({.cell_bytes = 64, .slab_bytes = 4096, .retain_slabs = 0});
       for (int i = 0; i < 50; ++i) own.deallocate(own.allocate());
     }
   }

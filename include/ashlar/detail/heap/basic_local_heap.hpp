@@ -172,12 +172,12 @@ public:
     core_.release();
   }
 
-  /// Effects: gives memory back that no block needs, all but `keep_bytes`: whole segments, the contents of free slices,
-  /// and those of whole free pages inside slabs. Returns: bytes given back.
-  /// Complexity: O(slabs and free cells).
-  std::size_t trim(std::size_t keep_bytes = 0) noexcept {
+  /// Effects: gives memory back that no block needs, all but `retain_bytes`: whole segments, the contents of free
+  /// slices, and those of whole free pages inside slabs. Returns: bytes given back. Complexity: O(slabs and free
+  /// cells).
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     empty_pocket();
-    return core_.trim(keep_bytes, front_.stacks);
+    return core_.trim(retain_bytes, front_.stacks);
   }
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }    ///< of the upstream
@@ -185,7 +185,7 @@ public:
   /// Returns: bytes of slabs, runs and huge blocks handed out again that had not gone back to the system between.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return core_.reused_bytes(); }
   [[nodiscard]] std::size_t segments() const noexcept { return core_.segments(); }
-  [[nodiscard]] const typename Core::upstream_type& upstream() const noexcept { return core_.upstream(); }
+  [[nodiscard]] const typename Core::upstream_type& upstream_resource() const noexcept { return core_.upstream(); }
 
   /// Complexity: O(slabs and free cells).
   [[nodiscard]] bool invariant() const noexcept {

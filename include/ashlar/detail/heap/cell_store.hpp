@@ -42,10 +42,10 @@ namespace detail {
 template <resource Upstream>
 class cell_store {
 public:
-  /// `most_hot`: so many free cells may be on a stack, as the milestones tell. `heap`: whom reports name.
-  explicit cell_store(segment_store<Upstream>& segments, std::size_t most_hot = 4096,
+  /// `max_cached_cells`: so many free cells may be on a stack, as the milestones tell. `heap`: whom reports name.
+  explicit cell_store(segment_store<Upstream>& segments, std::size_t max_cached_cells = 4096,
                       const void* heap = nullptr) noexcept
-      : hot_(no_hot_cells(most_hot)), segments_(segments), heap_(heap) {}
+      : hot_(no_hot_cells(max_cached_cells)), segments_(segments), heap_(heap) {}
 
   /// Returns: a cell, or null where the upstream has no memory left.
   [[nodiscard]] void* take(std::size_t number, hot_stacks& hot) noexcept {

@@ -29,7 +29,7 @@ namespace detail {
 ///   thread's heap: segment given up -> shelf, two at most -> the next that wants one, with its pages -> or the
 ///   upstream
 ///
-/// Heaps over it share one `keep_bytes`, and what is on the shelf is part of that.
+/// Heaps over it share one `retain_bytes`, and what is on the shelf is part of that.
 template <thread_safe_resource Upstream>
 class shared_space {
 public:
@@ -37,9 +37,9 @@ public:
   static constexpr std::size_t most_shelved = 2 * segment_bytes;
 
   /// `heap`: whom reports name of whatever lies in here; null: whichever heap asked for it.
-  shared_space(std::size_t max_bytes, Upstream upstream, std::size_t keep_bytes = std::size_t{16} << 20,
+  shared_space(std::size_t max_bytes, Upstream upstream, std::size_t retain_bytes = std::size_t{16} << 20,
                void* heap = nullptr)
-      : space_(max_bytes, std::move(upstream)), budget_(keep_bytes), heap_(heap) {
+      : space_(max_bytes, std::move(upstream)), budget_(retain_bytes), heap_(heap) {
     if (heap != nullptr) space_.enter_registry(heap);
   }
 

@@ -47,8 +47,8 @@ public:
   /// `heap`: whom segments name, and reports, unless it is a part of one that its upstream knows.
   heap_core(const heap_options& options, Upstream upstream, const void* heap)
       : space_(options.max_bytes, std::move(upstream)), segments_(space_, heap),
-        huge_(space_, options.keep_bytes, named(heap)), cells_(segments_, options.most_hot, named(heap)),
-        idle_(segments_, cells_, options.keep_bytes), heap_(named(heap)) {
+        huge_(space_, options.retain_bytes, named(heap)), cells_(segments_, options.max_cached_cells, named(heap)),
+        idle_(segments_, cells_, options.retain_bytes), heap_(named(heap)) {
     heap_ == heap ? space_.enter_registry(heap) : space_.name(heap_);
   }
 
@@ -175,10 +175,10 @@ public:
   [[nodiscard]] std::size_t may_keep() const noexcept { return idle_.may_keep(); }
 
   /// Effects: as `trim`, as far as it goes without the hot cells.
-  std::size_t trim_behind(std::size_t keep_bytes) noexcept {
+  std::size_t trim_behind(std::size_t retain_bytes) noexcept {
     cells_.settle_words(cells_.first_common_word);
     segments_.join_spare();
-    return trim_settled(keep_bytes);
+    return trim_settled(retain_bytes);
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
@@ -244,10 +244,10 @@ public:
     idle_.clear();
   }
 
-  /// Effects: gives memory back that no block needs, all but `keep_bytes`. Returns: bytes given back.
-  std::size_t trim(std::size_t keep_bytes, hot_stacks& hot) noexcept {
+  /// Effects: gives memory back that no block needs, all but `retain_bytes`. Returns: bytes given back.
+  std::size_t trim(std::size_t retain_bytes, hot_stacks& hot) noexcept {
     settle(hot);
-    return trim_settled(keep_bytes);
+    return trim_settled(retain_bytes);
   }
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return space_.held_bytes(); }
@@ -317,11 +317,11 @@ private:
     return segments_.give_block(p) * slice_bytes;
   }
 
-  std::size_t trim_settled(std::size_t keep_bytes) noexcept {
-    std::size_t given = segments_.trim(keep_bytes);
-    if (keep_bytes == 0) given += cells_.discard_free_pages();
+  std::size_t trim_settled(std::size_t retain_bytes) noexcept {
+    std::size_t given = segments_.trim(retain_bytes);
+    if (retain_bytes == 0) given += cells_.discard_free_pages();
     idle_.recount();
-    return given + huge_.trim(keep_bytes - std::min(keep_bytes, segments_.dirty_bytes()));
+    return given + huge_.trim(retain_bytes - std::min(retain_bytes, segments_.dirty_bytes()));
   }
 
   [[nodiscard]] ASHLAR_NOINLINE slice_run take_block(std::size_t length, hot_stacks& hot) noexcept {

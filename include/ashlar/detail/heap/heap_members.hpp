@@ -50,7 +50,7 @@ public:
 
   /// `heap`: whom reports name.
   heap_members(const heap_options& options, Upstream upstream, void* heap)
-      : space_(options.max_bytes, std::move(upstream), options.keep_bytes, heap),
+      : space_(options.max_bytes, std::move(upstream), options.retain_bytes, heap),
         common_(of_each(options), source(space_)), heaps_(of_each(options), source(space_)) {
     space_.before_growth(this, [](void* of) noexcept { self(of).heaps_.scavenge(); });
   }
@@ -179,14 +179,14 @@ public:
     tables_.for_each([](table&) {}, release_all);
   }
 
-  std::size_t trim() noexcept {
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     flush();
     const std::size_t held = space_.held_bytes();
     std::size_t given = 0;
     member* const mine = known();
-    if (mine != nullptr) given += mine->blocks.trim();
+    if (mine != nullptr) given += mine->blocks.trim(retain_bytes);
     with_common([&] { given += common_.trim(); });
-    heaps_.for_each([&](member& each) { given += each.blocks.trim_from_elsewhere(); });
+    heaps_.for_each([&](member& each) { given += each.blocks.trim_from_elsewhere(&each == mine ? retain_bytes : 0); });
     space_.trim();
     return std::max(given, held - std::min(held, space_.held_bytes()));
   }

@@ -23,16 +23,16 @@ namespace detail {
 /// A huge block starts at a window, and that is how it is told from all others by its address.
 ///
 /// A block that is freed stays spare, with its pages, for the next, which gets them as they are, cut or grown. Spare is
-/// at most as much as huge blocks use, or `keep_bytes`; four times that while it is not more than was used lately. What
-/// was spare for a whole epoch goes back: 64 blocks freed, or as `age` says, or as `heap_space::count_freed` does; and
-/// all of it before the upstream or the limit refuses anything. Thread safety: none.
+/// at most as much as huge blocks use, or `retain_bytes`; four times that while it is not more than was used lately.
+/// What was spare for a whole epoch goes back: 64 blocks freed, or as `age` says, or as `heap_space::count_freed` does;
+/// and all of it before the upstream or the limit refuses anything. Thread safety: none.
 template <resource Upstream>
 class huge_store {
 public:
   /// `heap`: whom reports name.
-  explicit huge_store(heap_space<Upstream>& space, std::size_t keep_bytes = std::size_t{16} << 20,
+  explicit huge_store(heap_space<Upstream>& space, std::size_t retain_bytes = std::size_t{16} << 20,
                       const void* heap = nullptr) noexcept
-      : space_(space), keep_bytes_(keep_bytes), heap_(heap) {}
+      : space_(space), keep_bytes_(retain_bytes), heap_(heap) {}
 
   /// Returns: whole pages for a block alone, or null.
   [[nodiscard]] ASHLAR_COLD slice_run take(std::size_t bytes, std::size_t alignment) noexcept {

@@ -19,14 +19,14 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A heap may keep as much free memory as its blocks use, and `keep_bytes` in any case; and more, where what it gave
+/// A heap may keep as much free memory as its blocks use, and `retain_bytes` in any case; and more, where what it gave
 /// back was wanted again, until that much has been free all along for a while: so memory that a program swings through
 /// stays, and what it has left goes. Whoever frees says how much. Where that has become too much, a round begins: hot
 /// cells are swept into their bitmaps, free slices lose their pages, and then the whole free pages inside slabs. Each
 /// free that is told does a part of it, of the last one segment. The next round waits until more is spare than ever
 /// since, or until four times what the heap has was freed: in a steady state there is nothing new to find.
 ///
-/// Where the upstream has a budget, `keep_bytes` is of all heaps over it together: each counts there what it keeps
+/// Where the upstream has a budget, `retain_bytes` is of all heaps over it together: each counts there what it keeps
 /// beyond what its blocks use, and looks each MiB. Then so much more may be kept by each, since others learn of it then
 /// only. Thread safety: none. Never allocates.
 template <resource Upstream>
@@ -35,8 +35,8 @@ class idle_memory {
   using share = std::conditional_t<has_budget, keep_share, whole_keep>;
 
 public:
-  idle_memory(segment_store<Upstream>& segments, cell_store<Upstream>& cells, std::size_t keep_bytes) noexcept
-      : segments_(segments), cells_(cells), kept_(share_of(segments, keep_bytes)), until_look_(first_wait()),
+  idle_memory(segment_store<Upstream>& segments, cell_store<Upstream>& cells, std::size_t retain_bytes) noexcept
+      : segments_(segments), cells_(cells), kept_(share_of(segments, retain_bytes)), until_look_(first_wait()),
         waited_(until_look_) {}
 
   /// Effects: `bytes` have become free. Complexity: O(1), and seldom a part of a round.
@@ -73,9 +73,9 @@ public:
 private:
   static constexpr std::size_t least_wait = std::size_t{1} << 20;
 
-  [[nodiscard]] static share share_of(segment_store<Upstream>& segments, std::size_t keep_bytes) noexcept {
+  [[nodiscard]] static share share_of(segment_store<Upstream>& segments, std::size_t retain_bytes) noexcept {
     if constexpr (has_budget) return share(segments.space().upstream().budget());
-    else return share(keep_bytes);
+    else return share(retain_bytes);
   }
 
   [[nodiscard]] std::size_t first_wait() const noexcept {

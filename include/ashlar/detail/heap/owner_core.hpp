@@ -191,17 +191,17 @@ public:
     base::release();
   }
 
-  std::size_t trim(std::size_t keep_bytes, hot_stacks& hot) noexcept {
+  std::size_t trim(std::size_t retain_bytes, hot_stacks& hot) noexcept {
     const scope held(inner_lock_);
     take_in();
-    return base::trim(keep_bytes, hot);
+    return base::trim(retain_bytes, hot);
   }
 
   /// Effects: as `trim`, from any thread: what the owner has at hand stays there.
-  std::size_t trim_behind(std::size_t keep_bytes) noexcept {
+  std::size_t trim_behind(std::size_t retain_bytes) noexcept {
     const scope held(inner_lock_);
     take_in();
-    return base::trim_behind(keep_bytes);
+    return base::trim_behind(retain_bytes);
   }
 
   /// As above, unless a lock is held.

@@ -35,8 +35,8 @@ namespace detail {
 
 /// How many cells a pool may have and keep.
 struct pool_limits {
-  std::size_t max_cells = max_size;  ///< live at once; the next `allocate` throws
-  spare_policy spare_slabs = 1;      ///< empty slabs that are kept; also `release_now`, `never_release`
+  std::size_t max_count = max_size;  ///< live at once; the next `allocate` throws
+  spare_policy retain_slabs = 1;     ///< empty slabs that are kept; also `release_now`, `never_release`
 };
 
 /// A run of neighbouring cells, of which the caller may use all.
@@ -62,7 +62,7 @@ public:
   static constexpr bool is_self_describing = false;  // `deallocate(cell)` takes cells only
 
   constexpr basic_block_pool(const Geometry& geometry, const pool_limits& limits, Upstream upstream = {})
-      : Geometry(geometry), max_cells_(limits.max_cells), store_(limits.spare_slabs, std::move(upstream)) {}
+      : Geometry(geometry), max_count_(limits.max_count), store_(limits.retain_slabs, std::move(upstream)) {}
 
   basic_block_pool(const basic_block_pool&) = delete;  // live cells point into it
   basic_block_pool& operator=(const basic_block_pool&) = delete;
@@ -81,7 +81,7 @@ public:
     return allocate_cold();
   }
 
-  /// Returns: a cell, or null where `max_cells` are live or the upstream has no memory left.
+  /// Returns: a cell, or null where `max_count` are live or the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept {
     if (ASHLAR_LIKELY(!hot_.is_front_empty())) return hot_.pop();
     if (ASHLAR_LIKELY(!hot_.is_word_empty())) return handed_out(hot_.take_from_word(cell_stride()));
@@ -195,31 +195,32 @@ public:
   [[nodiscard]] ASHLAR_INLINE std::size_t cell_stride() const noexcept { return geometry().cell_stride(); }
   [[nodiscard]] std::size_t cell_alignment() const noexcept { return geometry().cell_alignment(); }
   [[nodiscard]] std::size_t slab_bytes() const noexcept { return geometry().slab_bytes(); }
-  /// Returns: the number of cells in the slabs held, at most `max_cells`.
-  [[nodiscard]] std::size_t capacity() const noexcept { return std::min(slabs_held().capacity(), max_cells_); }
+  /// Returns: the number of cells in the slabs held, at most `max_count`.
+  [[nodiscard]] std::size_t capacity() const noexcept { return std::min(slabs_held().capacity(), max_count_); }
   [[nodiscard]] std::size_t live() const noexcept { return slabs_held().taken() - hot_.size(); }
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_held().slabs(); }
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return slabs() * slab_bytes(); }  ///< of all slabs
+  [[nodiscard]] std::size_t spare_bytes() const noexcept { return slabs_held().empty_slabs() * slab_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return store_.upstream(); }
 
-  /// Effects: makes `cells` live cells possible without asking the upstream, until `shrink_to_fit`.
-  /// Throws: as `allocate`; what was gained so far is kept.
+  /// Effects: makes `cells` live cells possible without the upstream, until `trim`. Throws: as `allocate`; keeps gains.
   void reserve(std::size_t cells) {
     std::size_t bytes = 0;
     const bool fits_memory = checked_mul(cells, cell_bytes(), bytes) && bytes <= max_block_bytes;
-    if (!fits_memory || cells > max_cells_) throw_bad_alloc(bytes, geometry().cell_alignment());
+    if (!fits_memory || cells > max_count_) throw_bad_alloc(bytes, geometry().cell_alignment());
     store_.reserve(geometry(), this, cells);
   }
 
   /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
-  void keep(spare_policy spare) noexcept { store_.keep(geometry(), spare); }
+  void retain(spare_policy spare) noexcept { store_.retain(geometry(), spare); }
 
-  /// Effects: gives all empty slabs back and orders the free cells by address: the lowest are handed out first.
-  /// Returns: bytes given back. Complexity: O(slabs + cells in front).
-  std::size_t shrink_to_fit() noexcept {
+  /// Effects: gives empty slabs back, all but `retain_bytes` of them, and orders the free cells by address: the lowest
+  /// are handed out first. Returns: bytes given back. Complexity: O(slabs + cells in front).
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     const std::size_t before = slabs();  // settling may give some back already
     store_.unreserve();
     settle();
-    store_.shrink(geometry());
+    store_.shrink(geometry(), retain_bytes / slab_bytes());
     return (before - slabs()) * slab_bytes();
   }
 
@@ -250,7 +251,7 @@ public:
   [[nodiscard]] bool invariant() const noexcept {
     const slab_set& held = slabs_held();
     return held.invariant() && hot_.invariant(cell_stride()) && (hot_.in_word() == 0 || owns(hot_.word().base)) &&
-           held.taken() >= hot_.size() && live() <= max_cells_;
+           held.taken() >= hot_.size() && live() <= max_count_;
   }
 
 private:
@@ -274,7 +275,6 @@ private:
     else if (ASHLAR_UNLIKELY(!retire_at_once(site(), store_, cell, bytes...))) take_back_slowly(cell, bytes...);
   }
 
-  // Takes a cell back that is live.
   ASHLAR_INLINE void retire(void* cell) noexcept {
     mark_free(cell, cell_bytes());
     if (ASHLAR_LIKELY(hot_.has_room())) hot_.put(cell);
@@ -299,8 +299,8 @@ private:
 
   // Returns: whether `cells` more may be live. Cells at hand do not count.
   [[nodiscard]] bool may_have(std::size_t cells) noexcept {
-    if (max_cells_ - slabs_held().taken() < cells) settle();
-    return max_cells_ - slabs_held().taken() >= cells;
+    if (max_count_ - slabs_held().taken() < cells) settle();
+    return max_count_ - slabs_held().taken() >= cells;
   }
 
   // Returns: null where a fresh slab is needed, or there may be no more.
@@ -330,14 +330,14 @@ private:
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_cold() {
-    if (slabs_held().taken() >= max_cells_) throw_bad_alloc(cell_bytes(), geometry().cell_alignment());
+    if (slabs_held().taken() >= max_count_) throw_bad_alloc(cell_bytes(), geometry().cell_alignment());
     if (slabs_held().has_free()) return refill();
     store_.add(geometry(), this, store_.request(geometry()));
     return allocate();  // from the start: the upstream may have used this pool meanwhile
   }
 
   [[nodiscard]] ASHLAR_COLD void* try_allocate_cold() noexcept {
-    if (slabs_held().taken() >= max_cells_) return nullptr;
+    if (slabs_held().taken() >= max_count_) return nullptr;
     if (slabs_held().has_free()) return refill();
     void* const memory = store_.try_request(geometry());
     if (memory == nullptr) return nullptr;
@@ -345,9 +345,9 @@ private:
     return try_allocate();  // from the start: the upstream may have used this pool meanwhile
   }
 
-  // Expects: nothing is at hand, some slab has a free cell, fewer than `max_cells` are live.
+  // Expects: nothing is at hand, some slab has a free cell, fewer than `max_count` are live.
   [[nodiscard]] void* refill() noexcept {
-    return handed_out(hot_.refill(store_.take_word(geometry(), max_cells_ - slabs_held().taken()), cell_stride()));
+    return handed_out(hot_.refill(store_.take_word(geometry(), max_count_ - slabs_held().taken()), cell_stride()));
   }
 
   template <class... Bytes>
@@ -391,7 +391,7 @@ private:
   }
 
   hot_cells hot_;
-  std::size_t max_cells_;
+  std::size_t max_count_;
   slab_store<Upstream> store_;
 };
 

@@ -166,7 +166,7 @@ public:
     return cells;
   }
 
-  /// Effects: makes `cells` cells possible without asking the upstream, until `shrink_to_fit`.
+  /// Effects: makes `cells` cells possible without asking the upstream, until `trim`.
   void reserve(std::size_t cells) {
     std::size_t bytes = 0;
     if (!checked_mul(cells, slabs_.cell_bytes(), bytes) || bytes > max_block_bytes)
@@ -175,11 +175,11 @@ public:
   }
 
   /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
-  void keep(spare_policy spare) noexcept { slabs_.keep(spare); }
+  void retain(spare_policy spare) noexcept { slabs_.retain(spare); }
 
-  /// Effects: gives empty slabs back and orders the others by address; what other threads have at hand stays theirs.
-  /// Returns: bytes given back. Complexity: O(slabs).
-  std::size_t shrink_to_fit() noexcept { return slabs_.shrink_to_fit(); }
+  /// Effects: gives empty slabs back, all but `retain_bytes` of them, and orders the others by address; the cells that
+  /// other threads have cached stay theirs. Returns: bytes given back. Complexity: O(slabs).
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept { return slabs_.trim(retain_bytes); }
 
   /// Returns: whether `p` points into a cell, live or free. Complexity: O(log slabs) expected.
   [[nodiscard]] bool owns(const void* p) noexcept {
@@ -193,6 +193,10 @@ public:
   }
   [[nodiscard]] std::size_t slabs() noexcept {
     return slabs_.count([](const slab_set& set) { return set.slabs(); });
+  }
+  [[nodiscard]] std::size_t held_bytes() noexcept { return slabs() * slab_bytes(); }
+  [[nodiscard]] std::size_t spare_bytes() noexcept {
+    return slabs_.count([](const slab_set& set) { return set.empty_slabs(); }) * slab_bytes();
   }
   [[nodiscard]] std::size_t cell_bytes() const noexcept { return slabs_.cell_bytes(); }
   [[nodiscard]] std::size_t slab_bytes() const noexcept { return slabs_.geometry().slab_bytes(); }

@@ -2,6 +2,7 @@
 // What the pools of many sizes stand on: the upstream, divided where need be, and the blocks too large for a cell.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <type_traits>
@@ -21,6 +22,14 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
+
+/// Effects: trims `pool`, and takes what it keeps in empty slabs off `retain_bytes`. Returns: bytes given back.
+template <class Pool>
+std::size_t trim_within(Pool& pool, std::size_t& retain_bytes) noexcept {
+  const std::size_t given = pool.trim(retain_bytes);
+  retain_bytes -= std::min(retain_bytes, pool.spare_bytes());
+  return given;
+}
 
 /// The ground of `pool_set` (`null_lock`) and `shared_pool_set` (`spin_lock`).
 /// Thread safety: with a lock and a thread-safe upstream any thread, else none.
@@ -63,7 +72,7 @@ public:
   }
 
   [[nodiscard]] class_upstream<source_type> upstream_of(const block_pool_options& options) noexcept {
-    return {source_, options, options_.max_cells_at_once};
+    return {source_, options, options_.max_growth_count};
   }
 
   [[nodiscard]] void* allocate_large(std::size_t bytes, std::size_t alignment, const void* resource) {

@@ -183,24 +183,24 @@ public:
     });
   }
 
-  /// Effects: holds slabs for `cells` cells, until `shrink_to_fit`. Throws: what the upstream throws; keeps the gain.
+  /// Effects: holds slabs for `cells` cells, until `trim`. Throws: what the upstream throws; keeps the gain.
   void reserve(std::size_t cells) {
     while (keep_for(cells) < cells) add_slab(slab_memory());
   }
 
   /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
-  void keep(spare_policy spare) noexcept {
-    with_store([&](store& held) { held.keep(geometry(), spare); });
+  void retain(spare_policy spare) noexcept {
+    with_store([&](store& held) { held.retain(geometry(), spare); });
   }
 
-  /// Effects: gives all empty slabs back and orders the others by address. Returns: bytes given back.
-  std::size_t shrink_to_fit() noexcept {
+  /// Effects: gives empty slabs back but `retain_bytes` of them, and sorts the others. Returns: bytes given back.
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     std::size_t slabs = 0;
     under_lock([&] {
       slabs = store_.slabs().slabs();
       store_.unreserve();
       take_in();
-      store_.shrink(geometry());
+      store_.shrink(geometry(), retain_bytes / geometry().slab_bytes());
       slabs -= store_.slabs().slabs();
     });
     return slabs * geometry().slab_bytes();

@@ -201,7 +201,7 @@ public:
   void keep_for(std::size_t cells) noexcept { reserved_ = std::max(reserved_, cells); }
 
   /// Effects: keeps empty slabs as `spare` says from now on. Complexity: O(slabs given back).
-  void keep(const slab_geometry& geometry, spare_policy spare) noexcept {
+  void retain(const slab_geometry& geometry, spare_policy spare) noexcept {
     spare_ = spare;
     trim(geometry);
   }
@@ -209,10 +209,10 @@ public:
   /// Effects: forgets what was reserved, so that slabs go back as they become empty.
   void unreserve() noexcept { reserved_ = 0; }
 
-  /// Effects: gives all empty slabs back and orders the others by address. Reports writes to dead cells and guards.
-  /// Complexity: O(slabs); at `hardened` O(bytes of dead cells).
-  void shrink(const slab_geometry& geometry) noexcept {
-    while (set_.empty_slabs() != 0) give_back(geometry, set_.empty_slab());
+  /// Effects: gives empty slabs back, all but `retained`, and orders the others by address. Reports writes to dead
+  /// cells and guards. Complexity: O(slabs); at `hardened` O(bytes of dead cells).
+  void shrink(const slab_geometry& geometry, std::size_t retained = 0) noexcept {
+    while (set_.empty_slabs() > retained) give_back(geometry, set_.empty_slab());
     source_.give_back_raw(geometry.slab_bytes());
     gone_ = missed_ = 0;
     sweep(geometry);

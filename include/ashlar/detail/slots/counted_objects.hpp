@@ -137,18 +137,18 @@ public:
     });
   }
 
-  /// Effects: makes `objects` live objects possible without asking the upstream, until `shrink_to_fit` or `clear`.
+  /// Effects: makes `objects` live objects possible without asking the upstream, until `trim` or `clear`.
   /// Throws: as `make`; `std::bad_alloc` for more than may live. What was gained so far is kept.
   void reserve(std::size_t objects) { slots_.reserve(objects); }
 
-  /// Effects: gives empty slabs back, with what was kept there. Returns: their bytes.
-  /// Complexity: O(slabs + objects that came from other threads).
-  std::size_t shrink_to_fit() noexcept { return slots_.shrink_to_fit(); }
+  /// Effects: gives empty slabs back, with the objects kept there; at most `retain_bytes` of them stay.
+  /// Returns: bytes given back. Complexity: O(slabs + objects that came from other threads).
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept { return slots_.trim(retain_bytes); }
 
   /// Effects: gives all memory back. Expects: no object lives.
   void clear() noexcept {
     ASHLAR_REQUIRE(empty(), "cleared a pool while objects of it live");
-    static_cast<void>(slots_.shrink_to_fit());
+    static_cast<void>(slots_.trim());
   }
 
   /// Returns: how many objects there is memory for.

@@ -110,7 +110,7 @@ public:
   [[nodiscard]] bool is_free(const void* slot) noexcept { return slot_word::is_free(layout::word_of(slot).load()); }
 
   void reserve(std::size_t slots) { slabs_.reserve(slots); }
-  std::size_t shrink_to_fit() noexcept { return slabs_.shrink_to_fit(); }
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept { return slabs_.trim(retain_bytes); }
 
   template <class F>
   void for_each_taken(F f) {

@@ -22,9 +22,6 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// How many objects a growing pool may have, `max_slots`, and how many it adds at a time, `step`.
-using object_pool_options = slot_slabs_options;
-
 template <class T>
 struct destroy_in_slot {
   void operator()(void* slot) const noexcept { std::destroy_at(std::launder(static_cast<T*>(slot))); }

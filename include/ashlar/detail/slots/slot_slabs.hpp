@@ -33,8 +33,8 @@ namespace detail {
 
 /// How a pool of slots grows.
 struct slot_slabs_options {
-  std::size_t max_slots = slot_word::max_slots;  ///< live at once; 0 counts as 1
-  std::size_t step = 0;                          ///< slots that one growth adds; 0: as many as one slab has
+  std::size_t max_count = slot_word::max_slots;  ///< live at once; 0 counts as 1
+  std::size_t growth_count = 0;                  ///< slots that one growth adds; 0: as many as one slab has
 };
 
 /// Slots for objects, in slabs of `Layout`, each with its word. A slot is taken here and given back by
@@ -46,7 +46,7 @@ struct slot_slabs_options {
 /// `Ends::slab(slab)` before a slab's memory goes back. When this ends and slots are out still, whoever gives the last
 /// one back frees all memory, through the upstream that it takes along.
 ///
-/// Slabs are kept until `shrink_to_fit`. Nothing is allocated before the first `take` or `reserve`.
+/// Slabs are kept until `trim`. Nothing is allocated before the first `take` or `reserve`.
 /// Thread safety: none with `one_thread`; else every member but the destructor may be called by any thread, under the
 /// lock of the policy; the upstream is called under it, and when the last slot comes home by that thread.
 template <class Layout, threads_policy Threads, resource Upstream, class Ends>
@@ -67,8 +67,9 @@ public:
   };
 
   explicit slot_slabs(const slot_slabs_options& options, Upstream upstream)
-      : upstream_(std::move(upstream)), max_slots_(std::clamp<std::size_t>(options.max_slots, 1, slot_word::max_slots)),
-        step_(options.step != 0 ? std::min<std::size_t>(options.step, slot_word::max_slots) : Layout::slots_per_slab) {}
+      : upstream_(std::move(upstream)), max_slots_(std::clamp<std::size_t>(options.max_count, 1, slot_word::max_slots)),
+        step_(options.growth_count != 0 ? std::min<std::size_t>(options.growth_count, slot_word::max_slots)
+                                        : Layout::slots_per_slab) {}
 
   slot_slabs(const slot_slabs&) = delete;  // slots point into it
   slot_slabs& operator=(const slot_slabs&) = delete;
@@ -76,7 +77,7 @@ public:
     if (estate_ != nullptr) leave();
   }
 
-  /// Returns: a slot with a count of 1; none where `max_slots` are live.
+  /// Returns: a slot with a count of 1; none where `max_count` are live.
   /// Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised.
   [[nodiscard]] ASHLAR_INLINE place take() {
     const scope held(lock_);
@@ -93,8 +94,8 @@ public:
     });
   }
 
-  /// Effects: makes `slots` live slots possible without asking the upstream, until `shrink_to_fit`.
-  /// Throws: as `take`; `std::bad_alloc` above `max_slots`. What was gained so far is kept.
+  /// Effects: makes `slots` live slots possible without asking the upstream, until `trim`.
+  /// Throws: as `take`; `std::bad_alloc` above `max_count`. What was gained so far is kept.
   void reserve(std::size_t slots) {
     const scope held(lock_);
     if (slots > max_slots_) throw_bad_alloc(max_size, Layout::alignment);
@@ -103,15 +104,18 @@ public:
            [this](std::size_t bytes, std::size_t alignment) { return upstream_.allocate(bytes, alignment); });
   }
 
-  /// Effects: gives empty slabs back. Returns: their bytes. Complexity: O(slabs + slots in the inbox).
-  std::size_t shrink_to_fit() noexcept {
+  /// Effects: gives empty slabs back; at most `retain_bytes` of them stay. Returns: the bytes of those that went.
+  /// Complexity: O(slabs + slots in the inbox).
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     const scope held(lock_);
     if (estate_ == nullptr) return 0;
     absorb();
     verify_dead();
     std::size_t bytes = 0;
     core().directory.for_each([&](slab_type& slab) {
-      if (slab.live == 0) bytes += give_back(slab);
+      if (slab.live != 0) return;
+      if (slab.bytes <= retain_bytes) retain_bytes -= slab.bytes;
+      else bytes += give_back(slab);
     });
     return bytes;
   }

@@ -21,19 +21,19 @@ namespace detail {
 
 /// How large chunks are, in bytes, and how many of them there may be.
 struct chunk_limits {
-  std::size_t first_bytes;
-  std::size_t largest_step = max_size;  ///< each chunk is half as large again as the one before, up to this
-  std::size_t limit = max_size;         ///< of all chunks together
+  std::size_t initial_bytes;
+  std::size_t max_growth_bytes = max_size;  ///< each chunk is half as large again as the one before, up to this
+  std::size_t max_bytes = max_size;         ///< of all chunks together
 };
 
 /// A chunk goes back upstream with the size and the alignment that it came with.
-/// Invariant: the bytes of the spare chunks `<= held() <= limit`.
+/// Invariant: the bytes of the spare chunks `<= held() <= max_bytes`.
 template <resource Upstream>
 class chunk_store {
 public:
   /// `arena`: whom reports name.
   constexpr chunk_store(const chunk_limits& limits, Upstream upstream, const void* arena = nullptr)
-      : limits_(limits), step_(limits.first_bytes), arena_(arena), upstream_(std::move(upstream)) {}
+      : limits_(limits), step_(limits.initial_bytes), arena_(arena), upstream_(std::move(upstream)) {}
 
   /// Returns: a chunk that can hold the block. Throws: `std::bad_alloc` beyond the limit; what the upstream throws.
   [[nodiscard]] chunk* take(std::size_t bytes, std::size_t alignment) {
@@ -94,7 +94,7 @@ public:
   /// Effects: gives all back; the next chunk is as large as the first. Expects: no chunk is in use.
   void release() noexcept {
     give_back_spares();
-    step_ = limits_.first_bytes;
+    step_ = limits_.initial_bytes;
   }
 
   [[nodiscard]] bool has_spares() const noexcept { return spares_ != nullptr; }
@@ -125,7 +125,7 @@ private:
     return std::max(alignment, alignof(std::max_align_t));
   }
 
-  [[nodiscard]] bool fits(std::size_t bytes) const noexcept { return bytes <= limits_.limit - held_; }
+  [[nodiscard]] bool fits(std::size_t bytes) const noexcept { return bytes <= limits_.max_bytes - held_; }
 
   // Returns: the first spare chunk that can hold the block, or null.
   [[nodiscard]] chunk* take_spare_for(std::size_t bytes, std::size_t alignment) noexcept {
@@ -144,7 +144,7 @@ private:
     if (chunk* const spare = take_spare_for(bytes, alignment)) return spare;
     if (!is_valid_request(bytes, alignment)) return nullptr;
     const std::size_t needed = chunk::bytes_for(bytes);
-    std::size_t wanted = align_down(std::min(step_, limits_.limit - held_), alignof(chunk));
+    std::size_t wanted = align_down(std::min(step_, limits_.max_bytes - held_), alignof(chunk));
     for (; wanted > needed; wanted = align_down(wanted / 2, alignof(chunk)))
       if (is_valid_request(wanted, alignment_for(alignment)))
         if (void* const p = try_allocate_from(upstream_, wanted, alignment_for(alignment)))
@@ -168,7 +168,7 @@ private:
     if (p == nullptr) return nullptr;
     held_ += bytes;
     ++count_;
-    step_ = std::min(step_ + std::min(step_ / 2, max_size - step_), limits_.largest_step);
+    step_ = std::min(step_ + std::min(step_ / 2, max_size - step_), limits_.max_growth_bytes);
     return chunk::build(p, bytes, alignment_for(alignment));
   }
 

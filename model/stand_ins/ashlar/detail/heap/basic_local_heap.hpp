@@ -69,7 +69,7 @@ public:
     core_.inspect(std::move(f), hot_, nullptr);
   }
   void release() noexcept { core_.release(); }
-  std::size_t trim(std::size_t keep_bytes) noexcept { return core_.trim(keep_bytes, hot_); }
+  std::size_t trim(std::size_t retain_bytes) noexcept { return core_.trim(retain_bytes, hot_); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return core_.reused_bytes(); }

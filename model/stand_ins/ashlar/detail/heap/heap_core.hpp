@@ -95,7 +95,9 @@ public:
     static_cast<void>(looked());
   }
   void release() noexcept { touch(); }
-  std::size_t trim(std::size_t keep_bytes, hot_stacks& hot) noexcept { return settle(hot), trim_behind(keep_bytes); }
+  std::size_t trim(std::size_t retain_bytes, hot_stacks& hot) noexcept {
+    return settle(hot), trim_behind(retain_bytes);
+  }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return looked(); }
   [[nodiscard]] std::size_t segments() const noexcept { return looked(); }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return looked(); }
