@@ -12,8 +12,8 @@
 
 #include <ashlar/base/config.hpp>
 
-#include "suggest.hpp"
-#include "verb.hpp"
+#include "cli/support/suggest.hpp"
+#include "cli/support/verb.hpp"
 
 namespace {
 

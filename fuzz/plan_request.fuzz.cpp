@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/plan_names.hpp"
-#include "cli/plan_request.hpp"
-#include "cli/verb.hpp"
+#include "cli/plan/names.hpp"
+#include "cli/plan/request.hpp"
+#include "cli/support/verb.hpp"
 
 namespace {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Borrows a workspace, makes a chunk in it, appends it to the file.
-#include "chunks.hpp"
+#include "cli/preload/chunks.hpp"
 
 #include <algorithm>
 
-#include "clock.hpp"
-#include "workspace.hpp"
+#include "cli/preload/clock.hpp"
+#include "cli/preload/workspace.hpp"
 
 namespace ashlar::recorder {
 

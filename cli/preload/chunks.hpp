@@ -9,8 +9,8 @@
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/record.hpp>
 
-#include "thread_log.hpp"
-#include "trace_file.hpp"
+#include "cli/preload/thread_log.hpp"
+#include "cli/preload/trace_file.hpp"
 
 namespace ashlar::recorder {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Whether the processor's counter can be trusted: it must be invariant, and the kernel must not have given it up.
-#include "clock.hpp"
+#include "cli/preload/clock.hpp"
 
 #include <cstring>
 #include <initializer_list>

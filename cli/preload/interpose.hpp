@@ -4,8 +4,8 @@
 
 #include <atomic>
 
-#include "real.hpp"
-#include "recorder.hpp"
+#include "cli/preload/real.hpp"
+#include "cli/preload/recorder.hpp"
 
 #define ASHLAR_EXPORT __attribute__((visibility("default")))
 

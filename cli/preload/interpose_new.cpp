@@ -10,7 +10,7 @@
 
 #include <ashlar/detail/support/bits.hpp>
 
-#include "interpose.hpp"
+#include "cli/preload/interpose.hpp"
 
 namespace ashlar::recorder {
 

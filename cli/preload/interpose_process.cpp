@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "interpose.hpp"
+#include "cli/preload/interpose.hpp"
 
 namespace ashlar::recorder {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The shared log: rare, small, under its own lock.
-#include "late_log.hpp"
+#include "cli/preload/late_log.hpp"
 
 #include <new>
 
-#include "workspace.hpp"
+#include "cli/preload/workspace.hpp"
 
 namespace ashlar::recorder {
 

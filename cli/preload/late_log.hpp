@@ -6,7 +6,7 @@
 
 #include <ashlar/detail/trace/record.hpp>
 
-#include "thread_log.hpp"
+#include "cli/preload/thread_log.hpp"
 
 namespace ashlar::recorder {
 

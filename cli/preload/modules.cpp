@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Lists the loaded ELF objects with their build ids.
-#include "modules.hpp"
+#include "cli/preload/modules.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -15,9 +15,9 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/trace/table_chunks.hpp>
 
-#include "chunks.hpp"
-#include "patience.hpp"
-#include "stacks.hpp"
+#include "cli/preload/chunks.hpp"
+#include "cli/preload/patience.hpp"
+#include "cli/preload/stacks.hpp"
 
 namespace ashlar::recorder {
 

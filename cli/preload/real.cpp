@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Finds the real allocation functions at the first call of any of them.
-#include "real.hpp"
+#include "cli/preload/real.hpp"
 
 #include <atomic>
 #include <cerrno>

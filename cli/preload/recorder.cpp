@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The recorder's life: start at the first allocation, a log per thread, fork, exec, the end.
-#include "recorder.hpp"
+#include "cli/preload/recorder.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "chunks.hpp"
-#include "late_log.hpp"
-#include "modules.hpp"
-#include "patience.hpp"
-#include "process_hooks.hpp"
-#include "registry.hpp"
-#include "status.hpp"
-#include "workspace.hpp"
+#include "cli/preload/chunks.hpp"
+#include "cli/preload/late_log.hpp"
+#include "cli/preload/modules.hpp"
+#include "cli/preload/patience.hpp"
+#include "cli/preload/process_hooks.hpp"
+#include "cli/preload/registry.hpp"
+#include "cli/preload/status.hpp"
+#include "cli/preload/workspace.hpp"
 
 namespace ashlar::recorder {
 

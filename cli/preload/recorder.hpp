@@ -7,9 +7,9 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/trace/record.hpp>
 
-#include "clock.hpp"
-#include "stacks.hpp"
-#include "thread_log.hpp"
+#include "cli/preload/clock.hpp"
+#include "cli/preload/stacks.hpp"
+#include "cli/preload/thread_log.hpp"
 
 namespace ashlar::recorder {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Logs are mapped when there are more threads than ever before, and are kept for ever.
-#include "registry.hpp"
+#include "cli/preload/registry.hpp"
 
 #include <atomic>
 
-#include "workspace.hpp"
+#include "cli/preload/workspace.hpp"
 
 namespace ashlar::recorder {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "thread_log.hpp"
+#include "cli/preload/thread_log.hpp"
 
 namespace ashlar::recorder {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every distinct stack gets an id by its hash: found without a lock, added under one.
-#include "stacks.hpp"
+#include "cli/preload/stacks.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -13,10 +13,10 @@
 #include <ashlar/detail/trace/checksum.hpp>
 #include <ashlar/detail/trace/table_chunks.hpp>
 
-#include "chunks.hpp"
-#include "recorder.hpp"
-#include "settings.hpp"
-#include "workspace.hpp"
+#include "cli/preload/chunks.hpp"
+#include "cli/preload/recorder.hpp"
+#include "cli/preload/settings.hpp"
+#include "cli/preload/workspace.hpp"
 
 namespace ashlar::recorder {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Attaches the shared page and writes into it.
-#include "status.hpp"
+#include "cli/preload/status.hpp"
 
 #include <cstdlib>
 #include <cstring>

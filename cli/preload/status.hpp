@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "settings.hpp"
+#include "cli/preload/settings.hpp"
 
 namespace ashlar::recorder {
 

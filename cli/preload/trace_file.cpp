@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Opens, names and writes the trace file without ever disturbing the program that is recorded.
-#include "trace_file.hpp"
+#include "cli/preload/trace_file.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -15,8 +15,8 @@
 
 #include <ashlar/detail/trace/format.hpp>
 
-#include "clock.hpp"
-#include "status.hpp"
+#include "cli/preload/clock.hpp"
+#include "cli/preload/status.hpp"
 
 namespace ashlar::recorder {
 

@@ -11,7 +11,7 @@
 
 #include <ashlar/base/lock.hpp>
 
-#include "settings.hpp"
+#include "cli/preload/settings.hpp"
 
 namespace ashlar::recorder {
 

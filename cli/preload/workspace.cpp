@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The work benches: mapped when they are first needed, then kept.
-#include "workspace.hpp"
+#include "cli/preload/workspace.hpp"
 
 #include <atomic>
 #include <new>

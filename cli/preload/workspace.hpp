@@ -15,7 +15,7 @@
 #include <ashlar/detail/trace/pack_chunk.hpp>
 #include <ashlar/trace/codec.hpp>
 
-#include "thread_log.hpp"
+#include "cli/preload/thread_log.hpp"
 
 namespace ashlar::recorder {
 

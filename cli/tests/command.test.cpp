@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/tests/replay_command.hpp"
+#include "cli/tests/command.hpp"
 
 namespace {
 

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Draws the charts that have a row for each allocator.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "cli/html/charts.hpp"
+#include "cli/html/svg.hpp"
+#include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr double width = 920, left = 146, right = 96, row_height = 32, top = 10;
+
+std::string value_label(double value, quantity q) {
+  switch (q) {
+    case quantity::bytes: return human_bytes(value);
+    case quantity::time_ns: return human_time(value);
+    case quantity::count: return human_count(value);
+    case quantity::ratio: return figures3(value);
+  }
+  return {};
+}
+
+void draw_axis(svg& out, const scale& x, double bottom, const std::string& name, quantity q) {
+  for (const double mark : x.marks()) {
+    out.line(x.at(mark), top, x.at(mark), bottom, "grid");
+    out.text(x.at(mark), bottom + 16, axis_label(mark, q), "middle", "tick");
+  }
+  out.text((left + width - right) / 2, bottom + 36, name, "middle", "axis");
+}
+
+void draw_bar(svg& out, const scale& x, double y, const bar_row& row, quantity q) {
+  const std::string hint = fmt::format("{}: median {}, {} to {}", row.name, value_label(row.value.median, q),
+                                       value_label(row.value.least, q), value_label(row.value.greatest, q));
+  out.text(left - 10, y + 5, shorten(row.name, 18), "end", row.style == "own" ? "name strong" : "name");
+  out.rect(left, y - 8, std::max(x.at(row.value.median) - left, 1.0), 16, row.style, hint);
+  const double from = x.at(row.value.least), to = x.at(row.value.greatest);
+  out.line(from, y, to, y, "whisker");
+  for (const double end : {from, to}) out.line(end, y - 4, end, y + 4, "whisker");
+  out.text(std::max(to, x.at(row.value.median)) + 8, y + 5, value_label(row.value.median, q), "start", "value");
+}
+
+struct tail_mark {
+  const char* name;
+  spread latency_spread::* value;
+};
+constexpr std::array<tail_mark, 4> tail_marks = {{{"p50", &latency_spread::p50},
+                                                  {"p99", &latency_spread::p99},
+                                                  {"p99.9", &latency_spread::p999},
+                                                  {"max", &latency_spread::max}}};
+
+/// A shape of its own for each mark, so that nothing hangs on colour; marks at the same place lie within each other.
+void draw_mark(svg& out, std::size_t which, double x, double y, const std::string& style, const std::string& hint) {
+  if (which == 0) out.circle(x, y, 3, style, hint);
+  if (which == 1) out.circle(x, y, 6, style + " hollow", hint);
+  if (which == 2) out.diamond(x, y, 10.5, style + " hollow", hint);
+  if (which == 3) out.rect(x - 2, y - 9, 4, 18, style, hint);
+}
+
+void draw_legend(svg& out) {
+  double x = left;
+  for (std::size_t i = 0; i < tail_marks.size(); ++i, x += 90) {
+    draw_mark(out, i, x + 10, 14, "plain", "");
+    out.text(x + 26, 18.5, tail_marks[i].name, "start", "tick");
+  }
+}
+
+void draw_tail(svg& out, const scale& x, double y, const tail_row& row, double step_ns) {
+  const auto at = [&](std::size_t i) { return x.at(std::max((row.calls.*tail_marks[i].value).median, step_ns)); };
+  out.text(left - 10, y + 5, shorten(row.name, 18), "end", row.style == "own" ? "name strong" : "name");
+  out.line(at(0), y, at(3), y, row.style + " stem");
+  for (std::size_t i = tail_marks.size(); i-- > 0;) {  // the smallest on top
+    const double ns = (row.calls.*tail_marks[i].value).median;
+    const std::string text = ns < step_ns ? "below " + human_time(step_ns) : human_time(ns);
+    draw_mark(out, i, at(i), y, row.style, fmt::format("{}, {}: {}", row.name, tail_marks[i].name, text));
+  }
+  out.text(at(3) + 10, y + 5, human_time(row.calls.max.median), "start", "value");
+}
+
+}  // namespace
+
+std::string bar_chart(const std::string& title, const std::string& axis, quantity q, const std::vector<bar_row>& rows) {
+  double most = 0;
+  for (const bar_row& row : rows) most = std::max(most, row.value.greatest);
+  const double bottom = top + row_height * static_cast<double>(rows.size()) + 4;
+  const scale x = scale::linear(most, left, width - right, q);
+  svg out(width, bottom + 44, title);
+  draw_axis(out, x, bottom, axis, q);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    draw_bar(out, x, top + row_height * (static_cast<double>(i) + 0.5) + 2, rows[i], q);
+  out.line(left, top, left, bottom, "base-line");
+  return out.str();
+}
+
+std::string tail_chart(const std::vector<tail_row>& rows, double step_ns) {
+  constexpr double legend = 28;
+  double most = 0;
+  for (const tail_row& row : rows) most = std::max(most, row.calls.max.median);
+  const double bottom = top + legend + row_height * static_cast<double>(rows.size()) + 4;
+  const scale x = scale::logarithmic(std::max(step_ns, 1.0), most, left + 8, width - right);
+  svg out(width, bottom + 44, "latency of calls, p50 to max");
+  for (const double mark : x.marks()) {
+    out.line(x.at(mark), top + legend, x.at(mark), bottom, "grid");
+    out.text(x.at(mark), bottom + 16, axis_label(mark, quantity::time_ns), "middle", "tick");
+  }
+  out.text((left + width - right) / 2, bottom + 36, "time of one call (logarithmic)", "middle", "axis");
+  draw_legend(out);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    draw_tail(out, x, top + legend + row_height * (static_cast<double>(i) + 0.5) + 2, rows[i], step_ns);
+  return out.str();
+}
+
+}  // namespace ashlar::cli

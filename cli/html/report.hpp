@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The report of a trace and of its replay as one self-contained page.
+#pragma once
+
+#include <string>
+
+#include "cli/replay/figures.hpp"
+#include "cli/replay/table.hpp"
+#include "cli/report/data.hpp"
+
+namespace ashlar::cli {
+
+/// Returns: the page; without a replay (both null) only what the trace itself says.
+[[nodiscard]] std::string html_report(const replay_figures* figures, const replayed_trace* replayed,
+                                      const report_data& data);
+
+/// Returns: the section on the replay.
+[[nodiscard]] std::string html_replay_section(const replay_figures& figures, const replayed_trace& replayed);
+/// Returns: the section on the trace.
+[[nodiscard]] std::string html_trace_section(const report_data& data);
+
+}  // namespace ashlar::cli

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What was asked of the verb `plan`.
+#include "cli/plan/request.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "cli/plan/names.hpp"
+#include "cli/support/parse.hpp"
+#include "cli/support/verb.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+/// By name, as `--help` and errors spell it.
+const std::map<std::string, plan::effort> efforts{
+    {"fast", plan::effort::fast}, {"balanced", plan::effort::balanced}, {"exact", plan::effort::exact}};
+
+void add_work(CLI::App& app, plan_request& r) {
+  app.add_option("--capacity", r.capacity, "Decide whether this many bytes suffice")->type_name("BYTES");
+  app.add_option_function<std::string>(
+         "--effort", [&r](const std::string& name) { r.effort = efforts.at(name); },
+         "How hard to try: fast, balanced or exact (default: balanced)")
+      ->check([](const std::string& name) {
+        return efforts.contains(name) ? std::string() : "'" + name + "' is not fast, balanced or exact";
+      })
+      ->type_name("NAME");
+  app.add_option("--time", r.seconds, "Wall-clock budget in seconds; 0 is none")
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("SECONDS");
+  app.add_option("--nodes", r.nodes, "Budget in search nodes: the same result on every machine")->type_name("N");
+  app.add_option("--base-alignment", r.base_alignment, "Every offset is a multiple of this power of two")
+      ->type_name("BYTES");
+  app.add_flag("--progress", r.progress, "Tell the best height and the bound from the start, not after half a second");
+  app.add_flag("-q,--quiet", r.quiet, "No progress on standard error");
+}
+
+void add_results(CLI::App& app, plan_request& r) {
+  app.add_option("-o,--output", r.output, "CSV with an offset column; - is standard output")->type_name("FILE");
+  app.add_flag("--validate", r.validate, "Check the offset column of the input instead of planning");
+  app.add_option("--header", r.header, "Write a constexpr C++ table to FILE")->type_name("FILE");
+  app.add_option("--c", r.c, "Write a C table to FILE")->type_name("FILE");
+  app.add_option("--name", r.name, "Namespace or prefix of the tables")->type_name("NAME")->capture_default_str();
+  app.add_option("--svg", r.svg, "Write a picture to FILE")->type_name("FILE");
+  app.add_option("--html", r.html, "Write a page with the picture to FILE")->type_name("FILE");
+  app.add_flag("--stats", r.stats, "Print figures");
+  app.footer("Exit status: 0 planned or valid, 1 no plan, not valid, or the input cannot be read,\n"
+             "2 the command line makes no sense.");
+}
+
+bool is_identifier(const std::string& name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !name.empty() && letter(name[0]) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
+}
+
+/// Returns: what makes no sense together; empty if all is well.
+std::string contradiction(const plan_request& r) {
+  if (r.input.empty() == r.trace.empty()) return "give either a CSV file or --from-trace";
+  if (r.trace.empty() && !(r.between.empty() && r.window.empty())) return "--between and --window need --from-trace";
+  if (!r.between.empty() && !r.window.empty()) return "give either --between or --window";
+  if (!r.window.empty() && !(r.window[0] >= 0 && r.window[0] < r.window[1] && r.window[1] < 1e9))
+    return "--window wants two times in seconds, the earlier first";
+  if (std::isnan(r.seconds)) return "--time wants a number of seconds";
+  if (r.validate && !r.trace.empty()) return "--validate wants a CSV file";
+  if (!is_identifier(r.name)) return "--name wants an identifier";
+  if (is_taken_word(r.name)) return "--name: " + r.name + " is a keyword or a macro of some compiler";
+  return {};
+}
+
+}  // namespace
+
+phase_bounds plan_request::bounds() const {
+  const auto ns = [](double s) { return static_cast<std::uint64_t>(std::llround(s * 1e9)); };
+  phase_bounds b;
+  if (between.size() == 2) b.marks = std::pair{between[0], between[1]};
+  if (window.size() == 2) b.window = std::pair{ns(window[0]), ns(window[1])};
+  return b;
+}
+
+std::optional<int> parse_plan(int argc, char** argv, plan_request& r) {
+  CLI::App app("Plans offsets for buffers whose sizes and lives are known in advance.", "ashlar plan");
+  app.add_option("INPUT", r.input,
+                 "CSV: id,lower,upper,size[,alignment][,gaps][,offset], or with start,end (inclusive)");
+  app.add_option("--from-trace", r.trace, "Plan the allocations of a recording")->type_name("TRACE");
+  app.add_option("--between", r.between, "Only from one mark to another")->expected(2)->type_name("MARK MARK");
+  app.add_option("--window", r.window, "Only from one time to another, in seconds since the start")
+      ->expected(2)
+      ->type_name("SECONDS SECONDS");
+  app.add_flag("--damaged", r.damaged, "Plan what a damaged trace holds before the damage");
+  add_work(app, r);
+  add_results(app, r);
+  if (const auto status = parse(app, argc, argv)) return status;
+  const std::string wrong = contradiction(r);
+  if (!wrong.empty()) return complain("plan", wrong, exit_usage);
+  return std::nullopt;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What was asked of the verb `plan`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ashlar/plan/options.hpp>
+
+#include "cli/plan/trace.hpp"
+
+namespace ashlar::cli {
+
+struct plan_request {
+  std::string input, output, header, c, svg, html, trace, name = "planned";
+  std::vector<std::uint64_t> between;
+  std::vector<double> window;
+  std::optional<std::uint64_t> capacity;
+  plan::effort effort = plan::effort::balanced;
+  double seconds = 0;
+  std::uint64_t nodes = 0, base_alignment = 1;
+  bool damaged = false, validate = false, stats = false, quiet = false, progress = false;
+
+  [[nodiscard]] phase_bounds bounds() const;
+};
+
+/// Effects: reads the command line. Returns: nothing if the verb may go on, else the exit status, the reason printed.
+[[nodiscard]] std::optional<int> parse_plan(int argc, char** argv, plan_request& r);
+
+}  // namespace ashlar::cli

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A plan as tables that a program compiles in, and as figures.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <ashlar/plan/steps.hpp>
+
+#include "cli/plan/names.hpp"
+#include "cli/plan/output.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+std::uint64_t base_alignment(const plan::problem& p) {
+  std::uint64_t most = 1;
+  for (const plan::buffer& b : p.buffers) most = std::max(most, b.alignment);
+  return most;
+}
+
+std::string rows(const plan::problem& p, const plan::layout& l) {
+  std::string out;
+  for (std::size_t i = 0; i < p.buffers.size(); ++i)
+    out += "    {" + std::to_string(p.buffers[i].id) + "u, " + std::to_string(l.offsets[i]) + "u, " +
+           std::to_string(p.buffers[i].size) + "u},\n";
+  return out;
+}
+
+/// Numbers in braces, several a line.
+std::string list(const std::vector<std::uint64_t>& numbers, const char* end = ",\n") {
+  std::string out = "    {";
+  std::size_t line = out.size();
+  for (const std::uint64_t n : numbers) {
+    if (line > 100) out += "\n     ", line = 5;
+    const std::string text = std::to_string(n) + "u, ";
+    out += text;
+    line += text.size();
+  }
+  if (!numbers.empty()) out.resize(out.size() - 2);
+  return out + "}" + end;
+}
+
+std::string constants(const plan_names& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    out += "inline constexpr std::size_t " + identifier_of(names[i]) + " = " + std::to_string(i) + ";\n";
+  return out;
+}
+
+std::string enumerators(const plan_names& names, const std::string& prefix) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::string identifier = identifier_of(names[i]);
+    if (identifier.front() == '_') identifier.erase(0, 1);  // behind the prefix it may begin with a digit
+    out += "  " + prefix + identifier + " = " + std::to_string(i) + ",\n";
+  }
+  return out;
+}
+
+std::string ratio(std::uint64_t height, std::uint64_t bound) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.5f", bound == 0 ? 1.0 : static_cast<double>(height) / static_cast<double>(bound));
+  return text;
+}
+
+}  // namespace
+
+std::string plan_as_header(const plan::problem& p, const plan::layout& l, const plan_names& names,
+                           const std::string& name, bool steps) {
+  const std::string count = std::to_string(p.buffers.size());
+  std::vector<std::uint64_t> ids, sizes, codes;
+  for (const plan::buffer& b : p.buffers) {
+    ids.push_back(b.id);
+    sizes.push_back(b.size);
+  }
+  std::string out =
+      std::string("// Planned by `ashlar plan`. Do not edit: plan again when sizes or lives change.\n#pragma once\n\n"
+                  "#include <array>\n") +
+      (names.empty() ? "" : "#include <cstddef>\n") + "#include <cstdint>\n\nnamespace " + name +
+      " {\n\nstruct table {\n  std::array<std::uint64_t, " + count + "> ids, offsets, sizes;\n" +
+      "  std::uint64_t height, alignment;\n};\n\n" + "inline constexpr table layout{\n" + list(ids) + list(l.offsets) +
+      list(sizes) + "    " + std::to_string(l.height) + "u, " + std::to_string(base_alignment(p)) + "u};\n";
+  if (steps) {
+    for (const plan::step s : plan::steps_of(p.buffers)) codes.push_back(s.code);
+    out += "\n// Position of the buffer times two, one more where it dies.\n"
+           "inline constexpr std::array<std::uint32_t, " +
+           std::to_string(codes.size()) + "> steps{" + list(codes, "") + "};\n";
+  }
+  if (!names.empty())
+    out += "\n// Positions by name.\nnamespace buffer {\n" + constants(names) + "}  // namespace buffer\n";
+  return out + "\n}  // namespace " + name + "\n";
+}
+
+std::string plan_as_c(const plan::problem& p, const plan::layout& l, const plan_names& names, const std::string& name) {
+  return "/* Planned by `ashlar plan`. Do not edit: plan again when sizes or lives change. */\n#include <stdint.h>\n\n"
+         "enum { " +
+         name + "_count = " + std::to_string(p.buffers.size()) + " };\n" + "static const uint64_t " + name +
+         "_height = " + std::to_string(l.height) + "u;\nstatic const uint64_t " + name +
+         "_alignment = " + std::to_string(base_alignment(p)) + "u;\n" +
+         "static const struct {\n  uint64_t id, offset, size;\n} " + name + "_rows[] = {\n" +
+         (p.buffers.empty() ? "    {0u, 0u, 0u},\n" : rows(p, l)) + "};\n" +
+         (names.empty() ? "" : "/* Positions by name. */\nenum {\n" + enumerators(names, name + "_buffer_") + "};\n");
+}
+
+std::string plan_figures(const plan::problem& p, const plan::layout& l) {
+  std::uint64_t sum = 0;
+  for (const plan::buffer& b : p.buffers) sum += b.size;
+  std::string out;
+  const auto line = [&](const char* name, const std::string& value) { out += std::string(name) + ' ' + value + '\n'; };
+  line("buffers    ", std::to_string(p.buffers.size()));
+  line("bytes      ", std::to_string(sum));
+  line("height     ", std::to_string(l.height));
+  line("lower bound", std::to_string(l.lower_bound) + " (height is " + ratio(l.height, l.lower_bound) + " of it)");
+  line("status     ", std::string(name_of(l.status)) + ", proof: " + std::string(name_of(l.proof)));
+  line("peak       ",
+       "moment " + std::to_string(l.peak_moment) + ", " + std::to_string(l.peak_live.size()) + " buffers live");
+  line("greedy     ", std::to_string(l.stats.greedy_height));
+  line("partitions ", std::to_string(l.stats.partitions));
+  line("sections   ", std::to_string(l.stats.sections));
+  line("nodes      ", std::to_string(l.stats.nodes) + ", known to fail: " + std::to_string(l.stats.table_hits));
+  return out;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The verb `plan`: buffers with lives in, an offset for each out.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <ashlar/plan/csv.hpp>
+#include <ashlar/plan/solve.hpp>
+#include <ashlar/plan/validate.hpp>
+
+#include "cli/plan/compare.hpp"
+#include "cli/plan/names.hpp"
+#include "cli/plan/output.hpp"
+#include "cli/plan/progress.hpp"
+#include "cli/plan/request.hpp"
+#include "cli/plan/trace.hpp"
+#include "cli/support/verb.hpp"
+
+namespace {
+
+namespace cli = ashlar::cli;
+namespace plan = ashlar::plan;
+using request = cli::plan_request;
+
+// Set by the first Ctrl-C, after which the best layout so far is returned; a second one ends the program.
+std::atomic<bool> stop{false};
+
+void on_interrupt(int) {
+  stop = true;
+  std::signal(SIGINT, SIG_DFL);
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot read " + path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return;
+  }
+  std::ofstream out(path, std::ios::binary);
+  if (!(out << text) || !out.flush()) throw std::runtime_error("cannot write " + path);
+}
+
+plan::csv_document load(const request& r) {
+  if (r.trace.empty()) {
+    plan::csv_result parsed = plan::parse_csv(read_file(r.input));
+    if (!parsed.ok()) throw std::runtime_error(r.input + ": " + parsed.error->text());
+    return std::move(parsed.document);
+  }
+  cli::recorded_problem recorded = cli::plan_from_trace(r.trace, r.bounds(), r.damaged);
+  if (recorded.content.buffers.empty()) throw std::runtime_error(r.trace + ": nothing is allocated in the phase");
+  std::fprintf(stderr, "%s: %zu buffers, %llu live to the end of the phase, %llu frees of older objects left out\n",
+               r.trace.c_str(), recorded.content.buffers.size(), static_cast<unsigned long long>(recorded.outliving),
+               static_cast<unsigned long long>(recorded.foreign_frees));
+  if (recorded.threads > 1)
+    std::fprintf(stderr, "%s: %u threads allocate in the phase: its order may change from run to run\n",
+                 r.trace.c_str(), recorded.threads);
+  plan::csv_document d;
+  d.content = std::move(recorded.content);
+  return d;
+}
+
+int validate(const request& r, const plan::csv_document& d) {
+  if (d.offsets.empty() && !d.content.buffers.empty())
+    throw std::runtime_error(r.input + ": there is no column \"offset\"");
+  plan::layout l;
+  l.offsets = d.offsets;
+  for (std::size_t i = 0; i < d.offsets.size(); ++i)
+    if (d.offsets[i] <= ~std::uint64_t{0} - d.content.buffers[i].size)
+      l.height = std::max(l.height, d.offsets[i] + d.content.buffers[i].size);
+  if (r.capacity) l.height = std::min(l.height, *r.capacity);
+  const auto broken = plan::validate(d.content, l);
+  if (!broken) {
+    std::printf("valid, height %llu\n", static_cast<unsigned long long>(l.height));
+    return cli::exit_ok;
+  }
+  const auto id = [&](plan::position i) { return cli::name_of(d.content, d.names, i); };
+  std::string who = id(broken->first);
+  if (broken->second != broken->first) who += " and " + id(broken->second);
+  return cli::complain("plan", r.input + ": buffer " + who + ": " + std::string(plan::describe(broken->rule)));
+}
+
+plan::layout solve(const request& r, const plan::problem& p) {
+  plan::options wanted;
+  wanted.effort = r.effort;
+  wanted.nodes = r.nodes;
+  wanted.time = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(r.seconds));
+  wanted.capacity = r.capacity;
+  wanted.base_alignment = r.base_alignment;
+  wanted.stop = &stop;
+  std::optional<cli::plan_progress> meter;
+  if (!r.quiet) {
+    meter.emplace(std::chrono::milliseconds(r.progress ? 0 : 500));
+    wanted.on_progress = [&meter](const plan::progress& now) { meter->take(now); };
+  }
+  std::signal(SIGINT, on_interrupt);
+  plan::layout l = plan::solve(p, wanted);
+  std::signal(SIGINT, SIG_DFL);
+  if (stop) std::fprintf(stderr, "ashlar plan: interrupted, this is the best so far\n");
+  return l;
+}
+
+void write_results(const request& r, const plan::csv_document& d, const plan::layout& l) {
+  const plan::problem& p = d.content;
+  if (l.offsets.size() != p.buffers.size()) return;  // nothing valid exists
+  if (!r.output.empty()) write_file(r.output, plan::format_csv(p, &l, d.names));
+  if (!r.header.empty()) write_file(r.header, cli::plan_as_header(p, l, d.names, r.name, !r.trace.empty()));
+  if (!r.c.empty()) write_file(r.c, cli::plan_as_c(p, l, d.names, r.name));
+  if (!r.svg.empty()) write_file(r.svg, cli::plan_as_svg(p, l, d.names));
+  if (!r.html.empty()) write_file(r.html, cli::plan_as_html(p, l, d.names, r.trace.empty() ? r.input : r.trace));
+}
+
+/// What is said about the plan; on standard error where standard output carries the CSV.
+void print(const request& r, const plan::problem& p, const plan::layout& l) {
+  FILE* const to = r.output == "-" ? stderr : stdout;
+  if (r.stats) std::fputs(cli::plan_figures(p, l).c_str(), to);
+  else if (r.output.empty() || !r.trace.empty())
+    std::fprintf(to, "%s, height %llu, lower bound %llu\n", std::string(name_of(l.status)).c_str(),
+                 static_cast<unsigned long long>(l.height), static_cast<unsigned long long>(l.lower_bound));
+  if (!r.trace.empty()) std::fputs(cli::compare_with_heaps(l, cli::measure_heaps(p)).c_str(), to);
+}
+
+int run(int argc, char** argv) {
+  request r;
+  if (const auto status = cli::parse_plan(argc, argv, r)) return *status;
+  const plan::csv_document d = load(r);
+  if (r.validate) return validate(r, d);
+  if (!(r.header.empty() && r.c.empty())) cli::check_identifiers(d.names);
+  const plan::layout l = solve(r, d.content);
+  if (l.status == plan::status::rejected)
+    return cli::complain("plan", "the base alignment is not a power of two, or too large", cli::exit_usage);
+  write_results(r, d, l);
+  print(r, d.content, l);
+  const bool missed = l.status == plan::status::infeasible || l.status == plan::status::unknown;
+  return missed ? cli::exit_failure : cli::exit_ok;
+}
+
+const cli::verb_registration registration({"plan", "place buffers with known lives in the least memory", run});
+
+}  // namespace

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Follows scripts to their interpreters, and reads headers and symbols with libelf.
+#include "cli/record/program.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+namespace ashlar::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int own_class = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32;
+
+/// An ELF file that is open for as long as this lives.
+class elf_file {
+public:
+  explicit elf_file(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    elf_version(EV_CURRENT);
+    if (descriptor_ >= 0) elf_ = elf_begin(descriptor_, ELF_C_READ, nullptr);
+  }
+  elf_file(const elf_file&) = delete;
+  elf_file& operator=(const elf_file&) = delete;
+  ~elf_file() {
+    elf_end(elf_);
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  [[nodiscard]] bool is_elf() const { return elf_ != nullptr && elf_kind(elf_) == ELF_K_ELF; }
+  [[nodiscard]] int word_class() const { return gelf_getclass(elf_); }
+
+  [[nodiscard]] bool has_loader() const {
+    std::size_t n = 0;
+    GElf_Phdr header;
+    if (elf_getphdrnum(elf_, &n) != 0) return false;
+    for (std::size_t i = 0; i < n; ++i)
+      if (gelf_getphdr(elf_, static_cast<int>(i), &header) != nullptr && header.p_type == PT_INTERP) return true;
+    return false;
+  }
+
+  [[nodiscard]] bool defines(std::string_view name) const {
+    for (Elf_Scn* section = elf_nextscn(elf_, nullptr); section != nullptr; section = elf_nextscn(elf_, section)) {
+      GElf_Shdr header;
+      if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNSYM || header.sh_entsize == 0) continue;
+      Elf_Data* const data = elf_getdata(section, nullptr);
+      const auto count = static_cast<int>(header.sh_size / header.sh_entsize);
+      for (int i = 0; data != nullptr && i < count; ++i)
+        if (is_definition(data, i, header.sh_link, name)) return true;
+    }
+    return false;
+  }
+
+private:
+  [[nodiscard]] bool is_definition(Elf_Data* data, int i, std::size_t strings, std::string_view name) const {
+    GElf_Sym symbol;
+    if (gelf_getsym(data, i, &symbol) == nullptr || symbol.st_shndx == SHN_UNDEF) return false;
+    const char* const found = elf_strptr(elf_, strings, symbol.st_name);
+    return found != nullptr && found == name;
+  }
+
+  int descriptor_;
+  Elf* elf_ = nullptr;
+};
+
+bool is_executable(const fs::path& path) {
+  std::error_code error;
+  return access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path, error);
+}
+
+/// As execvp searches.
+std::string find_in_path(const std::string& word) {
+  if (word.find('/') != std::string::npos) return word;
+  const char* const list = std::getenv("PATH");
+  std::istringstream directories(list == nullptr ? "/bin:/usr/bin" : list);
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    const fs::path candidate = fs::path(directory.empty() ? "." : directory) / word;
+    if (is_executable(candidate)) return candidate.string();
+  }
+  return word;
+}
+
+/// Returns: what a script's first line starts, behind `env` if that stands there; empty if the file is no script.
+std::string interpreter_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  char mark[2] = {};
+  if (!file.read(mark, 2) || mark[0] != '#' || mark[1] != '!' || !std::getline(file, line)) return {};
+  std::istringstream words(line.substr(0, 4096));
+  std::string word;
+  words >> word;
+  if (fs::path(word).filename() != "env") return word;
+  while (words >> word)
+    if (!word.starts_with('-') && word.find('=') == std::string::npos) return find_in_path(word);
+  return {};
+}
+
+bool is_privileged(const std::string& path) {
+  struct stat file{};
+  if (stat(path.c_str(), &file) != 0) return false;
+  if ((file.st_mode & S_ISUID) != 0 && file.st_uid != getuid()) return true;
+  if ((file.st_mode & S_ISGID) != 0 && file.st_gid != getgid()) return true;
+  return getuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
+}
+
+program_kind kind_of(const std::string& path) {
+  const elf_file file(path);
+  if (!file.is_elf()) return program_kind::ordinary;
+  if (!file.has_loader()) return program_kind::is_static;
+  if (file.word_class() != own_class) return program_kind::other_class;
+  if (is_privileged(path)) return program_kind::is_privileged;
+  return file.defines("malloc") ? program_kind::own_malloc : program_kind::ordinary;
+}
+
+}  // namespace
+
+program_facts inspect_program(const std::string& word) {
+  std::string path = find_in_path(word);
+  constexpr int most_scripts = 5;  // as many as the kernel follows
+  for (int i = 0; i < most_scripts; ++i) {
+    const std::string next = interpreter_of(path);
+    if (next.empty()) break;
+    path = next;
+  }
+  return {kind_of(path), path};
+}
+
+std::string describe(const program_facts& facts) {
+  switch (facts.kind) {
+    case program_kind::ordinary: break;
+    case program_kind::is_static:
+      return facts.path + " is statically linked, so the recorder cannot be loaded into it: link it dynamically";
+    case program_kind::is_privileged:
+      return facts.path + " is set-uid, set-gid or has capabilities, so the recorder is not loaded into it: "
+                          "record a copy without them, or record as its owner";
+    case program_kind::other_class:
+      return facts.path + " has words of another size than the recorder: build ashlar for that size";
+    case program_kind::own_malloc:
+      return facts.path +
+             " has a malloc of its own, whose calls do not pass the recorder: link it without that one, or "
+             "with that one as a shared library";
+  }
+  return {};
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// `ashlar record`: runs a program and writes down what it allocates.
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <unistd.h>
+
+#include "cli/preload/settings.hpp"
+#include "cli/record/child.hpp"
+#include "cli/record/program.hpp"
+#include "cli/record/status.hpp"
+#include "cli/record/summary.hpp"
+#include "cli/support/parse.hpp"
+#include "cli/support/verb.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Above what programs use, as other commands that start commands have it.
+constexpr int exit_nothing_recorded = 124;
+constexpr int exit_not_whole = 125;
+constexpr int exit_not_executable = 126;
+constexpr int exit_not_found = 127;
+constexpr char library_name[] = "libashlar-record.so";
+
+struct command {
+  std::string output;
+  unsigned stack_depth = 8;  // enough for the call sites of a report
+  bool quiet = false;
+  std::vector<std::string> program;
+};
+
+/// Returns: the library beside the executable, or where the build or the installation puts it; empty if it is nowhere.
+std::string find_library() {
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* place : {".", "../lib", "../" ASHLAR_LIBRARY_DIRECTORY}) {
+    const fs::path candidate = here / place / library_name;
+    if (fs::exists(candidate, error)) return fs::canonical(candidate, error).string();
+  }
+  return {};
+}
+
+/// Effects: leaves an empty file for the recorder, so that an output that cannot be written shows before the program
+/// runs. Returns: why it cannot be, or 0.
+int prepare_output(const std::string& path) {
+  if (path.find("%p") != std::string::npos) return 0;
+  errno = 0;
+  const std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  return file ? 0 : errno == 0 ? EIO : errno;
+}
+
+int report_start_failure(const std::string& program, int error) {
+  if (error == ENOENT) return complain("record", program + ": no such program", exit_not_found);
+  return complain("record", program + ": " + std::strerror(error), exit_not_executable);
+}
+
+std::string with_process(std::string path, int process) {
+  const std::size_t hole = path.find("%p");
+  return hole == std::string::npos ? path : path.replace(hole, 2, std::to_string(process));
+}
+
+std::string own_status(int status) { return "; the program's own exit status is " + std::to_string(status); }
+
+std::string why_nothing(const program_facts& facts, int status) {
+  const std::string reason = describe(facts);
+  if (!reason.empty()) return reason;
+  if (status >= 128) return "the program was killed before a thread had a full buffer to write";
+  return "the program did not load the recorder, or ended by a system call of its own";
+}
+
+/// What the program's status cannot tell comes first; else the status is passed on.
+int tell_outcome(const command& c, const record_status& told, const child_result& result, fs::file_time_type start) {
+  const recording_summary sum = summarise_recording(with_process(c.output, result.process), start);
+  const program_facts facts = inspect_program(c.program.front());
+  const std::string failure = told.failure();
+  const bool blind = facts.kind == program_kind::own_malloc && sum.events == 0;
+  const bool nothing = (!told.any_trace() && !sum.has_trace) || blind;
+  if (!failure.empty())
+    return complain("record", "the trace is not whole: " + failure + own_status(result.status), exit_not_whole);
+  if (nothing && sum.other_traces == 0)
+    return complain("record", "nothing was recorded: " + why_nothing(facts, result.status) + own_status(result.status),
+                    exit_nothing_recorded);
+  if (facts.kind == program_kind::own_malloc) complain("record", describe(facts));
+  if (!c.quiet) complain("record", sum.text);
+  return result.status;
+}
+
+int record_program(const command& c) {
+  const std::string library = find_library();
+  if (library.empty())
+    return complain("record", std::string(library_name) + " is missing: it belongs beside ashlar or in ../lib");
+  if (library.find_first_of(" :") != std::string::npos)
+    return complain("record", library + ": a path with blanks or colons cannot be preloaded");
+  const std::string output = fs::absolute(c.output).string();
+  if (const int error = prepare_output(output)) return complain("record", c.output + ": " + std::strerror(error));
+  const auto start = fs::file_time_type::clock::now() - std::chrono::seconds(1);
+  const record_status told;
+  const child_result result = run_recorded({library, output, told.id(), c.stack_depth, c.program});
+  if (result.error != 0) return report_start_failure(c.program.front(), result.error);
+  return tell_outcome(c, told, result, start);
+}
+
+/// Everything after "--" is the program's; without "--" the program starts at the first word that is no option.
+int run(int argc, char** argv) {
+  command c;
+  CLI::App app("ashlar record [-o FILE] [--stacks N] [--quiet] -- PROGRAM [ARGUMENT]...\n\n"
+               "Runs a program and records every allocation and release it makes.\n"
+               "Processes that it starts are recorded too, each to its own file FILE.<process id>.",
+               argv[0]);
+  app.footer("Exit status: the program's own, or 128 + the signal that ended it. 124 nothing was recorded,\n"
+             "125 the trace could not be written to its end (the disk was full), 126 and 127 the program\n"
+             "cannot be run or found, 1 the trace cannot be made, 2 the command line makes no sense.");
+  app.add_option("-o,--output", c.output, "The trace; %p stands for the process id (default: PROGRAM.trace)")
+      ->type_name("FILE");
+  app.add_option("--stacks", c.stack_depth,
+                 "Frames of each call stack to record, at most 128; 0 records none, and costs a third to three "
+                 "quarters less time")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(0U, recorder::max_stack_depth));
+  app.add_flag("-q,--quiet", c.quiet, "Print no summary");
+  app.prefix_command();
+  char** const dashes = std::find_if(argv, argv + argc, [](const char* word) { return std::strcmp(word, "--") == 0; });
+  if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
+  c.program = app.remaining();
+  if (!c.program.empty() && c.program.front().starts_with('-')) return complain_of_extra(app, c.program.front());
+  if (dashes != argv + argc) c.program.insert(c.program.end(), dashes + 1, argv + argc);
+  if (c.program.empty()) return complain("record", "which program? see ashlar record --help", exit_usage);
+  if (c.output.empty()) c.output = fs::path(c.program.front()).filename().string() + ".trace";
+  return record_program(c);
+}
+
+const verb_registration registration({"record", "run a program and write down what it allocates", run});
+
+}  // namespace
+
+}  // namespace ashlar::cli

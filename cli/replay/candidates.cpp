@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Looks for allocators under the names and in the places that distributions give them.
+#include "cli/replay/candidates.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <sstream>
+
+#include <fmt/format.h>
+
+namespace ashlar::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct known {
+  const char* name;
+  bool usual;  ///< Replayed without being asked for.
+  replay_stand stand;
+  std::array<const char*, 4> files;  ///< Shared libraries, the best first.
+  const char* package;               ///< Debian's.
+};
+
+constexpr std::array<known, 14> table = {{
+    {"glibc", true, replay_stand::system, {}, ""},
+    {"mimalloc",
+     true,
+     replay_stand::system,
+     {"libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so"},
+     "libmimalloc2.0"},
+    {"jemalloc", true, replay_stand::system, {"libjemalloc.so.2", "libjemalloc.so"}, "libjemalloc2"},
+    {"tcmalloc",
+     true,
+     replay_stand::system,
+     {"libtcmalloc_minimal.so.4", "libtcmalloc_minimal.so"},
+     "libtcmalloc-minimal4"},
+    {"ashlar", true, replay_stand::ashlar, {}, ""},
+    {"local_heap", true, replay_stand::local_heap, {}, ""},
+    {"heap", true, replay_stand::heap, {}, ""},
+    {"tiered_heap", false, replay_stand::tiered_heap, {}, ""},
+    {"tcmalloc-full", false, replay_stand::system, {"libtcmalloc.so.4", "libtcmalloc.so"}, "libgoogle-perftools4"},
+    {"mimalloc-secure", false, replay_stand::system, {"libmimalloc-secure.so.2", "libmimalloc-secure.so"}, ""},
+    {"snmalloc", false, replay_stand::system, {"libsnmallocshim.so"}, ""},
+    {"rpmalloc", false, replay_stand::system, {"librpmallocwrap.so", "librpmalloc.so"}, ""},
+    {"hoard", false, replay_stand::system, {"libhoard.so"}, ""},
+    {"null", false, replay_stand::null, {}, ""},
+}};
+
+std::vector<fs::path> library_directories() {
+  std::vector<fs::path> all;
+  if (const char* path = std::getenv("LD_LIBRARY_PATH")) {
+    std::istringstream parts(path);
+    for (std::string part; std::getline(parts, part, ':');)
+      if (!part.empty()) all.emplace_back(part);
+  }
+  for (const char* root : {"/usr/local/lib", "/usr/lib", "/lib"}) {
+    all.emplace_back(root);
+    for (const char* machine : {"x86_64-linux-gnu", "aarch64-linux-gnu", "riscv64-linux-gnu", "i386-linux-gnu"})
+      all.push_back(fs::path(root) / machine);
+  }
+  all.insert(all.end(), {"/usr/local/lib64", "/usr/lib64", "/lib64"});
+  return all;
+}
+
+std::optional<std::string> find_library(const known& k) {
+  std::error_code ignored;
+  for (const char* file : k.files)
+    for (const fs::path& directory : library_directories())
+      if (file != nullptr && fs::exists(directory / file, ignored)) return (directory / file).string();
+  return std::nullopt;
+}
+
+bool needs_library(const known& k) { return k.files[0] != nullptr; }
+
+candidate by_path(const std::string& path) {
+  std::error_code error;
+  const fs::path whole = fs::canonical(path, error);
+  if (error) throw std::runtime_error(fmt::format("{}: {}", path, error.message()));
+  return {fs::path(path).filename().string(), replay_stand::system, whole.string()};
+}
+
+candidate by_name(const std::string& name) {
+  for (const known& k : table) {
+    if (name != k.name) continue;
+    if (!needs_library(k)) return {k.name, k.stand, ""};
+    if (auto library = find_library(k)) return {k.name, k.stand, *library};
+    const std::string package = *k.package != '\0' ? fmt::format(" (Debian: apt install {})", k.package) : "";
+    throw std::runtime_error(fmt::format("{} is not on this machine: no {}{}", name, k.files[0], package));
+  }
+  throw unknown_allocator(
+      fmt::format("there is no allocator '{}'; known are {}, or the path of a library", name, known_allocators()));
+}
+
+}  // namespace
+
+std::string known_allocators() {
+  std::string all;
+  for (const known& k : table) all += (all.empty() ? "" : ", ") + std::string(k.name);
+  return all;
+}
+
+std::vector<candidate> named_candidates(const std::vector<std::string>& names) {
+  std::vector<candidate> all;
+  for (const std::string& name : names) all.push_back(name.find('/') != name.npos ? by_path(name) : by_name(name));
+  return all;
+}
+
+std::vector<candidate> installed_candidates(bool everything, std::vector<std::string>& missing) {
+  std::vector<candidate> all;
+  for (const known& k : table) {
+    if (k.stand == replay_stand::null || !(k.usual || everything)) continue;
+    if (!needs_library(k)) all.push_back({k.name, k.stand, ""});
+    else if (auto library = find_library(k)) all.push_back({k.name, k.stand, *library});
+    else missing.emplace_back(k.name);
+  }
+  return all;
+}
+
+}  // namespace ashlar::cli

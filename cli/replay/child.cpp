@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Replays for one allocator, in a process of its own that was started for nothing else.
+#include "cli/replay/child.hpp"
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <stdexcept>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/heap/planned_tier.hpp>
+#include <ashlar/heap/heap.hpp>
+#include <ashlar/heap/local_heap.hpp>
+#include <ashlar/heap/tiered_heap.hpp>
+#include <ashlar/study/heap_allocator.hpp>
+#include <ashlar/study/pooled_allocator.hpp>
+#include <ashlar/study/touch.hpp>
+
+#include "cli/replay/allocators.hpp"
+#include "cli/replay/measure.hpp"
+#include "cli/support/verb.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+replay_task parse_task(int argc, char** argv) {
+  if (argc < 6) throw std::runtime_error("this flag is for the command's own use");
+  return {static_cast<replay_stand>(std::atoi(argv[2])), std::atoi(argv[3]) != 0, argc > 6 ? argv[6] : "",
+          std::atoi(argv[4]), std::atoi(argv[5])};
+}
+
+/// The dynamic linker only warns about a library it cannot preload: so look who serves malloc.
+void check_provider(const std::string& library) {
+  if (library.empty()) return;
+  Dl_info provider{};
+  std::error_code ignored;
+  if (::dladdr(::dlsym(RTLD_DEFAULT, "malloc"), &provider) == 0 ||
+      !std::filesystem::equivalent(provider.dli_fname, library, ignored))
+    throw std::runtime_error(library + " does not take over malloc");
+}
+
+template <class Allocator, class MakeAllocator>
+replay_result measure(const replay_task& task, window_reader& windows, MakeAllocator make) {
+  return task.latency ? measure_latency<Allocator>(windows, make) : measure_throughput<Allocator>(windows, make);
+}
+
+template <bool Touches>
+replay_result measure_null(const replay_task& task, window_reader& windows) {
+  std::byte* large = map_pages(study::touch::limit);
+  return measure<null_allocator<Touches>>(task, windows, [large] { return null_allocator<Touches>(large); });
+}
+
+template <class Lock>
+replay_result measure_ashlar(const replay_task& task, window_reader& windows) {
+  using pools = study::pooled_allocator<Lock>;
+  static pools allocator;  // never taken down: what the program did not free is still in it
+  return measure<shared_allocator<pools>>(task, windows, [] { return shared_allocator<pools>(allocator); });
+}
+
+/// Each lane has a heap of its own, never taken down.
+replay_result measure_local_heap(const replay_task& task, window_reader& windows) {
+  using heap = local_heap<>;
+  return measure<study::heap_allocator<heap>>(task, windows,
+                                              [] { return study::heap_allocator<heap>(*new heap(heap_options{})); });
+}
+
+/// One heap for all lanes, never taken down: it knows by itself which thread calls.
+template <class Heap>
+replay_result measure_shared(const replay_task& task, window_reader& windows) {
+  Heap& all = *new Heap();
+  return measure<study::heap_allocator<Heap>>(task, windows, [&all] { return study::heap_allocator<Heap>(all); });
+}
+
+/// A trace does not tell what its program had planned: nothing of it lies in here, and each free looks whether it does.
+struct unused_plan {
+  std::array<std::uint64_t, 1> offsets, sizes;
+  std::uint64_t height, alignment;
+};
+constexpr unused_plan planned_in_vain{{0}, {64}, 64, 64};
+
+replay_result measure(const replay_task& task) {
+  window_reader windows(task.windows);
+  switch (task.stand) {
+    case replay_stand::null: return measure_null<true>(task, windows);
+    case replay_stand::untouched: return measure_null<false>(task, windows);
+    case replay_stand::ashlar:
+      return windows.head().lanes == 1 ? measure_ashlar<null_lock>(task, windows)
+                                       : measure_ashlar<spin_lock>(task, windows);
+    case replay_stand::local_heap: return measure_local_heap(task, windows);
+    case replay_stand::heap: return measure_shared<heap<>>(task, windows);
+    case replay_stand::tiered_heap: return measure_shared<tiered_heap<static_plan<planned_in_vain>>>(task, windows);
+    case replay_stand::system: break;
+  }
+  return measure<system_allocator>(task, windows, [] { return system_allocator(); });
+}
+
+}  // namespace
+
+void replay_in_this_process(int argc, char** argv) {
+  try {
+    const replay_task task = parse_task(argc, argv);
+    check_provider(task.library);
+    const replay_result result = measure(task);
+    if (::write(task.result, &result, sizeof result) != static_cast<ssize_t>(sizeof result)) ::_exit(exit_failure);
+    ::_exit(exit_ok);
+  } catch (const std::exception& error) {
+    ::_exit(complain("replay", error.what()));
+  }
+}
+
+}  // namespace ashlar::cli

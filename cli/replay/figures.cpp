@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Draws the figures of each candidate together.
+#include "cli/replay/figures.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+double per_operation(double total, const replay_result& r) {
+  return r.operations == 0 ? 0 : total / static_cast<double>(r.operations);
+}
+
+double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+latency_spread latency_of(const std::vector<replay_result>& results, const latency_figures replay_result::* which) {
+  const auto of = [&](const double latency_figures::* figure) {
+    return spread_of(results, [=](const replay_result& r) { return r.*which.*figure; });
+  };
+  return {of(&latency_figures::p50), of(&latency_figures::p99), of(&latency_figures::p999), of(&latency_figures::max)};
+}
+
+void add_totals(candidate_figures& row, const std::vector<replay_result>& runs) {
+  row.ns_per_op = spread_of(runs, [](const replay_result& r) { return per_operation(time_ns(r), r); });
+  row.wall_ns_per_op = spread_of(runs, [](const replay_result& r) { return per_operation(r.wall_ns, r); });
+  row.cpu_ns_per_op = spread_of(runs, [](const replay_result& r) { return per_operation(r.cpu_ns, r); });
+  row.user_ms = spread_of(runs, [](const replay_result& r) { return r.user_ns / 1e6; });
+  row.system_ms = spread_of(runs, [](const replay_result& r) { return r.system_ns / 1e6; });
+  row.faults = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.faults); });
+  row.peak_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.peak_bytes); });
+  row.end_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.end_bytes); });
+  row.held_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.held_bytes); });
+  row.baseline_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.baseline_bytes); });
+  row.waits = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.waits); });
+  row.waited_share = spread_of(runs, [](const replay_result& r) { return share_of(r.waited_ns, r.threads_ns); });
+  row.busiest_ms = spread_of(runs, [](const replay_result& r) { return r.busiest_cpu_ns / 1e6; });
+  if (!row.is_allocator()) return;  // their blocks overlap
+  for (const replay_result& r : runs) row.failed = std::max(row.failed, r.failed);
+  for (const replay_result& r : runs) row.damaged = std::max(row.damaged, r.damaged);
+}
+
+void add_rounds(candidate_figures& row, const candidate_results& results) {
+  const auto in = [&row](measure m) -> std::vector<double>& { return row.rounds[static_cast<std::size_t>(m)]; };
+  for (const replay_result& r : results.throughput) {
+    in(measure::time).push_back(per_operation(time_ns(r), r));
+    in(measure::peak).push_back(static_cast<double>(r.peak_bytes));
+    in(measure::end).push_back(static_cast<double>(r.end_bytes));
+  }
+  for (const replay_result& r : results.latency)
+    in(measure::tail).push_back(std::max(r.calls.p999, r.timer_step_ns));  // less cannot be told apart
+}
+
+void compare_with(const candidate_figures& baseline, candidate_figures& row, double error) {
+  for (const measure m : measures)
+    row.against_baseline[static_cast<std::size_t>(m)] =
+        compare(baseline.in_rounds(m), row.in_rounds(m), threshold_of(m, row.timer_step_ns), error);
+}
+
+}  // namespace
+
+practical_threshold threshold_of(measure m, double clock_step_ns) noexcept {
+  switch (m) {
+    case measure::time: return {.share = 0.02};
+    case measure::tail: return {.share = 0.10, .absolute = 1.01 * clock_step_ns};
+    default: return {.share = 0.05, .absolute = 256 << 10};
+  }
+}
+
+candidate_figures figures_of(const candidate_results& results) {
+  candidate_figures row;
+  row.name = results.who.name;
+  row.library = results.who.library;
+  row.stand = results.who.stand;
+  row.failure = results.failure;
+  add_totals(row, results.throughput);
+  add_rounds(row, results);
+  row.calls = latency_of(results.latency, &replay_result::calls);
+  row.allocations = latency_of(results.latency, &replay_result::allocations);
+  row.frees = latency_of(results.latency, &replay_result::frees);
+  row.timer_ns = spread_of(results.latency, [](const replay_result& r) { return r.timer_ns; }).median;
+  row.timer_step_ns = spread_of(results.latency, [](const replay_result& r) { return r.timer_step_ns; }).median;
+  if (row.measured() && row.damaged != 0)
+    row.failure = std::to_string(row.damaged) + " blocks changed under the program: do not use it";
+  return row;
+}
+
+replay_figures::replay_figures(const std::vector<candidate_results>& results, const rounds_played& all_rounds)
+    : played(all_rounds) {
+  for (const candidate_results& r : results) rows.push_back(figures_of(r));
+  for (const candidate_figures& row : rows) {
+    if (!row.competes()) continue;
+    if (baseline == nullptr || row.name == "glibc") baseline = &row;
+    if (fastest == nullptr || row.ns_per_op.median < fastest->ns_per_op.median) fastest = &row;
+  }
+  for (candidate_figures& row : rows)
+    if (row.competes() && &row != baseline) compare_with(*baseline, row, played.error);
+}
+
+std::vector<const candidate_figures*> replay_figures::rivals() const {
+  std::vector<const candidate_figures*> all;
+  for (const candidate_figures& row : rows)
+    if (row.competes() && &row != baseline) all.push_back(&row);
+  return all;
+}
+
+bool replay_figures::decided() const {
+  const auto all = rivals();
+  return std::none_of(all.begin(), all.end(), [](const auto* row) { return row->has(finding::undecided); });
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Writes a replay as JSON: every figure with its unit in its name, and its spread.
+#include "cli/replay/json.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/replay/verdict.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+using nlohmann::json;
+
+json to_json(const spread& s) { return {{"median", s.median}, {"min", s.least}, {"max", s.greatest}}; }
+
+json to_json(const latency_spread& l) {
+  return {{"p50", to_json(l.p50)}, {"p99", to_json(l.p99)}, {"p99.9", to_json(l.p999)}, {"max", to_json(l.max)}};
+}
+
+const char* kind_of(replay_stand stand) {
+  switch (stand) {
+    case replay_stand::system: return "malloc";
+    case replay_stand::ashlar: return "ashlar";
+    case replay_stand::local_heap: return "local_heap";
+    case replay_stand::heap: return "heap";
+    case replay_stand::tiered_heap: return "tiered_heap";
+    case replay_stand::null: return "null";
+    case replay_stand::untouched: return "null, untouched";
+  }
+  return "";
+}
+
+const char* name_of(finding f) {
+  switch (f) {
+    case finding::undecided: return "undecided";
+    case finding::level: return "level";
+    case finding::gain: return "gain";
+    case finding::loss: return "loss";
+  }
+  return "";
+}
+
+json against_baseline(const candidate_figures& row) {
+  return {{"time", comparison_json(row.versus(measure::time))},
+          {"p99.9", comparison_json(row.versus(measure::tail))},
+          {"peak_rss", comparison_json(row.versus(measure::peak))},
+          {"end_rss", comparison_json(row.versus(measure::end))}};
+}
+
+json to_json(const candidate_figures& row) {
+  json j = {{"name", row.name}, {"kind", kind_of(row.stand)}, {"library", row.library}};
+  if (!row.measured()) {
+    j["failure"] = row.failure;
+    return j;
+  }
+  j["ns_per_operation"] = to_json(row.ns_per_op);
+  j["wall_ns_per_operation"] = to_json(row.wall_ns_per_op);
+  j["cpu_ns_per_operation"] = to_json(row.cpu_ns_per_op);
+  j["busiest_thread_cpu_ms"] = to_json(row.busiest_ms);
+  j["user_ms"] = to_json(row.user_ms);
+  j["system_ms"] = to_json(row.system_ms);
+  j["page_faults"] = to_json(row.faults);
+  j["peak_rss_bytes"] = to_json(row.peak_bytes);
+  j["end_rss_bytes"] = to_json(row.end_bytes);
+  j["peak_held_bytes"] = to_json(row.held_bytes);
+  j["baseline_rss_bytes"] = to_json(row.baseline_bytes);
+  j["latency_ns"] = {{"all", to_json(row.calls)}, {"allocate", to_json(row.allocations)}, {"free", to_json(row.frees)}};
+  j["waits"] = to_json(row.waits);
+  j["waited_share"] = to_json(row.waited_share);
+  j["timer_ns"] = row.timer_ns;
+  j["timer_step_ns"] = row.timer_step_ns;
+  j["failed_requests"] = row.failed;
+  return j;
+}
+
+json to_json(const study::replay_counts& c) {
+  return {{"operations", c.operations},   {"threads", c.lanes},
+          {"windows", c.windows},         {"slots", c.slots},
+          {"failed", c.failed},           {"never_freed", c.never_freed},
+          {"unknown", c.unknown_objects}, {"impossible", c.impossible},
+          {"sized_frees", c.sized_frees}, {"crossing", c.crossing},
+          {"live_bytes", c.live_bytes},   {"peak_live_bytes", c.peak_live_bytes},
+          {"threads_ended", c.ended}};
+}
+
+json allocators_json(const replay_figures& figures, const replayed_trace& trace) {
+  json rows = json::array();
+  for (const candidate_figures& row : figures.rows) {
+    rows.push_back(to_json(row));
+    if (!row.competes() || &row == figures.baseline) continue;
+    const saved_time saved = saved_by(row, figures, trace.counts);
+    rows.back()["against_baseline"] = against_baseline(row);
+    rows.back()["saved_ms"] = {{"least", saved.least_ms}, {"most", saved.most_ms}};
+  }
+  return rows;
+}
+
+}  // namespace
+
+json comparison_json(const paired_comparison& c) {
+  json j = {{"ratio", c.ratio.median}, {"finding", name_of(c.found)}};
+  j["interval"] = c.ratio.bounded() ? json{c.ratio.least, c.ratio.greatest} : json();
+  if (c.found == finding::undecided) j["repetitions_wanted"] = c.rounds_wanted;
+  return j;
+}
+
+json replay_json(const replay_figures& figures, const replayed_trace& trace) {
+  const auto name = [](const candidate_figures* row) { return row == nullptr ? json() : json(row->name); };
+  return {{"trace", trace.path},
+          {"program", trace.program},
+          {"duration_ns", trace.duration_ns},
+          {"program_ns", trace.program_ns > 0 ? json(trace.program_ns) : json()},
+          {"repetitions", trace.repetitions},
+          {"seconds", figures.played.seconds},
+          {"confidence", 1 - family_error},
+          {"counts", to_json(trace.counts)},
+          {"allocators", allocators_json(figures, trace)},
+          {"left_out", trace.left_out},
+          {"baseline", name(figures.baseline)},
+          {"fastest", name(figures.fastest)},
+          {"winner", name(figures.baseline == nullptr ? nullptr : replay_winner(figures))},
+          {"findings", replay_findings(figures)},
+          {"verdict", replay_verdict(figures)},
+          {"meaning", replay_meaning(figures, trace)}};
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  const bool to_stdout = path == "-";
+  const auto close = [to_stdout](std::FILE* f) { return to_stdout ? std::fflush(f) : std::fclose(f); };
+  std::FILE* file = to_stdout ? stdout : std::fopen(path.c_str(), "w");
+  if (file == nullptr) throw std::runtime_error(path + ": " + std::strerror(errno));
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (close(file) != 0 || !written) throw std::runtime_error(path + ": " + std::strerror(errno));
+}
+
+}  // namespace ashlar::cli

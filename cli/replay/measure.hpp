@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Replays a compiled trace once in this process, with all its lanes, and measures it.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <ashlar/study/histogram.hpp>
+#include <ashlar/study/lane_team.hpp>
+#include <ashlar/study/latency_timer.hpp>
+#include <ashlar/study/replay.hpp>
+#include <ashlar/study/replay_op.hpp>
+#include <ashlar/study/tick_clock.hpp>
+
+#include "cli/replay/clock.hpp"
+#include "cli/replay/result.hpp"
+#include "cli/replay/usage.hpp"
+#include "cli/replay/windows.hpp"
+
+namespace ashlar::cli {
+
+using processor_timer = study::latency_timer<processor_clock>;
+
+/// One replay. What it needs for itself is allocated before the first operation, and counted into the baseline.
+template <study::replay_allocator Allocator, class Timer>
+class replay_measurement {
+public:
+  using clock = std::chrono::steady_clock;
+
+  /// `make_allocator()` and `make_timer()` are called once a lane.
+  template <class MakeAllocator, class MakeTimer>
+  replay_measurement(window_reader& windows, MakeAllocator make_allocator, MakeTimer make_timer)
+      : windows_(&windows), team_(windows.head().lanes) {
+    const std::span<study::replay_slot> slots = map_slots(windows.head().slots);
+    lanes_.reserve(windows.head().lanes);
+    for (std::uint32_t i = 0; i < windows.head().lanes; ++i) lanes_.emplace_back(make_allocator(), make_timer());
+    for (lane_state& lane : lanes_) lane.replay.emplace_back(lane.allocator, slots, lane.timer);
+  }
+
+  [[nodiscard]] replay_result run() {
+    replay_result result;
+    reset_peak_resident();
+    result.baseline_bytes = resident_bytes();
+    while (windows_->next()) {
+      team_.run([this](std::uint32_t lane) { return run_lane(lane); });
+      result.wall_ns += window_ns();
+      result.threads_ns += threads_ns();
+      result.held_bytes = std::max(result.held_bytes, above(mapped_pages_bytes(), held_bytes()));
+    }
+    result.peak_bytes = above(result.baseline_bytes, peak_resident_bytes());
+    result.end_bytes = above(result.baseline_bytes, resident_bytes());
+    result.operations = windows_->head().operations;
+    result.lanes = windows_->head().lanes;
+    sum(result);
+    return result;
+  }
+
+  /// Effects: calls `f(timer)` for each lane.
+  template <class F>
+  void for_each_timer(F&& f) const {
+    for (const lane_state& lane : lanes_) f(lane.timer);
+  }
+
+private:
+  // A lane writes only here while it runs; 64-byte lines of two lanes never meet in the middle of what is written.
+  struct alignas(128) lane_state {
+    lane_state(Allocator a, Timer t) : allocator(std::move(a)), timer(std::move(t)) {}
+    Allocator allocator;
+    Timer timer;
+    std::vector<study::replay_lane<Allocator, Timer>> replay;  // one; built where `allocator` and `timer` stay
+    thread_usage usage;
+    clock::time_point start, end;
+    std::size_t done = 0;  // operations of the window, by threads that have ended since
+    bool idle = true;
+  };
+
+  static std::span<study::replay_slot> map_slots(std::uint32_t count) {
+    auto* slots = reinterpret_cast<study::replay_slot*>(map_pages(std::size_t{count} * sizeof(study::replay_slot)));
+    std::uninitialized_value_construct_n(slots, count);
+    return {slots, count};
+  }
+
+  [[nodiscard]] static std::uint64_t above(std::uint64_t before, std::uint64_t now) noexcept {
+    return now > before ? now - before : 0;
+  }
+
+  // What one of the lane's threads does in a window: all that is left, or as far as its end.
+  study::lane_stop run_lane(std::uint32_t index) {
+    lane_state& lane = lanes_[index];
+    const std::span<const study::replay_op> left = windows_->lane(index).subspan(lane.done);
+    if (lane.done == 0) lane.idle = left.empty();
+    if (lane.idle) return study::lane_stop::round;
+    const thread_usage before = thread_usage::now();
+    if (lane.done == 0) lane.start = clock::now();
+    const std::size_t done = lane.replay.front().run(left);
+    lane.end = clock::now();
+    lane.usage.add(before, thread_usage::now());
+    lane.done += done;
+    if (done != 0 && left[done - 1].request.kind() == study::replay_kind::end_thread) return study::lane_stop::thread;
+    lane.done = 0;
+    return study::lane_stop::round;
+  }
+
+  [[nodiscard]] double window_ns() const {
+    clock::time_point start = clock::time_point::max(), end = clock::time_point::min();
+    for (const lane_state& lane : lanes_) {
+      if (lane.idle) continue;
+      start = std::min(start, lane.start);
+      end = std::max(end, lane.end);
+    }
+    return std::chrono::duration<double, std::nano>(end - start).count();
+  }
+
+  [[nodiscard]] double threads_ns() const {
+    clock::duration all{};
+    for (const lane_state& lane : lanes_)
+      if (!lane.idle) all += lane.end - lane.start;
+    return std::chrono::duration<double, std::nano>(all).count();
+  }
+
+  void sum(replay_result& result) const {
+    for (const lane_state& lane : lanes_) {
+      result.cpu_ns += lane.usage.cpu_ns;
+      result.busiest_cpu_ns = std::max(result.busiest_cpu_ns, lane.usage.cpu_ns);
+      result.user_ns += lane.usage.user_ns;
+      result.system_ns += lane.usage.system_ns;
+      result.faults += lane.usage.faults;
+      const study::replay_tally& tally = lane.replay.front().tally();
+      result.failed += tally.failed;
+      result.damaged += tally.damaged;
+      result.waits += tally.waits;
+      result.waited_ns += static_cast<double>(tally.waited_ns);
+    }
+  }
+
+  window_reader* windows_;
+  std::vector<lane_state> lanes_;
+  study::lane_team team_;  // last: its threads end before what they work on
+};
+
+/// Returns: what a replay without timers measures.
+template <class Allocator, class MakeAllocator>
+[[nodiscard]] replay_result measure_throughput(window_reader& windows, MakeAllocator make_allocator) {
+  replay_measurement<Allocator, study::no_timer> m(windows, make_allocator, [] { return study::no_timer(); });
+  return m.run();
+}
+
+/// Returns: the figures of `h`, whose values are ticks.
+[[nodiscard]] inline latency_figures figures(const study::fine_histogram& h, double ns_per_tick) {
+  const auto ns = [&](double q) { return static_cast<double>(h.quantile(q)) * ns_per_tick; };
+  return {ns(0.5), ns(0.99), ns(0.999), static_cast<double>(h.max()) * ns_per_tick, h.count()};
+}
+
+/// Returns: the same with every call timed.
+template <class Allocator, class MakeAllocator>
+[[nodiscard]] replay_result measure_latency(window_reader& windows, MakeAllocator make_allocator) {
+  const study::tick_calibration<processor_clock> calibration;
+  const std::uint64_t overhead = study::clock_overhead<processor_clock>();
+  replay_measurement<Allocator, processor_timer> m(windows, make_allocator, [&] { return processor_timer(overhead); });
+  replay_result result = m.run();
+  study::fine_histogram allocations, frees;
+  m.for_each_timer([&](const processor_timer& t) {
+    allocations.merge(t.allocations());
+    frees.merge(t.deallocations());
+  });
+  const double ns_per_tick = calibration.ns_per_tick();
+  result.timer_ns = static_cast<double>(overhead) * ns_per_tick;
+  result.timer_step_ns = static_cast<double>(study::clock_step<processor_clock>()) * ns_per_tick;
+  result.allocations = figures(allocations, ns_per_tick);
+  result.frees = figures(frees, ns_per_tick);
+  allocations.merge(frees);
+  result.calls = figures(allocations, ns_per_tick);
+  return result;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Starts a process for each replay and collects what it measured, or why it did not.
+#include "cli/replay/run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/replay/figures.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+[[noreturn]] void fail(const char* what) {
+  throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+/// A file in memory that a child process writes to and its parent reads.
+class message_file {
+public:
+  message_file() : descriptor_(::memfd_create("ashlar-replay", 0)) {
+    if (descriptor_ < 0) fail("cannot make a file in memory");
+  }
+  message_file(const message_file&) = delete;
+  message_file& operator=(const message_file&) = delete;
+  ~message_file() { ::close(descriptor_); }
+
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+
+  [[nodiscard]] bool read(void* to, std::size_t bytes) const {
+    return ::pread(descriptor_, to, bytes, 0) == static_cast<ssize_t>(bytes);
+  }
+  [[nodiscard]] std::string last_line() const {
+    std::string text(4096, '\0');
+    const off_t end = ::lseek(descriptor_, 0, SEEK_END);
+    const ssize_t n = ::pread(descriptor_, text.data(), text.size(), std::max<off_t>(end - 4096, 0));
+    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text.substr(text.find_last_of('\n') + 1);
+  }
+
+private:
+  int descriptor_;
+};
+
+std::vector<std::string> environment_for(const candidate& who) {
+  constexpr std::string_view preload = "LD_PRELOAD=";
+  std::vector<std::string> all;
+  for (char** entry = ::environ; *entry != nullptr; ++entry)
+    if (std::string_view(*entry).substr(0, preload.size()) != preload) all.emplace_back(*entry);
+  if (!who.library.empty()) all.push_back(std::string(preload) + who.library);
+  return all;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> all;
+  for (std::string& s : strings) all.push_back(s.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+pid_t start(const candidate& who, bool latency, int windows, const message_file& result, const message_file& errors) {
+  std::vector<std::string> arguments = {"ashlar",
+                                        "replay",
+                                        replay_child_flag,
+                                        std::to_string(static_cast<int>(who.stand)),
+                                        latency ? "1" : "0",
+                                        std::to_string(windows),
+                                        std::to_string(result.descriptor()),
+                                        who.library};
+  std::vector<std::string> environment = environment_for(who);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, errors.descriptor(), STDERR_FILENO);
+  pid_t child = -1;
+  const int error = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, pointers(arguments).data(),
+                                  pointers(environment).data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw std::runtime_error(fmt::format("cannot start a process: {}", std::strerror(error)));
+  return child;
+}
+
+/// Returns: why the process failed, from its status and its last words; empty if it did not.
+std::string verdict_of(int status, const std::string& words) {
+  constexpr std::string_view prefix = "ashlar replay: ";
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  if (WIFSIGNALED(status))
+    return fmt::format("died of signal {} ({}) while replaying", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  if (words.starts_with(prefix)) return words.substr(prefix.size());
+  return words.empty() ? fmt::format("ended with status {} while replaying", WEXITSTATUS(status)) : words;
+}
+
+void replay_into(candidate_results& results, bool latency, int windows) {
+  try {
+    (latency ? results.latency : results.throughput).push_back(replay_once(results.who, latency, windows));
+  } catch (const std::exception& error) {
+    results.failure = error.what();
+  }
+}
+
+bool is_allocator(const candidate& who) {
+  return who.stand != replay_stand::null && who.stand != replay_stand::untouched;
+}
+
+/// What is no allocator has no verdict: three rounds do for its row.
+bool sits_out(const candidate_results& results, std::size_t round) {
+  return !results.failure.empty() || (round >= 3 && !is_allocator(results.who));
+}
+
+void play_round(std::vector<candidate_results>& all, std::size_t round, int windows, const replay_progress& progress) {
+  for (const bool latency : {false, true})
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      candidate_results& next = all[(i + round) % all.size()];
+      if (sits_out(next, round)) continue;
+      progress(round, next.who);
+      replay_into(next, latency, windows);
+    }
+}
+
+/// Each rival of the baseline is asked about by each measure.
+std::size_t questions(const std::vector<candidate>& candidates) {
+  const auto rivals = std::count_if(candidates.begin(), candidates.end(), is_allocator) - 1;
+  return measures.size() * static_cast<std::size_t>(std::max<std::ptrdiff_t>(rivals, 0));
+}
+
+}  // namespace
+
+replay_result replay_once(const candidate& who, bool latency, int windows) {
+  const message_file result, errors;
+  const pid_t child = start(who, latency, windows, result, errors);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) fail("cannot wait for the replaying process");
+  const std::string why = verdict_of(status, errors.last_line());
+  if (!why.empty()) throw std::runtime_error(why);
+  replay_result measured;
+  if (!result.read(&measured, sizeof measured)) throw std::runtime_error("ended without a result");
+  return measured;
+}
+
+replay_run replay_all(const std::vector<candidate>& candidates, int windows, const round_limits& limits,
+                      const replay_progress& progress) {
+  replay_run run;
+  for (const candidate& who : candidates) run.results.push_back({who, {}, {}, {}});
+  run.played = play_rounds(
+      limits, questions(candidates), [&](std::size_t round) { play_round(run.results, round, windows, progress); },
+      [&](double error) { return replay_figures(run.results, {.error = error}).decided(); });
+  return run;
+}
+
+}  // namespace ashlar::cli

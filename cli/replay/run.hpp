@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Replays a compiled trace against each candidate in a process of its own, repetitions interleaved.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/replay/candidates.hpp"
+#include "cli/replay/result.hpp"
+#include "cli/rounds/rounds.hpp"
+
+namespace ashlar::cli {
+
+/// All that was measured of one candidate.
+struct candidate_results {
+  candidate who;
+  std::vector<replay_result> throughput;
+  std::vector<replay_result> latency;
+  std::string failure;  ///< One line; empty if every replay succeeded.
+};
+
+/// Returns: what the process measured. Throws: `std::runtime_error` saying why it measured nothing.
+[[nodiscard]] replay_result replay_once(const candidate& who, bool latency, int windows);
+
+/// Called before each replay with its round, from 0, and what is replayed.
+using replay_progress = std::function<void(std::size_t round, const candidate& next)>;
+
+struct replay_run {
+  std::vector<candidate_results> results;
+  rounds_played played;
+};
+
+/// Effects: plays rounds, in each of which every candidate is replayed once without timers and once with every call
+/// timed, A B C A B C. Each round begins with another candidate. A candidate that fails once is left alone from then
+/// on.
+[[nodiscard]] replay_run replay_all(const std::vector<candidate>& candidates, int windows, const round_limits& limits,
+                                    const replay_progress& progress);
+
+}  // namespace ashlar::cli

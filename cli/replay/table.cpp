@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Prints the rows of a replay and how they were measured.
+#include "cli/replay/table.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+std::string range(const spread& s) { return fmt::format("{}–{}", figures3(s.least), figures3(s.greatest)); }
+
+std::string latency(const spread& s, const candidate_figures& row) {
+  if (s.median < row.timer_step_ns) return fmt::format("<{:.0f}", row.timer_step_ns);
+  return fmt::format("{:.0f}", s.median);
+}
+
+std::string name_of(const candidate_figures& row) {
+  if (row.stand == replay_stand::null) return "null (replay loop)";
+  return shorten(row.name, 18);
+}
+
+std::string ratio(const candidate_figures& row, const replay_figures& figures) {
+  if (!row.competes() || figures.baseline == nullptr) return "";
+  return fmt::format("{:.2f}x", row.ns_per_op.median / figures.baseline->ns_per_op.median);
+}
+
+std::vector<std::string> cells(const candidate_figures& row, const replay_figures& figures) {
+  const auto ns = [](const spread& s) { return figures3(s.median); };
+  return {name_of(row),
+          ns(row.ns_per_op),
+          range(row.ns_per_op),
+          latency(row.calls.p50, row),
+          latency(row.calls.p99, row),
+          latency(row.calls.p999, row),
+          human_time(row.calls.max.median),
+          fmt::format("{:.0f}", row.system_ms.median),
+          ratio(row, figures)};
+}
+
+std::vector<std::string> memory_cells(const candidate_figures& row, const replayed_trace& trace) {
+  return {name_of(row),
+          human_bytes(row.peak_bytes.median),
+          per_live_byte(row.peak_bytes, trace),
+          human_bytes(row.end_bytes.median),
+          human_bytes(row.held_bytes.median),
+          per_live_byte(row.held_bytes, trace),
+          human_count(row.faults.median)};
+}
+
+std::vector<std::string> threads_cells(const candidate_figures& row) {
+  return {name_of(row), figures3(row.cpu_ns_per_op.median), human_count(row.waits.median),
+          percent(row.waited_share.median, 1)};
+}
+
+void note_threads(std::vector<std::string>& notes, const study::replay_counts& counts) {
+  if (counts.lanes == 1) return;
+  notes.push_back(fmt::format(
+      "Objects freed or moved by another thread than allocated them: {}. Threads that ended in between: {}.",
+      grouped(counts.crossing), grouped(counts.ended)));
+  notes.emplace_back(
+      "A free waits until another thread has allocated its object: waits says how often, waited for how much of the "
+      "threads' time. ns/op includes that, latencies do not. Threads may run ahead of each other by a window of 65,536 "
+      "operations, so more may be live at once than in the program.");
+}
+
+void add_skipped(std::vector<std::string>& notes, std::uint64_t n, const char* what) {
+  if (n != 0) notes.push_back(fmt::format("{} {}", grouped(n), what));
+}
+
+/// Whether one thread waited for a processor a third of the time, which no allocator makes it do.
+bool was_disturbed(const replay_figures& figures, const replayed_trace& trace) {
+  if (trace.counts.lanes != 1) return false;
+  for (const candidate_figures& row : figures.rows)
+    if (row.competes() && row.wall_ns_per_op.median > 1.5 * row.cpu_ns_per_op.median) return true;
+  return false;
+}
+
+const char* sharing(const candidate_figures& row, const replayed_trace& trace) {
+  if (trace.counts.lanes == 1) return "";
+  return row.stand == replay_stand::local_heap ? "each thread has one; " : "all threads share it; ";
+}
+
+void note_candidate(std::vector<std::string>& notes, const candidate_figures& row, const replayed_trace& trace) {
+  if (!row.measured()) return;
+  if (row.stand == replay_stand::null)
+    notes.push_back(
+        fmt::format("null hands out the same warm bytes again and again: what remains is the loop and the "
+                    "touching. The clock costs {:.0f} ns a call, taken off the latencies, and goes in steps "
+                    "of {:.0f} ns.{}",
+                    row.timer_ns, row.timer_step_ns,
+                    trace.counts.lanes == 1
+                        ? ""
+                        : " Handing objects from thread to thread, and threads that begin and end, are in it, too."));
+  if (row.stand == replay_stand::untouched)
+    notes.push_back(
+        fmt::format("The loop itself, nothing touched, costs {} ns an operation.", figures3(row.ns_per_op.median)));
+  if (row.stand == replay_stand::ashlar)
+    notes.emplace_back(
+        "ashlar (block pools by size over pages, malloc above 8 KiB) is told the size of what it frees, as "
+        "C++ does with sized delete; the others are not.");
+  if (row.is_heap())
+    notes.push_back(fmt::format(
+        "{} is compiled into the replay, the libraries are called; {}{} frees told it the size, as in the program.",
+        row.name, sharing(row, trace), grouped(trace.counts.sized_frees)));
+  if (row.stand == replay_stand::tiered_heap)
+    notes.emplace_back(
+        "A trace does not tell what was planned: of tiered_heap the heap is replayed, and that each free looks whether "
+        "its block is of the plan.");
+  if (row.failed != 0) notes.push_back(fmt::format("{} could not serve {} requests.", row.name, grouped(row.failed)));
+}
+
+}  // namespace
+
+std::string replay_headline(const replayed_trace& trace) {
+  return fmt::format("{}: {} operations on {} thread{}, {} repetitions",
+                     trace.program.empty() ? trace.path : trace.program, grouped(trace.counts.operations),
+                     trace.counts.lanes, trace.counts.lanes == 1 ? "" : "s", trace.repetitions);
+}
+
+std::string replay_table(const replay_figures& figures) {
+  const std::string against = figures.baseline == nullptr ? "" : "vs " + shorten(figures.baseline->name, 10);
+  text_table table(
+      {{"allocator", side::left}, {"ns/op"}, {"spread"}, {"p50"}, {"p99"}, {"p99.9"}, {"max"}, {"sys ms"}, {against}});
+  for (const candidate_figures& row : figures.rows)
+    if (row.competes()) table.add(cells(row, figures));
+  table.rule();
+  std::string failures;
+  for (const candidate_figures& row : figures.rows) {
+    if (row.stand == replay_stand::null && row.measured()) table.add(cells(row, figures));
+    if (!row.measured()) failures += fmt::format("{}: {}\n", row.name, row.failure);
+  }
+  return table.str() + failures;
+}
+
+std::string per_live_byte(const spread& bytes, const replayed_trace& trace) {
+  if (trace.counts.peak_live_bytes == 0) return "";
+  return fmt::format("{:.2f}x", bytes.median / static_cast<double>(trace.counts.peak_live_bytes));
+}
+
+std::string replay_memory_table(const replay_figures& figures, const replayed_trace& trace) {
+  text_table table(
+      {{"allocator", side::left}, {"peak RSS"}, {"of live"}, {"RSS at end"}, {"peak mapped"}, {"of live"}, {"faults"}});
+  for (const candidate_figures& row : figures.rows)
+    if (row.competes()) table.add(memory_cells(row, trace));
+  return table.str() + fmt::format("{} were live at the peak, {} at the end.\n",
+                                   human_bytes(static_cast<double>(trace.counts.peak_live_bytes)),
+                                   human_bytes(static_cast<double>(trace.counts.live_bytes)));
+}
+
+std::string replay_threads_table(const replay_figures& figures, const replayed_trace& trace) {
+  if (trace.counts.lanes == 1) return "";
+  text_table table({{"allocator", side::left}, {"cpu ns/op"}, {"waits"}, {"waited"}});
+  for (const candidate_figures& row : figures.rows)
+    if (row.competes()) table.add(threads_cells(row));
+  table.rule();
+  for (const candidate_figures& row : figures.rows)
+    if (row.stand == replay_stand::null && row.measured()) table.add(threads_cells(row));
+  return table.str();
+}
+
+std::vector<std::string> replay_notes(const replay_figures& figures, const replayed_trace& trace) {
+  std::vector<std::string> notes;
+  notes.emplace_back(
+      "ns/op is the median time of an allocation or a free, touching the memory included: processor time of one "
+      "thread, wall time of several; p50 to max are ns of the calls alone, timed in repetitions of their own; RSS is "
+      "what came on top of the "
+      "memory resident before the replay, mapped all that could be written to but the replay's own buffers.");
+  for (const candidate_figures& row : figures.rows) note_candidate(notes, row, trace);
+  note_threads(notes, trace.counts);
+  if (was_disturbed(figures, trace))
+    notes.emplace_back(
+        "Other programs kept the processors busy: wall time, and with it the latencies, is far above processor time. "
+        "Repeat it on a quiet machine.");
+  add_skipped(notes, trace.counts.never_freed,
+              "objects were never freed by the program: they are allocated in the replay, and not freed there either.");
+  add_skipped(notes, trace.counts.unknown_objects, "frees of objects older than the trace were left out.");
+  add_skipped(notes, trace.counts.failed, "calls that returned null were left out.");
+  add_skipped(notes, trace.counts.impossible, "events that contradict the rest were left out.");
+  notes.insert(notes.end(), trace.left_out.begin(), trace.left_out.end());
+  std::string missing;
+  for (const std::string& name : trace.missing) missing += (missing.empty() ? "" : ", ") + name;
+  if (!missing.empty()) notes.push_back("Not on this machine: " + missing + ".");
+  return notes;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// `ashlar replay`: which allocator would have served a recorded program best?
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <ashlar/study/summariser.hpp>
+#include <ashlar/study/window_compiler.hpp>
+
+#include "cli/html/report.hpp"
+#include "cli/replay/child.hpp"
+#include "cli/replay/json.hpp"
+#include "cli/replay/run.hpp"
+#include "cli/replay/table.hpp"
+#include "cli/replay/verdict.hpp"
+#include "cli/replay/windows.hpp"
+#include "cli/report/data.hpp"
+#include "cli/report/trace.hpp"
+#include "cli/rounds/options.hpp"
+#include "cli/support/parse.hpp"
+#include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
+#include "cli/support/verb.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+struct replay_options {
+  std::string trace;
+  std::vector<std::string> with;
+  bool all = false;
+  bool prefix = false;
+  round_limits limits{.rounds = 0, .seconds = 30};
+  double program_seconds = 0;
+  std::string json;
+  std::string html;
+};
+
+void add_options(CLI::App& app, replay_options& o) {
+  app.add_option("TRACE", o.trace, "What 'ashlar record' wrote")->required();
+  app.add_option("--with", o.with, "Replay against these only: " + known_allocators() + ", or the path of a library")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  app.add_flag("--all", o.all, "Replay against every known allocator of this machine, not only the usual ones")
+      ->excludes("--with");
+  add_round_options(app, o.limits);
+  app.add_option("--program-seconds", o.program_seconds,
+                 "What the program takes unrecorded: says what share of it a change would save")
+      ->check(CLI::Range(1e-6, 1e9))
+      ->type_name("SECONDS");
+  app.add_flag("--damaged", o.prefix, "Replay what a damaged trace holds before the damage");
+  app.add_option("--json", o.json, "Write every figure to FILE; - is standard output")->type_name("FILE");
+  app.add_option("--html", o.html, "Write a report with plots to FILE")->type_name("FILE");
+  app.footer("Each allocator works in processes of its own; repetitions are interleaved. docs/replay.md says how.\n"
+             "'ashlar try' runs the program itself under the best that can be preloaded.\n\n"
+             "Exit status: 0 replayed, 1 the trace or an allocator failed, 2 the command line makes no sense.");
+}
+
+std::vector<candidate> choose(const replay_options& o, std::vector<std::string>& missing) {
+  std::vector<candidate> all = o.with.empty() ? installed_candidates(o.all, missing) : named_candidates(o.with);
+  std::erase_if(all, [](const candidate& c) { return c.stand == replay_stand::null; });
+  all.push_back({"null", replay_stand::null, ""});
+  all.push_back({"null, untouched", replay_stand::untouched, ""});
+  return all;
+}
+
+/// One line a candidate, or, on a terminal, one line that changes.
+class progress_line {
+public:
+  void operator()(std::size_t round, const candidate& next) {
+    if (terminal_) std::fprintf(stderr, "\r\033[K[round %zu] replaying %s", round + 1, next.name.c_str());
+    else if (seen_.insert(next.name).second) std::fprintf(stderr, "replaying %s\n", next.name.c_str());
+  }
+  void say(const std::string& what) const {
+    if (terminal_) std::fprintf(stderr, "\r\033[K%s", what.c_str());
+    else std::fprintf(stderr, "%s\n", what.c_str());
+  }
+  void clear() const {
+    if (terminal_) std::fputs("\r\033[K", stderr);
+  }
+
+private:
+  bool terminal_ = ::isatty(STDERR_FILENO) != 0;
+  std::set<std::string> seen_;
+};
+
+/// Reads the trace once: the windows for the replay and, if it is wanted, the summary for the report.
+void compile(trace_input& input, temporary_file& file, replayed_trace& trace, study::summariser* summary) {
+  window_writer writer(file);
+  study::window_compiler compiler([&writer](const study::replay_window& w) { writer(w); });
+  while (const auto event = input.next()) {
+    trace.duration_ns = event->time_ns;
+    compiler.add(*event);
+    if (summary != nullptr) summary->add(*event);
+  }
+  trace.counts = compiler.finish();
+  writer.finish(trace.counts);
+  if (trace.counts.operations == 0) throw std::runtime_error(input.path() + ": nothing to replay: no allocation in it");
+}
+
+/// A block that two threads handle cannot come from a heap of one.
+void leave_out_local_heap(std::vector<candidate>& candidates, replayed_trace& trace) {
+  const auto heaps = std::erase_if(candidates, [&](const candidate& c) {
+    return c.stand == replay_stand::local_heap && trace.counts.crossing != 0;
+  });
+  if (heaps != 0)
+    trace.left_out.push_back(fmt::format(
+        "local_heap was left out: it is a heap of one thread, and {} objects were freed by another thread than "
+        "allocated them.",
+        grouped(trace.counts.crossing)));
+}
+
+void print_paragraph(const std::string& text) {
+  constexpr std::size_t width = 100;
+  if (!text.empty()) fmt::print("{}\n", wrapped(text, width));
+}
+
+void print(const replay_figures& figures, const replayed_trace& trace) {
+  constexpr std::size_t width = 100;
+  const std::string threads = replay_threads_table(figures, trace);
+  fmt::print("{}\n\n{}\n{}\n{}{}", wrapped(replay_headline(trace), width), replay_table(figures),
+             replay_memory_table(figures, trace), threads, threads.empty() ? "" : "\n");
+  print_paragraph(replay_findings_heading(figures));
+  for (const std::string& line : replay_findings(figures)) fmt::print("{}\n", wrapped("  " + line, width, "    "));
+  print_paragraph(replay_verdict(figures));
+  print_paragraph(replay_meaning(figures, trace));
+  fmt::print("\n");
+  for (const std::string& note : replay_notes(figures, trace)) fmt::print("{}\n", wrapped("· " + note, width, "  "));
+}
+
+int outcome(const replay_figures& figures) {
+  int status = figures.baseline != nullptr ? exit_ok : exit_failure;
+  for (const candidate_figures& row : figures.rows)
+    if (!row.measured()) status = complain("replay", row.name + ": " + row.failure);
+  return status;
+}
+
+int replay(const replay_options& o) {
+  replayed_trace trace;
+  std::vector<candidate> candidates = choose(o, trace.missing);
+  trace_input input(o.trace, o.prefix);
+  trace.path = o.trace;
+  trace.program = input.program();
+  trace.program_ns = o.program_seconds * 1e9;
+  progress_line progress;
+  progress.say("reading " + o.trace);
+  temporary_file file;
+  study::summariser summary;
+  compile(input, file, trace, o.html.empty() ? nullptr : &summary);
+  leave_out_local_heap(candidates, trace);
+  const replay_run run = replay_all(candidates, file.descriptor(), o.limits, std::ref(progress));
+  const replay_figures figures(run.results, run.played);
+  trace.repetitions = run.played.rounds;
+  progress.clear();
+  if (o.json != "-") print(figures, trace);
+  if (!o.json.empty()) write_text(o.json, replay_json(figures, trace).dump(2) + "\n");
+  if (!o.html.empty()) write_text(o.html, html_report(&figures, &trace, make_report(input, summary.finish())));
+  return outcome(figures);
+}
+
+int run(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == replay_child_flag) replay_in_this_process(argc, argv);
+  CLI::App app("Replays a trace against the allocators of this machine and says which serves the program best: in "
+               "time, tail and memory.",
+               argv[0]);
+  replay_options options;
+  add_options(app, options);
+  if (const auto status = parse(app, argc, argv)) return *status;
+  try {
+    return replay(options);
+  } catch (const unknown_allocator& error) {
+    return complain("replay", error.what(), exit_usage);
+  }
+}
+
+const verb_registration registration({"replay", "replay a trace against other allocators, and say which serves best",
+                                      run});
+
+}  // namespace
+
+}  // namespace ashlar::cli

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Says which allocator a replay speaks for: only what the intervals of its rounds do not explain counts.
+#include "cli/replay/verdict.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/rounds/comparison_text.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr const char* thresholds = "2 % of time, 10 % of p99.9 or 5 % of memory";
+
+using figure_rows = std::vector<const candidate_figures*>;
+
+/// Returns: the rival with the least ratio of those that gain by `m`; null if none does.
+const candidate_figures* best_by(measure m, const figure_rows& rows) {
+  const candidate_figures* best = nullptr;
+  for (const candidate_figures* row : rows) {
+    if (row->versus(m).found != finding::gain) continue;
+    if (best == nullptr || row->versus(m).ratio.median < best->versus(m).ratio.median) best = row;
+  }
+  return best;
+}
+
+finding against(const candidate_figures& base, const candidate_figures& row, measure m, double error) {
+  return compare(base.in_rounds(m), row.in_rounds(m), threshold_of(m, 0), error).found;
+}
+
+/// Returns: the gainer with the least time, then those whose own rounds do not tell them from it; none if none gains.
+figure_rows fastest_of(const figure_rows& rows, double error) {
+  const candidate_figures* best = best_by(measure::time, rows);
+  if (best == nullptr) return {};
+  figure_rows all = {best};
+  for (const candidate_figures* row : rows)
+    if (row != best && row->versus(measure::time).found == finding::gain &&
+        against(*best, *row, measure::time, error) != finding::loss)
+      all.push_back(row);
+  return all;
+}
+
+/// Returns: of those that are as fast the one with the least memory at the peak, if its rounds tell it from the
+/// fastest's; else the fastest.
+const candidate_figures* leanest_of(const figure_rows& tied, double error) {
+  const auto peak = [](const candidate_figures* row) { return row->peak_bytes.median; };
+  const auto* least = *std::min_element(tied.begin(), tied.end(), [&](auto* a, auto* b) { return peak(a) < peak(b); });
+  return against(*tied.front(), *least, measure::peak, error) == finding::gain ? least : tied.front();
+}
+
+const candidate_figures* best_of(const figure_rows& rows, double error) {
+  if (const figure_rows tied = fastest_of(rows, error); !tied.empty()) return leanest_of(tied, error);
+  for (const measure m : measures)
+    if (const candidate_figures* best = best_by(m, rows)) return best;
+  return nullptr;
+}
+
+const candidate_figures* best_preloadable(const replay_figures& figures) {
+  auto rows = figures.rivals();
+  std::erase_if(rows, [](const candidate_figures* row) { return !row->is_preloadable(); });
+  return best_of(rows, figures.played.error);
+}
+
+/// Names those that are as fast as the winner, and by what it was chosen.
+std::string ties(const candidate_figures& best, const replay_figures& figures) {
+  const figure_rows tied = fastest_of(figures.rivals(), figures.played.error);
+  std::string names;
+  for (const candidate_figures* row : tied)
+    if (row != &best) names += (names.empty() ? "" : ", ") + row->name;
+  if (names.empty()) return "";
+  return fmt::format(" As fast, within the noise or 2 %: {}; {}.", names,
+                     tied.front() == &best ? "none of them needs less memory, so the median time decides"
+                                           : "it needs the least memory of them at the peak");
+}
+
+/// A library is preloaded; a heap is something the program's code has to name.
+std::string how_to_have(const candidate_figures& best) {
+  switch (best.stand) {
+    case replay_stand::local_heap: return " It serves what asks for it by name: ashlar::local_heap, one for a thread.";
+    case replay_stand::heap: return " It serves what asks for it by name: ashlar::heap, one for all threads.";
+    case replay_stand::tiered_heap:
+      return " It serves what asks for it by name: ashlar::tiered_heap, one for all threads.";
+    default: return "";
+  }
+}
+
+std::string without_code(const candidate_figures& best, const replay_figures& figures) {
+  const candidate_figures* preloadable = best_preloadable(figures);
+  if (preloadable == nullptr) return "";
+  if (preloadable == &best) return " It can be preloaded: 'ashlar try' measures the program itself under it.";
+  return fmt::format(" Without a change of code: {}, preloaded; 'ashlar try' measures the program itself under it.",
+                     preloadable->name);
+}
+
+const char* dimension_of(const candidate_figures& best) {
+  if (best.versus(measure::time).found == finding::gain) return "gains most time";
+  if (best.versus(measure::tail).found == finding::gain) return "gains no time, but most tail";
+  return "gains no time, but most memory";
+}
+
+std::string losses_of(const candidate_figures& best) {
+  std::string names;
+  const auto add = [&](measure m, const char* name) {
+    if (best.versus(m).found == finding::loss) names += (names.empty() ? "" : ", ") + std::string(name);
+  };
+  add(measure::time, "time");
+  add(measure::tail, "p99.9");
+  add(measure::peak, "memory at the peak");
+  add(measure::end, "memory at the end");
+  return names.empty() ? "" : fmt::format(", and loses by {}", names);
+}
+
+std::string take(const candidate_figures& best, const replay_figures& figures) {
+  return fmt::format("{} {}{}.{}{}{}", best.name, dimension_of(best), losses_of(best), ties(best, figures),
+                     how_to_have(best), without_code(best, figures));
+}
+
+/// Returns: the most that any open question wants.
+std::size_t rounds_wanted(const replay_figures& figures) {
+  std::size_t wanted = 0;
+  for (const candidate_figures* row : figures.rivals())
+    for (const measure m : measures) wanted = std::max(wanted, row->versus(m).rounds_wanted);
+  return wanted;
+}
+
+std::string open_questions(const replay_figures& figures) {
+  if (figures.decided()) return "";
+  return fmt::format(" For what is undecided: {}.", more_rounds(rounds_wanted(figures), figures.played, "--budget"));
+}
+
+std::string too_few(const rounds_played& played) {
+  return has_intervals(played) ? "" : fmt::format(": {} rounds are too few to tell a gain from chance", played.rounds);
+}
+
+bool slower_in_time(const candidate_figures* row) { return row->versus(measure::time).found == finding::loss; }
+
+std::string stay(const replay_figures& figures) {
+  const auto rivals = figures.rivals();
+  const std::string& name = figures.baseline->name;
+  if (rivals.empty()) return fmt::format("Only {} was measured: nothing to compare.", name);
+  if (!figures.decided())
+    return fmt::format("No gain on {} is shown yet{}.{}", name, too_few(figures.played), open_questions(figures));
+  if (std::all_of(rivals.begin(), rivals.end(), slower_in_time))
+    return fmt::format("{} is the fastest already, and no candidate gains {}: change nothing.", name, thresholds);
+  return fmt::format("No candidate gains {} on {}: change nothing.", thresholds, name);
+}
+
+}  // namespace
+
+const candidate_figures* replay_winner(const replay_figures& figures) {
+  return best_of(figures.rivals(), figures.played.error);
+}
+
+std::string replay_verdict(const replay_figures& figures) {
+  if (figures.baseline == nullptr) return "No allocator could be measured.";
+  const candidate_figures* best = replay_winner(figures);
+  return best == nullptr ? stay(figures) : take(*best, figures) + open_questions(figures);
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a replay means in words: a line for each candidate in three dimensions, the verdict, and the program's gain.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/replay/figures.hpp"
+#include "cli/replay/table.hpp"
+
+namespace ashlar::cli {
+
+/// Returns: how the findings were arrived at; empty if there are none.
+[[nodiscard]] std::string replay_findings_heading(const replay_figures& figures);
+/// Returns: a line for each rival of the baseline: what it gains, what it loses, what is undecided.
+[[nodiscard]] std::vector<std::string> replay_findings(const replay_figures& figures);
+/// Returns: whom to take, or to change nothing, or what more repetitions would take to tell.
+[[nodiscard]] std::string replay_verdict(const replay_figures& figures);
+/// Returns: the rival that gains most time, else tail, else memory; null if none gains.
+[[nodiscard]] const candidate_figures* replay_winner(const replay_figures& figures);
+/// Returns: what the winner's gain of time is for the recorded program as a whole; empty if it has none.
+[[nodiscard]] std::string replay_meaning(const replay_figures& figures, const replayed_trace& trace);
+
+/// Milliseconds that a run of the program would save, as far as allocation goes. Of several threads nobody knows how
+/// much they ran at once: `least` is the busiest alone, `most` all of them one after the other.
+struct saved_time {
+  double least_ms = 0;
+  double most_ms = 0;
+};
+[[nodiscard]] saved_time saved_by(const candidate_figures& row, const replay_figures& figures,
+                                  const study::replay_counts& counts);
+
+}  // namespace ashlar::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Sorts, names and cuts what a summary holds.
+#include "cli/report/data.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "cli/report/sites.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+template <class Histogram>
+std::vector<histogram_row> rows_of(const Histogram& h, std::vector<std::uint64_t> boundaries) {
+  row_builder rows(std::move(boundaries));
+  h.for_each([&](std::uint64_t least, std::uint64_t greatest, std::uint64_t n) {
+    rows.add(least + (greatest - least) / 2, n);
+  });
+  return rows.rows();
+}
+
+std::vector<histogram_row> size_rows(const study::size_table& sizes) {
+  row_builder rows(binary_boundaries());
+  for (const auto& size : sizes.rows()) rows.add(size.least, size.sum.objects, static_cast<double>(size.sum.bytes));
+  return rows.rows();
+}
+
+std::vector<histogram_row> common_sizes(const study::size_table& sizes) {
+  std::vector<histogram_row> rows;
+  for (const auto& size : sizes.rows())
+    rows.push_back({size.least, size.greatest, size.sum.objects, static_cast<double>(size.sum.bytes)});
+  std::sort(rows.begin(), rows.end(),
+            [](const auto& a, const auto& b) { return std::pair(b.count, a.least) < std::pair(a.count, b.least); });
+  rows.resize(std::min(rows.size(), report_rows));
+  return rows;
+}
+
+std::vector<thread_row> busiest(const std::map<std::uint32_t, study::thread_summary>& threads) {
+  std::vector<thread_row> rows;
+  for (const auto& [id, sum] : threads) rows.push_back({id, sum});
+  const auto work = [](const thread_row& t) { return t.sum.allocations + t.sum.frees; };
+  std::sort(rows.begin(), rows.end(),
+            [&](const auto& a, const auto& b) { return std::pair(work(b), a.id) < std::pair(work(a), b.id); });
+  rows.resize(std::min(rows.size(), report_rows));
+  return rows;
+}
+
+}  // namespace
+
+std::string passed_through_note(const report_data& data) {
+  if (data.passed_through.empty()) return "";
+  std::string calls;
+  for (const std::string& call : data.passed_through) calls += (calls.empty() ? "" : " ← ") + call;
+  return "Most requests pass through " + calls + ", left out of the call sites.";
+}
+
+std::string no_sites_note(const report_data& data) {
+  if (data.has_stacks) return "";
+  if (data.events == 0) return "No call sites: nothing was recorded.";
+  return "No call sites: the trace has no stacks (ashlar record --stacks 0, or none to be had).";
+}
+
+report_data make_report(const trace_input& input, study::trace_summary summary) {
+  report_data data;
+  data.path = input.path();
+  data.program = input.program();
+  data.warning = damage_note(input.info());
+  data.file_bytes = input.info().file_bytes;
+  data.has_stacks = input.stacks().size() != 0;
+  data.sum = std::move(summary);
+  data.events = std::accumulate(data.sum.operations.begin(), data.sum.operations.end(), std::uint64_t{0});
+  data.sizes = size_rows(data.sum.sizes);
+  data.common_sizes = common_sizes(data.sum.sizes);
+  data.lifetimes_ns = rows_of(data.sum.lifetimes_ns, decimal_boundaries());
+  data.lifetimes_bytes = rows_of(data.sum.lifetimes_bytes, binary_boundaries());
+  data.threads = busiest(data.sum.threads);
+  data.thread_count = data.sum.threads.size();
+  if (data.has_stacks) add_call_sites(data, input);
+  return data;
+}
+
+}  // namespace ashlar::cli

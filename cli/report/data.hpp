@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A trace's summary made ready to be shown: call sites named, sizes and lifetimes in few rows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ashlar/study/summary.hpp>
+
+#include "cli/report/rows.hpp"
+#include "cli/report/trace.hpp"
+
+namespace ashlar::cli {
+
+/// All stacks that ask for memory at the same place for the same four callers.
+struct call_site {
+  std::vector<std::string> calls;  ///< Where memory was asked for, then who called that.
+  study::amount allocated;
+  study::amount live;  ///< Never freed.
+  double mean_lifetime_ns = 0;
+};
+
+/// One thread, with its number.
+struct thread_row {
+  std::uint32_t id = 0;
+  study::thread_summary sum;
+};
+
+struct report_data {
+  std::string path;
+  std::string program;
+  std::string warning;  ///< About the trace; empty if it is whole.
+  std::uint64_t file_bytes = 0;
+  bool has_stacks = false;
+  study::trace_summary sum;
+  std::uint64_t events = 0;
+  std::vector<histogram_row> sizes;            ///< Powers of two.
+  std::vector<histogram_row> common_sizes;     ///< The most frequent ones, most frequent first.
+  std::vector<histogram_row> lifetimes_ns;     ///< 1, 2, 5, 10, ... nanoseconds.
+  std::vector<histogram_row> lifetimes_bytes;  ///< Powers of two.
+  std::vector<thread_row> threads;             ///< The busiest, busiest first.
+  std::size_t thread_count = 0;
+  std::size_t site_count = 0;
+  std::vector<std::string> passed_through;  ///< By most requests, innermost first; left out of the call sites.
+  std::vector<call_site> by_count;
+  std::vector<call_site> by_bytes;
+  std::vector<call_site> by_live;  ///< What was never freed.
+};
+
+/// Returns: a line on the calls that are left out of the call sites; empty if there are none.
+[[nodiscard]] std::string passed_through_note(const report_data& data);
+
+/// Returns: why there are no call sites; empty if there are.
+[[nodiscard]] std::string no_sites_note(const report_data& data);
+
+inline constexpr std::size_t report_rows = 10;  ///< Of the lists that would go on for ever.
+
+/// Effects: looks up the names of call sites, which may take a second.
+[[nodiscard]] report_data make_report(const trace_input& input, study::trace_summary summary);
+
+}  // namespace ashlar::cli

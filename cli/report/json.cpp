@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Writes a trace's summary for programs.
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/report/text.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+using nlohmann::json;
+
+json to_json(const study::amount& a) { return {{"objects", a.objects}, {"bytes", a.bytes}}; }
+
+json to_json(const std::vector<histogram_row>& rows, bool bytes) {
+  json all = json::array();
+  for (const histogram_row& row : rows) {
+    json j = {{"from", row.least}, {"to", row.greatest}, {"objects", row.count}};
+    if (bytes) j["bytes"] = row.bytes;
+    all.push_back(j);
+  }
+  return all;
+}
+
+json to_json(const std::vector<call_site>& sites) {
+  json all = json::array();
+  for (const call_site& site : sites)
+    all.push_back({{"calls", site.calls},
+                   {"allocated", to_json(site.allocated)},
+                   {"never_freed", to_json(site.live)},
+                   {"mean_lifetime_ns", site.mean_lifetime_ns}});
+  return all;
+}
+
+json to_json(const thread_row& t) {
+  return {{"thread", t.id},           {"first_ns", t.sum.first_ns},
+          {"last_ns", t.sum.last_ns}, {"allocations", t.sum.allocations},
+          {"frees", t.sum.frees},     {"freed_by_others", t.sum.freed_elsewhere},
+          {"bytes", t.sum.bytes},     {"ended", t.sum.ended}};
+}
+
+json calls_json(const study::trace_summary& sum) {
+  json calls = json::object();
+  for (std::size_t i = 0; i < sum.operations.size(); ++i)
+    calls[std::string(trace::name(static_cast<trace::operation>(i)))] = sum.operations[i];
+  return calls;
+}
+
+json live_json(const study::trace_summary& sum) {
+  json points = json::array();
+  for (const auto& p : sum.live_bytes.points())
+    points.push_back({{"time_ns", p.time_ns}, {"least", p.least}, {"greatest", p.greatest}});
+  return points;
+}
+
+}  // namespace
+
+json report_json(const report_data& data) {
+  const study::trace_summary& s = data.sum;
+  json threads = json::array();
+  for (const thread_row& t : data.threads) threads.push_back(to_json(t));
+  return {{"trace", data.path},
+          {"program", data.program},
+          {"warning", data.warning},
+          {"events", data.events},
+          {"duration_ns", s.duration_ns},
+          {"calls", calls_json(s)},
+          {"allocated", to_json(s.allocated)},
+          {"peak", {{"objects", s.peak.objects}, {"bytes", s.peak.bytes}, {"time_ns", s.peak_ns}}},
+          {"never_freed", to_json(s.live)},
+          {"failed_calls", s.failed},
+          {"frees", s.frees},
+          {"frees_of_unknown", s.unknown},
+          {"cross_thread_frees", s.cross_thread},
+          {"sizes", to_json(data.sizes, true)},
+          {"common_sizes", to_json(data.common_sizes, true)},
+          {"lifetimes_ns", to_json(data.lifetimes_ns, false)},
+          {"lifetimes_bytes", to_json(data.lifetimes_bytes, false)},
+          {"thread_count", data.thread_count},
+          {"threads", threads},
+          {"live_bytes", live_json(s)},
+          {"call_sites", data.site_count},
+          {"passed_through", data.passed_through},
+          {"call_sites_by_objects", to_json(data.by_count)},
+          {"call_sites_by_bytes", to_json(data.by_bytes)},
+          {"call_sites_never_freed", to_json(data.by_live)}};
+}
+
+}  // namespace ashlar::cli

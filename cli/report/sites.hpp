@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The call sites of a trace: stacks named, merged where they look the same, the heaviest kept.
+#pragma once
+
+#include "cli/report/data.hpp"
+
+namespace ashlar::cli {
+
+/// Effects: fills the lists of call sites in `data`.
+void add_call_sites(report_data& data, const trace_input& input);
+
+}  // namespace ashlar::cli

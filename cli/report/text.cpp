@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Prints a trace's summary for people.
+#include "cli/report/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/html/scale.hpp"
+#include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr std::size_t width = 100;
+constexpr std::size_t bar_width = 36;
+
+std::string axis_time(double ns) { return axis_label(ns, quantity::time_ns); }
+std::string axis_bytes(double bytes) { return axis_label(bytes, quantity::bytes); }
+
+std::string heading(const std::string& title) { return fmt::format("\n{}\n", title); }
+
+std::string amount_text(const study::amount& a) {
+  return fmt::format("{} in {} objects", human_bytes(static_cast<double>(a.bytes)), grouped(a.objects));
+}
+
+std::string calls_text(const report_data& data) {
+  std::string text;
+  for (std::size_t i = 0; i < data.sum.operations.size(); ++i) {
+    if (data.sum.operations[i] == 0) continue;
+    const auto name = trace::name(static_cast<trace::operation>(i));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
+                        human_count(static_cast<double>(data.sum.operations[i])));
+  }
+  return text;
+}
+
+std::string facts(const report_data& data) {
+  const study::trace_summary& s = data.sum;
+  const auto time = [](std::uint64_t ns) { return human_time(static_cast<double>(ns)); };
+  std::string text;
+  const auto fact = [&](const char* name, const std::string& value) {
+    text += fmt::format("  {:<15}{}\n", name, value);
+  };
+  fact("recorded", fmt::format("{}, {} events in {}", time(s.duration_ns), grouped(data.events),
+                               human_bytes(static_cast<double>(data.file_bytes))));
+  fact("calls", calls_text(data));
+  fact("allocated", amount_text(s.allocated));
+  fact("peak", fmt::format("{}, after {}", amount_text(s.peak), time(s.peak_ns)));
+  fact("never freed", amount_text(s.live));
+  fact("failed", fmt::format("{} calls", grouped(s.failed)));
+  fact("freed", fmt::format("{} objects, {} ({}) by another thread than allocated them", grouped(s.frees),
+                            grouped(s.cross_thread),
+                            percent(static_cast<double>(s.cross_thread), static_cast<double>(s.frees))));
+  if (s.unknown != 0) fact("", fmt::format("and {} that were allocated before the recording", grouped(s.unknown)));
+  return text;
+}
+
+std::string range_of(const histogram_row& row, const std::function<std::string(double)>& format) {
+  const auto least = static_cast<double>(row.least), greatest = static_cast<double>(row.greatest);
+  return row.least == row.greatest ? format(least) : fmt::format("{} – {}", format(least), format(greatest + 1));
+}
+
+/// Fewer rows than a plot has: what the wider boundaries take together.
+std::vector<histogram_row> coarser(const std::vector<histogram_row>& fine, std::vector<std::uint64_t> boundaries) {
+  row_builder rows(std::move(boundaries));
+  for (const histogram_row& row : fine)
+    if (row.count != 0) rows.add(row.least, row.count, row.bytes);
+  return rows.rows();
+}
+
+std::string histogram_text(const std::string& title, const std::vector<histogram_row>& rows,
+                           const std::function<std::string(double)>& format, bool bytes) {
+  double total = 0, most = 0, total_bytes = 0;
+  for (const histogram_row& row : rows) {
+    total += static_cast<double>(row.count);
+    total_bytes += row.bytes;
+    most = std::max(most, static_cast<double>(row.count));
+  }
+  std::vector<column> columns = {{title, side::left}, {"objects"}, {"share"}, {"", side::left}};
+  if (bytes) columns.insert(columns.begin() + 3, {{"bytes"}, {"share"}});
+  text_table table(columns);
+  for (const histogram_row& row : rows) {
+    const auto count = static_cast<double>(row.count);
+    std::vector<std::string> cells = {range_of(row, format), human_count(count), percent(count, total),
+                                      bar(count / most, bar_width)};
+    if (bytes) cells.insert(cells.begin() + 3, {human_bytes(row.bytes), percent(row.bytes, total_bytes)});
+    table.add(cells);
+  }
+  return "\n" + table.str();
+}
+
+std::string common_text(const report_data& data) {
+  std::string text;
+  const auto total = static_cast<double>(data.sum.allocated.objects);
+  for (std::size_t i = 0; i < std::min<std::size_t>(data.common_sizes.size(), 6); ++i) {
+    const histogram_row& row = data.common_sizes[i];
+    text += fmt::format("{}{} B ({})", i == 0 ? "most common: " : ", ", row.least,
+                        percent(static_cast<double>(row.count), total));
+  }
+  return text + "\n";
+}
+
+/// Live bytes in eight heights a column, the greatest of each stretch of time.
+std::string live_text(const report_data& data) {
+  static constexpr std::array<const char*, 9> heights = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr std::size_t rows = 6;
+  const auto points = data.sum.live_bytes.points();
+  const auto peak = static_cast<double>(data.sum.peak.bytes);
+  if (points.empty() || peak == 0) return "";
+  const std::size_t columns = std::min<std::size_t>(points.size(), 84);
+  std::vector<double> eighths(columns, 0);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    double& e = eighths[i * columns / points.size()];
+    e = std::max(e, static_cast<double>(points[i].greatest) / peak * rows * 8);
+  }
+  std::string text = heading("live bytes over time");
+  for (std::size_t row = rows; row-- > 0;) {
+    text += fmt::format("{:>12} ", row + 1 == rows ? human_bytes(peak) : row == 0 ? "0 B" : "");
+    for (const double e : eighths)
+      text += heights[static_cast<std::size_t>(std::clamp(e - static_cast<double>(row) * 8 + 0.5, 0.0, 8.0))];
+    text += '\n';
+  }
+  const std::string end = human_time(static_cast<double>(data.sum.duration_ns));
+  return text + fmt::format("{:>13}{:<{}}{}\n", "0 ", "", columns > end.size() ? columns - end.size() : 0, end);
+}
+
+std::string threads_text(const report_data& data) {
+  text_table table(
+      {{"thread", side::left}, {"from"}, {"to"}, {"allocations"}, {"bytes"}, {"frees"}, {"freed by others"}});
+  for (const thread_row& t : data.threads)
+    table.add({std::to_string(t.id), human_time(static_cast<double>(t.sum.first_ns)),
+               human_time(static_cast<double>(t.sum.last_ns)), grouped(t.sum.allocations),
+               human_bytes(static_cast<double>(t.sum.bytes)), grouped(t.sum.frees), grouped(t.sum.freed_elsewhere)});
+  const std::size_t more = data.thread_count - data.threads.size();
+  return "\n" + table.str() + (more == 0 ? "" : fmt::format("and {} threads that did less\n", grouped(more)));
+}
+
+/// Who called, in two lines at most.
+std::vector<std::string> caller_lines(const call_site& site) {
+  std::string all;
+  for (std::size_t i = 1; i < site.calls.size(); ++i) all += " ← " + site.calls[i].substr(0, site.calls[i].find(" ("));
+  std::vector<std::string> lines;
+  std::istringstream text(wrapped(all, width - 40, ""));
+  for (std::string line; std::getline(text, line) && lines.size() < 2;)
+    lines.push_back("  " + shorten(line, width - 38));
+  return lines;
+}
+
+std::string sites_text(const std::string& title, const std::vector<call_site>& sites, bool live) {
+  if (sites.empty()) return "";
+  text_table table({{"objects"}, {"bytes"}, {live ? "" : "mean life"}, {title, side::left}});
+  for (const call_site& site : sites) {
+    const study::amount& a = live ? site.live : site.allocated;
+    const std::string life = live ? "" : site.mean_lifetime_ns == 0 ? "-" : human_time(site.mean_lifetime_ns);
+    table.add({human_count(static_cast<double>(a.objects)), human_bytes(static_cast<double>(a.bytes)), life,
+               shorten(site.calls.front(), width - 36)});
+    for (const std::string& line : caller_lines(site)) table.add({"", "", "", line});
+  }
+  return "\n" + table.str();
+}
+
+}  // namespace
+
+std::string report_text(const report_data& data) {
+  std::string text = fmt::format("{}\n", shorten(data.program.empty() ? data.path : data.program, width));
+  if (!data.warning.empty()) text += data.warning + "\n";
+  text += facts(data) + live_text(data);
+  text += histogram_text("size", data.sizes, axis_bytes, true) + common_text(data);
+  text += histogram_text("lifetime", coarser(data.lifetimes_ns, decimal_boundaries(true)), axis_time, false);
+  text += histogram_text("lifetime in bytes allocated", coarser(data.lifetimes_bytes, binary_boundaries(4)), axis_bytes,
+                         false);
+  text += threads_text(data);
+  if (data.has_stacks && !data.passed_through.empty()) text += "\n" + wrapped(passed_through_note(data), width) + "\n";
+  text += sites_text("call sites by objects", data.by_count, false);
+  text += sites_text("call sites by bytes", data.by_bytes, false);
+  text += sites_text("call sites of what was never freed", data.by_live, true);
+  if (!data.has_stacks) text += "\n" + no_sites_note(data) + "\n";
+  return text;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Opens traces and turns their errors into one line each.
+#include "cli/report/trace.hpp"
+
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "cli/record/status.hpp"
+#include "cli/support/zstd_codec.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+std::string line_of(const trace::trace_error& error) {
+  if (error.offset == 0) return error.message;
+  return fmt::format("{} at byte {}", error.message, error.offset);
+}
+
+}  // namespace
+
+struct trace_input::open_reader {
+  open_reader(const std::string& path, bool accept_prefix) : reader(path, {.accept_prefix = accept_prefix}) {}
+
+  void check(const std::string& path) const {
+    if (reader.error()) throw std::runtime_error(path + ": " + line_of(*reader.error()) + hint());
+  }
+
+  /// What is sound before the damage can be had, unless the header itself is none.
+  std::string hint() const {
+    const std::string cut =
+        reader.info().write_error == detail::trace_io::cut_by_program ? "; the program cut its own trace" : "";
+    const bool has_header = reader.error()->offset >= detail::trace_io::file_header_bytes;
+    return cut + (has_header ? "; --damaged takes what comes before" : "");
+  }
+
+  trace_reader reader;
+};
+
+trace_input::trace_input(const std::string& path, bool accept_prefix)
+    : path_(path), reader_(std::make_unique<open_reader>(path, accept_prefix)) {
+  reader_->check(path);
+}
+
+trace_input::~trace_input() = default;
+
+std::optional<trace::event> trace_input::next() {
+  auto event = reader_->reader.next();
+  if (!event) reader_->check(path_);
+  return event;
+}
+
+const trace::trace_info& trace_input::info() const { return reader_->reader.info(); }
+const std::vector<trace::mapped_module>& trace_input::modules() const { return reader_->reader.modules(); }
+const trace::stack_table& trace_input::stacks() const { return reader_->reader.stacks(); }
+
+std::string trace_input::program() const {
+  std::string line;
+  for (const std::string& word : info().command_line) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+std::string damage_note(const trace::trace_info& info) {
+  if (info.damage)
+    return fmt::format("The trace is damaged: {}; what follows covers what precedes the damage.",
+                       line_of(*info.damage));
+  if (info.write_error != 0)
+    return fmt::format("The recording ended before the program: {}. What follows covers what was written until then.",
+                       describe_write_error(info.write_error));
+  if (!info.complete) return "The program was killed or is still running: the trace ends where it was last written.";
+  if (info.dropped != 0) return fmt::format("The recorder had to drop {} events: figures are too low.", info.dropped);
+  return "";
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// `ashlar report`: what a recorded program asked its allocator for.
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <ashlar/study/summariser.hpp>
+
+#include "cli/html/report.hpp"
+#include "cli/replay/json.hpp"
+#include "cli/report/data.hpp"
+#include "cli/report/text.hpp"
+#include "cli/report/trace.hpp"
+#include "cli/support/parse.hpp"
+#include "cli/support/verb.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+struct report_options {
+  std::string trace;
+  bool prefix = false;
+  std::string json;
+  std::string html;
+};
+
+void add_options(CLI::App& app, report_options& o) {
+  app.add_option("TRACE", o.trace, "What 'ashlar record' wrote")->required();
+  app.add_flag("--damaged", o.prefix, "Report on what a damaged trace holds before the damage");
+  app.add_option("--json", o.json, "Write every figure to FILE; - is standard output")->type_name("FILE");
+  app.add_option("--html", o.html, "Write a report with plots to FILE")->type_name("FILE");
+  app.footer("Exit status: 0 reported, 1 the trace cannot be read, 2 the command line makes no sense.");
+}
+
+int report(const report_options& o) {
+  trace_input input(o.trace, o.prefix);
+  study::trace_summary summary = study::summarise(input);
+  const report_data data = make_report(input, std::move(summary));
+  if (o.json != "-") fmt::print("{}", report_text(data));
+  if (!o.json.empty()) write_text(o.json, report_json(data).dump(2) + "\n");
+  if (!o.html.empty()) write_text(o.html, html_report(nullptr, nullptr, data));
+  return exit_ok;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Says what a recorded program asked its allocator for: sizes, lifetimes, threads, call sites.", argv[0]);
+  report_options options;
+  add_options(app, options);
+  if (const auto status = parse(app, argc, argv)) return *status;
+  return report(options);
+}
+
+const verb_registration registration({"report", "say what a recorded program asked its allocator for", run});
+
+}  // namespace
+
+}  // namespace ashlar::cli

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Parses a verb's command line with CLI11 and gives its outcome the exit codes of this command.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/support/suggest.hpp"
+#include "cli/support/verb.hpp"
+
+namespace ashlar::cli {
+
+/// Help of one form: an option, the name of what it takes, its default. What is allowed is said in words. A verb whose
+/// description begins with a line of usage has no second one.
+class plain_help : public CLI::Formatter {
+public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    return app->get_description().starts_with(name) ? std::string() : CLI::Formatter::make_usage(app, name);
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_positional() || option->get_type_size() == 0) return {};
+    const std::string type = option->get_type_name();
+    const std::string value = option->get_default_str();
+    return " " + type.substr(0, type.find(':')) + (value.empty() ? "" : " (" + value + ")");
+  }
+};
+
+/// Effects: tells that `word` is nothing the verb takes, and which of its options may have been meant.
+inline int complain_of_extra(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const bool is_option = word.starts_with('-');
+  const std::string meant = is_option ? suggestion(word.substr(0, word.find('=')), names) : std::string();
+  std::fprintf(stderr, "%s: there is no %s %s%s; see %s --help\n", app.get_name().c_str(),
+               is_option ? "option" : "place for", word.c_str(), meant.c_str(), app.get_name().c_str());
+  return exit_usage;
+}
+
+/// Effects: fills what `app`'s options are bound to; prints help, or one line on what is wrong.
+/// Returns: nothing if the verb may go on, else the exit status.
+inline std::optional<int> parse(CLI::App& app, int argc, const char* const* argv) {
+  app.formatter(std::make_shared<plain_help>());
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::ExtrasError&) {
+    const std::string word = app.remaining().empty() ? std::string() : app.remaining().front();
+    return complain_of_extra(app, word);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "%s: %s; see %s --help\n", app.get_name().c_str(), error.what(), app.get_name().c_str());
+    return exit_usage;
+  }
+}
+
+}  // namespace ashlar::cli

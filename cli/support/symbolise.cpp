@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Looks addresses up in the symbol tables and line tables of the recorded program's modules.
+#include "cli/support/symbolise.hpp"
+
+#include <array>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include <elfutils/libdwfl.h>
+#include <fmt/format.h>
+
+#include "cli/support/symbolise_name.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+/// Whether a call only passes the request on.
+bool is_plumbing(const source_place& place) {
+  static constexpr std::array<std::string_view, 21> functions = {
+      "malloc",         "calloc",          "realloc",           "reallocarray",  "aligned_alloc",  "memalign",
+      "posix_memalign", "valloc",          "pvalloc",           "operator new",  "operator new[]", "free",
+      "cfree",          "operator delete", "operator delete[]", "__libc_malloc", "__libc_calloc",  "__libc_realloc",
+      "free_sized",     "strdup",          "__strdup"};
+  static constexpr std::array<std::string_view, 8> prefixes = {
+      "std::allocator",        "__gnu_cxx::new_allocator", "std::__new_allocator", "std::_Vector_base",
+      "std::_Hashtable_alloc", "std::_List_base",          "std::_Rb_tree",        "std::__detail::_Hashtable_alloc"};
+  if (place.module.find("ashlar") != std::string::npos && place.module.ends_with(".so")) return true;
+  for (const std::string_view f : functions)
+    if (place.function == f) return true;
+  for (const std::string_view p : prefixes)
+    if (place.function.starts_with(p)) return true;
+  return false;
+}
+
+const Dwfl_Callbacks callbacks = {&dwfl_build_id_find_elf, &dwfl_standard_find_debuginfo, nullptr, nullptr};
+
+}  // namespace
+
+std::string source_place::str() const {
+  if (line != 0) return fmt::format("{} ({}:{})", function, file, line);
+  return function.find("+0x") == function.npos ? fmt::format("{} ({})", function, module) : function;
+}
+
+struct symboliser::session {
+  explicit session(const std::vector<trace::mapped_module>& m)
+      : modules(m), dwfl(::dwfl_begin(&callbacks), &::dwfl_end) {
+    if (dwfl == nullptr) return;
+    std::set<std::pair<std::string, std::uint64_t>> seen;  // a file is mapped in several pieces
+    ::dwfl_report_begin(dwfl.get());
+    for (const trace::mapped_module& module : modules)
+      if (seen.emplace(module.path, module.bias).second)
+        ::dwfl_report_elf(dwfl.get(), module.path.c_str(), module.path.c_str(), -1, module.bias, true);
+    ::dwfl_report_end(dwfl.get(), nullptr, nullptr);
+  }
+
+  [[nodiscard]] source_place look_up(std::uint64_t address) const {
+    source_place place;
+    if (const trace::mapped_module* module = trace::find_module(modules, address)) {
+      place.module = file_name(module->path);
+      place.function = fmt::format("{}+{:#x}", place.module, address - module->bias);
+    } else {
+      place.function = fmt::format("{:#x}", address);
+    }
+    if (Dwfl_Module* module = dwfl == nullptr ? nullptr : ::dwfl_addrmodule(dwfl.get(), address))
+      describe(module, address, place);
+    return place;
+  }
+
+  static void describe(Dwfl_Module* module, std::uint64_t address, source_place& place) {
+    GElf_Off offset = 0;
+    GElf_Sym symbol;
+    if (const char* name = ::dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr))
+      place.function = short_function_name(name);
+    int line = 0;
+    Dwfl_Line* source = ::dwfl_module_getsrc(module, address);
+    const char* file = source == nullptr ? nullptr : ::dwfl_lineinfo(source, nullptr, &line, nullptr, nullptr, nullptr);
+    if (file == nullptr) return;
+    place.file = file_name(file);
+    place.line = line;
+  }
+
+  const std::vector<trace::mapped_module>& modules;
+  std::unique_ptr<Dwfl, void (*)(Dwfl*)> dwfl;
+  std::unordered_map<std::uint64_t, source_place> known;
+};
+
+symboliser::symboliser(const std::vector<trace::mapped_module>& modules)
+    : session_(std::make_unique<session>(modules)) {}
+symboliser::~symboliser() = default;
+
+const source_place& symboliser::place(std::uint64_t return_address) {
+  const auto [it, is_new] = session_->known.try_emplace(return_address);
+  if (is_new) it->second = session_->look_up(return_address - 1);  // the call stands before where it returns to
+  return it->second;
+}
+
+std::vector<source_place> symboliser::calls(std::span<const std::uint64_t> frames) {
+  std::vector<source_place> all;
+  for (const std::uint64_t frame : frames) all.push_back(place(frame));
+  std::size_t plumbing = 0;
+  while (plumbing < all.size() && is_plumbing(all[plumbing])) ++plumbing;
+  if (plumbing < all.size()) all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(plumbing));
+  return all;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Lays out tables of text.
+#include "cli/support/table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <sstream>
+
+namespace ashlar::cli {
+
+namespace {
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+void append_row(std::string& out, const std::vector<std::string>& cells, const std::vector<column>& columns,
+                const std::vector<std::size_t>& widths) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string blank(widths[i] - display_width(cells[i]), ' ');
+    if (i != 0) out += "  ";
+    out += columns[i].aligned == side::left ? cells[i] + blank : blank + cells[i];
+  }
+  out.erase(out.find_last_not_of(' ') + 1);
+  out += '\n';
+}
+
+}  // namespace
+
+std::size_t display_width(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
+}
+
+std::string shorten(const std::string& text, std::size_t width) {
+  if (display_width(text) <= width) return text;
+  std::string kept;
+  std::size_t columns = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!continues(text[i]) && ++columns == width) break;
+    kept += text[i];
+  }
+  return kept + "…";
+}
+
+std::string wrapped(const std::string& text, std::size_t width, const std::string& indent) {
+  std::string out;
+  std::size_t column = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const std::size_t wide = display_width(word);
+    if (column != 0 && column + 1 + wide > width) {
+      out += '\n' + indent;
+      column = display_width(indent);
+    } else if (column != 0) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += wide;
+  }
+  return out;
+}
+
+std::string bar(double share, std::size_t width) {
+  static constexpr std::array<const char*, 8> part = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const double clamped = std::clamp(share, 0.0, 1.0);
+  auto eighths = static_cast<std::size_t>(std::lround(clamped * static_cast<double>(width) * 8));
+  if (share > 0) eighths = std::max<std::size_t>(eighths, 1);
+  std::string text;
+  for (std::size_t i = 0; i < eighths / 8; ++i) text += "█";
+  return text + part[eighths % 8];
+}
+
+std::vector<std::size_t> text_table::widths() const {
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t width = display_width(columns_[i].title);
+    for (const auto& row : rows_) width = std::max(width, display_width(row[i]));
+    widths.push_back(width);
+  }
+  return widths;
+}
+
+std::string text_table::str() const {
+  const std::vector<std::size_t> wide = widths();
+  std::vector<std::string> titles;
+  for (const column& c : columns_) titles.push_back(c.title);
+  std::string line;
+  for (std::size_t i = 0; i < wide.size(); ++i) line += (i == 0 ? "" : "──");
+  for (const std::size_t w : wide)
+    for (std::size_t i = 0; i < w; ++i) line += "─";
+  std::string out;
+  append_row(out, titles, columns_, wide);
+  out += line + '\n';
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (std::find(rules_.begin(), rules_.end(), i) != rules_.end()) out += line + '\n';
+    append_row(out, rows_[i], columns_, wide);
+  }
+  return out;
+}
+
+}  // namespace ashlar::cli

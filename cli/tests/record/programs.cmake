@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Programs for `ashlar record` to record. They stay free of sanitizers, which have an allocator of their own.
+add_executable(record_victim record/victim.cpp)
+add_library(record_greedy_dlsym MODULE record/greedy_dlsym.cpp)
+add_executable(record_deaths record/deaths.cpp)
+foreach(kind IN ITEMS plain static own_malloc)
+  add_executable(record_${kind} record/plain.cpp)
+endforeach()
+target_link_options(record_plain PRIVATE LINKER:--as-needed)  # without the C++ library, which allocates at its start
+target_link_options(record_static PRIVATE -static)
+target_compile_definitions(record_own_malloc PRIVATE RECORD_OWN_MALLOC)
+set(record_programs record_victim record_deaths record_greedy_dlsym record_plain record_static record_own_malloc)
+foreach(target IN LISTS record_programs)
+  target_compile_options(${target} PRIVATE -fno-sanitize=all -fno-builtin -fno-omit-frame-pointer)
+  target_link_options(${target} PRIVATE -fno-sanitize=all)
+  target_link_libraries(${target} PRIVATE ashlar_warnings pthread ${CMAKE_DL_LIBS})
+  target_compile_features(${target} PRIVATE cxx_std_20)
+endforeach()
+target_compile_definitions(test_cli PRIVATE
+  "ASHLAR_VICTIM=\"$<TARGET_FILE:record_victim>\""
+  "ASHLAR_DEATHS=\"$<TARGET_FILE:record_deaths>\""
+  "ASHLAR_PLAIN_VICTIM=\"$<TARGET_FILE:record_plain>\""
+  "ASHLAR_STATIC_VICTIM=\"$<TARGET_FILE:record_static>\""
+  "ASHLAR_OWN_MALLOC_VICTIM=\"$<TARGET_FILE:record_own_malloc>\""
+  "ASHLAR_GREEDY_DLSYM=\"$<TARGET_FILE:record_greedy_dlsym>\"")
+add_dependencies(test_cli ${record_programs} ashlar_record)
+
+# The same program over musl, where Debian's musl-tools are installed.
+find_program(ASHLAR_MUSL_GCC musl-gcc)
+set(musl_victim "")
+if(ASHLAR_MUSL_GCC)
+  set(musl_victim "${CMAKE_CURRENT_BINARY_DIR}/record_musl")
+  add_custom_command(OUTPUT "${musl_victim}"
+    COMMAND "${ASHLAR_MUSL_GCC}" -x c++ -std=c++17 -O1 -fno-builtin -fno-exceptions -fno-rtti -o "${musl_victim}"
+      "${CMAKE_CURRENT_SOURCE_DIR}/record/plain.cpp"
+    DEPENDS record/plain.cpp VERBATIM)
+  add_custom_target(record_musl_victim DEPENDS "${musl_victim}")
+  add_dependencies(test_cli record_musl_victim)
+endif()
+target_compile_definitions(test_cli PRIVATE "ASHLAR_MUSL_VICTIM=\"${musl_victim}\"")

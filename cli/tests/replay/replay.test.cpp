@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// End-to-end tests of `ashlar replay`: tables, files, and one clear line for everything that goes wrong.
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <zstd.h>
+
+#include "cli/tests/command.hpp"
+#include <ashlar/trace/event.hpp>
+#include <ashlar/trace/writer.hpp>
+
+namespace {
+
+using nlohmann::json;
+
+class replay : public ashlar_test::replay_command {
+protected:
+  /// Returns: the path of a trace in which threads follow each other, and the first frees what they leave.
+  [[nodiscard]] std::string threads_sample(std::uint32_t threads) const {
+    namespace trace = ashlar::trace;
+    trace::writer<> out(trace::file_sink(file("threads.trace").c_str()), {.command_line = {"threads"}});
+    std::uint64_t object = 1;
+    EXPECT_TRUE(out.append({.size = 100, .object = object}));
+    for (std::uint32_t thread = 1; thread <= threads; ++thread) {
+      for (int i = 0; i < 100; ++i)
+        EXPECT_TRUE(out.append({.time_ns = object, .thread = thread, .size = 100, .object = ++object}));
+      EXPECT_TRUE(out.append({.time_ns = object, .thread = thread, .op = trace::operation::thread_end}));
+      for (std::uint64_t i = 0; i < 100; ++i)
+        EXPECT_TRUE(out.append({.time_ns = object, .op = trace::operation::free_, .object = object - i}));
+    }
+    EXPECT_TRUE(out.close());
+    return file("threads.trace");
+  }
+
+  [[nodiscard]] std::string last_line() const {
+    std::string err = text("err");
+    while (!err.empty() && err.back() == '\n') err.pop_back();
+    return err.substr(err.find_last_of('\n') + 1);
+  }
+};
+
+TEST_F(replay, prints_a_table_that_fits_100_columns_and_a_verdict) {
+  ASSERT_EQ(ashlar("replay " + sample(20000) + " --with glibc,ashlar,local_heap,heap --repetitions 2"), 0)
+      << text("err");
+  std::ifstream out(file("out"));
+  std::string all;
+  for (std::string line; std::getline(out, line); all += line + '\n') {
+    std::size_t columns = 0;
+    for (const char c : line) columns += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    EXPECT_LE(columns, 100U) << line;
+  }
+  EXPECT_TRUE(all.starts_with("sample program: 20,000 operations on 1 thread, 2 repetitions\n")) << all;
+  for (const char* row :
+       {"\nglibc ", "\nashlar ", "\nlocal_heap ", "\nheap ", "\nnull (replay loop) ", " were live at the peak, "})
+    EXPECT_NE(all.find(row), all.npos) << row;
+  EXPECT_EQ(all.find("waited"), all.npos);
+  EXPECT_NE(text("err").find("replaying glibc\n"), std::string::npos);
+}
+
+TEST_F(replay, writes_every_figure_as_json) {
+  ASSERT_EQ(ashlar("replay " + sample(6000, 3) + " --with glibc,ashlar --repetitions 3 --json -"), 0) << text("err");
+  const json j = json::parse(text("out"));
+  EXPECT_EQ(j["counts"]["operations"], 6000);
+  EXPECT_EQ(j["counts"]["threads"], 3);
+  EXPECT_EQ(j["counts"]["impossible"], 0);
+  EXPECT_EQ(j["baseline"], "glibc");
+  EXPECT_FALSE(j["verdict"].get<std::string>().empty());
+  ASSERT_EQ(j["findings"].size(), 1U);
+  EXPECT_TRUE(j["findings"][0].get<std::string>().starts_with("ashlar: ")) << j["findings"];
+  for (const char* dimension : {"time", "p99.9", "peak_rss", "end_rss"})
+    EXPECT_GT(j["allocators"][1]["against_baseline"][dimension]["ratio"], 0) << dimension;
+  ASSERT_EQ(j["allocators"].size(), 4U);
+  for (const json& row : j["allocators"]) {
+    EXPECT_FALSE(row.contains("failure")) << row;
+    const json& ns = row["ns_per_operation"];
+    EXPECT_GT(ns["min"], 0);
+    EXPECT_LE(ns["min"], ns["median"]);
+    EXPECT_LE(ns["median"], ns["max"]);
+    EXPECT_LE(row["latency_ns"]["all"]["p99"]["median"], row["latency_ns"]["all"]["max"]["median"]);
+    EXPECT_EQ(row["failed_requests"], 0);
+  }
+  EXPECT_GT(j["allocators"][0]["peak_rss_bytes"]["median"], 100000);
+}
+
+TEST_F(replay, a_heap_of_one_thread_is_measured_like_the_others) {
+  ASSERT_EQ(ashlar("replay " + sample(20000) + " --with local_heap --repetitions 1 --json -"), 0) << text("err");
+  const json j = json::parse(text("out"));
+  const json& row = j["allocators"][0];
+  EXPECT_EQ(row["kind"], "local_heap");
+  EXPECT_EQ(row["failed_requests"], 0);
+  EXPECT_GT(row["ns_per_operation"]["median"], 0);
+  EXPECT_GT(j["counts"]["peak_live_bytes"], j["counts"]["live_bytes"]);
+  EXPECT_GE(row["peak_held_bytes"]["median"], row["end_rss_bytes"]["median"]);
+  EXPECT_GT(row["peak_rss_bytes"]["median"], 100000);
+  EXPECT_TRUE(j["left_out"].empty());
+}
+
+TEST_F(replay, a_heap_of_one_thread_is_left_out_where_threads_share_blocks) {
+  ASSERT_EQ(ashlar("replay " + sample(2000, 3) + " --with glibc,local_heap --repetitions 1"), 0) << text("err");
+  EXPECT_EQ(text("out").find("\nlocal_heap "), std::string::npos);
+  EXPECT_NE(text("out").find("local_heap was left out: it is a heap of one thread, and "), std::string::npos);
+  EXPECT_EQ(ashlar("replay " + sample(2000, 3) + " --with local_heap --repetitions 1"), 1);
+}
+
+TEST_F(replay, a_heap_for_any_thread_serves_threads_that_share_blocks) {
+  ASSERT_EQ(ashlar("replay " + sample(8000, 3) + " --with glibc,heap,tiered_heap --repetitions 1 --json " + file("j")),
+            0)
+      << text("err");
+  for (const char* part : {"\nallocator           cpu ns/op  waits  waited\n", "\n· heap is compiled into the replay",
+                           "freed or moved by another thread", "all threads share it",
+                           "\n· tiered_heap is compiled into the replay", "does not tell what was planned"})
+    EXPECT_NE(text("out").find(part), std::string::npos) << part << text("out");
+  const json j = json::parse(text("j"));
+  for (const std::size_t which : {1u, 2u}) {
+    const json& row = j["allocators"][which];
+    EXPECT_EQ(row["kind"], which == 1 ? "heap" : "tiered_heap");
+    EXPECT_EQ(row["failed_requests"], 0);
+    EXPECT_FALSE(row.contains("failure")) << row;
+    EXPECT_GT(row["peak_rss_bytes"]["median"], 100000);
+    EXPECT_GE(row["waited_share"]["median"], 0);
+    EXPECT_LE(row["waited_share"]["median"], 1);
+  }
+  EXPECT_GT(j["counts"]["crossing"], 1000);
+}
+
+TEST_F(replay, threads_end_where_they_ended) {
+  const std::string trace = threads_sample(60);
+  ASSERT_EQ(ashlar("replay " + trace + " --with glibc,heap,tiered_heap,ashlar --repetitions 1 --json -"), 0)
+      << text("err");
+  const json j = json::parse(text("out"));
+  EXPECT_EQ(j["counts"]["threads"], 2);
+  EXPECT_EQ(j["counts"]["threads_ended"], 60);
+  EXPECT_EQ(j["counts"]["operations"], 1 + 60 * 200);
+  for (const json& row : j["allocators"]) EXPECT_FALSE(row.contains("failure")) << row;
+}
+
+TEST_F(replay, writes_a_page_that_needs_nothing_else) {
+  ASSERT_EQ(ashlar("replay " + sample(5000) + " --with glibc,heap --repetitions 1 --html " + file("r.html")), 0)
+      << text("err");
+  const std::string page = text("r.html");
+  EXPECT_TRUE(page.starts_with("<!DOCTYPE html>"));
+  EXPECT_NE(page.find("<svg"), page.npos);
+  EXPECT_NE(page.find("<li>heap: "), page.npos);
+  EXPECT_NE(page.find("No gain on glibc is shown yet: "), page.npos);
+  for (const char* foreign : {"http:", "https:", "<script", "<link", "@import", "url("})
+    EXPECT_EQ(page.find(foreign), page.npos) << foreign;
+}
+
+TEST_F(replay, an_unknown_allocator_is_a_mistake_of_the_command_line) {
+  EXPECT_EQ(ashlar("replay " + sample(10) + " --with glibc,nonesuch"), 2);
+  EXPECT_TRUE(text("err").starts_with("ashlar replay: there is no allocator 'nonesuch'; known are glibc, "))
+      << text("err");
+  EXPECT_EQ(text("out"), "");
+}
+
+TEST_F(replay, a_library_that_is_not_there_fails) {
+  EXPECT_EQ(ashlar("replay " + sample(10) + " --with ./nonesuch.so"), 1);
+  EXPECT_EQ(text("err"), "ashlar replay: ./nonesuch.so: No such file or directory\n");
+}
+
+TEST_F(replay, a_library_that_is_no_allocator_fails_and_the_others_go_on) {
+  Dl_info zstd{};
+  ASSERT_NE(::dladdr(reinterpret_cast<void*>(&ZSTD_versionNumber), &zstd), 0);
+  const std::string library = std::filesystem::canonical(zstd.dli_fname).string();
+  EXPECT_EQ(ashlar("replay " + sample(1000) + " --repetitions 1 --with glibc," + library), 1);
+  const std::string name = std::filesystem::path(library).filename().string();
+  EXPECT_EQ(last_line(), "ashlar replay: " + name + ": " + library + " does not take over malloc");
+  EXPECT_NE(text("out").find("\nglibc "), std::string::npos);
+}
+
+TEST_F(replay, a_trace_that_is_not_there_fails) {
+  EXPECT_EQ(ashlar("replay " + file("no.trace") + " --with glibc"), 1);
+  EXPECT_EQ(text("err"), "ashlar replay: " + file("no.trace") + ": no such file\n");
+}
+
+TEST_F(replay, an_empty_trace_fails) {
+  const std::string trace = sample(0);
+  EXPECT_EQ(ashlar("replay " + trace + " --with glibc"), 1);
+  EXPECT_EQ(last_line(), "ashlar replay: " + trace + ": nothing to replay: no allocation in it");
+}
+
+TEST_F(replay, a_damaged_trace_fails_where_it_is_damaged_and_its_start_is_replayed_if_asked_for) {
+  const std::string trace = sample(50000);
+  std::filesystem::resize_file(trace, std::filesystem::file_size(trace) / 2);
+  EXPECT_EQ(ashlar("replay " + trace + " --with glibc --repetitions 1"), 1);
+  EXPECT_NE(last_line().find(" at byte "), std::string::npos) << last_line();
+  EXPECT_EQ(ashlar("replay " + trace + " --with glibc --repetitions 1 --damaged --json -"), 0) << text("err");
+  const json j = json::parse(text("out"));
+  EXPECT_GT(j["counts"]["operations"], 10000);
+  EXPECT_LT(j["counts"]["operations"], 50000);
+}
+
+TEST_F(replay, a_file_that_cannot_be_written_fails) {
+  EXPECT_EQ(ashlar("replay " + sample(100) + " --with glibc --repetitions 1 --json /nonesuch/r.json"), 1);
+  EXPECT_EQ(last_line(), "ashlar replay: /nonesuch/r.json: No such file or directory");
+}
+
+TEST_F(replay, help_and_mistakes) {
+  EXPECT_EQ(ashlar("replay --help"), 0);
+  EXPECT_NE(text("out").find("Exit status"), std::string::npos);
+  EXPECT_EQ(ashlar("replay"), 2);
+  EXPECT_EQ(ashlar("replay " + sample(10) + " --repetitions 0"), 2);
+  EXPECT_EQ(ashlar("replay " + sample(10) + " --with glibc --all"), 2);
+}
+
+}  // namespace

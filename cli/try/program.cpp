@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// fork, exec, wait4. A fork, not a vfork: the kernel counts the memory that the child shares until exec into its peak,
+// after a vfork all that this process has resident.
+#include "cli/try/program.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string_view>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace ashlar::cli {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+[[noreturn]] void fail(const std::string& what, int error) {
+  throw std::runtime_error(what + ": " + std::strerror(error));
+}
+
+void empty(const temporary_file& file) {
+  if (::ftruncate(file.descriptor(), 0) != 0 || ::lseek(file.descriptor(), 0, SEEK_SET) != 0)
+    fail("cannot empty a temporary file", errno);
+}
+
+/// Effects: calls `f` with each piece of the file in turn.
+template <class F>
+void read_all(const temporary_file& file, F f) {
+  std::array<char, 65536> piece;
+  off_t at = 0;
+  for (ssize_t n = 0; (n = ::pread(file.descriptor(), piece.data(), piece.size(), at)) > 0; at += n)
+    f(std::string_view(piece.data(), static_cast<std::size_t>(n)));
+}
+
+/// FNV-1a: enough to tell outputs apart that nobody forges.
+void sum_output(const temporary_file& file, program_run& run) {
+  run.output_sum = 0xcbf29ce484222325;
+  read_all(file, [&run](std::string_view piece) {
+    run.output_bytes += piece.size();
+    for (const char c : piece) run.output_sum = (run.output_sum ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  });
+}
+
+std::string last_line(const temporary_file& file) {
+  std::string text;
+  read_all(file, [&text](std::string_view piece) {
+    text += piece;
+    if (text.size() > 4096) text.erase(0, text.size() - 4096);
+  });
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.find_last_of('\n') + 1);
+}
+
+double to_ms(const timeval& t) { return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3; }
+
+program_run wait_for(pid_t child, clock::time_point start) {
+  int status = 0;
+  rusage usage{};
+  while (::wait4(child, &status, 0, &usage) < 0)
+    if (errno != EINTR) fail("cannot wait for the program", errno);
+  program_run run;
+  run.wall_ms = std::chrono::duration<double, std::milli>(clock::now() - start).count();
+  run.cpu_ms = to_ms(usage.ru_utime) + to_ms(usage.ru_stime);
+  run.system_ms = to_ms(usage.ru_stime);
+  run.faults = static_cast<double>(usage.ru_minflt);
+  run.peak_bytes = 1024.0 * static_cast<double>(usage.ru_maxrss);
+  run.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return run;
+}
+
+void preload(const std::string& library) {
+  if (library.empty()) return;
+  const char* const before = std::getenv("LD_PRELOAD");
+  const std::string all = before == nullptr || *before == '\0' ? library : library + ":" + before;
+  ::setenv("LD_PRELOAD", all.c_str(), 1);
+}
+
+/// A pipe both of whose ends are closed on every way out.
+class report_pipe {
+public:
+  report_pipe() {
+    if (::pipe2(ends_.data(), O_CLOEXEC) != 0) fail("cannot make a pipe", errno);
+  }
+  report_pipe(const report_pipe&) = delete;
+  report_pipe& operator=(const report_pipe&) = delete;
+  ~report_pipe() {
+    ::close(ends_[0]);
+    close_writing();
+  }
+
+  [[nodiscard]] int writing() const noexcept { return ends_[1]; }
+  void close_writing() noexcept {
+    if (ends_[1] >= 0) ::close(ends_[1]);
+    ends_[1] = -1;
+  }
+  /// Returns: the errno that was written, 0 if the pipe was closed instead. A signal does not end the wait.
+  [[nodiscard]] int read_error() const {
+    int error = 0;
+    ssize_t n = 0;
+    do n = ::read(ends_[0], &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    return n == sizeof error ? error : 0;
+  }
+
+private:
+  std::array<int, 2> ends_{-1, -1};
+};
+
+}  // namespace
+
+void program_runner::become(const std::string& library, int report) const {
+  const int input = ::open(input_.c_str(), O_RDONLY);
+  if (input >= 0) {
+    ::dup2(input, STDIN_FILENO);
+    ::dup2(output_.descriptor(), STDOUT_FILENO);
+    ::dup2(errors_.descriptor(), STDERR_FILENO);
+    preload(library);
+    std::vector<char*> arguments;
+    for (const std::string& word : command_) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    ::execvp(arguments[0], arguments.data());
+  }
+  const int error = errno;
+  ::_exit(::write(report, &error, sizeof error) == sizeof error ? 127 : 126);
+}
+
+program_run program_runner::run(const std::string& library) {
+  empty(output_);
+  empty(errors_);
+  report_pipe report;
+  const auto start = clock::now();
+  const pid_t child = ::fork();
+  if (child < 0) fail("cannot start a process", errno);
+  if (child == 0) become(library, report.writing());
+  report.close_writing();
+  const int error = report.read_error();  // an exec that succeeds closes the pipe
+  program_run result = wait_for(child, start);
+  if (error != 0) fail(command_.front(), error);
+  sum_output(output_, result);
+  result.last_words = last_line(errors_);
+  return result;
+}
+
+}  // namespace ashlar::cli
