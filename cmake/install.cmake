@@ -12,4 +12,6 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/ashlar-config-version.cm
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/ashlar-config-version.cmake" cmake/ashlar-config.cmake
   DESTINATION "${ashlar_package_dir}")
+install(DIRECTORY packaging/debuggers/ DESTINATION "${CMAKE_INSTALL_DATADIR}/ashlar/debuggers"
+  PATTERN "__pycache__" EXCLUDE)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -13,9 +13,9 @@ rival_packages=(libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4)
 # shellcheck disable=SC2034
 bench_packages=(libbenchmark-dev libboost-dev libboost-container-dev libmimalloc-dev libjemalloc-dev libgoogle-perftools-dev
   libfoonathan-memory-dev)
-# shellcheck disable=SC2034 # heap profilers; another C library; a compiler for a machine without an operating system; what clang needs for
-# aarch64, and qemu to run that (a g++ for aarch64 and g++-multilib would exclude each other)
-tool_packages=(heaptrack valgrind musl-tools gcc-arm-none-eabi libstdc++-arm-none-eabi-dev libnewlib-dev
+# shellcheck disable=SC2034 # heap profilers; a debugger; another C library; a compiler for a machine without an operating
+# system; what clang needs for aarch64, and qemu to run that (a g++ for aarch64 and g++-multilib would exclude each other)
+tool_packages=(heaptrack valgrind gdb musl-tools gcc-arm-none-eabi libstdc++-arm-none-eabi-dev libnewlib-dev
   libstdc++-12-dev-arm64-cross libgcc-12-dev-arm64-cross libc6-dev-arm64-cross binutils-aarch64-linux-gnu qemu-user)
 # shellcheck disable=SC2034
 lint_packages=(clang-format-19 clang-tidy-19 shellcheck python3)

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# usage: debuggers.sh <folder of program.cpp> <folder of the printers> <program to make> <compiler> <flags…>
+# Passes if gdb shows of the program what the library says of itself.
+set -euo pipefail
+sources=$1 printers=$2 program=$3
+"${@:4}" -g -pthread "$sources/program.cpp" -o "$program"
+ASHLAR_DEBUGGERS=$printers PYTHONDONTWRITEBYTECODE=1 gdb -batch -nx -x "$sources/session.py" "$program"

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Run by gdb on the program: printers and natvis file show what the library itself says, and survive damage."""
+import itertools
+import os
+import random
+import re
+import sys
+import traceback
+from pathlib import Path
+
+import gdb
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from natvis import Natvis  # noqa: E402  (the path is set just above)
+
+PACKAGED = Path(os.environ["ASHLAR_DEBUGGERS"])
+DAMAGE = 60  # overwritten words of each object
+
+
+def value(expression):
+    return gdb.parse_and_eval(expression)
+
+
+def fact(name):
+    return int(value(f"facts.{name}"))
+
+
+def printer(name):
+    found = gdb.default_visualizer(value(name))
+    assert found is not None, f"{name} has no printer"
+    return found
+
+
+def parts(name):
+    return [(key, part) for key, part in itertools.islice(printer(name).children(), 300)]
+
+
+def shown(name):
+    return printer(name).to_string()
+
+
+def bytes_in(text):
+    """Reads amounts back: `304 KiB` is 311296."""
+    units = {"byte": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+    return [int(number) * units[unit] for number, unit in re.findall(r"(\d+) (bytes?|KiB|MiB)", text)]
+
+
+def same(got, wanted):
+    assert got == wanted, f"\n     got {got}\n  wanted {wanted}"
+
+
+def check_pools():
+    for name, kind, cell_bytes in (("pool", "block_pool", 24), ("fixed", "fixed_block_pool", 40)):
+        live, capacity, slabs = fact(f"{name}_cells.live"), fact(f"{name}_cells.capacity"), fact(f"{name}_cells.slabs")
+        same(shown(name), f"{kind}: {live} live of {capacity} cells of {cell_bytes} bytes, {slabs} slabs")
+        cells = [int(value(f"facts.{name}_cells.cells")[i]) for i in range(live)]
+        same([int(cell) for _, cell in parts(name)], sorted(cells))
+    same(shown("unused"), "block_pool: 0 live of 0 cells of 64 bytes, 0 slabs")
+
+
+def check_arenas():
+    for name in ("arena", "buffered", "empty_arena"):
+        text = shown(name)
+        same(bytes_in(text), [fact(f"{name}.{figure}") for figure in ("used", "high_water", "held")])
+        same(sum(bytes_in(str(part))[0] for _, part in parts(name)), fact(f"{name}.used"))
+    assert "3 chunks" in shown("arena"), shown("arena")
+
+
+def check_heaps():
+    for name in ("local", "shared"):
+        text = shown(name)
+        same(int(re.search(r"(\d+) live block", text).group(1)), fact(f"{name}.blocks"))
+        same(bytes_in(text), [fact(f"{name}.bytes"), fact(f"{name}.held")])
+    assert shown("local").endswith(f"{fact('local.segments')} segment"), shown("local")
+    of_size = {key: str(part).split(",")[0] for key, part in parts("local")}
+    same(of_size["[spans]"], "1 live")
+    same(of_size["[huge]"], "1 live")
+    assert shown("shared").endswith("2 thread heaps, 1 parked"), shown("shared")
+    same([key.split(",")[0].rstrip("]") for key, _ in parts("shared")],
+         ["[common", "[thread heap 0", "[thread heap 1"])
+    part = gdb.default_visualizer(dict(parts("shared"))["[thread heap 1]"]).to_string()
+    assert part.startswith("owner_heap: 5 live blocks, "), part
+
+
+def check_objects():
+    same(shown("orc"), f"ref_ptr: {int(value('orc')['object_']):#x}, 2 references")
+    same([(key, int(part["health"])) for key, part in parts("orc")], [("[object]", 50)])
+    same(shown("none"), "ref_ptr: null")
+    assert shown("any").endswith(", 1 reference"), shown("any")
+    assert shown("counted").endswith(", the object counts"), shown("counted")
+    for name in ("bounded", "grown", "of_any"):
+        same(shown(name), f"object_pool: {fact(f'{name}.live')} live of {fact(f'{name}.capacity')} objects")
+        same(sorted(int(part["health"]) for _, part in parts(name)), [100, 102])
+
+
+def check_map():
+    same(shown("map"), "slot_map: 2 objects, 2 slots, 0 retired")
+    wanted = {"last": 60, "kept": 30}
+    handles = {f"[{fact(f'{name}.index_')}, {fact(f'{name}.generation_')}]": health for name, health in wanted.items()}
+    same({key: int(part["health"]) for key, part in parts("map")}, handles)
+
+
+def check_garbage():
+    for name in ("pool", "fixed", "arena", "local", "shared", "ref", "map", "objects"):
+        text = shown(f"bad_{name}")
+        assert "not initialised, or damaged" in text and "no member" not in text, text
+        same(parts(f"bad_{name}"), [])
+        gdb.execute(f"print bad_{name}", to_string=True)
+
+
+def check_damage():
+    """Overwrites a word of each object, prints it, and mends it: nothing raises, and nothing goes on for ever."""
+    dice = random.Random(11)
+    program = gdb.selected_inferior()
+    for name in ("pool", "fixed", "arena", "buffered", "local", "shared", "orc", "map", "bounded", "grown"):
+        start, size = int(value(name).address), value(name).type.sizeof
+        for _ in range(DAMAGE):
+            at = start + dice.randrange(0, size, 8)
+            was = bytes(program.read_memory(at, 8))
+            damage = dice.choice([dice.randbytes(8), bytes(8), b"\xff" * 8, start.to_bytes(8, "little")])
+            program.write_memory(at, damage)
+            assert "no member" not in shown(name), shown(name)
+            parts(name)
+            gdb.execute(f"print {name}", to_string=True)
+            program.write_memory(at, was)
+
+
+def check_natvis():
+    natvis = Natvis(PACKAGED / "ashlar.natvis")
+    of_type = [sorted(re.sub(r"::\w+<\*>", "", name) for name in names) for names in natvis.names()]
+    assert all(names == of_type[0] for names in of_type), "types are known under different namespaces"
+    same(natvis.summary(value("map")), "{size=2, slots=2, retired=0}")
+    same([int(entry["generation"]) for _, entry in natvis.items(value("map"))],
+         [fact("last.generation_"), fact("kept.generation_")])
+    for name in ("arena", "buffered"):
+        text = natvis.summary(value(name))
+        assert text.startswith(f"{{used={fact(f'{name}.used')} bytes, held={fact(f'{name}.held')} bytes"), text
+    chunks = [part for key, part in natvis.items(value("arena")) if re.fullmatch(r"\[\d+\]", key)]
+    same(sum(int(chunk) for chunk in chunks), fact("arena.held"))
+    same(natvis.summary(value("none")), "null")
+    same([int(part["health"]) for _, part in natvis.items(value("orc"))], [50])
+    check_natvis_counts(natvis)
+
+
+def check_natvis_counts(natvis):
+    for name in ("pool", "fixed"):
+        items = dict(natvis.items(value(name)))
+        waiting = bin(int(items["[taken, not handed out: a mask]"])).count("1")
+        figures = re.match(r"{taken=(\d+) of (\d+) cells of (?:24|40) bytes", natvis.summary(value(name)))
+        taken, cells = map(int, figures.groups())
+        same((taken - waiting, cells), (fact(f"{name}_cells.live"), fact(f"{name}_cells.capacity")))
+    text = natvis.summary(value("local"))
+    assert text.startswith(f"{{held={fact('local.held')} bytes, segments={fact('local.segments')}, "), text
+    same(int(dict(natvis.items(value("local")))["[huge bytes]"]), 8792 << 10)
+    same(natvis.summary(value("shared")), f"{{held={fact('shared.held')} bytes}}")
+    parts_of_threads = natvis.items(value("shared"))
+    same(len(parts_of_threads), 3)
+    for _, part in parts_of_threads:
+        natvis.summary(part)
+        natvis.items(part)
+
+
+def main():
+    for setting in ("confirm off", "pagination off", "startup-with-shell off", "print thread-events off",
+                    "debuginfod enabled off"):
+        gdb.execute(f"set {setting}")
+    gdb.execute(f"source {PACKAGED / 'ashlar_gdb.py'}")
+    gdb.execute("break stop_here", to_string=True)
+    gdb.execute("run", to_string=True)
+    gdb.execute("up", to_string=True)
+    for check in (check_pools, check_arenas, check_heaps, check_objects, check_map, check_garbage, check_damage,
+                  check_natvis):
+        check()
+        print(f"passed {check.__name__}")
+
+
+try:
+    main()
+    outcome = 0
+except BaseException:  # gdb would go on, and end with 0
+    traceback.print_exc()
+    outcome = 1
+gdb.execute("kill")
+gdb.execute(f"quit {outcome}")
