@@ -32,8 +32,8 @@ struct fresh_populated : fresh_plain {
 };
 
 /// Fresh memory, policy: blocks of 2 MiB and more ask for transparent huge pages. On a virtual machine this wins
-/// threefold or loses fivefold, depending on whether the host backs the memory already (bench/run fresh_memory): measure
-/// before choosing it.
+/// threefold or loses fivefold, depending on whether the host backs the memory already (bench/run fresh_memory):
+/// measure before choosing it.
 struct fresh_huge {
   static constexpr std::size_t huge_bytes = std::size_t{2} << 20;
 
