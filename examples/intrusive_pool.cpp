@@ -12,8 +12,11 @@ struct message {
   void recycle() noexcept { text.clear(); }  // keeps its memory
 };
 
-using messages = ashlar::intrusive_pool<message, ashlar::keep_constructed<ashlar::reset_with<&message::recycle>>,
-                                        ashlar::null_when_exhausted>;
+struct message_traits : ashlar::intrusive_pool_traits {
+  using lifetime = ashlar::keep_constructed<ashlar::reset_with<&message::recycle>>;
+  using exhausted = ashlar::null_when_exhausted;
+};
+using messages = ashlar::intrusive_pool<message, message_traits>;
 
 int main() {
   messages pool({.max_count = 2});

@@ -20,11 +20,13 @@ struct message {
 };
 
 // No allocation, no start-up code: the pool is in the program's data.
-constinit ashlar::object_pool<particle, 1000> particles;
+constinit ashlar::object_pool<particle, ashlar::with_capacity<1000>> particles;
 
-using message_pool =
-    ashlar::object_pool<message, ashlar::dynamic_capacity,
-                        ashlar::keep_constructed<ashlar::reset_with<&message::clear>>, ashlar::null_when_exhausted>;
+struct message_traits : ashlar::object_pool_traits {
+  using lifetime = ashlar::keep_constructed<ashlar::reset_with<&message::clear>>;
+  using exhausted = ashlar::null_when_exhausted;
+};
+using message_pool = ashlar::object_pool<message, message_traits>;
 
 int main() {
   particle* const spark = particles.acquire(1.0F, 2.0F);
@@ -42,7 +44,7 @@ int main() {
   const auto second = messages.make();
   std::printf("message kept: %s; a third: %s\n", is_kept ? "yes" : "no", messages.acquire() == nullptr ? "none" : "?");
 
-  ashlar::object_pool<std::string, ashlar::growing> names;
+  ashlar::object_pool<std::string, ashlar::with_capacity<ashlar::growing>> names;
   for (int i = 0; i < 10'000; ++i) names.acquire("a name that is too long for the string itself");
   std::printf("%zu names, room for %zu\n", names.live(), names.capacity());
   return is_kept && particles.live() == 1 ? 0 : 1;  // what is left is destroyed with the pools

@@ -19,9 +19,13 @@ struct frame {
 };
 
 // `fresh_locked` in place of `fresh_resident` would keep the frames from being swapped out, or say that it cannot.
-using resident_pages = ashlar::basic_page_resource<ashlar::fresh_resident<ashlar::fresh_huge>>;
-using frame_pool = ashlar::object_pool<frame, ashlar::dynamic_capacity, ashlar::keep_constructed<>,
-                                       ashlar::null_when_exhausted, ashlar::any_thread<>, resident_pages>;
+struct frame_traits : ashlar::object_pool_traits {
+  using lifetime = ashlar::keep_constructed<>;
+  using exhausted = ashlar::null_when_exhausted;
+  using threads = ashlar::any_thread<>;
+  using upstream = ashlar::basic_page_resource<ashlar::fresh_resident<ashlar::fresh_huge>>;
+};
+using frame_pool = ashlar::object_pool<frame, frame_traits>;
 
 int main() {
   frame_pool frames(4);

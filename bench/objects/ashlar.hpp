@@ -52,7 +52,7 @@ public:
   void release(handle object) noexcept { pool_.release(object); }
 
 private:
-  ashlar::object_pool<T, ashlar::growing> pool_;
+  ashlar::object_pool<T, ashlar::with_capacity<ashlar::growing>> pool_;
 };
 
 template <class T>
@@ -90,9 +90,13 @@ private:
   ashlar::intrusive_pool<T> pool_;
 };
 
+struct kept_traits : ashlar::intrusive_pool_traits {
+  using lifetime = ashlar::keep_constructed<>;
+};
+
 template <class T>
 class ashlar_kept_objects {
-  using pool = ashlar::intrusive_pool<T, ashlar::keep_constructed<>>;
+  using pool = ashlar::intrusive_pool<T, kept_traits>;
 
 public:
   using handle = typename pool::pointer;

@@ -177,21 +177,22 @@ class slot_map;
 struct count_by_padding;
 struct construct_on_acquire;
 struct throw_when_exhausted;
-/// Capacity of an object_pool: said to the constructor.
+/// Capacity of an object_pool: an argument of the constructor.
 inline constexpr std::size_t dynamic_capacity = 0;
 /// Capacity of an object_pool: as many as are asked for.
 inline constexpr std::size_t growing = detail::max_size;
-template <class T, std::size_t Capacity = dynamic_capacity, class Lifetime = construct_on_acquire,
-          class Exhausted = throw_when_exhausted, threads_policy Threads = one_thread,
-          resource Upstream = page_resource>
+struct object_pool_traits;
+template <std::size_t Capacity, class Traits = object_pool_traits>
+struct with_capacity;
+template <class T, class Traits = object_pool_traits>
 class object_pool;
 template <class T, threads_policy Threads = one_thread, class Placement = count_by_padding>
 class ref_ptr;
 template <class T, threads_policy Threads = one_thread, class Placement = count_by_padding,
           resource Upstream = page_resource>
 class ref_pool;
-template <class T, class Lifetime = construct_on_acquire, class Exhausted = throw_when_exhausted,
-          threads_policy Threads = one_thread, class Placement = count_by_padding, resource Upstream = page_resource>
+struct intrusive_pool_traits;
+template <class T, class Traits = intrusive_pool_traits>
 class intrusive_pool;
 template <std::size_t Bytes, threads_policy Threads = one_thread, class Exhausted = throw_when_exhausted,
           resource Upstream = page_resource>

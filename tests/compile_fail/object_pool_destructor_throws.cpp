@@ -12,6 +12,6 @@ struct fragile {
 };
 
 int main() {
-  ashlar::object_pool<fragile, 4> pool;
+  ashlar::object_pool<fragile, ashlar::with_capacity<4>> pool;
   pool.release(pool.acquire());
 }

@@ -6,11 +6,11 @@
 #include <ashlar/face/object_pool.hpp>
 
 int main() {
-  ashlar::object_pool<int, 8> pool;
+  ashlar::object_pool<int, ashlar::with_capacity<8>> pool;
 #ifdef ASHLAR_CONTROL
-  ashlar::object_pool<int, 8>&& other = std::move(pool);
+  ashlar::object_pool<int, ashlar::with_capacity<8>>&& other = std::move(pool);
 #else
-  ashlar::object_pool<int, 8> other = std::move(pool);
+  ashlar::object_pool<int, ashlar::with_capacity<8>> other = std::move(pool);
 #endif
   return other.empty() ? 0 : 1;
 }

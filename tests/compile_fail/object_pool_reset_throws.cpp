@@ -1,6 +1,8 @@
 // error: static assertion failed.*Reset takes a T& and is noexcept
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What resets a kept object may not throw: nobody could catch it.
+#include <cstddef>
+
 #include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/object_pool.hpp>
 
@@ -12,7 +14,12 @@ struct message {
 #endif
 };
 
+struct traits : ashlar::object_pool_traits {
+  static constexpr std::size_t capacity = 4;
+  using lifetime = ashlar::keep_constructed<ashlar::reset_with<&message::clear>>;
+};
+
 int main() {
-  ashlar::object_pool<message, 4, ashlar::keep_constructed<ashlar::reset_with<&message::clear>>> pool;
+  ashlar::object_pool<message, traits> pool;
   pool.release(pool.acquire());
 }

@@ -23,6 +23,7 @@
 #include <ashlar/resource/tlsf_resource.hpp>
 
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/pool_traits.hpp"
 #include "tests/support/serialised_ref.hpp"
 
 namespace {
@@ -67,8 +68,9 @@ struct chains : blocks_of<buffers> {
             ashlar::constructed<ashlar::buffer_resource>(), below(from)) {}
 };
 
-using object_pool = ashlar::object_pool<double, ashlar::growing, ashlar::construct_on_acquire,
-                                        ashlar::throw_when_exhausted, ashlar::one_thread, below>;
+using object_pool =
+    ashlar::object_pool<double, ashlar_test::object_traits<ashlar::growing, ashlar::construct_on_acquire,
+                                                           ashlar::throw_when_exhausted, ashlar::one_thread, below>>;
 struct object_pools {
   object_pool resource;
   explicit object_pools(counting_resource<>& from) : resource(objects, below(from)) {}

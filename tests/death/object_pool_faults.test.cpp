@@ -23,6 +23,7 @@
 #include "tests/death/caught.hpp"
 #include "tests/death/last_words.hpp"
 #include "tests/support/build.hpp"
+#include "tests/support/pool_traits.hpp"
 
 namespace {
 
@@ -42,13 +43,14 @@ struct destroyed_cell : cell {
 };
 
 template <class T, class Lifetime, class Threads>
-struct inside : object_pool<T, 3000, Lifetime, throw_when_exhausted, Threads> {};
+struct inside : object_pool<T, ashlar_test::object_traits<3000, Lifetime, throw_when_exhausted, Threads>> {};
 template <class T, class Lifetime, class Threads>
-struct in_a_block : object_pool<T, ashlar::dynamic_capacity, Lifetime, throw_when_exhausted, Threads> {
+struct in_a_block
+    : object_pool<T, ashlar_test::object_traits<ashlar::dynamic_capacity, Lifetime, throw_when_exhausted, Threads>> {
   in_a_block() : in_a_block::object_pool(3000) {}
 };
 template <class T, class Lifetime, class Threads>
-struct in_slabs : object_pool<T, ashlar::growing, Lifetime, throw_when_exhausted, Threads> {
+struct in_slabs : object_pool<T, ashlar_test::object_traits<ashlar::growing, Lifetime, throw_when_exhausted, Threads>> {
   in_slabs() : in_slabs::object_pool({.growth_count = 500}) {}
 };
 
@@ -192,7 +194,7 @@ TYPED_TEST(object_pool_faults, correct_use_reports_nothing) {
 TEST(object_pool_race, a_race_of_two_releases_is_found) {
   if constexpr (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
   const auto race = [] {
-    object_pool<destroyed_cell, 4, construct_on_acquire, throw_when_exhausted, any> pool;
+    object_pool<destroyed_cell, ashlar_test::object_traits<4, construct_on_acquire, throw_when_exhausted, any>> pool;
     destroyed_cell* const object = pool.acquire();
     std::thread first([&] { pool.release(object); });
     std::thread other([&] { pool.release(object); });

@@ -20,6 +20,7 @@
 
 #include "tests/death/caught.hpp"
 #include "tests/death/last_words.hpp"
+#include "tests/support/pool_traits.hpp"
 
 namespace {
 
@@ -50,7 +51,9 @@ struct padded {
 
 /// A pool of objects as the tests use it.
 template <class T, std::size_t Capacity, class Threads>
-struct acquired : ashlar::object_pool<T, Capacity, construct_on_acquire, throw_when_exhausted, Threads> {
+struct acquired
+    : ashlar::object_pool<T,
+                          ashlar_test::object_traits<Capacity, construct_on_acquire, throw_when_exhausted, Threads>> {
   acquired() = default;
   explicit acquired(std::size_t capacity) : acquired::object_pool(capacity) {}
   void* take() { return this->acquire(); }
@@ -69,9 +72,13 @@ struct counted : Pool {
 template <class T, class Threads>
 using in_refs = counted<ashlar::ref_pool<T, Threads>, Threads>;
 template <class T, class Threads>
-using in_intrusives = counted<ashlar::intrusive_pool<T, construct_on_acquire, throw_when_exhausted, Threads>, Threads>;
-using counting_member = ashlar::intrusive_pool<counts_itself, construct_on_acquire, throw_when_exhausted, one_thread,
-                                               ashlar::count_in_member<&counts_itself::count>>;
+using in_intrusives = counted<
+    ashlar::intrusive_pool<T, ashlar_test::intrusive_traits<construct_on_acquire, throw_when_exhausted, Threads>>,
+    Threads>;
+using counting_member =
+    ashlar::intrusive_pool<counts_itself,
+                           ashlar_test::intrusive_traits<construct_on_acquire, throw_when_exhausted, one_thread,
+                                                         ashlar::count_in_member<&counts_itself::count>>>;
 struct in_own_count : counting_member {
   void* take() { return this->make().release(); }
   void give(void* p) { static_cast<void>(pointer::adopt(static_cast<counts_itself*>(p))); }
@@ -79,11 +86,14 @@ struct in_own_count : counting_member {
 
 /// Pools that keep their objects constructed.
 template <std::size_t Capacity, class Threads>
-struct kept : ashlar::object_pool<destroyed, Capacity, ashlar::keep_constructed<>, throw_when_exhausted, Threads> {
+struct kept
+    : ashlar::object_pool<
+          destroyed, ashlar_test::object_traits<Capacity, ashlar::keep_constructed<>, throw_when_exhausted, Threads>> {
   void* take() { return this->acquire(); }
   void give(void* p) { this->release(static_cast<destroyed*>(p)); }
 };
-using kept_counted = counted<ashlar::intrusive_pool<destroyed, ashlar::keep_constructed<>>, one_thread>;
+using kept_counted =
+    counted<ashlar::intrusive_pool<destroyed, ashlar_test::intrusive_traits<ashlar::keep_constructed<>>>, one_thread>;
 
 template <class Pool>
 class object_pool_writes : public ::testing::Test {
@@ -295,7 +305,7 @@ TEST(writes_beside_counts, before_the_first_object_hit_no_count) {
 }
 
 TEST(object_pool_writes_kept, a_kept_object_is_handed_out_as_it_is) {
-  ashlar::object_pool<plain, 10, ashlar::keep_constructed<>> pool;
+  ashlar::object_pool<plain, ashlar_test::object_traits<10, ashlar::keep_constructed<>>> pool;
   plain* const kept = pool.acquire();
   pool.release(kept);
   write_to(kept, 24);

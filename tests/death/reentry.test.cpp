@@ -27,6 +27,7 @@
 
 #include "tests/support/build.hpp"
 #include "tests/support/death.hpp"
+#include "tests/support/pool_traits.hpp"
 
 namespace {
 
@@ -67,8 +68,10 @@ struct object {
 template <std::size_t Capacity>
 struct objects {
   static constexpr bool waits_for_itself = true;
-  using pool_type = ashlar::object_pool<object, Capacity, ashlar::construct_on_acquire, ashlar::throw_when_exhausted,
-                                        any_thread<>, calling_pages>;
+  using pool_type =
+      ashlar::object_pool<object,
+                          ashlar_test::object_traits<Capacity, ashlar::construct_on_acquire,
+                                                     ashlar::throw_when_exhausted, any_thread<>, calling_pages>>;
   pool_type pool = make();
   void use() { pool.release(pool.acquire()); }
 
@@ -128,14 +131,14 @@ struct reentry_of : ::testing::Test {
   static void use_shared() { shared().use(); }
 };
 
-using kinds =
-    ::testing::Types<counted<ashlar::ref_pool<object, any_thread<>, ashlar::count_by_padding, calling_pages>>,
-                     counted<ashlar::intrusive_pool<object, ashlar::construct_on_acquire, ashlar::throw_when_exhausted,
-                                                    any_thread<>, ashlar::count_by_padding, calling_pages>>,
-                     objects<ashlar::growing>, objects<ashlar::dynamic_capacity>, cells,
-                     resource<synchronized<calling_pages>, true>,
-                     resource<synchronized<ashlar::tlsf_resource<calling_pages>>, true>, counters, tracked,
-                     cached_cells, resource<ashlar::shared_pool_set<calling_pages>, false>, huge_blocks>;
+using kinds = ::testing::Types<
+    counted<ashlar::ref_pool<object, any_thread<>, ashlar::count_by_padding, calling_pages>>,
+    counted<ashlar::intrusive_pool<
+        object, ashlar_test::intrusive_traits<ashlar::construct_on_acquire, ashlar::throw_when_exhausted, any_thread<>,
+                                              ashlar::count_by_padding, calling_pages>>>,
+    objects<ashlar::growing>, objects<ashlar::dynamic_capacity>, cells, resource<synchronized<calling_pages>, true>,
+    resource<synchronized<ashlar::tlsf_resource<calling_pages>>, true>, counters, tracked, cached_cells,
+    resource<ashlar::shared_pool_set<calling_pages>, false>, huge_blocks>;
 TYPED_TEST_SUITE(reentry_of, kinds);
 
 // What is served ends the child in order; what waits for itself at `fast`, where nothing tells, is not tried.

@@ -28,8 +28,10 @@ union either {
 };
 enum class colour { red };
 
-static_assert(ashlar::is_exact_type<int> && ashlar::is_exact_type<double*> && ashlar::is_exact_type<closed_class>);
-static_assert(ashlar::is_exact_type<either> && ashlar::is_exact_type<colour> && !ashlar::is_exact_type<open_class>);
+static_assert(ashlar::detail::is_exact_type<int> && ashlar::detail::is_exact_type<double*> &&
+              ashlar::detail::is_exact_type<closed_class>);
+static_assert(ashlar::detail::is_exact_type<either> && ashlar::detail::is_exact_type<colour> &&
+              !ashlar::detail::is_exact_type<open_class>);
 
 struct padded {
   double number;
@@ -48,7 +50,7 @@ struct has_member {
 };
 
 template <class T, class Placement = ashlar::count_by_padding>
-inline constexpr bool is_beside = ashlar::layout_of<T, one_thread, Placement>::is_beside;
+inline constexpr bool is_beside = ashlar::detail::layout_of<T, one_thread, Placement>::is_beside;
 template <class T, class Placement = ashlar::count_by_padding>
 inline constexpr bool is_own = ashlar::detail::placement_traits<T, Placement>::is_own;
 
@@ -63,16 +65,16 @@ static_assert(!is_own<own_count, ashlar::count_in_slab>, "who says where is hear
 static_assert(is_own<has_member, ashlar::count_in_member<&has_member::references>> && !is_own<has_member>);
 
 TEST(count_placement, padding_is_used_where_it_costs_nothing) {
-  using layout = ashlar::layout_of<padded, one_thread, ashlar::count_by_padding>;
+  using layout = ashlar::detail::layout_of<padded, one_thread, ashlar::count_by_padding>;
   // The padding inside a class is the class's own: a copy of the object would write over it.
   EXPECT_EQ(layout::bytes_per_slot, sizeof(padded) + layout::guard::bytes + 4);
 }
 
 TEST(count_placement, beside_costs_no_more_than_in_the_slab_where_it_is_chosen) {
   const auto cost = []<class T>(T*) {
-    using chosen = ashlar::layout_of<T, one_thread, ashlar::count_by_padding>;
-    using beside = ashlar::layout_of<T, one_thread, ashlar::count_beside>;
-    using in_slab = ashlar::layout_of<T, one_thread, ashlar::count_in_slab>;
+    using chosen = ashlar::detail::layout_of<T, one_thread, ashlar::count_by_padding>;
+    using beside = ashlar::detail::layout_of<T, one_thread, ashlar::count_beside>;
+    using in_slab = ashlar::detail::layout_of<T, one_thread, ashlar::count_in_slab>;
     EXPECT_EQ(chosen::bytes_per_slot, std::min(beside::bytes_per_slot, in_slab::bytes_per_slot));
   };
   cost(static_cast<char*>(nullptr));

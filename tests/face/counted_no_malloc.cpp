@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Pools of counted objects call for memory when they grow and at no other time, from whatever malloc there is.
 #include "tests/libcxx/count_mallocs.hpp"
+#include "tests/support/pool_traits.hpp"
 
 #include <cstddef>
 #include <cstdio>
@@ -53,8 +54,8 @@ template <class Threads, class Lifetime>
 void expect_no_malloc(const char* what) {
   constexpr std::size_t reserved = 5000;
   using node = object<Threads>;
-  ashlar::intrusive_pool<node, Lifetime, ashlar::throw_when_exhausted, Threads, ashlar::count_by_padding,
-                         ashlar::new_delete_resource>
+  ashlar::intrusive_pool<node, ashlar_test::intrusive_traits<Lifetime, ashlar::throw_when_exhausted, Threads,
+                                                             ashlar::count_by_padding, ashlar::new_delete_resource>>
       pool({.growth_count = reserved});
   pool.reserve(reserved);
   const std::size_t slots = pool.capacity();  // whole slabs

@@ -26,6 +26,7 @@
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
+#include "tests/support/pool_traits.hpp"
 
 namespace {
 
@@ -45,7 +46,7 @@ template <class Threads>
 class intrusive_pool : public ::testing::Test {
 protected:
   template <class T, class Lifetime = construct_on_acquire, class Exhausted = throw_when_exhausted>
-  using pool_of = ashlar::intrusive_pool<T, Lifetime, Exhausted, Threads>;
+  using pool_of = ashlar::intrusive_pool<T, ashlar_test::intrusive_traits<Lifetime, Exhausted, Threads>>;
   template <class T>
   using pointer_to = ashlar::ref_ptr<T, Threads>;
 
@@ -177,7 +178,9 @@ struct reentrant {
   struct again {
     void operator()(reentrant& object) const noexcept { object.recycle(); }
   };
-  using pool_type = ashlar::intrusive_pool<reentrant, keep_constructed<again>, null_when_exhausted, Threads>;
+  using pool_type =
+      ashlar::intrusive_pool<reentrant,
+                             ashlar_test::intrusive_traits<keep_constructed<again>, null_when_exhausted, Threads>>;
   explicit reentrant(pool_type& from) : pool(&from) {}
   void recycle() noexcept {
     if (got != -1) return;
@@ -204,7 +207,9 @@ TYPED_TEST(intrusive_pool, a_hook_may_use_the_pool) {
 
 TYPED_TEST(intrusive_pool, constructors_nest_a_hundred_deep_and_find_the_bound) {
   struct nested {
-    using pool_type = ashlar::intrusive_pool<nested, construct_on_acquire, null_when_exhausted, TypeParam>;
+    using pool_type =
+        ashlar::intrusive_pool<nested,
+                               ashlar_test::intrusive_traits<construct_on_acquire, null_when_exhausted, TypeParam>>;
     nested(pool_type& pool, int depth) {
       if (depth > 0) child = pool.make(pool, depth - 1);
     }
@@ -246,8 +251,9 @@ struct has_member {
 };
 
 TYPED_TEST(intrusive_pool, an_own_count_may_be_named) {
-  ashlar::intrusive_pool<has_member, construct_on_acquire, throw_when_exhausted, TypeParam,
-                         ashlar::count_in_member<&has_member::references>>
+  ashlar::intrusive_pool<has_member,
+                         ashlar_test::intrusive_traits<construct_on_acquire, throw_when_exhausted, TypeParam,
+                                                       ashlar::count_in_member<&has_member::references>>>
       pool;
   const auto a = pool.make(9);
   const auto b = a;
@@ -266,7 +272,8 @@ TYPED_TEST(intrusive_pool, an_own_count_may_be_named) {
 
 TYPED_TEST(intrusive_pool, allocates_nothing_until_more_live_than_were_reserved) {
   counting_resource<> upstream;
-  ashlar::intrusive_pool<recycled, construct_on_acquire, throw_when_exhausted, TypeParam, count_by_padding, counted>
+  ashlar::intrusive_pool<recycled, ashlar_test::intrusive_traits<construct_on_acquire, throw_when_exhausted, TypeParam,
+                                                                 count_by_padding, counted>>
       pool({.growth_count = 1000}, upstream);
   pool.reserve(1000);
   const std::size_t before = upstream.allocations();
@@ -284,7 +291,8 @@ TYPED_TEST(intrusive_pool, allocates_nothing_until_more_live_than_were_reserved)
 TYPED_TEST(intrusive_pool, survives_an_upstream_that_fails_at_any_call) {
   for (std::size_t k = 0; k < 12; ++k) {
     counting_resource<> upstream;
-    ashlar::intrusive_pool<witness, construct_on_acquire, null_when_exhausted, TypeParam, count_by_padding, counted>
+    ashlar::intrusive_pool<witness, ashlar_test::intrusive_traits<construct_on_acquire, null_when_exhausted, TypeParam,
+                                                                  count_by_padding, counted>>
         pool({.growth_count = 8}, upstream);
     std::vector<typename decltype(pool)::pointer> all;
     for (int scenario = 0; scenario < 2; ++scenario) {

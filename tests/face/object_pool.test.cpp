@@ -25,6 +25,7 @@
 #include "tests/face/pool_kinds.hpp"
 #include "tests/face/witness.hpp"
 #include "tests/support/build.hpp"
+#include "tests/support/pool_traits.hpp"
 
 namespace {
 
@@ -292,8 +293,10 @@ TYPED_TEST(object_pools, objects_may_be_small_or_empty_or_overload_address_of) {
   EXPECT_TRUE(strangers->empty());
 }
 
-constinit object_pool<std::string, 10> in_static_memory;
-constinit object_pool<int, 10, construct_on_acquire, null_when_exhausted, ashlar::any_thread<>> shared_in_static_memory;
+constinit object_pool<std::string, ashlar::with_capacity<10>> in_static_memory;
+constinit object_pool<int,
+                      ashlar_test::object_traits<10, construct_on_acquire, null_when_exhausted, ashlar::any_thread<>>>
+    shared_in_static_memory;
 constinit object_pool<int> dynamic_in_static_memory(10);
 
 TEST(object_pool, is_constant_initialised) {
@@ -307,8 +310,8 @@ TEST(object_pool, is_constant_initialised) {
 }
 
 TEST(object_pool, neither_moves_nor_copies) {
-  using inside = object_pool<int, 3>;
-  using grown = object_pool<int, ashlar::growing>;
+  using inside = object_pool<int, ashlar::with_capacity<3>>;
+  using grown = object_pool<int, ashlar::with_capacity<ashlar::growing>>;
   EXPECT_FALSE(std::is_move_constructible_v<inside> || std::is_copy_constructible_v<inside>);
   EXPECT_FALSE(std::is_move_assignable_v<inside> || std::is_copy_assignable_v<inside>);
   EXPECT_FALSE(std::is_move_constructible_v<object_pool<int>> || std::is_move_constructible_v<grown>);
@@ -319,9 +322,9 @@ TEST(object_pool, promises_noexcept_exactly_where_it_holds) {
   struct throws {
     explicit throws(int) {}  // NOLINT(performance-noexcept-move-constructor)
   };
-  object_pool<int, 1> numbers;
-  object_pool<int, 1, construct_on_acquire, null_when_exhausted> null_numbers;
-  object_pool<throws, 1, construct_on_acquire, null_when_exhausted> others;
+  object_pool<int, ashlar::with_capacity<1>> numbers;
+  object_pool<int, ashlar_test::object_traits<1, construct_on_acquire, null_when_exhausted>> null_numbers;
+  object_pool<throws, ashlar_test::object_traits<1, construct_on_acquire, null_when_exhausted>> others;
   EXPECT_FALSE(noexcept(numbers.acquire(1)));
   EXPECT_TRUE(noexcept(numbers.try_acquire(1)) && noexcept(numbers.release(nullptr)));
   EXPECT_TRUE(noexcept(null_numbers.acquire(1)) && noexcept(null_numbers.make(1)));
@@ -344,7 +347,9 @@ TEST(object_pool, of_more_than_eight_gigabytes_keeps_its_objects_apart) {
   };
   if constexpr (sizeof(void*) == 8 && !ashlar_test::has_asan && !ashlar_test::has_tsan) {
     constexpr std::size_t count = 8200;
-    object_pool<untouched, ashlar::dynamic_capacity, construct_on_acquire, null_when_exhausted> pool(count);
+    object_pool<untouched,
+                ashlar_test::object_traits<ashlar::dynamic_capacity, construct_on_acquire, null_when_exhausted>>
+        pool(count);
     std::vector<untouched*> all;
     while (untouched* const each = pool.acquire()) all.push_back(each);
     if (all.empty()) GTEST_SKIP() << "the system has no such address space to give";
@@ -362,8 +367,8 @@ TEST(object_pool, of_more_than_eight_gigabytes_keeps_its_objects_apart) {
 
 TEST(object_pool, growing_gives_empty_slabs_back) {
   ashlar_test::counting_resource<> upstream;
-  object_pool<int, ashlar::growing, construct_on_acquire, ashlar::throw_when_exhausted, ashlar::one_thread,
-              ashlar_test::counting_ref>
+  object_pool<int, ashlar_test::object_traits<ashlar::growing, construct_on_acquire, ashlar::throw_when_exhausted,
+                                              ashlar::one_thread, ashlar_test::counting_ref>>
       pool({.growth_count = 100}, ashlar_test::counting_ref(upstream));
   for (int i = 0; i < 1000; ++i) pool.acquire(i);
   EXPECT_GE(pool.capacity(), 1000u);

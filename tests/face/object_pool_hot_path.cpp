@@ -9,7 +9,7 @@ struct object {
   object() noexcept {}  // NOLINT(modernize-use-equals-default): leaves the bytes as they are
 };
 
-using inside = ashlar::object_pool<object, 1000>;
+using inside = ashlar::object_pool<object, ashlar::with_capacity<1000>>;
 using in_a_block = ashlar::object_pool<object>;
 
 extern "C" object* acquire_inside(inside& pool) { return pool.acquire(); }

@@ -13,6 +13,7 @@
 #include <ashlar/face/object_pool.hpp>
 
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/pool_traits.hpp"
 
 namespace ashlar_test {
 
@@ -23,7 +24,7 @@ template <class Threads>
 struct inside {
   static constexpr bool is_inside = true;
   template <class T, std::size_t N, class Lifetime, class Exhausted>
-  struct pool : ashlar::object_pool<T, N, Lifetime, Exhausted, Threads> {
+  struct pool : ashlar::object_pool<T, ashlar_test::object_traits<N, Lifetime, Exhausted, Threads>> {
     explicit pool(counting_resource<>&, Lifetime lifetime = {}) : pool::object_pool(lifetime) {}
   };
 };
@@ -33,7 +34,9 @@ template <class Threads>
 struct in_a_block {
   static constexpr bool is_inside = false;
   template <class T, std::size_t N, class Lifetime, class Exhausted>
-  struct pool : ashlar::object_pool<T, ashlar::dynamic_capacity, Lifetime, Exhausted, Threads, counting_ref> {
+  struct pool
+      : ashlar::object_pool<
+            T, ashlar_test::object_traits<ashlar::dynamic_capacity, Lifetime, Exhausted, Threads, counting_ref>> {
     explicit pool(counting_resource<>& upstream, Lifetime lifetime = {})
         : pool::object_pool(N, lifetime, counting_ref(upstream)) {}
   };
@@ -44,7 +47,9 @@ template <class Threads>
 struct in_slabs {
   static constexpr bool is_inside = false;
   template <class T, std::size_t N, class Lifetime, class Exhausted>
-  struct pool : ashlar::object_pool<T, ashlar::growing, Lifetime, Exhausted, Threads, counting_ref> {
+  struct pool
+      : ashlar::object_pool<T,
+                            ashlar_test::object_traits<ashlar::growing, Lifetime, Exhausted, Threads, counting_ref>> {
     explicit pool(counting_resource<>& upstream, Lifetime lifetime = {})
         : pool::object_pool({.max_count = N, .growth_count = 3}, lifetime, counting_ref(upstream)) {}
   };

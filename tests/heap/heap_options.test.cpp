@@ -2,8 +2,6 @@
 // Tests of the options of heaps: what stands if nothing is chosen.
 #include <ashlar/heap/heap_options.hpp>
 
-#include <type_traits>
-
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/support/bits.hpp>
@@ -15,7 +13,6 @@ TEST(heap_options, limit_nothing_but_what_is_kept) {
   EXPECT_EQ(chosen.max_bytes, ashlar::detail::max_size);
   EXPECT_EQ(chosen.retain_bytes, 16u << 20);
   EXPECT_GT(chosen.max_cached_cells, 0u);
-  EXPECT_TRUE((std::is_same_v<ashlar::local_heap_options, ashlar::heap_options>));
 }
 
 }  // namespace

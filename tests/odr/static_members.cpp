@@ -48,7 +48,7 @@ struct static_members {
   static inline ashlar::process_allocator<int, ashlar::new_delete_resource> process_allocator;
   static inline ashlar::pmr_resource<ashlar::pool_set<>> pmr_resource;
   static inline ashlar::slot_map<thing> slot_map;
-  static inline ashlar::object_pool<thing, 16> bounded_objects;
+  static inline ashlar::object_pool<thing, ashlar::with_capacity<16>> bounded_objects;
   static inline ashlar::ref_ptr<thing> ref_ptr;
   static inline ashlar::ref_pool<thing> ref_pool;
   static inline ashlar::intrusive_pool<counted> intrusive_pool;

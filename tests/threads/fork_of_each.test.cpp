@@ -38,6 +38,7 @@
 #include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/deadline.hpp"
+#include "tests/support/pool_traits.hpp"
 #include "tests/support/stress.hpp"
 
 namespace {
@@ -81,7 +82,8 @@ struct objects {
 
 template <std::size_t Capacity>
 using shared_objects =
-    ashlar::object_pool<object, Capacity, ashlar::construct_on_acquire, ashlar::throw_when_exhausted, any_thread<>>;
+    ashlar::object_pool<object, ashlar_test::object_traits<Capacity, ashlar::construct_on_acquire,
+                                                           ashlar::throw_when_exhausted, any_thread<>>>;
 
 struct objects_in_a_block {
   shared_objects<ashlar::dynamic_capacity> pool{1000};
@@ -208,7 +210,8 @@ class fork_of_each : public ::testing::Test {};
 
 using kinds = ::testing::Types<
     counted<ashlar::ref_pool<object, any_thread<>>>,
-    counted<ashlar::intrusive_pool<object, ashlar::construct_on_acquire, ashlar::throw_when_exhausted, any_thread<>>>,
+    counted<ashlar::intrusive_pool<object, ashlar_test::intrusive_traits<ashlar::construct_on_acquire,
+                                                                         ashlar::throw_when_exhausted, any_thread<>>>>,
     counted<ashlar::ref_pool<object, any_thread<std::mutex>>>, objects<shared_objects<1000>>,
     objects<shared_objects<ashlar::growing>>, objects_in_a_block, by_allocator<spin_lock>, by_allocator<std::mutex>,
     by_allocator<ashlar::thread_cached>, locked_pool<spin_lock>, locked_pool<std::mutex>, locked_pool<blocking_lock>,

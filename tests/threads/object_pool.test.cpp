@@ -17,6 +17,7 @@
 #include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/object_pool.hpp>
 
+#include "tests/support/pool_traits.hpp"
 #include "tests/support/stress.hpp"
 
 namespace {
@@ -41,13 +42,16 @@ struct message {
 };
 
 template <class Lifetime, class Threads>
-struct bounded : object_pool<message, 64, Lifetime, null_when_exhausted, Threads> {};
+struct bounded : object_pool<message, ashlar_test::object_traits<64, Lifetime, null_when_exhausted, Threads>> {};
 template <class Lifetime, class Threads>
-struct one_block : object_pool<message, ashlar::dynamic_capacity, Lifetime, null_when_exhausted, Threads> {
+struct one_block
+    : object_pool<message,
+                  ashlar_test::object_traits<ashlar::dynamic_capacity, Lifetime, null_when_exhausted, Threads>> {
   one_block() : one_block::object_pool(64) {}
 };
 template <class Lifetime, class Threads>
-struct unbounded : object_pool<message, ashlar::growing, Lifetime, null_when_exhausted, Threads> {};
+struct unbounded
+    : object_pool<message, ashlar_test::object_traits<ashlar::growing, Lifetime, null_when_exhausted, Threads>> {};
 
 template <class Pool>
 class shared_pools : public ::testing::Test {};
@@ -107,7 +111,9 @@ TYPED_TEST(shared_pools, what_others_released_is_found_before_failing) {
 
 // One thread acquires without a lock, others release.
 TEST(shared_pool, with_a_null_lock_has_one_acquirer) {
-  object_pool<message, 16, construct_on_acquire, null_when_exhausted, any_thread<ashlar::null_lock>> pool;
+  object_pool<message,
+              ashlar_test::object_traits<16, construct_on_acquire, null_when_exhausted, any_thread<ashlar::null_lock>>>
+      pool;
   std::atomic<message*> hand = nullptr;
   const auto rounds = ashlar_test::stress_rounds(20'000);
   std::atomic<bool> is_over = false;
@@ -131,7 +137,9 @@ TEST(shared_pool, with_a_null_lock_has_one_acquirer) {
 
 // Handles are released wherever they end.
 TEST(shared_pool, handles_travel) {
-  object_pool<message, ashlar::growing, construct_on_acquire, ashlar::throw_when_exhausted, any_thread<>> pool;
+  object_pool<message, ashlar_test::object_traits<ashlar::growing, construct_on_acquire, ashlar::throw_when_exhausted,
+                                                  any_thread<>>>
+      pool;
   std::vector<std::thread> threads;
   for (int who = 0; who < 4; ++who) {
     std::vector<decltype(pool)::handle> batch;

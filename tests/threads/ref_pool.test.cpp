@@ -22,6 +22,7 @@
 #include <ashlar/face/ref_ptr.hpp>
 
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/pool_traits.hpp"
 #include "tests/support/stress.hpp"
 
 namespace {
@@ -151,8 +152,9 @@ TEST(ref_pool_threads, the_pool_may_end_while_objects_go) {
 
 // A bounded pool whose objects all come back from other threads: nothing is lost, exhaustion is never said wrongly.
 TEST(ref_pool_threads, a_bound_counts_what_other_threads_gave_back) {
-  ashlar::intrusive_pool<message, ashlar::construct_on_acquire, ashlar::null_when_exhausted, any_thread<>> pool(
-      {.max_count = 16});
+  ashlar::intrusive_pool<
+      message, ashlar_test::intrusive_traits<ashlar::construct_on_acquire, ashlar::null_when_exhausted, any_thread<>>>
+      pool({.max_count = 16});
   const std::size_t rounds = stress_rounds(3'000);
   for (std::size_t round = 0; round < rounds; ++round) {
     std::vector<decltype(pool)::pointer> all;

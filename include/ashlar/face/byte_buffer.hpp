@@ -127,6 +127,15 @@ private:
   std::uint32_t size_ = 0;
 };
 
+namespace detail {
+template <class Threads, class Exhausted, class Upstream>
+struct buffer_pool_traits : intrusive_pool_traits {
+  using threads = Threads;
+  using exhausted = Exhausted;
+  using upstream = Upstream;
+};
+}  // namespace detail
+
 /// A pool of buffers of `Bytes` bytes each. As `intrusive_pool`, bounded or growing; the buffers outlive it.
 ///
 ///     ashlar::buffer_pool<1500> packets({.max_count = 4096});
@@ -137,7 +146,7 @@ private:
 /// Thread safety: by `Threads`, as in `ref_pool`: a view is one thread's, the buffer is anybody's.
 template <std::size_t Bytes, threads_policy Threads, class Exhausted, resource Upstream>
 class buffer_pool
-    : public intrusive_pool<byte_buffer<Bytes>, construct_on_acquire, Exhausted, Threads, count_by_padding, Upstream> {
+    : public intrusive_pool<byte_buffer<Bytes>, detail::buffer_pool_traits<Threads, Exhausted, Upstream>> {
 public:
   using buffer_pool::intrusive_pool::intrusive_pool;
 

@@ -27,11 +27,11 @@ struct count_in_member {};
 /// reference to such a count; else beside it where its padding leaves room; else in the slab.
 struct count_by_padding {};
 
+namespace detail {
+
 /// Whether a `T*` points to an object of just that type, so that the place of its count is known without looking.
 template <class T>
 inline constexpr bool is_exact_type = !std::is_class_v<T> || std::is_final_v<T>;
-
-namespace detail {
 
 template <class T>
 concept has_ref_count = requires(T& object) { ref_count(object); };
@@ -71,12 +71,11 @@ struct placement_traits<T, count_by_padding> {
   }
 };
 
-}  // namespace detail
-
 /// The layout of a pool of `T`.
 template <class T, threads_policy Threads, class Placement>
-using layout_of =
-    detail::slot_layout<Threads, sizeof(T), alignof(T), detail::placement_traits<T, Placement>::is_beside>;
+using layout_of = slot_layout<Threads, sizeof(T), alignof(T), placement_traits<T, Placement>::is_beside>;
+
+}  // namespace detail
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

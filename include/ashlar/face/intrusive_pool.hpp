@@ -22,30 +22,49 @@ inline namespace ASHLAR_ABI {
 /// How many objects a pool may have, and by how many it grows.
 using intrusive_pool_options = detail::slot_slabs_options;
 
-/// As `ref_pool`, and as its policies say:
+/// The choices of an `intrusive_pool`. To change one, derive and shadow it.
+struct intrusive_pool_traits {
+  /// When objects are constructed and destroyed: `construct_on_acquire`; `keep_constructed<Reset>`, where `Reset` is
+  /// the recycle hook.
+  using lifetime = construct_on_acquire;
+  /// What `make` does without an object to give: `throw_when_exhausted`, or `null_when_exhausted`.
+  using exhausted = throw_when_exhausted;
+  /// `one_thread`, or `any_thread<Lock>`.
+  using threads = one_thread;
+  /// Where the count lies: `count_by_padding`, `count_in_slab`, `count_beside`, `count_in_member<&T::count>`.
+  using placement = count_by_padding;
+  /// Where memory comes from.
+  using upstream = page_resource;
+};
+
+namespace detail {
+template <class T, class Traits>
+using counted_objects_by =
+    counted_objects<T, typename Traits::lifetime, typename Traits::exhausted, typename Traits::threads,
+                    typename Traits::placement, typename Traits::upstream>;
+}  // namespace detail
+
+/// As `ref_pool`, bounded or growing by steps, with the choices of `Traits`.
 ///
-/// | policy | choices |
-/// |---|---|
-/// | `Lifetime` | `construct_on_acquire`; `keep_constructed<Reset>`, where `Reset` is the recycle hook |
-/// | `Exhausted` | `throw_when_exhausted`; `null_when_exhausted` |
-/// | `Threads` | `one_thread`; `any_thread<Lock>` |
-/// | `Placement` | `count_by_padding`, `count_in_slab`, `count_beside`, `count_in_member<&T::count>` |
-///
-/// An object carries its own count where `ref_count(object)` is found by argument-dependent lookup or `Placement` says
-/// so; no base class is asked for, nor RTTI. `add_reference` and `drop_reference` serve other intrusive pointers.
-template <class T, class Lifetime, class Exhausted, threads_policy Threads, class Placement, resource Upstream>
-class intrusive_pool : public detail::counted_objects<T, Lifetime, Exhausted, Threads, Placement, Upstream> {
-  static_assert(lifetime_policy<Lifetime> && exhaustion_policy<Exhausted>);
+/// An object carries its own count where `ref_count(object)` is found by argument-dependent lookup or the placement is
+/// `count_in_member`; no base class is asked for, nor RTTI. `add_reference` and `drop_reference` serve other intrusive
+/// pointers.
+template <class T, class Traits>
+class intrusive_pool : public detail::counted_objects_by<T, Traits> {
+  using upstream_type = typename Traits::upstream;
+  static_assert(lifetime_policy<typename Traits::lifetime> && exhaustion_policy<typename Traits::exhausted>);
 
 public:
+  using traits_type = Traits;
+
   /// Nothing is allocated before the first object or `reserve`.
   intrusive_pool()
-    requires std::default_initializable<Upstream>
+    requires std::default_initializable<upstream_type>
       : intrusive_pool(intrusive_pool_options{}) {}
   explicit intrusive_pool(const intrusive_pool_options& options)
-    requires std::default_initializable<Upstream>
-      : intrusive_pool(options, Upstream()) {}
-  intrusive_pool(const intrusive_pool_options& options, Upstream upstream)
+    requires std::default_initializable<upstream_type>
+      : intrusive_pool(options, upstream_type()) {}
+  intrusive_pool(const intrusive_pool_options& options, upstream_type upstream)
       : intrusive_pool::counted_objects(options, std::move(upstream)) {}
 };
 

@@ -30,22 +30,40 @@ inline namespace ASHLAR_ABI {
 /// Of a growing pool: `max_count` objects at most, `growth_count` more at a time.
 using object_pool_options = detail::slot_slabs_options;
 
-/// Hands out objects of type `T`, and takes them back, in O(1).
+/// The choices of an `object_pool`. To change one, derive and shadow it:
 ///
-///     ashlar::object_pool<particle, 1000> particles;              // in the pool; never allocates
+///     struct message_traits : ashlar::object_pool_traits {
+///       using lifetime = ashlar::keep_constructed<ashlar::reset_with<&message::clear>>;
+///     };
+///     ashlar::object_pool<message, message_traits> messages(64);
+struct object_pool_traits {
+  /// Where objects lie. A number: in the pool, which never allocates, and may be `constinit`. `dynamic_capacity`: in
+  /// one block, from the first `acquire` or `reserve` on. `growing`: in slabs, more and more of them.
+  static constexpr std::size_t capacity = dynamic_capacity;
+  /// When objects are constructed and destroyed: `construct_on_acquire`, or `keep_constructed<Reset>`.
+  using lifetime = construct_on_acquire;
+  /// What `acquire` does without an object to give: `throw_when_exhausted`, or `null_when_exhausted`.
+  using exhausted = throw_when_exhausted;
+  /// `one_thread`. `any_thread<Lock>`: any thread acquires, under the lock, and releases, without.
+  using threads = one_thread;
+  /// Where memory comes from; unused where objects lie in the pool.
+  using upstream = page_resource;
+};
+
+/// `Traits` with this capacity: `ashlar::object_pool<particle, ashlar::with_capacity<1000>> particles;`
+template <std::size_t Capacity, class Traits>
+struct with_capacity : Traits {
+  static constexpr std::size_t capacity = Capacity;
+};
+
+/// Hands out objects of type `T`, and takes them back, in O(1). The object released last is acquired next.
+///
+///     ashlar::object_pool<particle, ashlar::with_capacity<1000>> particles;  // in the pool; never allocates
 ///     particle* const p = particles.acquire(position);
 ///     particles.release(p);
 ///
-/// | `Capacity`         | where objects lie                                        | constructor                      |
-/// |--------------------|----------------------------------------------------------|----------------------------------|
-/// | a number           | in the pool: nothing is ever allocated; `constinit` works | `()`, `(lifetime)` | |
-/// `dynamic_capacity` | in one block, from the first `acquire` or `reserve` on    | `(capacity, lifetime, upstream)` |
-/// | `growing`          | in slabs, more and more of them                           | `({max_count, growth_count},
-/// lifetime, upstream)` |
-///
-/// `Lifetime`: `construct_on_acquire`, or `keep_constructed<Reset>`. `Exhausted`: `throw_when_exhausted` or
-/// `null_when_exhausted`. `Threads`: `one_thread`; or `any_thread<Lock>`: any thread acquires, under the lock, and
-/// releases, without. The object released last is acquired next.
+/// Constructors, by capacity: a number: `()`, `(lifetime)`; `dynamic_capacity`: `(capacity, lifetime, upstream)`;
+/// `growing`: `({.max_count, .growth_count}, lifetime, upstream)`.
 ///
 /// Cost of an object: its size and 4 bytes, outside of it: a free object is not touched. At `hardened` it is filled
 /// with poison, and a guard as large as its alignment lies behind each object. At level `fast`, in one thread and with
@@ -61,44 +79,53 @@ using object_pool_options = detail::slot_slabs_options;
 ///
 /// Thread safety: `one_thread` none. `any_thread`: acquire, release, make, reserve, live and the like any thread;
 /// `for_each_live`, `clear`, `invariant` and the destructor only while nobody else uses the pool.
-template <class T, std::size_t Capacity, class Lifetime, class Exhausted, threads_policy Threads, resource Upstream>
+template <class T, class Traits>
 class object_pool {
+  static constexpr std::size_t fixed_capacity = Traits::capacity;
+  using lifetime_type = typename Traits::lifetime;
+  using exhausted_type = typename Traits::exhausted;
+  using upstream_type = typename Traits::upstream;
+
   static_assert(std::is_object_v<T> && !std::is_array_v<T> && std::is_same_v<T, std::remove_cv_t<T>>,
                 "an object_pool holds objects, neither const nor arrays");
   static_assert(std::is_nothrow_destructible_v<T>, "a destructor that throws would leave the pool half way");
-  static_assert(lifetime_policy<Lifetime> && exhaustion_policy<Exhausted>);
-  static_assert(Capacity == dynamic_capacity || Capacity == growing || Capacity <= detail::slot_word::max_slots);
+  static_assert(lifetime_policy<lifetime_type> && exhaustion_policy<exhausted_type> && resource<upstream_type>);
+  static_assert(fixed_capacity == dynamic_capacity || fixed_capacity == growing ||
+                fixed_capacity <= detail::slot_word::max_slots);
 
-  using slots_type = detail::object_pool_slots<T, Capacity, Lifetime, Threads, Upstream>;
-  static constexpr bool grows = Capacity == growing;
-  static constexpr bool is_inside = Capacity != growing && Capacity != dynamic_capacity;
+  using slots_type =
+      detail::object_pool_slots<T, fixed_capacity, lifetime_type, typename Traits::threads, upstream_type>;
+  static constexpr bool grows = fixed_capacity == growing;
+  static constexpr bool is_inside = !grows && fixed_capacity != dynamic_capacity;
 
 public:
   using value_type = T;
+  using traits_type = Traits;
   using handle = pool_handle<object_pool>;
 
   /// Allocates nothing.
-  constexpr object_pool() noexcept(std::is_nothrow_default_constructible_v<Lifetime>)
-    requires is_inside && std::default_initializable<Lifetime>
+  constexpr object_pool() noexcept(std::is_nothrow_default_constructible_v<lifetime_type>)
+    requires is_inside && std::default_initializable<lifetime_type>
   = default;
-  constexpr explicit object_pool(Lifetime lifetime)
+  constexpr explicit object_pool(lifetime_type lifetime)
     requires is_inside
       : lifetime_(std::move(lifetime)) {}
 
   /// Allocates nothing.
-  constexpr explicit object_pool(std::size_t capacity, Lifetime lifetime = Lifetime(), Upstream upstream = Upstream())
-    requires(Capacity == dynamic_capacity)
+  constexpr explicit object_pool(std::size_t capacity, lifetime_type lifetime = lifetime_type(),
+                                 upstream_type upstream = upstream_type())
+    requires(fixed_capacity == dynamic_capacity)
       : slots_(std::in_place, capacity, std::move(upstream)), lifetime_(std::move(lifetime)) {}
-  constexpr object_pool(std::size_t capacity, Upstream upstream)
-    requires(Capacity == dynamic_capacity)
+  constexpr object_pool(std::size_t capacity, upstream_type upstream)
+    requires(fixed_capacity == dynamic_capacity)
       : slots_(std::in_place, capacity, std::move(upstream)) {}
 
   /// Allocates nothing.
-  explicit object_pool(const object_pool_options& options = {}, Lifetime lifetime = Lifetime(),
-                       Upstream upstream = Upstream())
+  explicit object_pool(const object_pool_options& options = {}, lifetime_type lifetime = lifetime_type(),
+                       upstream_type upstream = upstream_type())
     requires grows
       : slots_(std::in_place, options, std::move(upstream)), lifetime_(std::move(lifetime)) {}
-  object_pool(const object_pool_options& options, Upstream upstream)
+  object_pool(const object_pool_options& options, upstream_type upstream)
     requires grows
       : slots_(std::in_place, options, std::move(upstream)) {}
 
@@ -112,11 +139,12 @@ public:
   }
 
   /// Returns: a new object `T(args...)`, or one that was kept, as it is.
-  /// Where there is none to be had: throws `std::bad_alloc` or what the upstream throws, or returns null: `Exhausted`.
+  /// Where there is none to be had: throws `std::bad_alloc` or what the upstream throws, or returns null: `exhausted`.
   /// Throws: what the constructor throws; nothing is lost then.
   template <class... Args>
-  ASHLAR_INLINE T* acquire(Args&&... args) noexcept(!Exhausted::throws && std::is_nothrow_constructible_v<T, Args...>) {
-    if constexpr (!Exhausted::throws) return try_acquire(std::forward<Args>(args)...);
+  ASHLAR_INLINE T* acquire(Args&&... args) noexcept(!exhausted_type::throws &&
+                                                    std::is_nothrow_constructible_v<T, Args...>) {
+    if constexpr (!exhausted_type::throws) return try_acquire(std::forward<Args>(args)...);
     else return fill(slots_.take(), std::forward<Args>(args)...);
   }
 
@@ -135,13 +163,13 @@ public:
     if constexpr (!ends_plainly)
       if (ASHLAR_UNLIKELY(is_sweeping_) && slots_.is_free(slot)) return;
     if constexpr (checking_level >= checking::checked) slots_.check(slot);
-    if constexpr (ends_plainly) slots_.give(slot, Lifetime::keeps ? 0 : detail::slot_word::raw_mark);
+    if constexpr (ends_plainly) slots_.give(slot, lifetime_type::keeps ? 0 : detail::slot_word::raw_mark);
     else slots_.end_in_turn(slot, [this](void* ending) { return retire(ending); });
   }
 
   /// Returns: as `acquire`, but as a handle that releases the object; two words. See `static_pool_handle` for one word.
   template <class... Args>
-  [[nodiscard]] handle make(Args&&... args) noexcept(!Exhausted::throws &&
+  [[nodiscard]] handle make(Args&&... args) noexcept(!exhausted_type::throws &&
                                                      std::is_nothrow_constructible_v<T, Args...>) {
     return handle(acquire(std::forward<Args>(args)...), returns_to<object_pool>(*this));
   }
@@ -207,12 +235,12 @@ public:
 
 private:
   [[nodiscard]] static consteval bool has_reset() {
-    if constexpr (Lifetime::keeps) return !std::is_same_v<typename Lifetime::reset_type, no_reset>;
+    if constexpr (lifetime_type::keeps) return !std::is_same_v<typename lifetime_type::reset_type, no_reset>;
     else return false;
   }
 
   /// Whether nothing happens to an object that is released.
-  static constexpr bool ends_plainly = Lifetime::keeps ? !has_reset() : std::is_trivially_destructible_v<T>;
+  static constexpr bool ends_plainly = lifetime_type::keeps ? !has_reset() : std::is_trivially_destructible_v<T>;
 
   // A slot that goes back unless an object was made in it.
   struct unfilled {
@@ -227,7 +255,7 @@ private:
 
   template <class... Args>
   [[nodiscard]] ASHLAR_INLINE T* fill(detail::taken_place place, Args&&... args) {
-    if constexpr (Lifetime::keeps)
+    if constexpr (lifetime_type::keeps)
       if (!place.is_raw) return object_in(place.slot);
     if constexpr (std::is_nothrow_constructible_v<T, Args...>) {
       return ::new (place.slot) T(std::forward<Args>(args)...);
@@ -241,8 +269,8 @@ private:
 
   // Returns: the marks of the slot.
   std::uint32_t retire(void* slot) noexcept {
-    if constexpr (Lifetime::keeps) {
-      static_assert(std::is_nothrow_invocable_v<typename Lifetime::reset_type&, T&>,
+    if constexpr (lifetime_type::keeps) {
+      static_assert(std::is_nothrow_invocable_v<typename lifetime_type::reset_type&, T&>,
                     "Reset takes a T& and is noexcept: it runs where nobody could catch");
       lifetime_.reset(*object_in(slot));
       return 0;
@@ -266,11 +294,12 @@ private:
 
   void destroy_all() noexcept {
     sweep(&destroy);
-    if constexpr (Lifetime::keeps && !grows) slots_.for_each_kept([](void* slot) { static_cast<void>(destroy(slot)); });
+    if constexpr (lifetime_type::keeps && !grows)
+      slots_.for_each_kept([](void* slot) { static_cast<void>(destroy(slot)); });
   }
 
   slots_type slots_;
-  ASHLAR_NO_UNIQUE_ADDRESS Lifetime lifetime_;
+  ASHLAR_NO_UNIQUE_ADDRESS lifetime_type lifetime_;
   bool is_sweeping_ = false;
 };
 

@@ -17,7 +17,5 @@ struct heap_options {
   std::size_t max_cached_cells = 4096;  ///< free cells of a size class that wait to be sorted; bounds a pause
 };
 
-using local_heap_options = heap_options;
-
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -12,6 +12,7 @@
 #include <ashlar/face/slot_map.hpp>
 
 #include "tests/death/matrix/subjects.hpp"
+#include "tests/support/pool_traits.hpp"
 
 namespace fault_matrix {
 namespace {
@@ -26,7 +27,8 @@ constexpr misuses stale_handles = misuse::double_free | misuse::double_free_late
 constexpr misuses ended = misuse::leak;
 
 template <std::size_t Capacity, class Threads>
-using bounded = object_pool<cargo, Capacity, construct_on_acquire, throw_when_exhausted, Threads>;
+using bounded =
+    object_pool<cargo, ashlar_test::object_traits<Capacity, construct_on_acquire, throw_when_exhausted, Threads>>;
 
 // References are dropped without a word of the pool.
 template <class Pool, class Threads>
@@ -85,8 +87,9 @@ std::span<const interface> objects() {
       counted_row<ref_pool<cargo>, one_thread>("ref_pool"),
       counted_row<ref_pool<cargo, any_thread<>>, any_thread<>>("ref_pool, any_thread"),
       counted_row<intrusive_pool<cargo>, one_thread>("intrusive_pool"),
-      counted_row<intrusive_pool<cargo, construct_on_acquire, throw_when_exhausted, any_thread<>>, any_thread<>>(
-          "intrusive_pool, any_thread"),
+      counted_row<intrusive_pool<
+                      cargo, ashlar_test::intrusive_traits<construct_on_acquire, throw_when_exhausted, any_thread<>>>,
+                  any_thread<>>("intrusive_pool, any_thread"),
       {.name = "slot_map",
        .make = maker<by_handle>(),
        .cannot_express = no_sizes | misuse::interior | misuse::foreign | misuse::stack_address,

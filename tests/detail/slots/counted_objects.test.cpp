@@ -22,6 +22,7 @@
 
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/pool_traits.hpp"
 
 namespace {
 
@@ -178,8 +179,9 @@ TYPED_TEST(counted_objects, a_list_that_is_kept_constructed_is_recycled_on_a_sma
     ashlar::ref_ptr<kept, TypeParam> next;
     void let_go() noexcept { next.reset(); }
   };
-  ashlar::intrusive_pool<kept, ashlar::keep_constructed<ashlar::reset_with<&kept::let_go>>,
-                         ashlar::throw_when_exhausted, TypeParam>
+  ashlar::intrusive_pool<kept,
+                         ashlar_test::intrusive_traits<ashlar::keep_constructed<ashlar::reset_with<&kept::let_go>>,
+                                                       ashlar::throw_when_exhausted, TypeParam>>
       pool;
   ashlar::ref_ptr<kept, TypeParam> head;
   for (std::size_t i = 0; i < nodes / 4; ++i) {

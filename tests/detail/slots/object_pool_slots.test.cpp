@@ -42,7 +42,7 @@ TEST(object_pool_slots, are_as_large_as_the_objects) {
 TEST(object_pool_slots, a_pool_inside_costs_four_bytes_an_object_and_two_words) {
   if constexpr (!ashlar_test::is_checked && !ashlar::detail::marks_memory)
     EXPECT_EQ(sizeof(slots<double, 100>), 100u * (8 + 4) + 8 + sizeof(void*));
-  EXPECT_EQ(sizeof(ashlar::object_pool<double, 100>), sizeof(slots<double, 100>) + sizeof(void*))
+  EXPECT_EQ(sizeof(ashlar::object_pool<double, ashlar::with_capacity<100>>), sizeof(slots<double, 100>) + sizeof(void*))
       << "a flag; no lifetime";
 }
 

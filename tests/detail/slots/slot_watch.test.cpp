@@ -19,6 +19,7 @@
 #include "tests/death/caught.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/forbidden.hpp"
+#include "tests/support/pool_traits.hpp"
 
 namespace {
 
@@ -69,7 +70,8 @@ TEST(slot_watch, threads_use_neighbouring_objects_that_share_marks) {
   struct object {
     unsigned char bytes[12];
   };
-  ashlar::object_pool<object, 256, ashlar::construct_on_acquire, ashlar::throw_when_exhausted, ashlar::any_thread<>>
+  ashlar::object_pool<object, ashlar_test::object_traits<256, ashlar::construct_on_acquire,
+                                                         ashlar::throw_when_exhausted, ashlar::any_thread<>>>
       pool;
   const auto use_some = [&pool] {
     for (int round = 0; round < 100'000; ++round) {
