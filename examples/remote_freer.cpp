@@ -76,7 +76,7 @@ int main() {
 
   // The streamer has ended, so this thread may be the owner.
   std::size_t live = 0;
-  memory.visit([&](void*, std::size_t) { ++live; });
+  memory.for_each_live([&](void*, std::size_t) { ++live; });
   std::printf("%zu meshes drawn, %zu live, %zu bytes held\n", whole.load(), live, memory.held_bytes());
   static_cast<void>(memory.trim());
   return whole == meshes && live == 0 && memory.held_bytes() == 0 && memory.invariant() ? 0 : 1;

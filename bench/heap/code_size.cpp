@@ -40,6 +40,6 @@ ASHLAR_BENCH_ENTRY void* heap_reallocate(void* p, std::size_t bytes) { return he
 ASHLAR_BENCH_ENTRY void* heap_try_reallocate(void* p, std::size_t bytes) { return heap.try_reallocate(p, bytes); }
 ASHLAR_BENCH_ENTRY std::size_t heap_usable_size(const void* p) { return heap.usable_size(p); }
 ASHLAR_BENCH_ENTRY bool heap_owns(const void* p) { return heap.owns(p); }
-ASHLAR_BENCH_ENTRY void heap_visit(void (*f)(void* p, std::size_t bytes)) { heap.visit(f); }
+ASHLAR_BENCH_ENTRY void heap_visit(void (*f)(void* p, std::size_t bytes)) { heap.for_each_live(f); }
 ASHLAR_BENCH_ENTRY void heap_release() { heap.release(); }
 ASHLAR_BENCH_ENTRY std::size_t heap_trim(std::size_t retain_bytes) { return heap.trim(retain_bytes); }

@@ -29,8 +29,8 @@ void model() {
         (void)heap.try_move(cells[2], 32, 16);
         heap.settle();
         heap.deallocate<16>(heap.allocate<16>());
-        heap.visit([](void*, std::size_t) {});
-        heap.visit_from_elsewhere([](void*, std::size_t) {});
+        heap.for_each_live([](void*, std::size_t) {});
+        heap.for_each_live_from_elsewhere([](void*, std::size_t) {});
         heap.inspect([](int) {});
         heap.inspect_from_elsewhere([](int) {});
         heap.release();

@@ -25,7 +25,7 @@ void model() {
         (void)core.usable_size(nullptr);
         (void)core.owns(nullptr);
         core.settle(hot);
-        core.visit([](void*, std::size_t) {});
+        core.for_each_live([](void*, std::size_t) {});
         core.inspect([](int) {}, hot, nullptr);
         (void)core.table_bytes();
         (void)core.reused_bytes();

@@ -20,7 +20,7 @@ void model() {
         core.give_now(cells[0]);
         core.give_now(ashlar::detail::word_of_cell(cells[1]));
         (void)core.trim_behind(0);
-        core.visit_behind([](void*, std::size_t) {});
+        core.for_each_live_behind([](void*, std::size_t) {});
         core.inspect_behind([](int) {});
         (void)core.try_trim_behind();
         send(cells[2]);

@@ -268,7 +268,7 @@ TEST(heap_requests, more_than_32_bits_can_count) {
   }
   EXPECT_EQ(heap.held_bytes(), 3 * ashlar::detail::align_up(ashlar::detail::with_canary(bytes), std::size_t{4096}));
   std::uint64_t seen = 0;
-  heap.visit([&](void*, std::size_t size) { seen += size; });
+  heap.for_each_live([&](void*, std::size_t size) { seen += size; });
   EXPECT_EQ(seen, 3 * bytes);
   EXPECT_TRUE(heap.try_expand(held[0], bytes, bytes - 1, 16));
   EXPECT_TRUE(heap.invariant());

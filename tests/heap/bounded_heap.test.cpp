@@ -81,7 +81,7 @@ public:
     ASSERT_TRUE(heap_.invariant());
     std::map<void*, std::size_t> seen;
     const void* last = nullptr;
-    heap_.visit([&](void* p, std::size_t bytes) {
+    heap_.for_each_live([&](void* p, std::size_t bytes) {
       EXPECT_LT(last, p);
       seen[p] = bytes;
       last = p;

@@ -85,7 +85,7 @@ TEST(heap_statistics, is_right_wherever_free_cells_wait) {
     expect_right_sums(used);
   }
   const heap_statistics before = ashlar::statistics_of(used.heap);
-  used.heap.visit([](void*, std::size_t) {});
+  used.heap.for_each_live([](void*, std::size_t) {});
   expect_right_sums(used);
   static_cast<void>(used.heap.trim());
   expect_right_sums(used);
@@ -107,7 +107,7 @@ TEST(heap_statistics, counts_pages_that_are_handed_out_again_while_they_may_be_r
   EXPECT_EQ(spared(), 5 * pages) << "the same block";
   heap.deallocate(heap.allocate(500'000));
   EXPECT_EQ(spared(), 5 * pages) << "one that was fresh";
-  heap.visit([](void*, std::size_t) {});
+  heap.for_each_live([](void*, std::size_t) {});
   void* const both = heap.allocate(13 * slice_bytes - 1);
   EXPECT_EQ(spared(), (5 + 13) * pages) << "two that were joined";
   heap.deallocate(both);
@@ -124,7 +124,7 @@ TEST(heap_statistics, does_not_guess_about_other_upstreams) {
   ashlar_test::used_heap<ashlar::new_delete_resource> used;
   used.use();
   used.heap.deallocate(used.heap.allocate(500'000));
-  used.heap.visit([](void*, std::size_t) {});  // so that it is joined with what is free
+  used.heap.for_each_live([](void*, std::size_t) {});  // so that it is joined with what is free
   expect_right_sums(used);
   const heap_statistics sums = ashlar::statistics_of(used.heap);
   EXPECT_EQ(sums.fresh_bytes + sums.page_faults_avoided, 0u);

@@ -80,7 +80,7 @@ public:
   void look_around() {
     ASSERT_TRUE(heap_.invariant());
     std::map<void*, std::size_t> seen;
-    heap_.visit([&](void* p, std::size_t bytes) { seen[p] = bytes; });
+    heap_.for_each_live([&](void* p, std::size_t bytes) { seen[p] = bytes; });
     ASSERT_EQ(seen.size(), blocks_.size());
     for (const block& each : blocks_) ASSERT_GE(seen[each.p], each.bytes);
     static_cast<void>(heap_.trim(below(2) << 20));

@@ -56,7 +56,7 @@ namespace {
 template <class Heap>
 std::size_t live_blocks(Heap& heap) {
   std::size_t live = 0;
-  heap.visit([&](void*, std::size_t) { ++live; });
+  heap.for_each_live([&](void*, std::size_t) { ++live; });
   return live;
 }
 
@@ -124,7 +124,7 @@ TEST(owner_heap, waits_in_its_end_for_who_is_inside) {
   static_cast<void>(heap->allocate(64));
   std::atomic<bool> is_inside = false, is_through = false;
   std::thread other([&, its = heap.get()] {
-    its->visit_from_elsewhere([&](void*, std::size_t) {
+    its->for_each_live_from_elsewhere([&](void*, std::size_t) {
       if (is_inside.exchange(true)) return;
       for (int i = 0; i < 1000; ++i) std::this_thread::yield();
       is_through = true;
@@ -205,7 +205,7 @@ TEST(owner_heap, says_so_where_a_signal_handler_uses_what_it_interrupts) {
         ::alarm(5);
         std::signal(SIGUSR1, [](int) { heap.deallocate(heap.allocate(100)); });
         static_cast<void>(heap.allocate(100));
-        heap.visit([](void*, std::size_t) { static_cast<void>(std::raise(SIGUSR1)); });
+        heap.for_each_live([](void*, std::size_t) { static_cast<void>(std::raise(SIGUSR1)); });
       },
       "ashlar: reentry: a signal handler or a callback used what it had come out of");
 }

@@ -91,7 +91,7 @@ public:
   [[nodiscard]] bool invariant() const { return heap_.invariant(); }
   [[nodiscard]] std::size_t live() {
     std::size_t blocks = 0;
-    heap_.visit([&](const void*, std::size_t) { ++blocks; });
+    heap_.for_each_live([&](const void*, std::size_t) { ++blocks; });
     return blocks;
   }
 

@@ -66,7 +66,7 @@ public:
     for (std::size_t i = 1; i < sorted.size(); ++i)
       require(sorted[i - 1].p + heap_->usable_size(sorted[i - 1].p) <= sorted[i].p);
     std::size_t seen = 0;
-    heap_->visit([&](void* p, std::size_t bytes) {
+    heap_->for_each_live([&](void* p, std::size_t bytes) {
       shadow_block wanted;
       wanted.p = static_cast<std::byte*>(p);
       const auto found = std::lower_bound(sorted.begin(), sorted.end(), wanted, by_address);

@@ -89,8 +89,8 @@ public:
   /// Called when the soft limit has just been exceeded.
   using soft_limit_handler = void (*)(basic_budget&, void* context) noexcept;
 
-  explicit basic_budget(std::size_t limit = unlimited, basic_budget* parent = nullptr) noexcept
-      : limit_(limit), parent_(parent) {}
+  basic_budget() noexcept : basic_budget(unlimited) {}
+  explicit basic_budget(std::size_t limit, basic_budget* parent = nullptr) noexcept : limit_(limit), parent_(parent) {}
   basic_budget(const basic_budget&) = delete;
   basic_budget& operator=(const basic_budget&) = delete;
   ~basic_budget() { ASHLAR_EXPECTS(used() == 0, "ended a budget while memory was charged to it"); }

@@ -111,7 +111,8 @@ public:
   using counter_type = Counter;
 
   /// Expects: no `max_count` with `thread_cached`: what threads have at hand could not be counted.
-  explicit counted_pool(const counted_pool_options& options = {}, Upstream upstream = {})
+  counted_pool() : counted_pool(counted_pool_options{}) {}
+  explicit counted_pool(const counted_pool_options& options, Upstream upstream = {})
       : cells_(source::make(options, std::move(upstream))) {}
 
   /// Returns: a counter that counts `owners` already, one at least. Throws: `std::bad_alloc`, or what the upstream

@@ -121,7 +121,10 @@ public:
       : slots_(std::in_place, capacity, std::move(upstream)) {}
 
   /// Allocates nothing.
-  explicit object_pool(const object_pool_options& options = {}, lifetime_type lifetime = lifetime_type(),
+  object_pool()
+    requires grows
+      : object_pool(object_pool_options{}) {}
+  explicit object_pool(const object_pool_options& options, lifetime_type lifetime = lifetime_type(),
                        upstream_type upstream = upstream_type())
     requires grows
       : slots_(std::in_place, options, std::move(upstream)), lifetime_(std::move(lifetime)) {}
@@ -229,6 +232,12 @@ public:
   [[nodiscard]] bool full() const noexcept { return slots_.is_exhausted(); }
   /// Returns: whether `p` points into an object of this pool, acquired or free. Complexity: O(1); growing: O(slabs).
   [[nodiscard]] bool owns(const void* p) const noexcept { return slots_.owns(p); }
+
+  [[nodiscard]] const upstream_type& upstream_resource() const noexcept
+    requires(!is_inside)
+  {
+    return slots_.upstream_resource();
+  }
 
   /// Complexity: O(objects that ever lived at once).
   [[nodiscard]] bool invariant() const noexcept { return slots_.invariant() && live() <= capacity(); }

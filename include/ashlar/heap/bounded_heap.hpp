@@ -195,7 +195,7 @@ public:
   /// Calls `f(p, bytes)` for each live block, the lowest address first. `f` may not use the heap.
   /// Complexity: O(blocks, live and free).
   template <class F>
-  void visit(F f) const {
+  void for_each_live(F f) const {
     blocks_.for_each_block([&](const block& each, bool is_free) {
       if (is_free) return;
       if (!cells_.has_cells(each.data)) return f(each.data, blocks_.usable_size(each.data));

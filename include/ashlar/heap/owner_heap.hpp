@@ -45,6 +45,7 @@ class owner_heap : private detail::basic_local_heap<detail::owner_core<Upstream>
 
 public:
   using base::least_alignment;
+  using base::upstream_resource;
 
   owner_heap() : owner_heap(heap_options{}) {}
   explicit owner_heap(const heap_options& options, Upstream upstream = {}) : base(options, std::move(upstream)) {}
@@ -122,9 +123,9 @@ public:
     base::settle();
   }
   template <class F>
-  void visit(F f) {
+  void for_each_live(F f) {
     const scope held(whole_call());
-    base::visit(std::move(f));
+    base::for_each_live(std::move(f));
   }
   template <class F>
   void inspect(F f) {
@@ -206,12 +207,13 @@ public:
     else base::inspect(std::move(f));
   }
 
-  /// As `visit`; what the owner has at hand is visited too, where no call takes a lock. Thread safety: any thread.
+  /// As `for_each_live`; what the owner has at hand is visited too, where no call takes a lock. Thread safety: any
+  /// thread.
   template <class F>
-  void visit_from_elsewhere(F f) {
+  void for_each_live_from_elsewhere(F f) {
     const scope held(whole_call());
-    if constexpr (sends) this->core().visit_behind(std::move(f));
-    else base::visit(std::move(f));
+    if constexpr (sends) this->core().for_each_live_behind(std::move(f));
+    else base::for_each_live(std::move(f));
   }
 
   /// Returns: about how many bytes that others take for live the owner has at hand: none where calls take a lock, since

@@ -197,6 +197,9 @@ public:
   /// Returns: the heap of tiers 1 and 2: to detach and adopt, and for whatever else it can do.
   [[nodiscard]] any_thread_heap& dynamic() noexcept { return heap_; }
   [[nodiscard]] const any_thread_heap& dynamic() const noexcept { return heap_; }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return heap_.upstream_resource(); }
+  /// Returns: bytes that the heap holds of the upstream, without those of the plan.
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return heap_.held_bytes(); }
   /// Returns: the memory of the plan.
   [[nodiscard]] block planned() const noexcept { return {planned_.base(), Plan::bytes()}; }
 

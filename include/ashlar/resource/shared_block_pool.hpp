@@ -122,6 +122,8 @@ public:
   [[nodiscard]] std::size_t held_bytes() const noexcept { return pool_.held_bytes(); }    ///< of all slabs
   [[nodiscard]] std::size_t spare_bytes() const noexcept { return pool_.spare_bytes(); }  ///< of empty slabs
 
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return pool_.upstream(); }
+
   /// Effects: makes `cells` cells possible without asking the upstream, until `trim`. Throws: as `allocate`.
   void reserve(std::size_t cells) {
     detail::fork_participants::enter(at_fork_);

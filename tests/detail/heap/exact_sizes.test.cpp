@@ -66,7 +66,7 @@ TEST_F(exact_sizes, usable_is_what_was_asked_for) {
       std::memset(p, 0xEE, bytes + 1);
       EXPECT_TRUE(heap_.try_expand(p, bytes + 1, bytes, 16));
     }
-    heap_.visit([&](void* at, std::size_t size) { EXPECT_TRUE(at == p && size == bytes); });
+    heap_.for_each_live([&](void* at, std::size_t size) { EXPECT_TRUE(at == p && size == bytes); });
     p = static_cast<std::byte*>(heap_.reallocate(p, bytes * 2));
     EXPECT_EQ(heap_.usable_size(p), bytes * 2);
     std::memset(p, 0xEE, bytes * 2);
@@ -220,7 +220,7 @@ TEST_F(written_blocks, any_byte_of_a_dead_run_up_to_512_kib_is_seen) {
         auto* const p = static_cast<std::byte*>(heap.allocate(bytes));
         void* const other = heap.allocate(bytes);
         heap.deallocate(p);
-        if (is_joined) heap.visit([](void*, std::size_t) {});
+        if (is_joined) heap.for_each_live([](void*, std::size_t) {});
         p[at] ^= std::byte{0x40};
         const auto seen = caught_in([&] {
           for (int i = 0; i < 8; ++i) static_cast<void>(heap.allocate(bytes / 2));

@@ -87,7 +87,7 @@ TEST(heap_region, follows_a_run_from_fresh_to_free) {
   EXPECT_EQ(kind_at(behind), region_kind::fresh);
   heap.deallocate(p);
   EXPECT_EQ(kind_at(p), region_kind::spare);
-  heap.visit([](void*, std::size_t) {});
+  heap.for_each_live([](void*, std::size_t) {});
   EXPECT_EQ(kind_at(p), region_kind::free) << "joined with what is around it";
   static_cast<void>(heap.allocate(1));
   static_cast<void>(heap.trim());

@@ -70,7 +70,8 @@ TEST(heap_survey, tells_all_apart_that_ended_threads_have_left) {
     });
     expect_right_sums(all, live.size());
     std::size_t visited = 0;
-    all.visit([&](void* p, std::size_t bytes) { visited += live.contains(p) && bytes >= live[p] ? 1u : 1000u; });
+    all.for_each_live(
+        [&](void* p, std::size_t bytes) { visited += live.contains(p) && bytes >= live[p] ? 1u : 1000u; });
     EXPECT_EQ(visited, live.size());
     expect_right_sums(all, live.size());
   }
@@ -110,7 +111,7 @@ TEST(heap_survey, says_how_much_is_at_hand_where_only_its_thread_may_look) {
   while (stage != 1) std::this_thread::yield();
   const heap_statistics sums = statistics_of(all);
   std::size_t visited = 0;
-  all.visit([&](void*, std::size_t) { ++visited; });
+  all.for_each_live([&](void*, std::size_t) { ++visited; });
   if (sends) {
     EXPECT_TRUE(sums.all.live_blocks >= 3'000 && sums.all.live_blocks < 3'064) << "what is at hand counts as live";
     EXPECT_GT(sums.at_hand_bytes, 0u);
@@ -141,7 +142,7 @@ TEST(heap_survey, lets_go_of_every_part_where_who_is_told_throws) {
       EXPECT_TRUE(all.invariant());
       all.deallocate(all.allocate(50));
     };
-    expect_whole([&] { all.visit([&](void* p, std::size_t) { throw_once(p); }); });
+    expect_whole([&] { all.for_each_live([&](void* p, std::size_t) { throw_once(p); }); });
     expect_whole([&] { all.inspect([&](const ashlar::detail::heap_region& piece) { throw_once(piece); }); });
     expect_whole([&] {
       left = after;
@@ -179,7 +180,7 @@ TEST(heap_survey, may_be_written_down_while_threads_go_on) {
     ashlar::write_heap_svg(all, [&](std::string_view piece) { written += piece.size(); });
     ashlar::write_heap_html(all, [&](std::string_view piece) { written += piece.size(); });
     EXPECT_GT(written, 10'000u);
-    all.visit([&](void* p, std::size_t) { written += p == nullptr ? 1 : 0; });
+    all.for_each_live([&](void* p, std::size_t) { written += p == nullptr ? 1 : 0; });
     EXPECT_TRUE(statistics_of(all).invariant());
   }
   is_over = true;

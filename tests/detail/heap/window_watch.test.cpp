@@ -66,7 +66,7 @@ TEST_F(sizes_in_windows, usable_is_what_was_asked_for) {
     auto* p = allocate(bytes);
     EXPECT_EQ(heap_->usable_size(p), bytes);
     std::memset(p, 0xEE, bytes);
-    heap_->visit([&](void* at, std::size_t size) { EXPECT_TRUE(at == p && size == bytes); });
+    heap_->for_each_live([&](void* at, std::size_t size) { EXPECT_TRUE(at == p && size == bytes); });
     if (heap_->try_expand(p, bytes, bytes + 1, 16)) {
       EXPECT_EQ(heap_->usable_size(p), bytes + 1);
       std::memset(p, 0xEE, bytes + 1);

@@ -154,9 +154,9 @@ public:
   /// Calls `f(p, bytes)` for each live block: those in segments by address within each, then huge ones.
   /// `f` may not use the heap. Complexity: O(slabs and free cells).
   template <class F>
-  void visit(F f) {
+  void for_each_live(F f) {
     settle();
-    core_.visit(std::move(f));
+    core_.for_each_live(std::move(f));
   }
 
   /// Calls `f(heap_region)` for each piece of what is held: segments, each from its head on, then huge blocks. `f` may

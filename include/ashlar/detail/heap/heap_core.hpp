@@ -201,7 +201,7 @@ public:
 
   /// Calls `f(p, bytes)` for each block that a caller has. Expects: the heap is settled.
   template <class F>
-  void visit(F f) {
+  void for_each_live(F f) {
     segments_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
       run_record& run = home.record(first);
       if (run.number == size_classes::none)
@@ -212,12 +212,12 @@ public:
     huge_.for_each([&](std::byte* p, std::size_t bytes) { f(static_cast<void*>(p), bytes_in(p, bytes)); });
   }
 
-  /// As `visit`, as far as it is known without the hot cells: those count as their callers' blocks.
+  /// As `for_each_live`, as far as it is known without the hot cells: those count as their callers' blocks.
   template <class F>
-  void visit_behind(F f) {
+  void for_each_live_behind(F f) {
     cells_.settle_words(cells_.first_common_word);
     segments_.join_spare();
-    visit(std::move(f));
+    for_each_live(std::move(f));
   }
 
   /// Calls `f(heap_region)` for each piece of what is held. `pocket`: a cell that waits there, or null.

@@ -34,10 +34,10 @@ public:
   /// Calls `f(p, bytes)` for each live block, and at level `fast` for the free cells that other threads have at hand or
   /// have noted. `f` may not use the heap: its parts are locked meanwhile. Complexity: O(slabs and free cells).
   template <class F>
-  void visit(F f) {
+  void for_each_live(F f) {
     self().parts().for_each_part([&](auto& part, heap_part whose) {
       const auto tell = [&](void* p, std::size_t bytes) { f(p, bytes); };
-      whose == heap_part::others ? part.visit_from_elsewhere(tell) : part.visit(tell);
+      whose == heap_part::others ? part.for_each_live_from_elsewhere(tell) : part.for_each_live(tell);
     });
   }
 

@@ -158,18 +158,18 @@ public:
   }
 
   template <class F>
-  void visit(F f) {
+  void for_each_live(F f) {
     const scope held(inner_lock_);
     take_in();
-    base::visit(std::move(f));
+    base::for_each_live(std::move(f));
   }
 
-  /// Effects: as `visit`, from any thread: what the owner has at hand counts as live.
+  /// Effects: as `for_each_live`, from any thread: what the owner has at hand counts as live.
   template <class F>
-  void visit_behind(F f) {
+  void for_each_live_behind(F f) {
     const scope held(inner_lock_);
     take_in();
-    base::visit_behind(std::move(f));
+    base::for_each_live_behind(std::move(f));
   }
 
   /// Effects: as `inspect`, from any thread: what the owner has at hand counts as live.

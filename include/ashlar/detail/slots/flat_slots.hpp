@@ -147,6 +147,7 @@ public:
   }
 
   [[nodiscard]] constexpr std::size_t capacity() const noexcept { return run_.capacity(); }
+  [[nodiscard]] const auto& upstream_resource() const noexcept { return run_.upstream_resource(); }
 
   /// Returns: how many slots are taken. Complexity: O(free slots that were used) with `one_thread`; else O(slots that
   /// were used).

@@ -61,8 +61,8 @@ public:
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept { return core_.usable_size(p); }
   [[nodiscard]] bool owns(const void* p) const noexcept { return core_.owns(p); }
   template <class F>
-  void visit(F f) {
-    core_.visit(std::move(f));
+  void for_each_live(F f) {
+    core_.for_each_live(std::move(f));
   }
   template <class F>
   void inspect(F f) const {

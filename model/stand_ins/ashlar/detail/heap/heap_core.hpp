@@ -79,11 +79,11 @@ public:
     while (segment* const cell = hot.pop()) free_.push(cell);
   }
   template <class F>
-  void visit(F) {
+  void for_each_live(F) {
     touch();
   }
   template <class F>
-  void visit_behind(F) {
+  void for_each_live_behind(F) {
     touch();
   }
   template <class F>
