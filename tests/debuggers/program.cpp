@@ -28,6 +28,9 @@ struct monster {
   int health;
   int armour;
 };
+struct shared_objects : ashlar::object_pool_traits {
+  using threads = ashlar::any_thread<>;
+};
 struct message {
   std::uint32_t references = 0;
   int number = 0;
@@ -155,10 +158,8 @@ int main() {
   auto any = of_threads.make(7, 1);
 
   ashlar::object_pool<monster> bounded(8);
-  ashlar::object_pool<monster, ashlar::growing> grown;
-  ashlar::object_pool<monster, ashlar::dynamic_capacity, ashlar::construct_on_acquire, ashlar::throw_when_exhausted,
-                      ashlar::any_thread<>>
-      of_any(8);
+  ashlar::object_pool<monster, ashlar::with_capacity<ashlar::growing>> grown;
+  ashlar::object_pool<monster, shared_objects> of_any(8);
   facts.bounded = use_objects(bounded);
   facts.grown = use_objects(grown);
   facts.of_any = use_objects(of_any);
