@@ -148,7 +148,7 @@ void run(const std::string& name, request& r) {
   r.sums[1] += print("mirrored", mirrored(p), r.wanted);
   r.sums[2] += print("shuffled", shuffled(p), r.wanted);
   r.sums[3] += print("renamed", renamed(p), r.wanted);
-  const std::uint64_t bound = load_bound_of(plan::make_model(plan::make_shapes(p))).height;
+  const std::uint64_t bound = plan::solve(p, {.effort = plan::effort::fast}).lower_bound;
   if (r.wanted.capacity) {
     plan::options tighter = r.wanted;
     tighter.capacity = *tighter.capacity - std::min(*tighter.capacity, granule(p));

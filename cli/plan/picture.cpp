@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <vector>
 
-#include <ashlar/plan/shape.hpp>
+#include <ashlar/plan/layout.hpp>
+#include <ashlar/plan/problem.hpp>
 
 #include "cli/plan/names.hpp"
 #include "cli/plan/output.hpp"
@@ -56,8 +58,13 @@ std::string escaped(const std::string& text) {
 /// Neighbouring ids get distant hues.
 int hue_of(std::uint64_t id) { return static_cast<int>(id * 137 % 360); }
 
+/// From `begin` to `end` a buffer occupies the bytes `[low, high)`, counted from its offset.
+struct stretch {
+  std::uint64_t begin, end, low, high;
+};
+
 /// A stretch of a buffer: its whole life, or what gaps leave of it.
-std::string rectangle(const frame& f, const plan::buffer& b, const std::string& name, const plan::stretch& s,
+std::string rectangle(const frame& f, const plan::buffer& b, const std::string& name, const stretch& s,
                       std::uint64_t offset, bool peak, bool outlined) {
   const double x = f.x(s.begin), y = f.y(offset + s.high);
   const double w = std::max(f.x(s.end) - x, 0.2), h = std::max(f.y(offset + s.low) - y, 0.2);
@@ -68,11 +75,35 @@ std::string rectangle(const frame& f, const plan::buffer& b, const std::string& 
          ", live [" + std::to_string(b.birth) + ", " + std::to_string(b.death) + ")</title></rect>\n";
 }
 
-/// What each buffer occupies by itself, whatever shares its offset.
-plan::shapes lives_of(plan::problem p) {
-  p.aliases.clear();
-  p.apart.clear();
-  return plan::make_shapes(p);
+/// The gaps of a problem, by buffer and time.
+std::vector<plan::gap> sorted_gaps(const plan::problem& p) {
+  std::vector<plan::gap> gaps = p.gaps;
+  std::sort(gaps.begin(), gaps.end(), [](const plan::gap& a, const plan::gap& b) {
+    return a.buffer != b.buffer ? a.buffer < b.buffer : a.begin < b.begin;
+  });
+  return gaps;
+}
+
+/// What a buffer occupies: its life, cut by its gaps, of which `next` is the first.
+std::vector<stretch> stretches_of(const plan::problem& p, std::size_t i, std::vector<plan::gap>::const_iterator& next,
+                                  std::vector<plan::gap>::const_iterator end) {
+  const plan::buffer& b = p.buffers[i];
+  std::vector<stretch> out;
+  const auto add = [&](const stretch& s) {
+    if (s.begin == s.end || s.low == s.high) return;
+    const bool goes_on =
+        !out.empty() && out.back().end == s.begin && out.back().low == s.low && out.back().high == s.high;
+    if (goes_on) out.back().end = s.end;
+    else out.push_back(s);
+  };
+  std::uint64_t now = b.birth;
+  for (; next != end && next->buffer == i; ++next) {
+    add({now, next->begin, 0, b.size});
+    add({next->begin, next->end, next->low, next->high});
+    now = next->end;
+  }
+  add({now, b.death, 0, b.size});
+  return out;
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* style) {
@@ -112,13 +143,12 @@ std::string plan_as_svg(const plan::problem& p, const plan::layout& l, const pla
       "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
   // Outlines of ten thousand buffers would cover what they enclose.
   const bool outlined = p.buffers.size() <= 2000;
-  const plan::shapes lives = lives_of(p);
+  const std::vector<plan::gap> gaps = sorted_gaps(p);
+  auto next = gaps.begin();
   for (std::size_t i = 0; i < p.buffers.size(); ++i)
-    for (std::uint32_t k = lives.list[i].first; k < lives.list[i].last; ++k) {
-      const plan::stretch& s = lives.stretches[k];
+    for (const stretch& s : stretches_of(p, i, next, gaps.end()))
       out += rectangle(f, p.buffers[i], escaped(name_of(p, names, i)), s, l.offsets[i],
                        s.begin <= l.peak_moment && l.peak_moment < s.end, outlined);
-    }
   return out + axes(f, l) + marks(f, l) + "</svg>\n";
 }
 

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include <ashlar/plan/check.hpp>
 #include <ashlar/plan/generate.hpp>
 #include <ashlar/plan/solve.hpp>
 

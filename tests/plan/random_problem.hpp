@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include <ashlar/plan/generate.hpp>
 #include <ashlar/plan/layout.hpp>
-#include <ashlar/plan/portfolio.hpp>
 #include <ashlar/plan/problem.hpp>
 
 namespace ashlar::tests {
@@ -138,7 +138,7 @@ private:
   bool allowed(plan::position i, std::uint32_t pool, std::uint64_t at) const {
     for (const plan::pin& q : p_.pins)
       if (q.buffer == i && q.offset != at) return false;
-    for (const plan::allowance& a : p_.allowances)
+    for (const plan::pool_mask& a : p_.pool_masks)
       if (a.buffer == i && (a.pools >> pool & 1) == 0) return false;
     for (plan::position j = 0; j < i; ++j)
       if (placed_[j].pool == pool && collide(p_, i, j, at, placed_[j].at)) return false;

@@ -113,7 +113,7 @@ TEST(solve, puts_alias_groups_at_one_offset_and_pairs_apart) {
 TEST(solve, fills_several_pools) {
   plan::problem p = two_together();
   p.pools = {{10}, {12}};
-  p.allowances.push_back({0, 0b10});
+  p.pool_masks.push_back({0, 0b10});
   const plan::layout l = plan::solve(p);
   EXPECT_EQ(l.status, plan::status::feasible);
   EXPECT_EQ(l.pools, (std::vector<std::uint32_t>{1, 0}));

@@ -71,7 +71,7 @@ TEST(validate, checks_pools) {
   l.pools = {0, 2, 0};
   expect_breach(p, l, breach::wrong_pool, 1, 1);
   l.pools = {0, 1, 0};
-  p.allowances.push_back({1, 1});
+  p.pool_masks.push_back({1, 1});
   expect_breach(p, l, breach::wrong_pool, 1, 1);
   p.pools[0].capacity = 9;
   expect_breach(p, l, breach::above_pool, 0, 0);

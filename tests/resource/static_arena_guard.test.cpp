@@ -10,7 +10,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/plan/portfolio.hpp>
+#include <ashlar/plan/generate.hpp>
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/steps.hpp>
 #include <ashlar/resource/static_arena_guard.hpp>

@@ -20,8 +20,7 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/plan/check.hpp>
-#include <ashlar/plan/csv_fields.hpp>
+#include <ashlar/detail/planner/csv_fields.hpp>
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/problem.hpp>
 
@@ -29,7 +28,40 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace plan {
 
-/// What a file holds. `offsets` is empty unless there is a column of that name.
+/// Kinds of malformed files.
+enum class csv_fault {
+  no_header,
+  unknown_column,
+  repeated_column,
+  missing_column,
+  empty_line,
+  missing_field,
+  extra_field,
+  not_a_number,
+  number_too_large,
+  bad_gap,
+  bad_buffer
+};
+
+/// The place and the reason of a malformed file. Lines and columns count from 1; columns are bytes.
+struct csv_error {
+  csv_fault kind = csv_fault::no_header;
+  std::size_t line = 1;
+  std::size_t column = 1;
+  std::optional<std::uint64_t> id;  ///< Of the buffer concerned, once it has been read.
+  std::string name;                 ///< Instead of an id that is no number.
+  std::string message;
+
+  /// Returns: `line 3, column 7, buffer 12: "1e9" is not a whole number`.
+  [[nodiscard]] std::string text() const {
+    std::string out = "line " + std::to_string(line) + ", column " + std::to_string(column);
+    if (!name.empty()) out += ", buffer " + name;
+    else if (id) out += ", buffer " + std::to_string(*id);
+    return out + ": " + message;
+  }
+};
+
+/// The content of a file. `offsets` is empty unless there is a column of that name.
 struct csv_document {
   problem content;
   std::vector<std::uint64_t> offsets;
@@ -44,7 +76,14 @@ struct csv_result {
   [[nodiscard]] bool ok() const noexcept { return !error; }
 };
 
-namespace detail {
+}  // namespace plan
+
+namespace detail::planner {
+
+using plan::csv_document;
+using plan::csv_error;
+using plan::csv_fault;
+using plan::csv_result;
 
 enum class csv_column : std::uint8_t { id, lower, upper, size, alignment, gaps, offset, ignored };
 
@@ -213,7 +252,7 @@ private:
     return true;
   }
 
-  /// What only shows once all rows are there: the same id twice, sums, overlapping gaps.
+  /// Finds the defects of all rows together: the same id twice, sums, overlapping gaps.
   void check_content() {
     if (named_) adopt_names();
     const auto again = repeated_name(result_.document.names);
@@ -251,10 +290,12 @@ private:
   std::size_t gaps_column_ = 0;
 };
 
-}  // namespace detail
+}  // namespace detail::planner
 
-/// Returns: the problem in `text`, or where and why it is malformed. Complexity: O(n log n).
-[[nodiscard]] inline csv_result parse_csv(std::string_view text) { return detail::csv_parser(text).run(); }
+namespace plan {
+
+/// Returns: the problem in `text`, or the place and reason of a fault. Complexity: O(n log n).
+[[nodiscard]] inline csv_result parse_csv(std::string_view text) { return detail::planner::csv_parser(text).run(); }
 
 /// Returns: the problem as CSV; with a layout that has an offset per buffer, also its offsets; with names, those in
 /// place of ids. Expects: as many names as buffers, or none; no name has a comma, a line end, or blanks around it.
@@ -265,7 +306,7 @@ private:
   if (!p.gaps.empty()) out += ",gaps";
   out += offsets ? ",offset\n" : "\n";
   std::vector<std::string> gaps(p.gaps.empty() ? 0 : p.buffers.size());
-  for (const gap& g : p.gaps) gaps[g.buffer] += detail::format_gap(g, gaps[g.buffer].empty());
+  for (const gap& g : p.gaps) gaps[g.buffer] += detail::planner::format_gap(g, gaps[g.buffer].empty());
   for (std::size_t i = 0; i < p.buffers.size(); ++i) {
     const buffer& b = p.buffers[i];
     out += (names.empty() ? std::to_string(b.id) : names[i]) + ',';

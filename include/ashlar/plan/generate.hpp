@@ -9,14 +9,12 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/plan/portfolio.hpp>
+#include <ashlar/detail/planner/splitmix.hpp>
 #include <ashlar/plan/problem.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace plan {
-
-namespace detail {
+namespace detail::planner {
 
 /// A rectangle of the full box: bytes up, moments across.
 struct box_part {
@@ -38,7 +36,11 @@ struct box_part {
   return rest;
 }
 
-}  // namespace detail
+}  // namespace detail::planner
+
+namespace plan {
+
+using detail::planner::splitmix;
 
 /// Returns: about `count` buffers cut from a box of `height` granules and `moments`; the optimum is exactly
 /// `height * granule`, without a byte to spare at any moment.
@@ -46,12 +48,15 @@ struct box_part {
 [[nodiscard]] inline problem generate_perfect(std::size_t count, std::uint64_t height, std::uint64_t moments,
                                               std::uint64_t granule, std::uint64_t seed) {
   splitmix random(seed);
-  const auto smaller = [](const detail::box_part& a, const detail::box_part& b) { return a.area() < b.area(); };
-  std::vector<detail::box_part> parts{{0, height, 0, moments}};
+  const auto smaller = [](const detail::planner::box_part& a, const detail::planner::box_part& b) {
+    return a.area() < b.area();
+  };
+  std::vector<detail::planner::box_part> parts{{0, height, 0, moments}};
   const double ratio = static_cast<double>(height) / static_cast<double>(moments);
   while (parts.size() < count && parts.front().divisible()) {
     std::pop_heap(parts.begin(), parts.end(), smaller);
-    const detail::box_part rest = detail::cut(parts.back(), ratio * (random.below(2) == 0 ? 0.25 : 4), random);
+    const detail::planner::box_part rest =
+        detail::planner::cut(parts.back(), ratio * (random.below(2) == 0 ? 0.25 : 4), random);
     std::push_heap(parts.begin(), parts.end(), smaller);
     parts.push_back(rest);
     std::push_heap(parts.begin(), parts.end(), smaller);
@@ -68,7 +73,7 @@ struct box_part {
 }
 
 /// Returns: a perfect packing in which one buffer has grown by a granule: nothing fits the box any more, though the
-/// load says so only at the moments of that buffer.
+/// load shows it only at the moments of that buffer.
 [[nodiscard]] inline problem generate_nearly_infeasible(std::size_t count, std::uint64_t height, std::uint64_t moments,
                                                         std::uint64_t granule, std::uint64_t seed) {
   problem p = generate_perfect(count, height, moments, granule, seed);
@@ -107,7 +112,7 @@ struct box_part {
   return p;
 }
 
-/// Returns: forward and backward passes of a network: what a layer makes going forward is needed again going back.
+/// Returns: forward and backward passes of a network: the output of a layer is needed again on the way back.
 [[nodiscard]] inline problem generate_training(std::size_t count, std::uint64_t seed) {
   splitmix random(seed);
   problem p;

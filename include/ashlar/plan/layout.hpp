@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The answer of the planner: an offset for every buffer, and how far the answer can be trusted to be the best.
+// The layout: an offset for every buffer, how far it can be trusted to be the best, and which buffers take over bytes.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ashlar/base/config.hpp>
@@ -13,7 +18,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace plan {
 
-/// What is known about a layout.
+/// The verdict on a layout.
 enum class status {
   optimal,     ///< No layout is lower.
   feasible,    ///< Valid, within the capacity if one was given; a lower one may exist.
@@ -22,7 +27,7 @@ enum class status {
   rejected     ///< The problem is malformed (see `check`). There are no offsets.
 };
 
-/// What the verdict `optimal` or `infeasible` rests on.
+/// The reason for a verdict `optimal` or `infeasible`.
 enum class proof {
   none,
   pins,       ///< Pinned buffers collide, or lie above the capacity; or the highest of them sets the height.
@@ -51,7 +56,7 @@ enum class proof {
   return "proof";
 }
 
-/// What the planner did.
+/// The work of the planner.
 struct statistics {
   std::uint64_t nodes = 0;          ///< States the exact search expanded.
   std::uint64_t table_hits = 0;     ///< States it knew to have failed.
@@ -76,6 +81,43 @@ struct layout {
 
   [[nodiscard]] bool optimal() const noexcept { return status == plan::status::optimal; }
 };
+
+/// Returns: each pair `{before, after}` in which `after` is born into bytes that `before` was the last to hold, in the
+/// order of birth of `after`. Expects: `l` is valid for `p`. Complexity: O(n log n + pairs); each birth leaves at most
+/// two new pieces of bytes, so there are O(n) pairs.
+[[nodiscard]] inline std::vector<pair> successions(const problem& p, const layout& l) {
+  struct holder {
+    std::uint64_t end;
+    position buffer;
+  };
+  using place = std::pair<std::uint32_t, std::uint64_t>;  // pool, first byte
+  std::map<place, holder> held;
+  std::vector<position> order(p.buffers.size());
+  for (position i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](position a, position b) {
+    return p.buffers[a].birth != p.buffers[b].birth ? p.buffers[a].birth < p.buffers[b].birth : a < b;
+  });
+  std::vector<pair> result;
+  for (const position i : order) {
+    const std::uint32_t pool = l.pools.empty() ? 0 : l.pools[i];
+    const std::uint64_t low = l.offsets[i], high = low + p.buffers[i].size;
+    auto at = held.upper_bound({pool, low});
+    if (at != held.begin() && std::prev(at)->first.first == pool && std::prev(at)->second.end > low) --at;
+    const auto first_pair = static_cast<std::ptrdiff_t>(result.size());
+    while (at != held.end() && at->first.first == pool && at->first.second < high) {
+      const std::uint64_t begin = at->first.second;
+      const holder old = at->second;
+      at = held.erase(at);
+      if (begin < low) held.insert({{pool, begin}, {low, old.buffer}});
+      if (old.end > high) held.insert({{pool, high}, {old.end, old.buffer}});
+      const auto same = [&](const pair& q) { return q.first == old.buffer; };
+      if (std::none_of(result.begin() + first_pair, result.end(), same)) result.push_back({old.buffer, i});
+      if (old.end >= high) break;
+    }
+    held.insert({{pool, low}, {high, i}});
+  }
+  return result;
+}
 
 }  // namespace plan
 }  // namespace ASHLAR_ABI

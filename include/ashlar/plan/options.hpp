@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a caller may ask of the planner beside the problem itself.
+// The wishes of a caller beside the problem itself: effort, budgets, a capacity, an earlier layout.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ enum class effort {
   exact      ///< Then an exact search without end: give it a budget, or a stop flag.
 };
 
-/// Where the planner stands.
+/// The best layout and bound so far.
 struct progress {
   std::uint64_t height = 0;       ///< Of the best layout so far.
   std::uint64_t lower_bound = 0;  ///< Proved so far.
@@ -32,12 +32,12 @@ struct progress {
 /// Defaults plan for the least height with bounded work, the same on every machine and in every run.
 struct options {
   plan::effort effort = plan::effort::balanced;
-  std::uint64_t nodes = 0;                  ///< States the exact search may expand; 0: what the effort implies.
+  std::uint64_t nodes = 0;                  ///< States the exact search may expand; 0: the effort decides.
   std::chrono::nanoseconds time{0};         ///< Wall-clock budget; 0: none. With one, results may vary.
   std::optional<std::uint64_t> capacity{};  ///< Decide whether this many bytes suffice, and stop at the first fit.
   std::uint64_t base_alignment = 1;         ///< Every offset is a multiple of this power of two.
   std::uint64_t seed = 0;                   ///< Not 0: adds one shuffled order, drawn from the seed.
-  const layout* previous = nullptr;         ///< Keep offsets of this layout where that costs no height.
+  const layout* previous = nullptr;         ///< Keep offsets of this layout if that costs no height.
   const std::atomic<bool>* stop = nullptr;  ///< Set by another thread or a signal: return the best so far.
   std::function<void(const progress&)> on_progress{};  ///< Called when a better layout or bound is found.
 };

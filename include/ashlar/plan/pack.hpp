@@ -10,7 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/plan/buffer.hpp>
-#include <ashlar/plan/check.hpp>
+#include <ashlar/plan/problem.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -27,9 +27,13 @@ struct static_layout {
   [[nodiscard]] constexpr bool optimal() const noexcept { return height == lower_bound; }
 };
 
-namespace detail {
+}  // namespace plan
 
-/// First fit over a sorted list of what is placed.
+namespace detail::planner {
+
+using plan::static_layout;
+
+/// First fit over a sorted list of placed buffers.
 template <std::size_t N>
 class static_packer {
 public:
@@ -82,7 +86,9 @@ constexpr std::uint64_t greatest_load(const std::array<buffer, N>& buffers) noex
   return most;
 }
 
-}  // namespace detail
+}  // namespace detail::planner
+
+namespace plan {
 
 /// Returns: the lowest of three greedy layouts: largest first, longest-lived first, greatest area first.
 /// Expects: every buffer is sound (`check`), and sizes and alignments add up to at most 2^62; a call at compile time
@@ -91,8 +97,10 @@ template <std::size_t N>
 [[nodiscard]] constexpr static_layout<N> solve(const std::array<buffer, N>& buffers) {
   std::uint64_t total = 0;
   for (const buffer& b : buffers) {
-    ASHLAR_REQUIRE(!detail::defect_of(b), "planned a buffer without size or life, or with a crooked alignment");
-    ASHLAR_REQUIRE(detail::add_within_limit(total, b.size) && detail::add_within_limit(total, b.alignment - 1),
+    ASHLAR_REQUIRE(!detail::planner::defect_of(b),
+                   "planned a buffer without size or life, or with a crooked alignment");
+    ASHLAR_REQUIRE(detail::planner::add_within_limit(total, b.size) &&
+                       detail::planner::add_within_limit(total, b.alignment - 1),
                    "planned more than 2^62 bytes");
   }
   const auto life = [](const buffer& b) { return b.death - b.birth; };
@@ -104,11 +112,11 @@ template <std::size_t N>
     return life(a) != life(b) ? life(a) > life(b) : a.size > b.size;
   };
   const auto wider = [&](const buffer& a, const buffer& b) { return area(a) > area(b); };
-  static_layout<N> best = detail::static_packer<N>(buffers).pack(larger);
-  for (const auto& other :
-       {detail::static_packer<N>(buffers).pack(longer), detail::static_packer<N>(buffers).pack(wider)})
+  static_layout<N> best = detail::planner::static_packer<N>(buffers).pack(larger);
+  for (const auto& other : {detail::planner::static_packer<N>(buffers).pack(longer),
+                            detail::planner::static_packer<N>(buffers).pack(wider)})
     if (other.height < best.height) best = other;
-  best.lower_bound = detail::greatest_load(buffers);
+  best.lower_bound = detail::planner::greatest_load(buffers);
   return best;
 }
 

@@ -7,29 +7,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/plan/budget.hpp>
-#include <ashlar/plan/check.hpp>
-#include <ashlar/plan/keep.hpp>
+#include <ashlar/detail/planner/greedy.hpp>
+#include <ashlar/detail/planner/instance.hpp>
+#include <ashlar/detail/planner/make_instance.hpp>
+#include <ashlar/detail/planner/pools.hpp>
+#include <ashlar/detail/planner/search_limits.hpp>
+#include <ashlar/detail/planner/space_planner.hpp>
 #include <ashlar/plan/layout.hpp>
-#include <ashlar/plan/load.hpp>
-#include <ashlar/plan/model.hpp>
 #include <ashlar/plan/options.hpp>
-#include <ashlar/plan/pool_search.hpp>
-#include <ashlar/plan/pools.hpp>
 #include <ashlar/plan/problem.hpp>
-#include <ashlar/plan/shape.hpp>
-#include <ashlar/plan/space_planner.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace plan {
+namespace detail::planner {
 
-namespace detail {
+using plan::effort;
+using plan::layout;
+using plan::options;
+using plan::proof;
+using plan::status;
 
 [[nodiscard]] inline bool acceptable(const problem& p, const options& wanted) {
   const std::uint64_t base = wanted.base_alignment;
@@ -61,9 +61,8 @@ public:
       result_.status = status::rejected;
       return std::move(result_);
     }
-    shapes_ = make_shapes(problem_);
-    for (shape& s : shapes_.list) s.alignment = std::max(s.alignment, wanted_.base_alignment);
-    offsets_.assign(shapes_.list.size(), 0);
+    instance_ = make_instance(problem_, wanted_.base_alignment);
+    offsets_.assign(instance_.items.size(), 0);
     if (problem_.pools.empty()) plan_one_space();
     else plan_pools();
     finish();
@@ -71,40 +70,47 @@ public:
   }
 
 private:
-  [[nodiscard]] std::vector<std::uint32_t> everything() const {
-    std::vector<std::uint32_t> chosen(shapes_.list.size());
-    std::iota(chosen.begin(), chosen.end(), std::uint32_t{0});
-    return chosen;
-  }
-
   void plan_one_space() {
-    space_planner space(shapes_, everything(), wanted_, allowance_, result_.stats);
-    const space_result r = space.run(offsets_);
+    const space_result r = space_planner(instance_, wanted_, allowance_, result_.stats).run(offsets_);
     placed_ = r.placed;
     result_.status = r.status;
     result_.proof = r.proof;
     result_.lower_bound = r.bound;
-    witness(space.whole());
-    if (wanted_.previous != nullptr && r.placed) stay_close(space.whole(), r.height);
+    const part whole = whole_of(instance_);
+    witness(whole);
+    if (wanted_.previous != nullptr && r.placed) keep_close(whole, r.height);
   }
 
   void plan_pools() {
-    const model whole = make_model(shapes_);
-    assignment found = assign_pools(whole, shapes_, problem_.pools);
-    for (std::size_t i = 0; i < whole.items.size(); ++i) offsets_[whole.items[i].origin] = found.offsets[i];
-    pool_of_ = found.pools;
+    const part whole = whole_of(instance_);
+    assignment found = assign_pools(whole, problem_.pools);
+    offsets_ = std::move(found.offsets);
+    pool_of_ = std::move(found.pools);
     result_.status = found.fits ? status::feasible : status::unknown;
-    result_.stats.sections = whole.sections;
+    result_.stats.sections = instance_.sections;
     witness(whole);
     if (found.fits) return;
-    if (pools_overloaded(whole, shapes_, problem_.pools)) {
+    if (pools_overloaded(whole, problem_.pools)) {
       result_.status = status::infeasible;
       result_.proof = proof::load;
       return;
     }
     if (wanted_.effort == effort::fast) return;
     tighten_pools();
-    if (result_.status == status::unknown && pool_search::accepts(whole)) search_pools(whole);
+    if (result_.status == status::unknown && instance_.items.size() <= most_items_to_assign) search_pools();
+  }
+
+  /// Plans the chosen items into one pool.
+  [[nodiscard]] status plan_pool(std::size_t p, const std::vector<std::uint32_t>& chosen, const options& as_wanted) {
+    options wanted = as_wanted;
+    wanted.capacity = problem_.pools[p].capacity;
+    const instance pooled = select(instance_, chosen);
+    std::vector<std::uint64_t> offsets(chosen.size());
+    for (std::size_t k = 0; k < chosen.size(); ++k) offsets[k] = offsets_[chosen[k]];
+    const space_result r = space_planner(pooled, wanted, allowance_, result_.stats).run(offsets);
+    for (std::size_t k = 0; k < chosen.size(); ++k) offsets_[chosen[k]] = offsets[k];
+    if (r.placed && r.height <= *wanted.capacity) return status::feasible;
+    return r.status == status::infeasible ? status::infeasible : status::unknown;
   }
 
   /// The assignment is kept; each pool that is overfull is searched exactly.
@@ -112,43 +118,47 @@ private:
     bool all = true;
     for (std::uint32_t p = 0; p < problem_.pools.size(); ++p) {
       std::vector<std::uint32_t> chosen;
-      for (std::uint32_t s = 0; s < shapes_.list.size(); ++s)
-        if (pool_of_[s] == p) chosen.push_back(s);
-      options wanted = wanted_;
-      wanted.capacity = problem_.pools[p].capacity;
-      const space_result r = space_planner(shapes_, chosen, wanted, allowance_, result_.stats).run(offsets_);
-      all = all && r.placed && r.height <= *wanted.capacity;
+      for (std::uint32_t i = 0; i < instance_.items.size(); ++i)
+        if (pool_of_[i] == p) chosen.push_back(i);
+      const bool fits = plan_pool(p, chosen, wanted_) == status::feasible;
+      all = all && fits;
     }
     if (all) result_.status = status::feasible;
   }
 
-  void search_pools(const model& whole) {
-    pool_search search(whole, shapes_, problem_.pools, wanted_, allowance_, result_.stats);
-    result_.status = search.run(offsets_, pool_of_);
+  void search_pools() {
+    options wanted = wanted_;
+    wanted.on_progress = nullptr;
+    const auto plan = [&](std::size_t p, const std::vector<std::uint32_t>& chosen) {
+      return plan_pool(p, chosen, wanted);
+    };
+    pool_search search(instance_, problem_.pools, allowance_, result_.stats, plan);
+    result_.status = search.run(pool_of_);
     if (result_.status == status::infeasible) result_.proof = proof::exhaustion;
   }
 
-  void witness(const model& m) {
-    if (m.sections == 0) return;
-    const load_bound worst = load_bound_of(m);
+  /// Writes the moment of the greatest load, and the buffers that live then.
+  void witness(const part& whole) {
+    if (instance_.sections == 0) return;
+    const load_bound worst = load_bound_of(whole);
     if (problem_.pools.empty()) result_.lower_bound = std::max(result_.lower_bound, worst.height);
-    result_.peak_moment = m.moments[worst.section];
+    const std::uint64_t peak = result_.peak_moment = instance_.moments[worst.section];
+    const auto live = [&](const interval& x) { return x.begin <= peak && peak < x.end; };
     for (position i = 0; i < problem_.buffers.size(); ++i) {
-      const shape& s = shapes_.list[shapes_.of_buffer[i]];
-      const auto live = [&](const stretch& x) { return x.begin <= result_.peak_moment && result_.peak_moment < x.end; };
-      if (std::any_of(shapes_.stretches.data() + s.first, shapes_.stretches.data() + s.last, live) &&
-          problem_.buffers[i].birth <= result_.peak_moment && result_.peak_moment < problem_.buffers[i].death)
+      const std::uint32_t k = instance_.of_buffer[i];
+      if (std::any_of(instance_.begin(k), instance_.end(k), live) && problem_.buffers[i].birth <= peak &&
+          peak < problem_.buffers[i].death)
         result_.peak_live.push_back(i);
     }
   }
 
-  void stay_close(const model& m, std::uint64_t height) {
+  void keep_close(const part& whole, std::uint64_t height) {
     if (wanted_.previous->offsets.size() != problem_.buffers.size()) return;
-    std::vector<std::uint64_t> wished(m.items.size());
-    for (position i = 0; i < problem_.buffers.size(); ++i) wished[shapes_.of_buffer[i]] = wanted_.previous->offsets[i];
-    const placement kept = keep_offsets(m, wished, height);
-    if (kept.height <= height && !kept.offsets.empty())
-      for (std::size_t i = 0; i < m.items.size(); ++i) offsets_[m.items[i].origin] = kept.offsets[i];
+    std::vector<std::uint64_t> wished(whole.size());
+    for (position i = 0; i < problem_.buffers.size(); ++i)
+      wished[instance_.of_buffer[i]] = wanted_.previous->offsets[i];
+    placement kept = stay_close(whole, wished, height);
+    if (kept.height <= height && !kept.offsets.empty()) offsets_ = std::move(kept.offsets);
   }
 
   void finish() {
@@ -158,33 +168,36 @@ private:
     result_.offsets.resize(problem_.buffers.size());
     if (!problem_.pools.empty()) result_.pools.resize(problem_.buffers.size());
     for (position i = 0; i < problem_.buffers.size(); ++i) {
-      const std::uint32_t s = shapes_.of_buffer[i];
-      result_.offsets[i] = offsets_[s];
-      if (!problem_.pools.empty()) result_.pools[i] = pool_of_[s];
-      result_.height = std::max(result_.height, offsets_[s] + problem_.buffers[i].size);
+      const std::uint32_t k = instance_.of_buffer[i];
+      result_.offsets[i] = offsets_[k];
+      if (!problem_.pools.empty()) result_.pools[i] = pool_of_[k];
+      result_.height = std::max(result_.height, offsets_[k] + problem_.buffers[i].size);
     }
   }
 
   const problem& problem_;
   const options& wanted_;
   budget allowance_;
-  shapes shapes_;
-  std::vector<std::uint64_t> offsets_;  // by shape
-  std::vector<std::uint32_t> pool_of_;  // by shape
+  instance instance_;
+  std::vector<std::uint64_t> offsets_;  // by item
+  std::vector<std::uint32_t> pool_of_;  // by item
   layout result_;
   bool placed_ = true;
 };
 
-}  // namespace detail
+}  // namespace detail::planner
+
+namespace plan {
 
 /// Effects: plans `p`. A valid layout exists once the first greedy order is done; from then on budgets, the clock and
 /// the stop flag may end the work.
 /// Returns: the best layout found and what is known about it. `rejected` if `check(p)` finds a defect, if the base
 /// alignment is no power of two, or if a pin does not have it.
-/// Complexity: greedy placement as `place_in_order`; the exact search as far as its budget goes. Memory is
-/// proportional to the problem, and to the sections its items live in where parts are searched exactly.
+/// Complexity: greedy placement as first fit, O(n log^2 n) where the taken bytes coalesce; the exact search as far as
+/// its budget goes. Memory is proportional to the problem, and to the sections its items live in where parts are
+/// searched exactly.
 [[nodiscard]] inline layout solve(const problem& p, const options& wanted = {}) {
-  return detail::solver(p, wanted).run();
+  return detail::planner::solver(p, wanted).run();
 }
 
 }  // namespace plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The lives of buffers as a sequence: who is born or dies next, one step after another.
+// The lives of buffers as a sequence of births and deaths.
 #pragma once
 
 #include <algorithm>

@@ -47,14 +47,21 @@ enum class breach {
   return "breach";
 }
 
-/// The first breach found, and by whom: positions in the problem. `second` equals `first` where one buffer is at fault.
+/// The first breach found, and the positions of its buffers in the problem. `second` equals `first` if one buffer is
+/// at fault.
 struct violation_of_layout {
   breach rule = breach::missing_offset;
   position first = 0;
   position second = 0;
 };
 
-namespace detail {
+}  // namespace plan
+
+namespace detail::planner {
+
+using plan::breach;
+using plan::layout;
+using plan::violation_of_layout;
 
 /// Some bytes of a buffer over some time.
 struct occupied {
@@ -114,7 +121,7 @@ private:
       if (l_.pools[i] >= p_.pools.size()) return violation_of_layout{breach::wrong_pool, i, i};
       if (end_of(i) > p_.pools[l_.pools[i]].capacity) return violation_of_layout{breach::above_pool, i, i};
     }
-    for (const allowance& a : p_.allowances)
+    for (const pool_mask& a : p_.pool_masks)
       if ((a.pools >> l_.pools[a.buffer] & 1) == 0) return violation_of_layout{breach::wrong_pool, a.buffer, a.buffer};
     return std::nullopt;
   }
@@ -228,12 +235,14 @@ private:
   std::vector<occupied> pieces_;
 };
 
-}  // namespace detail
+}  // namespace detail::planner
+
+namespace plan {
 
 /// Returns: the first rule of `p` that `l` breaks, and the buffers that break it; nothing if `l` is valid.
 /// Expects: `check(p)` finds nothing. Complexity: O(n log n); with alias groups O(n * live).
 [[nodiscard]] inline std::optional<violation_of_layout> validate(const problem& p, const layout& l) {
-  return detail::layout_checker(p, l).run();
+  return detail::planner::layout_checker(p, l).run();
 }
 
 }  // namespace plan

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Greedy placement: items one by one at the lowest free offset, or from the bottom up; the best of several orders wins.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/planner/instance.hpp>
+#include <ashlar/detail/planner/occupancy.hpp>
+#include <ashlar/detail/planner/search_limits.hpp>
+#include <ashlar/detail/planner/splitmix.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail::planner {
+
+/// The items that come first. A second word breaks ties.
+enum class order {
+  size,       ///< The largest; the longest of equals.
+  area,       ///< The largest product of size and life.
+  life,       ///< The longest-lived.
+  life_size,  ///< The longest-lived, the largest of equals.
+  size_life,  ///< The largest, the longest-lived of equals.
+  breadth,    ///< The one that lives through the fullest section.
+  birth,      ///< The earliest.
+  time_area   ///< The largest product of size and life, counted in moments and not in sections.
+};
+
+/// The orders that the planner tries, the most fruitful first; `time_area` is for placing from below.
+inline constexpr order all_orders[] = {order::size_life, order::breadth, order::life_size, order::area,
+                                       order::size,      order::life,    order::birth};
+
+[[nodiscard]] constexpr std::string_view name_of(order o) noexcept {
+  switch (o) {
+    case order::size: return "size";
+    case order::area: return "area";
+    case order::life: return "life";
+    case order::life_size: return "life,size";
+    case order::size_life: return "size,life";
+    case order::breadth: return "breadth";
+    case order::birth: return "birth";
+    case order::time_area: return "area in time";
+  }
+  return "order";
+}
+
+/// Sections in which the item lives.
+[[nodiscard]] inline std::uint64_t life_of(const part& p, std::uint32_t i) noexcept {
+  std::uint64_t life = 0;
+  for (const interval* x = p.begin(i); x != p.end(i); ++x) life += x->last - x->first;
+  return life;
+}
+
+/// The greatest load of a section over the life of each item, by a table of maxima over powers of two.
+[[nodiscard]] inline std::vector<std::uint64_t> breadths(const part& p) {
+  std::vector<std::vector<std::uint64_t>> most{section_loads(p)};
+  for (std::size_t width = 1; width * 2 <= p.sections(); width *= 2) {
+    const std::vector<std::uint64_t>& last = most.back();
+    std::vector<std::uint64_t> next(last.size() - width);
+    for (std::size_t s = 0; s < next.size(); ++s) next[s] = std::max(last[s], last[s + width]);
+    most.push_back(std::move(next));
+  }
+  std::vector<std::uint64_t> result(p.size(), 0);
+  for (std::uint32_t i = 0; i < p.size(); ++i)
+    for (const interval* x = p.begin(i); x != p.end(i); ++x) {
+      const std::size_t first = x->first - p.first, last = x->last - p.first;
+      const auto level = static_cast<std::size_t>(std::bit_width(last - first)) - 1;
+      result[i] = std::max({result[i], most[level][first], most[level][last - (std::size_t{1} << level)]});
+    }
+  return result;
+}
+
+/// From the moment of the first section to that of the last, interval by interval.
+[[nodiscard]] inline double time_of(const part& p, std::uint32_t i) noexcept {
+  double time = 0;
+  for (const interval* x = p.begin(i); x != p.end(i); ++x)
+    time += static_cast<double>(p.all->moments[x->last - 1] - p.all->moments[x->first]) + 1;
+  return time;
+}
+
+using sort_key = std::pair<double, double>;
+
+[[nodiscard]] inline sort_key key_of(const part& p, std::uint32_t i, order o) noexcept {
+  const auto size = static_cast<double>(p[i].size);
+  const auto life = static_cast<double>(life_of(p, i));
+  switch (o) {
+    case order::size: return {size, 0};
+    case order::area: return {size * life, size};
+    case order::life: return {life, 0};
+    case order::life_size: return {life, size};
+    case order::size_life: return {size, life};
+    case order::birth:
+      return {p.begin(i) == p.end(i) ? 0 : -static_cast<double>(p.all->in_time[p.begin(i)->first]), size};
+    case order::time_area: return {size * time_of(p, i), size};
+    case order::breadth: break;
+  }
+  return {0, size};
+}
+
+/// Returns: the items in the given order; equals keep their order. Complexity: O(n log n).
+[[nodiscard]] inline std::vector<std::uint32_t> sorted_by(const part& p, order o) {
+  std::vector<sort_key> keys(p.size());
+  for (std::uint32_t i = 0; i < keys.size(); ++i) keys[i] = key_of(p, i, o);
+  if (o == order::breadth) {
+    const std::vector<std::uint64_t> breadth = breadths(p);
+    for (std::size_t i = 0; i < keys.size(); ++i) keys[i].first = static_cast<double>(breadth[i]);
+  }
+  std::vector<std::uint32_t> sorted(keys.size());
+  for (std::uint32_t i = 0; i < sorted.size(); ++i) sorted[i] = i;
+  std::sort(sorted.begin(), sorted.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return keys[a] != keys[b] ? keys[a] > keys[b] : a < b; });
+  return sorted;
+}
+
+/// Offsets for the items of a part, and the height they reach.
+struct placement {
+  std::vector<std::uint64_t> offsets;
+  std::uint64_t height = 0;
+};
+
+/// Places items of one part, in any order, each once.
+class first_fit {
+public:
+  explicit first_fit(const part& p) : part_(p), taken_(p.sections()) {}
+
+  /// Returns: the lowest offset, not below `from`, at which item `i` overlaps nothing placed.
+  [[nodiscard]] std::uint64_t find(std::uint32_t i, std::uint64_t from = 0) {
+    const std::uint64_t alignment = part_[i].alignment;
+    const interval* const intervals = part_.begin(i);
+    std::uint64_t offset = round_up(from, alignment);
+    const auto count = static_cast<std::size_t>(part_.end(i) - intervals);
+    if (count == 1 && intervals->low == 0) return fit(*intervals, offset, alignment);
+    std::size_t agreeing = 0;
+    for (std::size_t k = 0; agreeing < count; k = k + 1 == count ? 0 : k + 1) {
+      const interval& x = intervals[k];
+      const std::uint64_t next = round_up(fit(x, offset + x.low, 1) - x.low, alignment);
+      agreeing = next == offset ? agreeing + 1 : 0;
+      offset = next;
+    }
+    return offset;
+  }
+
+  /// Effects: takes the bytes of item `i` at `offset`.
+  void put(std::uint32_t i, std::uint64_t offset) {
+    for (const interval* x = part_.begin(i); x != part_.end(i); ++x)
+      taken_.insert(x->first - part_.first, x->last - part_.first, {offset + x->low, offset + x->high});
+  }
+
+private:
+  std::uint64_t fit(const interval& x, std::uint64_t from, std::uint64_t alignment) {
+    lists_.clear();
+    taken_.collect(x.first - part_.first, x.last - part_.first, lists_);
+    return lowest_fit(lists_, from, x.high - x.low, alignment, cursors_);
+  }
+
+  const part& part_;
+  occupancy taken_;
+  std::vector<const range_list*> lists_;
+  std::vector<range_cursor> cursors_;
+};
+
+/// Returns: the items placed by first fit, the pinned ones first, the others in the given order.
+/// Complexity: O(n log^2 n) where the taken bytes coalesce, as they mostly do.
+[[nodiscard]] inline placement place_in_order(const part& p, const std::vector<std::uint32_t>& order) {
+  placement result;
+  result.offsets.assign(p.size(), 0);
+  first_fit packer(p);
+  const auto put = [&](std::uint32_t i, std::uint64_t offset) {
+    packer.put(i, offset);
+    result.offsets[i] = offset;
+    result.height = std::max(result.height, offset + p[i].size);
+  };
+  for (std::uint32_t i = 0; i < p.size(); ++i)
+    if (p.pinned(i)) put(i, p.pin(i));
+  for (const std::uint32_t i : order)
+    if (!p.pinned(i)) put(i, packer.find(i));
+  return result;
+}
+
+/// Returns: whether two pinned items overlap. Complexity: O(p log^2 n).
+[[nodiscard]] inline bool pins_collide(const part& p) {
+  bool any = false;
+  for (std::uint32_t i = 0; i < p.size(); ++i) any = any || p.pinned(i);
+  if (!any) return false;
+  first_fit packer(p);
+  for (std::uint32_t i = 0; i < p.size(); ++i) {
+    if (!p.pinned(i)) continue;
+    if (packer.find(i, p.pin(i)) != p.pin(i)) return true;
+    packer.put(i, p.pin(i));
+  }
+  return false;
+}
+
+inline void keep_better(placement& best, placement&& other) {
+  if (best.offsets.empty() || other.height < best.height) best = std::move(other);
+}
+
+/// The largest first, but each buffer may be passed by up to eight smaller ones.
+[[nodiscard]] inline std::vector<std::uint32_t> shuffled_order(const part& p, std::uint64_t seed) {
+  std::vector<std::uint32_t> items = sorted_by(p, order::size_life);
+  splitmix random(seed);
+  for (std::size_t k = 0; k + 1 < items.size(); ++k)
+    std::swap(items[k], items[k + random.index(std::min<std::size_t>(8, items.size() - k))]);
+  return items;
+}
+
+/// Returns: the lowest placement of some orders, the first that is no higher than `target`.
+/// At least one order is tried; after that the budget is looked at before each. `hasty` tries two.
+[[nodiscard]] inline placement best_of_orders(const part& p, std::uint64_t target, std::uint64_t seed,
+                                              budget& allowance, bool hasty = false) {
+  placement best;
+  std::size_t tried = 0;
+  for (const order o : all_orders) {
+    if (!best.offsets.empty() && (best.height <= target || allowance.exhausted())) return best;
+    keep_better(best, place_in_order(p, sorted_by(p, o)));
+    if (hasty && ++tried == 2) return best;
+  }
+  if (seed != 0 && best.height > target && !allowance.exhausted())
+    keep_better(best, place_in_order(p, shuffled_order(p, seed)));
+  return best;
+}
+
+/// Returns: the items, none of which is pinned, placed from the bottom up; among those that can lie equally low the
+/// first of the order. Empty if the budget ended before. Complexity: O(log n) for each time that an item was about to
+/// be placed and found its place gone; thousands of these count as a node of the budget.
+[[nodiscard]] inline placement place_from_below(const part& p, order o, budget& allowance) {
+  constexpr std::uint64_t tries_per_node = 4096;
+  using candidate = std::pair<std::uint64_t, std::uint32_t>;  // offset, rank
+  const std::vector<std::uint32_t> items = sorted_by(p, o);
+  skyline line(p.sections());
+  const auto lowest = [&](std::uint32_t i) {
+    std::uint64_t offset = 0;
+    for (const interval* x = p.begin(i); x != p.end(i); ++x) {
+      const std::uint64_t below = line.over(x->first - p.first, x->last - p.first);
+      offset = std::max(offset, below - std::min(below, x->low));
+    }
+    return round_up(offset, p[i].alignment);
+  };
+  std::vector<candidate> all;
+  for (std::uint32_t k = 0; k < items.size(); ++k) all.emplace_back(0, k);
+  std::priority_queue<candidate, std::vector<candidate>, std::greater<>> open(std::greater<>(), std::move(all));
+  placement result;
+  result.offsets.assign(items.size(), 0);
+  for (std::uint64_t tries = 1; !open.empty(); ++tries) {
+    if (tries % tries_per_node == 0 && !allowance.spend()) return {};
+    const auto [offset, rank] = open.top();
+    open.pop();
+    const std::uint32_t i = items[rank];
+    const std::uint64_t at = lowest(i);
+    if (at != offset) {
+      open.emplace(at, rank);
+      continue;
+    }
+    for (const interval* x = p.begin(i); x != p.end(i); ++x)
+      line.raise(x->first - p.first, x->last - p.first, at + x->high);
+    result.offsets[i] = at;
+    result.height = std::max(result.height, at + p[i].size);
+  }
+  return result;
+}
+
+/// Returns: a placement in which every item that can, the largest first, lies at its wished offset below `height`, the
+/// others by first fit. It may be higher than `height`; the caller then does without it. Empty if pins collide.
+[[nodiscard]] inline placement stay_close(const part& p, const std::vector<std::uint64_t>& wished,
+                                          std::uint64_t height) {
+  first_fit packer(p);
+  placement kept;
+  kept.offsets.assign(p.size(), 0);
+  std::vector<bool> done(p.size());
+  const auto put = [&](std::uint32_t i, std::uint64_t offset) {
+    packer.put(i, offset);
+    done[i] = true;
+    kept.offsets[i] = offset;
+    kept.height = std::max(kept.height, offset + p[i].size);
+  };
+  for (std::uint32_t i = 0; i < p.size(); ++i)
+    if (p.pinned(i)) put(i, p.pin(i));
+  const std::vector<std::uint32_t> items = sorted_by(p, order::size_life);
+  for (const std::uint32_t i : items)
+    if (!done[i] && wished[i] <= height && p[i].size <= height - wished[i] && packer.find(i, wished[i]) == wished[i])
+      put(i, wished[i]);
+  for (const std::uint32_t i : items)
+    if (!done[i]) put(i, packer.find(i));
+  return kept;
+}
+
+}  // namespace detail::planner
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Whether the items of a part fit a capacity: a search that settles the lowest items of one section, again and again.
+//
+//   capacity ------------------------------      At a clean section, whose lowest candidates nothing unplaced can
+//        |      +---+                            slide beneath, either one of the candidates lies at the lowest floor,
+//        |  +---+   |      +-----+               or none does and all of them rise to the next offset that something
+//        |  |   +---+--+   |     |               could support. Both are tried; nothing else can be.
+//        +--+----------+---+-----+--- time
+//            a section ^
+//
+//   Sections that have failed often are tried first, restarts with doubling budgets rotate the rules, and failed
+//   states are shared by all restarts at one capacity.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/planner/search_limits.hpp>
+#include <ashlar/detail/planner/search_state.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail::planner {
+
+/// Which section to settle next.
+enum class rule {
+  contested,  ///< Few options for its weight: past tries have failed there.
+  leading     ///< The tightest of the lowest sections in which the item of highest rank lies.
+};
+
+class section_search {
+  using interval = section_table::interval;
+  using member = section_table::member;
+
+public:
+  section_search(const section_table& table, std::uint64_t capacity, budget& allowance)
+      : state_(table, capacity), allowance_(allowance) {
+    std::uint64_t memberships = 0;
+    for (const interval& s : table.intervals) memberships += s.last - s.first;
+    work_per_node_ = 16 * (memberships + 64);
+    for (const ranking r : {ranking::life, ranking::breadth, ranking::breadth_life, ranking::height})
+      ranks_.push_back(ranks_by(table, r));
+  }
+
+  /// Effects: tries until there is a verdict or the budget ends.
+  [[nodiscard]] verdict run();
+
+  /// Returns: the offset of an item, in bytes. Expects: the verdict was `fits`.
+  [[nodiscard]] std::uint64_t offset(std::uint32_t i) const noexcept {
+    return static_cast<std::uint64_t>(state_.offset(i) * state_.table().unit);
+  }
+
+  [[nodiscard]] std::uint64_t table_hits() const noexcept { return hits_; }
+
+private:
+  struct range {
+    std::uint32_t first;
+    std::uint32_t last;
+    friend bool operator<(const range& a, const range& b) {
+      return a.last - a.first != b.last - b.first ? a.last - a.first < b.last - b.first : a.first < b.first;
+    }
+  };
+
+  [[nodiscard]] verdict attempt(rule choice, std::size_t ranking, std::uint64_t nodes);
+  [[nodiscard]] bool solve(range r);
+  [[nodiscard]] bool solve_connected(range r);
+  [[nodiscard]] bool branch(range r);
+  [[nodiscard]] bool try_candidates(range r, std::uint32_t section, std::size_t first, std::size_t last);
+  [[nodiscard]] bool try_hole(range r, std::uint32_t section, std::size_t first, std::size_t last);
+  [[nodiscard]] std::uint32_t free_move(range r) const noexcept;
+  [[nodiscard]] bool is_free(std::uint32_t i) const noexcept;
+  [[nodiscard]] bool outside_above(std::uint32_t i, std::uint32_t section, units offset) const noexcept;
+  [[nodiscard]] bool lives_in(std::uint32_t i, std::uint32_t section) const noexcept;
+  [[nodiscard]] units next_support(std::uint32_t section) const noexcept;
+  [[nodiscard]] units support_from_outside(std::uint32_t i, std::uint32_t section) const noexcept;
+  [[nodiscard]] bool clean(std::uint32_t section) const noexcept;
+  [[nodiscard]] units lowest(range r) const noexcept;
+  [[nodiscard]] std::uint32_t choose(range r) const noexcept;
+  [[nodiscard]] std::uint32_t choose_contested(range r) const noexcept;
+  [[nodiscard]] std::uint32_t choose_leading(range r) const noexcept;
+  void push_candidates(std::uint32_t section);
+  [[nodiscard]] std::uint64_t make_key(range r);
+  template <class Visit>
+  bool all_of_neighbours(std::uint32_t i, Visit visit) const noexcept;
+
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  // Deeper recursion than this could run out of stack; the search then gives up as if the budget had ended.
+  static constexpr std::uint32_t deepest = 6000;
+
+  search_state state_;
+  budget& allowance_;
+  failed_states failed_;
+  failed_states::key key_;
+  std::vector<std::vector<std::uint32_t>> ranks_;
+  const std::vector<std::uint32_t>* rank_ = nullptr;
+  rule rule_ = rule::contested;
+  std::vector<std::uint32_t> candidates_;  // a stack: each level of the search owns the end of it
+  std::uint64_t nodes_left_ = 0;
+  std::uint64_t hits_ = 0;
+  std::uint64_t work_per_node_ = 1;  // inferences that look at more count as further nodes
+  std::uint32_t depth_ = 0;
+  bool given_up_ = false;
+};
+
+inline verdict section_search::run() {
+  const std::size_t count = state_.table().items.size();
+  for (std::uint64_t nodes = 2 * count + 16;; nodes *= 2)
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+      for (const rule choice : {rule::contested, rule::leading}) {
+        const verdict v = attempt(choice, r, nodes);
+        if (v != verdict::undecided || allowance_.exhausted()) return v;
+      }
+}
+
+inline verdict section_search::attempt(rule choice, std::size_t ranking, std::uint64_t nodes) {
+  rule_ = choice;
+  rank_ = &ranks_[ranking];
+  nodes_left_ = nodes;
+  given_up_ = false;
+  candidates_.clear();
+  if (!state_.reset()) return verdict::fails;
+  if (solve({0, state_.table().sections})) return verdict::fits;
+  return given_up_ ? verdict::undecided : verdict::fails;
+}
+
+/// Cuts time where nothing unplaced crosses; the parts are independent, so the first to fail settles it.
+inline bool section_search::solve(range r) {
+  if (!state_.table().contiguous) return solve_connected(r);
+  std::vector<range> parts;
+  for (std::uint32_t t = r.first; t < r.last; ++t) {
+    if (state_.section(t).live == 0) continue;
+    const std::uint32_t first = t;
+    while (state_.section(t).crossing != 0) ++t;
+    parts.push_back({first, t + 1});
+  }
+  std::sort(parts.begin(), parts.end());
+  return std::all_of(parts.begin(), parts.end(), [&](const range& part) { return solve_connected(part); });
+}
+
+inline bool section_search::solve_connected(range r) {
+  const std::uint64_t price = 1 + state_.take_work() / work_per_node_;
+  if (nodes_left_ == 0 || depth_ == deepest || !allowance_.spend(price)) {
+    given_up_ = true;
+    return false;
+  }
+  nodes_left_ -= std::min(price, nodes_left_);
+  const std::uint64_t hash = make_key(r);
+  if (key_.empty()) return true;
+  if (failed_.contains(hash, key_)) {
+    ++hits_;
+    return false;
+  }
+  ++depth_;
+  const bool fits = branch(r);
+  --depth_;
+  if (fits || given_up_) return fits;
+  const std::uint64_t again = make_key(r);  // the levels below have overwritten the key
+  failed_.insert(again, key_);
+  return false;
+}
+
+inline bool section_search::branch(range r) {
+  const std::size_t mark = state_.mark();
+  const std::uint32_t i = free_move(r);
+  if (i != none) {
+    if (state_.place(i) && solve(r)) return true;
+    state_.undo(mark);
+    return false;
+  }
+  const std::uint32_t section = choose(r);
+  const std::size_t first = candidates_.size();
+  push_candidates(section);
+  const std::size_t last = candidates_.size();
+  const bool fits = try_candidates(r, section, first, last) || (!given_up_ && try_hole(r, section, first, last));
+  candidates_.resize(first);
+  return fits;
+}
+
+inline bool section_search::try_candidates(range r, std::uint32_t, std::size_t first, std::size_t last) {
+  const std::size_t mark = state_.mark();
+  const auto twin = [&](std::size_t k) { return state_.table().items[candidates_[k]].twin; };
+  for (std::size_t k = first; k < last; ++k) {
+    bool tried = false;
+    for (std::size_t j = first; j < k; ++j) tried = tried || twin(j) == twin(k);
+    if (tried) continue;
+    if (state_.place(candidates_[k]) && solve(r)) return true;
+    state_.undo(mark);
+    if (given_up_) return false;
+  }
+  return false;
+}
+
+/// Nothing lies at the lowest floor of the section. Hopeless if it wastes more than the slack; and if a candidate
+/// fits the hole and would touch nothing outside, then placing it there, which has been tried, was as good.
+inline bool section_search::try_hole(range r, std::uint32_t section, std::size_t first, std::size_t last) {
+  const units slack = state_.slack(section);
+  if (slack <= 0) return false;
+  const units low = state_.section(section).low;
+  const units to = next_support(section);
+  if (to >= far || to - low - state_.pinned_between(section, low, to) > slack) return false;
+  for (std::size_t k = first; k < last; ++k) {
+    const std::uint32_t i = candidates_[k];
+    const units top = low + state_.table().items[i].height;
+    if (top <= to && outside_above(i, section, top)) return false;
+  }
+  const std::size_t mark = state_.mark();
+  if (state_.raise_candidates(section, to) && solve(r)) return true;
+  state_.undo(mark);
+  return false;
+}
+
+template <class Visit>
+bool section_search::all_of_neighbours(std::uint32_t i, Visit visit) const noexcept {
+  const section_table& table = state_.table();
+  const auto all = [&](const member* m, const member* end) { return std::all_of(m, end, visit); };
+  for (const interval* s = table.begin(i); s != table.end(i); ++s) {
+    if (!all(table.members.begin(s->first), table.members.end(s->first))) return false;
+    for (std::uint32_t t = s->first + 1; t < s->last; ++t)
+      if (!all(table.entering.begin(t), table.entering.end(t))) return false;
+  }
+  return true;
+}
+
+/// Whether placing `i` on its floor raises no other floor: then it costs nothing, and no other choice can be better.
+inline bool section_search::is_free(std::uint32_t i) const noexcept {
+  const units floor = state_.floor(i);
+  const section_table& table = state_.table();
+  for (const interval* s = table.begin(i); s != table.end(i); ++s)
+    for (std::uint32_t t = s->first; t < s->last; ++t)
+      if (state_.section(t).low < floor || state_.section(t).candidates != 1) return false;
+  const units top = floor + table.items[i].height;
+  return all_of_neighbours(i, [&](const member& m) { return m.item == i || state_.floor(m.item) >= top; });
+}
+
+inline std::uint32_t section_search::free_move(range r) const noexcept {
+  const std::vector<std::uint32_t>& starting = state_.table().starting_at;
+  for (std::uint32_t i = starting[r.first]; i < starting[r.last]; ++i)
+    if (!state_.placed(i) && is_free(i)) return i;
+  return none;
+}
+
+inline bool section_search::lives_in(std::uint32_t i, std::uint32_t section) const noexcept {
+  return std::any_of(state_.table().begin(i), state_.table().end(i),
+                     [&](const interval& s) { return s.first <= section && section < s.last; });
+}
+
+/// Whether every unplaced neighbour of `i` that does not live in the section lies at `offset` or above.
+inline bool section_search::outside_above(std::uint32_t i, std::uint32_t section, units offset) const noexcept {
+  return all_of_neighbours(
+      i, [&](const member& m) { return state_.floor(m.item) >= offset || lives_in(m.item, section); });
+}
+
+/// Returns: the least offset at which the lowest item of the section can lie, if not at the lowest floor.
+inline units section_search::next_support(std::uint32_t section) const noexcept {
+  const section_table& table = state_.table();
+  const units low = state_.section(section).low;
+  units next = far;
+  for (const member* m = table.members.begin(section); m != table.members.end(section); ++m) {
+    if (state_.placed(m->item)) continue;
+    const units floor = state_.floor(m->item);
+    next = std::min(next, floor > low ? floor : support_from_outside(m->item, section));
+  }
+  return next;
+}
+
+/// Returns: the lowest top that is not in the section and above the floor of `i`, on which `i` could rest.
+inline units section_search::support_from_outside(std::uint32_t i, std::uint32_t section) const noexcept {
+  const section_table& table = state_.table();
+  const units floor = state_.floor(i);
+  units next = far;
+  for (const interval* s = table.begin(i); s != table.end(i); ++s)
+    for (std::uint32_t t = s->first; t < s->last; ++t)
+      for (const member* m = table.members.begin(t); m != table.members.end(t); ++m) {
+        const units top = state_.floor(m->item) + m->height;
+        if (top > floor && top < next && !lives_in(m->item, section)) next = top;
+      }
+  for (const offset_range* r = table.forbidden.begin(i); r != table.forbidden.end(i); ++r)
+    if (r->end > floor) next = std::min(next, r->end);
+  return next >= far ? far : state_.settle(i, next);
+}
+
+/// Whether nothing unplaced can still slide beneath a candidate of the section.
+inline bool section_search::clean(std::uint32_t section) const noexcept {
+  const section_table& table = state_.table();
+  const units low = state_.section(section).low;
+  for (const member* m = table.members.begin(section); m != table.members.end(section); ++m) {
+    if (state_.floor(m->item) != low) continue;
+    for (const interval* s = table.begin(m->item); s != table.end(m->item); ++s)
+      for (std::uint32_t t = s->first; t < s->last; ++t)
+        if (state_.section(t).top <= low) return false;
+  }
+  return true;
+}
+
+inline units section_search::lowest(range r) const noexcept {
+  units low = far;
+  for (std::uint32_t t = r.first; t < r.last; ++t) low = std::min(low, state_.section(t).low);
+  return low;
+}
+
+inline std::uint32_t section_search::choose(range r) const noexcept {
+  return rule_ == rule::contested ? choose_contested(r) : choose_leading(r);
+}
+
+/// Fractions options/weight are compared crosswise; a section with one option is forced and comes first.
+inline std::uint32_t section_search::choose_contested(range r) const noexcept {
+  const units low = lowest(r);
+  std::uint32_t best = none;
+  std::uint64_t best_options = 0, best_weight = 1;
+  units best_slack = 0;
+  for (std::uint32_t t = r.first; t < r.last; ++t) {
+    const section_state& s = state_.section(t);
+    if (s.live == 0) continue;
+    const units slack = state_.slack(t);
+    std::uint64_t options = s.candidates + (slack > 0);
+    if (options == 1) options = 0;
+    const std::uint64_t weight = state_.weight(t);
+    const std::uint64_t here = options * best_weight, there = best_options * weight;
+    if (best != none && (here > there || (here == there && slack >= best_slack))) continue;
+    if (s.low != low && !clean(t)) continue;
+    best = t;
+    best_options = options;
+    best_weight = weight;
+    best_slack = slack;
+  }
+  return best;
+}
+
+inline std::uint32_t section_search::choose_leading(range r) const noexcept {
+  const section_table& table = state_.table();
+  const units low = lowest(r);
+  std::uint32_t leader = none;
+  for (std::uint32_t i = table.starting_at[r.first]; i < table.starting_at[r.last]; ++i)
+    if (state_.floor(i) == low && (leader == none || (*rank_)[i] > (*rank_)[leader])) leader = i;
+  std::uint32_t best = none;
+  for (const interval* s = table.begin(leader); s != table.end(leader); ++s)
+    for (std::uint32_t t = s->first; t < s->last; ++t)
+      if (best == none || state_.slack(t) < state_.slack(best)) best = t;
+  return best;
+}
+
+inline void section_search::push_candidates(std::uint32_t section) {
+  const std::size_t first = candidates_.size();
+  const member* m = state_.table().members.begin(section);
+  for (; m != state_.table().members.end(section); ++m)
+    if (state_.floor(m->item) == state_.section(section).low) candidates_.push_back(m->item);
+  std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(first), candidates_.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return (*rank_)[a] > (*rank_)[b]; });
+}
+
+/// Effects: writes the state of the range into `key_`; empty if all is placed. Returns: its hash.
+inline std::uint64_t section_search::make_key(range r) {
+  const std::vector<std::uint32_t>& starting = state_.table().starting_at;
+  std::uint64_t hash = 0;
+  key_.clear();
+  for (std::uint32_t i = starting[r.first]; i < starting[r.last]; ++i) {
+    if (state_.placed(i)) continue;
+    hash += state_.hash(i);
+    key_.push_back(i);
+    key_.push_back(static_cast<std::uint64_t>(state_.floor(i)));
+  }
+  return hash;
+}
+
+}  // namespace detail::planner
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Numbers at random that depend on nothing but a seed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail::planner {
+
+/// The generator SplitMix64 (Steele, Lea and Flood 2014).
+class splitmix {
+public:
+  constexpr explicit splitmix(std::uint64_t seed) noexcept : state_(seed) {}
+
+  constexpr std::uint64_t operator()() noexcept {
+    std::uint64_t x = state_ += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+  }
+
+  /// Returns: a number below `bound`. Expects: `bound != 0`.
+  constexpr std::uint64_t below(std::uint64_t bound) noexcept { return (*this)() % bound; }
+
+  /// Returns: an index below `count`. Expects: `count != 0`.
+  constexpr std::size_t index(std::size_t count) noexcept { return static_cast<std::size_t>(below(count)); }
+
+private:
+  std::uint64_t state_;
+};
+
+}  // namespace detail::planner
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar
