@@ -49,7 +49,7 @@ plan::problem make(byte_source& in) {
   for (std::uint64_t k = in.below(3); k > 0; --k) p.aliases.push_back({any(), any()});
   for (std::uint64_t k = in.below(3); k > 0; --k) p.apart.push_back({any(), any()});
   for (std::uint64_t k = in.below(3); k > 0; --k) p.pools.push_back({in.below(256) * 4});
-  if (in.below(2) != 0) p.pool_masks.push_back({any(), in.next()});
+  for (std::uint64_t k = in.below(3); k > 0; --k) p.pool_masks.push_back({any(), in.next()});
   scale(p, in.below(48), in.below(8));
   return p;
 }

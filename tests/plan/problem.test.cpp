@@ -78,6 +78,18 @@ TEST(check, names_each_defect_of_a_constraint) {
   expect_defect(with([](problem& p) { p.pools.resize(65); }), plan::defect::too_many_pools, 0);
 }
 
+TEST(check, refuses_a_buffer_whose_masks_leave_it_no_pool_together) {
+  plan::problem p = sound();
+  p.pools = {{64}, {64}};
+  p.pool_masks = {{0, 1}, {1, 2}};
+  EXPECT_FALSE(plan::check(p));
+  p.aliases.push_back({0, 1});
+  expect_defect(p, plan::defect::no_allowed_pool, 1);
+  p.aliases.clear();
+  p.pool_masks = {{0, 1}, {0, 2}};
+  expect_defect(p, plan::defect::no_allowed_pool, 0);
+}
+
 TEST(alias_groups, follows_chains_of_pairs) {
   plan::problem p;
   for (std::uint64_t i = 0; i < 5; ++i) p.buffers.push_back(buffer::half_open(i, 1, 0, 1));

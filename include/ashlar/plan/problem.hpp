@@ -273,14 +273,17 @@ inline maybe_error check_pairs(const problem& p) {
   return check_group_pins(p, group);
 }
 
-inline maybe_error check_pools(const problem& p) noexcept {
+inline maybe_error check_pools(const problem& p) {
   if (p.pools.size() > 64) return problem_error{defect::too_many_pools, 0};
   const std::size_t count = std::max<std::size_t>(p.pools.size(), 1);
   const std::uint64_t all = count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
-  for (const pool_mask& a : p.pool_masks) {
-    if (a.buffer >= p.buffers.size()) return problem_error{defect::no_such_buffer, a.buffer};
-    if ((a.pools & all) == 0) return problem_error{defect::no_allowed_pool, a.buffer};
-  }
+  for (const pool_mask& m : p.pool_masks)
+    if (m.buffer >= p.buffers.size()) return problem_error{defect::no_such_buffer, m.buffer};
+  if (p.pool_masks.empty()) return std::nullopt;
+  const std::vector<position> group = group_aliases(p);
+  std::vector<std::uint64_t> left(p.buffers.size(), all);  // of each group
+  for (const pool_mask& m : p.pool_masks)
+    if ((left[group[m.buffer]] &= m.pools) == 0) return problem_error{defect::no_allowed_pool, m.buffer};
   return std::nullopt;
 }
 
