@@ -16,6 +16,7 @@
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/heap_core.hpp>
 #include <ashlar/detail/heap/heap_members.hpp>
+#include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/detail/heap/heap_space.hpp>
 #include <ashlar/detail/heap/heap_survey.hpp>
 #include <ashlar/detail/heap/segment.hpp>

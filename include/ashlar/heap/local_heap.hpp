@@ -9,6 +9,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/basic_local_heap.hpp>
 #include <ashlar/detail/heap/heap_core.hpp>
+#include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/heap/heap_options.hpp>
 #include <ashlar/resource/page_resource.hpp>

@@ -13,6 +13,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/basic_local_heap.hpp>
 #include <ashlar/detail/heap/cell_store.hpp>
+#include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/detail/heap/owner_core.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/remote_free/packet.hpp>

@@ -10,6 +10,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
+enum class region_kind {};
+
 struct heap_region {
   [[nodiscard]] static heap_region huge_block(const std::byte*, std::size_t, bool) noexcept { return {}; }
 };
