@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <ashlar/face/pmr_pools.hpp>
-#include <ashlar/face/process_allocator.hpp>
+#include <ashlar/face/stateless_allocator.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 // Was: std::pmr::unsynchronized_pool_resource. Nothing else changes.
@@ -31,7 +31,7 @@ int main() {
   pools.release();
 
   // Whole pages, in a vector that is as small as any: page_resource declares that it is process-wide.
-  std::vector<double, ashlar::process_allocator<double, ashlar::page_resource>> samples(100'000, 1.5);
+  std::vector<double, ashlar::stateless_allocator<double, ashlar::page_resource>> samples(100'000, 1.5);
   good = good && sizeof(samples) == sizeof(std::vector<double>) && samples.back() == 1.5;
   return good ? 0 : 1;
 }

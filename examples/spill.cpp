@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include <ashlar/adaptor/fallback.hpp>
-#include <ashlar/adaptor/spill_gate.hpp>
+#include <ashlar/adaptor/fallback_monitor.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
@@ -14,7 +14,7 @@
 
 namespace {
 
-using gate_type = ashlar::spill_gate<ashlar::page_resource>;
+using gate_type = ashlar::fallback_monitor<ashlar::page_resource>;
 using frame_memory = ashlar::arena<ashlar::resource_ref<gate_type>>;
 
 // Returns: whether the frame got all its memory.
@@ -50,7 +50,7 @@ int main() {
   gate.call(&tell);
   const bool is_served = draw_frame(memory, 30'000);
 
-  ashlar::fallback<ashlar::inline_buffer<1024>, ashlar::spill_gate<ashlar::new_delete_resource>> scratch;
+  ashlar::fallback<ashlar::inline_buffer<1024>, ashlar::fallback_monitor<ashlar::new_delete_resource>> scratch;
   scratch.deallocate(scratch.allocate(1000, 8), 1000, 8);
   const auto usual = scratch.second().counters().spills;
   scratch.deallocate(scratch.allocate(5000, 8), 5000, 8);

@@ -10,11 +10,11 @@
 #include <ashlar/adaptor/budget.hpp>
 #include <ashlar/adaptor/chain.hpp>
 #include <ashlar/adaptor/fallback.hpp>
+#include <ashlar/adaptor/fallback_monitor.hpp>
 #include <ashlar/adaptor/guarding.hpp>
 #include <ashlar/adaptor/limiting.hpp>
 #include <ashlar/adaptor/logging.hpp>
 #include <ashlar/adaptor/segregator.hpp>
-#include <ashlar/adaptor/spill_gate.hpp>
 #include <ashlar/adaptor/statistics.hpp>
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/adaptor/tracking.hpp>

@@ -45,8 +45,7 @@ std::string threads(const report_data& data) {
   for (const thread_row& t : data.threads)
     rows.push_back({std::to_string(t.id), human_time(static_cast<double>(t.sum.first_ns)),
                     human_time(static_cast<double>(t.sum.last_ns)), grouped(t.sum.allocations),
-                    human_bytes(static_cast<double>(t.sum.bytes)), grouped(t.sum.frees),
-                    grouped(t.sum.freed_elsewhere)});
+                    human_bytes(static_cast<double>(t.sum.bytes)), grouped(t.sum.frees), grouped(t.sum.freed_remote)});
   return "<h3>Threads</h3>\n" +
          html_table({"thread", "from", "to", "allocations", "bytes", "frees", "freed by others"}, rows, 1);
 }

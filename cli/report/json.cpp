@@ -37,7 +37,7 @@ json to_json(const std::vector<call_site>& sites) {
 json to_json(const thread_row& t) {
   return {{"thread", t.id},           {"first_ns", t.sum.first_ns},
           {"last_ns", t.sum.last_ns}, {"allocations", t.sum.allocations},
-          {"frees", t.sum.frees},     {"freed_by_others", t.sum.freed_elsewhere},
+          {"frees", t.sum.frees},     {"freed_by_others", t.sum.freed_remote},
           {"bytes", t.sum.bytes},     {"ended", t.sum.ended}};
 }
 

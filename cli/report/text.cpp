@@ -138,7 +138,7 @@ std::string threads_text(const report_data& data) {
   for (const thread_row& t : data.threads)
     table.add({std::to_string(t.id), human_time(static_cast<double>(t.sum.first_ns)),
                human_time(static_cast<double>(t.sum.last_ns)), grouped(t.sum.allocations),
-               human_bytes(static_cast<double>(t.sum.bytes)), grouped(t.sum.frees), grouped(t.sum.freed_elsewhere)});
+               human_bytes(static_cast<double>(t.sum.bytes)), grouped(t.sum.frees), grouped(t.sum.freed_remote)});
   const std::size_t more = data.thread_count - data.threads.size();
   return "\n" + table.str() + (more == 0 ? "" : fmt::format("and {} threads that did less\n", grouped(more)));
 }

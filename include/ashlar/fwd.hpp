@@ -155,7 +155,7 @@ struct constructed;
 template <owning_resource R, resource Upstream = new_delete_resource, class Maker = constructed<R>>
 class chain;
 template <resource R>
-class spill_gate;
+class fallback_monitor;
 
 template <class T, resource R>
 class resource_delete;
@@ -166,7 +166,7 @@ class allocator;
 template <class T, lock_policy Lock = null_lock>
 class pool_allocator;
 template <class T, process_wide_resource R>
-class process_allocator;
+class stateless_allocator;
 template <resource R>
 class pmr_resource;
 template <class T>

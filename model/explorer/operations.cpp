@@ -117,11 +117,11 @@ void search::store(std::size_t atomic, std::uint64_t value, std::memory_order or
   step();
   use(atomic);
   location& a = atomics_[atomic];
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> remote_free_infos;
   for (std::size_t p = a.size(); p-- > a.at(self().knows.latest[atomic]).place;) {
-    if (!a.is_updated(a.in_place(p))) places.push_back(p);
+    if (!a.is_updated(a.in_place(p))) remote_free_infos.push_back(p);
   }
-  const std::size_t place = places[choose(places.size())];
+  const std::size_t place = remote_free_infos[choose(remote_free_infos.size())];
   write w{.value = value, .identity = begin_event(0)};
   note(told("writes", atomic, value, order));
   add_write(atomic, place, w, order, nullptr);

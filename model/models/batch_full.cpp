@@ -13,7 +13,7 @@ void model() {
         p.free(first, 0, 1), p.free(first, 2, 2);
         checker::check(first.noted() == 1, "a full packet is sent at once");
       },
-      [&] { p.free(second, 1, 1), p.free(second, 4, 2); }, [&] { p.take_in(); });
+      [&] { p.free(second, 1, 1), p.free(second, 4, 2); }, [&] { p.drain_inbox(); });
   checker::check(first.invariant() && second.invariant(), "the batchers hold together");
   p.take_in_with(first);
   p.take_in_with(second);

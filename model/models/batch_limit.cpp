@@ -15,7 +15,7 @@ void model() {
     checker::check(by.invariant(), "the batcher holds together");
   };
   checker::run_threads([&] { free_or_keep(first, 0), free_or_keep(first, 1), free_or_keep(first, 6); },
-                       [&] { free_or_keep(second, 2), free_or_keep(second, 3); }, [&] { p.take_in(); });
+                       [&] { free_or_keep(second, 2), free_or_keep(second, 3); }, [&] { p.drain_inbox(); });
   p.take_in_with(first);
   p.take_in_with(second);
   p.check_arrived(1, 0, 1, 2, 3, 6);

@@ -9,12 +9,12 @@ void model() {
   batch first{no_limit};
   batch second{no_limit};
   const auto end = [&](batch& by) {
-    p.settle(by);
+    p.flush_caches(by);
     checker::check(by.is_idle(), "the batcher may go");
   };
   checker::run_threads([&] { p.free_or_settle(first, 0, 1), p.free_or_settle(first, 2, 2), end(first); },
                        [&] { p.free_or_settle(second, 1, 1), p.free_or_settle(second, 4, 2), end(second); },
-                       [&] { p.lock.lock(), p.take_in(), p.lock.unlock(); });
+                       [&] { p.lock.lock(), p.drain_inbox(), p.lock.unlock(); });
   p.check_arrived(1, 0, 1, 2, 4);
   checker::check(p.inbox.is_empty(), "nothing is left");
 }

@@ -65,18 +65,18 @@ public:
   }
 
   /// Effects: takes in what arrived and what `batch` has noted.
-  void settle(Batcher& batch) {
+  void flush_caches(Batcher& batch) {
     lock.lock();
     take_in_with(batch);
     lock.unlock();
   }
 
   // For the owner, or under the lock.
-  void take_in() {
+  void drain_inbox() {
     drain(inbox, [&](const freed_word& word) { arrive(word); });
   }
   void take_in_with(Batcher& batch) {
-    take_in();
+    drain_inbox();
     batch.hand_over([&](const freed_word& word) { arrive(word); });
   }
 

@@ -16,10 +16,10 @@ void model() {
   checker::run_threads([&] { p.free(first, 0, 1), p.free(first, 1, 2), p.free(first, 6, 3), flush(first); },
                        [&] { p.free(second, 2, 1), flush(second); },
                        [&] {
-                         p.take_in();
-                         p.take_in();
+                         p.drain_inbox();
+                         p.drain_inbox();
                        });
-  p.take_in();
+  p.drain_inbox();
   p.check_arrived(1, 0, 1, 2, 6);
   checker::check(first.is_idle() && second.is_idle(), "all packets come back");
 }

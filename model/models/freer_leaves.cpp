@@ -12,15 +12,15 @@ void model() {
       [&] {
         p.free_or_settle(leaving, 0, 1);
         p.free_or_settle(leaving, 2, 2);
-        if (!p.flush(leaving)) p.settle(leaving);
+        if (!p.flush(leaving)) p.flush_caches(leaving);
         p.lock.lock();
-        p.take_in();
+        p.drain_inbox();
         p.lock.unlock();
         checker::check(leaving.is_idle(), "whoever took packets out gives them back before the lock is free");
       },
       [&] {
         p.lock.lock();
-        p.take_in();
+        p.drain_inbox();
         p.lock.unlock();
       });
   p.check_arrived(1, 0, 2);

@@ -36,7 +36,7 @@ public:
   [[nodiscard]] void* take(std::size_t bytes) {
     if (before_growth != nullptr) before_growth(self);
     lock_.lock();
-    void* const given = bytes == sizeof(segment) ? take_cell() : take_other(bytes);
+    void* const given = bytes == sizeof(segment) ? take_cell() : take_slow(bytes);
     lock_.unlock();
     return given;
   }
@@ -60,7 +60,7 @@ private:
     return &cells_[taken_cells_++];
   }
 
-  [[nodiscard]] void* take_other(std::size_t bytes) {
+  [[nodiscard]] void* take_slow(std::size_t bytes) {
     if (bytes > other_bytes) return nullptr;
     checker::check(taken_others_ < others, "there is room for all heaps");
     return &others_[taken_others_++];
@@ -71,7 +71,7 @@ private:
   };
 
   checker::mutex lock_;
-  ashlar::detail::hot_stacks given_back_;
+  ashlar::detail::free_lists given_back_;
   std::size_t taken_cells_ = 0;
   std::size_t taken_others_ = 0;
   segment cells_[cells];
@@ -97,7 +97,7 @@ private:
 using owner_heap = ashlar::owner_heap<source>;
 using remote_freer = ashlar::remote_freer<source>;
 using thread_heaps = ashlar::detail::thread_heaps<source>;
-using member = thread_heaps::member;
+using thread_heap = thread_heaps::thread_heap;
 
 /// Effects: lets others come first, of whom nothing is learnt.
 inline void wait_a_moment() {

@@ -14,7 +14,7 @@ void model() {
   using namespace models;
   memory all;
   owner_heap heap({}, source(all));
-  void* const freed_elsewhere = take(heap, 1);
+  void* const freed_remote = take(heap, 1);
   checker::run_threads(
       [&] {
         void* cells[5] = {heap.allocate(16), heap.try_allocate(16), heap.allocate_at_least(16).data,
@@ -27,12 +27,12 @@ void model() {
         (void)heap.try_reallocate(cells[2], 32);
         (void)heap.try_resize(cells[2], 32, 16);
         (void)heap.try_move(cells[2], 32, 16);
-        heap.settle();
+        heap.flush_caches();
         heap.deallocate<16>(heap.allocate<16>());
         heap.for_each_live([](void*, std::size_t) {});
         heap.for_each_live_from_elsewhere([](void*, std::size_t) {});
         heap.inspect([](int) {});
-        heap.inspect_from_elsewhere([](int) {});
+        heap.inspect_remote([](int) {});
         heap.release();
         (void)heap.trim();
         (void)heap.invariant();
@@ -41,12 +41,12 @@ void model() {
         (void)heap.held_bytes();
         (void)heap.table_bytes();
         (void)heap.reused_bytes();
-        (void)heap.trim_from_elsewhere();
-        (void)heap.try_trim_from_elsewhere();
+        (void)heap.trim_remote();
+        (void)heap.try_trim_remote();
       },
       [&] {
-        let_go(freed_elsewhere, 1);
-        heap.free_from_elsewhere(freed_elsewhere);
-        (void)heap.trim_from_elsewhere();
+        let_go(freed_remote, 1);
+        heap.free_remote(freed_remote);
+        (void)heap.trim_remote();
       });
 }

@@ -7,9 +7,9 @@ void model() {
   using namespace models;
   thread_caches::begin();
   memory all;
-  alignas(heap_members) std::byte room[sizeof(heap_members)];
-  auto* const heap = ::new (static_cast<void*>(room)) heap_members({}, source(all), nullptr);
-  hand<heap_members> from_user;
+  alignas(thread_heap_registry) std::byte room[sizeof(thread_heap_registry)];
+  auto* const heap = ::new (static_cast<void*>(room)) thread_heap_registry({}, source(all), nullptr);
+  hand<thread_heap_registry> from_user;
   bool is_ended = false;
   checker::run_threads(
       [&] {
@@ -19,7 +19,7 @@ void model() {
       },
       [&] {
         is_ended = from_user.take() != nullptr;
-        if (is_ended) heap->~heap_members();
+        if (is_ended) heap->~thread_heap_registry();
       });
-  if (!is_ended) heap->~heap_members();
+  if (!is_ended) heap->~thread_heap_registry();
 }

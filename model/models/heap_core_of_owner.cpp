@@ -7,24 +7,24 @@ void model() {
   using namespace models;
   memory all;
   ashlar::detail::owner_core<source> core({}, source(all), nullptr);
-  ashlar::detail::hot_stacks hot;
+  ashlar::detail::free_lists hot;
   const auto none = ashlar::detail::size_classes::none;
   void* const cells[] = {core.take_cell(1, hot), core.take_cell(1, hot), core.take_cell(1, hot)};
   checker::run_threads(
       [&] {
         core.give_cell(cells[0]);
-        core.give_milestone(cells[1], 1, hot);
+        core.give_sampled(cells[1], 1, hot);
         (void)core.take_cell(1, hot);
         core.count_hot(1, hot);
         (void)core.take_large(1, 1, hot);
-        (void)core.take_large_again(1, 1, hot);
+        (void)core.take_large_retry(1, 1, hot);
         core.give_run(nullptr, hot);
         core.give_huge(nullptr);
         (void)core.resize(nullptr, none, none, 1);
         (void)core.move_huge(nullptr, 1, 1);
         (void)core.usable_size(nullptr);
         (void)core.owns(nullptr);
-        core.settle(hot);
+        core.flush_caches(hot);
         core.for_each_live([](void*, std::size_t) {});
         core.inspect([](int) {}, hot, nullptr);
         (void)core.table_bytes();

@@ -6,7 +6,7 @@ void model() {
   using namespace models;
   memory all;
   ashlar::detail::owner_core<source> core({}, source(all), nullptr);
-  ashlar::detail::hot_stacks hot;
+  ashlar::detail::free_lists hot;
   void* cells[4] = {};
   for (void*& each : cells) each = core.take_cell(1, hot);
   ashlar::detail::heap_batcher freer(1);
@@ -19,14 +19,14 @@ void model() {
       [&] {
         core.give_now(cells[0]);
         core.give_now(ashlar::detail::word_of_cell(cells[1]));
-        (void)core.trim_behind(0);
+        (void)core.trim_excluding_cache(0);
         core.for_each_live_behind([](void*, std::size_t) {});
-        core.inspect_behind([](int) {});
-        (void)core.try_trim_behind();
+        core.inspect_excluding_cache([](int) {});
+        (void)core.try_trim_excluding_cache();
         send(cells[2]);
         core.take_in_now();
         send(cells[3]);
-        core.inbox().take_in(core.inbox().owner);
+        core.inbox().drain_inbox(core.inbox().owner);
       },
       [&] { (void)core.take_cell(1, hot); });
 }

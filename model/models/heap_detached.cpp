@@ -7,9 +7,9 @@ void model() {
   using namespace models;
   thread_caches::begin();
   memory all;
-  heap_members heap({}, source(all), nullptr);
+  thread_heap_registry heap({}, source(all), nullptr);
   void* blocks[2] = {};
-  hand<heap_members::member> token;
+  hand<thread_heap_registry::thread_heap> token;
   checker::run_threads(
       [&] {
         for (void*& each : blocks) each = take(heap, 1);
@@ -18,7 +18,7 @@ void model() {
         thread_caches::end_thread();
       },
       [&] {
-        heap_members::member* const adopted = token.take();
+        thread_heap_registry::thread_heap* const adopted = token.take();
         if (adopted == nullptr) return;
         checker::check(heap.adopt(adopted) == nullptr, "who has nothing leaves nothing");
         free(heap, blocks[1], 1);
@@ -26,5 +26,5 @@ void model() {
         free(heap, mine, 2);
         thread_caches::end_thread();
       });
-  if (heap_members::member* const left = token.take(); left != nullptr) heap.park(*left);
+  if (thread_heap_registry::thread_heap* const left = token.take(); left != nullptr) heap.park(*left);
 }

@@ -7,8 +7,8 @@ void model() {
   using namespace models;
   memory all;
   thread_heaps heaps({}, source(all));
-  member* const first = heaps.adopt();
-  member* const second = heaps.adopt();
+  thread_heap* const first = heaps.adopt();
+  thread_heap* const second = heaps.adopt();
   void* const of_first[] = {take(first->blocks, 1), take(first->blocks, 1)};
   void* const of_second = take(second->blocks, 2);
   checker::run_threads(
@@ -19,7 +19,7 @@ void model() {
       },
       [&] {
         free(first->freer, of_second, 2);
-        first->blocks.take_in();
+        first->blocks.drain_inbox();
       });
   checker::check(second->freer.noted() == 1 && first->freer.noted() == 1, "what was not sent is noted");
 }

@@ -7,8 +7,8 @@ void model() {
   using namespace models;
   thread_caches::begin();
   memory all;
-  heap_members heap({}, source(all), nullptr);
-  heap_members::member* mine[2] = {};
+  thread_heap_registry heap({}, source(all), nullptr);
+  thread_heap_registry::thread_heap* mine[2] = {};
   checker::run_threads([&] { mine[0] = heap.obtain(); }, [&] { mine[1] = heap.obtain(); });
   checker::check(mine[0] != mine[1] && mine[0] != nullptr && mine[1] != nullptr, "each thread has its own");
 }

@@ -17,7 +17,7 @@ void model() {
         freer.end();
       },
       [&] {
-        heap.take_in();
+        heap.drain_inbox();
         trimmed = heap.trim();
       });
   checker::check(heap.inbox().is_empty(), "all packets are back");

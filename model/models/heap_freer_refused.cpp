@@ -18,7 +18,7 @@ void model() {
         free(freer, cells[0], 1);
         free(freer, cells[8], 1);  // meets the one before in a slot
       },
-      [&] { heap.take_in(); });
+      [&] { heap.drain_inbox(); });
   freer.leave();
   checker::check(heap.trim() == memory::cells, "all cells come home");
 }

@@ -19,7 +19,7 @@ void model() {
         freer.flush();
         checker::check(freer.noted() == 0, "a flush leaves nothing behind");
       },
-      [&] { heap.take_in(); });
+      [&] { heap.drain_inbox(); });
   freer.leave();
   checker::check(heap.trim() == memory::cells, "all cells come home");
 }

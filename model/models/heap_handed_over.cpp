@@ -7,11 +7,11 @@ void model() {
   using namespace models;
   memory all;
   thread_heaps heaps({}, source(all));
-  member* const first = heaps.adopt();
-  member* const second = heaps.adopt();
+  thread_heap* const first = heaps.adopt();
+  thread_heap* const second = heaps.adopt();
   void* const of_second = take(second->blocks, 2);
   void* const of_first = take(first->blocks, 1);
-  hand<member> token;
+  hand<thread_heap> token;
   bool is_adopted = false;
   checker::run_threads(
       [&] {
@@ -21,7 +21,7 @@ void model() {
         token.give(first);
       },
       [&] {
-        member* const adopted = token.take();
+        thread_heap* const adopted = token.take();
         free(second->blocks, take(second->blocks, 2), 2);
         if (adopted == nullptr) return;
         is_adopted = true;
@@ -31,10 +31,10 @@ void model() {
       },
       [&] {
         if (heaps.parked() == 0) return;
-        member* const mine = heaps.adopt();
+        thread_heap* const mine = heaps.adopt();
         for (int i = 0; i < 2; ++i) hold(mine->blocks.try_allocate(16), 3);
       });
   checker::check(is_adopted || token.take() == first, "a token is taken once");
-  heaps.for_each([](member& each) { each.freer.leave(); });
+  heaps.for_each([](thread_heap& each) { each.freer.leave(); });
   checker::check(second->blocks.inbox().is_empty(), "what was noted before the hand-over arrives");
 }

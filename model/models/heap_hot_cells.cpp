@@ -22,7 +22,7 @@ void model() {
         if (mine == nullptr) return;
         free_and_flush(freer, mine, 1);
       },
-      [&] { (void)heap.trim_from_elsewhere(); });
+      [&] { (void)heap.trim_remote(); });
   if (void* const left = to_freer.take()) free(heap, left, 1);
   for (void* const each : kept) free(heap, each, 1);
   freer.leave();

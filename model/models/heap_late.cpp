@@ -7,7 +7,7 @@ void model() {
   using namespace models;
   thread_caches::begin();
   memory all;
-  heap_members heap({}, source(all), nullptr);
+  thread_heap_registry heap({}, source(all), nullptr);
   thread_caches::end_thread();
   void* before[3] = {};
   for (void*& each : before) each = take(heap, 3);

@@ -7,7 +7,7 @@ void model() {
   using namespace models;
   thread_caches::begin();
   memory all;
-  heap_members heap({}, source(all), nullptr);
+  thread_heap_registry heap({}, source(all), nullptr);
   checker::run_threads(
       [&] {
         void* const left = take(heap, 1);

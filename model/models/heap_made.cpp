@@ -7,11 +7,11 @@ void model() {
   using namespace models;
   memory all;
   thread_heaps heaps({}, source(all));
-  member* made[2] = {};
+  thread_heap* made[2] = {};
   checker::run_threads([&] { made[0] = heaps.adopt(); }, [&] { made[1] = heaps.adopt(); },
-                       [&] { heaps.for_each([](member& each) { (void)each.blocks.trim_from_elsewhere(); }); });
+                       [&] { heaps.for_each([](thread_heap& each) { (void)each.blocks.trim_remote(); }); });
   checker::check(made[0] != made[1], "a heap is one thread's at a time");
   int count = 0;
-  heaps.for_each([&](member&) { ++count; });
+  heaps.for_each([&](thread_heap&) { ++count; });
   checker::check(count == 2, "no heap is lost");
 }

@@ -7,12 +7,12 @@ void model() {
   using namespace models;
   memory all;
   thread_heaps heaps({}, source(all));
-  member* const first = heaps.adopt();
+  thread_heap* const first = heaps.adopt();
   void* const for_freer = take(first->blocks, 1);
   owner_heap other({}, source(all));
   void* const of_other = take(other, 2);
   void* hot = nullptr;
-  member* second = nullptr;
+  thread_heap* second = nullptr;
   void* of_second[2] = {};
   remote_freer freer;
   checker::run_threads(
@@ -35,5 +35,5 @@ void model() {
   checker::check(first->blocks.inbox().is_empty(), "what was sent to a parked heap arrives");
   if (second == first) return;
   const std::size_t cells = hot == for_freer ? 1 : 2;
-  checker::check(first->blocks.trim_from_elsewhere() == cells, "what is parked has nothing hot");
+  checker::check(first->blocks.trim_remote() == cells, "what is parked has nothing hot");
 }

@@ -6,13 +6,13 @@ void model() {
   using namespace models;
   memory all;
   thread_heaps heaps({}, source(all));
-  member* const made[] = {heaps.adopt(), heaps.adopt()};
+  thread_heap* const made[] = {heaps.adopt(), heaps.adopt()};
   std::size_t adopted = 0;
   checker::run_threads([&] { heaps.park(*made[0]); }, [&] { heaps.park(*made[1]); },
                        [&] {
                          for (int i = 0; i < 2; ++i) {
                            if (heaps.parked() == 0) continue;
-                           member* const mine = heaps.adopt();
+                           thread_heap* const mine = heaps.adopt();
                            free(mine->blocks, take(mine->blocks, 1), 1);
                            ++adopted;
                          }

@@ -6,8 +6,8 @@ void model() {
   using namespace models;
   thread_caches::begin();
   memory all;
-  heap_members heap({}, source(all), nullptr);
-  hand<heap_members> from_user;
+  thread_heap_registry heap({}, source(all), nullptr);
+  hand<thread_heap_registry> from_user;
   checker::run_threads(
       [&] {
         free(heap, take(heap, 1), 1);

@@ -8,8 +8,8 @@ void model() {
   using ashlar::detail::fork_step;
   memory all;
   thread_heaps heaps({}, source(all));
-  member* const first = heaps.adopt();
-  member* const second = heaps.adopt();
+  thread_heap* const first = heaps.adopt();
+  thread_heap* const second = heaps.adopt();
   free(second->blocks, take(second->blocks, 2), 2);
   heaps.park(*second);
   all.self = &heaps;
@@ -19,7 +19,7 @@ void model() {
   checker::run_threads([&] { of_first = take(first->blocks, 1); },
                        [&] {
                          if (heaps.parked() == 0) return;
-                         member* const mine = heaps.adopt();
+                         thread_heap* const mine = heaps.adopt();
                          for (void*& each : of_second) each = take(mine->blocks, 2);
                        },
                        [&] {

@@ -2,12 +2,12 @@
 // One thread asks all that it can of the space that the heaps of all threads share, while another gives back to it.
 #include "heap.hpp"
 
-#include <ashlar/detail/heap/extent_source.hpp>
+#include <ashlar/detail/heap/shared_extent_map.hpp>
 
 void model() {
   using namespace models;
   memory all;
-  ashlar::detail::shared_space<source> space(0, source(all));
+  ashlar::detail::shared_extent_map<source> space(0, source(all));
   const std::size_t window = ashlar::detail::window_bytes;
   const auto take = [&] { return space.try_allocate(sizeof(segment), window); };
   void* const before = take();
@@ -25,7 +25,7 @@ void model() {
         space.split(mine, window);
         (void)space.has(mine);
         (void)space.heap_of(mine);
-        space.for_each_shelved([](const void*, std::size_t) {});
+        space.for_each_cached([](const void*, std::size_t) {});
         (void)space.held_bytes();
         (void)space.table_bytes();
         (void)space.invariant();

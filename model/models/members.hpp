@@ -4,25 +4,25 @@
 
 #include "heap.hpp"
 
-#include <ashlar/detail/heap/heap_members.hpp>
+#include <ashlar/detail/heap/thread_heap_registry.hpp>
 
 namespace models {
 
 using ashlar::detail::thread_caches;
-using heap_members = ashlar::detail::heap_members<source>;
+using thread_heap_registry = ashlar::detail::thread_heap_registry<source>;
 
-[[nodiscard]] inline void* take(heap_members& from, int by) {
-  void* const cell = from.allocate_by(16, 16, [](heap_members::owner& its) { return its.try_allocate(16); });
+[[nodiscard]] inline void* take(thread_heap_registry& from, int by) {
+  void* const cell = from.allocate_by(16, 16, [](thread_heap_registry::owner& its) { return its.try_allocate(16); });
   hold(cell, by);
   return cell;
 }
 
 /// As `heap` frees: what is of the thread's heap at once; else the block travels.
-inline void free(heap_members& heap, void* cell, int by) {
+inline void free(thread_heap_registry& heap, void* cell, int by) {
   let_go(cell, by);
-  heap_members::member* const mine = heap.recent();
-  if (mine != nullptr && heap_members::owner::of(cell) == &mine->blocks) return mine->blocks.deallocate(cell);
-  heap.deallocate_by(cell, [&](heap_members::owner& its) { its.deallocate(cell); });
+  thread_heap_registry::thread_heap* const mine = heap.recent();
+  if (mine != nullptr && thread_heap_registry::owner::of(cell) == &mine->blocks) return mine->blocks.deallocate(cell);
+  heap.deallocate_by(cell, [&](thread_heap_registry::owner& its) { its.deallocate(cell); });
 }
 
 }  // namespace models

@@ -24,10 +24,10 @@ void model() {
         free(0), free(2), free(1), free(4);
         checker::check(by.flush(route) && by.noted() == 0, "a flush leaves nothing behind");
       },
-      [&] { owners[0].take_in(); });
-  for (auto& each : owners) each.take_in();
+      [&] { owners[0].drain_inbox(); });
+  for (auto& each : owners) each.drain_inbox();
   free(0), free(2), free(4), free(5), free(3);
-  for (auto& each : owners) each.take_in();
+  for (auto& each : owners) each.drain_inbox();
   by.hand_over([&](const freed_word& word) { owners[number_of(word.key)].arrive(word); });
   owners[0].check_arrived(2, 0);
   owners[0].check_arrived(1, 1);

@@ -20,8 +20,8 @@ void model() {
       },
       [&] { p.free(second, 1, 1), p.free(second, 3, 2); },
       [&] {
-        p.take_in();
-        p.take_in();
+        p.drain_inbox();
+        p.drain_inbox();
       });
   checker::check(second.noted() == 2, "what was not sent is noted");
   p.take_in_with(first);

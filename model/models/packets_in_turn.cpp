@@ -17,9 +17,9 @@ void model() {
         checker::check(by.invariant(), "the batcher holds together");
       },
       [&] {
-        p.take_in();
-        p.take_in();
-        p.take_in();
+        p.drain_inbox();
+        p.drain_inbox();
+        p.drain_inbox();
       });
   p.take_in_with(by);
   p.check_arrived(1, 0, 1, 2, 4);

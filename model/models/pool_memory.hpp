@@ -9,7 +9,7 @@ namespace models {
 /// What outlives the handle.
 template <std::size_t Count>
 struct pool_memory {
-  slot_home home;
+  return_queue home;
   slots<Count> all{std::uint32_t{1}};
   checker::atomics::plain<int> state = 0;  // what the handle leaves behind
 };

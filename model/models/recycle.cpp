@@ -17,5 +17,5 @@ void model() {
   const int back = count_taken(in.take_all(), stray);
   const int on_their_way = count_taken(to_second.take_all(), stray);
   checker::check(back + on_their_way == 2, "no node is lost");
-  checker::check(a.taken >= 1 && a.taken <= 3 && b.taken >= 1 && b.taken <= 3, "no node is in two places");
+  checker::check(a.taken >= 1 && a.taken <= 3 && b.taken >= 1 && b.taken <= 3, "no node is in two remote_free_infos");
 }

@@ -13,9 +13,9 @@ void model() {
   bool is_freed_again = false;
   checker::run_threads([&] { (void)(p.free(first, 0, 1) && p.flush(first) && p.free(first, 2, 2) && p.flush(first)); },
                        [&] {
-                         p.take_in();
+                         p.drain_inbox();
                          if (p.cells[0].arrived == 1) hand.lock(), is_handed_out = true, hand.unlock();
-                         p.take_in();
+                         p.drain_inbox();
                        },
                        [&] {
                          hand.lock();

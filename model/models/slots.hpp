@@ -8,7 +8,7 @@
 
 #include <checker.hpp>
 
-#include <ashlar/detail/slots/slot_home.hpp>
+#include <ashlar/detail/slots/return_queue.hpp>
 #include <ashlar/detail/slots/slot_inbox.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
 
@@ -16,7 +16,7 @@ namespace models {
 
 namespace slot_word = ashlar::detail::slot_word;
 using slot_inbox = ashlar::detail::slot_inbox<checker::atomics>;
-using slot_home = ashlar::detail::slot_home<checker::atomics>;
+using return_queue = ashlar::detail::return_queue<checker::atomics>;
 
 /// A slot carries what its client wrote last; taking it makes that the taker's.
 struct slot {

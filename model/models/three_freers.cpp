@@ -13,7 +13,7 @@ void model() {
     p.free(by, one, 1), p.free(by, other, 1);
   };
   checker::run_threads([&] { free_both(first, 0, 2); }, [&] { free_both(second, 1, 4); },
-                       [&] { free_both(third, 3, 5); }, [&] { p.take_in(); });
+                       [&] { free_both(third, 3, 5); }, [&] { p.drain_inbox(); });
   p.take_in_with(first);
   p.take_in_with(second);
   p.take_in_with(third);

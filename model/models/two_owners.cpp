@@ -18,9 +18,9 @@ void model() {
     if (said != batch_result::noted) owner.arrive(index);
   };
   checker::run_threads([&] { free(left, 0), free(right, 2), free(left, 4), (void)by.flush(owner_of); },
-                       [&] { left.take_in(); }, [&] { right.take_in(); });
-  left.take_in();
-  right.take_in();
+                       [&] { left.drain_inbox(); }, [&] { right.drain_inbox(); });
+  left.drain_inbox();
+  right.drain_inbox();
   by.hand_over([&](const freed_word& word) { (word.key == pool<batch>::key_of(2) ? right : left).arrive(word); });
   left.check_arrived(1, 0, 4);
   left.check_arrived(0, 2);

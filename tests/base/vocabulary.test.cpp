@@ -126,7 +126,7 @@ constexpr row table[] = {
     row_of<ashlar::logging<below>>("logging", upstream),
     row_of<ashlar::tracing<below>>("tracing", upstream),
     row_of<ashlar::profiling<below>>("profiling", upstream),
-    row_of<ashlar::spill_gate<below>>("spill_gate", upstream),
+    row_of<ashlar::fallback_monitor<below>>("fallback_monitor", upstream),
     row_of<ashlar::fallback<ashlar::arena<>, below>>("fallback", nothing),
     row_of<ashlar::segregator<ashlar::arena<>, below>>("segregator", nothing),
     row_of<ashlar::chain<ashlar::inline_buffer<64>>>("chain", upstream | trims),

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <ashlar/face/process_allocator.hpp>
+#include <ashlar/face/stateless_allocator.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 
@@ -24,6 +24,6 @@ struct pool_of_this_thread {
 };
 
 int main() {
-  const std::vector<int, ashlar::process_allocator<int, pool_of_this_thread>> numbers(3);
+  const std::vector<int, ashlar::stateless_allocator<int, pool_of_this_thread>> numbers(3);
   return numbers[0];
 }

@@ -3,7 +3,7 @@
 // An allocator without data cannot know which of many pools to free to, whatever the pool says of itself.
 #include <vector>
 
-#include <ashlar/face/process_allocator.hpp>
+#include <ashlar/face/stateless_allocator.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
 #ifdef ASHLAR_CONTROL
@@ -15,6 +15,6 @@ struct heap : ashlar::new_delete_resource {
 #endif
 
 int main() {
-  const std::vector<int, ashlar::process_allocator<int, heap>> numbers(3);
+  const std::vector<int, ashlar::stateless_allocator<int, heap>> numbers(3);
   return numbers[0];
 }

@@ -9,12 +9,12 @@
 #include <ashlar/adaptor/budget.hpp>
 #include <ashlar/adaptor/chain.hpp>
 #include <ashlar/adaptor/fallback.hpp>
+#include <ashlar/adaptor/fallback_monitor.hpp>
 #include <ashlar/adaptor/guarding.hpp>
 #include <ashlar/adaptor/limiting.hpp>
 #include <ashlar/adaptor/logging.hpp>
 #include <ashlar/adaptor/profiling.hpp>
 #include <ashlar/adaptor/segregator.hpp>
-#include <ashlar/adaptor/spill_gate.hpp>
 #include <ashlar/adaptor/statistics.hpp>
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/adaptor/trace_log.hpp>
@@ -93,7 +93,7 @@ struct tracing_on : ashlar::tracing<R, no_trace> {
   X(logging, ashlar::logging<R, ashlar_test::no_log>) \
   X(profiling, ashlar::profiling<R>)                  \
   X(segregator, ashlar_test::segregator_on<R>)        \
-  X(spill_gate, ashlar::spill_gate<R>)                \
+  X(fallback_monitor, ashlar::fallback_monitor<R>)    \
   X(statistics, ashlar::statistics<R>)                \
   X(synchronized, ashlar::synchronized<R>)            \
   X(tracing, ashlar_test::tracing_on<R>)              \

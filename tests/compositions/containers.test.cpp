@@ -7,8 +7,8 @@
 
 #include <ashlar/adaptor/chain.hpp>
 #include <ashlar/adaptor/fallback.hpp>
+#include <ashlar/adaptor/fallback_monitor.hpp>
 #include <ashlar/adaptor/segregator.hpp>
-#include <ashlar/adaptor/spill_gate.hpp>
 #include <ashlar/base/resource.hpp>
 
 #include "tests/containers/laws.hpp"
@@ -29,8 +29,8 @@ struct composed_place {
   counting_resource<> second;
   counting_resource<> large;
   both_sides small{first, second};
-  ashlar::segregator<ashlar::resource_ref<both_sides>, ashlar::spill_gate<counted>> resource{ashlar::threshold{300},
-                                                                                             small, large};
+  ashlar::segregator<ashlar::resource_ref<both_sides>, ashlar::fallback_monitor<counted>> resource{
+      ashlar::threshold{300}, small, large};
 
   composed_place() { first.limit_bytes(1500); }
   [[nodiscard]] counting_resource<>& upstream() { return second; }

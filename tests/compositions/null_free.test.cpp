@@ -11,10 +11,10 @@
 
 #include <ashlar/adaptor/chain.hpp>
 #include <ashlar/adaptor/fallback.hpp>
+#include <ashlar/adaptor/fallback_monitor.hpp>
 #include <ashlar/adaptor/guarding.hpp>
 #include <ashlar/adaptor/logging.hpp>
 #include <ashlar/adaptor/profiling.hpp>
-#include <ashlar/adaptor/spill_gate.hpp>
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/adaptor/trace_log.hpp>
 #include <ashlar/adaptor/tracing.hpp>
@@ -89,7 +89,7 @@ using kinds = ::testing::Types<made<local_heap<>>, made<ashlar::owner_heap<>>, m
                                made<ashlar::tlsf_resource<>>, referred, made<ashlar::synchronized<local_heap<>>>,
                                made<ashlar::tracking<local_heap<>>>, made<ashlar::guarding<local_heap<>>>,
                                made<ashlar::profiling<local_heap<>>>, made<ashlar::logging<local_heap<>, silence>>,
-                               traced, made<ashlar::spill_gate<local_heap<>>>,
+                               traced, made<ashlar::fallback_monitor<local_heap<>>>,
                                made<ashlar::fallback<local_heap<>, ashlar::heap<>>>, made<ashlar::chain<local_heap<>>>>;
 TYPED_TEST_SUITE(null_free, kinds);
 

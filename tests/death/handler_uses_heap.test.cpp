@@ -84,7 +84,7 @@ TEST_F(a_handler_of_dead_blocks, may_use_the_heap_which_gives_memory_of_ended_th
                            line + "1024");
 }
 
-TEST_F(a_handler_of_dead_blocks, may_use_the_heap_whose_segment_lay_on_the_shelf) {
+TEST_F(a_handler_of_dead_blocks, may_use_the_heap_whose_segment_was_cached) {
   ASHLAR_EXPECT_LAST_WORDS(misuse([](ashlar::heap<>& all) {
                              void* p = all.allocate(64);
                              std::thread([&] { p = all.allocate(3 << 20), all.deallocate(p); }).join();

@@ -4,7 +4,7 @@
 # Every class of face/ that is a standard allocator must have its row in the table of propagation traits.
 set -euo pipefail
 root=$1
-table=$root/tests/face/process_allocator.test.cpp
+table=$root/tests/face/stateless_allocator.test.cpp
 seen=0
 while read -r name; do
   grep -q "traits_of<.*$name<" "$table" || {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: object_pool_hot_path.sh <source> <object> <objdump> <compiler> <flags…>
-# Passes if the straight path of the pool's calls, from entry to the first return, is as short as documented.
+# Passes if the fast path of the pool's calls, from entry to the first return, is as short as documented.
 # shellcheck source=tests/resource/assembly.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../resource/assembly.sh"
 

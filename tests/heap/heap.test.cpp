@@ -137,7 +137,7 @@ TEST(heap, serves_sizes_known_at_compile_time_and_shrinks_in_place) {
   heap<> all;
   heap<> other;  // found in turns with it
   const auto pair_of = [&]<std::size_t Bytes, std::size_t Alignment>() {
-    for (std::uint64_t i = 0; i < 300; ++i) {  // milestones among them
+    for (std::uint64_t i = 0; i < 300; ++i) {  // sampled addresses among them
       stamped_block mine{all.allocate<Bytes, Alignment>(), Bytes, i};
       mine.write();
       void* const others = other.allocate<Bytes, Alignment>();

@@ -52,7 +52,7 @@ TEST(heap_json, holds_every_figure) {
   for (std::size_t number = 1; number <= ashlar::detail::size_classes::count; ++number) {
     if (sums.of_class[number].slabs == 0) continue;
     const std::string path = "classes." + std::to_string(rows++);
-    EXPECT_EQ(read.number(path + ".number"), number);
+    EXPECT_EQ(read.number(path + ".size_class"), number);
     EXPECT_EQ(read.number(path + ".cell_bytes"), ashlar::detail::size_classes::bytes_of(number));
     expect_share(read, path, sums.of_class[number]);
   }

@@ -99,7 +99,7 @@ TEST(owner_heap, gets_the_memory_of_an_owner_that_sleeps_back) {
     remote_freer<ashlar::resource_ref<counting_resource<>>> freer;
     for (void* const p : blocks) freer.defer_free(heap, p);
     freer.flush();
-    static_cast<void>(heap.trim_from_elsewhere());
+    static_cast<void>(heap.trim_remote());
     EXPECT_LE(heap.held_bytes(), ashlar::detail::segment_bytes) << "of the cells at hand";
   }).join();
   EXPECT_TRUE(heap.invariant());
@@ -112,7 +112,7 @@ TEST(owner_heap, resizes_and_measures_from_elsewhere_too) {
     std::thread([&] {
       EXPECT_GE(heap.usable_size(p), bytes);
       EXPECT_TRUE(heap.owns(p));
-      heap.free_from_elsewhere(p);
+      heap.free_remote(p);
     }).join();
   }
   EXPECT_EQ(live_blocks(heap), 0u);
@@ -157,12 +157,12 @@ TEST(owner_heap, finds_a_cell_that_the_owner_freed_after_another) {
     owner_heap<> heap;
     void* const cell = heap.allocate(48);
     static_cast<void>(heap.allocate(48));  // so that the slab stays
-    if (is_at_once) heap.free_from_elsewhere(cell);
+    if (is_at_once) heap.free_remote(cell);
     else remote_freer<>().defer_free(heap, cell);
-    heap.take_in();
+    heap.drain_inbox();
     ashlar::detail::mark_readable(cell, 48);  // where nothing is checked, the stacks link through it
     heap.deallocate(cell);
-    heap.settle();
+    heap.flush_caches();
   };
   const std::string line = "ashlar: double_free: freed a block that is free, pointer 0x*, resource 0x*";
   ASHLAR_EXPECT_DEATH(free_twice(true), line);
@@ -182,8 +182,8 @@ TEST(owner_heap, is_free_to_use_for_who_handles_a_second_free) {
           void* const large = used->try_allocate(100'000);
           std::_Exit(large != nullptr && used->owns(large) ? 7 : 1);
         });
-        heap.free_from_elsewhere(cell);
-        heap.free_from_elsewhere(cell);
+        heap.free_remote(cell);
+        heap.free_remote(cell);
       },
       ::testing::ExitedWithCode(7), "");
 }
@@ -193,7 +193,7 @@ TEST(owner_heap, marks_whatever_comes_back_from_elsewhere) {
   owner_heap<> heap;
   static_cast<void>(heap.allocate(48));
   void* const cell = heap.allocate(48);
-  heap.free_from_elsewhere(cell);
+  heap.free_remote(cell);
   EXPECT_TRUE(ashlar_test::is_forbidden(static_cast<std::byte*>(cell) + 40));
 }
 
@@ -222,7 +222,7 @@ TEST(owner_heap, serves_sizes_known_at_compile_time_and_what_is_at_hand) {
   mine.deallocate<60>(again);
   void* const third = mine.allocate_or<64, 16>(otherwise);
   EXPECT_NE(third, nullptr);
-  EXPECT_LE(asked, 3);  // milestones are not at hand
+  EXPECT_LE(asked, 3);  // sampled addresses are not at hand
   mine.deallocate<64>(third), mine.deallocate<64, 16>(first);
   void* const run = mine.allocate<200'000>();
   EXPECT_FALSE(mine.try_shrink(run, 200'000, 300'000, 16));
@@ -249,7 +249,7 @@ TEST(owner_heap, works_on_while_others_trim_it) {
   std::atomic<bool> is_over = false;
   std::thread stranger([&] {
     while (!is_over) {
-      static_cast<void>(heap.trim_from_elsewhere());
+      static_cast<void>(heap.trim_remote());
       EXPECT_GE(heap.held_bytes() + 1, 1u);
       std::this_thread::yield();
     }
@@ -328,7 +328,7 @@ private:
       if (random() % 2048 == 0) free_some(freer);
     }
     if (--working_ == 0) {
-      for (owner_heap<>& each : heaps_) static_cast<void>(each.trim_from_elsewhere(0));
+      for (owner_heap<>& each : heaps_) static_cast<void>(each.trim_remote(0));
     }
   }
 

@@ -113,7 +113,7 @@ double frees_for_an_atomic(bool in_order) {
     return static_cast<std::size_t>(owner_heap<>::of(&ashlar::detail::segment_of_key(key).head) - heaps.data());
   };
   const auto route = [&](std::uintptr_t key) -> counted::inbox_type& { return inboxes[owner_of(key)]; };
-  const auto take_in = [&](counted::inbox_type& from) {
+  const auto drain_inbox = [&](counted::inbox_type& from) {
     ++counting_atomics::count;  // the lock
     ashlar::detail::drain(from,
                           [&](const ashlar::detail::freed_word& word) { heaps[owner_of(word.key)].take_back(word); });
@@ -124,17 +124,17 @@ double frees_for_an_atomic(bool in_order) {
     const ashlar::detail::freed_word place = ashlar::detail::word_of_cell(cell);
     const std::size_t bytes = heaps[0].usable_size(cell);
     if (batch.add(place.key, place.cells, route, bytes) == ashlar::detail::batch_result::noted) continue;
-    batch.for_each_under_way(take_in);
+    batch.for_each_under_way(drain_inbox);
     static_cast<void>(batch.flush(route));
     EXPECT_EQ(batch.add(place.key, place.cells, route, bytes), ashlar::detail::batch_result::noted);
   }
   if (!batch.flush(route)) {  // all packets are under way, which the addresses decide
-    batch.for_each_under_way(take_in);
+    batch.for_each_under_way(drain_inbox);
     EXPECT_TRUE(batch.flush(route));
   }
   const double ratio = static_cast<double>(frees) / static_cast<double>(counting_atomics::count);
-  batch.for_each_under_way(take_in);
-  for (owner_heap<>& each : heaps) EXPECT_EQ((each.settle(), each.trim(), each.held_bytes()), 0u);
+  batch.for_each_under_way(drain_inbox);
+  for (owner_heap<>& each : heaps) EXPECT_EQ((each.flush_caches(), each.trim(), each.held_bytes()), 0u);
   return ratio;
 }
 

@@ -23,15 +23,15 @@ expect_straight_path() {
   count=$(grep -c . <<<"$path" || true)
   printf '%s: %s instructions before the return, at most %s expected\n%s\n' "$1" "$count" "$2" "$path"
   if ((count == 0 || count > $2)); then
-    echo "the straight path is missing or too long"
+    echo "the fast path is missing or too long"
     exit 1
   fi
   if grep -qE '^(call|lock|jmp)' <<<"$path"; then
-    echo "the straight path calls, jumps or locks"
+    echo "the fast path calls, jumps or locks"
     exit 1
   fi
   if (($(grep -cE '^j' <<<"$path" || true) != $3)); then
-    echo "the straight path has not exactly this many branches: $3"
+    echo "the fast path has not exactly this many branches: $3"
     exit 1
   fi
 }

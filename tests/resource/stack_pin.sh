@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: stack_pin.sh <source> <object> <objdump> <compiler> <flags…>
-# Passes if the straight paths of a stack's calls, from entry to the first return, are as short as documented.
+# Passes if the fast paths of a stack's calls, from entry to the first return, are as short as documented.
 # shellcheck source=tests/resource/assembly.sh
 source "$(dirname "${BASH_SOURCE[0]}")/assembly.sh"
 

@@ -17,16 +17,16 @@ public:
 
   [[nodiscard]] void* allocate(std::size_t = 0, std::size_t = 0) {
     void* const cell = pool_.take(cache_);
-    return cell != nullptr ? cell : pool_.allocate_slowly(&cache_);
+    return cell != nullptr ? cell : pool_.allocate_slow(&cache_);
   }
 
   [[nodiscard]] void* try_allocate(std::size_t = 0, std::size_t = 0) noexcept {
     void* const cell = pool_.take(cache_);
-    return cell != nullptr ? cell : pool_.try_allocate_slowly(&cache_);
+    return cell != nullptr ? cell : pool_.try_allocate_slow(&cache_);
   }
 
   void deallocate(void* cell, std::size_t = 0, std::size_t = 0) noexcept {
-    if (!pool_.put(cache_, cell)) pool_.deallocate_slowly(&cache_, cell);
+    if (!pool_.put(cache_, cell)) pool_.deallocate_slow(&cache_, cell);
   }
 
   void flush() noexcept { pool_.flush(cache_); }

@@ -7,9 +7,9 @@
 
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
-#include <ashlar/detail/slots/slot_core.hpp>
 #include <ashlar/detail/slots/slot_guard.hpp>
 #include <ashlar/detail/slots/slot_layout.hpp>
+#include <ashlar/detail/slots/slot_pool_core.hpp>
 #include <ashlar/detail/slots/slot_slab.hpp>
 #include <ashlar/detail/slots/slot_slabs.hpp>
 #include <ashlar/detail/slots/slot_watch.hpp>
@@ -24,7 +24,8 @@ struct plain_ends {
   static constexpr bool is_plain = true;
   static inline std::size_t slabs = 0;  // that ended
   static void object(ashlar::detail::slot_slab<Threads>& slab, std::uint32_t index) noexcept {
-    ashlar::detail::slot_core<Threads>::give(slab, index, ashlar::detail::slot_word::raw_mark, slab.word_at(index));
+    ashlar::detail::slot_pool_core<Threads>::give(slab, index, ashlar::detail::slot_word::raw_mark,
+                                                  slab.word_at(index));
   }
   static void slab(ashlar::detail::slot_slab<Threads>&) noexcept { ++slabs; }
 };
@@ -43,7 +44,7 @@ template <class Slab>
 }
 
 template <class Threads>
-void retire(const ashlar::detail::slot_core<Threads>&, void* slot, std::size_t bytes, std::uint32_t marks) {
+void retire(const ashlar::detail::slot_pool_core<Threads>&, void* slot, std::size_t bytes, std::uint32_t marks) {
   ashlar::detail::retire_slot<Threads::is_shared>(slot, bytes, marks);
 }
 

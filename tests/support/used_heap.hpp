@@ -33,7 +33,7 @@ struct used_heap {
     }
   }
 
-  // Cells of many classes, hot ones, a pocket, runs live and freed lately, huge blocks.
+  // Cells of many classes, hot ones, a last_freed, runs live and freed lately, huge blocks.
   void use() {
     constexpr std::size_t count = is_slow ? 1500 : 6000;
     for (int round = 0; round < 2; ++round) {

@@ -99,7 +99,7 @@ public:
   /// that of the nearest budget above it that has one. Returns: whether it was charged.
   [[nodiscard]] bool charge(std::size_t bytes, std::size_t alignment = 1) noexcept {
     basic_budget* const refuser = try_charge(bytes);
-    return ASHLAR_LIKELY(refuser == nullptr) || charge_again(refuser, bytes, alignment);
+    return ASHLAR_LIKELY(refuser == nullptr) || charge_retry(refuser, bytes, alignment);
   }
 
   /// Effects: takes back what was charged here. Expects: it was charged.
@@ -157,7 +157,7 @@ private:
     return nullptr;
   }
 
-  [[nodiscard]] ASHLAR_COLD bool charge_again(basic_budget* refuser, std::size_t bytes,
+  [[nodiscard]] ASHLAR_COLD bool charge_retry(basic_budget* refuser, std::size_t bytes,
                                               std::size_t alignment) noexcept {
     for (unsigned attempt = 1; attempt <= most_attempts; ++attempt) {
       const basic_budget* asked = refuser;

@@ -167,7 +167,7 @@ public:
       if (ASHLAR_UNLIKELY(is_sweeping_) && slots_.is_free(slot)) return;
     if constexpr (checking_level >= checking::checked) slots_.check(slot);
     if constexpr (ends_plainly) slots_.give(slot, lifetime_type::keeps ? 0 : detail::slot_word::raw_mark);
-    else slots_.end_in_turn(slot, [this](void* ending) { return retire(ending); });
+    else slots_.destroy_iteratively(slot, [this](void* ending) { return retire(ending); });
   }
 
   /// Returns: as `acquire`, but as a handle that releases the object; two words. See `static_pool_handle` for one word.
@@ -297,7 +297,7 @@ private:
   template <class End>
   void sweep(End end) noexcept {
     is_sweeping_ = true;
-    slots_.for_each_taken([this, &end](void* slot) { slots_.end_in_turn(slot, end); });
+    slots_.for_each_taken([this, &end](void* slot) { slots_.destroy_iteratively(slot, end); });
     is_sweeping_ = false;
   }
 

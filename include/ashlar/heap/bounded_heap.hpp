@@ -86,13 +86,13 @@ public:
   /// As `allocate`, but null where memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t number = class_for(bytes, alignment);
-    if (number == classes::none) return take_block(bytes, alignment);
+    const std::size_t size_class = class_for(bytes, alignment);
+    if (size_class == classes::none) return take_block(bytes, alignment);
     if constexpr (detail::keeps_canaries)
-      if (detail::cell_window* const next = cells_.next_to_format(number)) watch(*next).sweep();
-    std::byte* const cell = cells_.take(number);
-    return ASHLAR_LIKELY(cell != nullptr) ? handed_out(cell, number, bytes)
-                                          : take_in_new_window(number, bytes, alignment);
+      if (detail::cell_window* const next = cells_.next_to_format(size_class)) watch(*next).sweep();
+    std::byte* const cell = cells_.take(size_class);
+    return ASHLAR_LIKELY(cell != nullptr) ? handed_out(cell, size_class, bytes)
+                                          : take_in_new_window(size_class, bytes, alignment);
   }
 
   /// Returns: a block whose size is known at compile time. Throws: `std::bad_alloc`.
@@ -261,10 +261,10 @@ private:
     std::construct_at(&blocks_, rest);
   }
 
-  [[nodiscard]] ASHLAR_INLINE void* handed_out(std::byte* p, [[maybe_unused]] std::size_t number,
+  [[nodiscard]] ASHLAR_INLINE void* handed_out(std::byte* p, [[maybe_unused]] std::size_t size_class,
                                                [[maybe_unused]] std::size_t bytes) const noexcept {
     if constexpr (checking_level >= checking::hardened) watch(cells_.of(p)).hand_out(p, bytes);
-    else if constexpr (detail::marks_memory) detail::mark_live(p, classes::bytes_of(number));
+    else if constexpr (detail::marks_memory) detail::mark_live(p, classes::bytes_of(size_class));
     return p;
   }
 
@@ -272,7 +272,7 @@ private:
   ASHLAR_INLINE void give(void* p) noexcept {
     if (!cells_.has_cells(p)) return blocks_.deallocate(p);
     detail::cell_window& home = cells_.of(p);
-    if constexpr (checking_level >= checking::hardened) watch(home).bury(p);
+    if constexpr (checking_level >= checking::hardened) watch(home).poison(p);
     else if constexpr (detail::marks_memory) detail::mark_free(p, home.cell_bytes);
     std::byte* const emptied = cells_.give(home, p);
     if (ASHLAR_LIKELY(emptied == nullptr)) return;
@@ -280,12 +280,12 @@ private:
     blocks_.deallocate(emptied);
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE void* take_in_new_window(std::size_t number, std::size_t bytes,
+  [[nodiscard]] ASHLAR_NOINLINE void* take_in_new_window(std::size_t size_class, std::size_t bytes,
                                                          std::size_t alignment) noexcept {
     void* const memory = blocks_.try_allocate(window_room, detail::cell_window::bytes);
     if (ASHLAR_UNLIKELY(memory == nullptr)) return take_block(bytes, alignment);
     detail::mark_free(memory, window_room);
-    return handed_out(cells_.take_from_new(memory, number), number, bytes);
+    return handed_out(cells_.take_from_new(memory, size_class), size_class, bytes);
   }
 
   [[nodiscard]] ASHLAR_NOINLINE void* take_block(std::size_t bytes, std::size_t alignment) noexcept {
@@ -309,7 +309,7 @@ private:
   // Within its class.
   [[nodiscard]] bool resize_cell(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     detail::cell_window& home = cells_.of(p);
-    if (class_for(new_bytes, alignment) != home.number) return false;
+    if (class_for(new_bytes, alignment) != home.size_class) return false;
     if constexpr (checking_level >= checking::hardened) watch(home).resize(p, watch(home).size_of(p), new_bytes);
     return true;
   }
@@ -342,7 +342,7 @@ private:
   void check_size(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
     const std::size_t expected = size_of_cell(p);
     const bool is_exact = checking_level < checking::hardened || detail::at_least_one_byte(bytes) == expected;
-    if (ASHLAR_LIKELY(is_exact && class_for(bytes, alignment) == cells_.of(p).number)) return;
+    if (ASHLAR_LIKELY(is_exact && class_for(bytes, alignment) == cells_.of(p).size_class)) return;
     report({.kind = fault::size_mismatch,
             .what = checking_level >= checking::hardened && is_exact
                         ? "freed a block with another alignment than it was allocated with"

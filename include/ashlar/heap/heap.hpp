@@ -14,12 +14,12 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/heap_core.hpp>
-#include <ashlar/detail/heap/heap_members.hpp>
 #include <ashlar/detail/heap/heap_region.hpp>
-#include <ashlar/detail/heap/heap_space.hpp>
 #include <ashlar/detail/heap/heap_survey.hpp>
 #include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/thread_heap_registry.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -36,13 +36,13 @@ using detail::region_kind;
 /// A heap for any thread.
 ///
 ///   thread 1 -> thread_heap: owner_heap, remote_freer --+
-///   thread 2 -> thread_heap  <-- packets of frees --    +--> [ lock: shared_space ] --> upstream
+///   thread 2 -> thread_heap  <-- packets of frees --    +--> [ lock: shared_extent_map ] --> upstream
 ///   without one, and huge blocks -> [ lock: common ] ---+
 ///
 /// A thread gets a `thread_heap` at its first call, and leaves it to the next one when it ends, with all blocks that
 /// live. One that only frees asks the upstream for nothing but that, 16 KiB. One that is ending, or for which there is
 /// no memory, shares the common heap under a lock.
-/// The straight paths are those of `local_heap`, and on x86-64 three instructions more: two words of the thread's own
+/// The fast paths are those of `local_heap`, and on x86-64 three instructions more: two words of the thread's own
 /// say which heap it used last, and what it has there. A free that is told the size has five more, since it must look
 /// whose the block is all the same. So by clang `allocate` has 15 for 12, `deallocate(p)` 22 for 19, `allocate<Bytes>`
 /// 11 for 8. None locks, and of atomics they have plain loads only. Whoever uses two heaps in turn calls a function at
@@ -51,8 +51,8 @@ using detail::region_kind;
 /// have happened before. Nothing is allocated before the first block.
 template <thread_safe_resource Upstream>
 class heap : public detail::heap_survey<heap<Upstream>> {
-  using members = detail::heap_members<Upstream>;
-  using member = typename members::member;
+  using members = detail::thread_heap_registry<Upstream>;
+  using thread_heap = typename members::thread_heap;
   using owner = typename members::owner;
   static constexpr bool checks = members::checks;
 
@@ -73,19 +73,19 @@ public:
   /// Returns: a block. Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   /// Complexity: O(1) amortised.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment = least_alignment) {
-    return take(bytes, alignment, [=, this] { return allocate_behind(bytes, alignment); });
+    return take(bytes, alignment, [=, this] { return allocate_excluding_cache(bytes, alignment); });
   }
 
   /// As `allocate`, but null where memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
-    return take(bytes, alignment, [=, this] { return try_allocate_behind(bytes, alignment); });
+    return take(bytes, alignment, [=, this] { return try_allocate_excluding_cache(bytes, alignment); });
   }
 
   /// Returns: a block whose size is known at compile time. Throws: `std::bad_alloc`.
   template <std::size_t Bytes, std::size_t Alignment = least_alignment>
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
-    const auto otherwise = [this] { return allocate_behind(Bytes, Alignment); };
-    member* const mine = members_.recent();
+    const auto otherwise = [this] { return allocate_excluding_cache(Bytes, Alignment); };
+    thread_heap* const mine = members_.recent();
     if (ASHLAR_UNLIKELY(mine == nullptr)) return otherwise();
     return mine->blocks.template allocate_or<Bytes, Alignment>(otherwise);
   }
@@ -117,28 +117,28 @@ public:
   /// Effects: takes a block back, from whatever thread; nothing where `p` is null. Expects: it is live and of this
   /// heap.
   ASHLAR_INLINE void deallocate(void* p) noexcept {
-    if (ASHLAR_UNLIKELY(checks || detail::is_milestone(p))) return deallocate_slowly(p);
-    member* const mine = members::latest();
+    if (ASHLAR_UNLIKELY(checks || detail::is_sampled(p))) return deallocate_slow(p);
+    thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.deallocate(p);
-    deallocate_elsewhere(p);
+    deallocate_remote(p);
   }
 
   /// As `deallocate(p)`. Expects: the block was allocated with this size and alignment, or `bytes` is between what was
   /// asked for and what `allocate_at_least` gave. `p` is not null.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
-    if (ASHLAR_UNLIKELY(checks || detail::is_milestone(p))) return deallocate_slowly(p, bytes, alignment);
-    member* const mine = members::latest();
+    if (ASHLAR_UNLIKELY(checks || detail::is_sampled(p))) return deallocate_slow(p, bytes, alignment);
+    thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.deallocate(p, bytes, alignment);
-    deallocate_elsewhere(p);
+    deallocate_remote(p);
   }
 
   /// As `deallocate(p, bytes, alignment)`, with the class resolved at compile time.
   template <std::size_t Bytes, std::size_t Alignment = least_alignment>
   ASHLAR_INLINE void deallocate(void* p) noexcept {
-    if (ASHLAR_UNLIKELY(checks || detail::is_milestone(p))) return deallocate_slowly(p, Bytes, Alignment);
-    member* const mine = members::latest();
+    if (ASHLAR_UNLIKELY(checks || detail::is_sampled(p))) return deallocate_slow(p, Bytes, Alignment);
+    thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.template deallocate<Bytes, Alignment>(p);
-    deallocate_elsewhere(p);
+    deallocate_remote(p);
   }
 
   /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands. Expects: it was allocated with
@@ -188,7 +188,7 @@ public:
   /// Returns: whether the address lies in memory that is the calling thread's for blocks. Huge blocks are nobody's.
   /// `p` is not read.
   [[nodiscard]] bool is_mine(const void* p) const noexcept {
-    const member* const mine = members_.known();
+    const thread_heap* const mine = members_.known();
     return mine != nullptr && mine->blocks.owns(p);
   }
 
@@ -208,10 +208,10 @@ public:
 
   private:
     friend heap;
-    detached(heap& of, member* what) noexcept : heap_(&of), what_(what) {}
+    detached(heap& of, thread_heap* what) noexcept : heap_(&of), what_(what) {}
 
     heap* heap_;
-    member* what_;
+    thread_heap* what_;
   };
 
   /// Returns: all blocks that the calling thread has allocated. Its next ones are apart from them.
@@ -257,69 +257,69 @@ private:
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment, Otherwise otherwise) {
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    member* const mine = members_.recent();
+    thread_heap* const mine = members_.recent();
     if (ASHLAR_LIKELY(mine != nullptr && bytes <= detail::size_classes::largest && alignment <= least_alignment))
       return mine->blocks.allocate_or(bytes, otherwise);
     return otherwise();
   }
 
   // Whether the block is of what the calling thread has of the heap that it used last: that address stands in the
-  // segment. Expects: `p` is no milestone.
-  [[nodiscard]] static ASHLAR_INLINE bool is_of(const member* mine, void* p) noexcept {
+  // segment. Expects: `p` is not a sampled address.
+  [[nodiscard]] static ASHLAR_INLINE bool is_of(const thread_heap* mine, void* p) noexcept {
     return detail::segment::heap_of(p) == static_cast<const void*>(mine);
   }
 
-  // Apart from the straight paths, which would else save registers for them.
-  [[nodiscard]] ASHLAR_NOINLINE void* try_allocate_behind(std::size_t bytes, std::size_t alignment) noexcept {
-    member* const mine = members_.recent();
+  // Apart from the fast paths, which would else save registers for them.
+  [[nodiscard]] ASHLAR_NOINLINE void* try_allocate_excluding_cache(std::size_t bytes, std::size_t alignment) noexcept {
+    thread_heap* const mine = members_.recent();
     if (ASHLAR_UNLIKELY(mine == nullptr)) return try_allocate_after_another(bytes, alignment);
     void* p = nullptr;
     if (ASHLAR_LIKELY(bytes <= detail::size_classes::largest && alignment <= least_alignment))
-      p = mine->blocks.allocate_behind(bytes);
+      p = mine->blocks.allocate_excluding_cache(bytes);
     else if (bytes <= detail::most_slices * detail::slice_bytes &&
              alignment <= detail::slice_bytes)  // a run, as a rule
       p = mine->blocks.try_allocate_unzeroed(bytes, alignment).data;
-    return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_slowly(bytes, alignment);
+    return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_slow(bytes, alignment);
   }
 
   // Where it was another heap that the thread used last, or none.
   [[nodiscard]] ASHLAR_NOINLINE void* try_allocate_after_another(std::size_t bytes, std::size_t alignment) noexcept {
-    if (members_.known() == nullptr) return try_allocate_slowly(bytes, alignment);
-    return take(bytes, alignment, [=, this] { return try_allocate_slowly(bytes, alignment); });
+    if (members_.known() == nullptr) return try_allocate_slow(bytes, alignment);
+    return take(bytes, alignment, [=, this] { return try_allocate_slow(bytes, alignment); });
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE void* allocate_behind(std::size_t bytes, std::size_t alignment) {
-    void* const p = try_allocate_behind(bytes, alignment);
+  [[nodiscard]] ASHLAR_NOINLINE void* allocate_excluding_cache(std::size_t bytes, std::size_t alignment) {
+    void* const p = try_allocate_excluding_cache(bytes, alignment);
     if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
     return p;
   }
 
-  // The member looks again at what was at hand: a milestone may be, which is counted.
-  [[nodiscard]] ASHLAR_NOINLINE void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
+  // The thread heap looks again at what was at hand: a sampled address may be, which is counted.
+  [[nodiscard]] ASHLAR_NOINLINE void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
     constexpr std::size_t most = detail::size_classes::largest;
-    if (member* const mine = members_.recent(); mine != nullptr && bytes <= most && alignment <= most)
+    if (thread_heap* const mine = members_.recent(); mine != nullptr && bytes <= most && alignment <= most)
       if (void* const p = mine->blocks.try_allocate(bytes, alignment); p != nullptr) return p;
     return members_.allocate_by(bytes, alignment, [&](owner& from) { return from.try_allocate(bytes, alignment); });
   }
 
   // A block of another thread, or it was another heap that this one used last.
-  ASHLAR_NOINLINE void deallocate_elsewhere(void* p) noexcept {
-    if (member* const mine = members_.recent(); ASHLAR_LIKELY(mine != nullptr))
+  ASHLAR_NOINLINE void deallocate_remote(void* p) noexcept {
+    if (thread_heap* const mine = members_.recent(); ASHLAR_LIKELY(mine != nullptr))
       return mine->freer.defer_free(*owner::of(p), p);
     members_.deallocate_by(p, [&](owner& home) { home.deallocate(p); });
   }
 
-  ASHLAR_NOINLINE void deallocate_slowly(void* p) noexcept {
+  ASHLAR_NOINLINE void deallocate_slow(void* p) noexcept {
     if (p == nullptr) return;
     if (!checks && !detail::is_aligned(p, detail::window_bytes))
-      if (member* const mine = members::latest(); is_of(mine, p)) return mine->blocks.deallocate(p);
+      if (thread_heap* const mine = members::latest(); is_of(mine, p)) return mine->blocks.deallocate(p);
     members_.deallocate_by(p, [&](owner& home) { home.deallocate(p); });
   }
 
-  ASHLAR_NOINLINE void deallocate_slowly(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    if (!checks && p != nullptr) return deallocate_slowly(p);
+  ASHLAR_NOINLINE void deallocate_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    if (!checks && p != nullptr) return deallocate_slow(p);
     if constexpr (checks)  // of whom else it may be is known under another lock
-      if (member* const mine = members_.recent();
+      if (thread_heap* const mine = members_.recent();
           mine != nullptr && mine->blocks.try_deallocate_cell(p, bytes, alignment))
         return;
     members_.deallocate_by(p, [&](owner& home) { home.deallocate(p, bytes, alignment); });

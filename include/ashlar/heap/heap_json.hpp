@@ -55,10 +55,10 @@ void write_json(const heap_statistics& statistics, Out&& out) {
   detail::write_share(json, "runs", statistics.runs);
   detail::write_share(json, "huge", statistics.huge);
   json.key("classes").begin_array();
-  for (std::size_t number = 1; number <= detail::size_classes::count; ++number) {
-    if (statistics.of_class[number].slabs == 0) continue;
-    json.begin_object().member("number", number).member("cell_bytes", detail::size_classes::bytes_of(number));
-    detail::write_members(json, statistics.of_class[number]);
+  for (std::size_t size_class = 1; size_class <= detail::size_classes::count; ++size_class) {
+    if (statistics.of_class[size_class].slabs == 0) continue;
+    json.begin_object().member("number", size_class).member("cell_bytes", detail::size_classes::bytes_of(size_class));
+    detail::write_members(json, statistics.of_class[size_class]);
     json.end_object();
   }
   json.end_array().end_object().finish();

@@ -84,8 +84,8 @@ public:
             "whatever was asked for.</p>\n<table>\n<thead><tr><th>blocks</th><th>slabs</th><th>live</th><th>spare</th>")
         .text(
             "<th>live bytes</th><th>spare bytes</th><th>waste</th><th>live, spare, waste</th></tr></thead>\n<tbody>\n");
-    for (std::size_t number = 1; number <= size_classes::count; ++number)
-      if (heap_.of_class[number].slabs != 0) cells(number);
+    for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
+      if (heap_.of_class[size_class].slabs != 0) cells(size_class);
     named("run", "runs", heap_.runs);
     named("huge", "huge blocks", heap_.huge);
     out_.text("<tr class=\"sum\"><td>all</td>");
@@ -158,11 +158,11 @@ private:
   }
   void end_swatch() { out_.text("\" width=\"12\" height=\"12\" rx=\"3\"/></svg>"); }
 
-  void cells(std::size_t number) {
-    swatch().text("k").number(number);
+  void cells(std::size_t size_class) {
+    swatch().text("k").number(size_class);
     end_swatch();
-    out_.grouped(size_classes::bytes_of(number)).text(" B</td>");
-    figures(heap_.of_class[number]);
+    out_.grouped(size_classes::bytes_of(size_class)).text(" B</td>");
+    figures(heap_.of_class[size_class]);
   }
 
   void named(std::string_view style, std::string_view name, const heap_share& share) {

@@ -60,7 +60,7 @@ public:
     out_.text("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"map\" viewBox=\"0 0 ").number(width + 2 * margin_);
     out_.text(" ").number(height() + 2 * margin_).text("\" role=\"group\" aria-label=\"Map of the heap\">\n<style>");
     out_.text(heap_map_style);
-    for (std::size_t number = 1; number <= size_classes::count; ++number) colour(number);
+    for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class) colour(size_class);
     out_.text("</style>\n");
     box("paper", 0, 0, width + 2 * margin_, height() + 2 * margin_).text("/>\n<g transform=\"translate(");
     out_.number(margin_).text(" ").number(margin_).text(")\">\n");
@@ -94,10 +94,10 @@ private:
   }
 
   // From blue for the smallest to red for the largest; the second colour is as bright for each hue, where it is known.
-  void colour(std::size_t number) {
-    const std::size_t of = number - 1, last = size_classes::count - 1;
+  void colour(std::size_t size_class) {
+    const std::size_t of = size_class - 1, last = size_classes::count - 1;
     out_.text(".map .k")
-        .number(number)
+        .number(size_class)
         .text("{fill:hsl(")
         .number(222 - of * 205 / last)
         .text(" 52% 50%);fill:oklch(.64 .13 ");
@@ -122,9 +122,9 @@ private:
 
   void legend() {
     text("soft", 0, 43).text("cells of</text>\n");
-    for (std::size_t number = 1; number <= size_classes::count; ++number) {
-      out_.text("<g class=\"k").number(number).text("\">");
-      box("", left + (number - 1) * 11, 32, 11, 14).text("><title>").number(size_classes::bytes_of(number));
+    for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class) {
+      out_.text("<g class=\"k").number(size_class).text("\">");
+      box("", left + (size_class - 1) * 11, 32, 11, 14).text("><title>").number(size_classes::bytes_of(size_class));
       out_.text(" bytes</title></rect></g>\n");
     }
     for (const std::size_t bytes : {16u, 128u, 256u, 512u, 1024u, 2048u, 4096u, 8192u, 16384u, 32768u}) {
@@ -168,7 +168,7 @@ private:
     const std::size_t first = segment::slice_of(piece.start), x = x_of(first);
     const std::size_t w = piece.bytes / slice_bytes * slice_width - 1;
     out_.text("<g").text(piece.kind == region_kind::slab ? " class=\"k" : "");
-    if (piece.kind == region_kind::slab) out_.number(piece.number).text("\"");
+    if (piece.kind == region_kind::slab) out_.number(piece.size_class).text("\"");
     out_.text("><title>");
     describe(piece);
     out_.text("</title>");

@@ -81,7 +81,7 @@ struct heap_statistics {
     all.add(piece);
     switch (piece.kind) {
       case detail::region_kind::head: ++segments, head_bytes += piece.bytes; break;
-      case detail::region_kind::slab: of_class[piece.number].add(piece); break;
+      case detail::region_kind::slab: of_class[piece.size_class].add(piece); break;
       case detail::region_kind::run:
       case detail::region_kind::spare: runs.add(piece); break;
       case detail::region_kind::huge: huge.add(piece); break;

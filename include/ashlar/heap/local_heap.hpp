@@ -22,16 +22,16 @@ using detail::region_kind;
 
 /// A heap of one thread.
 ///
-///   deallocate(p) -> pocket -> stack of the class -> sweep: bits of the slabs -> empty slabs: slices -> upstream
-///   allocate(n)   <- pocket <- stack of the class <- word of 64 cells <- slabs <- run of slices <- segment <- upstream
+///   deallocate(p) -> last_freed -> stack of the class -> sweep: bits of the slabs -> empty slabs: slices -> upstream
+///   allocate(n)   <- last_freed <- stack of the class <- word of 64 cells <- slabs <- run of slices <- segment <-
+///   upstream
 ///
 /// Up to 32 KiB a block is a cell of one of 72 classes; up to 63 slices of 64 KiB a run of slices; else it is a block
 /// of the upstream's own. Nothing is kept in a block: what is known of it stands at the head of its 4 MiB segment.
 /// Every block is aligned by 16 at least. `deallocate(p)` finds the class by one load.
-/// The pocket holds the block that was freed last, so that a free followed by an allocation of the same class waits for
-/// no store to be forwarded through a stack.
-/// Blocks that are live when the heap ends go with it. Thread safety: none. Nothing is allocated before the first
-/// block.
+/// The last_freed holds the block that was freed last, so that a free followed by an allocation of the same class waits
+/// for no store to be forwarded through a stack. Blocks that are live when the heap ends go with it. Thread safety:
+/// none. Nothing is allocated before the first block.
 template <resource Upstream>
 class local_heap : public detail::basic_local_heap<detail::heap_core<Upstream>> {
   using base = detail::basic_local_heap<detail::heap_core<Upstream>>;

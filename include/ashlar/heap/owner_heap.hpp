@@ -36,7 +36,7 @@ using detail::region_kind;
 ///     ashlar::remote_freer freer;                 // of a thread that renders
 ///     freer.defer_free(mesh, p);
 ///
-/// The straight paths are those of `local_heap`; what has arrived is taken in where they end. From level `checked` on
+/// The fast paths are those of `local_heap`; what has arrived is taken in where they end. From level `checked` on
 /// every call takes a lock. The heap may end, or be released, once every `remote_freer` that was given blocks of it has
 /// ended or called `leave`: what is flushed is on its way still.
 template <resource Upstream>
@@ -55,7 +55,7 @@ public:
       : owner_heap(heap_options{}, std::move(upstream)) {}
   ~owner_heap() {  // so that no packet is lost, and nobody is inside
     const scope held(whole_call());
-    this->core().take_in_locked();
+    this->core().drain_inbox_locked();
   }
 
   /// @{ As those of `local_heap`. Thread safety: the owner.
@@ -119,9 +119,9 @@ public:
     return base::try_reallocate(p, new_bytes, alignment);
   }
   /// Effects: whatever is at hand goes where other threads can reach it.
-  void settle() noexcept {
+  void flush_caches() noexcept {
     const scope held(whole_call());
-    base::settle();
+    base::flush_caches();
   }
   template <class F>
   void for_each_live(F f) {
@@ -158,9 +158,9 @@ public:
   }
   template <std::size_t Bytes, std::size_t Alignment, class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* allocate_or(Otherwise otherwise) {
-    constexpr std::size_t number = base::class_for(Bytes, Alignment);
-    if constexpr (number == detail::size_classes::none) return otherwise();
-    if constexpr (sends) return this->take_hot_or(number, Bytes, otherwise);
+    constexpr std::size_t size_class = base::class_for(Bytes, Alignment);
+    if constexpr (size_class == detail::size_classes::none) return otherwise();
+    if constexpr (sends) return this->take_hot_or(size_class, Bytes, otherwise);
     void* const p = try_allocate(Bytes, Alignment);
     return p != nullptr ? p : otherwise();
   }
@@ -168,8 +168,8 @@ public:
 
   /// Returns: a block of what other threads have freed and is at hand behind that, or null.
   /// Expects: `bytes <= size_classes::largest`. Thread safety: the owner.
-  [[nodiscard]] ASHLAR_INLINE void* allocate_behind(std::size_t bytes) noexcept {
-    if constexpr (sends) return this->take_behind(detail::size_classes::of(bytes), bytes);
+  [[nodiscard]] ASHLAR_INLINE void* allocate_excluding_cache(std::size_t bytes) noexcept {
+    if constexpr (sends) return this->take_excluding_cache(detail::size_classes::of(bytes), bytes);
     else return nullptr;
   }
 
@@ -181,7 +181,7 @@ public:
   }
 
   /// Effects: takes a block back at once, under the lock. Thread safety: any thread.
-  void free_from_elsewhere(void* p) noexcept {
+  void free_remote(void* p) noexcept {
     const scope held(whole_call());
     if constexpr (!sends) base::deallocate(p);
     else if (p != nullptr) this->core().give_now(p);
@@ -197,14 +197,14 @@ public:
   void take_back(const detail::freed_word& cells) noexcept { this->core().give_now(cells); }
 
   /// Effects: takes in what other threads have freed and sent. Thread safety: any thread.
-  void take_in() noexcept { this->core().take_in_now(); }
+  void drain_inbox() noexcept { this->core().take_in_now(); }
 
   /// As `inspect`; what the owner has at hand counts as live. Thread safety: any thread.
   template <class F>
-  void inspect_from_elsewhere(F f) {
+  void inspect_remote(F f) {
     this->core().take_in_now();
     const scope held(whole_call());
-    if constexpr (sends) this->core().inspect_behind(std::move(f));
+    if constexpr (sends) this->core().inspect_excluding_cache(std::move(f));
     else base::inspect(std::move(f));
   }
 
@@ -229,15 +229,15 @@ public:
   }
 
   /// Effects: as `trim`; what the owner has at hand stays there. Thread safety: any thread.
-  std::size_t trim_from_elsewhere(std::size_t retain_bytes = 0) noexcept {
+  std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept {
     const scope held(whole_call());
-    if constexpr (sends) return this->core().trim_behind(retain_bytes);
+    if constexpr (sends) return this->core().trim_excluding_cache(retain_bytes);
     else return base::trim(retain_bytes);
   }
 
-  /// Effects: as `trim_from_elsewhere`, unless the heap is in use. For who holds the lock of another heap.
+  /// Effects: as `trim_remote`, unless the heap is in use. For who holds the lock of another heap.
   /// Returns: bytes given back.
-  std::size_t try_trim_from_elsewhere() noexcept { return this->core().try_trim_behind(); }
+  std::size_t try_trim_remote() noexcept { return this->core().try_trim_excluding_cache(); }
 
   /// @{ Thread safety: any thread.
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
@@ -276,7 +276,7 @@ public:
   /// lock none was going on when the process forked, and what was at hand goes where it belongs.
   void forget_owner() noexcept {
     if constexpr (sends) this->forget_hot();
-    settle();
+    flush_caches();
   }
 
   /// Returns: the heap that a cell or a run is of. Expects: it is live, of an `owner_heap`, and not huge.

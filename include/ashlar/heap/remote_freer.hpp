@@ -44,8 +44,7 @@ public:
 
   /// Effects: frees a block of `owner`; nothing where `p` is null. Complexity: O(1) amortised.
   ASHLAR_INLINE void defer_free(owner_type& owner, void* p) noexcept {
-    if (ASHLAR_UNLIKELY(!detail::owner_core<Upstream>::sends || detail::is_milestone(p)))
-      return defer_milestone(owner, p);
+    if (ASHLAR_UNLIKELY(!detail::owner_core<Upstream>::sends || detail::is_sampled(p))) return defer_sampled(owner, p);
     note(owner, p);
   }
 
@@ -63,7 +62,7 @@ public:
   /// Effects: flushes, and brings all packets back: heaps that blocks were freed of may end.
   void leave() noexcept {
     flush();
-    batch_.for_each_under_way([](auto& sent_to) { take_in(sent_to); });
+    batch_.for_each_under_way([](auto& sent_to) { drain_inbox(sent_to); });
     ASHLAR_ASSERT(batch_.is_idle());  // whoever took packets out has given them back before he let go of the lock
   }
 
@@ -80,23 +79,21 @@ public:
 
 private:
   // Null, and blocks that no slab has, start with a slice; so do some cells.
-  ASHLAR_NOINLINE void defer_milestone(owner_type& owner, void* p) noexcept {
+  ASHLAR_NOINLINE void defer_sampled(owner_type& owner, void* p) noexcept {
     const bool may_wait = detail::owner_core<Upstream>::sends && detail::address_of(p) % detail::window_bytes != 0;
-    if (!may_wait || detail::segment::owner_of(p) == detail::size_classes::none) return owner.free_from_elsewhere(p);
+    if (!may_wait || detail::segment::owner_of(p) == detail::size_classes::none) return owner.free_remote(p);
     note(owner, p);
   }
 
   ASHLAR_INLINE void note(owner_type& owner, void* cell) noexcept {
-    const detail::slab_start& slab = detail::place_of_cell(cell);
+    const detail::remote_free_info& slab = detail::place_of_cell(cell);
     const detail::freed_word place = word_of_cell(cell, slab);
-    if (ASHLAR_UNLIKELY(!batch_.try_add(place, slab.cell_bytes)))
-      return note_slowly(owner, cell, place, slab.cell_bytes);
+    if (ASHLAR_UNLIKELY(!batch_.try_add(place, slab.cell_bytes))) return note_slow(owner, cell, place, slab.cell_bytes);
     detail::mark_free(cell, slab.cell_bytes);
   }
 
   // A call that is the last thing done: who notes without it needs no frame for it.
-  ASHLAR_NOINLINE void note_slowly(owner_type& owner, void* cell, detail::freed_word place,
-                                   std::size_t bytes) noexcept {
+  ASHLAR_NOINLINE void note_slow(owner_type& owner, void* cell, detail::freed_word place, std::size_t bytes) noexcept {
     const detail::batch_result result = batch_.add(place.key, place.cells, route, bytes);
     if (ASHLAR_LIKELY(result == detail::batch_result::noted)) return detail::mark_free(cell, bytes);
     refused(owner, cell, result);
@@ -109,13 +106,13 @@ private:
               .pointer = cell,
               .resource = owner.name()});
     hand_over();
-    owner.free_from_elsewhere(cell);
+    owner.free_remote(cell);
   }
 
   // No packet is back: the owners sleep, or are slow. Their work is done here, by the packet, one lock for each owner;
   // what of the rest does not find a packet even so goes by the word.
   ASHLAR_COLD void hand_over() noexcept {
-    batch_.for_each_under_way([](auto& sent_to) { take_in(sent_to); });
+    batch_.for_each_under_way([](auto& sent_to) { drain_inbox(sent_to); });
     if (batch_.flush(route)) return;
     batch_.hand_over([](const detail::freed_word& word) { owner_of(word.key).take_back(word); });
   }
@@ -124,9 +121,9 @@ private:
     return *owner_type::of(&detail::segment_of_key(key).head);
   }
 
-  static void take_in(detail::heap_batcher::inbox_type& sent_to) noexcept {
+  static void drain_inbox(detail::heap_batcher::inbox_type& sent_to) noexcept {
     auto& inbox = static_cast<detail::heap_inbox&>(sent_to);
-    inbox.take_in(inbox.owner);
+    inbox.drain_inbox(inbox.owner);
   }
 
   static constexpr auto route = [](std::uintptr_t key) noexcept -> detail::heap_batcher::inbox_type& {

@@ -19,7 +19,7 @@
 #include <ashlar/detail/stack/chunk.hpp>
 #include <ashlar/detail/stack/chunk_store.hpp>
 #include <ashlar/detail/stack/finalizers.hpp>
-#include <ashlar/detail/stack/mark_book.hpp>
+#include <ashlar/detail/stack/marker_registry.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -34,7 +34,8 @@ inline namespace ASHLAR_ABI {
 class arena_marker {
   template <resource Upstream>
   friend class arena;
-  using book = std::conditional_t<checking_level >= checking::checked, detail::mark_book, detail::no_mark_book>;
+  using book =
+      std::conditional_t<checking_level >= checking::checked, detail::marker_registry, detail::no_marker_registry>;
 
   const void* arena_ = nullptr;
   detail::chunk* chunk_ = nullptr;
@@ -65,7 +66,7 @@ struct arena_options {
 /// A destructor that is run so may allocate and make objects here, which are ended in turn; it may go back to markers
 /// that it made itself. It must not reset or release the arena.
 ///
-/// Straight path, at level `fast`: 7 instructions where size and alignment are known, 10 for bytes of unknown number; 1
+/// Fast path, at level `fast`: 7 instructions where size and alignment are known, 10 for bytes of unknown number; 1
 /// branch each. Freeing is none.
 /// Invariant: `used() + waste() <= capacity()`, `held_bytes() <= max_bytes`. Complexity: O(1), and where a chunk is
 /// full O(chunks) and a call upstream at most. Thread safety: none.
@@ -96,14 +97,14 @@ public:
   /// Throws: `std::bad_alloc` beyond the limit; what the upstream throws. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     const detail::bump::place at = bump_.place_for(bytes, alignment);
-    if (ASHLAR_UNLIKELY(!at.is_free)) return allocate_slowly(bytes, alignment);
+    if (ASHLAR_UNLIKELY(!at.is_free)) return allocate_slow(bytes, alignment);
     return bump_.take(at, bytes);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     const detail::bump::place at = bump_.place_for(bytes, alignment);
-    if (ASHLAR_UNLIKELY(!at.is_free)) return try_allocate_slowly(bytes, alignment);
+    if (ASHLAR_UNLIKELY(!at.is_free)) return try_allocate_slow(bytes, alignment);
     return bump_.take(at, bytes);
   }
 
@@ -232,7 +233,6 @@ public:
   [[nodiscard]] std::size_t high_water() const noexcept { return std::max(high_water_, used()); }
   /// Bytes at the ends of chunks that were left because a block did not fit.
   [[nodiscard]] std::size_t waste() const noexcept { return waste_; }
-  /// Bytes for blocks: of the buffer and of all chunks.
   [[nodiscard]] std::size_t capacity() const noexcept { return buffer_.size() + store_.usable(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return store_.held(); }
 
@@ -297,13 +297,13 @@ private:
 
   void note_high_water() noexcept { high_water_ = high_water(); }
 
-  ASHLAR_COLD void* allocate_slowly(std::size_t bytes, std::size_t alignment) {
+  ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) {
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     enter_chunk(store_.take(bytes, alignment));
     return bump_.take(bump_.place_for(bytes, alignment), bytes);
   }
 
-  ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
+  ASHLAR_COLD void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     detail::chunk* const fresh = store_.try_take(bytes, alignment);
     if (fresh == nullptr) return nullptr;

@@ -34,10 +34,9 @@ struct block_pool_options {
 };
 
 /// Returns: a slab size for cells of `cell_bytes`. 256 KiB is where the system calls of growing and shrinking stop
-/// mattering (bench/run fresh_memory) and nodes of a tree still spread over the cache sets (bench/run node_containers).
-/// Cells below 8 bytes have smaller slabs, whose bitmap a small pool can afford; large ones have room for 7 at least.
-/// Without an operating system nothing is known of the machine but that it is small: slabs have room for about 16
-/// cells.
+/// mattering (bench/fresh_memory) and nodes of a tree still spread over the cache sets (bench/node_containers). Cells
+/// below 8 bytes have smaller slabs, whose bitmap a small pool can afford; large ones have room for 7 at least. Without
+/// an operating system nothing is known of the machine but that it is small: slabs have room for about 16 cells.
 [[nodiscard]] constexpr std::size_t default_slab_bytes(std::size_t cell_bytes) noexcept {
   if (!is_hosted) return std::max(std::size_t{1024}, std::bit_ceil(16 * cell_bytes));
   if (cell_bytes < 8) return 64 * 1024;

@@ -23,7 +23,7 @@ struct fresh_plain {
 };
 
 /// Fresh memory, policy: as plain, but a resource above that grows may ask for a whole range to be made resident in
-/// one call, which costs less than the faults it replaces (bench/run fresh_memory: 0.8 to 0.9 of them). The default.
+/// one call, which costs less than the faults it replaces (bench/fresh_memory: 0.8 to 0.9 of them). The default.
 struct fresh_populated : fresh_plain {
   template <class Pages>
   static void prefault(void* p, std::size_t bytes) noexcept {
@@ -32,8 +32,8 @@ struct fresh_populated : fresh_plain {
 };
 
 /// Fresh memory, policy: blocks of 2 MiB and more ask for transparent huge pages. On a virtual machine this wins
-/// threefold or loses fivefold, depending on whether the host backs the memory already (bench/run fresh_memory):
-/// measure before choosing it.
+/// threefold or loses fivefold, depending on whether the host backs the memory already (bench/fresh_memory): measure
+/// before choosing it.
 struct fresh_huge {
   static constexpr std::size_t huge_bytes = std::size_t{2} << 20;
 

@@ -68,14 +68,14 @@ public:
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     if (pool_type* const pool = pool_for(bytes, alignment); ASHLAR_LIKELY(pool != nullptr))
       return from(*pool, bytes, alignment);
-    return allocate_slowly(bytes, alignment);
+    return allocate_slow(bytes, alignment);
   }
 
   /// As `allocate`, but null where the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (pool_type* const pool = pool_for(bytes, alignment); ASHLAR_LIKELY(pool != nullptr))
       return try_from(*pool, bytes, alignment);
-    return try_allocate_slowly(bytes, alignment);
+    return try_allocate_slow(bytes, alignment);
   }
 
   /// As `allocate`. Returns: also how large the block is: the whole cell, but at level `hardened`, where the bytes that
@@ -90,7 +90,7 @@ public:
   /// one that `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     pool_type* const pool = pool_for(bytes, alignment);
-    if (ASHLAR_UNLIKELY(pool == nullptr)) return deallocate_slowly(p, bytes, alignment);
+    if (ASHLAR_UNLIKELY(pool == nullptr)) return deallocate_slow(p, bytes, alignment);
     if constexpr (checking_level >= checking::checked) pool->deallocate(p, bytes, alignment);
     else pool->deallocate(p);
   }
@@ -167,37 +167,39 @@ private:
     else return pool.try_allocate();
   }
 
-  [[nodiscard]] ASHLAR_COLD void* allocate_slowly(std::size_t bytes, std::size_t alignment) {
+  [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) {
     pool_type* const pool = made_pool(bytes, alignment);
     return pool != nullptr ? from(*pool, bytes, alignment) : base_.allocate_large(bytes, alignment, this);
   }
 
-  [[nodiscard]] ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
-    const std::size_t number = base_.class_with_cells(bytes, alignment);
-    if (number == pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
-    if (pools_[number] == nullptr)
-      add_pool(number, try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
-    return pools_[number] != nullptr ? try_from(*pools_[number], bytes, alignment) : nullptr;
+  [[nodiscard]] ASHLAR_COLD void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
+    const std::size_t size_class = base_.class_with_cells(bytes, alignment);
+    if (size_class == pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
+    if (pools_[size_class] == nullptr)
+      add_pool(size_class, try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
+    return pools_[size_class] != nullptr ? try_from(*pools_[size_class], bytes, alignment) : nullptr;
   }
 
-  ASHLAR_COLD void deallocate_slowly(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  ASHLAR_COLD void deallocate_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     base_.deallocate_large(p, bytes, alignment, this);
   }
 
   // Returns: the pool of the request's class, made if need be; null where the block is a large one.
   [[nodiscard]] pool_type* made_pool(std::size_t bytes, std::size_t alignment) {
-    const std::size_t number = base_.class_with_cells(bytes, alignment);
-    if (number == pool_classes::none) return nullptr;
-    if (pools_[number] == nullptr) add_pool(number, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
-    return pools_[number];
+    const std::size_t size_class = base_.class_with_cells(bytes, alignment);
+    if (size_class == pool_classes::none) return nullptr;
+    if (pools_[size_class] == nullptr)
+      add_pool(size_class, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
+    return pools_[size_class];
   }
 
   // The upstream may have used this set meanwhile, and made the pool.
-  void add_pool(std::size_t number, void* memory) noexcept {
+  void add_pool(std::size_t size_class, void* memory) noexcept {
     if (memory == nullptr) return;
-    if (pools_[number] != nullptr) return base_.upstream().deallocate(memory, sizeof(pool_type), alignof(pool_type));
-    const block_pool_options options = base_.pool_options_of(number);
-    pools_[number] = ::new (memory) pool_type(options, base_.upstream_of(options));
+    if (pools_[size_class] != nullptr)
+      return base_.upstream().deallocate(memory, sizeof(pool_type), alignof(pool_type));
+    const block_pool_options options = base_.pool_options_of(size_class);
+    pools_[size_class] = ::new (memory) pool_type(options, base_.upstream_of(options));
   }
 
   void end(pool_type* pool) noexcept {

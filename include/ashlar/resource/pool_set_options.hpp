@@ -52,10 +52,10 @@ inline constexpr std::size_t largest_cell_alignment = 256;
 /// upstream is the operating system, which gives what is touched, so slabs are as `block_pool`'s; of others less is
 /// asked for at first, 64 KiB where the cells are not large.
 template <resource Upstream>
-[[nodiscard]] constexpr block_pool_options options_of_class(std::size_t number,
+[[nodiscard]] constexpr block_pool_options options_of_class(std::size_t size_class,
                                                             const pool_set_options& options) noexcept {
-  const std::size_t cell_bytes = pool_classes::bytes_of(number);
-  const std::size_t alignment = pool_classes::alignment_of(number, largest_cell_alignment);
+  const std::size_t cell_bytes = pool_classes::bytes_of(size_class);
+  const std::size_t alignment = pool_classes::alignment_of(size_class, largest_cell_alignment);
   const std::size_t wanted = divisible_resource<Upstream> ? default_slab_bytes(cell_bytes)
                                                           : std::max(least_part, std::bit_ceil(8 * cell_bytes));
   return {.cell_bytes = cell_bytes,

@@ -63,18 +63,18 @@ public:
   /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised.
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
     if (void* const cell = take(); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return allocate_slowly();
+    return allocate_slow();
   }
 
   /// Returns: a cell, or null where the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept {
     if (void* const cell = take(); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return try_allocate_slowly();
+    return try_allocate_slow();
   }
 
   /// Effects: takes a cell back, from whatever thread. Expects: it is live and of this pool.
   ASHLAR_INLINE void deallocate(void* cell) noexcept {
-    if (ASHLAR_UNLIKELY(!put(cell))) deallocate_slowly(cell);
+    if (ASHLAR_UNLIKELY(!put(cell))) deallocate_slow(cell);
   }
 
   /// Returns: a cell where one is large enough, else a block of the upstream. Throws: as `allocate`.
@@ -101,7 +101,7 @@ public:
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (!fits(bytes, alignment)) return pool_.deallocate_larger(p, {bytes, alignment});
     if constexpr (pool_type::caches) deallocate(p);
-    else if (ASHLAR_UNLIKELY(!pool_.put_shared(p, bytes))) deallocate_slowly(p, bytes);
+    else if (ASHLAR_UNLIKELY(!pool_.put_shared(p, bytes))) deallocate_slow(p, bytes);
   }
 
   /// Effects: gives back the cells that the calling thread has at hand, and its frees that were not sent yet.
@@ -167,7 +167,7 @@ private:
     return ASHLAR_LIKELY(cache != nullptr) ? pool_.take(*cache) : nullptr;
   }
 
-  // Returns: whether the cell was taken back; else `deallocate_slowly` must.
+  // Returns: whether the cell was taken back; else `deallocate_slow` must.
   [[nodiscard]] ASHLAR_INLINE bool put(void* cell) noexcept {
     if constexpr (!pool_type::caches) return pool_.put_shared(cell);
     cache_type* const cache = cells_of(tables_.recent());
@@ -197,11 +197,11 @@ private:
     return pool_.geometry().fits(bytes, alignment);
   }
 
-  [[nodiscard]] ASHLAR_COLD void* allocate_slowly() { return pool_.allocate_slowly(usable_cache()); }
-  [[nodiscard]] ASHLAR_COLD void* try_allocate_slowly() noexcept { return pool_.try_allocate_slowly(usable_cache()); }
+  [[nodiscard]] ASHLAR_COLD void* allocate_slow() { return pool_.allocate_slow(usable_cache()); }
+  [[nodiscard]] ASHLAR_COLD void* try_allocate_slow() noexcept { return pool_.try_allocate_slow(usable_cache()); }
   template <class... Bytes>
-  ASHLAR_COLD void deallocate_slowly(void* cell, Bytes... bytes) noexcept {
-    pool_.deallocate_slowly(usable_cache(), cell, bytes...);
+  ASHLAR_COLD void deallocate_slow(void* cell, Bytes... bytes) noexcept {
+    pool_.deallocate_slow(usable_cache(), cell, bytes...);
   }
 
   [[nodiscard]] static shared_block_pool& self(void* pool) noexcept { return *static_cast<shared_block_pool*>(pool); }

@@ -70,21 +70,21 @@ public:
   /// Returns: a block. Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     if (void* const cell = take(bytes, alignment); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return allocate_slowly(bytes, alignment);
+    return allocate_slow(bytes, alignment);
   }
 
   /// As `allocate`, but null where the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (void* const cell = take(bytes, alignment); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return try_allocate_slowly(bytes, alignment);
+    return try_allocate_slow(bytes, alignment);
   }
 
   /// As `allocate`. Returns: also how large the block is: the whole cell, but at level `hardened`, where the bytes that
   /// were not asked for are watched. `deallocate` takes it with any size from `bytes` to that.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if constexpr (checking_level >= checking::hardened) return {allocate(bytes, alignment), bytes};
-    const std::size_t number = base_.class_with_cells(bytes, alignment);
-    const std::size_t held = number == pool_classes::none ? bytes : pool_classes::bytes_of(number);
+    const std::size_t size_class = base_.class_with_cells(bytes, alignment);
+    const std::size_t held = size_class == pool_classes::none ? bytes : pool_classes::bytes_of(size_class);
     void* const p = allocate(bytes, alignment);
     detail::mark_live(static_cast<std::byte*>(p) + bytes, held - bytes);
     return {p, held};
@@ -93,7 +93,7 @@ public:
   /// Effects: takes a block back, from whatever thread. Expects: it was allocated here with the same `bytes` and
   /// `alignment`, or `bytes` is one that `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    if (ASHLAR_UNLIKELY(!put(p, bytes, alignment))) deallocate_slowly(p, bytes, alignment);
+    if (ASHLAR_UNLIKELY(!put(p, bytes, alignment))) deallocate_slow(p, bytes, alignment);
   }
 
   /// Effects: gives back the cells that the calling thread has at hand, and its frees that were not sent yet.
@@ -178,7 +178,7 @@ private:
     }
   }
 
-  // Returns: whether the block was taken back; else `deallocate_slowly` must.
+  // Returns: whether the block was taken back; else `deallocate_slow` must.
   [[nodiscard]] ASHLAR_INLINE bool put(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
     if constexpr (!pool_type::caches) {
       pool_type* const pool = pool_for(bytes, alignment);
@@ -189,47 +189,48 @@ private:
     }
   }
 
-  [[nodiscard]] ASHLAR_COLD void* allocate_slowly(std::size_t bytes, std::size_t alignment) {
+  [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) {
     detail::fork_participants::enter(at_fork_);
-    const std::size_t number = class_of(bytes, alignment);
-    if (number == pool_classes::none) return base_.allocate_large(bytes, alignment, this);
-    if (pool_at(number) == nullptr) add_pool(number, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
-    return watched(pool_at(number)->allocate_slowly(usable_cache(number)), number, bytes);
+    const std::size_t size_class = class_of(bytes, alignment);
+    if (size_class == pool_classes::none) return base_.allocate_large(bytes, alignment, this);
+    if (pool_at(size_class) == nullptr)
+      add_pool(size_class, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
+    return watched(pool_at(size_class)->allocate_slow(usable_cache(size_class)), size_class, bytes);
   }
 
-  [[nodiscard]] ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_COLD void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
     detail::fork_participants::enter(at_fork_);
-    const std::size_t number = class_of(bytes, alignment);
-    if (number == pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
-    if (pool_at(number) == nullptr)
-      add_pool(number, try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
-    if (pool_at(number) == nullptr) return nullptr;
-    return watched(pool_at(number)->try_allocate_slowly(usable_cache(number)), number, bytes);
+    const std::size_t size_class = class_of(bytes, alignment);
+    if (size_class == pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
+    if (pool_at(size_class) == nullptr)
+      add_pool(size_class, try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
+    if (pool_at(size_class) == nullptr) return nullptr;
+    return watched(pool_at(size_class)->try_allocate_slow(usable_cache(size_class)), size_class, bytes);
   }
 
   // Where threads keep cells at hand, most allocations do not come here, and all are for whole cells.
-  [[nodiscard]] void* watched(void* cell, std::size_t number, std::size_t bytes) const noexcept {
+  [[nodiscard]] void* watched(void* cell, std::size_t size_class, std::size_t bytes) const noexcept {
     if constexpr (pool_type::caches) return cell;
-    else return with_slack(pool_at(number)->geometry(), cell, bytes);
+    else return with_slack(pool_at(size_class)->geometry(), cell, bytes);
   }
 
-  ASHLAR_COLD void deallocate_slowly(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const std::size_t number = class_of(bytes, alignment);
-    if (ASHLAR_UNLIKELY(number == pool_classes::none || pool_at(number) == nullptr))
+  ASHLAR_COLD void deallocate_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const std::size_t size_class = class_of(bytes, alignment);
+    if (ASHLAR_UNLIKELY(size_class == pool_classes::none || pool_at(size_class) == nullptr))
       return base_.deallocate_large(p, bytes, alignment, this);
-    pool_at(number)->deallocate_slowly(usable_cache(number), p, bytes);
+    pool_at(size_class)->deallocate_slow(usable_cache(size_class), p, bytes);
   }
 
   // Returns: as `class_with_cells`, which a class that has its pool is spared: its slabs need not be planned again.
   [[nodiscard]] std::size_t class_of(std::size_t bytes, std::size_t alignment) const noexcept {
     if (!base::may_be_a_cell(bytes, alignment)) return pool_classes::none;
-    const std::size_t number = pool_classes::of(bytes, alignment);
-    return ASHLAR_LIKELY(pool_at(number) != nullptr) ? number : base_.class_with_cells(bytes, alignment);
+    const std::size_t size_class = pool_classes::of(bytes, alignment);
+    return ASHLAR_LIKELY(pool_at(size_class) != nullptr) ? size_class : base_.class_with_cells(bytes, alignment);
   }
 
   // Acquire pairs with the release in add_pool(): whoever sees the pool sees it made.
-  [[nodiscard]] pool_type* pool_at(std::size_t number) const noexcept {
-    return pools_[number].load(std::memory_order_acquire);
+  [[nodiscard]] pool_type* pool_at(std::size_t size_class) const noexcept {
+    return pools_[size_class].load(std::memory_order_acquire);
   }
 
   template <class F>
@@ -239,16 +240,16 @@ private:
   }
 
   // Several threads may come at once: one pool stays.
-  void add_pool(std::size_t number, void* memory) noexcept {
+  void add_pool(std::size_t size_class, void* memory) noexcept {
     if (memory == nullptr) return;
-    const block_pool_options options = base_.pool_options_of(number);
+    const block_pool_options options = base_.pool_options_of(size_class);
     auto* const made = ::new (memory)
         pool_type(dynamic_geometry(make_slab_geometry(options)), options.retain_slabs, base_.upstream_of(options));
     bool is_first = false;
     {
       const check_scope<spin_lock> held(making_lock_);
-      is_first = pool_at(number) == nullptr;
-      if (is_first) pools_[number].store(made, std::memory_order_release);
+      is_first = pool_at(size_class) == nullptr;
+      if (is_first) pools_[size_class].store(made, std::memory_order_release);
     }
     if (!is_first) end(made);
   }
@@ -265,21 +266,21 @@ private:
   }
 
   // Returns: this thread's open cache of a class; null where it cannot have one. Expects: the class has its pool.
-  [[nodiscard]] cache_type* usable_cache(std::size_t number) noexcept {
+  [[nodiscard]] cache_type* usable_cache(std::size_t size_class) noexcept {
     if constexpr (!pool_type::caches) return nullptr;
     table* const mine = tables_.obtain(*this);
     if (mine == nullptr) return nullptr;
-    entry& place = mine->by_class[number];
-    if (place.cache == nullptr) open_cache(place, number);
+    entry& place = mine->by_class[size_class];
+    if (place.cache == nullptr) open_cache(place, size_class);
     return place.cache;
   }
 
-  void open_cache(entry& place, std::size_t number) noexcept {
+  void open_cache(entry& place, std::size_t size_class) noexcept {
     void* const memory = try_allocate_from(base_.upstream(), sizeof(cache_type), alignof(cache_type));
     if (memory == nullptr) return;
     auto* const made = ::new (memory) cache_type;
-    pool_at(number)->open(*made);
-    place = {made, pool_at(number)};
+    pool_at(size_class)->open(*made);
+    place = {made, pool_at(size_class)};
   }
 
   void close(table& leaving) noexcept {
@@ -325,9 +326,9 @@ private:
   void after_fork_in_child() noexcept {
     base_.after_fork();
     const table* const mine = tables_.after_fork_in_child();
-    for (std::size_t number = 1; number <= pool_classes::count; ++number)
-      if (pool_type* const pool = pool_at(number); pool != nullptr)
-        pool->after_fork_in_child(mine != nullptr ? mine->by_class[number].cache : nullptr);
+    for (std::size_t size_class = 1; size_class <= pool_classes::count; ++size_class)
+      if (pool_type* const pool = pool_at(size_class); pool != nullptr)
+        pool->after_fork_in_child(mine != nullptr ? mine->by_class[size_class].cache : nullptr);
     making_lock_.unlock();
   }
 

@@ -93,7 +93,7 @@ public:
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t gap = detail::gap_above<detail::stack_order>(top_, alignment);
     if (ASHLAR_LIKELY(detail::fits_stack(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
-    return allocate_slowly(bytes, alignment);
+    return allocate_slow(bytes, alignment);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
@@ -101,14 +101,14 @@ public:
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t gap = detail::gap_above<detail::stack_order>(top_, alignment);
     if (ASHLAR_LIKELY(detail::fits_stack(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
-    return try_allocate_slowly(bytes, alignment);
+    return try_allocate_slow(bytes, alignment);
   }
 
   /// Expects: the block lies on top. From `checked` on, `out_of_order` and other kinds are reported.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const detail::stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
     order_.expect_top(freed, this, has_memory());
-    if (ASHLAR_UNLIKELY(freed.data + detail::stack_bytes(bytes) != top_)) return deallocate_slowly(p, bytes, alignment);
+    if (ASHLAR_UNLIKELY(freed.data + detail::stack_bytes(bytes) != top_)) return deallocate_slow(p, bytes, alignment);
     free_down_to(order_.pop(freed, freed.data));
   }
 
@@ -239,7 +239,7 @@ private:
     top_ = to;
   }
 
-  ASHLAR_COLD void deallocate_slowly(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  ASHLAR_COLD void deallocate_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const detail::stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
     if (reaches(freed.data + detail::stack_bytes(bytes))) free_down_to(order_.pop(freed, freed.data));
   }
@@ -274,7 +274,7 @@ private:
     return p;
   }
 
-  ASHLAR_COLD void* allocate_slowly(std::size_t bytes, std::size_t alignment) {
+  ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) {
     if (void* const p = push_above_high_water(bytes, alignment)) return p;
     const std::size_t needed = room_for(bytes, alignment);
     if (needed == 0) throw_bad_alloc(bytes, alignment);
@@ -286,7 +286,7 @@ private:
     return push_above_high_water(bytes, alignment);
   }
 
-  ASHLAR_COLD void* try_allocate_slowly(std::size_t bytes, std::size_t alignment) noexcept {
+  ASHLAR_COLD void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
     if (void* const p = push_above_high_water(bytes, alignment)) return p;
     const std::size_t needed = room_for(bytes, alignment);
     if (needed == 0) return nullptr;

@@ -135,7 +135,7 @@ public:
       if constexpr (detail::tlsf_slack::is_kept) detail::tlsf_slack::fill(static_cast<std::byte*>(p), bytes, room);
       return false;
     }
-    settle(static_cast<std::byte*>(p), bytes, new_bytes, room);
+    flush_caches(static_cast<std::byte*>(p), bytes, new_bytes, room);
     return true;
   }
 
@@ -228,7 +228,7 @@ private:
   }
 
   // After a change of size: the tools and the canary learn of it. What stays must stay as it is.
-  void settle(std::byte* p, std::size_t bytes, std::size_t new_bytes, std::size_t room) noexcept {
+  void flush_caches(std::byte* p, std::size_t bytes, std::size_t new_bytes, std::size_t room) noexcept {
     if (new_bytes > bytes) detail::mark_live(p + bytes, new_bytes - bytes);
     const std::size_t usable = space_.room_of(p);
     if (room > new_bytes) detail::mark_free(p + new_bytes, room - new_bytes);  // what it gave up, and the slack

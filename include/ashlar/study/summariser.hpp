@@ -75,7 +75,7 @@ private:
     ++sum_.frees;
     if (o.thread != by) {
       ++sum_.cross_thread;
-      ++thread_of(o.thread).freed_elsewhere;
+      ++thread_of(o.thread).freed_remote;
     }
     sum_.live.remove(o.size);
     sum_.lifetimes_ns.record(now_ns_ - o.born_ns);

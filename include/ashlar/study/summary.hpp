@@ -64,8 +64,8 @@ struct thread_summary {
   std::uint64_t last_ns = 0;
   std::uint64_t allocations = 0;
   std::uint64_t frees = 0;
-  std::uint64_t freed_elsewhere = 0;  ///< Objects of its own that another thread freed.
-  std::uint64_t bytes = 0;            ///< Asked for.
+  std::uint64_t freed_remote = 0;  ///< Objects of its own that another thread freed.
+  std::uint64_t bytes = 0;         ///< Asked for.
   bool ended = false;
 };
 

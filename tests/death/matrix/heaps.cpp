@@ -28,7 +28,7 @@ struct planned {
 constexpr planned one_buffer{{0}, {64}, 64, 64};
 using tiered = tiered_heap<static_plan<one_buffer>>;
 
-struct freed_elsewhere : owning_subject<owner_heap<>> {
+struct freed_remote : owning_subject<owner_heap<>> {
   void* take(std::size_t bytes) override { return resource_.allocate(bytes, block_alignment); }
   void give(void* p, std::size_t, std::size_t) override { freer.defer_free(resource_, p); }
   void trim() override {
@@ -82,7 +82,7 @@ std::span<const interface> heaps() {
         misuse::leak);
     add(made, "owner_heap", maker<sized<owner_heap<>>>(), maker<unsized<owner_heap<>>>(), {cell}, misuse::leak);
     made.push_back({.name = "remote_freer",
-                    .make = maker<freed_elsewhere>(),
+                    .make = maker<freed_remote>(),
                     .cannot_express = sizes_and_alignment,
                     .allows = misuse::leak | misuse::null_pointer});
     add(made, "heap", maker<sized<heap<>>>(), maker<unsized<heap<>>>(), {cell, run, huge}, misuse::leak);

@@ -55,10 +55,10 @@ protected:
 
     static void* allocate() {
       void* const cell = pool::shared().take(cache::recent());
-      return cell != nullptr ? cell : pool::shared().allocate_slowly(cache::usable());
+      return cell != nullptr ? cell : pool::shared().allocate_slow(cache::usable());
     }
     static void deallocate(void* cell) {
-      if (!pool::shared().put(cache::recent(), cell)) pool::shared().deallocate_slowly(cache::usable(), cell);
+      if (!pool::shared().put(cache::recent(), cell)) pool::shared().deallocate_slow(cache::usable(), cell);
     }
     static std::vector<void*> allocate_many(std::size_t count) {
       std::vector<void*> taken(count);
@@ -147,10 +147,10 @@ TEST(process_cache, a_program_and_a_library_have_one_each_in_a_pool_that_they_sh
   using librarys = ashlar::detail::process_cache<pool, true>;
   const auto use = [] {
     if (!programs::usable()->is_mine() || !librarys::usable()->is_mine()) return false;
-    void* const first = pool::shared().allocate_slowly(programs::usable());
-    void* const second = pool::shared().allocate_slowly(librarys::usable());
-    pool::shared().deallocate_slowly(librarys::usable(), first);
-    pool::shared().deallocate_slowly(programs::usable(), second);
+    void* const first = pool::shared().allocate_slow(programs::usable());
+    void* const second = pool::shared().allocate_slow(librarys::usable());
+    pool::shared().deallocate_slow(librarys::usable(), first);
+    pool::shared().deallocate_slow(programs::usable(), second);
     return first != second && pool::shared().invariant();
   };
   EXPECT_TRUE(use());

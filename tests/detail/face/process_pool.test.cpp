@@ -88,7 +88,7 @@ TEST(process_pool, flush_gives_back_what_the_thread_has_at_hand_in_either_kind_o
   using of_program = ashlar::detail::process_cache<pool, false>;
   using of_library = ashlar::detail::process_cache<pool, true>;
   for (auto* const mine : {of_program::usable(), of_library::usable()})
-    pool::shared().deallocate_slowly(mine, pool::shared().allocate_slowly(mine));
+    pool::shared().deallocate_slow(mine, pool::shared().allocate_slow(mine));
   pool::flush();
   EXPECT_EQ(of_program::recent().at_hand(), 0u);
   EXPECT_EQ(of_library::recent().at_hand(), 0u);

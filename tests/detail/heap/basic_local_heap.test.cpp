@@ -17,7 +17,7 @@ struct counting_core : ashlar::detail::heap_core<ashlar::page_resource> {
   using base = ashlar::detail::heap_core<ashlar::page_resource>;
   using base::base;
 
-  [[nodiscard]] void* take_cell(std::size_t number, ashlar::detail::hot_stacks& hot) noexcept {
+  [[nodiscard]] void* take_cell(std::size_t number, ashlar::detail::free_lists& hot) noexcept {
     ++taken;
     return base::take_cell(number, hot);
   }

@@ -20,7 +20,7 @@ TEST(block_canary, every_byte_of_the_poison_counts) {
   std::array<std::byte, 5000> dead{};
   for (const std::size_t held : {1u, 7u, 16u, 64u, 72u, 128u, 511u, 512u, 519u, 4096u, 4800u}) {
     ashlar::detail::poison_block(dead.data(), held);
-    const auto look = [&] { ashlar::detail::expect_buried(dead.data(), held, held, &dead); };
+    const auto look = [&] { ashlar::detail::verify_poison(dead.data(), held, held, &dead); };
     EXPECT_FALSE(caught_in(look).has_value());
     for (std::size_t at = 0; at < dead.size(); ++at) {
       const std::byte was = dead[at];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of how cells lie in slabs: within their slices, aligned, and counted right by their milestones.
+// Tests of how cells lie in slabs: within their slices, aligned, and counted right by their sampled addresses.
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -30,29 +30,29 @@ TEST(cell_layout, has_room_for_its_cells_at_every_colour) {
 TEST(cell_layout, takes_every_place_once_in_turn) {
   for (std::size_t number = 1; number <= size_classes::count; ++number) {
     const cell_layout layout = cell_layout::of(number);
-    std::set<std::size_t> places;
-    for (std::size_t turn = 5; turn < layout.colours + 5; ++turn) places.insert(layout.colour(turn));
-    EXPECT_EQ(places.size(), layout.colours);
-    EXPECT_EQ(*places.rbegin(), layout.unit * (layout.colours - 1));
+    std::set<std::size_t> remote_free_infos;
+    for (std::size_t turn = 5; turn < layout.colours + 5; ++turn) remote_free_infos.insert(layout.colour(turn));
+    EXPECT_EQ(remote_free_infos.size(), layout.colours);
+    EXPECT_EQ(*remote_free_infos.rbegin(), layout.unit * (layout.colours - 1));
   }
 }
 
-// Whoever counts the milestones of all slabs of a class comes to the bytes of these slabs.
-TEST(cell_layout, milestones_stand_for_all_bytes_of_their_class) {
-  EXPECT_TRUE(ashlar::detail::is_milestone(nullptr));
+// Whoever counts the sampled addresses of all slabs of a class comes to the bytes of these slabs.
+TEST(cell_layout, samples_stand_for_all_bytes_of_their_class) {
+  EXPECT_TRUE(ashlar::detail::is_sampled(nullptr));
   for (std::size_t number = 1; number <= size_classes::count; ++number) {
     const cell_layout layout = cell_layout::of(number);
-    std::size_t milestones = 0;
+    std::size_t samples = 0;
     for (std::size_t turn = 0; turn < layout.colours; ++turn) {
       const std::size_t colour = layout.colour(turn);
       for (std::size_t cell = 0; cell < layout.capacity(colour); ++cell) {
         const std::size_t at = 7 * slice_bytes + colour + cell * layout.cell_bytes;
-        milestones += ashlar::detail::is_milestone(reinterpret_cast<const void*>(at)) ? 1u : 0u;
+        samples += ashlar::detail::is_sampled(reinterpret_cast<const void*>(at)) ? 1u : 0u;
       }
     }
-    ASSERT_GT(milestones, 0u);
-    EXPECT_EQ(ashlar::detail::bytes_per_milestone(number), layout.colours * layout.slices * slice_bytes / milestones);
-    EXPECT_LE(milestones * 2, layout.colours * layout.capacity(0)) << "few of the cells of class " << number;
+    ASSERT_GT(samples, 0u);
+    EXPECT_EQ(ashlar::detail::bytes_per_sample(number), layout.colours * layout.slices * slice_bytes / samples);
+    EXPECT_LE(samples * 2, layout.colours * layout.capacity(0)) << "few of the cells of class " << number;
   }
 }
 

@@ -25,7 +25,7 @@ class cell_store_test : public ::testing::Test {
 protected:
   std::byte* take(std::size_t number) {
     void* p = hot_.pop(number);
-    if (p != nullptr && ashlar::detail::is_milestone(p)) cells_.count_taken(number);
+    if (p != nullptr && ashlar::detail::is_sampled(p)) cells_.count_taken(number);
     if (p == nullptr) p = cells_.take(number, hot_);
     if (p != nullptr) ashlar::detail::mark_live(p, size_classes::bytes_of(number));
     return static_cast<std::byte*>(p);
@@ -33,14 +33,14 @@ protected:
 
   void give(std::size_t number, std::byte* cell) {
     hot_.push(number, cell);
-    if (ashlar::detail::is_milestone(cell)) cells_.count_hot(number, hot_);
+    if (ashlar::detail::is_sampled(cell)) cells_.count_hot(number, hot_);
   }
 
   counting_resource<> upstream_;
-  ashlar::detail::heap_space<upstream_ref> space_{ashlar::detail::max_size, upstream_};
+  ashlar::detail::extent_map<upstream_ref> space_{ashlar::detail::max_size, upstream_};
   ashlar::detail::segment_store<upstream_ref> segments_{space_};
   ashlar::detail::cell_store<upstream_ref> cells_{segments_};
-  ashlar::detail::hot_stacks hot_;
+  ashlar::detail::free_lists hot_;
 };
 
 TEST_F(cell_store_test, hands_out_cells_of_each_class_apart_from_each_other) {
@@ -49,7 +49,7 @@ TEST_F(cell_store_test, hands_out_cells_of_each_class_apart_from_each_other) {
     for (int i = 0; i < 100; ++i) {
       std::byte* const cell = take(number);
       ASSERT_NE(cell, nullptr);
-      ASSERT_TRUE(cells_.is_at_large(cell) || ashlar::detail::segment::live_cells::is_kept);
+      ASSERT_TRUE(cells_.is_cached(cell) || ashlar::detail::segment::live_cells::is_kept);
       all.insert({cell, cell + size_classes::bytes_of(number)});
     }
   ASSERT_EQ(all.size(), 100 * size_classes::count);
@@ -64,11 +64,11 @@ TEST_F(cell_store_test, gives_slabs_back_whose_cells_are_all_free) {
     for (int i = 0; i < 300; ++i) held.push_back(take(number));
   const std::size_t slabs = cells_.slabs();
   std::size_t seen = 0;
-  cells_.for_each_slab([&](ashlar::detail::run_record&) { ++seen; });
+  cells_.for_each_slab([&](ashlar::detail::span_header&) { ++seen; });
   EXPECT_EQ(seen, slabs);
   for (std::byte* const cell : held) hot_.push(ashlar::detail::segment::owner_of(cell), cell);
   EXPECT_EQ(cells_.slabs(), slabs) << "frees do not look at slabs";
-  cells_.settle(hot_);
+  cells_.flush_caches(hot_);
   EXPECT_EQ(cells_.slabs(), 0u);
   EXPECT_EQ(segments_.used_bytes(), 0u);
   EXPECT_TRUE(cells_.invariant() && segments_.invariant());
@@ -84,7 +84,7 @@ TEST_F(cell_store_test, makes_the_next_cells_of_a_word_hot_as_well) {
       std::size_t cells = 0;
       bool is_at_the_end = false;
       hot_.for_each(number, [&](void* cell) {
-        EXPECT_FALSE(ashlar::detail::is_milestone(cell)) << "which is counted where it becomes hot";
+        EXPECT_FALSE(ashlar::detail::is_sampled(cell)) << "which is counted where it becomes hot";
         EXPECT_FALSE(is_at_the_end) << "they come in order, but for the first of the word, which is the last";
         is_at_the_end = cell < last;
         last = static_cast<std::byte*>(cell);
@@ -106,7 +106,7 @@ TEST_F(cell_store_test, takes_back_many_cells_of_a_word_at_once) {
   for (std::byte* const cell : held)
     words[ashlar::detail::word_of_cell(cell).key] |= ashlar::detail::word_of_cell(cell).cells;
   std::size_t given = 0;
-  cells_.settle(hot_);  // so that they are what keeps the slab
+  cells_.flush_caches(hot_);  // so that they are what keeps the slab
   for (const auto& [key, cells] : words) {
     EXPECT_EQ(cells_.slabs(), 1u);
     given += cells_.give_mask(ashlar::detail::slab_of_key(key), ashlar::detail::word_of_key(key), cells);
@@ -125,7 +125,7 @@ TEST_F(cell_store_test, knows_which_cells_a_caller_has) {
     each = held.erase(each);
     if (each != held.end()) ++each;
   }
-  cells_.settle(hot_);
+  cells_.flush_caches(hot_);
   std::set<std::byte*> seen;
   cells_.for_each_live([&](std::byte* cell, std::size_t bytes) {
     EXPECT_EQ(bytes, 48u);
@@ -148,8 +148,8 @@ TEST_F(cell_store_test, memory_moves_from_class_to_class) {
   EXPECT_TRUE(cells_.invariant());
 }
 
-// The free cells of a class are counted by its milestones, of which slabs of some colours have none.
-TEST_F(cell_store_test, each_class_has_milestones_whichever_others_grow_with_it) {
+// The free cells of a class are counted by its sampled addresses, of which slabs of some colours have none.
+TEST_F(cell_store_test, each_class_has_samples_whichever_others_grow_with_it) {
   for (std::size_t slab = 0; slab < 16; ++slab)
     for (std::size_t number = 1; number <= 8; ++number) {
       const std::size_t cells = ashlar::detail::slice_bytes / size_classes::bytes_of(number);
@@ -158,7 +158,7 @@ TEST_F(cell_store_test, each_class_has_milestones_whichever_others_grow_with_it)
   std::size_t bytes[9] = {};
   while (void* const cell = hot_.pop(0)) {
     const std::size_t number = ashlar::detail::segment::owner_of(cell);
-    if (ashlar::detail::is_milestone(cell)) bytes[number] += cells_.milestone_bytes(number);
+    if (ashlar::detail::is_sampled(cell)) bytes[number] += cells_.sampled_bytes(number);
   }
   for (std::size_t number = 1; number <= 8; ++number) {
     EXPECT_GT(bytes[number], 8 * ashlar::detail::slice_bytes) << number;
@@ -166,10 +166,10 @@ TEST_F(cell_store_test, each_class_has_milestones_whichever_others_grow_with_it)
   }
 }
 
-// A program that has one block of a size at a time stays on the straight paths.
-TEST_F(cell_store_test, what_a_class_hands_out_first_is_no_milestone) {
+// A program that has one block of a size at a time stays on the fast paths.
+TEST_F(cell_store_test, what_a_class_hands_out_first_is_not_sampled) {
   for (std::size_t number = 1; number <= size_classes::count; ++number)
-    EXPECT_FALSE(ashlar::detail::is_milestone(take(number))) << size_classes::bytes_of(number);
+    EXPECT_FALSE(ashlar::detail::is_sampled(take(number))) << size_classes::bytes_of(number);
 }
 
 TEST_F(cell_store_test, says_no_and_goes_on_when_memory_is_back) {

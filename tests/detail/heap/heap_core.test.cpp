@@ -18,7 +18,7 @@ using core_type = ashlar::detail::heap_core<ashlar::resource_ref<counting_resour
 struct heap_core_test : ::testing::Test {
   std::byte* large(std::size_t bytes, std::size_t alignment = 16) {
     std::byte* p = core.take_large(bytes, alignment, hot).data;
-    if (p == nullptr) p = core.take_large_again(bytes, alignment, hot).data;
+    if (p == nullptr) p = core.take_large_retry(bytes, alignment, hot).data;
     if constexpr (ashlar::checking_level >= ashlar::checking::hardened)
       if (p != nullptr) core.sizes().hand_out_large(p, bytes);
     return p;
@@ -26,14 +26,14 @@ struct heap_core_test : ::testing::Test {
 
   counting_resource<> upstream;
   core_type core{{}, upstream, this};
-  ashlar::detail::hot_stacks hot;
+  ashlar::detail::free_lists hot;
 };
 
 TEST_F(heap_core_test, tells_kinds_of_blocks_by_their_address) {
   std::byte* const run = large(100'000);
   std::byte* const huge = large(std::size_t{5} << 20);
   void* const cell = core.take_cell(size_classes::of(100), hot);
-  EXPECT_TRUE(ashlar::detail::is_aligned(run, slice_bytes) && ashlar::detail::is_milestone(run));
+  EXPECT_TRUE(ashlar::detail::is_aligned(run, slice_bytes) && ashlar::detail::is_sampled(run));
   EXPECT_TRUE(ashlar::detail::is_aligned(huge, ashlar::detail::window_bytes));
   EXPECT_EQ(ashlar::detail::segment::owner_of(cell), size_classes::of(100));
   EXPECT_EQ(ashlar::detail::segment::owner_of(run), size_classes::none);

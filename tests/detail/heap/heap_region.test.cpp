@@ -40,8 +40,8 @@ TEST(heap_region, says_of_each_piece_what_is_live_in_it) {
     const bool is_first = each.kind == region_kind::head || each.kind == region_kind::huge;
     EXPECT_TRUE(is_first ? ashlar::detail::is_aligned(each.start, ashlar::detail::segment_bytes) : each.start == end);
     EXPECT_EQ(each.live, blocks_in(used, each)) << "kind " << static_cast<int>(each.kind) << " of " << each.cell_bytes;
-    EXPECT_EQ(each.kind == region_kind::slab, each.number != ashlar::detail::size_classes::none);
-    EXPECT_TRUE(each.number == 0 || each.cell_bytes == ashlar::detail::size_classes::bytes_of(each.number));
+    EXPECT_EQ(each.kind == region_kind::slab, each.size_class != ashlar::detail::size_classes::none);
+    EXPECT_TRUE(each.size_class == 0 || each.cell_bytes == ashlar::detail::size_classes::bytes_of(each.size_class));
     EXPECT_LE(each.live_bytes() + each.spare_bytes() + each.waste_bytes(), each.bytes);
     live += each.live;
     bytes += each.bytes;

@@ -23,16 +23,16 @@ namespace {
 
 using ashlar::local_heap;
 using ashlar::detail::heap_registry;
+using ashlar::detail::page_map;
 using ashlar::detail::process_heaps;
 using ashlar::detail::registered_heap;
 using ashlar::detail::window;
 using ashlar::detail::window_bytes;
-using ashlar::detail::window_map;
 
 TEST(heap_registry, finds_the_innermost_and_nobody_elsewhere) {
   heap_registry registry;
   std::array<window, 8> outer_slots, inner_slots;
-  window_map outer, inner;
+  page_map outer, inner;
   outer.move_to(outer_slots.data(), 8);
   inner.move_to(inner_slots.data(), 8);
   auto* const at = reinterpret_cast<std::byte*>(16 * window_bytes);
@@ -122,7 +122,7 @@ TEST(heap_registry, a_heap_of_several_threads_has_one_name) {
   for (void* const p : {small, run, huge}) all.deallocate(p);
 }
 
-TEST(heap_registry, a_segment_that_waits_on_the_shelf_is_nobodys_block) {
+TEST(heap_registry, a_cached_segment_is_no_block) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "kept from level checked on";
   ashlar::heap<> all;
   void* p = nullptr;

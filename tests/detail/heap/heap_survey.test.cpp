@@ -51,7 +51,7 @@ void expect_right_sums(heap<>& all, std::size_t live) {
   EXPECT_EQ(sums.held_bytes, all.held_bytes());
   EXPECT_TRUE(sums.invariant());
   EXPECT_GE(sums.table_bytes,
-            sizeof(ashlar::detail::thread_heap<ashlar::detail::extent_source<ashlar::page_resource>>));
+            sizeof(ashlar::detail::thread_heap<ashlar::detail::extent_resource<ashlar::page_resource>>));
 }
 
 TEST(heap_survey, tells_all_apart_that_ended_threads_have_left) {
@@ -88,7 +88,7 @@ TEST(heap_survey, tells_all_apart_that_ended_threads_have_left) {
   EXPECT_GT(sums.page_faults_avoided, 0u);
 }
 
-TEST(heap_survey, counts_a_shelved_segment_as_spare) {
+TEST(heap_survey, counts_a_cached_segment_as_spare) {
   heap<> all;
   in_thread([&] { all.deallocate(all.allocate(1'000'000)); });
   void* const huge = all.allocate(6'000'000);  // for which the parked heap gives up what it has

@@ -33,7 +33,7 @@ constexpr std::size_t keep = 16 * mib;
 /// A store with its space.
 template <class Upstream>
 struct made {
-  ashlar::detail::heap_space<Upstream> space;
+  ashlar::detail::extent_map<Upstream> space;
   ashlar::detail::huge_store<Upstream> store;
 
   explicit made(Upstream upstream = {}, std::size_t most = ashlar::detail::max_size, std::size_t retain_bytes = keep)

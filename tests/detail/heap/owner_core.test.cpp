@@ -25,7 +25,7 @@ protected:
   }
 
   core_type core_{{.retain_bytes = 0}, {}, this};
-  ashlar::detail::hot_stacks hot_;
+  ashlar::detail::free_lists hot_;
 };
 
 TEST_F(owner_core_test, says_in_its_segments_whose_they_are) {
@@ -46,11 +46,11 @@ TEST_F(owner_core_test, takes_in_a_packet_wherever_the_lock_is_held) {
     EXPECT_TRUE(batch.flush(route));
     EXPECT_FALSE(core_.inbox().is_empty());
     if (round == 0) core_.take_in_now();
-    else if (round == 1) static_cast<void>(core_.trim_behind(0));
-    else core_.inbox().take_in(core_.inbox().owner);
+    else if (round == 1) static_cast<void>(core_.trim_excluding_cache(0));
+    else core_.inbox().drain_inbox(core_.inbox().owner);
     EXPECT_TRUE(core_.inbox().is_empty() && batch.is_idle());
   }
-  EXPECT_NE(core_.trim_behind(0), 0u);
+  EXPECT_NE(core_.trim_excluding_cache(0), 0u);
   EXPECT_EQ(core_.held_bytes(), 0u);
 }
 
@@ -58,21 +58,21 @@ TEST_F(owner_core_test, leaves_what_is_hot_to_its_owner) {
   const std::size_t number = size_classes::of(2048);
   void* const cell = take(number);
   hot_.push(number, cell);
-  static_cast<void>(core_.trim_behind(0));
+  static_cast<void>(core_.trim_excluding_cache(0));
   EXPECT_NE(core_.held_bytes(), 0u);
   EXPECT_EQ(hot_.pop(number), cell);
   core_.give_now(cell);
-  static_cast<void>(core_.trim_behind(0));
+  static_cast<void>(core_.trim_excluding_cache(0));
   EXPECT_EQ(core_.held_bytes(), 0u);
 }
 
 TEST_F(owner_core_test, is_not_waited_for_where_somebody_is_at_it) {
   core_.give_now(take(size_classes::of(2048)));
   core_.before_fork();
-  EXPECT_EQ(core_.try_trim_behind(), 0u);
+  EXPECT_EQ(core_.try_trim_excluding_cache(), 0u);
   core_.after_fork();
   EXPECT_NE(core_.held_bytes(), 0u);
-  static_cast<void>(core_.try_trim_behind());
+  static_cast<void>(core_.try_trim_excluding_cache());
   EXPECT_EQ(core_.held_bytes(), 0u);
 }
 

@@ -18,10 +18,10 @@
 namespace {
 
 using ashlar::detail::first_slice;
-using ashlar::detail::run_record;
 using ashlar::detail::segment;
 using ashlar::detail::size_classes;
-using ashlar::detail::slab_cells;
+using ashlar::detail::slab_view;
+using ashlar::detail::span_header;
 
 class segment_test : public ::testing::Test {
 protected:
@@ -54,9 +54,9 @@ TEST_F(segment_test, knows_its_slices) {
 TEST_F(segment_test, a_slab_of_each_class_has_aligned_cells_in_its_slices) {
   for (std::size_t number = 1; number <= size_classes::count; ++number)
     for (std::size_t turn = 0; turn < 20; ++turn) {
-      run_record& slab = home_->record(first_slice + 1);
-      const slab_cells cells(slab);
-      slab_cells(slab).format(number, turn);
+      span_header& slab = home_->record(first_slice + 1);
+      const slab_view cells(slab);
+      slab_view(slab).format(number, turn);
       const std::size_t room = slab.length * ashlar::detail::slice_bytes;
       std::byte* const start = home_->slice(first_slice + 1);
       ASSERT_GE(slab.cells, start);
@@ -84,20 +84,20 @@ TEST_F(segment_test, a_slab_of_each_class_has_aligned_cells_in_its_slices) {
 TEST_F(segment_test, slabs_of_one_class_start_at_different_cache_lines) {
   std::set<std::uintptr_t> lines;
   for (std::size_t turn = 0; turn < 16; ++turn) {
-    run_record& slab = home_->record(first_slice + turn);
-    slab_cells(slab).format(size_classes::of(64), turn);
+    span_header& slab = home_->record(first_slice + turn);
+    slab_view(slab).format(size_classes::of(64), turn);
     lines.insert(ashlar::detail::address_of(slab.cells) % ashlar::detail::slice_bytes);
   }
   EXPECT_EQ(lines.size(), 8u);
 }
 
 TEST_F(segment_test, words_are_taken_and_given) {
-  run_record& slab = home_->record(first_slice);
-  slab_cells cells(slab);
+  span_header& slab = home_->record(first_slice);
+  slab_view cells(slab);
   cells.format(size_classes::of(1000), 0);
   std::set<std::byte*> all;
   while (slab.free != 0) {
-    const ashlar::detail::taken_cells word = cells.take_word();
+    const ashlar::detail::cell_batch word = cells.take_batch();
     ASSERT_NE(word.mask, 0u);
     for (std::size_t i = 0; i < 64; ++i)
       if (((word.mask >> i) & 1) != 0) all.insert(word.base + i * slab.cell_bytes);
@@ -112,17 +112,17 @@ TEST_F(segment_test, words_are_taken_and_given) {
     ASSERT_TRUE(cells.is_free(slab.index_of(cell)));
   }
   EXPECT_EQ(slab.free, slab.capacity);
-  ashlar::detail::taken_cells word = cells.take_word();
+  ashlar::detail::cell_batch word = cells.take_batch();
   word.mask &= word.mask - 1;
-  cells.give_word(word);
+  cells.give_batch(word);
   EXPECT_EQ(slab.free, slab.capacity - 1);
   EXPECT_TRUE(cells.invariant());
 }
 
 TEST_F(segment_test, tells_live_cells_where_that_is_checked) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "known from level checked on";
-  run_record& slab = home_->record(first_slice);
-  slab_cells cells(slab);
+  span_header& slab = home_->record(first_slice);
+  slab_view cells(slab);
   cells.format(size_classes::of(48), 5);
   for (std::uint32_t i = 0; i < slab.capacity; ++i) {
     ASSERT_FALSE(segment::is_live(slab.cell(i)));
@@ -133,7 +133,7 @@ TEST_F(segment_test, tells_live_cells_where_that_is_checked) {
 
 TEST_F(segment_test, a_block_is_a_run_of_no_class) {
   home_->set_block(first_slice + 2, 5);
-  EXPECT_EQ(home_->record(first_slice + 2).number, size_classes::none);
+  EXPECT_EQ(home_->record(first_slice + 2).size_class, size_classes::none);
   EXPECT_EQ(home_->record(first_slice + 2).length, 5u);
   if (ashlar_test::is_checked) EXPECT_EQ(home_->record(first_slice + 6).first, first_slice + 2);
 }

@@ -28,7 +28,7 @@ using upstream_ref = ashlar::resource_ref<counting_resource<>>;
 template <class Upstream>
 struct own_space {
   explicit own_space(Upstream upstream, std::size_t max_bytes) : space(max_bytes, upstream) {}
-  ashlar::detail::heap_space<Upstream> space;
+  ashlar::detail::extent_map<Upstream> space;
 };
 
 // A store and what it stands on.
@@ -116,7 +116,7 @@ TEST(segment_store, a_freed_block_waits_for_the_next_of_its_length) {
   store.give_block(a.data);
   store.give_block(b.data);
   EXPECT_EQ(take(store, 2).data, b.data + 4 * slice_bytes);
-  EXPECT_EQ(store.take_shelved(4), b.data);
+  EXPECT_EQ(store.take_free_run(4), b.data);
   store.give_block(b.data);
   store.join_spare();
   EXPECT_EQ(store.take_block(8).data, a.data) << "joined with its neighbour";

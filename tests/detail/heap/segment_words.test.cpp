@@ -28,8 +28,8 @@ TEST(segment_words, name_each_cell_of_each_class) {
   std::set<std::pair<std::uintptr_t, std::uint64_t>> seen;
   std::size_t cells = 0, slice = ashlar::detail::first_slice;
   for (std::size_t number = 1; number <= ashlar::detail::size_classes::count; number += 9) {
-    ashlar::detail::run_record& slab = home->record(slice);
-    ashlar::detail::slab_cells(slab).format(number, number);
+    ashlar::detail::span_header& slab = home->record(slice);
+    ashlar::detail::slab_view(slab).format(number, number);
     for (std::size_t i = 0; i < slab.capacity; ++i, ++cells) {
       const freed_word place = ashlar::detail::word_of_cell(slab.cell(i));
       seen.insert({place.key, place.cells});

@@ -21,11 +21,11 @@ using heaps_type = ashlar::detail::thread_heaps<ashlar::page_resource>;
 
 TEST(thread_heaps, hand_on_what_is_parked) {
   heaps_type heaps({}, {});
-  heaps_type::member* const first = heaps.adopt();
-  heaps_type::member* const second = heaps.adopt();
+  heaps_type::thread_heap* const first = heaps.adopt();
+  heaps_type::thread_heap* const second = heaps.adopt();
   ASSERT_TRUE(first != nullptr && second != nullptr && first != second);
   std::size_t all = 0;
-  heaps.for_each([&](heaps_type::member&) { ++all; });
+  heaps.for_each([&](heaps_type::thread_heap&) { ++all; });
   EXPECT_EQ(all, 2u);
   void* const p = first->blocks.allocate(100);
   second->freer.defer_free(first->blocks, p);
@@ -47,9 +47,9 @@ TEST(thread_heaps, hand_on_what_is_parked) {
 TEST(thread_heaps, scavenge_what_is_parked_by_turns) {
   heaps_type heaps({}, {});
   heaps.scavenge();  // of nobody
-  std::vector<heaps_type::member*> three;
+  std::vector<heaps_type::thread_heap*> three;
   for (int i = 0; i < 3; ++i) three.push_back(heaps.adopt());
-  for (heaps_type::member* const each : three) {
+  for (heaps_type::thread_heap* const each : three) {
     each->blocks.deallocate(each->blocks.allocate(3000));
     heaps.park(*each);
     EXPECT_NE(each->blocks.held_bytes(), 0u);
@@ -57,7 +57,7 @@ TEST(thread_heaps, scavenge_what_is_parked_by_turns) {
   for (std::size_t turn = 0; turn < 3; ++turn) {
     heaps.scavenge();
     std::size_t given = 0;
-    for (heaps_type::member* const each : three) given += each->blocks.held_bytes() == 0 ? 1u : 0u;
+    for (heaps_type::thread_heap* const each : three) given += each->blocks.held_bytes() == 0 ? 1u : 0u;
     EXPECT_EQ(given, turn + 1);
   }
 }
@@ -65,8 +65,8 @@ TEST(thread_heaps, scavenge_what_is_parked_by_turns) {
 TEST(thread_heaps, send_what_was_noted_where_no_more_is_freed) {
   if (ashlar_test::is_checked) GTEST_SKIP() << "nothing is noted where frees are checked";
   heaps_type heaps({.retain_bytes = 0}, {});
-  heaps_type::member* const owner = heaps.adopt();
-  heaps_type::member* const other = heaps.adopt();
+  heaps_type::thread_heap* const owner = heaps.adopt();
+  heaps_type::thread_heap* const other = heaps.adopt();
   std::vector<void*> blocks;
   for (int i = 0; i < 50; ++i) blocks.push_back(owner->blocks.allocate(100));
   for (void* const p : blocks) other->freer.defer_free(owner->blocks, p);
@@ -86,16 +86,16 @@ TEST(thread_heaps, send_what_was_noted_where_no_more_is_freed) {
 
 TEST(thread_heaps, leave_alone_in_a_child_what_is_on_its_way) {
   heaps_type heaps({}, {});
-  heaps_type::member* const moved = heaps.adopt();
+  heaps_type::thread_heap* const moved = heaps.adopt();
   static_cast<void>(heaps.adopt());
-  heaps.set_on_its_way(*moved, true);
+  heaps.set_in_transit(*moved, true);
   using step = ashlar::detail::fork_step;
   for (const step each : {step::outer_locks, step::inner_locks, step::shared_locks}) heaps.before_fork(each);
   heaps.after_fork_in_child(nullptr);
   EXPECT_EQ(heaps.parked(), 1u);
   EXPECT_NE(heaps.adopt(), moved);
   heaps.park(*moved);
-  EXPECT_FALSE(moved->is_on_its_way);
+  EXPECT_FALSE(moved->is_in_transit);
 }
 
 TEST(thread_heaps, lose_nothing_in_a_child_where_calls_are_whole) {
@@ -103,7 +103,7 @@ TEST(thread_heaps, lose_nothing_in_a_child_where_calls_are_whole) {
   heaps_type heaps({}, {});
   std::atomic<int> stage = 0;
   std::thread other([&] {
-    heaps_type::member* const its = heaps.adopt();
+    heaps_type::thread_heap* const its = heaps.adopt();
     std::vector<void*> blocks;
     for (int i = 0; i < 1'000; ++i) blocks.push_back(its->blocks.allocate(100));
     for (void* const p : blocks) its->blocks.deallocate(p);
@@ -115,7 +115,7 @@ TEST(thread_heaps, lose_nothing_in_a_child_where_calls_are_whole) {
   for (const step each : {step::outer_locks, step::inner_locks, step::shared_locks}) heaps.before_fork(each);
   EXPECT_TRUE(ashlar_test::child_does([&] {
     heaps.after_fork_in_child(nullptr);
-    heaps_type::member* const its = heaps.adopt();
+    heaps_type::thread_heap* const its = heaps.adopt();
     static_cast<void>(its->blocks.trim());
     return its->blocks.held_bytes() == 0 && its->blocks.invariant();
   }));

@@ -72,12 +72,12 @@ TEST(cached_pool, keeps_nothing_at_hand_where_it_checks) {
 
 TEST(cached_pool, serves_a_thread_that_has_no_cache) {
   world w;
-  void* const first = w.pool.allocate_slowly(nullptr);
-  void* const second = w.pool.try_allocate_slowly(nullptr);
+  void* const first = w.pool.allocate_slow(nullptr);
+  void* const second = w.pool.try_allocate_slow(nullptr);
   EXPECT_EQ(w.pool.live(), 2u);
   EXPECT_TRUE(w.pool.owns(first) && w.pool.owns(second));
-  w.pool.deallocate_slowly(nullptr, first);
-  w.pool.deallocate_slowly(nullptr, second);
+  w.pool.deallocate_slow(nullptr, first);
+  w.pool.deallocate_slow(nullptr, second);
   EXPECT_EQ(w.pool.live(), 0u);
   EXPECT_TRUE(w.pool.invariant());
 }
@@ -115,7 +115,7 @@ TEST(cached_pool, closes_all_caches_of_whatever_thread) {
   std::array<pool_type::cache_type, 3> caches;
   for (auto& cache : caches) {
     w.pool.open(cache);
-    w.pool.deallocate_slowly(&cache, w.pool.allocate_slowly(&cache));
+    w.pool.deallocate_slow(&cache, w.pool.allocate_slow(&cache));
   }
   w.pool.close_all();
   for (const auto& cache : caches) EXPECT_FALSE(cache.is_open());
@@ -209,15 +209,15 @@ public:
 
   void* allocate(std::size_t, std::size_t) {
     turn();
-    return now_ == nullptr ? pool_.allocate_slowly(nullptr) : now_->allocate();
+    return now_ == nullptr ? pool_.allocate_slow(nullptr) : now_->allocate();
   }
   void* try_allocate(std::size_t, std::size_t) noexcept {
     turn();
-    return now_ == nullptr ? pool_.try_allocate_slowly(nullptr) : now_->try_allocate();
+    return now_ == nullptr ? pool_.try_allocate_slow(nullptr) : now_->try_allocate();
   }
   void deallocate(void* cell, std::size_t, std::size_t) noexcept {
     turn();
-    now_ == nullptr ? pool_.deallocate_slowly(nullptr, cell) : now_->deallocate(cell);
+    now_ == nullptr ? pool_.deallocate_slow(nullptr, cell) : now_->deallocate(cell);
   }
   bool operator==(const anyone& other) const noexcept { return this == &other; }
 

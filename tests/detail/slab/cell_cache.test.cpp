@@ -62,7 +62,7 @@ struct world {
 
   void free(void* cell) {
     ashlar::detail::mark_free(cell, cell_bytes);
-    if (!cache.put(slabs, cell)) cache.put_slowly(slabs, cell);
+    if (!cache.put(slabs, cell)) cache.put_slow(slabs, cell);
   }
 
   [[nodiscard]] std::size_t taken() {
@@ -193,7 +193,7 @@ TEST(cell_cache, a_thread_that_only_frees_keeps_a_bounded_number_and_never_waits
   const std::vector<void*> cells = w.allocate(40'000);
   for (void* const cell : cells) {
     ashlar::detail::mark_free(cell, cell_bytes);
-    if (!freer.put(w.slabs, cell)) freer.put_slowly(w.slabs, cell);
+    if (!freer.put(w.slabs, cell)) freer.put_slow(w.slabs, cell);
     ASSERT_LE(freer.at_hand() * cell_bytes, 64u * 1024);
   }
   EXPECT_TRUE(freer.invariant(w.slabs));
@@ -209,7 +209,7 @@ TEST(cell_cache, notices_a_second_free_that_it_has_noted) {
     freer.open();
     void* const cell = w.allocate();
     for (int times = 0; times < 2; ++times)
-      if (!freer.put(w.slabs, cell)) freer.put_slowly(w.slabs, cell);
+      if (!freer.put(w.slabs, cell)) freer.put_slow(w.slabs, cell);
   };
   ASHLAR_EXPECT_DEATH(free_twice(),
                       "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 32");

@@ -25,7 +25,7 @@ protected:
   checked_free() {
     if (ashlar::checking_level < ashlar::checking::checked) return;
     store_.add(geometry_, this, store_.request(geometry_));
-    first_ = store_.take_word(geometry_, 3).base;
+    first_ = store_.take_batch(geometry_, 3).base;
     for (const std::size_t number : {0u, 1u, 2u}) static_cast<void>(store_.hand_out(geometry_, cell(number)));
   }
   void SetUp() override {

@@ -26,16 +26,16 @@ class free_check : public ::testing::Test {
 protected:
   free_check() {
     store_.add(geometry_, this, store_.request(geometry_));
-    const ashlar::detail::cell_word word = store_.take_word(geometry_, 2);
+    const ashlar::detail::cell_batch word = store_.take_batch(geometry_, 2);
     live_ = word.base;
     for (const std::size_t number : {0u, 1u}) static_cast<void>(store_.hand_out(geometry_, cell(number)));
   }
   ~free_check() override { store_.release(geometry_); }
 
-  [[nodiscard]] ashlar::detail::free_site site(ashlar::detail::cell_word at_hand = {}) const {
+  [[nodiscard]] ashlar::detail::free_site site(ashlar::detail::cell_batch at_hand = {}) const {
     return {geometry_, store_.slabs(), this, at_hand};
   }
-  [[nodiscard]] ashlar::detail::cell_word live_word(std::size_t cell) const {
+  [[nodiscard]] ashlar::detail::cell_batch live_word(std::size_t cell) const {
     return {live_, std::uint64_t{1} << cell};
   }
   [[nodiscard]] std::byte* cell(std::size_t number) const { return live_ + number * geometry_.cell_stride(); }

@@ -21,7 +21,7 @@
 
 namespace {
 
-using ashlar::detail::cell_word;
+using ashlar::detail::cell_batch;
 using ashlar::detail::hot_cells;
 
 constexpr std::size_t cell_bytes = 24;

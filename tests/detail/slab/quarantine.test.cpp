@@ -25,7 +25,7 @@ protected:
 
   void SetUp() override {
     if (!ashlar::detail::has_guards) GTEST_SKIP() << "cells rest at hardened";
-    while (slab_->free != 0) static_cast<void>(slab_->take_word(64));
+    while (slab_->free != 0) static_cast<void>(slab_->take_batch(64));
   }
 
   void free(std::uint32_t cell) {
@@ -34,7 +34,7 @@ protected:
   }
 
   [[nodiscard]] std::uint32_t take() {
-    const slab::taken got = resting_.take_word(slab_, 1);
+    const slab::taken got = resting_.take_batch(slab_, 1);
     EXPECT_EQ(std::popcount(got.mask), 1);
     return got.word * 64 + static_cast<std::uint32_t>(std::countr_zero(got.mask));
   }

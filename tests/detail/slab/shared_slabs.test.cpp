@@ -28,7 +28,7 @@
 
 namespace {
 
-using ashlar::detail::word_stock;
+using ashlar::detail::cell_batches;
 using ashlar_test::counting_resource;
 using ashlar_test::nothing;
 using ashlar_test::serialised_ref;
@@ -59,7 +59,7 @@ struct world {
   }
 };
 
-std::vector<void*> cells_in(const word_stock& stock, std::size_t cell_bytes) {
+std::vector<void*> cells_in(const cell_batches& stock, std::size_t cell_bytes) {
   std::vector<void*> cells;
   for (std::size_t at = 0; at < stock.count; ++at)
     for (std::uint64_t rest = stock.words[at].mask; rest != 0; rest &= rest - 1) {
@@ -71,7 +71,7 @@ std::vector<void*> cells_in(const word_stock& stock, std::size_t cell_bytes) {
 }
 
 std::vector<void*> take(world& of, std::size_t most) {
-  word_stock stock;
+  cell_batches stock;
   of.slabs.take(stock, most, nullptr);
   return cells_in(stock, of.slabs.cell_stride());
 }
@@ -116,12 +116,12 @@ TEST(shared_slabs, fills_a_stock_with_distinct_cells_that_are_taken_now) {
 
 TEST(shared_slabs, a_stock_is_bounded_in_bytes) {
   on_pages slabs(cells_of(16 * 1024, 256 * 1024), 0, {});
-  word_stock stock;
-  slabs.take(stock, word_stock::max_cells, nullptr);
-  EXPECT_EQ(cells_in(stock, 16 * 1024).size(), word_stock::max_bytes / (16 * 1024));
+  cell_batches stock;
+  slabs.take(stock, cell_batches::max_cells, nullptr);
+  EXPECT_EQ(cells_in(stock, 16 * 1024).size(), cell_batches::max_bytes / (16 * 1024));
   on_pages large(cells_of(128 * 1024, 1024 * 1024), 0, {});
-  word_stock one;
-  large.take(one, word_stock::max_cells, nullptr);
+  cell_batches one;
+  large.take(one, cell_batches::max_cells, nullptr);
   EXPECT_EQ(cells_in(one, 128 * 1024).size(), 1u) << "one at least";
 }
 
@@ -158,7 +158,7 @@ TEST(shared_slabs, serves_its_own_frees_before_it_asks_the_upstream) {
   ashlar::detail::batcher<> own(1000);
   note(w, own, all.back());
   w.upstream.fail_from(0);
-  word_stock stock;
+  cell_batches stock;
   ASSERT_TRUE(w.slabs.try_take(stock, 256, &own)) << "what is noted and not sent serves as well";
   EXPECT_EQ(cells_in(stock, w.slabs.cell_stride()), std::vector<void*>{all.back()});
   note(w, own, all.front());
@@ -176,7 +176,7 @@ TEST(shared_slabs, settles_what_was_noted_and_sent) {
     note(w, own, cells[i]);
     if (i == cells.size() / 2) send(w, own);
   }
-  w.slabs.settle(own);
+  w.slabs.flush_caches(own);
   EXPECT_TRUE(own.is_idle());
   EXPECT_EQ(w.taken(), 0u);
 }
@@ -185,7 +185,7 @@ TEST(shared_slabs, says_no_and_goes_on_when_memory_is_back) {
   world w;
   for (const bool all_after : {false, true}) {
     all_after ? w.upstream.fail_from(0) : w.upstream.fail_at(0);
-    word_stock stock;
+    cell_batches stock;
     EXPECT_FALSE(w.slabs.try_take(stock, 10, nullptr));
     EXPECT_EQ(stock.count, 0u);
     EXPECT_TRUE(w.invariant());
@@ -322,7 +322,7 @@ TEST(shared_slabs, hands_each_cell_to_one_thread_at_a_time) {
   const auto work = [&](std::size_t who) {
     ashlar::detail::batcher<> own(256);
     for (int round = 0; round < rounds; ++round) {
-      word_stock stock;
+      cell_batches stock;
       w.slabs.take(stock, 100, &own);
       const std::vector<void*> cells = cells_in(stock, w.slabs.cell_stride());
       for (void* const cell : cells) *static_cast<std::size_t*>(cell) = who;
@@ -332,10 +332,10 @@ TEST(shared_slabs, hands_each_cell_to_one_thread_at_a_time) {
         if (i % 8 == 0) w.slabs.deallocate(cells[i]);
         else note(w, own, cells[i]);
       }
-      if (round % 5 == 0) w.slabs.settle(own);
+      if (round % 5 == 0) w.slabs.flush_caches(own);
       if (round % 64 == 0) static_cast<void>(w.slabs.trim());
     }
-    w.slabs.settle(own);
+    w.slabs.flush_caches(own);
     EXPECT_TRUE(own.is_idle());
   };
   std::vector<std::thread> threads;

@@ -40,7 +40,7 @@ public:
   /// Effects: takes a word, and checks that it is the lowest free cells of the next word that has some.
   std::vector<std::uint32_t> take(std::size_t most) {
     const std::uint32_t next = next_word_with([this](std::uint32_t cell) { return bool{free_[cell]}; }, 8);
-    const slab::taken got = slab_->take_word(most);
+    const slab::taken got = slab_->take_batch(most);
     EXPECT_EQ(got.word, next);
     std::vector<std::uint32_t> expected;
     for (std::uint32_t cell = got.word * 64; cell < std::min<std::size_t>(free_.size(), got.word * 64 + 64); ++cell)

@@ -68,7 +68,7 @@ protected:
 
 TEST_F(slabs_remembered, are_those_that_were_freed_to) {
   if (!is_checked) GTEST_SKIP() << "nothing is looked up";
-  const ashlar::detail::cell_word word = store_.take_word(geometry_, 1);
+  const ashlar::detail::cell_batch word = store_.take_batch(geometry_, 1);
   ashlar::detail::slab* const home = store_.slabs().find(geometry_, word.base);
   EXPECT_EQ(remembered(word.base), nullptr);
   store_.remember(geometry_, home);

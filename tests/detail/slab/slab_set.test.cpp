@@ -56,7 +56,7 @@ public:
 
   void take(std::size_t most, std::uint32_t lane = 0) {
     const bool partial = has_partial_of(lane);
-    const ashlar::detail::cell_word got = set_.take_word(geometry_, most, lane);
+    const ashlar::detail::cell_batch got = set_.take_batch(geometry_, most, lane);
     EXPECT_NE(got.mask, 0u);
     EXPECT_LE(static_cast<std::size_t>(std::popcount(got.mask)), most);
     note(got, partial);
@@ -65,7 +65,7 @@ public:
   /// Returns: whether there was a run. Where a slab is empty there is.
   bool take_run(std::size_t length) {
     const bool must = set_.empty_slabs() != 0;
-    const ashlar::detail::cell_word got = set_.take_run(geometry_, length);
+    const ashlar::detail::cell_batch got = set_.take_run(geometry_, length);
     EXPECT_TRUE(got.mask != 0 || !must);
     if (got.mask == 0) return false;
     EXPECT_EQ(got.mask >> std::countr_zero(got.mask), slab::run_mask(length));
@@ -73,7 +73,7 @@ public:
     return true;
   }
 
-  void note(const ashlar::detail::cell_word& got, bool partial) {
+  void note(const ashlar::detail::cell_batch& got, bool partial) {
     for (std::uint64_t rest = got.mask; rest != 0; rest &= rest - 1) {
       std::byte* const cell = got.base + static_cast<std::size_t>(std::countr_zero(rest)) * geometry_.cell_stride();
       slab* const home = slab_set::slab_around(geometry_, cell);
@@ -291,7 +291,7 @@ TEST(slab_set, the_invariant_sees_a_slab_in_the_wrong_list) {
   modelled_set m(1, 100);
   m.add();
   ASSERT_TRUE(m.set_.invariant());
-  static_cast<void>(m.set_.empty_slab()->take_word(1));
+  static_cast<void>(m.set_.empty_slab()->take_batch(1));
   EXPECT_FALSE(m.set_.invariant());
 }
 

@@ -28,33 +28,33 @@ constexpr slab_geometry geometry = ashlar::make_slab_geometry({.cell_bytes = 64,
 struct full_store {
   full_store(spare_policy spare, std::size_t slabs) : store(spare, upstream) {
     for (std::size_t i = 0; i < slabs; ++i) store.add(geometry, this, store.request(geometry));
-    while (store.slabs().has_free()) words.push_back(store.take_word(geometry, 64));
+    while (store.slabs().has_free()) words.push_back(store.take_batch(geometry, 64));
   }
   ~full_store() { store.release(geometry); }
 
-  void give_word() {
-    const ashlar::detail::cell_word word = words.back();
+  void give_batch() {
+    const ashlar::detail::cell_batch word = words.back();
     words.pop_back();
     ashlar::detail::slab* const home = ashlar::detail::slab_set::slab_around(geometry, word.base);
-    store.give_word(geometry, home, ashlar::detail::slab_set::index_in(geometry, home, word.base) / 64, word.mask);
+    store.give_batch(geometry, home, ashlar::detail::slab_set::index_in(geometry, home, word.base) / 64, word.mask);
   }
 
   void give_all() {
-    while (!words.empty()) give_word();
+    while (!words.empty()) give_batch();
   }
 
   [[nodiscard]] std::size_t held() const { return upstream.balance().bytes / slab_bytes; }
 
   counting_resource<> upstream;
   store_type store;
-  std::vector<ashlar::detail::cell_word> words;
+  std::vector<ashlar::detail::cell_batch> words;
 };
 
 TEST(slab_store, keeps_as_many_empty_slabs_as_its_policy_says) {
   for (const std::size_t spare : {0u, 1u, 5u}) {
     full_store full(spare, 64);
     EXPECT_EQ(full.held(), 64u);
-    while (full.words.size() > 32) full.give_word();
+    while (full.words.size() > 32) full.give_batch();
     EXPECT_EQ(full.store.slabs().empty_slabs(), spare + 32 / 8);
     full.give_all();
     EXPECT_EQ(full.held(), spare);
@@ -64,7 +64,7 @@ TEST(slab_store, keeps_as_many_empty_slabs_as_its_policy_says) {
 
 TEST(slab_store, release_now_keeps_none_and_never_release_all) {
   full_store now(ashlar::release_now, 20);
-  now.give_word();
+  now.give_batch();
   EXPECT_EQ(now.held(), 19u);
   now.give_all();
   EXPECT_EQ(now.held(), 0u);
@@ -98,7 +98,7 @@ TEST(slab_store, what_is_reserved_stays_whatever_the_policy) {
 // Grows to `slabs` and gives all back.
 void swing(full_store& full, std::size_t slabs) {
   while (full.store.slabs().slabs() < slabs) full.store.add(geometry, &full, full.store.request(geometry));
-  while (full.store.slabs().has_free()) full.words.push_back(full.store.take_word(geometry, 64));
+  while (full.store.slabs().has_free()) full.words.push_back(full.store.take_batch(geometry, 64));
   full.give_all();
 }
 

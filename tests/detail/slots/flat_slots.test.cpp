@@ -109,14 +109,14 @@ TYPED_TEST(flat_slots_of, what_ends_in_the_end_of_another_waits_its_turn) {
     ended.push_back(slot);
     if (slot == all[0])
       for (int i = 1; i < 4; ++i)
-        kind.slots.end_in_turn(all[static_cast<std::size_t>(i)], [](void*) {
+        kind.slots.destroy_iteratively(all[static_cast<std::size_t>(i)], [](void*) {
           ADD_FAILURE() << "the outer one ends it";
           return std::uint32_t{0};
         });
     within = false;
     return word::raw_mark;
   };
-  kind.slots.end_in_turn(all[0], end);
+  kind.slots.destroy_iteratively(all[0], end);
   EXPECT_EQ(ended, (std::vector<void*>{all[0], all[3], all[2], all[1]}));
   EXPECT_EQ(kind.slots.live(), 1u);
   EXPECT_TRUE(kind.slots.invariant());
@@ -129,12 +129,12 @@ TYPED_TEST(flat_slots_of, two_supplies_end_within_each_other) {
   void* const second = one.slots.take().slot;
   void* const in_other = other.slots.take().slot;
   int ended = 0;
-  one.slots.end_in_turn(in_one, [&](void* slot) {
+  one.slots.destroy_iteratively(in_one, [&](void* slot) {
     ++ended;
     if (slot == in_one)
-      other.slots.end_in_turn(in_other, [&](void*) {
+      other.slots.destroy_iteratively(in_other, [&](void*) {
         ++ended;
-        one.slots.end_in_turn(second, [](void*) { return word::raw_mark; });  // the outer one is still at it
+        one.slots.destroy_iteratively(second, [](void*) { return word::raw_mark; });  // the outer one is still at it
         return word::raw_mark;
       });
     return word::raw_mark;

@@ -44,16 +44,16 @@ TEST(thread_caches, finds_each_of_many_and_retires_them_with_the_thread) {
   std::thread([&] {
     for (watched& each : records) {
       EXPECT_EQ(thread_caches::find(each.pool), nullptr);
-      EXPECT_EQ(thread_caches::find_slowly(each.pool), nullptr);
+      EXPECT_EQ(thread_caches::find_slow(each.pool), nullptr);
       ASSERT_TRUE(thread_caches::accepts());
       thread_caches::enter(&each);
       EXPECT_EQ(thread_caches::find(each.pool), &each);
     }
-    for (watched& each : records) EXPECT_EQ(thread_caches::find_slowly(each.pool), &each);
+    for (watched& each : records) EXPECT_EQ(thread_caches::find_slow(each.pool), &each);
     EXPECT_EQ(thread_caches::find(records.back().pool), &records.back());
   }).join();
   for (const watched& each : records) EXPECT_EQ(each.retired, 1);
-  EXPECT_EQ(thread_caches::find_slowly(records[0].pool), nullptr) << "another thread's";
+  EXPECT_EQ(thread_caches::find_slow(records[0].pool), nullptr) << "another thread's";
 }
 
 TEST(thread_caches, finds_in_a_fork_without_touching_anything) {
@@ -78,7 +78,7 @@ TEST(thread_caches, retires_orphans_when_it_looks_around) {
     thread_caches::enter(&dead);
     thread_caches::enter(&alive);
     dead.is_pool_gone = true;
-    EXPECT_EQ(thread_caches::find_slowly(alive.pool), &alive);
+    EXPECT_EQ(thread_caches::find_slow(alive.pool), &alive);
     EXPECT_EQ(dead.retired, 1);
     EXPECT_EQ(alive.retired, 0);
     EXPECT_EQ(thread_caches::find(dead.pool), nullptr);

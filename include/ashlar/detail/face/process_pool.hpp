@@ -73,11 +73,11 @@ public:
 
   [[nodiscard]] static ASHLAR_INLINE void* allocate() {
     if (void* const cell = shared().take(cache::recent()); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return allocate_slowly<cache>();
+    return allocate_slow<cache>();
   }
 
   static ASHLAR_INLINE void deallocate(void* cell) noexcept {
-    if (ASHLAR_UNLIKELY(!shared().put(cache::recent(), cell))) deallocate_slowly<cache>(cell);
+    if (ASHLAR_UNLIKELY(!shared().put(cache::recent(), cell))) deallocate_slow<cache>(cell);
   }
 
   /// Effects: gives back what the calling thread has at hand, in whichever kind of code. Complexity: O(threads).
@@ -101,12 +101,12 @@ public:
 private:
   // Which kind of cache is in the name, since one program may have code of both kinds.
   template <class Cache>
-  [[nodiscard]] ASHLAR_COLD static void* allocate_slowly() {
-    return shared().allocate_slowly(Cache::usable());
+  [[nodiscard]] ASHLAR_COLD static void* allocate_slow() {
+    return shared().allocate_slow(Cache::usable());
   }
   template <class Cache>
-  ASHLAR_COLD static void deallocate_slowly(void* cell) noexcept {
-    shared().deallocate_slowly(Cache::usable(), cell);
+  ASHLAR_COLD static void deallocate_slow(void* cell) noexcept {
+    shared().deallocate_slow(Cache::usable(), cell);
   }
 
   struct shared_pool {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The face and the straight paths of a heap: hot cells by class in front of a core that has everything else.
+// The API and the fast paths of a heap: a thread cache in front of a core with everything else.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/cell_store.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
+#include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/heap_faults.hpp>
-#include <ashlar/detail/heap/heap_space.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -27,7 +27,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What `local_heap` says, over a `Core`: a `heap_core`, or one that does more in the same calls. All that is not hot
+/// What `local_heap` says, over a `Core`: a `heap_core`, or one that does more in the same calls. All that is not cache
 /// is the core's, so what several threads do with it meets there. Thread safety: none.
 template <class Core>
 class basic_local_heap {
@@ -52,9 +52,9 @@ public:
   template <std::size_t Bytes, std::size_t Alignment = least_alignment>
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
     static_assert(is_power_of_two(Alignment));
-    constexpr std::size_t number = class_for(Bytes, Alignment);
-    if constexpr (number == size_classes::none) return allocate(Bytes, Alignment);
-    else return take_hot_or(number, Bytes, [=, this] { return take_milestone<or_throw>(number, Bytes); });
+    constexpr std::size_t size_class = class_for(Bytes, Alignment);
+    if constexpr (size_class == size_classes::none) return allocate(Bytes, Alignment);
+    else return take_hot_or(size_class, Bytes, [=, this] { return take_sampled<or_throw>(size_class, Bytes); });
   }
 
   /// Returns: a block and how large it really is; any size from `bytes` to that gives it back.
@@ -71,7 +71,6 @@ public:
     return p;
   }
 
-  /// As `allocate_zeroed`, but null where memory has run out.
   [[nodiscard]] void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
     return zeroed(try_allocate_unzeroed(bytes, alignment), bytes);
   }
@@ -80,36 +79,37 @@ public:
   ASHLAR_INLINE void deallocate(void* p) noexcept {
     if constexpr (checking_level >= checking::checked)
       if (p != nullptr) core_.checks().end_life(p);
-    if (ASHLAR_UNLIKELY(is_milestone(p))) return deallocate_milestone(p);
-    put_in_pocket(p, segment::owner_of(p));
+    if (ASHLAR_UNLIKELY(is_sampled(p))) return deallocate_sampled(p);
+    put_last_freed(p, segment::owner_of(p));
   }
 
   /// As `deallocate(p)`, and faster: the size says the class. Expects: `p` is a block of that size and alignment, or
   /// was made so large by `try_expand`, or `bytes` is between what was asked for and what `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
-    const std::size_t number = class_for(bytes, alignment);
-    if constexpr (checking_level >= checking::checked) core_.checks().end_life(p, bytes, alignment, number);
-    if (ASHLAR_UNLIKELY(is_milestone(p))) return deallocate_milestone(p);
-    put_in_pocket(p, number);
+    const std::size_t size_class = class_for(bytes, alignment);
+    if constexpr (checking_level >= checking::checked) core_.checks().end_life(p, bytes, alignment, size_class);
+    if (ASHLAR_UNLIKELY(is_sampled(p))) return deallocate_sampled(p);
+    put_last_freed(p, size_class);
   }
 
   /// As `deallocate(p, bytes, alignment)`, with the class resolved at compile time.
   template <std::size_t Bytes, std::size_t Alignment = least_alignment>
   ASHLAR_INLINE void deallocate(void* p) noexcept {
-    constexpr std::size_t number = class_for(Bytes, Alignment);
-    if constexpr (checking_level >= checking::checked) core_.checks().end_life(p, Bytes, Alignment, number);
-    if (ASHLAR_UNLIKELY(is_milestone(p))) return deallocate_milestone(p);
-    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(number));
+    constexpr std::size_t size_class = class_for(Bytes, Alignment);
+    if constexpr (checking_level >= checking::checked) core_.checks().end_life(p, Bytes, Alignment, size_class);
+    if (ASHLAR_UNLIKELY(is_sampled(p))) return deallocate_sampled(p);
+    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
     if constexpr (has_no_links) return core_.give_cell(p);
-    front_in_register()->stacks.push(number, p);
+    cache_in_register()->lists.push(size_class, p);
   }
 
   /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands. Expects: it was allocated with
   /// `bytes` and `alignment`. A run grows into free slices behind it, and gives its tail back where it shrinks.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    const std::size_t number = class_for(bytes, alignment);
-    if constexpr (checking_level >= checking::checked) core_.checks(using_block).expect(p, bytes, alignment, number);
-    return core_.resize(p, number, class_for(new_bytes, alignment), new_bytes);
+    const std::size_t size_class = class_for(bytes, alignment);
+    if constexpr (checking_level >= checking::checked)
+      core_.checks(using_block).expect(p, bytes, alignment, size_class);
+    return core_.resize(p, size_class, class_for(new_bytes, alignment), new_bytes);
   }
 
   /// Returns: as `try_expand`, for a block that is to become smaller; false where it would grow.
@@ -130,8 +130,8 @@ public:
     if (p == nullptr) return try_allocate(new_bytes, alignment);
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t bytes = checked_size(p);
-    const std::size_t number = class_of_block(p), wanted = class_for(new_bytes, alignment);
-    if (is_aligned(p, alignment) && core_.resize(p, number, wanted, new_bytes)) return p;
+    const std::size_t size_class = class_of_block(p), wanted = class_for(new_bytes, alignment);
+    if (is_aligned(p, alignment) && core_.resize(p, size_class, wanted, new_bytes)) return p;
     if (wanted == size_classes::none && new_bytes > bytes)
       if (void* const pages = core_.move_huge(p, new_bytes, alignment)) return pages;
     void* const moved = try_allocate(new_bytes, alignment);
@@ -155,20 +155,20 @@ public:
   /// `f` may not use the heap. Complexity: O(slabs and free cells).
   template <class F>
   void for_each_live(F f) {
-    settle();
+    flush_caches();
     core_.for_each_live(std::move(f));
   }
 
   /// Calls `f(heap_region)` for each piece of what is held: segments, each from its head on, then huge blocks. `f` may
-  /// not use the heap, which stays as it is. Complexity: O(slices and cells on stacks).
+  /// not use the heap, which stays as it is. Complexity: O(slices and cells on lists).
   template <class F>
   void inspect(F f) const {
-    core_.inspect(std::move(f), front_.stacks, front_.pocket);
+    core_.inspect(std::move(f), cache_.lists, cache_.last_freed);
   }
 
   /// Effects: takes all blocks back and gives all memory to the upstream.
   void release() noexcept {
-    front_ = {};
+    cache_ = {};
     core_.release();
   }
 
@@ -177,7 +177,7 @@ public:
   /// cells).
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     empty_pocket();
-    return core_.trim(retain_bytes, front_.stacks);
+    return core_.trim(retain_bytes, cache_.lists);
   }
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }    ///< of the upstream
@@ -189,9 +189,9 @@ public:
 
   /// Complexity: O(slabs and free cells).
   [[nodiscard]] bool invariant() const noexcept {
-    if ((front_.pocket != nullptr) != (front_.pocket_number != size_classes::none)) return false;
-    return (front_.pocket == nullptr || core_.is_hot(front_.pocket, front_.pocket_number)) &&
-           core_.invariant(front_.stacks);
+    if ((cache_.last_freed != nullptr) != (cache_.last_freed_class != size_classes::none)) return false;
+    return (cache_.last_freed == nullptr || core_.is_hot(cache_.last_freed, cache_.last_freed_class)) &&
+           core_.invariant(cache_.lists);
   }
 
 protected:
@@ -205,16 +205,16 @@ protected:
   // As `try_allocate`; says too whether the block is zero already.
   [[nodiscard]] slice_run try_allocate_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t number = class_for(bytes, alignment);
-    if (number == size_classes::none) return take_large(bytes, alignment);
-    return {static_cast<std::byte*>(take_cell<or_null>(number, bytes)), false};
+    const std::size_t size_class = class_for(bytes, alignment);
+    if (size_class == size_classes::none) return take_large(bytes, alignment);
+    return {static_cast<std::byte*>(take_cell<or_null>(size_class, bytes)), false};
   }
 
   // As `deallocate`, but false where that would have to look further than at the cell: then nothing was done.
   [[nodiscard]] ASHLAR_INLINE bool try_deallocate_cell(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const std::size_t number = class_for(bytes, alignment);
-    if (is_milestone(p) || !core_.checks().ends_known_cell(p, bytes, number)) return false;
-    put_in_pocket(p, number);
+    const std::size_t size_class = class_for(bytes, alignment);
+    if (is_sampled(p) || !core_.checks().ends_known_cell(p, bytes, size_class)) return false;
+    put_last_freed(p, size_class);
     return true;
   }
 
@@ -225,9 +225,9 @@ protected:
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
-  ASHLAR_COLD void settle() noexcept {
+  ASHLAR_COLD void flush_caches() noexcept {
     empty_pocket();
-    core_.settle(front_.stacks);
+    core_.flush_caches(cache_.lists);
   }
 
   [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t class_for(std::size_t bytes,
@@ -239,40 +239,40 @@ protected:
 
   /// Returns: a cell that is at hand and need not be counted, else what `otherwise()` returns.
   template <class Otherwise>
-  [[nodiscard]] ASHLAR_INLINE void* take_cell_or(std::size_t number, std::size_t bytes, Otherwise otherwise) {
-    front* const hot = front_in_register();
-    if (has_no_links || number != hot->pocket_number) return take_hot_or(number, bytes, otherwise);
-    hot->pocket_number = size_classes::none;
-    return handed_out(std::exchange(hot->pocket, nullptr), number, bytes);
+  [[nodiscard]] ASHLAR_INLINE void* take_cell_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
+    thread_cache* const cache = cache_in_register();
+    if (has_no_links || size_class != cache->last_freed_class) return take_hot_or(size_class, bytes, otherwise);
+    cache->last_freed_class = size_classes::none;
+    return handed_out(std::exchange(cache->last_freed, nullptr), size_class, bytes);
   }
 
   template <class Otherwise>
-  [[nodiscard]] ASHLAR_INLINE void* take_hot_or(std::size_t number, std::size_t bytes, Otherwise otherwise) {
-    front* const hot = front_in_register();
+  [[nodiscard]] ASHLAR_INLINE void* take_hot_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
+    thread_cache* const cache = cache_in_register();
     if constexpr (has_no_links)
-      if (void* const cell = core_.take_cell_of_word(number, hot->stacks)) return handed_out(cell, number, bytes);
-    void* const p = hot->stacks.top_of(number);
-    if (ASHLAR_UNLIKELY(is_milestone(p))) return otherwise();
-    if constexpr (checking_level >= checking::checked) expect_link(p, number, core_.name());
-    hot->stacks.pop_top(number, p);
-    return handed_out(p, number, bytes);
+      if (void* const cell = core_.take_cell_of_batch(size_class, cache->lists))
+        return handed_out(cell, size_class, bytes);
+    void* const p = cache->lists.top_of(size_class);
+    if (ASHLAR_UNLIKELY(is_sampled(p))) return otherwise();
+    if constexpr (checking_level >= checking::checked) expect_link(p, size_class, core_.name());
+    cache->lists.pop_top(size_class, p);
+    return handed_out(p, size_class, bytes);
   }
 
   // As above where the stack is empty: of the word behind it, if that is the owner's.
-  [[nodiscard]] ASHLAR_INLINE void* take_behind(std::size_t number, std::size_t bytes) noexcept {
-    void* const p = core_.take_cell_behind(number, front_.stacks);
-    return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, number, bytes) : nullptr;
+  [[nodiscard]] ASHLAR_INLINE void* take_excluding_cache(std::size_t size_class, std::size_t bytes) noexcept {
+    void* const p = core_.take_cell_excluding_cache(size_class, cache_.lists);
+    return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, size_class, bytes) : nullptr;
   }
 
-  /// Effects: forgets the hot cells. Expects: nobody wants them back: they stay taken.
-  void forget_hot() noexcept { front_ = {}; }
+  /// Effects: forgets the cache cells. Expects: nobody wants them back: they stay taken.
+  void forget_hot() noexcept { cache_ = {}; }
 
 private:
-  // What the straight paths touch, side by side.
-  struct alignas(64) front {
-    hot_stacks stacks;
-    void* pocket = nullptr;         // the cell freed last; no milestone
-    std::size_t pocket_number = 0;  // its class
+  struct alignas(64) thread_cache {
+    free_lists lists;
+    void* last_freed = nullptr;        // the cell freed last; not a sampled address
+    std::size_t last_freed_class = 0;  // its class
   };
 
   // A link in a dead cell could be forged: there a cell goes to its bitmap at once, as it does in a pool.
@@ -281,10 +281,10 @@ private:
   enum failure { or_throw, or_null };
 
   // A heap that is a global object would else be named by address in each instruction, which costs 1.5 ns a pair.
-  [[nodiscard]] ASHLAR_INLINE front* front_in_register() noexcept {
-    front* hot = &front_;
-    ASHLAR_IN_REGISTER(hot);
-    return hot;
+  [[nodiscard]] ASHLAR_INLINE thread_cache* cache_in_register() noexcept {
+    thread_cache* cache = &cache_;
+    ASHLAR_IN_REGISTER(cache);
+    return cache;
   }
 
   template <failure Failure>
@@ -292,50 +292,50 @@ private:
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     if (ASHLAR_LIKELY(with_canary(bytes) <= size_classes::largest && alignment <= least_alignment))
       return take_cell<Failure>(size_classes::of(with_canary(bytes)), bytes);
-    return take_other<Failure>(bytes, alignment);
+    return take_slow<Failure>(bytes, alignment);
   }
 
   template <failure Failure>
-  [[nodiscard]] ASHLAR_INLINE void* take_cell(std::size_t number, std::size_t bytes) noexcept(Failure == or_null) {
-    return take_cell_or(number, bytes, [=, this] { return take_milestone<Failure>(number, bytes); });
+  [[nodiscard]] ASHLAR_INLINE void* take_cell(std::size_t size_class, std::size_t bytes) noexcept(Failure == or_null) {
+    return take_cell_or(size_class, bytes, [=, this] { return take_sampled<Failure>(size_class, bytes); });
   }
 
   template <failure Failure>
-  [[nodiscard]] ASHLAR_COLD void* take_milestone(std::size_t number, std::size_t bytes) noexcept(Failure == or_null) {
-    void* p = front_.stacks.top_of(number);
-    if (p != nullptr) expect_link(p, number, core_.name()), front_.stacks.pop_top(number, p), core_.count_taken(number);
-    else if (p = take_cold(number); p == nullptr) return failed<Failure>(bytes, least_alignment);
-    return handed_out(p, number, bytes);
+  [[nodiscard]] ASHLAR_COLD void* take_sampled(std::size_t size_class, std::size_t bytes) noexcept(Failure == or_null) {
+    void* p = cache_.lists.top_of(size_class);
+    if (p != nullptr)
+      expect_link(p, size_class, core_.name()), cache_.lists.pop_top(size_class, p), core_.count_taken(size_class);
+    else if (p = take_cold(size_class); p == nullptr) return failed<Failure>(bytes, least_alignment);
+    return handed_out(p, size_class, bytes);
   }
 
-  [[nodiscard]] ASHLAR_COLD void* take_cold(std::size_t number) noexcept {
-    if (void* const p = core_.take_cell(number, front_.stacks); p != nullptr) return p;
-    settle();
-    return core_.take_cell(number, front_.stacks);
+  [[nodiscard]] ASHLAR_COLD void* take_cold(std::size_t size_class) noexcept {
+    if (void* const p = core_.take_cell(size_class, cache_.lists); p != nullptr) return p;
+    flush_caches();
+    return core_.take_cell(size_class, cache_.lists);
   }
 
   // Over-aligned or large.
   template <failure Failure>
-  [[nodiscard]] ASHLAR_NOINLINE void* take_other(std::size_t bytes,
-                                                 std::size_t alignment) noexcept(Failure == or_null) {
+  [[nodiscard]] ASHLAR_NOINLINE void* take_slow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
     if (bytes <= size_classes::largest)
-      if (const std::size_t number = class_for(bytes, alignment); number != size_classes::none)
-        return take_cell<Failure>(number, bytes);
+      if (const std::size_t size_class = class_for(bytes, alignment); size_class != size_classes::none)
+        return take_cell<Failure>(size_class, bytes);
     void* const p = take_large(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : failed<Failure>(bytes, alignment);
   }
 
   [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
-    slice_run got = core_.take_large(with_canary(bytes), alignment, front_.stacks);
-    if (ASHLAR_UNLIKELY(got.data == nullptr)) got = take_large_again(bytes, alignment);
+    slice_run got = core_.take_large(with_canary(bytes), alignment, cache_.lists);
+    if (ASHLAR_UNLIKELY(got.data == nullptr)) got = take_large_retry(bytes, alignment);
     if constexpr (checking_level >= checking::hardened)
       if (got.data != nullptr) core_.sizes().hand_out_large(got.data, bytes);
     return got;
   }
 
-  [[nodiscard]] ASHLAR_COLD slice_run take_large_again(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_COLD slice_run take_large_retry(std::size_t bytes, std::size_t alignment) noexcept {
     empty_pocket();
-    return core_.take_large_again(with_canary(bytes), alignment, front_.stacks);
+    return core_.take_large_retry(with_canary(bytes), alignment, cache_.lists);
   }
 
   template <failure Failure>
@@ -344,38 +344,38 @@ private:
     else return nullptr;
   }
 
-  ASHLAR_INLINE void* handed_out(void* p, std::size_t number, [[maybe_unused]] std::size_t bytes) noexcept {
-    if constexpr (marks_memory) mark_live(p, size_classes::bytes_of(number));
+  ASHLAR_INLINE void* handed_out(void* p, std::size_t size_class, [[maybe_unused]] std::size_t bytes) noexcept {
+    if constexpr (marks_memory) mark_live(p, size_classes::bytes_of(size_class));
     if constexpr (checking_level >= checking::hardened) core_.sizes().hand_out_cell(p, bytes);
     if constexpr (checking_level >= checking::checked) segment::flip_live(p);
     return p;
   }
 
   // An address that is known late is pushed by the next free; this one changes nothing that an allocation waits for.
-  ASHLAR_INLINE void put_in_pocket(void* p, std::size_t number) noexcept {
-    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(number));
+  ASHLAR_INLINE void put_last_freed(void* p, std::size_t size_class) noexcept {
+    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
     if constexpr (has_no_links) return core_.give_cell(p);
-    front* const hot = front_in_register();
-    void* const waiting = std::exchange(hot->pocket, p);
-    const std::size_t of_waiting = std::exchange(hot->pocket_number, number);
-    if (ASHLAR_LIKELY(of_waiting != size_classes::none)) hot->stacks.push(of_waiting, waiting);
+    thread_cache* const cache = cache_in_register();
+    void* const waiting = std::exchange(cache->last_freed, p);
+    const std::size_t of_waiting = std::exchange(cache->last_freed_class, size_class);
+    if (ASHLAR_LIKELY(of_waiting != size_classes::none)) cache->lists.push(of_waiting, waiting);
   }
 
   // A cell that counts, null, or a block of slices or pages.
-  ASHLAR_NOINLINE void deallocate_milestone(void* p) noexcept {
+  ASHLAR_NOINLINE void deallocate_sampled(void* p) noexcept {
     if (p == nullptr) return;
     if (is_aligned(p, window_bytes)) return core_.give_huge(p);
-    const std::size_t number = segment::owner_of(p);
-    if (number == size_classes::none) return core_.give_run(p, front_.stacks);
-    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(number));
-    if constexpr (has_no_links) return core_.give_milestone(p, number, front_.stacks);
-    front_.stacks.push(number, p);
-    core_.count_hot(number, front_.stacks);
+    const std::size_t size_class = segment::owner_of(p);
+    if (size_class == size_classes::none) return core_.give_run(p, cache_.lists);
+    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
+    if constexpr (has_no_links) return core_.give_sampled(p, size_class, cache_.lists);
+    cache_.lists.push(size_class, p);
+    core_.count_hot(size_class, cache_.lists);
   }
 
   ASHLAR_COLD void empty_pocket() noexcept {
-    void* const waiting = std::exchange(front_.pocket, nullptr);
-    front_.pocket_number = size_classes::none;
+    void* const waiting = std::exchange(cache_.last_freed, nullptr);
+    cache_.last_freed_class = size_classes::none;
     if (waiting != nullptr) core_.give_cell(waiting);
   }
 
@@ -391,7 +391,7 @@ private:
     else return held;
   }
 
-  front front_;
+  thread_cache cache_;
   Core core_;
 };
 

@@ -39,12 +39,12 @@ inline constexpr std::uint16_t dead_cell = 0xFFFF;
 inline constexpr unsigned char canary_byte = poison_byte;
 
 /// So many bytes of an extent that is spare hold poison.
-inline constexpr std::size_t most_buried = 4096;
+inline constexpr std::size_t most_poisoned = 4096;
 /// So many bytes of cells and runs hold poison when they are dead: of cells that is all.
-inline constexpr std::size_t most_buried_of_run = std::size_t{512} << 10;
+inline constexpr std::size_t most_poisoned_of_run = std::size_t{512} << 10;
 
 /// Effects: reports a dead block of `held` bytes the first `bytes` of which are not poison. Tools take these for alive.
-inline void expect_buried(const void* p, std::size_t bytes, std::size_t held, const void* heap) noexcept {
+inline void verify_block_poison(const void* p, std::size_t bytes, std::size_t held, const void* heap) noexcept {
   verify_poison(p, bytes, held, heap);
   mark_live(p, bytes);
 }

@@ -23,11 +23,11 @@ inline constexpr std::size_t slice_bytes = std::size_t{64} * 1024;
 struct cell_layout {
   std::size_t cell_bytes, slices, unit, colours;
 
-  [[nodiscard]] static constexpr cell_layout of(std::size_t number) noexcept {
-    const std::size_t cell_bytes = size_classes::bytes_of(number);
+  [[nodiscard]] static constexpr cell_layout of(std::size_t size_class) noexcept {
+    const std::size_t cell_bytes = size_classes::bytes_of(size_class);
     std::size_t slices = 1;
     while (!is_long_enough(slices * slice_bytes, cell_bytes)) ++slices;
-    const std::size_t unit = std::max<std::size_t>(64, size_classes::alignment_of(number));
+    const std::size_t unit = std::max<std::size_t>(64, size_classes::alignment_of(size_class));
     const std::size_t slack = std::max<std::size_t>(slices * slice_bytes % cell_bytes, cell_bytes < 1024 ? 511 : 0);
     return {cell_bytes, slices, unit, slack / unit + 1};
   }
@@ -37,7 +37,7 @@ struct cell_layout {
   }
 
   /// Returns: bytes before the first cell of the slab that is the `turn`-th made. The first is as far in as can be, the
-  /// next half as far: so what a class hands out first is no milestone, and of two slabs one has some.
+  /// next half as far: so what a class hands out first is not a sampled address, and of two slabs one has some.
   [[nodiscard]] constexpr std::size_t colour(std::size_t turn) const noexcept {
     const std::size_t place = turn % colours, half = place % 2 == 0 ? colours : colours / 2;
     return unit * (half - 1 - place / 2);
@@ -47,24 +47,24 @@ struct cell_layout {
   }
 };
 
-/// A milestone is an address in the first 256 bytes of a slice, and null. Blocks that start there are few, and for each
-/// class they are the same share of its cells: who counts those that come and go knows how many bytes did, and all
-/// others pass with the one test that looks for null. Blocks of whole slices are milestones all.
-[[nodiscard]] ASHLAR_INLINE bool is_milestone(const void* p) noexcept { return (address_of(p) & 0xff00) == 0; }
+/// A sampled address is an address in the first 256 bytes of a slice, and null. Blocks that start there are few, and
+/// for each class they are the same share of its cells: who counts those that come and go knows how many bytes did, and
+/// all others pass with the one test that looks for null. Blocks of whole slices are sampled addresses all.
+[[nodiscard]] ASHLAR_INLINE bool is_sampled(const void* p) noexcept { return (address_of(p) & 0xff00) == 0; }
 
-/// Returns: how many bytes of its class a cell stands for that is a milestone, over slabs of all colours.
-[[nodiscard]] constexpr std::size_t bytes_per_milestone(std::size_t number) noexcept {
-  const cell_layout layout = cell_layout::of(number);
-  std::size_t milestones = 0;
+/// Returns: how many bytes of its class a cell stands for that is a sampled address, over slabs of all colours.
+[[nodiscard]] constexpr std::size_t bytes_per_sample(std::size_t size_class) noexcept {
+  const cell_layout layout = cell_layout::of(size_class);
+  std::size_t samples = 0;
   for (std::size_t turn = 0; turn < layout.colours; ++turn) {
     const std::size_t colour = layout.colour(turn);
     const auto cells_before = [&](std::size_t end) {  // that start there
       return end <= colour ? 0 : std::min((end - colour - 1) / layout.cell_bytes + 1, layout.capacity(colour));
     };
     for (std::size_t slice = 0; slice < layout.slices; ++slice)
-      milestones += cells_before(slice * slice_bytes + 256) - cells_before(slice * slice_bytes);
+      samples += cells_before(slice * slice_bytes + 256) - cells_before(slice * slice_bytes);
   }
-  return layout.colours * layout.slices * slice_bytes / milestones;
+  return layout.colours * layout.slices * slice_bytes / samples;
 }
 
 }  // namespace detail

@@ -45,8 +45,8 @@ struct alignas(64) cell_window : list_node<cell_window> {
   std::uint32_t cell_bytes = 0;
   std::uint32_t filled = 0;
   std::uint16_t free = 0;
-  std::uint16_t capacity = 0;  ///< cells
-  std::uint8_t number = 0;     ///< of the class
+  std::uint16_t capacity = 0;   ///< cells
+  std::uint8_t size_class = 0;  ///< of the class
   std::array<std::uint64_t, most_words> words;
   /// From level `hardened` on: how much was asked for of each cell, as `window_watch` keeps it.
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<checking_level >= checking::hardened,
@@ -66,7 +66,7 @@ struct alignas(64) cell_window : list_node<cell_window> {
   /// Effects: all cells are free, those of class `of`; `room` bytes are there for them.
   void format(std::byte* memory, std::size_t room, std::size_t of) noexcept {
     cells = memory;
-    number = static_cast<std::uint8_t>(of);
+    size_class = static_cast<std::uint8_t>(of);
     cell_bytes = static_cast<std::uint32_t>(classes::bytes_of(of));
     by_cell = reciprocal(cell_bytes);
     capacity = free = static_cast<std::uint16_t>(by_cell.divide(static_cast<std::uint32_t>(room)));
@@ -156,27 +156,27 @@ public:
   [[nodiscard]] ASHLAR_INLINE cell_window& of(const void* p) const noexcept { return records_[index_of(p)]; }
 
   /// Returns: a cell of a class, or null where a window has to be added first.
-  [[nodiscard]] ASHLAR_INLINE std::byte* take(std::size_t number) noexcept {
-    cell_window* const home = with_free_[number].front();
-    return ASHLAR_LIKELY(home != nullptr) ? take_from(*home) : take_from_spare(number);
+  [[nodiscard]] ASHLAR_INLINE std::byte* take(std::size_t size_class) noexcept {
+    cell_window* const home = with_free_[size_class].front();
+    return ASHLAR_LIKELY(home != nullptr) ? take_from(*home) : take_from_spare(size_class);
   }
 
   /// Returns: the window out of which `take` would make one of that class; null where it would not.
-  [[nodiscard]] cell_window* next_to_format(std::size_t number) const noexcept {
-    return with_free_[number].front() == nullptr ? spare_ : nullptr;
+  [[nodiscard]] cell_window* next_to_format(std::size_t size_class) const noexcept {
+    return with_free_[size_class].front() == nullptr ? spare_ : nullptr;
   }
 
   /// Returns: the first cell of a window that comes here. Expects: `take` has said null.
-  [[nodiscard]] std::byte* take_from_new(void* memory, std::size_t number) noexcept {
+  [[nodiscard]] std::byte* take_from_new(void* memory, std::size_t size_class) noexcept {
     auto* const made = ::new (static_cast<void*>(records_ + index_of(memory))) cell_window;
-    return take_formatted(*made, static_cast<std::byte*>(memory), number);
+    return take_formatted(*made, static_cast<std::byte*>(memory), size_class);
   }
 
   /// Effects: takes a cell back. Returns: a window that goes, or null.
   [[nodiscard]] ASHLAR_INLINE std::byte* give(cell_window& home, const void* p) noexcept {
     const bool was_full = home.filled == 0;
     home.give(p);
-    if (ASHLAR_UNLIKELY(was_full)) with_free_[home.number].push_front(&home);
+    if (ASHLAR_UNLIKELY(was_full)) with_free_[home.size_class].push_front(&home);
     return ASHLAR_LIKELY(home.free != home.capacity) ? nullptr : retire(home);
   }
 
@@ -199,14 +199,15 @@ public:
     bool right = spare_ == nullptr || spare_->free == spare_->capacity;
     for (std::size_t i = 0; i < count_; ++i) {
       if (numbers_[i] == classes::none) continue;
-      right = right && records_[i].invariant() && index_of(records_[i].cells) == i && numbers_[i] == records_[i].number;
+      right =
+          right && records_[i].invariant() && index_of(records_[i].cells) == i && numbers_[i] == records_[i].size_class;
       with_free += &records_[i] != spare_ && records_[i].filled != 0 ? 1 : 0;
     }
     for (const list<cell_window>& each : with_free_) {
       right = right && each.invariant();
       for (const cell_window* at = each.front(); at != nullptr; at = at->next) {
         ++listed;
-        right = right && at->filled != 0 && at->free != at->capacity && &each == &with_free_[at->number];
+        right = right && at->filled != 0 && at->free != at->capacity && &each == &with_free_[at->size_class];
       }
     }
     return right && with_free == listed;
@@ -224,25 +225,25 @@ private:
 
   [[nodiscard]] ASHLAR_INLINE std::byte* take_from(cell_window& home) noexcept {
     std::byte* const p = home.take();
-    if (ASHLAR_UNLIKELY(home.filled == 0)) with_free_[home.number].erase(&home);
+    if (ASHLAR_UNLIKELY(home.filled == 0)) with_free_[home.size_class].erase(&home);
     return p;
   }
 
-  [[nodiscard]] std::byte* take_from_spare(std::size_t number) noexcept {
+  [[nodiscard]] std::byte* take_from_spare(std::size_t size_class) noexcept {
     cell_window* const spare = std::exchange(spare_, nullptr);
-    return spare != nullptr ? take_formatted(*spare, spare->cells, number) : nullptr;
+    return spare != nullptr ? take_formatted(*spare, spare->cells, size_class) : nullptr;
   }
 
-  [[nodiscard]] std::byte* take_formatted(cell_window& home, std::byte* memory, std::size_t number) noexcept {
-    home.format(memory, room_, number);
-    numbers_[index_of(memory)] = home.number;
-    with_free_[number].push_front(&home);
+  [[nodiscard]] std::byte* take_formatted(cell_window& home, std::byte* memory, std::size_t size_class) noexcept {
+    home.format(memory, room_, size_class);
+    numbers_[index_of(memory)] = home.size_class;
+    with_free_[size_class].push_front(&home);
     return home.take();  // a window has several
   }
 
   // It has become empty. A spare one keeps its class: so a second free of one of its cells is seen.
   [[nodiscard]] std::byte* retire(cell_window& home) noexcept {
-    with_free_[home.number].erase(&home);
+    with_free_[home.size_class].erase(&home);
     if (spare_ != nullptr) return dropped(home);
     spare_ = &home;
     return nullptr;

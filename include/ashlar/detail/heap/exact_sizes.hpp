@@ -12,7 +12,7 @@
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/watched_slack.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
-#include <ashlar/detail/heap/heap_space.hpp>
+#include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/slice_map.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
@@ -24,13 +24,13 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-[[nodiscard]] inline std::uint16_t* sizes_in(run_record& slab) noexcept {
+[[nodiscard]] inline std::uint16_t* sizes_in(span_header& slab) noexcept {
   segment& home = *segment::of(&slab);
   return home.requested.of_slice(home.slice_of_record(slab));
 }
 
 [[nodiscard]] inline std::uint16_t& size_of_cell(void* cell) noexcept {
-  run_record& slab = segment::slab_of(cell);
+  span_header& slab = segment::slab_of(cell);
   return sizes_in(slab)[slab.index_of(cell)];
 }
 
@@ -40,46 +40,46 @@ namespace detail {
 }
 
 /// Effects: a cell has died. Expects: level hardened.
-inline void bury_cell(void* cell) noexcept {
+inline void poison_cell(void* cell) noexcept {
   detail::size_of_cell(cell) = keeps_canaries ? dead_cell : never_used;
   if constexpr (keeps_canaries) poison_block(cell, segment::slab_of(cell).cell_bytes);
 }
 
 /// Effects: reports a dead cell, of those from number `first` up to `last` of a slab, that was written to; then they
 /// are as never used. Expects: level hardened.
-inline void dig_cells(run_record& slab, std::size_t first, std::size_t last, const void* heap) noexcept {
+inline void verify_poison_of_cells(span_header& slab, std::size_t first, std::size_t last, const void* heap) noexcept {
   std::uint16_t* const sizes = detail::sizes_in(slab);
   for (std::size_t i = first; i < last; ++i) {
     if (sizes[i] != dead_cell) continue;
-    expect_buried(slab.cell(i), slab.cell_bytes, slab.cell_bytes, heap);
+    verify_block_poison(slab.cell(i), slab.cell_bytes, slab.cell_bytes, heap);
     sizes[i] = never_used;
   }
 }
 
 /// Effects: makes the byte before the first cell of a new slab poison, where it has such. Expects: level hardened.
-inline void bury_front(const run_record& slab) noexcept {
+inline void poison_front(const span_header& slab) noexcept {
   if (!is_aligned(slab.cells, slice_bytes)) poison_block(slab.cells - 1, 1);
 }
 
 /// Effects: a block of slices has died. Expects: level hardened.
-inline void bury_run(run_record& run) noexcept {
-  const std::size_t length = std::min<std::size_t>(run.length, most_buried_of_run / slice_bytes);
+inline void poison_run(span_header& run) noexcept {
+  const std::size_t length = std::min<std::size_t>(run.length, most_poisoned_of_run / slice_bytes);
   poison_block(run.cells, length * slice_bytes);
-  *segment::of(&run)->requested.buried() |= slices(run.first, length);
+  *segment::of(&run)->requested.poisoned() |= slices(run.first, length);
 }
 
 /// Effects: reports a dead block that was written to, of those that have poison in slices of `which`; then these are as
 /// never used. Expects: level hardened.
-inline void dig_runs(segment& home, slice_mask which, const void* heap) noexcept {
-  slice_mask& buried = *home.requested.buried();
-  for (slice_mask rest = buried & which; rest != 0; rest &= rest - 1) {
+inline void verify_poison_of_runs(segment& home, slice_mask which, const void* heap) noexcept {
+  slice_mask& poisoned = *home.requested.poisoned();
+  for (slice_mask rest = poisoned & which; rest != 0; rest &= rest - 1) {
     const auto slice = static_cast<std::size_t>(std::countr_zero(rest));
     mark_readable(home.slice(slice), slice_bytes);
     if (ASHLAR_UNLIKELY(!is_poisoned(home.slice(slice), slice_bytes)))
       report_poison(home.slice(home.record(slice).first), slice_bytes, heap);
     mark_live(home.slice(slice), slice_bytes);
   }
-  buried &= ~which;
+  poisoned &= ~which;
 }
 
 /// Two bytes a cell, in the head of its segment; four in the record of a block of slices; a word beside the window of a
@@ -88,17 +88,17 @@ inline void dig_runs(segment& home, slice_mask which, const void* heap) noexcept
 template <resource Upstream>
 class exact_sizes {
 public:
-  exact_sizes(heap_space<Upstream>& space, const void* heap) noexcept : space_(space), heap_(heap) {}
+  exact_sizes(extent_map<Upstream>& space, const void* heap) noexcept : space_(space), heap_(heap) {}
 
   /// Returns: how much of a block is its caller's.
-  [[nodiscard]] static std::size_t of(const heap_space<Upstream>& space, void* p) noexcept {
+  [[nodiscard]] static std::size_t of(const extent_map<Upstream>& space, void* p) noexcept {
     if (is_aligned(p, window_bytes)) return space.find(p)->requested.get();
     if (segment::owner_of(p) != size_classes::none) return detail::size_of_cell(p);
     return segment::of(p)->record(segment::slice_of(p)).cell_bytes;
   }
 
   /// Effects: reports writes behind a block, which has `held` bytes, or in front of a cell.
-  static void expect_intact(const heap_space<Upstream>& space, void* p, std::size_t held, const void* heap) noexcept {
+  static void expect_intact(const extent_map<Upstream>& space, void* p, std::size_t held, const void* heap) noexcept {
     if constexpr (keeps_canaries) {
       const std::size_t bytes = of(space, p);
       expect_canary(p, bytes, end_of_canary(p, bytes, held), heap);
@@ -108,8 +108,8 @@ public:
 
   /// Returns: whether a live cell has `bytes` bytes, or any where that is `any_size`, and nothing was written beside
   /// it; it is dead then.
-  [[nodiscard]] static bool bury_intact_cell(void* cell, std::size_t bytes) noexcept {
-    run_record& slab = segment::slab_of(cell);
+  [[nodiscard]] static bool poison_intact_cell(void* cell, std::size_t bytes) noexcept {
+    span_header& slab = segment::slab_of(cell);
     std::uint16_t& size = detail::sizes_in(slab)[slab.index_of(cell)];
     if (bytes != any_size && size != at_least_one_byte(bytes)) return false;
     if constexpr (keeps_canaries) {
@@ -123,10 +123,10 @@ public:
 
   /// Effects: a free cell becomes a caller's. Reports it if it was written to.
   void hand_out_cell(void* cell, std::size_t bytes) noexcept {
-    run_record& slab = segment::slab_of(cell);
+    span_header& slab = segment::slab_of(cell);
     std::uint16_t& size = detail::sizes_in(slab)[slab.index_of(cell)];
     const std::size_t kept = at_least_one_byte(bytes);
-    if (ASHLAR_LIKELY(size == dead_cell)) expect_buried(cell, slab.cell_bytes, slab.cell_bytes, heap_);
+    if (ASHLAR_LIKELY(size == dead_cell)) verify_block_poison(cell, slab.cell_bytes, slab.cell_bytes, heap_);
     else write_canary(cell, kept, slab.cell_bytes);
     size = static_cast<std::uint16_t>(kept);
     if constexpr (keeps_canaries) watch_front(slab, cell);
@@ -153,7 +153,7 @@ private:
       space_.keep_requested(p, bytes);
       return guard(p, bytes, space_.find(p)->bytes(), were);
     }
-    run_record& run = segment::of(p)->record(segment::slice_of(p));
+    span_header& run = segment::of(p)->record(segment::slice_of(p));
     run.cell_bytes = static_cast<std::uint32_t>(bytes);
     guard(p, bytes, run.length * slice_bytes, were);
   }
@@ -166,22 +166,22 @@ private:
 
   // What ends right before a cell is the canary of a live one, or the poison of a dead one or of the slab's front. A
   // cell that was never used is taken for dead, so that it has some.
-  ASHLAR_INLINE static void watch_front(run_record& slab, void* cell) noexcept {
+  ASHLAR_INLINE static void watch_front(span_header& slab, void* cell) noexcept {
     if (ASHLAR_UNLIKELY(has_front(slab, cell) && !is_canary_before(cell) && is_behind_unused(slab, cell)))
-      bury_cell(static_cast<std::byte*>(cell) - slab.cell_bytes);
+      poison_cell(static_cast<std::byte*>(cell) - slab.cell_bytes);
   }
 
   // Of a first cell that begins a slice it is nobody's.
-  [[nodiscard]] ASHLAR_INLINE static bool has_front(const run_record& slab, const void* cell) noexcept {
+  [[nodiscard]] ASHLAR_INLINE static bool has_front(const span_header& slab, const void* cell) noexcept {
     return !is_aligned(cell, slice_bytes) || slab.cells != cell;
   }
 
-  [[nodiscard]] ASHLAR_INLINE static bool is_front_intact(run_record& slab, const void* cell) noexcept {
+  [[nodiscard]] ASHLAR_INLINE static bool is_front_intact(span_header& slab, const void* cell) noexcept {
     return !has_front(slab, cell) || is_canary_before(cell) || is_behind_unused(slab, cell);
   }
 
   // Whether the cell before was never used, or its pages were dropped since.
-  [[nodiscard]] ASHLAR_NOINLINE static bool is_behind_unused(run_record& slab, const void* cell) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE static bool is_behind_unused(span_header& slab, const void* cell) noexcept {
     const std::uint32_t index = slab.index_of(cell);
     return index != 0 && detail::sizes_in(slab)[index - 1] == never_used;
   }
@@ -192,7 +192,7 @@ private:
     mark_block(p, were, bytes, held);
   }
 
-  heap_space<Upstream>& space_;
+  extent_map<Upstream>& space_;
   const void* heap_;
 };
 

@@ -13,12 +13,12 @@
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/cell_store.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
+#include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/heap_faults.hpp>
 #include <ashlar/detail/heap/heap_region.hpp>
-#include <ashlar/detail/heap/heap_space.hpp>
 #include <ashlar/detail/heap/huge_store.hpp>
-#include <ashlar/detail/heap/idle_memory.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
+#include <ashlar/detail/heap/purge_policy.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_store.hpp>
 #include <ashlar/detail/heap/segment_words.hpp>
@@ -48,7 +48,7 @@ public:
   heap_core(const heap_options& options, Upstream upstream, const void* heap)
       : space_(options.max_bytes, std::move(upstream)), segments_(space_, heap),
         huge_(space_, options.retain_bytes, named(heap)), cells_(segments_, options.max_cached_cells, named(heap)),
-        idle_(segments_, cells_, options.retain_bytes), heap_(named(heap)) {
+        purge_(segments_, cells_, options.retain_bytes), heap_(named(heap)) {
     heap_ == heap ? space_.enter_registry(heap) : space_.name(heap_);
   }
 
@@ -60,64 +60,69 @@ public:
   }
 
   /// Returns: a cell of a class that has no hot one, or null.
-  [[nodiscard]] void* take_cell(std::size_t number, hot_stacks& hot) noexcept { return cells_.take(number, hot); }
+  [[nodiscard]] void* take_cell(std::size_t size_class, free_lists& lists) noexcept {
+    return cells_.take(size_class, lists);
+  }
 
   /// As `take_cell`, of the word at hand alone; null where that is empty.
-  [[nodiscard]] ASHLAR_INLINE void* take_cell_of_word(std::size_t number, hot_stacks& hot) noexcept {
-    return cells_.take_from_word(number, hot);
+  [[nodiscard]] ASHLAR_INLINE void* take_cell_of_batch(std::size_t size_class, free_lists& lists) noexcept {
+    return cells_.take_from_batch(size_class, lists);
   }
 
   /// As `take_cell`, of the word at hand alone, and behind a stack that is empty; null where nothing is there or it is
   /// not the owner's.
-  [[nodiscard]] ASHLAR_INLINE void* take_cell_behind(std::size_t number, hot_stacks& hot) noexcept {
-    if (!hot.is_empty(number) || number >= cells_.first_common_word) return nullptr;
-    void* const cell = cells_.take_from_word(number, hot);
-    fetch_ahead(number);
+  [[nodiscard]] ASHLAR_INLINE void* take_cell_excluding_cache(std::size_t size_class, free_lists& lists) noexcept {
+    if (!lists.is_empty(size_class) || size_class >= cells_.first_common_batch) return nullptr;
+    void* const cell = cells_.take_from_batch(size_class, lists);
+    fetch_ahead(size_class);
     return cell;
   }
 
   /// Effects: has the lines fetched of cells that the owner will be given next, where they are his already.
-  ASHLAR_INLINE void fetch_ahead(std::size_t number) const noexcept {
-    if (number < cells_.first_common_word) cells_.fetch_ahead(number);
+  ASHLAR_INLINE void fetch_ahead(std::size_t size_class) const noexcept {
+    if (size_class < cells_.first_common_batch) cells_.fetch_ahead(size_class);
   }
 
   /// Effects: puts a cell back that is on no stack.
   void give_cell(void* cell) noexcept { cells_.give(cell); }
 
-  /// As `give_cell`, for a milestone of class `number`. Expects: level hardened, at which no stack has cells.
-  void give_milestone(void* cell, std::size_t number, hot_stacks& hot) noexcept {
+  /// As `give_cell`, for a sampled address of class `size_class`. Expects: level hardened, at which no stack has cells.
+  void give_sampled(void* cell, std::size_t size_class, free_lists& lists) noexcept {
     cells_.give(cell);
-    idle_.on_freed(cells_.milestone_bytes(number), hot);
+    purge_.on_freed(cells_.sampled_bytes(size_class), lists);
   }
 
-  /// Effects: a milestone left the stack of a class for a caller, or came there.
-  void count_taken(std::size_t number) noexcept { cells_.count_taken(number); }
-  void count_hot(std::size_t number, hot_stacks& hot) noexcept { idle_.on_freed(cells_.count_hot(number, hot), hot); }
+  /// Effects: a sampled address left the stack of a class for a caller, or came there.
+  void count_taken(std::size_t size_class) noexcept { cells_.count_taken(size_class); }
+  void count_hot(std::size_t size_class, free_lists& lists) noexcept {
+    purge_.on_freed(cells_.count_hot(size_class, lists), lists);
+  }
 
   /// Returns: slices or pages for a block that is no cell, or null.
-  [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment, hot_stacks& hot) noexcept {
+  [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment,
+                                                   free_lists& lists) noexcept {
     const bool is_run = bytes - 1 < most_slices * slice_bytes && alignment <= slice_bytes;
-    if (ASHLAR_UNLIKELY(!is_run)) return take_other(bytes, alignment, hot);
+    if (ASHLAR_UNLIKELY(!is_run)) return take_slow(bytes, alignment, lists);
     const std::size_t length = (bytes + slice_bytes - 1) / slice_bytes;
-    std::byte* const shelved = segments_.take_shelved(length);
-    return ASHLAR_LIKELY(shelved != nullptr) ? slice_run{shelved, false} : take_block(length, hot);
+    std::byte* const cached = segments_.take_free_run(length);
+    return ASHLAR_LIKELY(cached != nullptr) ? slice_run{cached, false} : take_block(length, lists);
   }
 
   /// Effects: takes a block of slices back.
-  void give_run(void* p, hot_stacks& hot) noexcept { idle_.on_freed(take_back_run(p), hot); }
+  void give_run(void* p, free_lists& lists) noexcept { purge_.on_freed(take_back_run(p), lists); }
 
   /// Effects: takes a block back that starts at a window.
   void give_huge(void* p) noexcept { huge_.give(p); }
 
-  /// Returns: whether the block at `p`, of class `number`, has `new_bytes` bytes now. It stays where it is only if a
-  /// sized free finds it by its new size and alignment: `wanted` is their class.
-  [[nodiscard]] bool resize(void* p, std::size_t number, std::size_t wanted, std::size_t new_bytes) noexcept {
+  /// Returns: whether the block at `p`, of class `size_class`, has `new_bytes` bytes now. It stays where it is only if
+  /// a sized free finds it by its new size and alignment: `wanted` is their class.
+  [[nodiscard]] bool resize(void* p, std::size_t size_class, std::size_t wanted, std::size_t new_bytes) noexcept {
     if constexpr (checking_level >= checking::hardened) {
       const std::size_t were = usable_size(p);
-      if (!resize_in_place(p, number, wanted, with_canary(new_bytes))) return false;
+      if (!resize_in_place(p, size_class, wanted, with_canary(new_bytes))) return false;
       return sizes().resize(p, were, new_bytes), true;
     } else {
-      return resize_in_place(p, number, wanted, new_bytes);
+      return resize_in_place(p, size_class, wanted, new_bytes);
     }
   }
 
@@ -139,8 +144,8 @@ public:
     void* const at = const_cast<void*>(p);
     if constexpr (checking_level >= checking::hardened) return exact_sizes<Upstream>::of(space_, at);
     if (is_aligned(p, window_bytes)) return space_.find(p)->bytes();
-    const std::size_t number = segment::owner_of(at);
-    if (number != size_classes::none) return size_classes::bytes_of(number);
+    const std::size_t size_class = segment::owner_of(at);
+    if (size_class != size_classes::none) return size_classes::bytes_of(size_class);
     return segment::of(at)->record(segment::slice_of(p)).length * slice_bytes;
   }
 
@@ -167,46 +172,46 @@ public:
 
   /// Effects: drops the contents of free slices, but for as much as may be kept, `least` bytes in any case.
   void discard_free_slices(std::size_t least) noexcept {
-    idle_.discard_slices(least);
-    idle_.recount();
+    purge_.discard_slices(least);
+    purge_.recount();
   }
 
   /// Returns: how much free memory may be kept whatever is in use.
-  [[nodiscard]] std::size_t may_keep() const noexcept { return idle_.may_keep(); }
+  [[nodiscard]] std::size_t retention_left() const noexcept { return purge_.retention_left(); }
 
   /// Effects: as `trim`, as far as it goes without the hot cells.
-  std::size_t trim_behind(std::size_t retain_bytes) noexcept {
-    cells_.settle_words(cells_.first_common_word);
+  std::size_t trim_excluding_cache(std::size_t retain_bytes) noexcept {
+    cells_.settle_words(cells_.first_common_batch);
     segments_.join_spare();
     return trim_settled(retain_bytes);
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
-  void settle(hot_stacks& hot) noexcept {
-    cells_.settle(hot);
+  void flush_caches(free_lists& lists) noexcept {
+    cells_.flush_caches(lists);
     segments_.join_spare();
-    idle_.recount();
+    purge_.recount();
   }
 
   /// As `take_large`, for what that has refused: once all that is free has come together, and then without the segments
   /// that have no block.
-  [[nodiscard]] ASHLAR_COLD slice_run take_large_again(std::size_t bytes, std::size_t alignment,
-                                                       hot_stacks& hot) noexcept {
+  [[nodiscard]] ASHLAR_COLD slice_run take_large_retry(std::size_t bytes, std::size_t alignment,
+                                                       free_lists& lists) noexcept {
     if (!is_valid_request(bytes, alignment)) return {};
-    settle(hot);
-    const slice_run got = take_large(bytes, alignment, hot);
+    flush_caches(lists);
+    const slice_run got = take_large(bytes, alignment, lists);
     if (got.data != nullptr || !segments_.give_unused()) return got;
-    return take_large(bytes, alignment, hot);
+    return take_large(bytes, alignment, lists);
   }
 
   /// Calls `f(p, bytes)` for each block that a caller has. Expects: the heap is settled.
   template <class F>
   void for_each_live(F f) {
     segments_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
-      run_record& run = home.record(first);
-      if (run.number == size_classes::none)
+      span_header& run = home.record(first);
+      if (run.size_class == size_classes::none)
         return f(static_cast<void*>(home.slice(first)), bytes_in(home.slice(first), length * slice_bytes));
-      slab_cells(run).for_each_taken(
+      slab_view(run).for_each_taken(
           [&](std::byte* cell) { f(static_cast<void*>(cell), bytes_in(cell, std::size_t{run.cell_bytes})); });
     });
     huge_.for_each([&](std::byte* p, std::size_t bytes) { f(static_cast<void*>(p), bytes_in(p, bytes)); });
@@ -215,22 +220,22 @@ public:
   /// As `for_each_live`, as far as it is known without the hot cells: those count as their callers' blocks.
   template <class F>
   void for_each_live_behind(F f) {
-    cells_.settle_words(cells_.first_common_word);
+    cells_.settle_words(cells_.first_common_batch);
     segments_.join_spare();
     for_each_live(std::move(f));
   }
 
-  /// Calls `f(heap_region)` for each piece of what is held. `pocket`: a cell that waits there, or null.
+  /// Calls `f(heap_region)` for each piece of what is held. `last_freed`: a cell that waits there, or null.
   template <class F>
-  void inspect(F f, const hot_stacks& hot, void* pocket) const {
-    cells_.count_waiting(hot, pocket);
+  void inspect(F f, const free_lists& lists, void* last_freed) const {
+    cells_.count_waiting(lists, last_freed);
     inspect_counted(f);
   }
 
   /// As above, and leaves the hot cells alone: they count as live.
   template <class F>
-  void inspect_behind(F f) const {
-    cells_.count_waiting(hot_stacks{}, nullptr, cells_.first_common_word);
+  void inspect_excluding_cache(F f) const {
+    cells_.count_waiting(free_lists{}, nullptr, cells_.first_common_batch);
     inspect_counted(f);
   }
 
@@ -241,12 +246,12 @@ public:
     segments_.clear();
     huge_.clear();
     space_.release();
-    idle_.clear();
+    purge_.clear();
   }
 
   /// Effects: gives memory back that no block needs, all but `retain_bytes`. Returns: bytes given back.
-  std::size_t trim(std::size_t retain_bytes, hot_stacks& hot) noexcept {
-    settle(hot);
+  std::size_t trim(std::size_t retain_bytes, free_lists& lists) noexcept {
+    flush_caches(lists);
     return trim_settled(retain_bytes);
   }
 
@@ -256,7 +261,7 @@ public:
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
     return segments_.reused_bytes() + (page_discard<Upstream>::gives_zeroes ? huge_.reused_bytes() : 0);
   }
-  /// Returns: bytes of hot cells, as far as the milestones among them tell. Thread safety: any thread.
+  /// Returns: bytes of hot cells, as far as the sampled addresses among them tell. Thread safety: any thread.
   [[nodiscard]] std::size_t hot_bytes() const noexcept { return cells_.hot_bytes(); }
   [[nodiscard]] const Upstream& upstream() const noexcept { return space_.upstream(); }
   /// Returns: whom reports name.
@@ -267,16 +272,16 @@ public:
   [[nodiscard]] exact_sizes<Upstream> sizes() noexcept { return {space_, heap_}; }
 
   /// Whether a cell is of a class, and neither in a bitmap nor with a caller.
-  [[nodiscard]] bool is_hot(void* cell, std::size_t number) const noexcept {
-    return owns(cell) && segment::owner_of(cell) == number && segment::slab_of(cell).is_cell(cell) &&
-           cells_.is_at_large(cell);
+  [[nodiscard]] bool is_hot(void* cell, std::size_t size_class) const noexcept {
+    return owns(cell) && segment::owner_of(cell) == size_class && segment::slab_of(cell).is_cell(cell) &&
+           cells_.is_cached(cell);
   }
 
   /// Complexity: O(slabs and free cells).
-  [[nodiscard]] bool invariant(const hot_stacks& hot) const noexcept {
+  [[nodiscard]] bool invariant(const free_lists& lists) const noexcept {
     bool right = space_.invariant() && segments_.invariant() && huge_.invariant() && cells_.invariant();
-    for (std::size_t number = 1; number <= size_classes::count; ++number)
-      hot.for_each(number, [&](void* cell) { right = right && is_hot(cell, number); });
+    for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
+      lists.for_each(size_class, [&](void* cell) { right = right && is_hot(cell, size_class); });
     return right;
   }
 
@@ -288,10 +293,10 @@ private:
       exact_sizes<Upstream>::expect_intact(space_, p, held, heap_);
     };
     segments_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
-      run_record& run = home.record(first);
-      if (run.number != size_classes::none)
-        return slab_cells(run).for_each_live([&](void* p) { look(p, run.cell_bytes); });
-      if (!run.is_shelved) look(home.slice(first), length * slice_bytes);
+      span_header& run = home.record(first);
+      if (run.size_class != size_classes::none)
+        return slab_view(run).for_each_live([&](void* p) { look(p, run.cell_bytes); });
+      if (!run.is_available) look(home.slice(first), length * slice_bytes);
     });
     huge_.for_each(look);
   }
@@ -320,35 +325,36 @@ private:
   std::size_t trim_settled(std::size_t retain_bytes) noexcept {
     std::size_t given = segments_.trim(retain_bytes);
     if (retain_bytes == 0) given += cells_.discard_free_pages();
-    idle_.recount();
+    purge_.recount();
     return given + huge_.trim(retain_bytes - std::min(retain_bytes, segments_.dirty_bytes()));
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE slice_run take_block(std::size_t length, hot_stacks& hot) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE slice_run take_block(std::size_t length, free_lists& lists) noexcept {
     const slice_run run = segments_.take_block(length);
-    return run.data != nullptr ? run : take_after_growth(length, 1, hot);
+    return run.data != nullptr ? run : take_after_growth(length, 1, lists);
   }
 
   // Huge, or of nothing, or aligned above a slice.
-  [[nodiscard]] ASHLAR_COLD slice_run take_other(std::size_t bytes, std::size_t alignment, hot_stacks& hot) noexcept {
+  [[nodiscard]] ASHLAR_COLD slice_run take_slow(std::size_t bytes, std::size_t alignment, free_lists& lists) noexcept {
     if (!is_valid_request(bytes, alignment)) return {};
     const std::size_t length = slices_of(bytes), step = std::max<std::size_t>(1, alignment / slice_bytes);
     if (first_slice_at(step) + length > slices_per_segment) return huge_.take(bytes, alignment);
     const slice_run run = segments_.made_block(segments_.take(length, step), length);
-    return run.data != nullptr ? run : take_after_growth(length, step, hot);
+    return run.data != nullptr ? run : take_after_growth(length, step, lists);
   }
 
   [[nodiscard]] ASHLAR_COLD slice_run take_after_growth(std::size_t length, std::size_t step,
-                                                        hot_stacks& hot) noexcept {
-    cells_.sweep(hot);
+                                                        free_lists& lists) noexcept {
+    cells_.sweep(lists);
     slice_run run = segments_.take(length, step);
     if (run.data == nullptr && segments_.grow(length, step)) run = segments_.take(length, step);
     return segments_.made_block(run, length);
   }
 
-  [[nodiscard]] bool resize_in_place(void* p, std::size_t number, std::size_t wanted, std::size_t new_bytes) noexcept {
+  [[nodiscard]] bool resize_in_place(void* p, std::size_t size_class, std::size_t wanted,
+                                     std::size_t new_bytes) noexcept {
     if (is_aligned(p, window_bytes)) return wanted == size_classes::none && huge_.resize(p, new_bytes);
-    if (number != size_classes::none || wanted != size_classes::none) return number == wanted;
+    if (size_class != size_classes::none || wanted != size_classes::none) return size_class == wanted;
     return new_bytes <= segment_bytes && resize_run(p, slices_of(new_bytes));
   }
 
@@ -367,11 +373,11 @@ private:
     return true;
   }
 
-  heap_space<Upstream> space_;
+  extent_map<Upstream> space_;
   segment_store<Upstream> segments_;
   huge_store<Upstream> huge_;
   cell_store<Upstream> cells_;
-  idle_memory<Upstream> idle_;
+  purge_policy<Upstream> purge_;
   const void* heap_;
 };
 

@@ -13,11 +13,11 @@
 #include <ashlar/detail/checks/slab_registry.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
+#include <ashlar/detail/heap/free_lists.hpp>
 #include <ashlar/detail/heap/heap_registry.hpp>
-#include <ashlar/detail/heap/hot_stacks.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_store.hpp>
-#include <ashlar/detail/heap/window_map.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -57,7 +57,7 @@ inline constexpr block_use using_block = {.foreign = "used a pointer that is not
 }
 
 /// As above, of the first of the cells that `twice` says of a word; nothing where it says none.
-ASHLAR_INLINE void expect_none_twice(const run_record& slab, std::size_t word, std::uint64_t twice,
+ASHLAR_INLINE void expect_none_twice(const span_header& slab, std::size_t word, std::uint64_t twice,
                                      const void* heap) noexcept {
   if (ASHLAR_UNLIKELY(twice != 0))
     report_twice(slab.cell(word * 64 + static_cast<std::size_t>(std::countr_zero(twice))), heap);
@@ -65,10 +65,10 @@ ASHLAR_INLINE void expect_none_twice(const run_record& slab, std::size_t word, s
 
 /// Effects: reports a cell on a stack that was written to, before what stands in it is taken for an address. Nothing
 /// but at level `checked`.
-ASHLAR_INLINE void expect_link([[maybe_unused]] const void* cell, [[maybe_unused]] std::size_t number,
+ASHLAR_INLINE void expect_link([[maybe_unused]] const void* cell, [[maybe_unused]] std::size_t size_class,
                                [[maybe_unused]] const void* heap) noexcept {
-  if constexpr (hot_stacks::seals_links)
-    if (ASHLAR_UNLIKELY(!hot_stacks::is_sound(cell))) report_poison(cell, size_classes::bytes_of(number), heap);
+  if constexpr (free_lists::seals_links)
+    if (ASHLAR_UNLIKELY(!free_lists::is_sound(cell))) report_poison(cell, size_classes::bytes_of(size_class), heap);
 }
 
 /// Looks at a block before it is freed or resized; ends the process where it is none. Nothing of `p` itself is read, so
@@ -91,10 +91,11 @@ public:
     return held;
   }
 
-  /// Effects: reports a block that was not allocated as `bytes` bytes, of which `number` is the class: at level
+  /// Effects: reports a block that was not allocated as `bytes` bytes, of which `size_class` is the class: at level
   /// `hardened` with any other size, below it with one of another class or length; and an alignment that it has not.
-  ASHLAR_NOINLINE void expect(void* p, std::size_t bytes, std::size_t alignment, std::size_t number) const noexcept {
-    expect_size(p, bytes, number);
+  ASHLAR_NOINLINE void expect(void* p, std::size_t bytes, std::size_t alignment,
+                              std::size_t size_class) const noexcept {
+    expect_size(p, bytes, size_class);
     if (ASHLAR_UNLIKELY(!is_aligned(p, alignment))) report_alignment(p, alignment);
   }
 
@@ -106,24 +107,25 @@ public:
   }
 
   /// As above, and reports what was not allocated so, as `expect`.
-  ASHLAR_INLINE void end_life(void* p, std::size_t bytes, std::size_t alignment, std::size_t number) const noexcept {
-    if (ASHLAR_UNLIKELY(!ends_known_cell(p, bytes, number))) end_any_life(p, bytes, alignment, number);
+  ASHLAR_INLINE void end_life(void* p, std::size_t bytes, std::size_t alignment,
+                              std::size_t size_class) const noexcept {
+    if (ASHLAR_UNLIKELY(!ends_known_cell(p, bytes, size_class))) end_any_life(p, bytes, alignment, size_class);
   }
 
-  /// Returns: whether `p` is a live cell of class `number`, with nothing wrong about it, in a segment that was looked
-  /// at lately; it lives no more. False says nothing.
-  [[nodiscard]] ASHLAR_INLINE bool ends_known_cell(void* p, std::size_t bytes, std::size_t number) const noexcept {
-    return segments_.space().has_recent_segment(p) && ends_cell(p, number, bytes);
+  /// Returns: whether `p` is a live cell of class `size_class`, with nothing wrong about it, in a segment that was
+  /// looked at lately; it lives no more. False says nothing.
+  [[nodiscard]] ASHLAR_INLINE bool ends_known_cell(void* p, std::size_t bytes, std::size_t size_class) const noexcept {
+    return segments_.space().has_recent_segment(p) && ends_cell(p, size_class, bytes);
   }
 
 private:
   // Returns: whether `p` is a live cell of a class, which says its alignment too, and at level `hardened` of that size
   // and with nothing wrong beside it; it lives no more. False may be wrong. Expects: `p` lies in a segment.
-  [[nodiscard]] ASHLAR_INLINE bool ends_cell(void* p, std::size_t number,
+  [[nodiscard]] ASHLAR_INLINE bool ends_cell(void* p, std::size_t size_class,
                                              [[maybe_unused]] std::size_t bytes) const noexcept {
-    if (number == size_classes::none || segment::owner_of(p) != number || !segment::is_live(p)) return false;
+    if (size_class == size_classes::none || segment::owner_of(p) != size_class || !segment::is_live(p)) return false;
     if constexpr (checking_level >= checking::hardened)
-      if (!exact_sizes<Upstream>::bury_intact_cell(p, bytes)) return false;
+      if (!exact_sizes<Upstream>::poison_intact_cell(p, bytes)) return false;
     segment::flip_live(p);
     return true;
   }
@@ -134,32 +136,32 @@ private:
   }
 
   ASHLAR_NOINLINE void end_any_life(void* p, std::size_t bytes, std::size_t alignment,
-                                    std::size_t number) const noexcept {
-    expect(p, bytes, alignment, number);
+                                    std::size_t size_class) const noexcept {
+    expect(p, bytes, alignment, size_class);
     leave(p);
   }
 
   static void leave(void* p) noexcept {
     if (class_of_block(p) == size_classes::none) return;
     segment::flip_live(p);
-    if constexpr (checking_level >= checking::hardened) bury_cell(p);
+    if constexpr (checking_level >= checking::hardened) poison_cell(p);
   }
 
-  void expect_size(void* p, std::size_t bytes, std::size_t number) const noexcept {
+  void expect_size(void* p, std::size_t bytes, std::size_t size_class) const noexcept {
     const std::size_t held = size_of(p);
     if constexpr (checking_level >= checking::hardened) {
       const std::size_t exact = exact_sizes<Upstream>::of(segments_.space(), p);
       if (at_least_one_byte(bytes) != exact) report_size(p, use_.size, exact, bytes);
     }
-    if (ASHLAR_LIKELY(is_size_of(p, held, bytes, number))) return;
+    if (ASHLAR_LIKELY(is_size_of(p, held, bytes, size_class))) return;
     const char* const what = checking_level >= checking::hardened ? use_.alignment : use_.size;
-    report_size(p, what, held, number != size_classes::none ? size_classes::bytes_of(number) : bytes);
+    report_size(p, what, held, size_class != size_classes::none ? size_classes::bytes_of(size_class) : bytes);
   }
 
-  [[nodiscard]] static bool is_size_of(void* p, std::size_t held, std::size_t bytes, std::size_t number) noexcept {
-    if (is_aligned(p, window_bytes)) return number == size_classes::none && is_size_of_huge(held, bytes);
-    if (segment::owner_of(p) != size_classes::none) return segment::owner_of(p) == number;
-    return number == size_classes::none && slices_of(with_canary(bytes)) * slice_bytes == held;
+  [[nodiscard]] static bool is_size_of(void* p, std::size_t held, std::size_t bytes, std::size_t size_class) noexcept {
+    if (is_aligned(p, window_bytes)) return size_class == size_classes::none && is_size_of_huge(held, bytes);
+    if (segment::owner_of(p) != size_classes::none) return segment::owner_of(p) == size_class;
+    return size_class == size_classes::none && slices_of(with_canary(bytes)) * slice_bytes == held;
   }
 
   // It keeps a quarter that it does not need when it shrinks, and less when it was spare before.
@@ -181,7 +183,7 @@ private:
   }
 
   [[nodiscard]] std::size_t size_of_cell(void* p) const noexcept {
-    run_record& slab = segment::slab_of(p);
+    span_header& slab = segment::slab_of(p);
     if (!slab.is_cell(p)) report_at(p, fault::misaligned_free, use_.inside);
     if (!segment::is_live(p)) report_at(p, fault::double_free, use_.dead);
     return slab.cell_bytes;
@@ -189,9 +191,9 @@ private:
 
   [[nodiscard]] std::size_t size_of_run(void* p) const noexcept {
     const std::size_t slice = segment::slice_of(p);
-    const run_record& run = segment::of(p)->record(slice);
+    const span_header& run = segment::of(p)->record(slice);
     if (run.first != slice || !is_aligned(p, slice_bytes)) report_at(p, fault::misaligned_free, use_.inside);
-    if (run.is_shelved) report_at(p, fault::double_free, use_.dead);
+    if (run.is_available) report_at(p, fault::double_free, use_.dead);
     return run.length * slice_bytes;
   }
 

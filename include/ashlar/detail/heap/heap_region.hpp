@@ -29,11 +29,11 @@ struct heap_region {
   region_kind kind = region_kind::fresh;
   const std::byte* start = nullptr;
   std::size_t bytes = 0;
-  std::size_t number = size_classes::none;  ///< the class of a slab
-  std::size_t cell_bytes = 0;               ///< of a slab
-  std::size_t capacity = 0;                 ///< cells of a slab; blocks otherwise
-  std::size_t live = 0;                     ///< of these, those that callers have
-  std::size_t dropped_bytes = 0;            ///< of a slab's free cells: pages that have gone back, not resident
+  std::size_t size_class = size_classes::none;  ///< the class of a slab
+  std::size_t cell_bytes = 0;                   ///< of a slab
+  std::size_t capacity = 0;                     ///< cells of a slab; blocks otherwise
+  std::size_t live = 0;                         ///< of these, those that callers have
+  std::size_t dropped_bytes = 0;                ///< of a slab's free cells: pages that have gone back, not resident
 
   [[nodiscard]] static heap_region huge_block(const std::byte* p, std::size_t bytes, bool is_live) noexcept {
     return {.kind = region_kind::huge, .start = p, .bytes = bytes, .capacity = 1, .live = is_live ? 1u : 0u};
@@ -51,11 +51,11 @@ struct heap_region {
   [[nodiscard]] std::size_t block_bytes() const noexcept { return kind == region_kind::slab ? cell_bytes : bytes; }
 };
 
-[[nodiscard]] inline heap_region region_of_slab(segment& home, const run_record& slab) noexcept {
+[[nodiscard]] inline heap_region region_of_slab(segment& home, const span_header& slab) noexcept {
   return {.kind = region_kind::slab,
           .start = home.slice(home.slice_of_record(slab)),
           .bytes = slab.length * slice_bytes,
-          .number = slab.number,
+          .size_class = slab.size_class,
           .cell_bytes = slab.cell_bytes,
           .capacity = slab.capacity,
           .live = std::size_t{slab.capacity} - slab.free - slab.waiting,
@@ -63,12 +63,12 @@ struct heap_region {
 }
 
 [[nodiscard]] inline heap_region region_of_block(segment& home, std::size_t first) noexcept {
-  const run_record& run = home.record(first);
-  return {.kind = run.is_shelved ? region_kind::spare : region_kind::run,
+  const span_header& run = home.record(first);
+  return {.kind = run.is_available ? region_kind::spare : region_kind::run,
           .start = home.slice(first),
           .bytes = run.length * slice_bytes,
           .capacity = 1,
-          .live = run.is_shelved ? 0u : 1u};
+          .live = run.is_available ? 0u : 1u};
 }
 
 /// Calls `f(heap_region)` for each piece of a segment, from its head on.
@@ -81,10 +81,10 @@ void for_each_region(segment& home, slice_mask free, slice_mask fresh, F&& f) {
   empty(region_kind::head, 0, first_slice);
   for (std::size_t slice = first_slice; slice < home.slices_held();) {
     const std::size_t untouched = run_from(fresh, slice), used = run_from(free & ~fresh, slice);
-    const run_record& run = home.record(slice);
+    const span_header& run = home.record(slice);
     if (untouched != 0) empty(region_kind::fresh, slice, untouched);
     else if (used != 0) empty(region_kind::free, slice, used);
-    else if (run.number != size_classes::none) f(detail::region_of_slab(home, run));
+    else if (run.size_class != size_classes::none) f(detail::region_of_slab(home, run));
     else f(detail::region_of_block(home, slice));
     slice += untouched + used != 0 ? untouched + used : run.length;
   }

@@ -6,7 +6,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/heap/window_map.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 
@@ -17,7 +17,7 @@ namespace detail {
 /// A heap's line in the registry. It lies in the heap, so that nothing is allocated for it.
 struct registered_heap : list_node<registered_heap> {
   const void* heap = nullptr;
-  const window_map* windows = nullptr;
+  const page_map* windows = nullptr;
 };
 
 /// The heaps that are entered.
@@ -85,7 +85,7 @@ public:
   void name(const void* heap) noexcept { line_.heap = heap; }
 
   /// Effects: enters the heap. From now on a fork waits until no thread looks at the registry.
-  void enter(const void* heap, const window_map& windows) noexcept {
+  void enter(const void* heap, const page_map& windows) noexcept {
     fork_participants::enter(participant_);
     line_.heap = heap;
     line_.windows = &windows;
@@ -112,7 +112,7 @@ struct no_heap_registration {
   using change = lock_scope<null_lock>;
 
   void name(const void*) noexcept {}
-  void enter(const void*, const window_map&) noexcept {}
+  void enter(const void*, const page_map&) noexcept {}
   [[nodiscard]] static null_lock& lock() noexcept { return nothing; }
   [[nodiscard]] static const void* heap() noexcept { return nullptr; }
 

@@ -10,9 +10,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/heap_space.hpp>
+#include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
-#include <ashlar/detail/heap/window_map.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -24,13 +24,13 @@ namespace detail {
 ///
 /// A block that is freed stays spare, with its pages, for the next, which gets them as they are, cut or grown. Spare is
 /// at most as much as huge blocks use, or `retain_bytes`; four times that while it is not more than was used lately.
-/// What was spare for a whole epoch goes back: 64 blocks freed, or as `age` says, or as `heap_space::count_freed` does;
+/// What was spare for a whole epoch goes back: 64 blocks freed, or as `age` says, or as `extent_map::count_freed` does;
 /// and all of it before the upstream or the limit refuses anything. Thread safety: none.
 template <resource Upstream>
 class huge_store {
 public:
   /// `heap`: whom reports name.
-  explicit huge_store(heap_space<Upstream>& space, std::size_t retain_bytes = std::size_t{16} << 20,
+  explicit huge_store(extent_map<Upstream>& space, std::size_t retain_bytes = std::size_t{16} << 20,
                       const void* heap = nullptr) noexcept
       : space_(space), keep_bytes_(retain_bytes), heap_(heap) {}
 
@@ -145,7 +145,7 @@ private:
     report({.kind = kind, .what = what, .pointer = p, .resource = heap_});
   }
 
-  heap_space<Upstream>& space_;
+  extent_map<Upstream>& space_;
   std::size_t keep_bytes_;
   const void* heap_;
   std::size_t count_ = 0;

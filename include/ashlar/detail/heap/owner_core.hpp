@@ -12,11 +12,11 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/cell_store.hpp>
+#include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/heap_core.hpp>
-#include <ashlar/detail/heap/heap_space.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_words.hpp>
-#include <ashlar/detail/heap/window_map.hpp>
 #include <ashlar/detail/remote_free/batcher.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -33,7 +33,7 @@ using heap_batcher = batcher<>;
 struct alignas(64) heap_inbox : heap_batcher::inbox_type {
   /// Whose it is, and what is done there to bring packets back: all that were there are back afterwards.
   void* owner = nullptr;
-  void (*take_in)(void* owner) noexcept = nullptr;
+  void (*drain_inbox)(void* owner) noexcept = nullptr;
 };
 
 /// As `heap_core`; each call takes the lock, which the owner meets about once in 64 requests of a size, and takes in
@@ -59,7 +59,7 @@ public:
   owner_core(const heap_options& options, Upstream upstream, const void* heap)
       : base(options, std::move(upstream), heap) {
     inbox_.owner = this;
-    inbox_.take_in = [](void* self) noexcept { static_cast<owner_core*>(self)->take_in_locked(); };
+    inbox_.drain_inbox = [](void* self) noexcept { static_cast<owner_core*>(self)->drain_inbox_locked(); };
   }
 
   [[nodiscard]] heap_inbox& inbox() noexcept { return inbox_; }
@@ -73,18 +73,18 @@ public:
   }
 
   /// Takes no lock: the words of small cells are the owner's, as the stacks are.
-  [[nodiscard]] ASHLAR_NOINLINE void* take_cell_behind(std::size_t number, hot_stacks& hot) noexcept {
-    return base::take_cell_behind(number, hot);
+  [[nodiscard]] ASHLAR_NOINLINE void* take_cell_excluding_cache(std::size_t size_class, free_lists& lists) noexcept {
+    return base::take_cell_excluding_cache(size_class, lists);
   }
 
-  [[nodiscard]] void* take_cell(std::size_t number, hot_stacks& hot) noexcept {
+  [[nodiscard]] void* take_cell(std::size_t size_class, free_lists& lists) noexcept {
     if constexpr (sends)
-      if (void* const at_hand = take_cell_behind(number, hot)) return at_hand;
+      if (void* const at_hand = take_cell_excluding_cache(size_class, lists)) return at_hand;
     count_slow();
     const scope held(inner_lock_);
-    take_in();
-    void* const cell = base::take_cell(number, hot);
-    if constexpr (sends) base::fetch_ahead(number);
+    drain_inbox();
+    void* const cell = base::take_cell(size_class, lists);
+    if constexpr (sends) base::fetch_ahead(size_class);
     return cell;
   }
 
@@ -93,29 +93,29 @@ public:
     base::give_cell(cell);
   }
 
-  void give_milestone(void* cell, std::size_t number, hot_stacks& hot) noexcept {
+  void give_sampled(void* cell, std::size_t size_class, free_lists& lists) noexcept {
     const scope held(inner_lock_);
-    base::give_milestone(cell, number, hot);
+    base::give_sampled(cell, size_class, lists);
   }
 
-  void count_hot(std::size_t number, hot_stacks& hot) noexcept {
+  void count_hot(std::size_t size_class, free_lists& lists) noexcept {
     count_slow();
     const scope held(inner_lock_);
-    take_in();
-    base::count_hot(number, hot);
+    drain_inbox();
+    base::count_hot(size_class, lists);
   }
 
-  [[nodiscard]] slice_run take_large(std::size_t bytes, std::size_t alignment, hot_stacks& hot) noexcept {
+  [[nodiscard]] slice_run take_large(std::size_t bytes, std::size_t alignment, free_lists& lists) noexcept {
     count_slow();
     const scope held(inner_lock_);
-    take_in();
-    return base::take_large(bytes, alignment, hot);
+    drain_inbox();
+    return base::take_large(bytes, alignment, lists);
   }
 
-  void give_run(void* p, hot_stacks& hot) noexcept {
+  void give_run(void* p, free_lists& lists) noexcept {
     const scope held(inner_lock_);
-    take_in();
-    base::give_run(p, hot);
+    drain_inbox();
+    base::give_run(p, lists);
   }
 
   void give_huge(void* p) noexcept {
@@ -123,10 +123,10 @@ public:
     base::give_huge(p);
   }
 
-  [[nodiscard]] bool resize(void* p, std::size_t number, std::size_t wanted, std::size_t new_bytes) noexcept {
-    if (sends && number != size_classes::none) return number == wanted;
+  [[nodiscard]] bool resize(void* p, std::size_t size_class, std::size_t wanted, std::size_t new_bytes) noexcept {
+    if (sends && size_class != size_classes::none) return size_class == wanted;
     const scope held(inner_lock_);
-    return base::resize(p, number, wanted, new_bytes);
+    return base::resize(p, size_class, wanted, new_bytes);
   }
 
   [[nodiscard]] void* move_huge(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
@@ -145,22 +145,22 @@ public:
     return base::owns(p);
   }
 
-  void settle(hot_stacks& hot) noexcept {
+  void flush_caches(free_lists& lists) noexcept {
     const scope held(inner_lock_);
-    take_in();
-    base::settle(hot);
+    drain_inbox();
+    base::flush_caches(lists);
   }
 
-  [[nodiscard]] slice_run take_large_again(std::size_t bytes, std::size_t alignment, hot_stacks& hot) noexcept {
+  [[nodiscard]] slice_run take_large_retry(std::size_t bytes, std::size_t alignment, free_lists& lists) noexcept {
     const scope held(inner_lock_);
-    take_in();
-    return base::take_large_again(bytes, alignment, hot);
+    drain_inbox();
+    return base::take_large_retry(bytes, alignment, lists);
   }
 
   template <class F>
   void for_each_live(F f) {
     const scope held(inner_lock_);
-    take_in();
+    drain_inbox();
     base::for_each_live(std::move(f));
   }
 
@@ -168,44 +168,44 @@ public:
   template <class F>
   void for_each_live_behind(F f) {
     const scope held(inner_lock_);
-    take_in();
+    drain_inbox();
     base::for_each_live_behind(std::move(f));
   }
 
   /// Effects: as `inspect`, from any thread: what the owner has at hand counts as live.
   template <class F>
-  void inspect_behind(F f) const {
+  void inspect_excluding_cache(F f) const {
     const scope held(inner_lock_);
-    base::inspect_behind(std::move(f));
+    base::inspect_excluding_cache(std::move(f));
   }
 
   template <class F>
-  void inspect(F f, const hot_stacks& hot, void* pocket) const {
+  void inspect(F f, const free_lists& lists, void* last_freed) const {
     const scope held(inner_lock_);
-    base::inspect(std::move(f), hot, pocket);
+    base::inspect(std::move(f), lists, last_freed);
   }
 
   void release() noexcept {
     const scope held(inner_lock_);
-    take_in();
+    drain_inbox();
     base::release();
   }
 
-  std::size_t trim(std::size_t retain_bytes, hot_stacks& hot) noexcept {
+  std::size_t trim(std::size_t retain_bytes, free_lists& lists) noexcept {
     const scope held(inner_lock_);
-    take_in();
-    return base::trim(retain_bytes, hot);
+    drain_inbox();
+    return base::trim(retain_bytes, lists);
   }
 
   /// Effects: as `trim`, from any thread: what the owner has at hand stays there.
-  std::size_t trim_behind(std::size_t retain_bytes) noexcept {
+  std::size_t trim_excluding_cache(std::size_t retain_bytes) noexcept {
     const scope held(inner_lock_);
-    take_in();
-    return base::trim_behind(retain_bytes);
+    drain_inbox();
+    return base::trim_excluding_cache(retain_bytes);
   }
 
   /// As above, unless a lock is held.
-  std::size_t try_trim_behind() noexcept {
+  std::size_t try_trim_excluding_cache() noexcept {
     if (!whole_call_lock_.try_lock()) return 0;
     const check_scope<whole_call_lock> held(whole_call_lock_, already_held{});
     return try_trim_inside();
@@ -215,19 +215,19 @@ public:
   void take_in_now() noexcept {
     if (inbox_.is_empty()) return;
     const scope held(inner_lock_);
-    take_in();
+    drain_inbox();
   }
 
   /// As above, and waits for whoever is at it: he has emptied the inbox, and may not be through with what was there.
-  void take_in_locked() noexcept {
+  void drain_inbox_locked() noexcept {
     const scope held(inner_lock_);
-    take_in();
+    drain_inbox();
   }
 
   /// Effects: takes a block back at once, whoever frees it. Thread safety: any thread.
   void give_now(void* p) noexcept {
     const scope held(inner_lock_);
-    take_in();
+    drain_inbox();
     if (is_aligned(p, window_bytes)) return base::give_huge(p);
     count_arrived(base::give_block(p));
   }
@@ -235,7 +235,7 @@ public:
   /// As above, for cells that share a word.
   void give_now(const freed_word& cells) noexcept {
     const scope held(inner_lock_);
-    take_in();
+    drain_inbox();
     count_arrived(base::give_cells(cells));
   }
 
@@ -264,14 +264,14 @@ public:
     return base::reused_bytes();
   }
 
-  [[nodiscard]] bool is_hot(void* cell, std::size_t number) const noexcept {
+  [[nodiscard]] bool is_hot(void* cell, std::size_t size_class) const noexcept {
     const scope held(inner_lock_);
-    return base::is_hot(cell, number);
+    return base::is_hot(cell, size_class);
   }
 
-  [[nodiscard]] bool invariant(const hot_stacks& hot) const noexcept {
+  [[nodiscard]] bool invariant(const free_lists& lists) const noexcept {
     const scope held(inner_lock_);
-    return base::invariant(hot);
+    return base::invariant(lists);
   }
 
 private:
@@ -294,12 +294,12 @@ private:
   [[nodiscard]] std::size_t try_trim_inside() noexcept {
     if (!inner_lock_.try_lock()) return 0;
     const scope held(inner_lock_, already_held{});
-    take_in();
-    return base::trim_behind(0);
+    drain_inbox();
+    return base::trim_excluding_cache(0);
   }
 
   // Under the lock.
-  ASHLAR_INLINE void take_in() noexcept {
+  ASHLAR_INLINE void drain_inbox() noexcept {
     if (ASHLAR_UNLIKELY(!inbox_.is_empty())) take_in_all();
   }
 
@@ -315,7 +315,7 @@ private:
     arrived_bytes_ += bytes;
     if (ASHLAR_LIKELY(arrived_bytes_ < segment_bytes)) return;
     arrived_bytes_ = 0;
-    base::discard_free_slices(std::max(base::may_keep(), segment_bytes));
+    base::discard_free_slices(std::max(base::retention_left(), segment_bytes));
   }
 
   ASHLAR_NO_UNIQUE_ADDRESS mutable inner_lock inner_lock_;

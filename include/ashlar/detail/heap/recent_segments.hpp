@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/heap/window_map.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -16,7 +16,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A cache in front of a `window_map`, in which each window has one place. What leaves the map, leaves it.
+/// A cache in front of a `page_map`, in which each window has one place. What leaves the map, leaves it.
 /// Thread safety: none. Complexity: O(1).
 class recent_segments {
 public:
@@ -25,22 +25,22 @@ public:
   /// Returns: whether the address lies in a segment that was noted and has not gone; false may be wrong. `p` is not
   /// read.
   [[nodiscard]] ASHLAR_INLINE bool has(const void* p) const noexcept {
-    return numbers_[number_of(p) % places] == number_of(p);
+    return numbers_[number_of(p) % remote_free_infos] == number_of(p);
   }
 
   /// Expects: `p` lies in a segment of the map.
-  void note(const void* p) noexcept { numbers_[number_of(p) % places] = number_of(p); }
+  void note(const void* p) noexcept { numbers_[number_of(p) % remote_free_infos] = number_of(p); }
 
   void clear() noexcept { numbers_.fill(max_size); }
 
 private:
-  static constexpr std::size_t places = 16;
+  static constexpr std::size_t remote_free_infos = 16;
 
   [[nodiscard]] static ASHLAR_INLINE std::size_t number_of(const void* p) noexcept {
     return address_of(p) / window_bytes;
   }
 
-  std::array<std::size_t, places> numbers_;
+  std::array<std::size_t, remote_free_infos> numbers_;
 };
 
 /// As `recent_segments` where nobody asks: at level `fast`.

@@ -12,8 +12,9 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/slice_map.hpp>
-#include <ashlar/detail/heap/window_map.hpp>
+#include <ashlar/detail/slab/cell_batch.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -32,10 +33,10 @@ inline constexpr std::size_t words_per_slab = sizeof(cell_bits) / sizeof(std::ui
 /// What a run of slices is: a slab of equal cells, or one block. It stands in the segment's first slices, so that
 /// neither has a header: sixteen cells of 32 KiB fill eight slices.
 /// Invariant: `free` is the number of set bits; no bit from `capacity` on is set.
-struct alignas(64) run_record {
-  run_record* next;      ///< on the shelf of its class, as long as a cell is free
-  run_record* previous;  ///< the same
-  std::byte* cells;      ///< the first one, or the block
+struct alignas(64) span_header {
+  span_header* next;      ///< on the shelf of its class, as long as a cell is free
+  span_header* previous;  ///< the same
+  std::byte* cells;       ///< the first one, or the block
   reciprocal by_cell;
   std::uint32_t cell_bytes;
   std::uint32_t capacity;           ///< cells
@@ -44,10 +45,10 @@ struct alignas(64) run_record {
   std::uint32_t dropped_bytes;      ///< of these pages
   std::uint32_t waiting;            ///< cells that were free without their bit when that was counted last
   std::uint16_t hint;               ///< a word of the bitmap; none before it has a bit set
-  std::uint8_t number;              ///< of the class; `size_classes::none`: one block
+  std::uint8_t size_class;          ///< of the class; `size_classes::none`: one block
   std::uint8_t length;              ///< slices
   std::uint8_t first;               ///< the slice where the run that holds this one starts; of blocks only if checked
-  bool is_shelved;  ///< a slab with a bit set, or a block that is free: kept whole, or joined with its neighbours
+  bool is_available;  ///< a slab with a bit set, or a block that is free: kept whole, or joined with its neighbours
 
   [[nodiscard]] std::uint32_t index_of(const void* cell) const noexcept {
     return by_cell.divide(static_cast<std::uint32_t>(address_of(cell) - address_of(cells)));
@@ -64,7 +65,7 @@ struct alignas(64) run_record {
 
 /// Where a cell is to be looked for by who frees it, for each slice of a slab. It stands apart from the slab's record:
 /// that is written to whenever cells are taken or given, and its line would go to and fro between the threads.
-struct alignas(16) slab_start {
+struct alignas(16) remote_free_info {
   std::uint32_t cells;       ///< bytes from the segment's start to the slab's first cell
   std::uint32_t first_word;  ///< of the slab's bitmap, among the words of all slices
   std::uint32_t cell_bytes;
@@ -104,19 +105,19 @@ struct live_cells {
 struct no_requested_sizes {
   static constexpr bool is_kept = false;
   [[nodiscard]] static std::uint16_t* of_slice(std::size_t) noexcept { return nullptr; }
-  [[nodiscard]] static slice_mask* buried() noexcept { return nullptr; }
+  [[nodiscard]] static slice_mask* poisoned() noexcept { return nullptr; }
 };
 struct requested_sizes {
   static constexpr bool is_kept = true;
   [[nodiscard]] std::uint16_t* of_slice(std::size_t slice) noexcept { return sizes[slice]; }
-  [[nodiscard]] slice_mask* buried() noexcept { return &buried_slices; }
+  [[nodiscard]] slice_mask* poisoned() noexcept { return &poisoned_slices; }
   std::uint16_t sizes[slices_per_segment][slice_bytes / size_classes::granule];  // by the cells of a slab
-  slice_mask buried_slices;                                                      // a dead block started there
+  slice_mask poisoned_slices;                                                    // a dead block started there
 };
 /// The head of a segment.
 ///
 ///   slice 0                                                     (1)  first_slice                    63
-///   | owners 4 KiB | records 4 KiB | bits 32 KiB | places | (live) |    | slab | slab | one block |  …  |
+///   | owners 4 KiB | records 4 KiB | bits 32 KiB | remote_free_infos | (live) |    | slab | slab | one block |  …  |
 ///
 /// `owners` has a byte for each slice: the class of its cells, 0 where it holds none. Byte `(address >> 16) & 4095`:
 /// the low six bits are the slice, the high six the segment's own number, so that the 64 bytes in use lie in another
@@ -135,10 +136,10 @@ struct segment {
       std::conditional_t<checking_level >= checking::hardened, detail::requested_sizes, detail::no_requested_sizes>;
 
   std::uint8_t owners[4096];
-  header head;                                 // in the place of the record of slice 0
-  run_record records[slices_per_segment - 1];  // of the slices from 1 on
-  cell_bits bits[slices_per_segment];          // set: the cell is free, and nobody holds it
-  alignas(64) slab_start places[slices_per_segment];
+  header head;                                  // in the place of the record of slice 0
+  span_header records[slices_per_segment - 1];  // of the slices from 1 on
+  cell_bits bits[slices_per_segment];           // set: the cell is free, and nobody holds it
+  alignas(64) remote_free_info remote_free_infos[slices_per_segment];
   ASHLAR_NO_UNIQUE_ADDRESS live_cells live;
   ASHLAR_NO_UNIQUE_ADDRESS requested_sizes requested;
 
@@ -159,7 +160,7 @@ struct segment {
   }
 
   /// Returns: the record of the slab that `p` lies in. Expects: it lies in one.
-  [[nodiscard]] static run_record& slab_of(void* p) noexcept {
+  [[nodiscard]] static span_header& slab_of(void* p) noexcept {
     segment* const home = of(p);
     return home->record(home->record(slice_of(p)).first);
   }
@@ -178,13 +179,13 @@ struct segment {
     auto* const made = static_cast<segment*>(memory);
     ::new (&made->head) header{index, bytes, heap};
     made->set_owner(0, slices_per_segment, size_classes::none);
-    if constexpr (requested_sizes::is_kept) *made->requested.buried() = 0;
+    if constexpr (requested_sizes::is_kept) *made->requested.poisoned() = 0;
     return made;
   }
 
-  [[nodiscard]] run_record& record(std::size_t slice) noexcept { return records[slice - 1]; }
-  [[nodiscard]] const run_record& record(std::size_t slice) const noexcept { return records[slice - 1]; }
-  [[nodiscard]] std::size_t slice_of_record(const run_record& of) const noexcept {
+  [[nodiscard]] span_header& record(std::size_t slice) noexcept { return records[slice - 1]; }
+  [[nodiscard]] const span_header& record(std::size_t slice) const noexcept { return records[slice - 1]; }
+  [[nodiscard]] std::size_t slice_of_record(const span_header& of) const noexcept {
     return static_cast<std::size_t>(&of - records) + 1;
   }
   [[nodiscard]] std::byte* slice(std::size_t index) noexcept {
@@ -195,18 +196,18 @@ struct segment {
 
   /// Effects: says that a run of slices is one block. Which slices belong to it is looked up where frees are checked.
   void set_block(std::size_t first, std::size_t length) noexcept {
-    run_record& run = record(first);
-    run.number = size_classes::none;
+    span_header& run = record(first);
+    run.size_class = size_classes::none;
     run.length = static_cast<std::uint8_t>(length);
     run.cells = slice(first);
-    run.is_shelved = false;
+    run.is_available = false;
     if constexpr (checking_level >= checking::checked)
       for (std::size_t i = 0; i < length; ++i) record(first + i).first = static_cast<std::uint8_t>(first);
   }
 
-  void set_owner(std::size_t first, std::size_t length, std::size_t number) noexcept {
+  void set_owner(std::size_t first, std::size_t length, std::size_t size_class) noexcept {
     const std::size_t colour = (address_of(this) / slice_bytes) % sizeof owners;
-    std::memset(owners + colour + first, static_cast<int>(number), length);
+    std::memset(owners + colour + first, static_cast<int>(size_class), length);
   }
 };
 
@@ -214,7 +215,7 @@ struct segment {
 inline constexpr std::size_t first_slice = (sizeof(segment) + slice_bytes - 1) / slice_bytes;
 /// Slices of the longest run that a segment can hold.
 inline constexpr std::size_t most_slices = slices_per_segment - first_slice;
-static_assert(sizeof(run_record) == 64 && sizeof(segment::header) == 64);
+static_assert(sizeof(span_header) == 64 && sizeof(segment::header) == 64);
 static_assert(first_slice == (checking_level >= checking::hardened ? 10 : checking_level >= checking::checked ? 2 : 1));
 
 /// Returns: the first slice that a run can start at whose number is a multiple of `step`, a power of two.
@@ -227,49 +228,16 @@ static_assert(first_slice == (checking_level >= checking::hardened ? 10 : checki
   return std::max<std::size_t>(1, bytes / slice_bytes + (bytes % slice_bytes != 0 ? 1 : 0));
 }
 
-/// Up to 64 neighbouring cells: bit `i` stands for the cell `i` cells behind `base`.
-struct taken_cells {
-  std::byte* base = nullptr;
-  std::uint64_t mask = 0;
-
-  /// Returns: one of them, which is none of them from now on; the first comes last: it may be a milestone, and whoever
-  /// has one block of a class only should not have that. Expects: there is one.
-  [[nodiscard]] ASHLAR_INLINE std::byte* take(std::size_t cell_bytes) noexcept {
-    std::byte* const cell = next(cell_bytes);
-    const std::uint64_t some = rest();
-    mask ^= some & (~some + 1);
-    return cell;
-  }
-
-  /// Returns: which one `take` returns. Expects: there is one.
-  [[nodiscard]] ASHLAR_INLINE std::byte* next(std::size_t cell_bytes) const noexcept {
-    return base + static_cast<std::size_t>(std::countr_zero(rest())) * cell_bytes;
-  }
-
-  /// Effects: asks for the lines of the next cells, which the core of who has freed them may have.
-  ASHLAR_INLINE void fetch_ahead(std::size_t cell_bytes, int cells) const noexcept {
-    for (std::uint64_t left = mask; left != 0 && cells != 0; left &= left - 1, --cells)
-      ASHLAR_FETCH_TO_WRITE(base + static_cast<std::size_t>(std::countr_zero(left)) * cell_bytes);
-  }
-
-private:
-  // The lowest bit here is the next cell's.
-  [[nodiscard]] ASHLAR_INLINE std::uint64_t rest() const noexcept {
-    const std::uint64_t others = mask & ~std::uint64_t{1};
-    return others != 0 ? others : 1;
-  }
-};
-
 /// A slab seen through its record: what is done with its cells' bits.
-class slab_cells {
+class slab_view {
 public:
-  explicit slab_cells(run_record& record) noexcept
+  explicit slab_view(span_header& record) noexcept
       : record_(record), home_(*segment::of(&record)), slice_(home_.slice_of_record(record)) {}
 
   /// Effects: makes a slab of all free cells in a run of slices that starts at the record's. `turn` counts those of
   /// its class.
-  void format(std::size_t number, std::size_t turn) noexcept {
-    const cell_layout layout = cell_layout::of(number);
+  void format(std::size_t size_class, std::size_t turn) noexcept {
+    const cell_layout layout = cell_layout::of(size_class);
     const std::size_t colour = layout.colour(turn), capacity = layout.capacity(colour);
     record_ = {.next = nullptr,
                .previous = nullptr,
@@ -282,24 +250,24 @@ public:
                .dropped_bytes = 0,
                .waiting = 0,
                .hint = 0,
-               .number = static_cast<std::uint8_t>(number),
+               .size_class = static_cast<std::uint8_t>(size_class),
                .length = static_cast<std::uint8_t>(layout.slices),
                .first = static_cast<std::uint8_t>(slice_),
-               .is_shelved = false};
+               .is_available = false};
     for (std::size_t i = 1; i < layout.slices; ++i) home_.record(slice_ + i).first = static_cast<std::uint8_t>(slice_);
-    const slab_start place = {.cells = static_cast<std::uint32_t>(slice_ * slice_bytes + colour),
-                              .first_word = static_cast<std::uint32_t>(slice_ * words_per_slab),
-                              .cell_bytes = record_.cell_bytes,
-                              .by_cell = ~std::uint32_t{0} / record_.cell_bytes + 1};
-    for (std::size_t i = 0; i < layout.slices; ++i) home_.places[slice_ + i] = place;
+    const remote_free_info place = {.cells = static_cast<std::uint32_t>(slice_ * slice_bytes + colour),
+                                    .first_word = static_cast<std::uint32_t>(slice_ * words_per_slab),
+                                    .cell_bytes = record_.cell_bytes,
+                                    .by_cell = ~std::uint32_t{0} / record_.cell_bytes + 1};
+    for (std::size_t i = 0; i < layout.slices; ++i) home_.remote_free_infos[slice_ + i] = place;
     for (std::size_t word = 0; word < record_.words(); ++word) bits()[word] = cells_in_word(word);
     home_.live.clear(slice_, layout.slices);
     if constexpr (segment::requested_sizes::is_kept) std::fill_n(home_.requested.of_slice(slice_), capacity, 0);
-    home_.set_owner(slice_, layout.slices, number);
+    home_.set_owner(slice_, layout.slices, size_class);
   }
 
   /// Effects: takes up to 64 free cells side by side. Expects: some cell is free.
-  [[nodiscard]] taken_cells take_word() noexcept {
+  [[nodiscard]] cell_batch take_batch() noexcept {
     while (bits()[record_.hint] == 0) ++record_.hint;
     const std::size_t word = record_.hint;
     const std::uint64_t mask = bits()[word];
@@ -309,13 +277,13 @@ public:
   }
 
   /// Effects: takes back what is left of a word; nothing where some of it is free already and would be counted twice.
-  /// Returns: which are free already. Expects: `rest` is what `take_word` gave, or less.
-  std::uint64_t give_word(const taken_cells& rest) noexcept {
-    return give_word(record_.index_of(rest.base) / 64, rest.mask);
+  /// Returns: which are free already. Expects: `rest` is what `take_batch` gave, or less.
+  std::uint64_t give_batch(const cell_batch& rest) noexcept {
+    return give_batch(record_.index_of(rest.base) / 64, rest.mask);
   }
 
   /// As above, by the number of the word.
-  std::uint64_t give_word(std::size_t word, std::uint64_t cells) noexcept {
+  std::uint64_t give_batch(std::size_t word, std::uint64_t cells) noexcept {
     std::uint64_t& free = bits()[word];
     if (ASHLAR_UNLIKELY((free & cells) != 0)) return free & cells;
     free |= cells;
@@ -390,7 +358,7 @@ private:
     return record_.capacity;
   }
 
-  run_record& record_;
+  span_header& record_;
   segment& home_;
   std::size_t slice_;
 };

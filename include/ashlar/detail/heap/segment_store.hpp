@@ -13,13 +13,13 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
+#include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/detail/heap/free_run_bins.hpp>
 #include <ashlar/detail/heap/grown_array.hpp>
-#include <ashlar/detail/heap/heap_space.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
-#include <ashlar/detail/heap/run_shelf.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/slice_map.hpp>
-#include <ashlar/detail/heap/window_map.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -38,7 +38,7 @@ class segment_store {
 
 public:
   /// `heap`: what the segments say of whose they are.
-  explicit segment_store(heap_space<Upstream>& space, const void* heap = nullptr) noexcept
+  explicit segment_store(extent_map<Upstream>& space, const void* heap = nullptr) noexcept
       : space_(space), heap_(heap) {}
 
   segment_store(const segment_store&) = delete;
@@ -48,7 +48,7 @@ public:
   /// Returns: a run of slices out of a segment that is there, or null. `step`: slices its start is a multiple of.
   [[nodiscard]] slice_run take(std::size_t length, std::size_t step = 1) noexcept {
     slice_run run = take_free(length, step);
-    if (run.data == nullptr && shelf_.slices() != 0) {
+    if (run.data == nullptr && free_runs_.slices() != 0) {
       join_spare();
       run = take_free(length, step);
     }
@@ -57,7 +57,7 @@ public:
 
   /// As `take`, out of slices that have been used: pages may be resident there, and elsewhere none is.
   [[nodiscard]] slice_run take_used(std::size_t length) noexcept {
-    if (shelf_.slices() != 0) join_spare();
+    if (free_runs_.slices() != 0) join_spare();
     if (dirty_slices_ < length) return {};
     for (std::size_t i = 0; i < count_; ++i) {
       if (longest_[i] < length) continue;
@@ -70,10 +70,10 @@ public:
 
   /// Returns: a block that was freed lately, a quarter longer at most, or null. Its record says what it is.
   /// Where frees are checked, so are their sizes: none is longer than asked for then.
-  [[nodiscard]] ASHLAR_INLINE std::byte* take_shelved(std::size_t length) noexcept {
-    run_record* const run = shelf_.take(length, checking_level >= checking::checked ? 0 : length / 4);
+  [[nodiscard]] ASHLAR_INLINE std::byte* take_free_run(std::size_t length) noexcept {
+    span_header* const run = free_runs_.take(length, checking_level >= checking::checked ? 0 : length / 4);
     if (ASHLAR_UNLIKELY(run == nullptr)) return nullptr;
-    dig(*run);
+    verify_poison(*run);
     mark_live(run->cells, run->length * slice_bytes);
     return run->cells;
   }
@@ -81,11 +81,11 @@ public:
   /// Returns: a new block, the front of a longer one that was freed lately, or what there is when all such are joined.
   [[nodiscard]] slice_run take_block(std::size_t length) noexcept {
     if (const slice_run run = take_free(length, 1); run.data != nullptr) return made_block(run, length);
-    run_record* const run = shelf_.take(length, slices_per_segment - 1 - length);
+    span_header* const run = free_runs_.take(length, slices_per_segment - 1 - length);
     if (run == nullptr) return made_block(take(length), length);
-    dig(*run);
+    verify_poison(*run);
     const std::size_t held = std::exchange(run->length, static_cast<std::uint8_t>(length));
-    reused_slices_ -= held - length;  // the shelf has counted the whole
+    reused_slices_ -= held - length;  // the bins has counted the whole
     if (held != length) give(run->cells + length * slice_bytes, held - length);
     mark_live(run->cells, length * slice_bytes);
     return {run->cells, false};
@@ -97,31 +97,31 @@ public:
     return run;
   }
 
-  /// Returns: whether no block can start at `p`, since it is free already, shelved or joined with its neighbours. That
+  /// Returns: whether no block can start at `p`, since it is free already, in a bin or joined with its neighbours. That
   /// is not known any more once the slice is part of another run. Expects: a block has started there.
   [[nodiscard]] static bool is_given(void* p) noexcept {
-    return segment::of(p)->record(segment::slice_of(p)).is_shelved || !is_aligned(p, slice_bytes);
+    return segment::of(p)->record(segment::slice_of(p)).is_available || !is_aligned(p, slice_bytes);
   }
 
   /// Effects: takes a block back. It stays whole, for the next of its length, until a run is wanted that is not there.
   /// Returns: its slices. Expects: it is not given.
   std::size_t give_block(void* p) noexcept {
-    run_record& run = segment::of(p)->record(segment::slice_of(p));
-    if constexpr (keeps_canaries) bury_run(run);
+    span_header& run = segment::of(p)->record(segment::slice_of(p));
+    if constexpr (keeps_canaries) poison_run(run);
     mark_free(p, run.length * slice_bytes);
-    shelf_.put(run);
+    free_runs_.put(run);
     return run.length;
   }
 
   /// Effects: joins the blocks that were freed lately with the free slices around them.
   ASHLAR_COLD void join_spare() noexcept {
-    shelf_.clear([&](run_record& run) { give(run.cells, run.length); });
+    free_runs_.clear([&](span_header& run) { give(run.cells, run.length); });
   }
 
   /// Effects: takes a segment from the upstream with room for a run. Returns: whether it had that much.
   [[nodiscard]] ASHLAR_COLD bool grow(std::size_t length, std::size_t step = 1) noexcept {
     const std::size_t least = (first_slice_at(step) + length) * slice_bytes;
-    if (least > segment_bytes || !space_.insist([&] { return make_room(); })) return false;
+    if (least > segment_bytes || !space_.retry_after_purge([&] { return make_room(); })) return false;
     for (std::size_t wish = segment_bytes; wish != 0; wish = next_wish(wish, least))
       if (void* const memory = space_.take(wish, segment_bytes, true)) return add_segment(memory, wish), true;
     return false;
@@ -132,7 +132,7 @@ public:
     segment* const home = segment::of(p);
     const std::size_t i = home->head.index, first = segment::slice_of(p);
     mark_free(p, length * slice_bytes);
-    home->record(first).is_shelved = true;  // until it is the start of a run: whoever frees it again is found
+    home->record(first).is_available = true;  // until it is the start of a run: whoever frees it again is found
     spaces_[i].free |= slices(first, length);
     used_slices_ -= length;
     dirty_slices_ += length;
@@ -214,21 +214,21 @@ public:
 
   /// Effects: forgets all segments and gives the tables back. Expects: the space forgets them too.
   void clear() noexcept {
-    for (std::size_t i = 0; keeps_canaries && i < count_; ++i) dig(i, ~slice_mask{0});
+    for (std::size_t i = 0; keeps_canaries && i < count_; ++i) verify_poison(i, ~slice_mask{0});
     spaces_.give_back(space_.upstream());
     longest_.give_back(space_.upstream());
-    reused_slices_ += shelf_.taken_slices();
-    shelf_.forget();
+    reused_slices_ += free_runs_.taken_slices();
+    free_runs_.forget();
     count_ = used_slices_ = dirty_slices_ = refetched_slices_ = 0;
   }
 
-  [[nodiscard]] heap_space<Upstream>& space() noexcept { return space_; }
-  [[nodiscard]] const heap_space<Upstream>& space() const noexcept { return space_; }
+  [[nodiscard]] extent_map<Upstream>& space() noexcept { return space_; }
+  [[nodiscard]] const extent_map<Upstream>& space() const noexcept { return space_; }
   [[nodiscard]] std::size_t segments() const noexcept { return count_; }
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_slices_ * slice_bytes; }
 
   /// Returns: bytes of blocks that were freed and are not joined with their neighbours. They count as used.
-  [[nodiscard]] std::size_t spare_bytes() const noexcept { return shelf_.slices() * slice_bytes; }
+  [[nodiscard]] std::size_t spare_bytes() const noexcept { return free_runs_.slices() * slice_bytes; }
   /// Returns: bytes that were given back out of slices, and are in use again since this was asked last.
   [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_slices_, 0) * slice_bytes; }
 
@@ -242,7 +242,7 @@ public:
   /// Returns: bytes of slices handed out again, since the store was made, that had not gone back to the
   /// system. 0 where the upstream is not its pages: nobody knows which were used before they came.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
-    return pages::gives_zeroes ? (reused_slices_ + shelf_.taken_slices()) * slice_bytes : 0;
+    return pages::gives_zeroes ? (reused_slices_ + free_runs_.taken_slices()) * slice_bytes : 0;
   }
 
   /// Complexity: O(slices).
@@ -257,7 +257,7 @@ public:
       const window* const found = space_.find(each.home);
       if (found == nullptr || !found->is_segment()) return false;
     }
-    return shelf_.invariant() && used == used_slices_ && dirty == dirty_slices_;
+    return free_runs_.invariant() && used == used_slices_ && dirty == dirty_slices_;
   }
 
 private:
@@ -298,15 +298,16 @@ private:
   }
 
   // Whatever dead blocks lie in a run, segment or slices: they are not written to, or it is the end.
-  void dig([[maybe_unused]] const run_record& run) const noexcept {
-    if constexpr (keeps_canaries) dig_runs(*segment::of(run.cells), slices(run.first, run.length), space_.heap());
+  void verify_poison([[maybe_unused]] const span_header& run) const noexcept {
+    if constexpr (keeps_canaries)
+      verify_poison_of_runs(*segment::of(run.cells), slices(run.first, run.length), space_.heap());
   }
-  void dig([[maybe_unused]] std::size_t i, [[maybe_unused]] slice_mask which) const noexcept {
-    if constexpr (keeps_canaries) dig_runs(*spaces_[i].home, which, space_.heap());
+  void verify_poison([[maybe_unused]] std::size_t i, [[maybe_unused]] slice_mask which) const noexcept {
+    if constexpr (keeps_canaries) verify_poison_of_runs(*spaces_[i].home, which, space_.heap());
   }
 
   void remove_segment(std::size_t i) noexcept {
-    dig(i, ~slice_mask{0});
+    verify_poison(i, ~slice_mask{0});
     dirty_slices_ -= dirty_of(spaces_[i]);
     space_.give(spaces_[i].home);
     spaces_[i] = spaces_[--count_];
@@ -327,7 +328,6 @@ private:
   }
 
   // Which of eight segments may have a run of that length: the highest bit of a byte for each, the first the lowest.
-  // All is below 128.
   [[nodiscard]] std::uint64_t long_enough(std::size_t eight, std::size_t length) const noexcept {
     constexpr std::uint64_t ones = 0x0101010101010101u;
     std::uint64_t longest = 0;
@@ -345,7 +345,7 @@ private:
   [[nodiscard]] slice_run carve(std::size_t i, std::size_t first, std::size_t length) noexcept {
     segment_slices& from = spaces_[i];
     const slice_mask taken = slices(first, length);
-    dig(i, taken);
+    verify_poison(i, taken);
     const bool is_zero = (from.fresh & taken) == taken;
     const auto dirty = static_cast<std::size_t>(std::popcount(taken & ~from.fresh));
     dirty_slices_ -= dirty;
@@ -371,7 +371,7 @@ private:
   // Returns: bytes whose contents were dropped.
   std::size_t discard(std::size_t i, slice_mask which) noexcept {
     std::size_t given = 0;
-    dig(i, which);
+    verify_poison(i, which);
     ashlar::detail::for_each_run(which, [&](std::size_t first, std::size_t length) {
       if (!pages::discard(spaces_[i].home->slice(first), length * slice_bytes)) return;
       spaces_[i].fresh |= slices(first, length);
@@ -389,9 +389,9 @@ private:
   std::size_t used_slices_ = 0;
   std::size_t dirty_slices_ = 0;      // free, and used since they were fresh
   std::size_t refetched_slices_ = 0;  // in use again after their contents were dropped
-  std::uint64_t reused_slices_ = 0;   // taken, and not fresh; the shelf counts its own, and sums may wrap
-  run_shelf shelf_;                   // blocks freed lately
-  heap_space<Upstream>& space_;
+  std::uint64_t reused_slices_ = 0;   // taken, and not fresh; the bins counts its own, and sums may wrap
+  free_run_bins free_runs_;           // blocks freed lately
+  extent_map<Upstream>& space_;
   const void* heap_;
 };
 

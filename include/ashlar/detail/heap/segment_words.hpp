@@ -17,8 +17,8 @@ namespace detail {
 
 /// Returns: where the slab of a cell starts. Expects: `cell` is a live cell. What is read stays as it is while the cell
 /// lives, so any thread may ask that has it.
-[[nodiscard]] ASHLAR_INLINE const slab_start& place_of_cell(void* cell) noexcept {
-  return segment::of(cell)->places[segment::slice_of(cell)];
+[[nodiscard]] ASHLAR_INLINE const remote_free_info& place_of_cell(void* cell) noexcept {
+  return segment::of(cell)->remote_free_infos[segment::slice_of(cell)];
 }
 
 /// Returns: the key of a cell's word and the cell's bit in it.
@@ -26,7 +26,7 @@ namespace detail {
 ///   key: | the segment's address | 0 … | first slice of the slab: 6 bits | word: 6 bits |
 ///
 /// Expects: `place` is that of its slab.
-[[nodiscard]] ASHLAR_INLINE freed_word word_of_cell(void* cell, const slab_start& place) noexcept {
+[[nodiscard]] ASHLAR_INLINE freed_word word_of_cell(void* cell, const remote_free_info& place) noexcept {
   const std::uint32_t index = place.index_of(address_of(cell) % segment_bytes);
   return {address_of(segment::of(cell)) + place.first_word + index / 64, std::uint64_t{1} << (index % 64)};
 }
@@ -42,7 +42,7 @@ namespace detail {
 }
 
 /// Returns: the slab that a key is of.
-[[nodiscard]] ASHLAR_INLINE run_record& slab_of_key(std::uintptr_t key) noexcept {
+[[nodiscard]] ASHLAR_INLINE span_header& slab_of_key(std::uintptr_t key) noexcept {
   return segment_of_key(key).record(key % segment_bytes / words_per_slab);
 }
 

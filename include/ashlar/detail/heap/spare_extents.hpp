@@ -7,7 +7,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
-#include <ashlar/detail/heap/window_map.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
 namespace ashlar {

@@ -40,35 +40,35 @@ struct alignas(64) thread_heap {
   thread_heap* next = nullptr;         // of all; as long as both live
   thread_heap* next_parked = nullptr;  // under the lock of who parks
   bool is_parked = false;              // the same
-  bool is_on_its_way = false;          // the same: from one thread to another, neither of which has it
+  bool is_in_transit = false;          // the same: from one thread to another, neither of which has it
 };
 
 /// Thread safety: any thread.
 template <resource Upstream>
 class thread_heaps {
 public:
-  using member = thread_heap<Upstream>;
+  using thread_heap = detail::thread_heap<Upstream>;
 
   thread_heaps(const heap_options& options, Upstream upstream) : options_(options), upstream_(std::move(upstream)) {}
   thread_heaps(const thread_heaps&) = delete;
   thread_heaps& operator=(const thread_heaps&) = delete;
   /// Expects: no thread uses one any more.
   ~thread_heaps() {
-    for_each([](member& each) { each.freer.leave(); });  // while all inboxes are there
-    for (member* each = first_.load(std::memory_order_relaxed); each != nullptr;) {
-      member* const next = each->next;
-      each->~member();
-      upstream_.deallocate(each, sizeof(member), alignof(member));
+    for_each([](thread_heap& each) { each.freer.leave(); });  // while all inboxes are there
+    for (thread_heap* each = first_.load(std::memory_order_relaxed); each != nullptr;) {
+      thread_heap* const next = each->next;
+      each->~thread_heap();
+      upstream_.deallocate(each, sizeof(thread_heap), alignof(thread_heap));
       each = next;
     }
   }
 
   /// Returns: one that is parked, or a new one; null where memory has run out.
-  [[nodiscard]] ASHLAR_COLD member* adopt() noexcept {
-    if (member* const parked = take_parked()) return parked;
-    void* const memory = try_allocate_from(upstream_, sizeof(member), alignof(member));
+  [[nodiscard]] ASHLAR_COLD thread_heap* adopt() noexcept {
+    if (thread_heap* const parked = take_parked()) return parked;
+    void* const memory = try_allocate_from(upstream_, sizeof(thread_heap), alignof(thread_heap));
     if (memory == nullptr) return nullptr;
-    auto* const made = ::new (memory) member(options_, upstream_);
+    auto* const made = ::new (memory) thread_heap(options_, upstream_);
     const check_scope<spin_lock> held(making_lock_);
     made->next = first_.load(std::memory_order_relaxed);
     first_.store(made, std::memory_order_release);  // pairs with for_each()
@@ -76,59 +76,60 @@ public:
   }
 
   /// Effects: leaves a heap to the next thread that needs one. Expects: its user is the caller, or has ended.
-  ASHLAR_COLD void park(member& leaving) noexcept {
+  ASHLAR_COLD void park(thread_heap& leaving) noexcept {
     leaving.freer.flush();
-    leaving.blocks.settle();
+    leaving.blocks.flush_caches();
     const check_scope<spin_lock> held(parked_lock_);
     leaving.is_parked = true;
-    leaving.is_on_its_way = false;
+    leaving.is_in_transit = false;
     leaving.next_parked = std::exchange(parked_, &leaving);
   }
 
   /// Effects: as `adopt`, of the one that has been parked for longest; null where there is none.
-  [[nodiscard]] ASHLAR_COLD member* adopt_oldest() noexcept {
+  [[nodiscard]] ASHLAR_COLD thread_heap* adopt_oldest() noexcept {
     const check_scope<spin_lock> held(parked_lock_);
-    member** last = &parked_;
+    thread_heap** last = &parked_;
     while (*last != nullptr && (*last)->next_parked != nullptr) last = &(*last)->next_parked;
     return take_parked_at(*last);
   }
 
   /// Effects: notes whether a heap is on its way from one thread to another: a child of a fork leaves it to whoever
   /// has it then.
-  void set_on_its_way(member& moved, bool is_on_its_way) noexcept {
+  void set_in_transit(thread_heap& moved, bool is_in_transit) noexcept {
     const check_scope<spin_lock> held(parked_lock_);
-    moved.is_on_its_way = is_on_its_way;
+    moved.is_in_transit = is_in_transit;
   }
 
-  /// Calls `f(member)` for each, parked or not.
+  /// Calls `f(thread_heap)` for each, parked or not.
   template <class F>
   void for_each(F f) const {
-    for (member* each = first_.load(std::memory_order_acquire); each != nullptr; each = each->next)  // with adopt()
+    for (thread_heap* each = first_.load(std::memory_order_acquire); each != nullptr;
+         each = each->next)  // with adopt()
       f(*each);
   }
 
   /// Effects: gives back what one of the parked heaps need not keep, unless somebody is at it. They take turns.
   ASHLAR_COLD void scavenge() noexcept {
-    if (member* const parked = next_parked(); parked != nullptr)
-      static_cast<void>(parked->blocks.try_trim_from_elsewhere());
+    if (thread_heap* const parked = next_parked(); parked != nullptr)
+      static_cast<void>(parked->blocks.try_trim_remote());
   }
 
   void before_fork(fork_step step) noexcept {
     if (step == fork_step::outer_locks) making_lock_.lock();
-    else if (step == fork_step::inner_locks) for_each([](member& each) { each.blocks.before_fork(); });
+    else if (step == fork_step::inner_locks) for_each([](thread_heap& each) { each.blocks.before_fork(); });
     else if (step == fork_step::shared_locks) parked_lock_.lock();
   }
   void after_fork_in_parent() noexcept {
     parked_lock_.unlock();
-    for_each([](member& each) { each.blocks.after_fork(); });
+    for_each([](thread_heap& each) { each.blocks.after_fork(); });
     making_lock_.unlock();
   }
   /// Effects: parks what other threads had; what they had at hand stays taken, at most what a thread keeps.
-  void after_fork_in_child(const member* mine) noexcept {
+  void after_fork_in_child(const thread_heap* mine) noexcept {
     after_fork_in_parent();
-    for_each([](member& each) { each.blocks.take_in(); });  // so all packets are back
-    for_each([&](member& each) {
-      if (&each == mine || each.is_parked || each.is_on_its_way) return;
+    for_each([](thread_heap& each) { each.blocks.drain_inbox(); });  // so all packets are back
+    for_each([&](thread_heap& each) {
+      if (&each == mine || each.is_parked || each.is_in_transit) return;
       each.freer.forget();
       each.blocks.forget_owner();
       park(each);
@@ -138,20 +139,20 @@ public:
   [[nodiscard]] std::size_t parked() const noexcept {
     const check_scope<spin_lock> held(parked_lock_);
     std::size_t count = 0;
-    for (const member* each = parked_; each != nullptr; each = each->next_parked) ++count;
+    for (const thread_heap* each = parked_; each != nullptr; each = each->next_parked) ++count;
     return count;
   }
 
 private:
   // Acquire and release of the lock make the next user see what the last one did.
-  [[nodiscard]] member* take_parked() noexcept {
+  [[nodiscard]] thread_heap* take_parked() noexcept {
     const check_scope<spin_lock> held(parked_lock_);
     return take_parked_at(parked_);
   }
 
   // Under the lock: out of the list.
-  [[nodiscard]] member* take_parked_at(member*& place) noexcept {
-    member* const found = place;
+  [[nodiscard]] thread_heap* take_parked_at(thread_heap*& place) noexcept {
+    thread_heap* const found = place;
     if (found == nullptr) return nullptr;
     place = std::exchange(found->next_parked, nullptr);
     found->is_parked = false;
@@ -159,7 +160,7 @@ private:
   }
 
   // It may be adopted as soon as the lock is free, so only what its own lock guards may be touched.
-  [[nodiscard]] member* next_parked() noexcept {
+  [[nodiscard]] thread_heap* next_parked() noexcept {
     const check_scope<spin_lock> held(parked_lock_);
     turn_ = turn_ != nullptr && turn_->next_parked != nullptr ? turn_->next_parked : parked_;
     return turn_;
@@ -167,11 +168,11 @@ private:
 
   heap_options options_;
   Upstream upstream_;
-  std::atomic<member*> first_ = nullptr;
+  std::atomic<thread_heap*> first_ = nullptr;
   spin_lock making_lock_;          // held while one is added, and so never while a fork goes through them
   mutable spin_lock parked_lock_;  // may be taken by who holds the lock of one
-  member* parked_ = nullptr;
-  member* turn_ = nullptr;  // who was scavenged last; whoever left the list has nobody behind him
+  thread_heap* parked_ = nullptr;
+  thread_heap* turn_ = nullptr;  // who was scavenged last; whoever left the list has nobody behind him
 };
 
 }  // namespace detail

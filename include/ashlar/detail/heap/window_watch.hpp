@@ -20,7 +20,7 @@ namespace detail {
 
 /// Watches the cells of a window for a heap. The sizes stand in the window's record, two bytes a cell:
 ///
-///   never used -> hand_out: canary written -> live -> bury: poison -> hand_out: poison verified -> live -> ...
+///   never used -> hand_out: canary written -> live -> poison: poison -> hand_out: poison verified -> live -> ...
 ///                                              | expect_intact        |
 ///                                              +--- sweep: canaries of the live, poison of the dead, when the window
 ///                                                   or the heap goes
@@ -50,7 +50,7 @@ public:
   }
 
   /// Effects: a live cell dies. Expects: it is intact.
-  void bury(void* cell) const noexcept {
+  void poison(void* cell) const noexcept {
     if constexpr (keeps_canaries) poison_block(cell, home_.cell_bytes);
     sizes()[home_.index_of(cell)] = keeps_canaries ? dead_cell : never_used;
     mark_free(cell, home_.cell_bytes);

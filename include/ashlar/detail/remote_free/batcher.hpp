@@ -64,7 +64,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE batch_result add(std::uintptr_t key, std::uint64_t bit, Route route,
                                                std::size_t weight = 1) noexcept {
     const freed_word word{key, bit};
-    return ASHLAR_LIKELY(try_add(word, weight)) ? batch_result::noted : add_slowly(word, weight, route);
+    return ASHLAR_LIKELY(try_add(word, weight)) ? batch_result::noted : add_slow(word, weight, route);
   }
 
   /// As `add`, where nothing has to move for it. Returns: false where it has, or the cell waits in here already.
@@ -159,7 +159,7 @@ private:
   }
 
   template <class Route>
-  ASHLAR_NOINLINE batch_result add_slowly(const freed_word& word, std::size_t weight, Route route) noexcept {
+  ASHLAR_NOINLINE batch_result add_slow(const freed_word& word, std::size_t weight, Route route) noexcept {
     freed_word& slot = slots_[slot_of(word.key)];
     if (slot.key == word.key && (slot.cells & word.cells) != 0) return batch_result::already_noted;
     if (held_ >= most_held_ && !flush(route)) return batch_result::refused;

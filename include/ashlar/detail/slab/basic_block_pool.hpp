@@ -219,14 +219,14 @@ public:
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     const std::size_t before = slabs();  // settling may give some back already
     store_.unreserve();
-    settle();
+    flush_caches();
     store_.shrink(geometry(), retain_bytes / slab_bytes());
     return (before - slabs()) * slab_bytes();
   }
 
   /// Effects: takes all cells back, live or not, without a report, and gives all slabs back. Larger blocks stay.
   void release() noexcept {
-    if constexpr (has_guards) settle();  // so that what waits to be handed out is looked at, too
+    if constexpr (has_guards) flush_caches();  // so that what waits to be handed out is looked at, too
     store_.release(geometry());
     hot_.clear();
   }
@@ -235,7 +235,7 @@ public:
   /// Expects: `f` neither allocates from this pool nor frees to it. Complexity: O(capacity).
   template <class F>
   void for_each_live(F f) {
-    settle();
+    flush_caches();
     slabs_held().for_each([&](slab& each) {
       for (std::size_t word = 0; word < each.words(); ++word)
         for (std::uint64_t live = each.cells_in_word(word) & ~each.bits()[word]; live != 0; live &= live - 1)
@@ -272,7 +272,7 @@ private:
   template <class... Bytes>
   ASHLAR_INLINE void take_back(void* cell, [[maybe_unused]] Bytes... bytes) noexcept {
     if constexpr (checking_level < checking::checked) return retire(cell);
-    else if (ASHLAR_UNLIKELY(!retire_at_once(site(), store_, cell, bytes...))) take_back_slowly(cell, bytes...);
+    else if (ASHLAR_UNLIKELY(!retire_at_once(site(), store_, cell, bytes...))) take_back_slow(cell, bytes...);
   }
 
   ASHLAR_INLINE void retire(void* cell) noexcept {
@@ -299,7 +299,7 @@ private:
 
   // Returns: whether `cells` more may be live. Cells at hand do not count.
   [[nodiscard]] bool may_have(std::size_t cells) noexcept {
-    if (max_count_ - slabs_held().taken() < cells) settle();
+    if (max_count_ - slabs_held().taken() < cells) flush_caches();
     return max_count_ - slabs_held().taken() >= cells;
   }
 
@@ -321,7 +321,7 @@ private:
       if (offset >= end) break;
       mask |= std::uint64_t{1} << geometry().index_of(offset);
     }
-    store_.give_word(geometry(), home, word, mask);
+    store_.give_batch(geometry(), home, word, mask);
     return same;
   }
 
@@ -347,11 +347,11 @@ private:
 
   // Expects: nothing is at hand, some slab has a free cell, fewer than `max_count` are live.
   [[nodiscard]] void* refill() noexcept {
-    return handed_out(hot_.refill(store_.take_word(geometry(), max_count_ - slabs_held().taken()), cell_stride()));
+    return handed_out(hot_.refill(store_.take_batch(geometry(), max_count_ - slabs_held().taken()), cell_stride()));
   }
 
   template <class... Bytes>
-  ASHLAR_COLD void take_back_slowly(void* cell, Bytes... bytes) noexcept {
+  ASHLAR_COLD void take_back_slow(void* cell, Bytes... bytes) noexcept {
     if (!retire_checked(site(), store_, cell, bytes...)) report_unheld(site(), store_.upstream(), cell, bytes...);
   }
 
@@ -364,7 +364,7 @@ private:
   ASHLAR_INLINE void return_cell(void* cell) noexcept { store_.give(geometry(), cell); }
 
   // Puts every free cell into its bitmap.
-  void settle() noexcept {
+  void flush_caches() noexcept {
     hot_.empty(cell_stride(), [this](void* cell) { return_cell(cell); });
   }
 

@@ -40,13 +40,13 @@ public:
   constexpr cached_pool(const Geometry& geometry, spare_policy spare, Upstream upstream = {})
       : slabs_(geometry, spare, std::move(upstream)) {}
 
-  /// Returns: a cell, or null where none is at hand: then `allocate_slowly`.
+  /// Returns: a cell, or null where none is at hand: then `allocate_slow`.
   [[nodiscard]] ASHLAR_INLINE void* take(cache_type& cache) noexcept {
     if constexpr (!caches) return take_shared();
     else return cache.take(slabs_);
   }
 
-  /// Effects: takes a cell back. Returns: false where that needs `deallocate_slowly`.
+  /// Effects: takes a cell back. Returns: false where that needs `deallocate_slow`.
   [[nodiscard]] ASHLAR_INLINE bool put(cache_type& cache, void* cell) noexcept {
     if constexpr (!caches) return put_shared(cell);
     mark_free(cell, slabs_.cell_bytes());
@@ -67,28 +67,28 @@ public:
 
   /// Returns: a cell; `cache` is open, or null for a thread that has none. It may have cells at hand, where the thread
   /// found it late. Throws: what the upstream throws.
-  [[nodiscard]] void* allocate_slowly(cache_type* cache) {
+  [[nodiscard]] void* allocate_slow(cache_type* cache) {
     if (!caches || cache == nullptr) return slabs_.allocate();
     void* const cell = take(*cache);
     return cell != nullptr ? cell : cache->refill(slabs_);
   }
 
-  /// As `allocate_slowly`, but null where the upstream has no memory left.
-  [[nodiscard]] void* try_allocate_slowly(cache_type* cache) noexcept {
+  /// As `allocate_slow`, but null where the upstream has no memory left.
+  [[nodiscard]] void* try_allocate_slow(cache_type* cache) noexcept {
     if (!caches || cache == nullptr) return slabs_.try_allocate();
     void* const cell = take(*cache);
     return cell != nullptr ? cell : cache->try_refill(slabs_);
   }
 
-  /// Effects: takes a cell back; `cache` is as for `allocate_slowly`.
-  void deallocate_slowly(cache_type* cache, void* cell) noexcept {
+  /// Effects: takes a cell back; `cache` is as for `allocate_slow`.
+  void deallocate_slow(cache_type* cache, void* cell) noexcept {
     if (!caches || cache == nullptr) slabs_.deallocate(cell);
-    else if (!put(*cache, cell)) cache->put_slowly(slabs_, cell);
+    else if (!put(*cache, cell)) cache->put_slow(slabs_, cell);
   }
 
-  /// As `deallocate_slowly`, of a cell that is freed with a size that it can hold.
-  void deallocate_slowly(cache_type* cache, void* cell, std::size_t bytes) noexcept {
-    if constexpr (caches) deallocate_slowly(cache, cell);
+  /// As `deallocate_slow`, of a cell that is freed with a size that it can hold.
+  void deallocate_slow(cache_type* cache, void* cell, std::size_t bytes) noexcept {
+    if constexpr (caches) deallocate_slow(cache, cell);
     else slabs_.deallocate(cell, bytes);
   }
 

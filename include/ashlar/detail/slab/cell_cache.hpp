@@ -36,7 +36,7 @@ public:
   /// Returns: a cell, or null where none is at hand: then `refill`.
   [[nodiscard]] ASHLAR_INLINE void* take(const Slabs& from) noexcept { return hot_.take(from.cell_stride()); }
 
-  /// Effects: takes a cell back. Returns: false where that needs `put_slowly`.
+  /// Effects: takes a cell back. Returns: false where that needs `put_slow`.
   [[nodiscard]] ASHLAR_INLINE bool put(Slabs& to, void* cell) noexcept {
     if (ASHLAR_LIKELY(hot_.has_room())) {
       hot_.put(cell);
@@ -47,18 +47,18 @@ public:
 
   /// Returns: a cell. Throws: what the upstream throws. Expects: it is open, nothing is at hand.
   [[nodiscard]] void* refill(Slabs& from) {
-    if (stock_.count == 0) from.take(stock_, word_stock::max_cells, batch_);
+    if (stock_.count == 0) from.take(stock_, cell_batches::max_cells, batch_);
     return from_stock(from);
   }
 
   /// As `refill`, but null where the upstream has no memory left.
   [[nodiscard]] void* try_refill(Slabs& from) noexcept {
-    if (stock_.count == 0 && !from.try_take(stock_, word_stock::max_cells, batch_)) return nullptr;
+    if (stock_.count == 0 && !from.try_take(stock_, cell_batches::max_cells, batch_)) return nullptr;
     return from_stock(from);
   }
 
   /// Effects: takes a cell back that `put` refused. Expects: it is open.
-  void put_slowly(Slabs& to, void* cell) noexcept {
+  void put_slow(Slabs& to, void* cell) noexcept {
     make_batch(to);
     hot_.empty_front([&](void* cold) { put_cold(to, cold); });
     put_cold(to, cell);
@@ -68,9 +68,9 @@ public:
   void flush(Slabs& to) noexcept {
     to.give_back([&](auto give) {
       hot_.empty(to.cell_stride(), give);
-      for (; stock_.count != 0; --stock_.count) give_word(to, stock_.words[stock_.count - 1], give);
+      for (; stock_.count != 0; --stock_.count) give_batch(to, stock_.words[stock_.count - 1], give);
     });
-    if (batch_ != nullptr) to.settle(*batch_);
+    if (batch_ != nullptr) to.flush_caches(*batch_);
   }
 
   [[nodiscard]] bool is_open() const noexcept { return owner_ != nullptr; }
@@ -106,7 +106,7 @@ public:
 
   /// Complexity: O(cells at hand).
   [[nodiscard]] bool invariant(const Slabs& of) const noexcept {
-    return hot_.invariant(of.cell_stride()) && stock_.count <= word_stock::max_words &&
+    return hot_.invariant(of.cell_stride()) && stock_.count <= cell_batches::max_words &&
            (batch_ == nullptr || batch_->invariant()) && (is_open() || at_hand() == 0);
   }
 
@@ -127,18 +127,18 @@ private:
     const batch_result result = batch_ == nullptr ? batch_result::refused : note(to, cell);
     if (result == batch_result::noted) return;
     if (result == batch_result::already_noted) to.report_double_free(cell);
-    if (batch_ != nullptr) to.settle(*batch_);
+    if (batch_ != nullptr) to.flush_caches(*batch_);
     to.deallocate(cell);
   }
 
   void make_batch(Slabs& to) noexcept {
     if (batch_ != nullptr) return;
     void* const memory = try_allocate_from(to.upstream(), sizeof(batcher_type), alignof(batcher_type));
-    if (memory != nullptr) batch_ = ::new (memory) batcher_type(word_stock::max_bytes / to.cell_bytes());
+    if (memory != nullptr) batch_ = ::new (memory) batcher_type(cell_batches::max_bytes / to.cell_bytes());
   }
 
   template <class Give>
-  static void give_word(const Slabs& to, const cell_word& word, Give give) noexcept {
+  static void give_batch(const Slabs& to, const cell_batch& word, Give give) noexcept {
     for (std::uint64_t rest = word.mask; rest != 0; rest &= rest - 1)
       give(word.base + static_cast<std::size_t>(std::countr_zero(rest)) * to.cell_stride());
   }
@@ -148,7 +148,7 @@ private:
   hot_cells hot_;
   batcher_type* batch_ = nullptr;
   const char* owner_ = nullptr;  // the thread that opened it, known by where its `this_thread_` lies
-  word_stock stock_ = {};
+  cell_batches stock_ = {};
 };
 
 }  // namespace detail

@@ -29,7 +29,7 @@ struct free_site {
   const slab_geometry& geometry;
   const slab_set& slabs;
   const void* pool;
-  cell_word at_hand = {};
+  cell_batch at_hand = {};
 };
 
 /// What a block is freed with.

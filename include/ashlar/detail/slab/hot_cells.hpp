@@ -95,7 +95,7 @@ public:
 
   /// Returns: one of the cells of a fresh word; the others are at hand now, and the front may grow by as many.
   /// Expects: nothing is at hand, the word is not empty.
-  [[nodiscard]] void* refill(const cell_word& fresh, std::size_t cell_bytes) noexcept {
+  [[nodiscard]] void* refill(const cell_batch& fresh, std::size_t cell_bytes) noexcept {
     word_ = fresh;
     granted_ = std::min(granted_ + in_word(), limit(cell_bytes));
     return take_from_word(cell_bytes);
@@ -125,7 +125,7 @@ public:
   [[nodiscard]] std::size_t in_word() const noexcept { return static_cast<std::size_t>(std::popcount(word_.mask)); }
   [[nodiscard]] std::size_t size() const noexcept { return in_front() + in_word(); }
   /// Returns: the word's cells that are not handed out yet.
-  [[nodiscard]] const cell_word& word() const noexcept { return word_; }
+  [[nodiscard]] const cell_batch& word() const noexcept { return word_; }
 
   [[nodiscard]] bool invariant(std::size_t cell_bytes) const noexcept {
     return size_ <= granted_ && granted_ <= limit(cell_bytes);
@@ -140,7 +140,7 @@ private:
 
   std::size_t size_ = 0;     // of the front
   std::size_t granted_ = 0;  // how large it may become
-  cell_word word_;
+  cell_batch word_;
   std::array<void*, slots> front_;
 };
 

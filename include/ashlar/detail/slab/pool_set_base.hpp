@@ -62,13 +62,14 @@ public:
   /// Returns: the class of a request that is served from cells, else `none`. Complexity: a dozen divisions.
   [[nodiscard]] std::size_t class_with_cells(std::size_t bytes, std::size_t alignment) const noexcept {
     if (!may_be_a_cell(bytes, alignment)) return pool_classes::none;
-    const std::size_t number = pool_classes::of(bytes, alignment);
-    if (number > largest_class_of(options_) || pool_options_of(number).slab_bytes == 0) return pool_classes::none;
-    return number;
+    const std::size_t size_class = pool_classes::of(bytes, alignment);
+    if (size_class > largest_class_of(options_) || pool_options_of(size_class).slab_bytes == 0)
+      return pool_classes::none;
+    return size_class;
   }
 
-  [[nodiscard]] block_pool_options pool_options_of(std::size_t number) const noexcept {
-    return options_of_class<Upstream>(number, options_);
+  [[nodiscard]] block_pool_options pool_options_of(std::size_t size_class) const noexcept {
+    return options_of_class<Upstream>(size_class, options_);
   }
 
   [[nodiscard]] class_upstream<source_type> upstream_of(const block_pool_options& options) noexcept {

@@ -38,13 +38,13 @@ public:
 
   /// Effects: takes up to `wanted` free cells of a word, of those that do not rest; where all do, the one that died
   /// first. Expects: `from` has a free cell. Complexity: O(words).
-  [[nodiscard]] slab::taken take_word(slab* from, std::size_t wanted) noexcept {
+  [[nodiscard]] slab::taken take_batch(slab* from, std::size_t wanted) noexcept {
     if (const slab::taken rested = from->take_rested_word(wanted); rested.mask != 0) return rested;
     for (std::size_t age = 0; age < most; ++age) {
       place& each = places_[(next_ + age) % most];
       if (each.home == from && slab::is_set(from->resting(), each.cell)) return from->take_cell(take(each));
     }
-    return from->take_word(wanted);
+    return from->take_batch(wanted);
   }
 
   /// Effects: forgets the cells of a slab, which goes. Complexity: O(most).
@@ -79,8 +79,8 @@ private:
 /// The same below `hardened`: no bytes and no code.
 struct no_quarantine {
   static void add(slab*, std::uint32_t) noexcept {}
-  [[nodiscard]] static slab::taken take_word(slab* from, std::size_t wanted) noexcept {
-    return from->take_word(wanted);
+  [[nodiscard]] static slab::taken take_batch(slab* from, std::size_t wanted) noexcept {
+    return from->take_batch(wanted);
   }
   static void forget(const slab*) noexcept {}
   static void clear() noexcept {}

@@ -36,12 +36,12 @@ inline namespace ASHLAR_ABI {
 namespace detail {
 
 /// A few words of free cells that one thread took at once, and the lane it takes them from (see `slab_set`).
-struct word_stock {
+struct cell_batches {
   static constexpr std::size_t max_words = 16;
   static constexpr std::size_t max_cells = 64 * max_words;
   static constexpr std::size_t max_bytes = 64 * 1024;
 
-  cell_word words[max_words] = {};
+  cell_batch words[max_words] = {};
   std::uint32_t count = 0;
   std::uint32_t lane = no_lane;  // until the first is taken
 
@@ -81,15 +81,15 @@ public:
 
   /// Effects: fills an empty stock with some free cells, at least one and at most `most`; takes in all frees that have
   /// arrived, and what `own` has noted. Throws: what the upstream throws.
-  void take(word_stock& stock, std::size_t most, batcher_type* own) {
+  void take(cell_batches& stock, std::size_t most, batcher_type* own) {
     while (!try_take(stock, most, own)) add_slab(slab_memory());
   }
 
   /// As `take`. Returns: false where the upstream has no memory left.
-  [[nodiscard]] bool try_take(word_stock& stock, std::size_t most, batcher_type* own) noexcept {
-    while (!take_some(stock, most, own)) {
+  [[nodiscard]] bool try_take(cell_batches& stock, std::size_t most, batcher_type* own) noexcept {
+    while (!take_batches(stock, most, own)) {
       void* const memory = try_slab_memory();
-      if (memory == nullptr) return take_some(stock, most, own);  // a free may have arrived meanwhile
+      if (memory == nullptr) return take_batches(stock, most, own);  // a free may have arrived meanwhile
       add_slab(memory);
     }
     return true;
@@ -131,16 +131,16 @@ public:
   template <class F>
   void give_back(F f) noexcept {
     under_lock([&] {
-      take_in();
+      drain_inbox();
       f([this](void* cell) { give(cell); });
     });
   }
 
   /// Effects: takes in all frees that have arrived, and those that `own` has noted.
-  void settle(batcher_type& own) noexcept {
+  void flush_caches(batcher_type& own) noexcept {
     under_lock([&] {
-      take_in();
-      own.hand_over([this](const freed_word& word) { give_word(word); });
+      drain_inbox();
+      own.hand_over([this](const freed_word& word) { give_batch(word); });
     });
   }
 
@@ -178,7 +178,7 @@ public:
   template <class F>
   void with_store(F f) {
     under_lock([&] {
-      take_in();
+      drain_inbox();
       f(store_);
     });
   }
@@ -199,7 +199,7 @@ public:
     under_lock([&] {
       slabs = store_.slabs().slabs();
       store_.unreserve();
-      take_in();
+      drain_inbox();
       store_.shrink(geometry(), retain_bytes / geometry().slab_bytes());
       slabs -= store_.slabs().slabs();
     });
@@ -217,7 +217,7 @@ public:
   /// Effects: gives all slabs back, whatever they hold. Expects: no thread uses the cells any more.
   void release() noexcept {
     under_lock([&] {
-      take_in();
+      drain_inbox();
       store_.release(geometry());
     });
   }
@@ -264,9 +264,9 @@ private:
   }
 
   // Under the lock.
-  void take_in() noexcept {
+  void drain_inbox() noexcept {
     if (inbox_.is_closed()) return;
-    drain(inbox_, [this](const freed_word& word) { give_word(word); });
+    drain(inbox_, [this](const freed_word& word) { give_batch(word); });
   }
 
   // Under the lock.
@@ -285,14 +285,14 @@ private:
 
   // Under the lock. A bit that is free already comes from a double free: it must not corrupt the counts, and is
   // reported when everything has been taken in and the lock is free, since a handler may use the pool.
-  void give_word(const freed_word& word) noexcept {
+  void give_batch(const freed_word& word) noexcept {
     const std::uintptr_t number = word.key % geometry().slab_bytes();
     auto* const start = reinterpret_cast<std::byte*>(word.key - number);
     auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
     const std::uint64_t twice = home->bits()[number] & word.cells;
     if (ASHLAR_UNLIKELY(twice != 0)) twice_freed_ = home->cells + (number * 64 + first_of(twice)) * cell_stride();
     if (const std::uint64_t cells = word.cells & ~twice; cells != 0)
-      store_.give_word(geometry(), home, static_cast<std::uint32_t>(number), cells);
+      store_.give_batch(geometry(), home, static_cast<std::uint32_t>(number), cells);
   }
 
   [[noreturn]] ASHLAR_COLD void report_use_after_destroy(const void* cell) const noexcept {
@@ -324,9 +324,9 @@ private:
     void* cell = nullptr;
     under_lock([&] {
       expect_open(nullptr);
-      take_in();
+      drain_inbox();
       if (!store_.slabs().has_free()) return;
-      const cell_word one = store_.take_word(geometry(), 1);
+      const cell_batch one = store_.take_batch(geometry(), 1);
       cell = store_.hand_out(geometry(), one.base + first_of(one.mask) * cell_stride());
       mark_live(cell, cell_bytes());
       slabs_held_.store(store_.slabs().slabs(), std::memory_order_relaxed);
@@ -334,23 +334,23 @@ private:
     return cell;
   }
 
-  [[nodiscard]] bool take_some(word_stock& stock, std::size_t most, batcher_type* own) noexcept {
+  [[nodiscard]] bool take_batches(cell_batches& stock, std::size_t most, batcher_type* own) noexcept {
     under_lock([&] {
-      take_in();
-      if (own != nullptr) own->hand_over([this](const freed_word& word) { give_word(word); });
+      drain_inbox();
+      if (own != nullptr) own->hand_over([this](const freed_word& word) { give_batch(word); });
       fill(stock, most);
     });
     return stock.count != 0;
   }
 
   // Under the lock.
-  void fill(word_stock& stock, std::size_t most) noexcept {
+  void fill(cell_batches& stock, std::size_t most) noexcept {
     expect_open(nullptr);
-    if (ASHLAR_UNLIKELY(stock.lane == word_stock::no_lane)) stock.lane = lanes_used_++ % slab_set::lanes;
-    std::size_t cells = std::clamp<std::size_t>(word_stock::max_bytes / cell_bytes(), 1, most);
-    while (cells != 0 && stock.count != word_stock::max_words && store_.slabs().has_free()) {
-      cell_word& word = stock.words[stock.count++];
-      word = store_.take_word(geometry(), cells, stock.lane);
+    if (ASHLAR_UNLIKELY(stock.lane == cell_batches::no_lane)) stock.lane = lanes_used_++ % slab_set::lanes;
+    std::size_t cells = std::clamp<std::size_t>(cell_batches::max_bytes / cell_bytes(), 1, most);
+    while (cells != 0 && stock.count != cell_batches::max_words && store_.slabs().has_free()) {
+      cell_batch& word = stock.words[stock.count++];
+      word = store_.take_batch(geometry(), cells, stock.lane);
       cells -= static_cast<std::size_t>(std::popcount(word.mask));
     }
     std::reverse(stock.words, stock.words + stock.count);  // the last is used first: cells go out upwards

@@ -53,17 +53,18 @@ struct basic_size_classes {
     return of(align_up(bytes + (bytes == 0), alignment));  // nothing is a multiple of all, and has a cell none the less
   }
 
-  /// Returns: the size of a class's cells. Expects: `1 <= number <= count`. Computed: keep it where it is used often.
-  [[nodiscard]] static constexpr std::size_t bytes_of(std::size_t number) noexcept {
-    if (number <= exact / Granule) return number * Granule;
-    const std::size_t above = number - exact / Granule - 1;
+  /// Returns: the size of a class's cells. Expects: `1 <= size_class <= count`. Computed: keep it where it is used
+  /// often.
+  [[nodiscard]] static constexpr std::size_t bytes_of(std::size_t size_class) noexcept {
+    if (size_class <= exact / Granule) return size_class * Granule;
+    const std::size_t above = size_class - exact / Granule - 1;
     return (above % per_doubling + per_doubling + 1) << (above / per_doubling + first_shift);
   }
 
   /// Returns: the largest power of two that divides the size of a class, at most `most`: what its cells are aligned by,
   /// where the first one is.
-  [[nodiscard]] static constexpr std::size_t alignment_of(std::size_t number, std::size_t most = Largest) noexcept {
-    const std::size_t bytes = bytes_of(number);
+  [[nodiscard]] static constexpr std::size_t alignment_of(std::size_t size_class, std::size_t most = Largest) noexcept {
+    const std::size_t bytes = bytes_of(size_class);
     return std::min(bytes & (0 - bytes), most);
   }
 
@@ -99,10 +100,10 @@ using fine_size_classes = basic_size_classes<8>;
 // By classes, not by sizes: the smallest request of a class, one byte more than the class before, wastes most.
 template <class Classes>
 [[nodiscard]] constexpr bool wastes_an_eighth_at_most() noexcept {
-  for (std::size_t number = 2; number <= Classes::count; ++number) {
-    const std::size_t least = Classes::bytes_of(number - 1) + 1;
-    const std::size_t cell = Classes::bytes_of(number);
-    if (Classes::of(least) != number || Classes::of(cell) != number) return false;
+  for (std::size_t size_class = 2; size_class <= Classes::count; ++size_class) {
+    const std::size_t least = Classes::bytes_of(size_class - 1) + 1;
+    const std::size_t cell = Classes::bytes_of(size_class);
+    if (Classes::of(least) != size_class || Classes::of(cell) != size_class) return false;
     if (cell - least >= (cell <= Classes::exact ? Classes::granule : (least + 7) / 8)) return false;
   }
   return Classes::bytes_of(1) == Classes::granule && Classes::bytes_of(Classes::count) == Classes::largest;
@@ -111,10 +112,10 @@ template <class Classes>
 // No multiple of an alignment lies in a class that is none.
 template <class Classes>
 [[nodiscard]] constexpr bool keeps_alignment() noexcept {
-  for (std::size_t number = 1; number <= Classes::count; ++number)
+  for (std::size_t size_class = 1; size_class <= Classes::count; ++size_class)
     for (std::size_t alignment = 1; alignment <= Classes::largest; alignment *= 2) {
-      const std::size_t cell = Classes::bytes_of(number);
-      const std::size_t below = number == 1 ? 0 : Classes::bytes_of(number - 1);
+      const std::size_t cell = Classes::bytes_of(size_class);
+      const std::size_t below = size_class == 1 ? 0 : Classes::bytes_of(size_class - 1);
       if (cell % alignment != 0 && align_down(cell, alignment) > below) return false;
     }
   return true;

@@ -10,6 +10,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
+#include <ashlar/detail/slab/cell_batch.hpp>
 #include <ashlar/detail/slab/cell_guard.hpp>
 #include <ashlar/detail/slab/run_marks.hpp>
 #include <ashlar/detail/support/address_heap.hpp>
@@ -19,12 +20,6 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
-
-/// Up to 64 neighbouring cells taken out of a slab at once: bit `i` stands for the cell `i` cells behind `base`.
-struct cell_word {
-  std::byte* base = nullptr;
-  std::uint64_t mask = 0;
-};
 
 struct slab;
 
@@ -46,7 +41,7 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
   std::uint32_t next;      ///< the word from which the next cells are taken: round and round, so that each may gather
   std::uint32_t free;      ///< cells
   std::uint32_t turn;      ///< of `free`: where its owner files it anew (see `slab_set`)
-  std::uint32_t shelf;     ///< where its owner has filed it
+  std::uint32_t bin;       ///< where its owner has filed it
   std::uint32_t lane;      ///< which thread takes from it, as far as its owner tells them apart
   ASHLAR_NO_UNIQUE_ADDRESS slab_registration_if_checked registration;
   ASHLAR_NO_UNIQUE_ADDRESS run_marks_if_checked runs;
@@ -65,7 +60,7 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     made->owner = owner;
     made->cells = cells;
     made->capacity = made->free = capacity;
-    made->next = made->turn = made->shelf = made->lane = 0;
+    made->next = made->turn = made->bin = made->lane = 0;
     for (std::size_t word = 0; word < made->words(); ++word) made->bits()[word] = made->cells_in_word(word);
     if constexpr (has_guards) std::fill_n(made->used(), 2 * made->words(), std::uint64_t{0});
     return made;
@@ -109,12 +104,12 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     std::uint32_t word;
     std::uint64_t mask;
   };
-  [[nodiscard]] taken take_word(std::size_t most) noexcept {
+  [[nodiscard]] taken take_batch(std::size_t most) noexcept {
     while (bits()[next] == 0) advance();
     return take(lowest_bits(bits()[next], most));
   }
 
-  /// As `take_word`, but no cells that rest. Returns: no cells where all rest. Expects: `has_guards`.
+  /// As `take_batch`, but no cells that rest. Returns: no cells where all rest. Expects: `has_guards`.
   [[nodiscard]] taken take_rested_word(std::size_t most) noexcept {
     for (std::size_t looked = 0; looked < words(); ++looked, advance())
       if (const std::uint64_t rested = bits()[next] & ~resting()[next]; rested != 0)

@@ -27,18 +27,18 @@ namespace detail {
 /// Words come from one slab until it is full. Then from the fullest, of those that are equally full the lowest, so that
 /// the others may become empty and go back:
 ///
-///   shelf        0       1        2        3       4       5
-///   free cells | some  | > 1/16 | > 1/8  | > 1/4 | > 1/2 | all |        words: shelf 1, 2, 3, 4, 0, 5
-///                                                                       runs:  shelf 4, 5
+///   bin        0       1        2        3       4       5
+///   free cells | some  | > 1/16 | > 1/8  | > 1/4 | > 1/2 | all |        words: bin 1, 2, 3, 4, 0, 5
+///                                                                       runs:  bin 4, 5
 ///
 /// Shelf 0 comes late: a slab with so few free cells is searched long for each. A slab moves on as its `free` reaches
-/// its `turn`, so that a free costs one comparison; those that words and runs are taken from are on no shelf.
+/// its `turn`, so that a free costs one comparison; those that words and runs are taken from are on no bin.
 ///
-/// Words are taken by lanes, one a thread: each has shelves 0 to 4 of its own and its own slab in use, so that threads
-/// do not write into each other's cache lines; shelf 5 is for all. A lane that has nothing left takes over the slabs of
+/// Words are taken by lanes, one a thread: each has bins 0 to 4 of its own and its own slab in use, so that threads
+/// do not write into each other's cache lines; bin 5 is for all. A lane that has nothing left takes over the slabs of
 /// others before the pool grows, so no free cell is out of reach. Runs are lane 0's.
-/// Invariant: `taken_ == sum over slabs of (capacity - free)`; each slab is in `all_`, and on a shelf iff it has a free
-/// cell and is not one of those in use; on shelf 5 iff all its cells are free; `free < turn` but on shelf 5.
+/// Invariant: `taken_ == sum over slabs of (capacity - free)`; each slab is in `all_`, and on a bin iff it has a free
+/// cell and is not one of those in use; on bin 5 iff all its cells are free; `free < turn` but on bin 5.
 /// Thread safety: none. All operations are O(1) but where said.
 class slab_set {
 public:
@@ -54,7 +54,7 @@ public:
 
   /// Effects: adds a slab with all cells free. Complexity: O(log slabs) expected.
   void add(slab* fresh) noexcept {
-    put_on(empty_shelf, fresh);
+    put_on(empty_bin, fresh);
     all_.insert(fresh);
     capacity_ += fresh->capacity;
     ++slabs_;
@@ -73,16 +73,17 @@ public:
   /// Returns: up to `most` free cells, now taken. Expects: `has_free()`, `most > 0`, `lane < lanes`.
   /// Cells that rest come last, those that died first before the others.
   /// Complexity: O(words of a slab), O(log slabs) amortised for each slab.
-  [[nodiscard]] cell_word take_word(const slab_geometry& geometry, std::size_t most, std::uint32_t lane = 0) noexcept {
+  [[nodiscard]] cell_batch take_batch(const slab_geometry& geometry, std::size_t most,
+                                      std::uint32_t lane = 0) noexcept {
     slab*& used = lanes_[lane].for_words;
     if (used == nullptr) used = open_for_words(lane);
     slab* const from = used;
-    const slab::taken got = quarantine_.take_word(from, most);
+    const slab::taken got = quarantine_.take_batch(from, most);
     if (from->free == 0) close(used);
     return leave(geometry, from, got);
   }
 
-  /// Returns: a free cell, now taken, by lane 0; none where that needs `take_word`, to which alone it is left to find
+  /// Returns: a free cell, now taken, by lane 0; none where that needs `take_batch`, to which alone it is left to find
   /// other words and slabs.
   [[nodiscard]] ASHLAR_INLINE located_cell take_next_cell() noexcept {
     slab* const from = lanes_[0].for_words;
@@ -95,7 +96,7 @@ public:
 
   /// Returns: `cells` neighbouring cells of one word of a slab, now taken; no cells where the few slabs and words that
   /// are looked at have no such run: then a fresh slab has. Expects: `1 <= cells <= 64`, and a slab has that many.
-  [[nodiscard]] cell_word take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
+  [[nodiscard]] cell_batch take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
     for (int tried = 0; tried < 3; ++tried) {
       if (for_runs_ == nullptr && (for_runs_ = open_for_runs(tried != 0)) == nullptr) break;
       slab* const from = for_runs_;
@@ -125,7 +126,7 @@ public:
   ASHLAR_INLINE void rest(slab* home, std::uint32_t cell) noexcept { quarantine_.add(home, cell); }
 
   /// As `give`, for all cells of `mask` in a word of `home`. Expects: they are taken, `mask` is not empty.
-  [[nodiscard]] slab* give_word(slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
+  [[nodiscard]] slab* give_batch(slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
     home->set_free(word, mask);
     taken_ -= static_cast<std::size_t>(std::popcount(mask));
     return home->free < home->turn ? nullptr : home;
@@ -133,11 +134,11 @@ public:
 
   /// Effects: puts a slab where it belongs now. Returns: whether it is empty. Complexity: O(log slabs) amortised.
   bool refile(slab* home) noexcept {
-    if (home->shelf != no_shelf) take_off(home);
+    if (home->bin != no_bin) take_off(home);
     if (home == lanes_[home->lane].for_words) lanes_[home->lane].for_words = nullptr;
     if (home == for_runs_) for_runs_ = nullptr;
-    put_on(shelf_of(home), home);
-    return home->shelf == empty_shelf;
+    put_on(bin_of(home), home);
+    return home->bin == empty_bin;
   }
 
   /// Returns: the header of the slab around a cell, computed from its address alone.
@@ -188,7 +189,7 @@ public:
       each.next = 0;
       if (each.free == 0) return mark_full(each);
       each.child = each.sibling = each.previous = nullptr;
-      put_on(each.free == each.capacity ? empty_shelf : first_shelf, &each);
+      put_on(each.free == each.capacity ? empty_bin : first_bin, &each);
       each.turn = each.capacity;  // in order it stays
     });
   }
@@ -199,67 +200,66 @@ public:
   /// Complexity: O(slabs and their words).
   [[nodiscard]] bool invariant() const noexcept {
     slab_set sum;
-    std::array<std::array<std::size_t, shelves>, lanes> filed{};
-    std::size_t on_empty_shelf = 0;
+    std::array<std::array<std::size_t, bins>, lanes> filed{};
+    std::size_t in_empty_bin = 0;
     bool good = all_.invariant();
     all_.for_each([&](const slab& each) {
       good = good && each.invariant() && each.lane < lanes && is_filed_right(each);
       sum.capacity_ += each.capacity;
       sum.taken_ += each.capacity - each.free;
       sum.slabs_ += 1;
-      if (each.shelf == empty_shelf) ++on_empty_shelf;
-      else if (each.shelf != no_shelf) ++filed[each.lane][each.shelf];
+      if (each.bin == empty_bin) ++in_empty_bin;
+      else if (each.bin != no_bin) ++filed[each.lane][each.bin];
     });
     for (std::uint32_t lane = 0; lane < lanes; ++lane)
-      for (std::uint32_t shelf = 0; shelf < empty_shelf; ++shelf)
-        good =
-            good && lanes_[lane].shelves[shelf].invariant() && lanes_[lane].shelves[shelf].size() == filed[lane][shelf];
-    return good && empty_.invariant() && empty_.size() == on_empty_shelf && on_empty_shelf == empty_slabs_ &&
+      for (std::uint32_t bin = 0; bin < empty_bin; ++bin)
+        good = good && lanes_[lane].bins[bin].invariant() && lanes_[lane].bins[bin].size() == filed[lane][bin];
+    return good && empty_.invariant() && empty_.size() == in_empty_bin && in_empty_bin == empty_slabs_ &&
            sum.capacity_ == capacity_ && sum.taken_ == taken_ && sum.slabs_ == slabs_;
   }
 
 private:
-  static constexpr std::uint32_t first_shelf = 1;
-  static constexpr std::uint32_t emptiest_shelf = 4;
-  static constexpr std::uint32_t empty_shelf = 5;
-  static constexpr std::uint32_t shelves = 6;
-  static constexpr std::uint32_t no_shelf = shelves;
+  static constexpr std::uint32_t first_bin = 1;
+  static constexpr std::uint32_t emptiest_bin = 4;
+  static constexpr std::uint32_t empty_bin = 5;
+  static constexpr std::uint32_t bins = 6;
+  static constexpr std::uint32_t no_bin = bins;
   static constexpr std::size_t most_run_words = 8;
 
   // What one lane takes words from.
-  struct lane_shelves {
-    std::array<address_heap<slab>, empty_shelf> shelves;
+  struct lane_bins {
+    std::array<address_heap<slab>, empty_bin> bins;
     slab* for_words = nullptr;
   };
 
-  [[nodiscard]] address_heap<slab>& shelf_at(std::uint32_t lane, std::uint32_t shelf) noexcept {
-    return shelf == empty_shelf ? empty_ : lanes_[lane].shelves[shelf];
+  [[nodiscard]] address_heap<slab>& bin_at(std::uint32_t lane, std::uint32_t bin) noexcept {
+    return bin == empty_bin ? empty_ : lanes_[lane].bins[bin];
   }
 
-  // Returns: the most free cells of a slab of `capacity` on a shelf below the emptiest.
-  [[nodiscard]] static constexpr std::uint32_t most_on(std::uint32_t shelf, std::uint32_t capacity) noexcept {
-    return capacity >> (emptiest_shelf - shelf);
+  // Returns: the most free cells of a slab of `capacity` on a bin below the emptiest.
+  [[nodiscard]] static constexpr std::uint32_t most_on(std::uint32_t bin, std::uint32_t capacity) noexcept {
+    return capacity >> (emptiest_bin - bin);
   }
 
   // Expects: it has a free cell.
-  [[nodiscard]] static std::uint32_t shelf_of(const slab* filed) noexcept {
-    if (filed->free == filed->capacity) return empty_shelf;
-    std::uint32_t shelf = 0;
-    while (shelf < emptiest_shelf && filed->free > most_on(shelf, filed->capacity)) ++shelf;
-    return shelf;
+  [[nodiscard]] static std::uint32_t bin_of(const slab* filed) noexcept {
+    if (filed->free == filed->capacity) return empty_bin;
+    std::uint32_t bin = 0;
+    while (bin < emptiest_bin && filed->free > most_on(bin, filed->capacity)) ++bin;
+    return bin;
   }
 
-  void put_on(std::uint32_t shelf, slab* filed) noexcept {
-    shelf_at(filed->lane, shelf).push(filed);
-    filed->shelf = shelf;
-    filed->turn = shelf < emptiest_shelf ? most_on(shelf, filed->capacity) + 1 : filed->capacity;
-    empty_slabs_ += shelf == empty_shelf ? 1 : 0;
+  void put_on(std::uint32_t bin, slab* filed) noexcept {
+    bin_at(filed->lane, bin).push(filed);
+    filed->bin = bin;
+    filed->turn = bin < emptiest_bin ? most_on(bin, filed->capacity) + 1 : filed->capacity;
+    empty_slabs_ += bin == empty_bin ? 1 : 0;
   }
 
   void take_off(slab* filed) noexcept {
-    shelf_at(filed->lane, filed->shelf).erase(filed);
-    empty_slabs_ -= filed->shelf == empty_shelf ? 1 : 0;
-    filed->shelf = no_shelf;
+    bin_at(filed->lane, filed->bin).erase(filed);
+    empty_slabs_ -= filed->bin == empty_bin ? 1 : 0;
+    filed->bin = no_bin;
   }
 
   // Takes a slab into use by `lane`: only when it is empty it is filed again.
@@ -272,18 +272,17 @@ private:
 
   // Expects: a cell is free.
   [[nodiscard]] ASHLAR_COLD slab* open_for_words(std::uint32_t lane) noexcept {
-    for (const std::uint32_t shelf :
-         {first_shelf, std::uint32_t{2}, std::uint32_t{3}, emptiest_shelf, std::uint32_t{0}})
-      if (!shelf_at(lane, shelf).empty()) return open(shelf_at(lane, shelf).top(), lane);
+    for (const std::uint32_t bin : {first_bin, std::uint32_t{2}, std::uint32_t{3}, emptiest_bin, std::uint32_t{0}})
+      if (!bin_at(lane, bin).empty()) return open(bin_at(lane, bin).top(), lane);
     if (for_runs_ != nullptr) return take_over(for_runs_, lane);
     return empty_slabs_ != 0 ? open(empty_.top(), lane) : open_of_others(lane);
   }
 
   // Expects: some other lane has a free cell. The emptiest come first: few lines of theirs are shared then.
   [[nodiscard]] slab* open_of_others(std::uint32_t lane) noexcept {
-    for (std::uint32_t shelf = empty_shelf; shelf-- != 0;)
+    for (std::uint32_t bin = empty_bin; bin-- != 0;)
       for (std::uint32_t other = 0; other < lanes; ++other)
-        if (!shelf_at(other, shelf).empty()) return open(shelf_at(other, shelf).top(), lane);
+        if (!bin_at(other, bin).empty()) return open(bin_at(other, bin).top(), lane);
     std::uint32_t other = 0;
     while (lanes_[other].for_words == nullptr) ++other;
     return take_over(lanes_[other].for_words, lane);
@@ -298,7 +297,7 @@ private:
 
   // Returns: null where no slab promises to have a run.
   [[nodiscard]] ASHLAR_COLD slab* open_for_runs(bool only_empty) noexcept {
-    address_heap<slab>& emptiest = shelf_at(0, emptiest_shelf);
+    address_heap<slab>& emptiest = bin_at(0, emptiest_bin);
     if (!only_empty && !emptiest.empty()) return open(emptiest.top(), 0);
     return empty_slabs_ != 0 ? open(empty_.top(), 0) : nullptr;
   }
@@ -307,28 +306,28 @@ private:
   void close(slab*& used) noexcept {
     slab* const closed = std::exchange(used, nullptr);
     if (closed->free == 0) mark_full(*closed);
-    else put_on(shelf_of(closed), closed);
+    else put_on(bin_of(closed), closed);
   }
 
   // No cell of it is free: the first that is brings it back.
   static void mark_full(slab& full) noexcept {
-    full.shelf = no_shelf;
+    full.bin = no_bin;
     full.turn = 1;
   }
 
-  [[nodiscard]] cell_word leave(const slab_geometry& geometry, slab* from, const slab::taken& got) noexcept {
+  [[nodiscard]] cell_batch leave(const slab_geometry& geometry, slab* from, const slab::taken& got) noexcept {
     taken_ += static_cast<std::size_t>(std::popcount(got.mask));
     return {from->cells + std::size_t{got.word} * 64 * geometry.cell_stride(), got.mask};
   }
 
   [[nodiscard]] bool is_filed_right(const slab& each) const noexcept {
-    if (each.shelf == empty_shelf) return each.free == each.capacity;
+    if (each.bin == empty_bin) return each.free == each.capacity;
     const bool in_use = &each == lanes_[each.lane].for_words || &each == for_runs_;
-    const bool on_no_shelf = in_use || each.free == 0;
-    return (each.shelf == no_shelf) == on_no_shelf && each.free < each.turn && each.turn <= each.capacity;
+    const bool in_no_bin = in_use || each.free == 0;
+    return (each.bin == no_bin) == in_no_bin && each.free < each.turn && each.turn <= each.capacity;
   }
 
-  std::array<lane_shelves, lanes> lanes_;
+  std::array<lane_bins, lanes> lanes_;
   address_heap<slab> empty_;
   slab* for_runs_ = nullptr;
   address_tree<slab> all_;

@@ -51,14 +51,15 @@ public:
   [[nodiscard]] const Upstream& upstream() const noexcept { return source_.upstream(); }
 
   /// Returns: up to `most` free cells, now taken, by `lane` of the `slab_set`. Expects: some are free, `most > 0`.
-  [[nodiscard]] cell_word take_word(const slab_geometry& geometry, std::size_t most, std::uint32_t lane = 0) noexcept {
-    return set_.take_word(geometry, most, lane);
+  [[nodiscard]] cell_batch take_batch(const slab_geometry& geometry, std::size_t most,
+                                      std::uint32_t lane = 0) noexcept {
+    return set_.take_batch(geometry, most, lane);
   }
 
   /// Effects: lets the next free to the slab `home` find it at once.
   void remember(const slab_geometry& geometry, slab* home) noexcept { set_.remember(geometry, home); }
 
-  /// Returns: a free cell, now taken, to be handed to `hand_out`; none where that needs `take_word`. Reports nothing.
+  /// Returns: a free cell, now taken, to be handed to `hand_out`; none where that needs `take_batch`. Reports nothing.
   [[nodiscard]] ASHLAR_INLINE taken_cell take_next_cell(const slab_geometry& geometry) noexcept {
     const located_cell cell = set_.take_next_cell();
     if (ASHLAR_UNLIKELY(cell.home == nullptr)) return {};
@@ -67,7 +68,7 @@ public:
 
   /// Returns: a run of neighbouring cells, now a caller's, or null where a fresh slab is needed. See `slab_set`.
   [[nodiscard]] void* take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
-    const cell_word got = set_.take_run(geometry, cells);
+    const cell_batch got = set_.take_run(geometry, cells);
     if (got.mask == 0) return nullptr;
     if constexpr (checking_level >= checking::checked) mark_run(geometry, got);
     const auto first = static_cast<std::size_t>(std::countr_zero(got.mask));
@@ -115,8 +116,8 @@ public:
   }
 
   /// Effects: takes the cells of `mask` in a word of the slab `home` back. Expects: they are taken, there is one.
-  void give_word(const slab_geometry& geometry, slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
-    if (slab* const turned = set_.give_word(home, word, mask); turned != nullptr) refile(geometry, turned);
+  void give_batch(const slab_geometry& geometry, slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
+    if (slab* const turned = set_.give_batch(home, word, mask); turned != nullptr) refile(geometry, turned);
   }
 
   /// Effects: takes back a run of `cells` cells that a caller had. Expects: it came from `take_run`.
@@ -126,7 +127,7 @@ public:
     const std::uint64_t mask = slab::run_mask(cells) << (first % 64);
     cell_watch(geometry, home).bury_run(first, static_cast<std::uint32_t>(cells));
     home->runs.unmark(first / 64, mask);
-    give_word(geometry, home, first / 64, mask);
+    give_batch(geometry, home, first / 64, mask);
   }
 
   /// Returns: memory for one more slab, to be handed to `add`. Throws: what the upstream throws.
@@ -272,7 +273,7 @@ private:
   }
 
   // The slab's first run brings memory for its marks. The run is taken already, so the upstream may use this pool.
-  void mark_run(const slab_geometry& geometry, const cell_word& run) noexcept {
+  void mark_run(const slab_geometry& geometry, const cell_batch& run) noexcept {
     slab* const home = slab_set::slab_around(geometry, run.base);
     if (home->runs.needs_memory()) {
       home->runs.use(try_allocate_from(upstream(), marks_bytes(*home), alignof(std::uint64_t)), home->words());

@@ -14,10 +14,10 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/detail/slots/deferred_destruction.hpp>
 #include <ashlar/detail/slots/ref_counts.hpp>
-#include <ashlar/detail/slots/slot_core.hpp>
-#include <ashlar/detail/slots/slot_ending.hpp>
 #include <ashlar/detail/slots/slot_guard.hpp>
+#include <ashlar/detail/slots/slot_pool_core.hpp>
 #include <ashlar/detail/slots/slot_slab.hpp>
 #include <ashlar/detail/slots/slot_slabs.hpp>
 #include <ashlar/detail/slots/slot_watch.hpp>
@@ -46,8 +46,8 @@ struct counted_ends {
 
   static void object(slab_type& slab, std::uint32_t index) noexcept {
     if constexpr (keeps_canaries) slot_guard<sizeof(T), alignof(T)>::expect(slab.slot_at(index), nullptr);
-    if constexpr (is_plain) slot_core<Threads>::give(slab, index, retire(slab, index), slab.word_at(index));
-    else end_in_turn(slab, index, &retire);
+    if constexpr (is_plain) slot_pool_core<Threads>::give(slab, index, retire(slab, index), slab.word_at(index));
+    else destroy_iteratively(slab, index, &retire);
   }
 
   /// Effects: destroys what was kept. Expects: all slots are free.
@@ -84,9 +84,9 @@ private:
 /// its objects do: the last release frees the memory then, in whatever thread.
 ///
 /// A slot is taken before a constructor runs and goes home after a destructor has run, so both may use the pool. An
-/// object whose last reference goes while another of this pool ends waits until that is done: see `slot_ending`.
-/// Thread safety: `one_thread` none; `any_thread` all members but the destructor, and `for_each_live`, `clear` and
-/// `invariant`, which no other thread may disturb.
+/// object whose last reference goes while another of this pool ends waits until that is done: see
+/// `deferred_destruction`. Thread safety: `one_thread` none; `any_thread` all members but the destructor, and
+/// `for_each_live`, `clear` and `invariant`, which no other thread may disturb.
 template <class T, class Lifetime, class Exhausted, threads_policy Threads, class Placement, resource Upstream>
 class counted_objects {
   static_assert(std::is_object_v<T> && !std::is_array_v<T> && std::is_same_v<T, std::remove_cv_t<T>>);
@@ -190,7 +190,7 @@ private:
     }
     ASHLAR_COLD void undo() const noexcept {
       poison_slot<Threads::is_shared>(at.memory(), sizeof(T));
-      slot_core<Threads>::give(*at.in, at.index, slot_word::raw_mark, at.in->word_at(at.index));
+      slot_pool_core<Threads>::give(*at.in, at.index, slot_word::raw_mark, at.in->word_at(at.index));
     }
   };
 

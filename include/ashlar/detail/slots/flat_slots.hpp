@@ -14,7 +14,7 @@
 #include <ashlar/base/threads.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
-#include <ashlar/detail/slots/slot_ending.hpp>
+#include <ashlar/detail/slots/deferred_destruction.hpp>
 #include <ashlar/detail/slots/slot_fault.hpp>
 #include <ashlar/detail/slots/slot_guard.hpp>
 #include <ashlar/detail/slots/slot_inbox.hpp>
@@ -60,14 +60,14 @@ public:
   [[nodiscard]] ASHLAR_INLINE taken_place take() {
     const scope held(lock_);
     if (ASHLAR_LIKELY(!stack_.empty())) return pop();
-    return take_slowly();
+    return take_slow();
   }
 
   /// As `take`, but a null slot in place of throwing.
   [[nodiscard]] ASHLAR_INLINE taken_place try_take() noexcept {
     const scope held(lock_);
     if (ASHLAR_LIKELY(!stack_.empty())) return pop();
-    return try_take_slowly();
+    return try_take_slow();
   }
 
   /// Effects: takes a slot back; `marks` as for `slot_stack::give`. Expects: it is taken.
@@ -83,11 +83,12 @@ public:
   /// the `end` of another slot on the same thread, the slot waits until that has returned: objects that own each other
   /// end one after the other, not one within the other, and a chain of a million needs the stack of one.
   template <class End>
-  void end_in_turn(void* slot, End end) noexcept {
+  void destroy_iteratively(void* slot, End end) noexcept {
     if constexpr (keeps_canaries) guard::expect(slot, this);
-    if (slot_ending* const running = find_ending()) return postpone(*running, number_of(slot));
-    slot_ending* const outer = outer_ending();  // in a register: g++ 12 would load what it stored in other pieces
-    slot_ending ending = {this, slot_word::none, outer};
+    if (deferred_destruction* const running = find_ending()) return defer(*running, number_of(slot));
+    deferred_destruction* const outer =
+        outer_ending();  // in a register: g++ 12 would load what it stored in other pieces
+    deferred_destruction ending = {this, slot_word::none, outer};
     set_ending(&ending);
     std::uint32_t marks = end(slot);
     while (ending.pending != slot_word::none) {
@@ -241,7 +242,7 @@ private:
     return {slot, taken.is_raw};
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE taken_place take_slowly() {
+  [[nodiscard]] ASHLAR_NOINLINE taken_place take_slow() {
     registry_at_fork::enter();
     if (!run_.is_open()) open();
     const taken_place got = take_unused();
@@ -249,7 +250,7 @@ private:
     return got;
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE taken_place try_take_slowly() noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE taken_place try_take_slow() noexcept {
     registry_at_fork::enter();
     if (!run_.is_open()) {
       if (!run_.try_open(this)) return {};
@@ -281,28 +282,28 @@ private:
     return taken.number != slot_word::none ? place_of(taken) : taken_place{};
   }
 
-  void postpone(slot_ending& until, std::uint32_t number) noexcept {
+  void defer(deferred_destruction& until, std::uint32_t number) noexcept {
     words()(number).store(slot_word::free_mark | until.pending);
     until.pending = number;
   }
 
-  [[nodiscard]] slot_ending* outer_ending() const noexcept {
-    if constexpr (Threads::is_shared) return slot_ending::of_this_thread();
+  [[nodiscard]] deferred_destruction* outer_ending() const noexcept {
+    if constexpr (Threads::is_shared) return deferred_destruction::of_this_thread();
     else return nullptr;
   }
-  [[nodiscard]] slot_ending* find_ending() const noexcept {
+  [[nodiscard]] deferred_destruction* find_ending() const noexcept {
     if constexpr (!Threads::is_shared) return ending_;
-    slot_ending* at = outer_ending();
+    deferred_destruction* at = outer_ending();
     while (at != nullptr && at->core != this) at = at->outer;
     return at;
   }
-  void set_ending(slot_ending* to) noexcept {
-    if constexpr (Threads::is_shared) slot_ending::of_this_thread() = to;
+  void set_ending(deferred_destruction* to) noexcept {
+    if constexpr (Threads::is_shared) deferred_destruction::of_this_thread() = to;
     else ending_ = to;
   }
 
   slot_stack stack_;
-  slot_ending* ending_ = nullptr;  // the slot whose object is ending just now, where one thread uses the pool
+  deferred_destruction* ending_ = nullptr;  // the slot whose object is ending just now, where one thread uses the pool
   ASHLAR_NO_UNIQUE_ADDRESS mutable lock_type lock_;
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<Threads::is_shared, slot_inbox<>, no_inbox> inbox_;
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<is_opened_among_threads, shared_note, no_note> opened_;

@@ -13,10 +13,10 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
-#include <ashlar/detail/slots/slot_core.hpp>
-#include <ashlar/detail/slots/slot_ending.hpp>
+#include <ashlar/detail/slots/deferred_destruction.hpp>
 #include <ashlar/detail/slots/slot_fault.hpp>
 #include <ashlar/detail/slots/slot_layout.hpp>
+#include <ashlar/detail/slots/slot_pool_core.hpp>
 #include <ashlar/detail/slots/slot_slab.hpp>
 #include <ashlar/detail/slots/slot_slabs.hpp>
 #include <ashlar/detail/slots/slot_stack.hpp>
@@ -36,7 +36,7 @@ struct kept_ends {
   static constexpr bool is_plain = true;
 
   static void object(slab_type& slab, std::uint32_t index) noexcept {
-    slot_core<Threads>::give(slab, index, slot_word::raw_mark, slab.word_at(index));
+    slot_pool_core<Threads>::give(slab, index, slot_word::raw_mark, slab.word_at(index));
   }
   static void slab(slab_type& slab) noexcept {
     if constexpr (Keeps) for_each_kept(slab);
@@ -79,14 +79,14 @@ public:
     retire_slot<Threads::is_shared>(slot, Bytes, marks);
     slab_type& slab = *slab_type::around(slot);
     const std::uint32_t index = layout::index_of(slab, slot);
-    slot_core<Threads>::give(slab, index, marks, layout::word_at(slab, index));
+    slot_pool_core<Threads>::give(slab, index, marks, layout::word_at(slab, index));
   }
 
   template <class End>
-  void end_in_turn(void* slot, End end) noexcept {
+  void destroy_iteratively(void* slot, End end) noexcept {
     if constexpr (keeps_canaries) layout::guard::expect(slot, this);
     slab_type& slab = *slab_type::around(slot);
-    ashlar::detail::end_in_turn(slab, layout::index_of(slab, slot), [&end](slab_type& in, std::uint32_t index) {
+    ashlar::detail::destroy_iteratively(slab, layout::index_of(slab, slot), [&end](slab_type& in, std::uint32_t index) {
       void* const ending = layout::slot_at(in, index);
       const std::uint32_t marks = end(ending);
       retire_slot<Threads::is_shared>(ending, Bytes, marks);

@@ -14,8 +14,8 @@
 #include <ashlar/base/threads.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
-#include <ashlar/detail/slots/slot_core.hpp>
-#include <ashlar/detail/slots/slot_ending.hpp>
+#include <ashlar/detail/slots/deferred_destruction.hpp>
+#include <ashlar/detail/slots/slot_pool_core.hpp>
 #include <ashlar/detail/slots/slot_slab.hpp>
 #include <ashlar/detail/slots/slot_watch.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
@@ -141,7 +141,7 @@ private:
     if constexpr (keeps_canaries) layout::guard::expect(p, nullptr);
     if constexpr (std::is_trivially_destructible_v<T>) {
       poison_slot<Threads::is_shared>(p, sizeof(T));
-      slot_core<Threads>::give(slab, index, slot_word::raw_mark, layout::word_at(slab, index));
+      slot_pool_core<Threads>::give(slab, index, slot_word::raw_mark, layout::word_at(slab, index));
     } else {
       const auto destroy = [](slab_type& in, std::uint32_t which) noexcept {
         T* const object = std::launder(static_cast<T*>(layout::slot_at(in, which)));
@@ -149,14 +149,14 @@ private:
         poison_slot<Threads::is_shared>(object, sizeof(T));
         return slot_word::raw_mark;
       };
-      end_in_turn(slab, index, destroy, &layout::word_at);
+      destroy_iteratively(slab, index, destroy, &layout::word_at);
     }
   }
 
   static ASHLAR_INLINE void end_any(slab_type& slab, std::uint32_t index) noexcept {
     if (marks_memory || keeps_canaries || ASHLAR_UNLIKELY(!slab.ends_plainly))
       return slab.home->end_object(slab, index);
-    slot_core<Threads>::give(slab, index, slot_word::raw_mark, slab.word_at(index));
+    slot_pool_core<Threads>::give(slab, index, slot_word::raw_mark, slab.word_at(index));
   }
 };
 

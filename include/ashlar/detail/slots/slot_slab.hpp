@@ -19,7 +19,7 @@ inline namespace ASHLAR_ABI {
 namespace detail {
 
 template <threads_policy Threads>
-struct slot_core;
+struct slot_pool_core;
 
 /// The word of a slot under a threads policy.
 template <threads_policy Threads>
@@ -46,7 +46,7 @@ struct alignas(64) slot_slab {
   static constexpr std::size_t colour_step = 64;
   static constexpr std::size_t most_gap = (colours - 1) * colour_step;
 
-  slot_core<Threads>* home;
+  slot_pool_core<Threads>* home;
   std::byte* slots;
   std::byte* words;            ///< the word of slot 0
   std::uint64_t factor;        ///< ceil(2^40 / slot_bytes), or 0 where there is one slot

@@ -16,8 +16,8 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/slots/slot_core.hpp>
-#include <ashlar/detail/slots/slot_estate.hpp>
+#include <ashlar/detail/slots/pool_control_block.hpp>
+#include <ashlar/detail/slots/slot_pool_core.hpp>
 #include <ashlar/detail/slots/slot_slab.hpp>
 #include <ashlar/detail/slots/slot_watch.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
@@ -38,7 +38,7 @@ struct slot_slabs_options {
 };
 
 /// Slots for objects, in slabs of `Layout`, each with its word. A slot is taken here and given back by
-/// `slot_core::give`, from wherever its object ends.
+/// `slot_pool_core::give`, from wherever its object ends.
 ///
 ///   take <- current slab <- [ inbox: slots that other threads gave ] <- slabs with free slots <- new slabs <- upstream
 ///
@@ -74,7 +74,7 @@ public:
   slot_slabs(const slot_slabs&) = delete;  // slots point into it
   slot_slabs& operator=(const slot_slabs&) = delete;
   ~slot_slabs() {
-    if (estate_ != nullptr) leave();
+    if (control_block_ != nullptr) leave();
   }
 
   /// Returns: a slot with a count of 1; none where `max_count` are live.
@@ -108,7 +108,7 @@ public:
   /// Complexity: O(slabs + slots in the inbox).
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     const scope held(lock_);
-    if (estate_ == nullptr) return 0;
+    if (control_block_ == nullptr) return 0;
     absorb();
     verify_dead();
     std::size_t bytes = 0;
@@ -129,7 +129,7 @@ public:
   /// Returns: how many slots are taken. Complexity: O(slabs + slots in the inbox).
   [[nodiscard]] std::size_t live() const noexcept {
     const scope held(lock_);
-    return estate_ != nullptr ? count_live() : 0;
+    return control_block_ != nullptr ? count_live() : 0;
   }
   /// Returns: how often slabs were added.
   [[nodiscard]] std::size_t growth_steps() const noexcept {
@@ -148,7 +148,7 @@ public:
   }
 
   /// Returns: the owner of the slabs in the registry; null before there are any.
-  [[nodiscard]] const void* registered_owner() const noexcept { return estate_; }
+  [[nodiscard]] const void* registered_owner() const noexcept { return control_block_; }
 
   /// Returns: the slab that `p` points into a slot of, or null. `p` is not read. Complexity: O(slabs).
   [[nodiscard]] slab_type* find(const void* p) const noexcept {
@@ -179,16 +179,16 @@ public:
       slots += slab.capacity;
       good = good && slab.invariant() && slab.home == &core() && &slab == slab_type::around(slab.slots);
     });
-    return good && slots == capacity_ && capacity_ <= max_slots_ && (estate_ == nullptr || is_listing_right());
+    return good && slots == capacity_ && capacity_ <= max_slots_ && (control_block_ == nullptr || is_listing_right());
   }
 
 private:
   using lock_type = fork_safe<typename Threads::lock_type>;
   using scope = check_scope<lock_type>;
-  using core_type = slot_core<Threads>;
-  using estate_type = slot_estate<Layout, Threads, Upstream, Ends>;
+  using core_type = slot_pool_core<Threads>;
+  using control_block_type = pool_control_block<Layout, Threads, Upstream, Ends>;
 
-  [[nodiscard]] core_type& core() const noexcept { return *estate_; }
+  [[nodiscard]] core_type& core() const noexcept { return *control_block_; }
 
   [[nodiscard]] ASHLAR_INLINE place take_current() noexcept {
     slab_type* const from = current_;
@@ -212,7 +212,7 @@ private:
 
   template <class Request>
   [[nodiscard]] ASHLAR_COLD place take_cold(Request request) noexcept(noexcept(request(1, 1))) {
-    if (estate_ != nullptr) {
+    if (control_block_ != nullptr) {
       absorb();
       if (const place got = take_listed()) return got;
     }
@@ -265,7 +265,7 @@ private:
   template <class F>
   void for_each_slab(F f) const {
     const scope held(lock_);
-    if (estate_ == nullptr) return;
+    if (control_block_ == nullptr) return;
     absorb();
     core().directory.for_each(f);
   }
@@ -273,8 +273,8 @@ private:
   // Returns: whether there are no slabs; in those that there are, what came home is back.
   [[nodiscard]] bool is_unused() const noexcept {
     const scope held(lock_);
-    if (estate_ != nullptr) absorb();
-    return estate_ == nullptr;
+    if (control_block_ != nullptr) absorb();
+    return control_block_ == nullptr;
   }
 
   // Every slab with free slots is in the list, or current.
@@ -294,10 +294,10 @@ private:
   template <class Request>
   bool grow(std::size_t wanted, Request request) {
     registry_at_fork::enter();
-    if (estate_ == nullptr) {
-      void* const memory = request(sizeof(estate_type), alignof(estate_type));
+    if (control_block_ == nullptr) {
+      void* const memory = request(sizeof(control_block_type), alignof(control_block_type));
       if (memory == nullptr) return false;
-      estate_ = ::new (memory) estate_type;
+      control_block_ = ::new (memory) control_block_type;
     }
     const std::size_t before = capacity_;
     const std::size_t goal = before + std::min(std::max(wanted, step_), max_slots_ - before);
@@ -311,7 +311,7 @@ private:
   // Expects: `has_room()`.
   void extend(std::size_t wanted) noexcept {
     const auto slots = static_cast<std::uint32_t>(std::min<std::size_t>(wanted, growing_->room - growing_->capacity));
-    estate_->extend(*growing_, slots);
+    control_block_->extend(*growing_, slots);
     capacity_ += slots;
   }
 
@@ -321,11 +321,11 @@ private:
     const std::size_t slots =
         std::min({std::max(step_, capacity_), std::size_t{Layout::slots_per_slab}, max_slots_ - capacity_});
     const std::size_t bytes = Layout::slab_bytes(static_cast<std::uint32_t>(slots));
-    if (!estate_->make_room(request)) return false;
+    if (!control_block_->make_room(request)) return false;
     void* const memory = bytes <= max_block_bytes ? request(bytes, slot_slab_alignment) : nullptr;
     if (memory == nullptr) return false;
     prepare(memory, bytes);
-    growing_ = estate_->add(memory, static_cast<std::uint32_t>(slots));
+    growing_ = control_block_->add(memory, static_cast<std::uint32_t>(slots));
     return true;
   }
 
@@ -345,7 +345,7 @@ private:
     else core().available.erase(&empty);
     capacity_ -= empty.capacity;
     core().directory.remove(empty.first_number >> core().shift);
-    return estate_type::free_slab(empty, upstream_);
+    return control_block_type::free_slab(empty, upstream_);
   }
 
   // Reports guards that were written to, and dead slots of those that came home: the others may be a thread's still.
@@ -367,14 +367,14 @@ private:
   // What is out frees the rest; if nothing is, all is freed now.
   void leave() noexcept {
     verify_dead();
-    estate_type& estate = *std::exchange(estate_, nullptr);
-    if (estate.abandon(std::move(upstream_))) estate.end_core(estate);
+    control_block_type& block = *std::exchange(control_block_, nullptr);
+    if (block.abandon(std::move(upstream_))) block.end_core(block);
   }
 
   ASHLAR_NO_UNIQUE_ADDRESS mutable lock_type lock_;
   slab_type* current_ = nullptr;  // slots are taken from it
   slab_type* growing_ = nullptr;  // the latest, which may have room for more slots
-  estate_type* estate_ = nullptr;
+  control_block_type* control_block_ = nullptr;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
   std::size_t max_slots_;
   std::size_t step_;

@@ -65,7 +65,7 @@ public:
     return count * 256 + count % table_size * sizeof(recent);
   }
 
-  /// Returns: the cache, or null where `find_slowly` must look. A compare and a load, at a known place.
+  /// Returns: the cache, or null where `find_slow` must look. A compare and a load, at a known place.
   [[nodiscard]] static ASHLAR_INLINE void* find(std::uint64_t pool) noexcept {
     const recent& latest = place_of(pool);
     if (ASHLAR_UNLIKELY(latest.pool != pool)) return nullptr;
@@ -76,14 +76,14 @@ public:
 
   /// Returns: the record, or null where this thread has none in that pool. `find` finds its cache from now on.
   /// Complexity: O(caches of this thread).
-  [[nodiscard]] static ASHLAR_COLD thread_cache_record* find_slowly(std::uint64_t pool) noexcept {
+  [[nodiscard]] static ASHLAR_COLD thread_cache_record* find_slow(std::uint64_t pool) noexcept {
     retire_orphans();
     thread_cache_record* const found = find_unchanged(pool);
     if (found != nullptr) remember(*found);
     return found;
   }
 
-  /// As `find_slowly`, but it neither retires nor remembers anything: for a fork.
+  /// As `find_slow`, but it neither retires nor remembers anything: for a fork.
   [[nodiscard]] static ASHLAR_COLD thread_cache_record* find_unchanged(std::uint64_t pool) noexcept {
     thread_cache_record* each = mine_.first;
     while (each != nullptr && each->pool != pool) each = each->next;

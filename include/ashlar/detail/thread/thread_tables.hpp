@@ -41,7 +41,7 @@ public:
   /// Returns: the calling thread's table, or null where it has none. Complexity: O(tables of this thread).
   [[nodiscard]] Table* known() const noexcept {
     if (Table* const latest = recent(); latest != nullptr) return latest;
-    return table_of(thread_caches::find_slowly(number_));
+    return table_of(thread_caches::find_slow(number_));
   }
 
   /// Returns: the calling thread's table, made if need be; null where it cannot have one.

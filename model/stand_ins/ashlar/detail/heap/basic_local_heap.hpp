@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: one stack of hot cells in front of a core, behind the same calls.
+// In the place of the shipped file: one stack of cache cells in thread_cache of a core, behind the same calls.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ public:
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) { return try_allocate(bytes, alignment); }
   [[nodiscard]] void* try_allocate(std::size_t, std::size_t) noexcept {
-    void* const hot = hot_.pop();
-    return hot != nullptr ? hot : core_.take_cell(1, hot_);
+    void* const cell = hot_.pop();
+    return cell != nullptr ? cell : core_.take_cell(1, hot_);
   }
   template <std::size_t Bytes, std::size_t Alignment>
   [[nodiscard]] void* allocate() {
@@ -70,6 +70,7 @@ public:
   }
   void release() noexcept { core_.release(); }
   std::size_t trim(std::size_t retain_bytes) noexcept { return core_.trim(retain_bytes, hot_); }
+  [[nodiscard]] const auto& upstream_resource() const noexcept { return core_.upstream(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }
   [[nodiscard]] const auto& upstream_resource() const noexcept { return core_.upstream(); }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }
@@ -84,8 +85,8 @@ protected:
   [[nodiscard]] static constexpr std::size_t class_for(std::size_t, std::size_t) noexcept { return 1; }
   template <class Otherwise>
   [[nodiscard]] void* take_cell_or(std::size_t, std::size_t, Otherwise otherwise) {
-    void* const hot = hot_.pop();
-    return hot != nullptr ? hot : otherwise();
+    void* const cell = hot_.pop();
+    return cell != nullptr ? cell : otherwise();
   }
   template <class Otherwise>
   [[nodiscard]] void* take_hot_or(std::size_t number, std::size_t bytes, Otherwise otherwise) {
@@ -100,11 +101,11 @@ protected:
     hot_.push(p);
     return true;
   }
-  void settle() noexcept { core_.settle(hot_); }
+  void flush_caches() noexcept { core_.flush_caches(hot_); }
   void forget_hot() noexcept { hot_.top = nullptr; }
 
 private:
-  hot_stacks hot_;
+  free_lists hot_;
   Core core_;
 };
 

@@ -11,7 +11,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-struct hot_stacks {
+struct free_lists {
   void push(void* cell) noexcept {
     segment::of(cell)->below = top;
     top = segment::of(cell);

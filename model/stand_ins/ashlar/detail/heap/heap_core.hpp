@@ -37,7 +37,7 @@ public:
   heap_core& operator=(const heap_core&) = delete;
 
   /// Returns: a free cell; the other free ones become hot. Where there is none, a new one.
-  [[nodiscard]] void* take_cell(std::size_t, hot_stacks& hot) noexcept {
+  [[nodiscard]] void* take_cell(std::size_t, free_lists& hot) noexcept {
     touch();
     segment* const cell = free_.pop();
     if (cell == nullptr) return made_cell();
@@ -45,17 +45,17 @@ public:
     return cell;
   }
   /// Words at hand are the owner's, as the stacks are: there are none here.
-  [[nodiscard]] void* take_cell_behind(std::size_t, hot_stacks&) noexcept { return nullptr; }
+  [[nodiscard]] void* take_cell_excluding_cache(std::size_t, free_lists&) noexcept { return nullptr; }
   void fetch_ahead(std::size_t) const noexcept {}
   void give_cell(void* cell) noexcept { give(cell); }
-  void give_milestone(void* cell, std::size_t, hot_stacks&) noexcept { give(cell); }
+  void give_sampled(void* cell, std::size_t, free_lists&) noexcept { give(cell); }
   void count_taken(std::size_t) noexcept {}
-  void count_hot(std::size_t, hot_stacks&) noexcept { touch(); }
-  [[nodiscard]] slice_run take_large(std::size_t, std::size_t, hot_stacks&) noexcept { return touch(), slice_run{}; }
-  [[nodiscard]] slice_run take_large_again(std::size_t, std::size_t, hot_stacks&) noexcept {
+  void count_hot(std::size_t, free_lists&) noexcept { touch(); }
+  [[nodiscard]] slice_run take_large(std::size_t, std::size_t, free_lists&) noexcept { return touch(), slice_run{}; }
+  [[nodiscard]] slice_run take_large_retry(std::size_t, std::size_t, free_lists&) noexcept {
     return touch(), slice_run{};
   }
-  void give_run(void*, hot_stacks&) noexcept { touch(); }
+  void give_run(void*, free_lists&) noexcept { touch(); }
   void give_huge(void*) noexcept { touch(); }
   [[nodiscard]] bool resize(void*, std::size_t, std::size_t, std::size_t) noexcept { return touch(), true; }
   [[nodiscard]] void* move_huge(void*, std::size_t, std::size_t) noexcept { return touch(), nullptr; }
@@ -63,18 +63,18 @@ public:
   [[nodiscard]] bool owns(const void*) const noexcept { return looked() != 0; }
   std::size_t give_cells(const freed_word& cells) noexcept { return give(&segment_of_key(cells.key)); }
   std::size_t give_block(void* p) noexcept { return give(p); }
-  [[nodiscard]] std::size_t may_keep() const noexcept { return looked(); }
+  [[nodiscard]] std::size_t retention_left() const noexcept { return looked(); }
   [[nodiscard]] std::size_t hot_bytes() const noexcept { return 0; }
   [[nodiscard]] const void* name() const noexcept { return heap_; }
   void discard_free_slices(std::size_t) noexcept { touch(); }
   /// Effects: gives all free cells to the upstream.
-  std::size_t trim_behind(std::size_t) noexcept {
+  std::size_t trim_excluding_cache(std::size_t) noexcept {
     touch();
     std::size_t given = 0;
     while (segment* const cell = free_.pop()) upstream_.deallocate(cell, sizeof(segment), alignof(segment)), ++given;
     return given;
   }
-  void settle(hot_stacks& hot) noexcept {
+  void flush_caches(free_lists& hot) noexcept {
     touch();
     while (segment* const cell = hot.pop()) free_.push(cell);
   }
@@ -87,23 +87,23 @@ public:
     touch();
   }
   template <class F>
-  void inspect(F, const hot_stacks&, void*) const {
+  void inspect(F, const free_lists&, void*) const {
     static_cast<void>(looked());
   }
   template <class F>
-  void inspect_behind(F) const {
+  void inspect_excluding_cache(F) const {
     static_cast<void>(looked());
   }
   void release() noexcept { touch(); }
-  std::size_t trim(std::size_t retain_bytes, hot_stacks& hot) noexcept {
-    return settle(hot), trim_behind(retain_bytes);
+  std::size_t trim(std::size_t retain_bytes, free_lists& hot) noexcept {
+    return flush_caches(hot), trim_excluding_cache(retain_bytes);
   }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return looked(); }
   [[nodiscard]] std::size_t segments() const noexcept { return looked(); }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return looked(); }
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return looked(); }
   [[nodiscard]] bool is_hot(void*, std::size_t) const noexcept { return looked() != 0; }
-  [[nodiscard]] bool invariant(const hot_stacks&) const noexcept { return looked() != 0; }
+  [[nodiscard]] bool invariant(const free_lists&) const noexcept { return looked() != 0; }
 
 private:
   void touch() noexcept { touched_ = touched_ + 1; }
@@ -125,7 +125,7 @@ private:
 
   Upstream upstream_;
   const void* heap_;
-  hot_stacks free_;
+  free_lists free_;
   checker::atomics::plain<std::size_t> touched_ = 0;
 };
 

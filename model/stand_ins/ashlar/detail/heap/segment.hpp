@@ -8,7 +8,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
-#include <ashlar/detail/heap/window_map.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -30,13 +30,13 @@ struct alignas(64) segment {
 
   [[nodiscard]] static segment* of(const void* p) noexcept { return static_cast<segment*>(const_cast<void*>(p)); }
   [[nodiscard]] static const void* heap_of(const void* p) noexcept { return of(p)->head.heap; }
-  [[nodiscard]] static std::size_t owner_of(const void* p) noexcept { return of(p)->number; }
+  [[nodiscard]] static std::size_t owner_of(const void* p) noexcept { return of(p)->size_class; }
 
   inline static segment* first = nullptr;  // of all that there are
 
-  header head;                    // written before the cell is handed out, and then no more
-  plain<std::size_t> number = 1;  // the class: the same
-  plain<int> content = 0;         // its client's
+  header head;                        // written before the cell is handed out, and then no more
+  plain<std::size_t> size_class = 1;  // the class: the same
+  plain<int> content = 0;             // its client's
   plain<segment*> below = nullptr;
 };
 

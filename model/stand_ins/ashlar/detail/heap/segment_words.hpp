@@ -22,12 +22,14 @@ inline constexpr std::uintptr_t keys_between = 47;
   return {1 + index + (index < cells_apart ? 0 : keys_between), 1};
 }
 // Each weighs the same.
-struct slab_start {
+struct remote_free_info {
   std::size_t cell_bytes = 16;
 };
-inline constexpr slab_start only_slab;
-[[nodiscard]] inline const slab_start& place_of_cell(void*) noexcept { return only_slab; }
-[[nodiscard]] inline freed_word word_of_cell(void* cell, const slab_start&) noexcept { return word_of_cell(cell); }
+inline constexpr remote_free_info only_slab;
+[[nodiscard]] inline const remote_free_info& place_of_cell(void*) noexcept { return only_slab; }
+[[nodiscard]] inline freed_word word_of_cell(void* cell, const remote_free_info&) noexcept {
+  return word_of_cell(cell);
+}
 
 [[nodiscard]] inline segment& segment_of_key(std::uintptr_t key) noexcept {
   return segment::first[key - 1 - (key - 1 < cells_apart ? 0 : keys_between)];

@@ -27,7 +27,7 @@ struct thread_cache_directory {
   thread_cache_record* first = nullptr;
   void* found = nullptr;
   bool has_ended = false;
-  const void* latest_owner = nullptr;  // what `thread_latest` finds
+  const void* latest_owner = nullptr;  // what `last_used_tls` finds
   void* latest = nullptr;
 };
 
@@ -37,7 +37,7 @@ public:
   [[nodiscard]] static std::uint64_t new_pool() noexcept { return 1; }
   [[nodiscard]] static void* find(std::uint64_t) noexcept { return mine().found; }
   [[nodiscard]] static thread_cache_record* find_unchanged(std::uint64_t) noexcept { return mine().first; }
-  [[nodiscard]] static thread_cache_record* find_slowly(std::uint64_t) noexcept {
+  [[nodiscard]] static thread_cache_record* find_slow(std::uint64_t) noexcept {
     if (mine().first != nullptr && mine().first->is_orphan(mine().first)) retire();
     if (mine().first != nullptr) remember(*mine().first);
     return mine().first;

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// An adaptor for where memory must not usually come from: every request is counted, and allowed, told of, refused or
+// fatal, as is chosen at run time.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/adaptor/forwarding.hpp>
+#include <ashlar/base/block.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/fwd.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+
+/// What a `fallback_monitor` does with a request, which it has counted.
+enum class on_spill {
+  allow,   ///< Serves it.
+  notify,  ///< Calls the callback, then serves it.
+  refuse,  ///< Says no: null, or `std::bad_alloc`.
+  end      ///< Writes one line that names it, and aborts.
+};
+
+/// One request, as a callback sees it.
+struct spill {
+  std::size_t bytes = 0;
+  std::size_t alignment = 0;
+  const void* gate = nullptr;
+};
+
+/// Called for every spill while `on_spill::notify` is chosen. It may use the gate: what it asks for is counted and
+/// allowed, and calls nobody.
+using spill_callback = void (*)(void* context, const spill& request) noexcept;
+
+/// What came to a gate since it was made or reset. Requests that were refused, by the gate or what is behind it, count.
+struct spill_counters {
+  std::uint64_t spills = 0;  ///< requests
+  std::uint64_t bytes = 0;   ///< of all of them
+  std::size_t largest = 0;   ///< bytes of the largest
+
+  [[nodiscard]] friend bool operator==(const spill_counters&, const spill_counters&) noexcept = default;
+};
+
+namespace detail {
+
+/// The gates whose callbacks run on this thread, the innermost first.
+class spill_scope {
+public:
+  explicit spill_scope(const void* gate) noexcept : gate_(gate), outer_(std::exchange(innermost, this)) {}
+  spill_scope(const spill_scope&) = delete;
+  spill_scope& operator=(const spill_scope&) = delete;
+  ~spill_scope() { innermost = outer_; }
+
+  [[nodiscard]] static bool is_within(const void* gate) noexcept {
+    for (const spill_scope* scope = innermost; scope != nullptr; scope = scope->outer_)
+      if (scope->gate_ == gate) return true;
+    return false;
+  }
+
+private:
+  static inline thread_local const spill_scope* innermost = nullptr;
+  const void* gate_;
+  const spill_scope* outer_;
+};
+
+}  // namespace detail
+
+/// Owns an `R`, made from the arguments. Every request for memory that comes to it is a spill: counted, and then dealt
+/// with as was chosen. Growing a block in place is a request for the difference. What is given back is not looked at.
+/// Has exactly the refinements of `R`, thread safety and divisibility included:
+///
+///     using spilling = ashlar::fallback_monitor<ashlar::new_delete_resource>;
+///     ashlar::fallback<ashlar::inline_buffer<4096>, spilling> scratch;
+///     scratch.second().choose(ashlar::on_spill::refuse);
+///
+/// Serves until something else is chosen. Two are equal where what they own is: they keep no book of blocks.
+/// Thread safety: that of `R`; the counters and choices may be used by any thread. Neither copies nor moves.
+template <resource R>
+class fallback_monitor : public forwarding<R> {
+public:
+  static constexpr bool is_thread_safe = thread_safe_resource<R>;
+  static constexpr bool is_divisible = divisible_resource<R>;
+
+  using forwarding<R>::forwarding;
+  using forwarding<R>::upstream_resource;
+
+  fallback_monitor() = default;
+  fallback_monitor(const fallback_monitor&) = delete;
+  fallback_monitor& operator=(const fallback_monitor&) = delete;
+
+  /// As `R::allocate`. Throws: also `std::bad_alloc` where spills are refused.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    if (!passes(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    return upstream_resource().allocate(bytes, alignment);
+  }
+
+  /// As `R::try_allocate`. Returns: null also where spills are refused.
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
+    requires try_resource<R>
+  {
+    return passes(bytes, alignment) ? upstream_resource().try_allocate(bytes, alignment) : nullptr;
+  }
+
+  /// As `R::allocate_at_least`. Throws: as `allocate`.
+  [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
+    requires at_least_resource<R>
+  {
+    if (!passes(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    return upstream_resource().allocate_at_least(bytes, alignment);
+  }
+
+  /// As `R::deallocate`.
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    upstream_resource().deallocate(p, bytes, alignment);
+  }
+
+  /// As `R::deallocate`.
+  void deallocate(void* p) noexcept
+    requires self_describing_resource<R>
+  {
+    upstream_resource().deallocate(p);
+  }
+
+  /// As `R::try_expand`. Returns: false also where the block would grow and spills are refused.
+  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
+    requires expanding_resource<R>
+  {
+    if (new_bytes > bytes && !passes(new_bytes - bytes, alignment)) return false;
+    return upstream_resource().try_expand(p, bytes, new_bytes, alignment);
+  }
+
+  /// Effects: deals so with every request from now on. With `on_spill::notify` the callback is the one set last.
+  void choose(on_spill what) noexcept { what_.store(what, std::memory_order_relaxed); }
+
+  /// Effects: chooses `on_spill::notify`, or `on_spill::allow` where `callback` is null.
+  /// Thread safety: only while no request is under way.
+  void call(spill_callback callback, void* context = nullptr) noexcept {
+    callback_ = callback;
+    context_ = context;
+    choose(callback != nullptr ? on_spill::notify : on_spill::allow);
+  }
+
+  [[nodiscard]] on_spill chosen() const noexcept { return what_.load(std::memory_order_relaxed); }
+
+  /// Returns: what has come so far. While other threads spill, the figures may be of different moments.
+  [[nodiscard]] spill_counters counters() const noexcept {
+    return {spills_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed),
+            largest_.load(std::memory_order_relaxed)};
+  }
+
+  /// Effects: starts to count anew.
+  void reset_counters() noexcept {
+    spills_.store(0, std::memory_order_relaxed);
+    bytes_.store(0, std::memory_order_relaxed);
+    largest_.store(0, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] friend bool operator==(const fallback_monitor& a, const fallback_monitor& b) noexcept {
+    return a.upstream_resource() == b.upstream_resource();
+  }
+
+private:
+  // Counted before anybody's code runs. Relaxed suffices: figures order nothing.
+  ASHLAR_COLD bool passes(std::size_t bytes, std::size_t alignment) noexcept {
+    count(bytes);
+    const on_spill what = chosen();
+    if (what == on_spill::refuse) return false;
+    if (what == on_spill::end) end(bytes, alignment);
+    if (what == on_spill::notify) notify(bytes, alignment);
+    return true;
+  }
+
+  void count(std::size_t bytes) noexcept {
+    spills_.fetch_add(1, std::memory_order_relaxed);
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    std::size_t largest = largest_.load(std::memory_order_relaxed);
+    while (bytes > largest && !largest_.compare_exchange_weak(largest, bytes, std::memory_order_relaxed)) {
+    }
+  }
+
+  void notify(std::size_t bytes, std::size_t alignment) noexcept {
+    if (callback_ == nullptr || detail::spill_scope::is_within(this)) return;
+    const detail::spill_scope scope(this);
+    callback_(context_, {bytes, alignment, this});
+  }
+
+  [[noreturn]] void end(std::size_t bytes, std::size_t alignment) const noexcept {
+    detail::panic_line line;
+    line.text("ashlar: spill: ").number(bytes).text(" bytes at alignment ").number(alignment);
+    detail::panic(line.text(" were asked for through a gate that is shut, gate ").address(this).view());
+  }
+
+  std::atomic<std::uint64_t> spills_ = 0;
+  std::atomic<std::uint64_t> bytes_ = 0;
+  std::atomic<std::size_t> largest_ = 0;
+  std::atomic<on_spill> what_ = on_spill::allow;
+  spill_callback callback_ = nullptr;
+  void* context_ = nullptr;
+};
+
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The address space that a heap holds: extents of its upstream, up to a limit, and whose an address is.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/heap_registry.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/recent_segments.hpp>
+#include <ashlar/detail/heap/spare_extents.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Memory out of the space. `is_zero`: all of its bytes are, as it has not been used since it came from the system.
+struct slice_run {
+  std::byte* data = nullptr;
+  bool is_zero = false;
+};
+
+/// Returns: the block, or null, with its first `bytes` bytes zero.
+inline void* zeroed(const slice_run& got, std::size_t bytes) noexcept {
+  if (got.is_zero) mark_readable(got.data, bytes);  // else Valgrind takes the zeroes for no contents
+  else if (got.data != nullptr) std::memset(got.data, 0, bytes);
+  return got.data;
+}
+
+/// Extents start at a window and hold nothing else in the windows they reach into. A segment is one, a huge block too.
+/// An extent may be spare: nobody has it, and it goes back before anything is refused.
+/// Invariant: `held_bytes` is the sum of the extents, spare ones too; the table is not counted, nor what is set aside.
+/// Thread safety: none. Nothing is allocated before it is needed.
+template <resource Upstream>
+class extent_map {
+  using pages = page_discard<Upstream>;
+
+public:
+  extent_map(std::size_t max_bytes, Upstream upstream) : max_bytes_(max_bytes), upstream_(std::move(upstream)) {
+    map_.move_to(inside_, std::size(inside_));
+  }
+
+  extent_map(const extent_map&) = delete;
+  extent_map& operator=(const extent_map&) = delete;
+  ~extent_map() { release(); }
+
+  /// Returns: a new extent, or null. Expects: `bytes` is a multiple of 4096, `alignment` a window's at least.
+  [[nodiscard]] ASHLAR_COLD std::byte* take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
+    return retry_after_purge([&] { return try_take(bytes, alignment, is_segment); });
+  }
+
+  /// Effects: gives an extent back. Expects: it starts at `p`.
+  ASHLAR_COLD void give(const void* p) noexcept {
+    const window gone = *map_.find(p);
+    forget(gone);
+    give_up(gone);
+  }
+
+  /// Returns: what `attempt()` does. Where that is null or false, spare extents go back, and it is called again.
+  template <class F>
+  auto retry_after_purge(F attempt) noexcept {
+    auto got = attempt();
+    if (!got && give_until(0) != 0) got = attempt();
+    return got;
+  }
+
+  /// Returns: whether an extent has `bytes` bytes now, where it stands. Expects: it starts at `p`; as `take`.
+  [[nodiscard]] ASHLAR_COLD bool resize(const void* p, std::size_t bytes) noexcept {
+    if constexpr (!expanding_resource<Upstream>) return false;
+    const window was = *map_.find(p);
+    const std::size_t more = windows_of(bytes) - std::min(windows_of(bytes), windows_of(was.bytes()));
+    if (!may_grow(was, bytes)) return false;
+    // The table comes first, since an extent that has grown might not shrink; but no table that none may ever need.
+    if (!map_.has_room_for(more) && (more > map_.count() + 256 || !make_room(more))) return false;
+    if (!expand(was, bytes)) return false;
+    replace(was, was.start, bytes, was.alignment());
+    return true;
+  }
+
+  /// Returns: where an extent of pages is now, with `bytes` bytes, without having been copied; or null, and it is as it
+  /// was. Expects: it starts at `p` and is smaller; as `take`.
+  [[nodiscard]] ASHLAR_COLD std::byte* move([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes,
+                                            [[maybe_unused]] std::size_t alignment) noexcept {
+    if constexpr (pages::can_move) {
+      const window was = *map_.find(p);
+      std::byte* const place = may_grow(was, bytes) ? move_pages(was, bytes, alignment) : nullptr;
+      if (place != nullptr) replace(was, place, bytes, alignment);
+      return place;
+    } else {
+      return nullptr;
+    }
+  }
+
+  /// Effects: makes two extents of one, the first of `head` bytes. Expects: it starts at `p` and is longer; `head` is a
+  /// number of windows.
+  void split(const void* p, std::size_t head) noexcept {
+    const window whole = *map_.find(p);
+    forget(whole);
+    remember(whole.start, head, whole.alignment(), whole.is_segment());
+    remember(whole.start + head, whole.bytes() - head, window_bytes, whole.is_segment());
+  }
+
+  /// Effects: makes an extent spare. It keeps its contents. Expects: it starts at `p`.
+  void keep(const void* p) noexcept {
+    if (spares_.is_full()) give_spare(0);
+    const window& extent = *map_.find(p);
+    if constexpr (keeps_canaries) poison_block(extent.start, most_poisoned);
+    mark_free(extent.start, extent.bytes());
+    spares_.add(extent);
+  }
+
+  /// Returns: what was a spare extent, and is large enough, by an eighth too large at most; or null. Its contents are
+  /// any.
+  [[nodiscard]] ASHLAR_COLD std::byte* take_spare(std::size_t bytes, std::size_t alignment) noexcept {
+    std::size_t found = spares_.best_for(bytes, alignment);
+    const bool fits = found != spare_extents::none;
+    if (!fits && pages::can_move) found = spares_.nearest_to(bytes, alignment);
+    if (found == spare_extents::none) return nullptr;
+    const window extent = spares_.remove(found);
+    if constexpr (keeps_canaries) verify_block_poison(extent.start, most_poisoned, most_poisoned, heap());
+    mark_live(extent.start, extent.bytes());
+    std::byte* const p = fits ? extent.start : refit(extent, bytes, alignment);
+    if (p == nullptr) keep(extent.start);
+    return p;
+  }
+
+  /// Effects: gives spare extents back, the oldest first, until `most` bytes of them are left or less; none to an
+  /// upstream where they would be lost. Returns: bytes given back.
+  ASHLAR_COLD std::size_t give_spares(std::size_t most) noexcept { return pages::takes_back ? give_until(most) : 0; }
+
+  /// Effects: ends an epoch: gives the extents back that have been spare for a whole one.
+  ASHLAR_COLD void age_spares() noexcept {
+    freed_bytes_ = 0;
+    for (std::size_t old = pages::takes_back ? spares_.end_epoch() : 0; old != 0; --old) give_spare(0);
+  }
+
+  /// Effects: so many bytes of other blocks have been freed. Four times what is spare ends an epoch.
+  void count_freed(std::size_t bytes) noexcept {
+    freed_bytes_ += bytes;
+    if (freed_bytes_ / 4 >= spares_.bytes()) age_spares();
+  }
+
+  [[nodiscard]] bool is_spare(const void* start) const noexcept { return spares_.find(start) != spare_extents::none; }
+  [[nodiscard]] std::size_t spare_bytes() const noexcept { return spares_.bytes(); }
+
+  /// Returns: what holds the address, or null. `p` is not read.
+  [[nodiscard]] const window* find(const void* p) const noexcept { return map_.find(p); }
+
+  /// Returns: whether the address lies in a segment; false may be wrong, until `note_segment`. `p` is not read.
+  [[nodiscard]] ASHLAR_INLINE bool has_recent_segment(const void* p) const noexcept { return recent_.has(p); }
+  /// Effects: `has_recent_segment` is right for `p`. Expects: `p` lies in a segment that is not spare.
+  void note_segment(const void* p) const noexcept { recent_.note(p); }
+
+  /// Calls `f(window)` for the first window of each extent, spare ones too, in no order.
+  template <class F>
+  void for_each(F f) const {
+    map_.for_each([&](const window& each) {
+      if (each.is_first()) f(each);
+    });
+  }
+
+  /// Returns: whether the limit leaves room for `bytes` that are no extent. They count from now on.
+  [[nodiscard]] bool charge(std::size_t bytes) noexcept {
+    const bool has_room = retry_after_purge([&] { return is_within_limit(bytes); });
+    charged_bytes_ += has_room ? bytes : 0;
+    return has_room;
+  }
+
+  /// Effects: such bytes do not count any more.
+  void uncharge(std::size_t bytes) noexcept { charged_bytes_ -= bytes; }
+
+  /// Effects: gives all extents and the table back.
+  void release() noexcept {
+    for (std::size_t i = 0; keeps_canaries && i < spares_.count(); ++i)
+      verify_block_poison(spares_[i].start, most_poisoned, most_poisoned, heap());
+    for_each([&](const window& each) { give_up(each); });
+    spares_.clear();
+    window* const wide = slots_;
+    const std::size_t bytes = table_bytes();
+    forget_all();
+    if (bytes != 0) upstream_.deallocate(wide, bytes, alignof(window));
+  }
+
+  /// Effects: from now on reports name `heap`, and other heaps know what is of it. Nothing at level `fast`.
+  void enter_registry(const void* heap) noexcept { registration_.enter(heap, map_); }
+  /// Effects: as above, where others know it already: its upstream has been entered for `heap`.
+  void name(const void* heap) noexcept { registration_.name(heap); }
+  /// Returns: whom reports name; null if nobody has said, or at level `fast`.
+  [[nodiscard]] const void* heap() const noexcept { return registration_.heap(); }
+
+  /// Effects: keeps how much was asked for of the extent that starts at `p`. Expects: level hardened.
+  void keep_requested(const void* p, std::size_t bytes) noexcept { map_.find(p)->requested.set(bytes); }
+
+  [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
+  [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
+  [[nodiscard]] std::size_t charged_bytes() const noexcept { return charged_bytes_; }
+  [[nodiscard]] std::size_t table_bytes() const noexcept {
+    return slots_ != inside_ ? map_.capacity() * sizeof(window) : 0;
+  }
+
+  /// Complexity: O(windows).
+  [[nodiscard]] bool invariant() const noexcept {
+    std::size_t held = 0;
+    for_each([&](const window& each) { held += each.bytes(); });
+    for (std::size_t i = 0; i < spares_.count(); ++i) {
+      const window* const found = map_.find(spares_[i].start);
+      if (found == nullptr || found->start != spares_[i].start || found->extent != spares_[i].extent) return false;
+    }
+    return held == held_bytes_ && map_.invariant() && spares_.invariant();
+  }
+
+private:
+  static constexpr bool lends_segments = requires(Upstream& lender) { lender.try_allocate_segment(window_bytes); };
+
+  [[nodiscard]] static constexpr std::size_t windows_of(std::size_t bytes) noexcept {
+    return bytes / window_bytes + (bytes % window_bytes != 0 ? 1 : 0);
+  }
+
+  [[nodiscard]] std::byte* try_take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
+    if (!is_within_limit(bytes)) return nullptr;
+    auto* const p = static_cast<std::byte*>(try_take_from_upstream(bytes, alignment, is_segment));
+    if (p == nullptr) return nullptr;  // only now a table, which for an extent that nobody has could take all memory
+    held_bytes_ += bytes;
+    if (!make_room(windows_of(bytes))) return give_up(window::of(p, 0, bytes, alignment, is_segment)), nullptr;
+    remember(p, bytes, alignment, is_segment);
+    return p;
+  }
+
+  [[nodiscard]] void* try_take_from_upstream(std::size_t bytes, std::size_t alignment,
+                                             [[maybe_unused]] bool is_segment) noexcept {
+    if constexpr (lends_segments)
+      if (is_segment) return upstream_.try_allocate_segment(bytes);
+    return try_allocate_from(upstream_, bytes, alignment);
+  }
+
+  [[nodiscard]] bool is_within_limit(std::size_t more) const noexcept {
+    return more <= max_bytes_ && held_bytes_ + charged_bytes_ <= max_bytes_ - more;
+  }
+
+  // Effects: gives spare extents back where only without them the limit would be kept to.
+  [[nodiscard]] bool may_grow(const window& extent, std::size_t bytes) noexcept {
+    return bytes <= extent.bytes() || retry_after_purge([&] { return is_within_limit(bytes - extent.bytes()); });
+  }
+
+  [[nodiscard]] bool expand(const window& extent, std::size_t bytes) noexcept {
+    if constexpr (expanding_resource<Upstream>) {
+      const std::size_t were = extent.bytes();
+      if (bytes < were) mark_readable(extent.start + bytes, were - bytes);
+      if (!upstream_.try_expand(extent.start, were, bytes, extent.alignment())) return false;
+      if (bytes > were) mark_live(extent.start + were, bytes - were);
+      return true;
+    } else {
+      return false;
+    }
+  }
+
+  // Returns: where the pages of an extent are now, for which the table has room; or null, and they are where they were.
+  [[nodiscard]] std::byte* move_pages(const window& was, std::size_t bytes, std::size_t alignment) noexcept {
+    if constexpr (pages::is_shared) {
+      if (!make_room(windows_of(bytes))) return nullptr;
+      return retry_after_purge([&] { return upstream_.try_move(was.start, bytes, alignment); });
+    } else {
+      auto* const place = static_cast<std::byte*>(retry_after_purge([&] { return pages::reserve(bytes, alignment); }));
+      if (place == nullptr) return nullptr;
+      if (!make_room(windows_of(bytes))) return pages::give_back(place, bytes), nullptr;
+      mark_readable(was.start, was.bytes());  // of all of it, since whoever gets the place next knows nothing of marks
+      if (!pages::move(was.start, was.bytes(), place, bytes)) return nullptr;
+      mark_readable(place, was.bytes());
+      mark_live(place + was.bytes(), bytes - was.bytes());
+      return place;
+    }
+  }
+
+  // Returns: the pages of an extent as one of another size, or null, and it is as it was or shorter.
+  [[nodiscard]] std::byte* refit(const window& extent, std::size_t bytes, std::size_t alignment) noexcept {
+    if (bytes > extent.bytes()) return move(extent.start, bytes, alignment);
+    const std::size_t head = cut(extent, windows_of(bytes) * window_bytes);
+    return head <= bytes + bytes / 8 || resize(extent.start, bytes) ? extent.start : nullptr;
+  }
+
+  // Effects: makes what lies behind whole windows of an extent a spare one, if that is worth it. Returns: bytes left.
+  std::size_t cut(const window& extent, std::size_t head) noexcept {
+    if (extent.bytes() < head + window_bytes / 4) return extent.bytes();
+    if constexpr (pages::is_shared) upstream_.split(extent.start, head);
+    split(extent.start, head);
+    keep(extent.start + head);
+    return head;
+  }
+
+  void remember(std::byte* p, std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
+    const heap_registration_if_checked::change entering(registration_.lock());
+    for (std::size_t i = 0; i < windows_of(bytes); ++i) map_.insert(window::of(p, i, bytes, alignment, is_segment));
+  }
+
+  void forget(const window& extent) noexcept {
+    recent_.clear();
+    const heap_registration_if_checked::change leaving(registration_.lock());
+    for (std::size_t at = 0; at < extent.bytes(); at += window_bytes) map_.erase(address_of(extent.start) + at);
+  }
+
+  void replace(const window& was, std::byte* p, std::size_t bytes, std::size_t alignment) noexcept {
+    forget(was);
+    remember(p, bytes, alignment, was.is_segment());
+    held_bytes_ += bytes - was.bytes();
+  }
+
+  void forget_all() noexcept {
+    recent_.clear();
+    const heap_registration_if_checked::change leaving(registration_.lock());
+    slots_ = inside_;
+    map_ = {};
+    map_.move_to(inside_, std::size(inside_));
+  }
+
+  std::size_t give_until(std::size_t most) noexcept {
+    const std::size_t were = spares_.bytes();
+    while (spares_.bytes() > most) give_spare(0);
+    return were - spares_.bytes();
+  }
+
+  void give_spare(std::size_t i) noexcept {
+    const window extent = spares_.remove(i);
+    if constexpr (keeps_canaries) verify_block_poison(extent.start, most_poisoned, most_poisoned, heap());
+    give(extent.start);
+  }
+
+  void give_up(const window& extent) noexcept {
+    mark_live(extent.start, extent.bytes());
+    held_bytes_ -= extent.bytes();
+    if constexpr (lends_segments)
+      if (extent.is_segment()) return upstream_.deallocate_segment(extent.start, extent.bytes());
+    upstream_.deallocate(extent.start, extent.bytes(), extent.alignment());
+  }
+
+  [[nodiscard]] bool make_room(std::size_t windows) noexcept {
+    if (map_.has_room_for(windows)) return true;
+    const std::size_t capacity = std::bit_ceil((map_.count() + windows) * 2);
+    const std::size_t were = map_.capacity() * sizeof(window);
+    void* const wide = try_allocate_from(upstream_, capacity * sizeof(window), alignof(window));
+    if (wide == nullptr) return false;
+    window* const before = move_windows_to(static_cast<window*>(wide), capacity);
+    if (before != inside_) upstream_.deallocate(before, were, alignof(window));
+    slots_ = static_cast<window*>(wide);
+    return true;
+  }
+
+  [[nodiscard]] window* move_windows_to(window* slots, std::size_t capacity) noexcept {
+    const heap_registration_if_checked::change moving(registration_.lock());
+    return map_.move_to(slots, capacity);
+  }
+
+  window inside_[8] = {};
+  window* slots_ = inside_;
+  page_map map_;
+  spare_extents spares_;
+  std::size_t freed_bytes_ = 0;  // of other blocks, in this epoch
+  std::size_t max_bytes_;
+  std::size_t held_bytes_ = 0;
+  std::size_t charged_bytes_ = 0;  // of the upstream too, for who has asked
+  ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
+  ASHLAR_NO_UNIQUE_ADDRESS heap_registration_if_checked registration_;
+  ASHLAR_NO_UNIQUE_ADDRESS mutable recent_segments_if_checked recent_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Blocks of whole slices that were freed lately, by their length: kept whole for the next ones.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/slice_map.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// A list for each length, last in first out, and a bit for each list that has something.
+/// Thread safety: none. Never allocates.
+class free_run_bins {
+public:
+  /// Effects: puts a run there. Expects: its record says how long it is; nobody else has it.
+  void put(span_header& run) noexcept {
+    run.is_available = true;
+    run.next = tops_[run.length];
+    tops_[run.length] = &run;
+    lengths_ |= slice_mask{1} << run.length;
+    put_slices_ += run.length;
+  }
+
+  /// Returns: the run that was put last among the shortest of `length` to `length + longer` slices, taken out, or null.
+  [[nodiscard]] ASHLAR_INLINE span_header* take(std::size_t length, std::size_t longer) noexcept {
+    const slice_mask fit = (lengths_ >> length) & ((slice_mask{2} << longer) - 1);
+    if (fit == 0) return nullptr;
+    const std::size_t found = length + static_cast<std::size_t>(std::countr_zero(fit));
+    span_header* const run = tops_[found];
+    tops_[found] = run->next;
+    lengths_ &= ~(slice_mask{run->next == nullptr} << found);
+    taken_slices_ += found;
+    run->is_available = false;
+    return run;
+  }
+
+  /// Effects: empties the bins. Calls `f(run)` for each.
+  template <class F>
+  void clear(F f) noexcept {
+    lengths_ = 0;
+    put_slices_ = taken_slices_;
+    for (span_header*& top : tops_)
+      while (top != nullptr) {
+        span_header& run = *std::exchange(top, top->next);
+        run.is_available = false;
+        f(run);
+      }
+  }
+
+  /// Effects: forgets all runs.
+  void forget() noexcept { *this = {}; }
+
+  [[nodiscard]] std::size_t slices() const noexcept { return static_cast<std::size_t>(put_slices_ - taken_slices_); }
+  /// Returns: slices taken out since the bins was made or forgot.
+  [[nodiscard]] std::uint64_t taken_slices() const noexcept { return taken_slices_; }
+
+  /// Complexity: O(runs).
+  [[nodiscard]] bool invariant() const noexcept {
+    std::size_t held = 0;
+    bool right = true;
+    for (std::size_t length = 0; length < tops_.size(); ++length) {
+      right = right && (tops_[length] != nullptr) == ((lengths_ >> length & 1) != 0);
+      for (const span_header* run = tops_[length]; run != nullptr; run = run->next, held += length)
+        right = right && run->length == length && run->is_available;
+    }
+    return right && held == slices();
+  }
+
+private:
+  std::array<span_header*, slices_per_segment> tops_ = {};
+  slice_mask lengths_ = 0;
+  std::uint64_t put_slices_ = 0;  // what is there is the difference, so that it costs nothing to know what was taken
+  std::uint64_t taken_slices_ = 0;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How much free memory may be kept whatever is in use: by a heap alone, or by several together.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Invariant: `kept` is the sum of what its shares have counted. Thread safety: any thread. What one has counted others
+/// see a little later, and that is soon enough: nothing else hangs on it.
+class retention_limit {
+public:
+  explicit retention_limit(std::size_t most) noexcept : most_(most) {}
+
+  /// Returns: what is left for one that has counted `own`.
+  [[nodiscard]] std::size_t left_beside(std::size_t own) const noexcept {
+    return most_ - std::min(most_, kept() - own);
+  }
+
+  /// Effects: one has counted `bytes` instead of `were`.
+  void change(std::size_t were, std::size_t bytes) noexcept {
+    kept_.fetch_add(bytes - were, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] std::size_t most() const noexcept { return most_; }
+  [[nodiscard]] std::size_t kept() const noexcept { return kept_.load(std::memory_order_relaxed); }
+
+private:
+  std::size_t most_;
+  std::atomic<std::size_t> kept_ = 0;
+};
+
+/// The part of a budget that one heap takes up. Thread safety: none.
+class retention_share {
+public:
+  static constexpr bool is_shared = true;
+
+  explicit retention_share(retention_limit& common) noexcept : budget_(common) {}
+  retention_share(const retention_share&) = delete;
+  retention_share& operator=(const retention_share&) = delete;
+  ~retention_share() { count(0); }
+
+  /// Returns: how much may be kept.
+  [[nodiscard]] std::size_t most() const noexcept { return budget_.left_beside(counted_); }
+
+  /// Effects: says how much is kept.
+  void count(std::size_t bytes) noexcept {
+    if (bytes == counted_) return;
+    budget_.change(counted_, bytes);
+    counted_ = bytes;
+  }
+
+private:
+  retention_limit& budget_;
+  std::size_t counted_ = 0;
+};
+
+/// The same for a heap that shares with nobody.
+class own_retention {
+public:
+  static constexpr bool is_shared = false;
+
+  explicit own_retention(std::size_t most) noexcept : most_(most) {}
+
+  [[nodiscard]] std::size_t most() const noexcept { return most_; }
+  void count(std::size_t) noexcept {}
+
+private:
+  std::size_t most_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where the threads' heaps of one heap get their segments from: one table of address space, one limit, one lock.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/retention_limit.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// A `extent_map` for any thread. Whatever is aligned by a window is an extent of it; the rest are tables and records,
+/// which the limit counts too.
+///
+///   thread's heap: segment given up -> segment cache, two at most -> the next that wants one, with its pages -> or the
+///   upstream
+///
+/// Heaps over it share one `retain_bytes`, and what is on the segment cache is part of that.
+template <thread_safe_resource Upstream>
+class shared_extent_map {
+public:
+  /// So many bytes of segments wait for others at most.
+  static constexpr std::size_t most_cached = 2 * segment_bytes;
+
+  /// `heap`: whom reports name of whatever lies in here; null: whichever heap asked for it.
+  shared_extent_map(std::size_t max_bytes, Upstream upstream, std::size_t retain_bytes = std::size_t{16} << 20,
+                    void* heap = nullptr)
+      : space_(max_bytes, std::move(upstream)), budget_(retain_bytes), heap_(heap) {
+    if (heap != nullptr) space_.enter_registry(heap);
+  }
+
+  /// Effects: from now on calls `run_short(self)` before the upstream is asked for an extent. It may give some back.
+  void before_growth(void* self, void (*run_short)(void* self) noexcept) noexcept {
+    self_ = self;
+    run_short_ = run_short;
+  }
+
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    if (alignment < window_bytes) return try_allocate_charged(bytes, alignment);
+    if (run_short_ != nullptr) run_short_(self_);
+    return take(bytes, alignment, false);
+  }
+
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    if (alignment >= window_bytes) {
+      const scope held(lock_);
+      return space_.give(p);
+    }
+    space_.upstream().deallocate(p, bytes, alignment);
+    const scope held(lock_);
+    space_.uncharge(bytes);
+  }
+
+  /// Returns: memory for a segment, or null. It has a head and any contents where it has been one before.
+  [[nodiscard]] void* try_allocate_segment(std::size_t bytes) noexcept {
+    if (void* const cached = take_cached(bytes)) return cached;
+    if (run_short_ != nullptr) run_short_(self_);
+    if (void* const cached = take_cached(bytes)) return cached;
+    return take(bytes, segment_bytes, true);
+  }
+
+  /// Effects: shelves a segment, or gives it back.
+  void deallocate_segment(void* p, std::size_t bytes) noexcept {
+    const scope held(lock_);
+    const bool has_room = space_.spare_bytes() + bytes <= std::min(most_cached, kept_.most());
+    if (bytes != segment_bytes || !has_room) return space_.give(p);
+    space_.keep(p);
+    count_cached();
+  }
+
+  /// Effects: gives back what is on the segment cache. Returns: its bytes.
+  std::size_t trim() noexcept {
+    const scope held(lock_);
+    const std::size_t given = space_.give_spares(0);
+    count_cached();
+    return given;
+  }
+
+  [[nodiscard]] bool try_expand(void* p, std::size_t new_bytes) noexcept {
+    const scope held(lock_);
+    return space_.resize(p, new_bytes);
+  }
+
+  /// Returns: where the pages of an extent are now, which has `new_bytes` bytes; or null, and it is as it was.
+  /// Expects: it starts at `p` and is smaller.
+  [[nodiscard]] std::byte* try_move(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+    const scope held(lock_);
+    return space_.move(p, new_bytes, alignment);
+  }
+
+  /// Effects: as `extent_map::split`.
+  void split(void* p, std::size_t head) noexcept {
+    const scope held(lock_);
+    space_.split(p, head);
+  }
+
+  /// Returns: whether the address lies in an extent that somebody has. `p` is not read.
+  [[nodiscard]] bool has(const void* p) const noexcept {
+    const scope held(lock_);
+    const window* const found = space_.find(p);
+    return found != nullptr && !space_.is_spare(found->start);
+  }
+
+  /// Returns: whose the segment is that the address lies in; null where it lies in none that somebody has. Nothing is
+  /// read but the head of a segment, which cannot go meanwhile.
+  [[nodiscard]] const void* heap_of(void* p) const noexcept {
+    const scope held(lock_);
+    const window* const found = space_.find(p);
+    const bool is_there = found != nullptr && found->is_segment() && !space_.is_spare(found->start);
+    return is_there ? segment::heap_of(p) : nullptr;
+  }
+
+  /// Calls `f(start, bytes)` for each segment on the segment cache.
+  template <class F>
+  void for_each_cached(F f) const {
+    const scope held(lock_);
+    space_.for_each([&](const window& each) {
+      if (space_.is_spare(each.start)) f(static_cast<const std::byte*>(each.start), each.bytes());
+    });
+  }
+
+  /// Returns: bytes of extents, cached ones too.
+  [[nodiscard]] std::size_t held_bytes() const noexcept {
+    const scope held(lock_);
+    return space_.held_bytes();
+  }
+
+  /// Returns: bytes of the upstream that are no extent: tables and records.
+  [[nodiscard]] std::size_t table_bytes() const noexcept {
+    const scope held(lock_);
+    return space_.table_bytes() + space_.charged_bytes();
+  }
+
+  [[nodiscard]] bool invariant() const noexcept {
+    const scope held(lock_);
+    return space_.invariant();
+  }
+
+  [[nodiscard]] retention_limit& budget() noexcept { return budget_; }
+  [[nodiscard]] const void* reported_heap() const noexcept { return heap_; }
+  [[nodiscard]] const Upstream& upstream() const noexcept { return space_.upstream(); }
+  [[nodiscard]] Upstream& upstream() noexcept { return space_.upstream(); }
+  [[nodiscard]] spin_lock& lock() noexcept { return lock_; }
+
+private:
+  using scope = check_scope<spin_lock>;  // spare extents are looked at when they are taken or go
+
+  [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
+    const scope held(lock_);
+    void* const p = space_.take(bytes, alignment, is_segment);
+    count_cached();  // which goes before anything is refused
+    return p;
+  }
+
+  [[nodiscard]] bool charge(std::size_t bytes) noexcept {
+    const scope held(lock_);
+    const bool has_room = space_.charge(bytes);
+    count_cached();
+    return has_room;
+  }
+
+  void count_cached() noexcept { kept_.count(space_.spare_bytes()); }
+
+  [[nodiscard]] void* try_allocate_charged(std::size_t bytes, std::size_t alignment) noexcept {
+    if (!charge(bytes)) return nullptr;
+    void* const p = try_allocate_from(space_.upstream(), bytes, alignment);
+    if (p != nullptr) return p;
+    const scope held(lock_);
+    space_.uncharge(bytes);
+    return nullptr;
+  }
+
+  [[nodiscard]] void* take_cached(std::size_t bytes) noexcept {
+    if (bytes != segment_bytes) return nullptr;
+    const scope held(lock_);
+    if (space_.spare_bytes() == 0) return nullptr;
+    std::byte* const p = space_.take_spare(segment_bytes, segment_bytes);
+    count_cached();
+    if (p != nullptr) mark_readable(&segment::of(p)->head, sizeof(segment::header));
+    return p;
+  }
+
+  mutable spin_lock lock_;
+  extent_map<Upstream> space_;
+  retention_limit budget_;
+  retention_share kept_{budget_};  // of the segment cache
+  const void* heap_;
+  void* self_ = nullptr;
+  void (*run_short_)(void* self) noexcept = nullptr;
+};
+
+/// A `shared_extent_map` as a resource. Thread safety: any thread.
+template <thread_safe_resource Upstream>
+class extent_resource {
+public:
+  static constexpr bool is_thread_safe = true;
+
+  explicit extent_resource(shared_extent_map<Upstream>& space) noexcept : space_(&space) {}
+
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    return space_->try_allocate(bytes, alignment);
+  }
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    void* const p = try_allocate(bytes, alignment);
+    if (p == nullptr) throw_bad_alloc(bytes, alignment);
+    return p;
+  }
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    space_->deallocate(p, bytes, alignment);
+  }
+  /// Expects: as that of the upstream; the block is an extent.
+  [[nodiscard]] bool try_expand(void* p, std::size_t, std::size_t new_bytes, std::size_t) noexcept
+    requires expanding_resource<Upstream>
+  {
+    return space_->try_expand(p, new_bytes);
+  }
+
+  /// @{ What a `extent_map` over it asks besides: as those of the space.
+  [[nodiscard]] void* try_allocate_segment(std::size_t bytes) noexcept { return space_->try_allocate_segment(bytes); }
+  void deallocate_segment(void* p, std::size_t bytes) noexcept { space_->deallocate_segment(p, bytes); }
+  [[nodiscard]] std::byte* try_move(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return space_->try_move(p, new_bytes, alignment);
+  }
+  void split(void* p, std::size_t head) noexcept { space_->split(p, head); }
+  [[nodiscard]] retention_limit& budget() noexcept { return space_->budget(); }
+  [[nodiscard]] const void* reported_heap() const noexcept { return space_->reported_heap(); }
+  /// @}
+
+  [[nodiscard]] friend bool operator==(const extent_resource& a, const extent_resource& b) noexcept {
+    return a.space_ == b.space_;
+  }
+
+private:
+  shared_extent_map<Upstream>* space_;
+};
+
+/// Extents are as fresh as what the upstream hands out, but for segments off the segment cache. The space moves them.
+template <class Upstream>
+struct page_discard<extent_resource<Upstream>> : page_discard<Upstream> {
+  static constexpr bool is_shared = true;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

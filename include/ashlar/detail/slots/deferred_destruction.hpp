@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The end of objects that own others of their kind: one after the other, without recursion and without memory.
+#pragma once
+
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/threads.hpp>
+#include <ashlar/detail/slots/slot_pool_core.hpp>
+#include <ashlar/detail/slots/slot_slab.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// While an object of a pool ends, others of that pool whose last reference goes wait, linked through their words; they
+/// end when the destructor that let go of them has returned. One per pool and thread, on the stack of whoever ends the
+/// first; a chain of a million objects needs no more stack than one.
+///
+///   release -> ending: a   ~a() releases b and c   pending: c -> b   ~a() returns   ending: c ...
+struct deferred_destruction {
+  const void* core;
+  std::uint32_t pending;        ///< the number of the object that waits and came last, or none
+  deferred_destruction* outer;  ///< of another pool, in whose ending this began
+
+  /// The innermost one of this thread, where any thread ends objects.
+  static deferred_destruction*& of_this_thread() noexcept {
+    constinit thread_local deferred_destruction* innermost = nullptr;
+    return innermost;
+  }
+};
+
+template <threads_policy Threads>
+[[nodiscard]] deferred_destruction* find_ending(const slot_pool_core<Threads>& core) noexcept {
+  if constexpr (!Threads::is_shared) {
+    return core.ending;
+  } else {
+    deferred_destruction* at = deferred_destruction::of_this_thread();
+    while (at != nullptr && at->core != &core) at = at->outer;
+    return at;
+  }
+}
+
+template <threads_policy Threads>
+void set_ending(slot_pool_core<Threads>& core, deferred_destruction* to) noexcept {
+  (Threads::is_shared ? deferred_destruction::of_this_thread() : core.ending) = to;
+}
+
+template <threads_policy Threads>
+void defer(deferred_destruction& until, slot_slab<Threads>& slab, std::uint32_t index) noexcept {
+  slab.word_at(index).store(slot_word::free_mark | until.pending);
+  until.pending = slab.first_number + index;
+}
+
+// Objects wait: ends them, the latest first, and gives each slot back when the next object is known.
+template <threads_policy Threads, class End>
+ASHLAR_NOINLINE void end_pending(deferred_destruction& ending, slot_slab<Threads>* in, std::uint32_t index,
+                                 std::uint32_t marks, End end) noexcept {
+  using core_type = slot_pool_core<Threads>;
+  core_type& core = *in->home;
+  while (ending.pending != slot_word::none) {
+    const auto next = core.find(ending.pending);
+    ending.pending = slot_word::number(next.slab.word_at(next.index).load());
+    core_type::give(*in, index, marks, in->word_at(index));  // the pool stays: `next` is of it
+    in = &next.slab;
+    index = next.index;
+    marks = end(*in, index);
+  }
+  set_ending(core, ending.outer);  // before the pool may go
+  core_type::give(*in, index, marks, in->word_at(index));
+}
+
+/// Effects: `end(slab, index)`, which ends the object, retires its slot and returns the marks, then gives the slot
+/// back; and the same for all objects of this pool that nobody refers to when it has returned. If this happens within
+/// `end` of the same pool and thread, the object waits until that has returned. When the last object is given back the
+/// pool may be gone. `word_at(slab, index)` is the word of a slot, for who finds it faster than the slab.
+template <threads_policy Threads, class End, class WordAt>
+ASHLAR_INLINE void destroy_iteratively(slot_slab<Threads>& slab, std::uint32_t index, End end,
+                                       WordAt word_at) noexcept {
+  slot_pool_core<Threads>& core = *slab.home;
+  if (deferred_destruction* const running = detail::find_ending(core); ASHLAR_UNLIKELY(running != nullptr))
+    return detail::defer(*running, slab, index);
+  deferred_destruction ending = {&core, slot_word::none,
+                                 Threads::is_shared ? deferred_destruction::of_this_thread() : nullptr};
+  detail::set_ending(core, &ending);
+  const std::uint32_t marks = end(slab, index);
+  if (ASHLAR_UNLIKELY(ending.pending != slot_word::none)) return detail::end_pending(ending, &slab, index, marks, end);
+  detail::set_ending(core, ending.outer);  // before the pool may go
+  slot_pool_core<Threads>::give(slab, index, marks, word_at(slab, index));
+}
+
+template <threads_policy Threads, class End>
+void destroy_iteratively(slot_slab<Threads>& slab, std::uint32_t index, End end) noexcept {
+  destroy_iteratively(slab, index, end,
+                      [](slot_slab<Threads>& in, std::uint32_t which) -> auto& { return in.word_at(which); });
+}
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// In the place of the shipped file: one place for each thread of the model.
+#pragma once
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/thread/thread_caches.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+template <class Owner, class Found>
+class last_used_tls {
+public:
+  using place = thread_cache_directory*;
+
+  [[nodiscard]] static Found* of(const Owner* owner) noexcept {
+    return thread_caches::mine().latest_owner == owner ? found() : nullptr;
+  }
+  [[nodiscard]] static Found* found() noexcept { return static_cast<Found*>(thread_caches::mine().latest); }
+  static place remember(const Owner* owner, Found* what) noexcept {
+    thread_caches::mine().latest_owner = owner;
+    thread_caches::mine().latest = what;
+    return &thread_caches::mine();
+  }
+  static void forget(place at, const Owner* owner, Found* what) noexcept {
+    if (at == nullptr || at->latest_owner != owner || at->latest != what) return;
+    at->latest_owner = nullptr;
+    at->latest = nullptr;
+  }
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of when a heap gives memory back unasked: not before there is too much, in parts, and less after regret.
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/heap/purge_policy.hpp>
+#include <ashlar/heap/heap.hpp>
+#include <ashlar/heap/heap_statistics.hpp>
+#include <ashlar/heap/local_heap.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/build.hpp"
+
+namespace {
+
+using ashlar::page_resource;
+using ashlar::detail::slice_bytes;
+
+constexpr std::size_t keep = std::size_t{4} << 20;
+
+struct idle_memory_test : ::testing::Test {
+  std::byte* take(std::size_t length) {
+    if (std::byte* const shelved = segments.take_cached(length)) return shelved;
+    ashlar::detail::slice_run run = segments.take_block(length);
+    if (run.data == nullptr && segments.grow(length)) run = segments.take_block(length);
+    return run.data;
+  }
+  void fill(std::size_t count) {
+    while (held.size() < count) held.push_back(take(4));
+  }
+  void free_down_to(std::size_t count) {
+    for (; held.size() > count; held.pop_back()) idle.on_freed(segments.give_block(held.back()) * slice_bytes, hot);
+  }
+  [[nodiscard]] std::size_t spare() const { return segments.dirty_bytes() + segments.spare_bytes(); }
+
+  ashlar::detail::extent_map<page_resource> space{ashlar::detail::max_size, page_resource{}};
+  ashlar::detail::segment_store<page_resource> segments{space};
+  ashlar::detail::cell_store<page_resource> cells{segments};
+  ashlar::detail::free_lists hot;
+  ashlar::detail::purge_policy<page_resource> idle{segments, cells, keep};
+  std::vector<std::byte*> held;
+};
+
+TEST_F(idle_memory_test, keeps_as_much_as_is_live_and_what_it_was_told_to_keep) {
+  fill(400);
+  free_down_to(210);
+  EXPECT_EQ(spare(), 190 * 4 * slice_bytes) << "less than is live";
+  free_down_to(20);
+  EXPECT_LT(spare(), 60 * 4 * slice_bytes) << "five times what is live was free";
+  free_down_to(0);
+  EXPECT_GE(spare(), keep / 2) << "whole segments go at once";
+  EXPECT_TRUE(segments.invariant() && cells.invariant());
+}
+
+TEST_F(idle_memory_test, keeps_more_where_what_it_gave_back_is_wanted_again) {
+  std::size_t least = 0;
+  for (int swing = 0; swing < 12; ++swing) {
+    fill(400);
+    free_down_to(0);
+    if (swing == 0) least = spare();
+  }
+  EXPECT_LT(least, 200 * 4 * slice_bytes);
+  EXPECT_GT(spare(), 390 * 4 * slice_bytes) << "all that each swing needs";
+}
+
+TEST_F(idle_memory_test, forgets_regret_when_nobody_needs_what_it_keeps) {
+  const auto swing_through = [&](std::size_t blocks, int times) {
+    for (int swing = 0; swing < times; ++swing) {
+      fill(blocks);
+      free_down_to(0);
+    }
+  };
+  swing_through(400, 12);
+  const std::size_t kept = spare();
+  swing_through(50, 4);
+  EXPECT_EQ(spare(), kept) << "it may be wanted yet";
+  swing_through(50, 400);
+  EXPECT_LT(spare(), 150 * 4 * slice_bytes);
+  idle.clear();
+}
+
+// What is free and may be resident, of all threads.
+std::size_t kept_in(const ashlar::heap<>& all) {
+  const ashlar::heap_statistics sums = ashlar::statistics_of(all);
+  return sums.free_bytes + sums.all.spare_bytes - sums.all.dropped_bytes + sums.all.live_bytes;
+}
+
+// Each of the threads fills `bytes` and frees it again, and stays. Returns: what is kept then.
+std::size_t kept_after_each_has_freed(std::size_t threads, std::size_t bytes, std::size_t block) {
+  ashlar::heap<> all;
+  std::atomic<std::size_t> full = 0, empty = 0;
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> users;
+  for (std::size_t i = 0; i < threads; ++i)
+    users.emplace_back([&] {
+      std::vector<void*> mine(bytes / block);
+      for (void*& p : mine) p = all.allocate(block);
+      for (++full; full != threads;) std::this_thread::yield();
+      for (void* const p : mine) all.deallocate(p);
+      for (++empty; !is_over;) std::this_thread::yield();
+    });
+  while (empty != threads) std::this_thread::yield();
+  const std::size_t kept = kept_in(all);
+  is_over = true;
+  for (std::thread& each : users) each.join();
+  return kept;
+}
+
+TEST(purge_policy, keeps_as_much_for_many_threads_as_for_one) {
+  constexpr std::size_t mebi = std::size_t{1} << 20, threads = ashlar_test::is_slow ? 6 : 16;
+  for (const std::size_t block : {std::size_t{1'000}, std::size_t{100'000}}) {
+    const std::size_t kept = kept_after_each_has_freed(threads, 16 * mebi, block);
+    EXPECT_LT(kept, (16 + 3 * threads) * mebi) << block;
+    EXPECT_GT(kept, 8 * mebi) << block;
+  }
+}
+
+TEST(purge_policy, may_be_told_to_keep_nothing) {
+  ashlar::local_heap<> heap({.retain_bytes = 0});
+  for (int i = 0; i < 3; ++i) heap.deallocate(heap.allocate(100'000));
+  EXPECT_TRUE(heap.invariant());
+}
+
+}  // namespace

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the address space that several heaps share: one limit, one table, a segment cache, and a word before it
+// grows.
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/heap/shared_extent_map.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/heap/heap_registry.hpp>
+#include <ashlar/heap/local_heap.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/faulty_calls.hpp"
+
+namespace {
+
+using ashlar::detail::window_bytes;
+using space_type = ashlar::detail::shared_extent_map<ashlar::page_resource>;
+using source = ashlar::detail::extent_resource<ashlar::page_resource>;
+
+static_assert(ashlar::thread_safe_resource<source> && ashlar::try_resource<source>);
+
+TEST(extent_resource, knows_extents_by_their_alignment) {
+  space_type space(ashlar::detail::max_size, {});
+  source from(space);
+  void* const extent = from.allocate(window_bytes, window_bytes);
+  void* const table = from.allocate(4096, 16);
+  EXPECT_TRUE(space.has(static_cast<std::byte*>(extent) + 100) && !space.has(table));
+  EXPECT_EQ(space.held_bytes(), window_bytes);
+  EXPECT_TRUE(space.invariant() && from == source(space));
+  from.deallocate(table, 4096, 16);
+  from.deallocate(extent, window_bytes, window_bytes);
+  EXPECT_EQ(space.held_bytes(), 0u);
+}
+
+TEST(extent_resource, has_one_limit_for_all) {
+  space_type space(3 * window_bytes, {});
+  ashlar::local_heap<source> one({}, source(space));
+  ashlar::local_heap<source> other({}, source(space));
+  EXPECT_NE(one.try_allocate(100), nullptr);
+  EXPECT_NE(other.try_allocate(100), nullptr);
+  EXPECT_EQ(space.held_bytes(), 2 * window_bytes);
+  EXPECT_EQ(one.try_allocate(2 * window_bytes), nullptr);
+  EXPECT_NE(other.try_allocate(window_bytes - (ashlar::detail::keeps_canaries ? 1 : 0)), nullptr);
+  EXPECT_TRUE(one.invariant() && other.invariant() && space.invariant());
+}
+
+TEST(extent_resource, says_so_before_it_grows) {
+  space_type space(ashlar::detail::max_size, {});
+  int told = 0;
+  space.before_growth(&told, [](void* count) noexcept { ++*static_cast<int*>(count); });
+  ashlar::local_heap<source> heap({}, source(space));
+  static_cast<void>(heap.allocate(100));
+  EXPECT_EQ(told, 1);
+  static_cast<void>(heap.allocate(200));
+  EXPECT_EQ(told, 1);
+}
+
+TEST(extent_resource, counts_tables_and_records_within_the_limit) {
+  space_type space(window_bytes + 10'000, {});
+  source from(space);
+  void* const extent = from.try_allocate(window_bytes, window_bytes);
+  void* const record = from.try_allocate(8'000, 64);
+  EXPECT_TRUE(extent != nullptr && record != nullptr);
+  EXPECT_EQ(from.try_allocate(8'000, 64), nullptr);
+  EXPECT_EQ(space.table_bytes(), 8'000u);
+  EXPECT_EQ(space.held_bytes(), window_bytes);
+  from.deallocate(record, 8'000, 64);
+  void* const other = from.try_allocate(10'000, 64);
+  EXPECT_NE(other, nullptr);
+  EXPECT_EQ(from.try_allocate(1, 1), nullptr);
+  from.deallocate(other, 10'000, 64);
+  from.deallocate(extent, window_bytes, window_bytes);
+  EXPECT_EQ(space.table_bytes(), 0u);
+}
+
+// The largest block that is a run: a byte less where one behind it is watched.
+constexpr std::size_t most_run =
+    ashlar::detail::most_slices * ashlar::detail::slice_bytes - (ashlar::detail::keeps_canaries ? 1 : 0);
+
+// Has a segment full of ones in use, and gives it up.
+std::uintptr_t leave_a_used_segment(space_type& space) {
+  ashlar::local_heap<source> heap({}, source(space));
+  const ashlar::block all = heap.allocate_at_least(most_run);
+  std::fill_n(static_cast<unsigned char*>(all.data), all.size, static_cast<unsigned char>(1));
+  heap.deallocate(all.data);
+  static_cast<void>(heap.trim());
+  return ashlar::detail::address_of(all.data) / window_bytes;
+}
+
+TEST(extent_resource, caches_two_segments_for_the_next_heap) {
+  space_type space(ashlar::detail::max_size, {});
+  const std::uintptr_t segment = leave_a_used_segment(space);
+  EXPECT_EQ(space.held_bytes(), window_bytes);
+  EXPECT_EQ(space.budget().kept(), window_bytes);
+  EXPECT_FALSE(space.has(reinterpret_cast<void*>(segment * window_bytes + 100))) << "nobody has it";
+  {
+    ashlar::local_heap<source> next({}, source(space));
+    auto* const zeroes = static_cast<unsigned char*>(next.allocate_zeroed(3'000'000));
+    EXPECT_EQ(ashlar::detail::address_of(zeroes) / window_bytes, segment);
+    EXPECT_EQ(std::count(zeroes, zeroes + 3'000'000, 0), 3'000'000) << "which it was not";
+    EXPECT_TRUE(space.has(zeroes) && next.invariant() && space.invariant());
+    EXPECT_EQ(space.budget().kept(), 0u);
+    for (int i = 0; i < 3; ++i) EXPECT_NE(next.try_allocate(most_run), nullptr);
+    EXPECT_EQ(space.held_bytes(), 4 * window_bytes);
+  }
+  EXPECT_EQ(space.held_bytes(), space_type::most_cached);
+  EXPECT_EQ(space.trim(), space_type::most_cached);
+  EXPECT_EQ(space.held_bytes() + space.budget().kept(), 0u);
+}
+
+TEST(extent_resource, gives_its_cache_back_before_it_refuses) {
+  space_type space(2 * window_bytes, {});
+  static_cast<void>(leave_a_used_segment(space));
+  ashlar::local_heap<source> heap({}, source(space));
+  void* const huge = heap.try_allocate(7'000'000);
+  EXPECT_NE(huge, nullptr);
+  EXPECT_EQ(space.budget().kept(), 0u);
+  space_type frugal(ashlar::detail::max_size, {}, 0);
+  static_cast<void>(leave_a_used_segment(frugal));
+  EXPECT_EQ(frugal.held_bytes(), 0u) << "may keep nothing";
+}
+
+// Nothing else is read, so it may point anywhere; and what is cached has a head, but is nobody's.
+TEST(extent_resource, says_whose_a_segment_is) {
+  space_type space(ashlar::detail::max_size, {});
+  int other = 0;
+  {
+    ashlar::local_heap<source> one({}, source(space)), two({}, source(space));
+    void* const p = one.allocate(100);
+    void* const q = two.allocate(50'000);
+    EXPECT_TRUE(space.heap_of(p) != nullptr && space.heap_of(p) == ashlar::detail::segment::heap_of(p));
+    EXPECT_TRUE(space.heap_of(q) == ashlar::detail::segment::heap_of(q) && space.heap_of(q) != space.heap_of(p));
+    auto* const huge = static_cast<std::byte*>(one.allocate(9'000'000));
+    std::fill_n(huge, 100, std::byte{1});
+    EXPECT_TRUE(space.has(huge + 100) && space.heap_of(huge + 100) == nullptr);
+    EXPECT_EQ(space.heap_of(&other), nullptr);
+  }
+  void* const cached = reinterpret_cast<void*>(leave_a_used_segment(space) * window_bytes + 100);
+  EXPECT_EQ(space.heap_of(cached), nullptr);
+  static_cast<void>(space.trim());
+  EXPECT_EQ(space.heap_of(cached), nullptr);
+}
+
+TEST(extent_resource, is_known_to_others_by_one_name) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "kept from level checked on";
+  int name = 0;
+  space_type space(ashlar::detail::max_size, {}, 0, &name);
+  void* p = nullptr;
+  {
+    ashlar::local_heap<source> part({}, source(space));
+    p = part.allocate(100);
+    void* const huge = part.allocate(9'000'000);
+    EXPECT_TRUE(ashlar::detail::process_heaps.find(p) == &name && ashlar::detail::process_heaps.find(huge) == &name);
+  }
+  EXPECT_EQ(ashlar::detail::process_heaps.find(p), nullptr);
+  space_type unnamed(ashlar::detail::max_size, {});
+  ashlar::local_heap<source> alone({}, source(unnamed));
+  EXPECT_EQ(ashlar::detail::process_heaps.find(alone.allocate(1)), &alone);
+}
+
+struct moving;
+using calls = ashlar_test::faulty_calls<moving>;
+using moving_pages = ashlar_test::faulty_pages<moving>;
+using moving_space = ashlar::detail::shared_extent_map<moving_pages>;
+using moving_source = ashlar::detail::extent_resource<moving_pages>;
+
+TEST(extent_resource, moves_and_cuts_huge_blocks_in_both_books) {
+  if (!ashlar::detail::page_discard<moving_source>::can_move) GTEST_SKIP();
+  for (std::size_t k = 0; k < 12; ++k) {
+    {
+      moving_space space(40 * window_bytes, {});
+      ashlar::detail::extent_map<moving_source> part(ashlar::detail::max_size, moving_source(space));
+      std::byte* p = part.take(window_bytes + 4096, window_bytes, false);
+      p[0] = p[window_bytes] = std::byte{7};
+      calls::faults.maps.fail_at(k);
+      calls::faults.unmaps.fail_at(k);
+      calls::faults.moves.fail_at(k);
+      for (const std::size_t wanted : {2u, 5u, 12u}) {
+        std::byte* const moved = part.move(p, wanted * window_bytes, 2 * window_bytes);
+        p = moved != nullptr ? moved : p;
+        ASSERT_TRUE(p[0] == std::byte{7} && p[window_bytes] == std::byte{7});
+        const std::size_t held = part.find(p)->bytes();
+        ASSERT_TRUE(space.has(p + held - 1) && space.held_bytes() == held && part.held_bytes() == held);
+        ASSERT_TRUE(space.invariant() && part.invariant());
+      }
+      EXPECT_EQ(part.move(p, 41 * window_bytes, window_bytes), nullptr) << "the limit refuses";
+      const std::size_t held = part.find(p)->bytes();
+      part.keep(p);
+      std::byte* const small = part.take_spare(4096, window_bytes);
+      EXPECT_TRUE(small == p || k < 12);
+      if (small != nullptr) part.give(small);
+      EXPECT_TRUE(part.held_bytes() < held && space.held_bytes() == part.held_bytes()) << k;
+      EXPECT_TRUE(space.invariant() && part.invariant());
+      calls::faults.fail_never();
+    }
+    calls::faults.give_back_lost();
+    EXPECT_EQ(calls::faults.mapped_bytes, 0u);
+  }
+}
+
+TEST(extent_resource, grows_a_huge_block_without_a_copy) {
+  if (!ashlar::detail::page_discard<source>::can_move) GTEST_SKIP();
+  space_type space(ashlar::detail::max_size, {});
+  ashlar::local_heap<source> heap({}, source(space));
+  auto* p = static_cast<unsigned char*>(heap.allocate(5'000'000));
+  p[0] = p[4'999'999] = 9;
+  std::vector<void*> between;
+  for (std::size_t bytes = 9'000'000; bytes < 200'000'000; bytes *= 2) {
+    between.push_back(heap.allocate(5'000'000));
+    p = static_cast<unsigned char*>(heap.reallocate(p, bytes));
+    EXPECT_TRUE(p[0] == 9 && p[4'999'999] == 9 && space.has(p + bytes - 1));
+  }
+  EXPECT_TRUE(heap.invariant() && space.invariant());
+  EXPECT_EQ(space.held_bytes(), heap.held_bytes());
+  for (void* const each : between) heap.deallocate(each);
+  heap.deallocate(p);
+  static_cast<void>(heap.trim());
+  EXPECT_EQ(space.held_bytes(), 0u);
+}
+
+}  // namespace

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of what the threads of a heap have: a heap each, found at once, left behind, taken over.
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/mman.h>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/heap/thread_heap_registry.hpp>
+#include <ashlar/heap/heap.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/build.hpp"
+
+namespace {
+
+using members = ashlar::detail::thread_heap_registry<ashlar::page_resource>;
+
+TEST(thread_heap_registry, give_each_thread_one_that_is_found_at_once) {
+  members all({}, {}, nullptr);
+  EXPECT_EQ(all.recent(), nullptr);
+  EXPECT_EQ(all.known(), nullptr);
+  members::thread_heap* const mine = all.obtain();
+  ASSERT_NE(mine, nullptr);
+  EXPECT_TRUE(all.recent() == mine && all.known() == mine && all.obtain() == mine);
+  std::thread([&] {
+    EXPECT_EQ(all.recent(), nullptr);
+    EXPECT_NE(all.obtain(), mine);
+  }).join();
+  EXPECT_EQ(all.parked(), 1u);
+  EXPECT_TRUE(all.invariant());
+}
+
+TEST(thread_heap_registry, find_nothing_that_was_detached_and_what_was_adopted_instead) {
+  members all({}, {}, nullptr);
+  members::thread_heap* const left = all.obtain();
+  EXPECT_EQ(all.detach(), left);
+  EXPECT_TRUE(all.recent() == nullptr && all.known() == nullptr && all.detach() == nullptr);
+  members::thread_heap* const next = all.obtain();
+  EXPECT_NE(next, left);
+  EXPECT_EQ(all.adopt(nullptr), nullptr);
+  EXPECT_EQ(all.adopt(left), next);
+  EXPECT_TRUE(all.recent() == left && all.obtain() == left);
+  all.park(*next);
+  EXPECT_EQ(all.parked(), 1u);
+}
+
+TEST(thread_heap_registry, know_whose_a_block_is) {
+  members all({}, {}, nullptr);
+  const auto allocate = [&](std::size_t bytes) {
+    return all.allocate_by(bytes, 16, [&](members::owner& from) { return from.try_allocate(bytes); });
+  };
+  void* const cell = allocate(100);
+  void* const huge = allocate(std::size_t{5} << 20);
+  EXPECT_EQ(&all.home_of(cell), &all.recent()->blocks);
+  EXPECT_NE(&all.home_of(huge), &all.recent()->blocks);
+  EXPECT_TRUE(all.owns(cell) && all.owns(huge));
+  std::thread([&] {
+    for (void* const p : {cell, huge}) all.deallocate_by(p, [&](members::owner& home) { home.deallocate(p); });
+  }).join();
+  static_cast<void>(all.trim());
+  EXPECT_EQ(all.space().held_bytes(), 0u);
+}
+
+TEST(thread_heap_registry, find_nothing_of_one_that_has_ended_where_another_stands) {
+  std::optional<members> all(std::in_place, ashlar::heap_options{}, ashlar::page_resource{}, nullptr);
+  std::barrier turn(2);
+  std::thread other([&] {
+    EXPECT_NE(all->obtain(), nullptr);
+    EXPECT_EQ(all->recent(), members::latest());
+    turn.arrive_and_wait();
+    turn.arrive_and_wait();
+    EXPECT_TRUE(members::latest() == nullptr && all->recent() == nullptr && all->known() == nullptr);
+    EXPECT_NE(all->obtain(), nullptr);
+  });
+  turn.arrive_and_wait();
+  all.reset();
+  all.emplace(ashlar::heap_options{}, ashlar::page_resource{}, nullptr);
+  EXPECT_EQ(members::latest(), nullptr);
+  EXPECT_NE(all->obtain(), nullptr);  // it may stand where the other thread's did
+  turn.arrive_and_wait();
+  other.join();
+}
+
+TEST(thread_heap_registry, are_found_in_turn) {
+  members first({}, {}, nullptr), second({}, {}, nullptr);
+  members::thread_heap* const one = first.obtain();
+  members::thread_heap* const two = second.obtain();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(first.recent() == nullptr && first.known() == one && first.recent() == one);
+    EXPECT_EQ(members::latest(), one);
+    EXPECT_TRUE(second.recent() == nullptr && second.obtain() == two && members::latest() == two);
+  }
+  EXPECT_EQ(first.detach(), one);
+  EXPECT_EQ(members::latest(), two) << "detaching the one leaves the other";
+  EXPECT_TRUE(second.detach() == two && members::latest() == nullptr);
+  first.park(*one);
+  second.park(*two);
+
+  ashlar::heap<> left, right;  // and so is whose a block is
+  std::vector<void*> blocks;
+  for (std::size_t i = 0; i < 3000; ++i) blocks.push_back((i % 2 == 0 ? left : right).allocate(1 + i * 7 % 5000));
+  for (std::size_t i = 0; i < blocks.size(); ++i) (i % 2 == 0 ? left : right).deallocate(blocks[i]);
+  EXPECT_TRUE(left.invariant() && right.invariant());
+  EXPECT_TRUE(left.trim() > 0 && right.trim() > 0);
+  EXPECT_EQ(left.held_bytes() + right.held_bytes(), 0u);
+}
+
+constexpr std::size_t page_bytes = 4096;
+void* unwritable;
+std::atomic<int> stage = 0;
+bool was_served = false;
+
+// The page is being cleared.
+void on_fault(int) {
+  if (::mprotect(unwritable, page_bytes, PROT_READ | PROT_WRITE) != 0) std::_Exit(2);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  for (stage = 1; stage != 2 && std::chrono::steady_clock::now() < end;) std::this_thread::yield();
+  was_served = stage == 2;
+}
+
+TEST(thread_heap_registry, serve_others_while_a_huge_block_is_cleared) {
+  if (ashlar_test::has_tsan) GTEST_SKIP() << "what watches for races puts signals off";
+  constexpr std::size_t bytes = std::size_t{5} << 20;
+  ashlar::heap<> all;
+  auto* const dirty = static_cast<std::byte*>(all.allocate(bytes));
+  dirty[bytes / 2] = std::byte{1};
+  all.deallocate(dirty);  // and so it waits for the next, as it is
+  unwritable = dirty + bytes / 2;
+  std::thread other([&] {
+    while (stage != 1) std::this_thread::yield();
+    all.deallocate(all.allocate(bytes));
+    stage = 2;
+  });
+  struct ::sigaction faults = {}, before = {};
+  faults.sa_handler = &on_fault;
+  ASSERT_EQ(::sigaction(SIGSEGV, &faults, &before), 0);
+  ASSERT_EQ(::mprotect(unwritable, page_bytes, PROT_READ), 0);
+  auto* const zeroed = static_cast<std::byte*>(all.allocate_zeroed(bytes));
+  if (stage == 0) stage = 1;  // it was another block
+  other.join();
+  ::sigaction(SIGSEGV, &before, nullptr);
+  EXPECT_EQ(zeroed, dirty);
+  EXPECT_TRUE(was_served);
+  EXPECT_EQ(zeroed[bytes / 2], std::byte{});
+}
+
+}  // namespace

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Order of a cell batch: each cell once, the first cell last.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/slab/cell_batch.hpp>
+
+namespace {
+
+using ashlar::detail::cell_batch;
+
+constexpr std::size_t cell_bytes = 48;
+
+TEST(cell_batch_test, hands_out_each_cell_once_and_the_first_last) {
+  alignas(64) std::array<std::byte, 64 * cell_bytes> memory;
+  cell_batch batch{memory.data(), std::uint64_t{0b1011'0001} | std::uint64_t{1} << 63};
+  for (const std::size_t expected : {4u, 5u, 7u, 63u, 0u}) {
+    std::byte* const next = batch.next(cell_bytes);
+    EXPECT_EQ(next, memory.data() + expected * cell_bytes);
+    EXPECT_EQ(batch.take(cell_bytes), next);
+  }
+  EXPECT_EQ(batch.mask, 0u);
+}
+
+TEST(cell_batch_test, a_prefetch_takes_nothing) {
+  alignas(64) std::array<std::byte, 64 * cell_bytes> memory;
+  const cell_batch batch{memory.data(), ~std::uint64_t{0}};
+  batch.fetch_ahead(cell_bytes, 7);
+  EXPECT_EQ(batch.mask, ~std::uint64_t{0});
+  EXPECT_EQ(batch.next(cell_bytes), memory.data() + cell_bytes);
+}
+
+}  // namespace

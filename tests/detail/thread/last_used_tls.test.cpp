@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of what a thread finds by an address: what it used last there, and nothing once that owner has ended.
+#include <atomic>
+#include <cstddef>
+#include <latch>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/thread/last_used_tls.hpp>
+#include <ashlar/os/calls.hpp>
+
+#include "tests/support/build.hpp"
+
+namespace {
+
+struct owner {};
+struct thing {};
+using latest = ashlar::detail::last_used_tls<owner, thing>;
+
+TEST(last_used_tls, finds_what_was_remembered_last) {
+  const owner first, second;
+  thing one, two;
+  EXPECT_TRUE(latest::of(&first) == nullptr && latest::found() == nullptr);
+  static_cast<void>(latest::remember(&first, &one));
+  EXPECT_TRUE(latest::of(&first) == &one && latest::found() == &one && latest::of(&second) == nullptr);
+  const latest::place here = latest::remember(&second, &two);
+  EXPECT_TRUE(latest::of(&first) == nullptr && latest::found() == &two && latest::of(&second) == &two);
+  std::thread([&] {
+    EXPECT_TRUE(latest::of(&second) == nullptr && latest::found() == nullptr);
+    static_cast<void>(latest::remember(&second, &one));
+  }).join();
+  EXPECT_EQ(latest::of(&second), &two);
+  latest::forget(here, &second, &two);
+  EXPECT_TRUE(latest::of(&second) == nullptr && latest::found() == nullptr);
+}
+
+// As in a library, where one call finds both words.
+TEST(last_used_tls, finds_the_same_in_words_that_stand_together) {
+  using together = ashlar::detail::last_used_tls<owner, thing, true>;
+  const owner first, second;
+  thing one;
+  const together::place here = together::remember(&first, &one);
+  EXPECT_TRUE(together::of(&first) == &one && together::found() == &one && together::of(&second) == nullptr);
+  EXPECT_EQ(static_cast<const void*>(here.found), static_cast<const void*>(here.owner + 1));
+  std::thread([&] { EXPECT_EQ(together::found(), nullptr); }).join();
+  together::forget(here, &first, &one);
+  EXPECT_TRUE(together::of(&first) == nullptr && together::found() == nullptr);
+}
+
+TEST(last_used_tls, forgets_only_what_is_meant) {
+  const owner first, second;
+  thing one, two;
+  const latest::place here = latest::remember(&first, &one);
+  latest::forget({}, &first, &one);
+  latest::forget(here, &second, &one);
+  latest::forget(here, &first, &two);
+  EXPECT_TRUE(latest::of(&first) == &one && latest::found() == &one);
+  latest::forget(here, &first, &one);
+}
+
+TEST(last_used_tls, forgets_in_a_thread_that_uses_another_owner_meanwhile) {
+  const owner lasting;
+  thing one, two;
+  latest::place there;
+  owner ends_again_and_again;
+  std::atomic<bool> is_over = false;
+  std::latch turn(1);
+  std::thread other([&] {
+    there = latest::remember(&ends_again_and_again, &one);
+    turn.count_down();
+    do {  // as the heaps do: whoever finds nothing remembers it anew
+      if (latest::of(&lasting) == nullptr) static_cast<void>(latest::remember(&lasting, &two));
+      ASSERT_TRUE(latest::of(&lasting) == &two && latest::found() == &two);
+    } while (!is_over);
+    EXPECT_EQ(latest::of(&ends_again_and_again), nullptr);
+  });
+  turn.wait();
+  for (int i = 0; i < (ashlar_test::is_slow ? 200 : 2000); ++i) latest::forget(there, &ends_again_and_again, &one);
+  is_over = true;
+  other.join();
+}
+
+TEST(last_used_tls, leaves_a_place_alone_that_is_gone) {
+  const owner mine;
+  thing one;
+  latest::place gone = latest::remember(&mine, &one);
+  void* const page = ashlar::os::system_calls::map(ashlar::os::system_calls::page_bytes(), false);
+  ASSERT_TRUE(ashlar::os::system_calls::unmap(page, ashlar::os::system_calls::page_bytes()));
+  const latest::place here = gone;
+  gone.owner = static_cast<decltype(gone.owner)>(page);
+  latest::forget(gone, &mine, &one);
+  EXPECT_EQ(latest::of(&mine), &one);
+  latest::forget(here, &mine, &one);
+}
+
+}  // namespace
