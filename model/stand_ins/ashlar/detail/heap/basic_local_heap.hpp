@@ -70,7 +70,6 @@ public:
   }
   void release() noexcept { core_.release(); }
   std::size_t trim(std::size_t retain_bytes) noexcept { return core_.trim(retain_bytes, hot_); }
-  [[nodiscard]] const auto& upstream_resource() const noexcept { return core_.upstream(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }
   [[nodiscard]] const auto& upstream_resource() const noexcept { return core_.upstream(); }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }
