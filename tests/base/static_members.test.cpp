@@ -48,7 +48,7 @@ constexpr table layout{{0}, {64}, 64, 64};
   X(guarding, ashlar::guarding<ashlar::new_delete_resource>)                                                      \
   X(tracking, ashlar::tracking<ashlar::new_delete_resource>)                                                      \
   X(profiling, ashlar::profiling<ashlar::pool_set<>>)                                                             \
-  X(spill_gate, ashlar::spill_gate<ashlar::new_delete_resource>)                                                  \
+  X(fallback_monitor, ashlar::fallback_monitor<ashlar::new_delete_resource>)                                      \
   X(fallback, ashlar::fallback<ashlar::arena<>, ashlar::new_delete_resource>)                                     \
   X(segregator, ashlar::segregator<ashlar::pool_set<>, ashlar::new_delete_resource, ashlar::fixed_threshold<64>>) \
   X(chain, ashlar::chain<ashlar::inline_buffer<1024>>)                                                            \
@@ -57,41 +57,41 @@ constexpr table layout{{0}, {64}, 64, 64};
   X(pmr_shared_pool, ashlar::pmr::synchronized_pool_resource)                                                     \
   X(pmr_monotonic, ashlar::pmr::monotonic_buffer_resource)
 
-#define ASHLAR_EACH_OTHER(X)                                                        \
-  X(scratch_arena, ashlar::scratch_arena)                                           \
-  X(locked_pages, ashlar::basic_page_resource<ashlar::fresh_locked<>>)              \
-  X(null_resource, ashlar::null_resource)                                           \
-  X(labelled, ashlar::labelled<>)                                                   \
-  X(logging, ashlar::logging<ashlar::new_delete_resource>)                          \
-  X(budget, ashlar::budget)                                                         \
-  X(shared_budget, ashlar::shared_budget)                                           \
-  X(pool_allocator, ashlar::pool_allocator<int>)                                    \
-  X(process_allocator, ashlar::process_allocator<int, ashlar::new_delete_resource>) \
-  X(resource_delete, ashlar::resource_delete<int, ashlar::new_delete_resource>)     \
-  X(slot_map, ashlar::slot_map<thing>)                                              \
-  X(slot_handle, ashlar::slot_handle<thing>)                                        \
-  X(bounded_objects, ashlar::object_pool<thing, ashlar::with_capacity<16>>)         \
-  X(objects, ashlar::object_pool<thing, growing_objects>)                           \
-  X(object_handle, ashlar::object_pool<thing>::handle)                              \
-  X(ref_ptr, ashlar::ref_ptr<thing>)                                                \
-  X(ref_pool, ashlar::ref_pool<thing>)                                              \
-  X(intrusive_pool, ashlar::intrusive_pool<counted>)                                \
-  X(buffer_pool, ashlar::buffer_pool<256>)                                          \
-  X(buffer_view, ashlar::buffer_view<256>)                                          \
-  X(counted_pool, ashlar::counted_pool<>)                                           \
-  X(problem, ashlar::plan::problem)                                                 \
-  X(arena_options, ashlar::arena_options)                                           \
-  X(block_pool_options, ashlar::block_pool_options)                                 \
-  X(fixed_block_pool_options, ashlar::fixed_block_pool_options)                     \
-  X(pool_set_options, ashlar::pool_set_options)                                     \
-  X(tlsf_resource_options, ashlar::tlsf_resource_options)                           \
-  X(tlsf_offsets_options, ashlar::tlsf_offsets_options)                             \
-  X(heap_options, ashlar::heap_options)                                             \
-  X(chain_options, ashlar::chain_options)                                           \
-  X(object_pool_options, ashlar::object_pool_options)                               \
-  X(intrusive_pool_options, ashlar::intrusive_pool_options)                         \
-  X(counted_pool_options, ashlar::counted_pool_options)                             \
-  X(slot_map_options, ashlar::slot_map_options)                                     \
+#define ASHLAR_EACH_OTHER(X)                                                            \
+  X(scratch_arena, ashlar::scratch_arena)                                               \
+  X(locked_pages, ashlar::basic_page_resource<ashlar::fresh_locked<>>)                  \
+  X(null_resource, ashlar::null_resource)                                               \
+  X(labelled, ashlar::labelled<>)                                                       \
+  X(logging, ashlar::logging<ashlar::new_delete_resource>)                              \
+  X(budget, ashlar::budget)                                                             \
+  X(shared_budget, ashlar::shared_budget)                                               \
+  X(pool_allocator, ashlar::pool_allocator<int>)                                        \
+  X(stateless_allocator, ashlar::stateless_allocator<int, ashlar::new_delete_resource>) \
+  X(resource_delete, ashlar::resource_delete<int, ashlar::new_delete_resource>)         \
+  X(slot_map, ashlar::slot_map<thing>)                                                  \
+  X(slot_handle, ashlar::slot_handle<thing>)                                            \
+  X(bounded_objects, ashlar::object_pool<thing, ashlar::with_capacity<16>>)             \
+  X(objects, ashlar::object_pool<thing, growing_objects>)                               \
+  X(object_handle, ashlar::object_pool<thing>::handle)                                  \
+  X(ref_ptr, ashlar::ref_ptr<thing>)                                                    \
+  X(ref_pool, ashlar::ref_pool<thing>)                                                  \
+  X(intrusive_pool, ashlar::intrusive_pool<counted>)                                    \
+  X(buffer_pool, ashlar::buffer_pool<256>)                                              \
+  X(buffer_view, ashlar::buffer_view<256>)                                              \
+  X(counted_pool, ashlar::counted_pool<>)                                               \
+  X(problem, ashlar::plan::problem)                                                     \
+  X(arena_options, ashlar::arena_options)                                               \
+  X(block_pool_options, ashlar::block_pool_options)                                     \
+  X(fixed_block_pool_options, ashlar::fixed_block_pool_options)                         \
+  X(pool_set_options, ashlar::pool_set_options)                                         \
+  X(tlsf_resource_options, ashlar::tlsf_resource_options)                               \
+  X(tlsf_offsets_options, ashlar::tlsf_offsets_options)                                 \
+  X(heap_options, ashlar::heap_options)                                                 \
+  X(chain_options, ashlar::chain_options)                                               \
+  X(object_pool_options, ashlar::object_pool_options)                                   \
+  X(intrusive_pool_options, ashlar::intrusive_pool_options)                             \
+  X(counted_pool_options, ashlar::counted_pool_options)                                 \
+  X(slot_map_options, ashlar::slot_map_options)                                         \
   X(list, std::list<int, ashlar::pool_allocator<int, ashlar::thread_cached>>)
 
 #define ASHLAR_AS_STATIC(name, ...) [[maybe_unused]] static inline __VA_ARGS__ name;
