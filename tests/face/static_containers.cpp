@@ -2,6 +2,7 @@
 // Containers with static storage duration, filled before main and destroyed after it, in both orders of construction.
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <list>
 #include <map>
 #include <mutex>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the resource whose blocks are freed in reverse: padding, borders of chunks, markers, growth, want of memory.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>

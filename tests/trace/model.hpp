@@ -2,6 +2,7 @@
 // Random event streams, and trace images built chunk by chunk, for the tests of the trace room.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

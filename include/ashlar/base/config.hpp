@@ -105,8 +105,9 @@
 #define ASHLAR_CATCH_ALL else
 #endif
 
-// `std::allocation_result`, where the library has it; else what stands in for it.
+// `std::allocation_result`, where the library has it; else what stands in for it. C++20 does not pay for <memory>.
 #if defined(__cpp_lib_allocate_at_least) && __cpp_lib_allocate_at_least >= 202302L
+#include <memory>
 #define ASHLAR_STD_ALLOCATION_RESULT(...) using std::allocation_result
 #else
 #define ASHLAR_STD_ALLOCATION_RESULT(...) __VA_ARGS__

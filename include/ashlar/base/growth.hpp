@@ -2,12 +2,12 @@
 // Growth policies: how large the next block is, as a function of what is held already.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
 namespace ashlar {
@@ -34,7 +34,7 @@ struct proportional_growth {
   std::size_t divisor = 8;                ///< the step is `held / divisor`
 
   [[nodiscard]] constexpr std::size_t next(std::size_t held) const noexcept {
-    return std::clamp(held / divisor, smallest, largest);
+    return detail::clamp(held / divisor, smallest, largest);
   }
 };
 

@@ -10,11 +10,12 @@
 
 #if ASHLAR_HOSTED
 #include <cstdlib>
-#include <thread>
 #if defined(__unix__) || defined(__APPLE__)
+#include <sched.h>
 #include <unistd.h>
 #else
 #include <cstdio>
+#include <thread>
 #endif
 #else
 /// Where there is no operating system, this is the error stream: a program defines it to see what went wrong, for
@@ -49,7 +50,9 @@ inline void write_error(std::string_view text) noexcept {
 
 /// Effects: lets other threads run, where there is somebody who knows of threads.
 inline void yield_thread() noexcept {
-#if ASHLAR_HOSTED
+#if ASHLAR_HOSTED && (defined(__unix__) || defined(__APPLE__))
+  ::sched_yield();
+#elif ASHLAR_HOSTED
   std::this_thread::yield();
 #endif
 }

@@ -4,7 +4,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <memory>
 #include <type_traits>
 
 #include <ashlar/base/block.hpp>
@@ -182,7 +181,7 @@ public:
   static constexpr bool is_divisible = divisible_resource<R>;
 
   // Implicit, so that a resource can be passed where a reference to one is stored.
-  resource_ref(R& r) noexcept : resource_(std::addressof(r)) {}
+  resource_ref(R& r) noexcept : resource_(__builtin_addressof(r)) {}
 
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return resource_->allocate(bytes, alignment);

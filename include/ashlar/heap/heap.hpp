@@ -2,7 +2,6 @@
 // Blocks of any size for any thread: a heap for each, frees that travel in packets, one table of address space.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
@@ -21,6 +20,7 @@
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/thread_heap_registry.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
@@ -171,7 +171,7 @@ public:
       if (void* const pages = home.try_move(p, new_bytes, alignment); pages != nullptr) return pages;
     void* const moved = try_allocate(new_bytes, alignment);
     if (moved == nullptr) return nullptr;
-    std::memcpy(moved, p, std::min(bytes, new_bytes));
+    std::memcpy(moved, p, detail::min(bytes, new_bytes));
     deallocate(p);
     return moved;
   }

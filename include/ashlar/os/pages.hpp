@@ -2,13 +2,13 @@
 // Memory from the operating system in whole pages, at any alignment: reserve, commit, decommit, release.
 #pragma once
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/calls.hpp>
@@ -43,7 +43,7 @@ public:
     for (std::size_t wish = most; wish != 0 && wish >= least;) {
       if (void* const p = reserve(wish, alignment)) return {p, wish};
       const std::size_t half = detail::align_down(wish / 2, page_bytes());
-      wish = wish == least ? 0 : std::max(half, least);
+      wish = wish == least ? 0 : detail::max(half, least);
     }
     return {};
   }

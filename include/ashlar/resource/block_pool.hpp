@@ -2,7 +2,6 @@
 // A pool of equal cells whose size is chosen at run time.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <limits>
@@ -14,6 +13,7 @@
 #include <ashlar/detail/slab/basic_block_pool.hpp>
 #include <ashlar/detail/slab/slab.hpp>
 #include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
@@ -38,9 +38,9 @@ struct block_pool_options {
 /// below 8 bytes have smaller slabs, whose bitmap a small pool can afford; large ones have room for 7 at least. Without
 /// an operating system nothing is known of the machine but that it is small: slabs have room for about 16 cells.
 [[nodiscard]] constexpr std::size_t default_slab_bytes(std::size_t cell_bytes) noexcept {
-  if (!is_hosted) return std::max(std::size_t{1024}, std::bit_ceil(16 * cell_bytes));
+  if (!is_hosted) return detail::max(std::size_t{1024}, std::bit_ceil(16 * cell_bytes));
   if (cell_bytes < 8) return 64 * 1024;
-  return std::max(std::size_t{256} * 1024, std::bit_ceil(8 * cell_bytes));
+  return detail::max(std::size_t{256} * 1024, std::bit_ceil(8 * cell_bytes));
 }
 
 /// The largest slab there may be. A slab counts its cells, of a byte at least, in 32 bits.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include <ashlar/adaptor/budget.hpp>

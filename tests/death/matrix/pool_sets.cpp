@@ -2,6 +2,8 @@
 // Rows of the fault matrix: pools for all sizes, their large blocks, and their faces for the standard's pmr.
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include <ashlar/face/pmr_pools.hpp>

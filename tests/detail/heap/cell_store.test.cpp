@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of slabs behind hot cells: each class, sweeping, and what goes back when all cells are free.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>

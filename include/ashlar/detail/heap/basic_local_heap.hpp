@@ -2,7 +2,6 @@
 // The API and the fast paths of a heap: a thread cache in front of a core with everything else.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,6 +18,7 @@
 #include <ashlar/detail/heap/heap_faults.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -136,7 +136,7 @@ public:
       if (void* const pages = core_.move_huge(p, new_bytes, alignment)) return pages;
     void* const moved = try_allocate(new_bytes, alignment);
     if (moved == nullptr) return nullptr;
-    std::memcpy(moved, p, std::min(contents_of(p, bytes), new_bytes));
+    std::memcpy(moved, p, detail::min(contents_of(p, bytes), new_bytes));
     deallocate(p);
     return moved;
   }

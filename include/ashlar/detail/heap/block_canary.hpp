@@ -2,7 +2,6 @@
 // What a heap writes around the life of a block at level hardened: a canary behind it, poison where it has died.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +10,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/watched_slack.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
@@ -20,7 +20,7 @@ namespace detail {
 
 /// Returns: what a request counts as where its size is kept.
 [[nodiscard]] constexpr std::size_t at_least_one_byte(std::size_t bytes) noexcept {
-  return std::max<std::size_t>(bytes, 1);
+  return detail::max<std::size_t>(bytes, 1);
 }
 
 /// Returns: what a request for `bytes` takes with a byte of canary behind it, whatever it fits; `bytes` where no canary

@@ -2,12 +2,12 @@
 // How the cells of a class lie in the slices of a slab, and which of them tell how much has been freed.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -27,8 +27,8 @@ struct cell_layout {
     const std::size_t cell_bytes = size_classes::bytes_of(size_class);
     std::size_t slices = 1;
     while (!is_long_enough(slices * slice_bytes, cell_bytes)) ++slices;
-    const std::size_t unit = std::max<std::size_t>(64, size_classes::alignment_of(size_class));
-    const std::size_t slack = std::max<std::size_t>(slices * slice_bytes % cell_bytes, cell_bytes < 1024 ? 511 : 0);
+    const std::size_t unit = detail::max<std::size_t>(64, size_classes::alignment_of(size_class));
+    const std::size_t slack = detail::max<std::size_t>(slices * slice_bytes % cell_bytes, cell_bytes < 1024 ? 511 : 0);
     return {cell_bytes, slices, unit, slack / unit + 1};
   }
 
@@ -59,7 +59,7 @@ struct cell_layout {
   for (std::size_t turn = 0; turn < layout.colours; ++turn) {
     const std::size_t colour = layout.colour(turn);
     const auto cells_before = [&](std::size_t end) {  // that start there
-      return end <= colour ? 0 : std::min((end - colour - 1) / layout.cell_bytes + 1, layout.capacity(colour));
+      return end <= colour ? 0 : detail::min((end - colour - 1) / layout.cell_bytes + 1, layout.capacity(colour));
     };
     for (std::size_t slice = 0; slice < layout.slices; ++slice)
       samples += cells_before(slice * slice_bytes + 256) - cells_before(slice * slice_bytes);

@@ -2,7 +2,6 @@
 // The small blocks of a heap behind its thread cache: slabs by size class, and the sweep of free lists into bitmaps.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -21,6 +20,7 @@
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_store.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -100,7 +100,7 @@ public:
 
   /// Effects: a sampled address of a class left its stack.
   void count_taken(std::size_t size_class) noexcept {
-    const std::uint32_t each = std::min(hot_[size_class].bytes, hot_[size_class].each);
+    const std::uint32_t each = detail::min(hot_[size_class].bytes, hot_[size_class].each);
     hot_[size_class].bytes -= each;
     add_hot_bytes(std::size_t{0} - each);
   }
@@ -268,7 +268,7 @@ private:
     });
     const std::size_t before = slab.dropped_bytes;
     keep_dropped(slab, slab.free, dropped);
-    return dropped - std::min(dropped, before);
+    return dropped - detail::min(dropped, before);
   }
 
   void keep_dropped(span_header& slab, std::size_t free, std::size_t bytes) noexcept {

@@ -2,7 +2,6 @@
 // How much was asked for of each block of a heap, at level hardened, and what follows from knowing that.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/slice_map.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -63,7 +63,7 @@ inline void poison_front(const span_header& slab) noexcept {
 
 /// Effects: a block of slices has died. Expects: level hardened.
 inline void poison_run(span_header& run) noexcept {
-  const std::size_t length = std::min<std::size_t>(run.length, most_poisoned_of_run / slice_bytes);
+  const std::size_t length = detail::min<std::size_t>(run.length, most_poisoned_of_run / slice_bytes);
   poison_block(run.cells, length * slice_bytes);
   *segment::of(&run)->requested.poisoned() |= slices(run.first, length);
 }
@@ -161,7 +161,7 @@ private:
   [[nodiscard]] static bool is_cell(void* p) noexcept { return class_of_block(p) != size_classes::none; }
 
   [[nodiscard]] static std::size_t end_of_canary(void* p, std::size_t bytes, std::size_t held) noexcept {
-    return is_cell(p) ? held : std::min(held, bytes + most_behind_others);
+    return is_cell(p) ? held : detail::min(held, bytes + most_behind_others);
   }
 
   // What ends right before a cell is the canary of a live one, or the poison of a dead one or of the slab's front. A

@@ -2,7 +2,6 @@
 // The address space that a heap holds: extents of its upstream, up to a limit, and whose an address is.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstring>
@@ -17,6 +16,7 @@
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/recent_segments.hpp>
 #include <ashlar/detail/heap/spare_extents.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -79,7 +79,7 @@ public:
   [[nodiscard]] ASHLAR_COLD bool resize(const void* p, std::size_t bytes) noexcept {
     if constexpr (!expanding_resource<Upstream>) return false;
     const window was = *map_.find(p);
-    const std::size_t more = windows_of(bytes) - std::min(windows_of(bytes), windows_of(was.bytes()));
+    const std::size_t more = windows_of(bytes) - detail::min(windows_of(bytes), windows_of(was.bytes()));
     if (!may_grow(was, bytes)) return false;
     // The table comes first, since an extent that has grown might not shrink; but no table that none may ever need.
     if (!map_.has_room_for(more) && (more > map_.count() + 256 || !make_room(more))) return false;

@@ -2,7 +2,6 @@
 // The stacks of a heap's hot cells: what counts of what is on them, and how cells of a word come there.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <ashlar/detail/heap/pair_stack.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -39,7 +39,7 @@ using list_shares = std::array<list_share, size_classes::count + 1>;
   for (std::size_t size_class = 1; size_class < made.size(); ++size_class) {
     const std::size_t cell = size_classes::bytes_of(size_class), most = std::size_t{256} * 1024 + 16 * cell;
     made[size_class] = {0, sampled_bytes_of[size_class],
-                        static_cast<std::uint32_t>(std::min(most / cell, most_cells) * cell)};
+                        static_cast<std::uint32_t>(detail::min(most / cell, most_cells) * cell)};
   }
   return made;
 }

@@ -2,7 +2,6 @@
 // A heap behind its hot cells: slabs, runs of slices and huge blocks, and what every call does that is not straight.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -25,6 +24,7 @@
 #include <ashlar/detail/heap/slice_map.hpp>
 #include <ashlar/detail/remote_free/packet.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -326,7 +326,7 @@ private:
     std::size_t given = segments_.trim(retain_bytes);
     if (retain_bytes == 0) given += cells_.discard_free_pages();
     purge_.recount();
-    return given + huge_.trim(retain_bytes - std::min(retain_bytes, segments_.dirty_bytes()));
+    return given + huge_.trim(retain_bytes - detail::min(retain_bytes, segments_.dirty_bytes()));
   }
 
   [[nodiscard]] ASHLAR_NOINLINE slice_run take_block(std::size_t length, free_lists& lists) noexcept {
@@ -337,7 +337,7 @@ private:
   // Huge, or of nothing, or aligned above a slice.
   [[nodiscard]] ASHLAR_COLD slice_run take_slow(std::size_t bytes, std::size_t alignment, free_lists& lists) noexcept {
     if (!is_valid_request(bytes, alignment)) return {};
-    const std::size_t length = slices_of(bytes), step = std::max<std::size_t>(1, alignment / slice_bytes);
+    const std::size_t length = slices_of(bytes), step = detail::max<std::size_t>(1, alignment / slice_bytes);
     if (first_slice_at(step) + length > slices_per_segment) return huge_.take(bytes, alignment);
     const slice_run run = segments_.made_block(segments_.take(length, step), length);
     return run.data != nullptr ? run : take_after_growth(length, step, lists);

@@ -2,7 +2,6 @@
 // What a heap checks before it takes a block back, at the levels that check.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +18,7 @@
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_store.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -166,7 +166,7 @@ private:
 
   // It keeps a quarter that it does not need when it shrinks, and less when it was spare before.
   [[nodiscard]] static bool is_size_of_huge(std::size_t held, std::size_t bytes) noexcept {
-    const std::size_t least = with_canary(std::max<std::size_t>(bytes, 1));
+    const std::size_t least = with_canary(detail::max<std::size_t>(bytes, 1));
     return least <= held && align_up(least, 4096) >= held - held / 4;
   }
 

@@ -2,7 +2,6 @@
 // The blocks of a heap that are larger than a segment: whole pages of the upstream's own.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -13,6 +12,7 @@
 #include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -36,7 +36,7 @@ public:
 
   /// Returns: whole pages for a block alone, or null.
   [[nodiscard]] ASHLAR_COLD slice_run take(std::size_t bytes, std::size_t alignment) noexcept {
-    const std::size_t whole = pages_of(bytes), aligned = std::max(alignment, window_bytes);
+    const std::size_t whole = pages_of(bytes), aligned = detail::max(alignment, window_bytes);
     if (whole == 0 || aligned > max_block_bytes - whole) return {};
     if (std::byte* const spare = space_.take_spare(whole, aligned)) {
       const std::size_t held = space_.find(spare)->bytes();
@@ -75,7 +75,7 @@ public:
   /// Null where the upstream cannot do that, or memory has run out: `p` is as it was. Expects: it is smaller.
   [[nodiscard]] ASHLAR_COLD void* reallocate(void* p, std::size_t wanted, std::size_t alignment) noexcept {
     const std::size_t held = space_.find(p)->bytes(), whole = pages_of(wanted);
-    const std::size_t aligned = std::max(alignment, window_bytes);
+    const std::size_t aligned = detail::max(alignment, window_bytes);
     if (whole < held || aligned > max_block_bytes - whole) return nullptr;
     std::byte* const moved = space_.move(p, whole, aligned);
     if (moved != nullptr) add_bytes(whole - held);
@@ -121,7 +121,7 @@ private:
 
   // Returns: bytes rounded up to whole pages; 0 where no block can be so large.
   [[nodiscard]] static constexpr std::size_t pages_of(std::size_t bytes) noexcept {
-    return bytes <= max_block_bytes - window_bytes ? align_up(std::max<std::size_t>(bytes, 1), step) : 0;
+    return bytes <= max_block_bytes - window_bytes ? align_up(detail::max<std::size_t>(bytes, 1), step) : 0;
   }
 
   [[nodiscard]] std::byte* add(std::byte* p, std::size_t held) noexcept {
@@ -132,13 +132,13 @@ private:
 
   void add_bytes(std::size_t more) noexcept {
     bytes_ += more;
-    peak_ = std::max(peak_, bytes_);
+    peak_ = detail::max(peak_, bytes_);
   }
 
   // A program that goes up and down finds its pages again, as long as that is not too much at the bottom.
   [[nodiscard]] std::size_t most_spare() const noexcept {
-    const std::size_t swing = std::max(peak_, last_peak_) - bytes_;
-    return std::max({keep_bytes_, bytes_, std::min(swing, keep_bytes_ * 4)});
+    const std::size_t swing = detail::max(peak_, last_peak_) - bytes_;
+    return detail::max(keep_bytes_, bytes_, detail::min(swing, keep_bytes_ * 4));
   }
 
   [[noreturn]] ASHLAR_COLD void refuse(const void* p, fault kind, const char* what) const noexcept {

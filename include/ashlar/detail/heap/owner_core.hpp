@@ -2,7 +2,6 @@
 // What lies behind the hot cells of one thread's heap, where other threads may reach it: a lock, and an inbox of frees.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -18,6 +17,7 @@
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_words.hpp>
 #include <ashlar/detail/remote_free/batcher.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/heap/heap_options.hpp>
@@ -315,7 +315,7 @@ private:
     arrived_bytes_ += bytes;
     if (ASHLAR_LIKELY(arrived_bytes_ < segment_bytes)) return;
     arrived_bytes_ = 0;
-    base::discard_free_slices(std::max(base::retention_left(), segment_bytes));
+    base::discard_free_slices(detail::max(base::retention_left(), segment_bytes));
   }
 
   ASHLAR_NO_UNIQUE_ADDRESS mutable inner_lock inner_lock_;

@@ -2,7 +2,6 @@
 // What a heap does, without being asked, about memory that its blocks have left.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -12,6 +11,7 @@
 #include <ashlar/detail/heap/cell_store.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/heap/segment_store.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -61,7 +61,7 @@ public:
   /// last round. For what comes from elsewhere, without a evaluate at the hot cells.
   void discard_slices(std::size_t least) noexcept {
     const shares have = now();
-    const std::size_t most = std::max(have.most, least);
+    const std::size_t most = detail::max(have.most, least);
     if (have.spare > most) segments_.discard_some(have.spare - most);
   }
 
@@ -79,7 +79,7 @@ private:
   }
 
   [[nodiscard]] std::size_t first_wait() const noexcept {
-    return has_budget ? std::min(least_wait, kept_.most()) : kept_.most();
+    return has_budget ? detail::min(least_wait, kept_.most()) : kept_.most();
   }
 
   enum class part { none, slices, slabs };
@@ -91,7 +91,7 @@ private:
     std::size_t most;  ///< may be spare
 
     [[nodiscard]] std::size_t all() const noexcept { return spare + live; }
-    [[nodiscard]] std::size_t too_much() const noexcept { return spare - std::min(spare, most); }
+    [[nodiscard]] std::size_t too_much() const noexcept { return spare - detail::min(spare, most); }
   };
 
   [[nodiscard]] shares now() noexcept {
@@ -99,11 +99,11 @@ private:
     const std::size_t in_cells = cells_.free_bytes() + cells_.hot_bytes();
     const std::size_t spare = segments_.dirty_bytes() + segments_.spare_bytes() + in_cells;
     const std::size_t used = segments_.used_bytes() - segments_.spare_bytes();
-    const std::size_t live = used - std::min(used, in_cells + cells_.dropped_bytes());
-    kept_.count(spare - std::min(spare, live));
-    const std::size_t kept = std::max(kept_.most(), live);
-    refaulted_bytes_ = std::min(refaulted_bytes_, spare + live);
-    return {spare, live, kept + std::min(refaulted_bytes_, max_size - kept)};
+    const std::size_t live = used - detail::min(used, in_cells + cells_.dropped_bytes());
+    kept_.count(spare - detail::min(spare, live));
+    const std::size_t kept = detail::max(kept_.most(), live);
+    refaulted_bytes_ = detail::min(refaulted_bytes_, spare + live);
+    return {spare, live, kept + detail::min(refaulted_bytes_, max_size - kept)};
   }
 
   ASHLAR_COLD void evaluate(free_lists& lists) noexcept {
@@ -111,7 +111,7 @@ private:
     until_evaluation_ = 0;  // the next free goes on
     if (next_ != part::none) return step(have);
     count_freed(have);
-    lowest_ = std::min(lowest_, have.spare + have.most);
+    lowest_ = detail::min(lowest_, have.spare + have.most);
     const bool is_new = have.spare > lowest_ + have.all() / 16 || freed_ / 4 >= have.all();
     if (have.too_much() == 0 || !is_new) return wait(have);
     next_ = part::slices;
@@ -142,16 +142,16 @@ private:
   void count_freed(const shares& have) noexcept {
     freed_ += waited_;
     segments_.space().count_freed(waited_);
-    low_water_ = std::min(low_water_, have.spare - std::min(have.spare, waited_));
+    low_water_ = detail::min(low_water_, have.spare - detail::min(have.spare, waited_));
     if (freed_since_ += waited_; freed_since_ / 2 < have.all()) return;
-    refaulted_bytes_ -= std::min(refaulted_bytes_, low_water_) / 4;
+    refaulted_bytes_ -= detail::min(refaulted_bytes_, low_water_) / 4;
     low_water_ = max_size;
     freed_since_ = 0;
   }
 
   void wait(const shares& have) noexcept {
-    const std::size_t until_too_much = has_budget ? 0 : (have.most - std::min(have.most, have.spare)) / 2;
-    until_evaluation_ = waited_ = std::max({least_wait, until_too_much, have.all() / 32});
+    const std::size_t until_too_much = has_budget ? 0 : (have.most - detail::min(have.most, have.spare)) / 2;
+    until_evaluation_ = waited_ = detail::max(least_wait, until_too_much, have.all() / 32);
   }
 
   segment_store<Upstream>& segments_;

@@ -2,11 +2,11 @@
 // How much free memory may be kept whatever is in use: by a heap alone, or by several together.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {
@@ -21,7 +21,7 @@ public:
 
   /// Returns: what is left for one that has counted `own`.
   [[nodiscard]] std::size_t left_beside(std::size_t own) const noexcept {
-    return most_ - std::min(most_, kept() - own);
+    return most_ - detail::min(most_, kept() - own);
   }
 
   /// Effects: one has counted `bytes` instead of `were`.

@@ -2,7 +2,6 @@
 // A segment: 4 MiB of address space in 64 slices, whose first tell all there is to know of the others.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include <ashlar/detail/heap/slice_map.hpp>
 #include <ashlar/detail/slab/cell_batch.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -220,12 +220,12 @@ static_assert(first_slice == (checking_level >= checking::hardened ? 10 : checki
 
 /// Returns: the first slice that a run can start at whose number is a multiple of `step`, a power of two.
 [[nodiscard]] constexpr std::size_t first_slice_at(std::size_t step) noexcept {
-  return first_slice <= 2 ? std::max(first_slice, step) : align_up(first_slice, step);
+  return first_slice <= 2 ? detail::max(first_slice, step) : align_up(first_slice, step);
 }
 
 /// Returns: how many slices hold so many bytes, one at least.
 [[nodiscard]] constexpr std::size_t slices_of(std::size_t bytes) noexcept {
-  return std::max<std::size_t>(1, bytes / slice_bytes + (bytes % slice_bytes != 0 ? 1 : 0));
+  return detail::max<std::size_t>(1, bytes / slice_bytes + (bytes % slice_bytes != 0 ? 1 : 0));
 }
 
 /// A slab seen through its record: what is done with its cells' bits.
@@ -262,7 +262,7 @@ public:
     for (std::size_t i = 0; i < layout.slices; ++i) home_.remote_free_infos[slice_ + i] = place;
     for (std::size_t word = 0; word < record_.words(); ++word) bits()[word] = cells_in_word(word);
     home_.live.clear(slice_, layout.slices);
-    if constexpr (segment::requested_sizes::is_kept) std::fill_n(home_.requested.of_slice(slice_), capacity, 0);
+    if constexpr (segment::requested_sizes::is_kept) detail::fill_n(home_.requested.of_slice(slice_), capacity);
     home_.set_owner(slice_, layout.slices, size_class);
   }
 
@@ -288,7 +288,7 @@ public:
     if (ASHLAR_UNLIKELY((free & cells) != 0)) return free & cells;
     free |= cells;
     record_.free += static_cast<std::uint32_t>(std::popcount(cells));
-    record_.hint = static_cast<std::uint16_t>(std::min<std::size_t>(record_.hint, word));
+    record_.hint = static_cast<std::uint16_t>(detail::min<std::size_t>(record_.hint, word));
     return 0;
   }
 
@@ -297,7 +297,7 @@ public:
     const std::uint32_t index = record_.index_of(cell);
     if (ASHLAR_UNLIKELY(is_free(index))) return false;
     bits()[index / 64] |= std::uint64_t{1} << (index % 64);
-    record_.hint = std::min(record_.hint, static_cast<std::uint16_t>(index / 64));
+    record_.hint = detail::min(record_.hint, static_cast<std::uint16_t>(index / 64));
     ++record_.free;
     return true;
   }
@@ -353,7 +353,7 @@ private:
     for (std::size_t word = index / 64; index < record_.capacity; index = ++word * 64) {
       const std::uint64_t such = (bit ? bits()[word] : ~bits()[word]) >> (index % 64);
       if (such != 0)
-        return std::min<std::size_t>(index + static_cast<std::size_t>(std::countr_zero(such)), record_.capacity);
+        return detail::min<std::size_t>(index + static_cast<std::size_t>(std::countr_zero(such)), record_.capacity);
     }
     return record_.capacity;
   }

@@ -2,7 +2,6 @@
 // The segments of a heap, cut into runs of slices.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +19,7 @@
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/slice_map.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -136,7 +136,7 @@ public:
     spaces_[i].free |= slices(first, length);
     used_slices_ -= length;
     dirty_slices_ += length;
-    longest_[i] = std::max(longest_[i], static_cast<std::uint8_t>(run_around(spaces_[i].free, first)));
+    longest_[i] = detail::max(longest_[i], static_cast<std::uint8_t>(run_around(spaces_[i].free, first)));
   }
 
   /// Effects: makes a run longer where the slices behind it are free. Returns: whether it is.
@@ -279,8 +279,8 @@ private:
 
   // A refused segment is asked for again by an eighth less, down to what is needed.
   [[nodiscard]] static constexpr std::size_t next_wish(std::size_t wish, std::size_t least) noexcept {
-    const std::size_t eighth = std::max(slice_bytes, align_down(wish / 8, slice_bytes));
-    return wish != least ? std::max(least, wish - eighth) : 0;
+    const std::size_t eighth = detail::max(slice_bytes, align_down(wish / 8, slice_bytes));
+    return wish != least ? detail::max(least, wish - eighth) : 0;
   }
 
   void add_segment(void* memory, std::size_t bytes) noexcept {

@@ -2,7 +2,6 @@
 // Where the threads' heaps of one heap get their segments from: one table of address space, one limit, one lock.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -76,7 +76,7 @@ public:
   /// Effects: shelves a segment, or gives it back.
   void deallocate_segment(void* p, std::size_t bytes) noexcept {
     const scope held(lock_);
-    const bool has_room = space_.spare_bytes() + bytes <= std::min(most_cached, kept_.most());
+    const bool has_room = space_.spare_bytes() + bytes <= detail::min(most_cached, kept_.most());
     if (bytes != segment_bytes || !has_room) return space_.give(p);
     space_.keep(p);
     count_cached();

@@ -2,12 +2,12 @@
 // Runs of ones in a word of 64 bits: which slices of a segment are free side by side.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -58,7 +58,7 @@ constexpr void for_each_run(slice_mask mask, F f) {
 /// Returns: the length of the longest run of ones.
 [[nodiscard]] constexpr std::size_t longest_run_in(slice_mask mask) noexcept {
   std::size_t longest = 0;
-  for_each_run(mask, [&](std::size_t, std::size_t length) { longest = std::max(longest, length); });
+  for_each_run(mask, [&](std::size_t, std::size_t length) { longest = detail::max(longest, length); });
   return longest;
 }
 

@@ -2,8 +2,8 @@
 // The extents that a heap holds for nobody, a few, in the order in which they were freed.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
@@ -35,7 +35,7 @@ public:
   /// Returns: the extent, which is no longer held.
   window remove(std::size_t i) noexcept {
     const window gone = extents_[i];
-    std::copy(extents_ + i + 1, extents_ + count_, extents_ + i);
+    std::memmove(extents_ + i, extents_ + i + 1, (count_ - i - 1) * sizeof(window));
     --count_;
     old_ -= i < old_ ? 1 : 0;
     bytes_ -= gone.bytes();

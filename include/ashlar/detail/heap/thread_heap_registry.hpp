@@ -2,7 +2,6 @@
 // What the threads of a heap have together and each for itself, and all that is done with it off the fast paths.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -19,6 +18,7 @@
 #include <ashlar/detail/heap/shared_extent_map.hpp>
 #include <ashlar/detail/heap/thread_heaps.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
@@ -188,7 +188,7 @@ public:
     with_common([&] { given += common_.trim(); });
     heaps_.for_each([&](thread_heap& each) { given += each.blocks.trim_remote(&each == mine ? retain_bytes : 0); });
     space_.trim();
-    return std::max(given, held - std::min(held, space_.held_bytes()));
+    return detail::max(given, held - detail::min(held, space_.held_bytes()));
   }
 
   [[nodiscard]] shared_extent_map<Upstream>& space() noexcept { return space_; }
@@ -254,7 +254,7 @@ private:
   }
 
   [[nodiscard]] static bool is_huge(std::size_t bytes, std::size_t alignment) noexcept {
-    const std::size_t step = std::max<std::size_t>(1, alignment / slice_bytes);
+    const std::size_t step = detail::max<std::size_t>(1, alignment / slice_bytes);
     return bytes > segment_bytes || first_slice_at(step) + slices_of(with_canary(bytes)) > slices_per_segment;
   }
 

@@ -2,7 +2,6 @@
 // Gathers the frees of one thread into packets for the threads that own the slabs.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -212,7 +211,9 @@ private:
   }
 
   [[nodiscard]] bool is_begun(const packet_type& which) const noexcept {
-    return std::any_of(begun_.begin(), begun_.end(), [&](const begun& each) { return each.filled == &which; });
+    for (const begun& each : begun_)
+      if (each.filled == &which) return true;
+    return false;
   }
 
   [[nodiscard]] bool open_packet(inbox_type& to) noexcept {

@@ -2,7 +2,6 @@
 // The engine of the fixed-size pools: hot cells in front, slabs behind them.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +23,7 @@
 #include <ashlar/detail/slab/slab_geometry.hpp>
 #include <ashlar/detail/slab/slab_set.hpp>
 #include <ashlar/detail/slab/slab_store.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -196,7 +196,7 @@ public:
   [[nodiscard]] std::size_t cell_alignment() const noexcept { return geometry().cell_alignment(); }
   [[nodiscard]] std::size_t slab_bytes() const noexcept { return geometry().slab_bytes(); }
   /// Returns: the number of cells in the slabs held, at most `max_count`.
-  [[nodiscard]] std::size_t capacity() const noexcept { return std::min(slabs_held().capacity(), max_count_); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return detail::min(slabs_held().capacity(), max_count_); }
   [[nodiscard]] std::size_t live() const noexcept { return slabs_held().taken() - hot_.size(); }
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_held().slabs(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return slabs() * slab_bytes(); }  ///< of all slabs
@@ -313,7 +313,7 @@ private:
     slab* const home = slab_set::slab_around(geometry(), cells[0]);
     const std::uint32_t word = slab_set::index_in(geometry(), home, cells[0]) / 64;
     std::byte* const base = home->cells + cell_offset(std::size_t{word} * 64);
-    const std::size_t end = cell_offset(std::min<std::size_t>(64, home->capacity - word * 64));
+    const std::size_t end = cell_offset(detail::min<std::size_t>(64, home->capacity - word * 64));
     std::uint64_t mask = 0;
     std::size_t same = 0;
     for (; same != cells.size(); ++same) {

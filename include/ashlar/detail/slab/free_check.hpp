@@ -2,7 +2,6 @@
 // What a pool checks before it takes a cell back, at the levels that check.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,6 +15,7 @@
 #include <ashlar/detail/slab/slab.hpp>
 #include <ashlar/detail/slab/slab_geometry.hpp>
 #include <ashlar/detail/slab/slab_set.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -201,7 +201,7 @@ template <class... Bytes>
 // Returns: the length of the run at a cell; where that is not known, `said`, as far as the run can be so long.
 [[nodiscard]] inline std::size_t length_of_run(const slab* home, std::uint32_t cell, std::size_t said) noexcept {
   if (!home->runs.is_unknown()) return home->runs.length_at(cell);
-  return std::min<std::size_t>({said, 64 - cell % 64, home->capacity - cell});
+  return detail::min<std::size_t>(said, 64 - cell % 64, home->capacity - cell);
 }
 
 /// Effects: reports a free of what is no run of `length` cells: of the pool, or of the upstream if it is longer than

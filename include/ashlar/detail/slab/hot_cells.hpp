@@ -2,16 +2,17 @@
 // The cells a pool has at hand: a bounded stack of those freed last, and behind it one word of a slab's bitmap.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <type_traits>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -50,7 +51,7 @@ public:
   /// bit at once, so no cell rests in the front.
   [[nodiscard]] static constexpr std::size_t limit(std::size_t cell_bytes) noexcept {
     if (checking_level >= checking::checked || marks_memory) return 0;
-    return std::min(slots, front_bytes / cell_bytes);
+    return detail::min(slots, front_bytes / cell_bytes);
   }
 
   /// Returns: a cell, or null where none is at hand.
@@ -87,8 +88,8 @@ public:
 
   /// Effects: puts the first of `cells` in front, as far as there is room. Returns: how many.
   [[nodiscard]] std::size_t put_many(std::span<void* const> cells) noexcept {
-    const std::size_t put = std::min(cells.size(), granted_ - size_);
-    std::copy_n(cells.data(), put, front_.data() + size_);
+    const std::size_t put = detail::min(cells.size(), granted_ - size_);
+    if (put != 0) std::memmove(front_.data() + size_, cells.data(), put * sizeof(void*));
     size_ += put;
     return put;
   }
@@ -97,7 +98,7 @@ public:
   /// Expects: nothing is at hand, the word is not empty.
   [[nodiscard]] void* refill(const cell_batch& fresh, std::size_t cell_bytes) noexcept {
     word_ = fresh;
-    granted_ = std::min(granted_ + in_word(), limit(cell_bytes));
+    granted_ = detail::min(granted_ + in_word(), limit(cell_bytes));
     return take_from_word(cell_bytes);
   }
 

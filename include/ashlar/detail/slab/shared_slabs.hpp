@@ -2,7 +2,6 @@
 // Slabs that any thread takes cells from and gives cells back to.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <concepts>
@@ -25,6 +24,7 @@
 #include <ashlar/detail/slab/slab_geometry.hpp>
 #include <ashlar/detail/slab/slab_set.hpp>
 #include <ashlar/detail/slab/slab_store.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/owner_lock.hpp>
@@ -258,7 +258,7 @@ private:
     std::size_t capacity = 0;
     with_store([&](store& held) {
       capacity = held.slabs().capacity();
-      held.keep_for(std::min(cells, capacity));
+      held.keep_for(detail::min(cells, capacity));
     });
     return capacity;
   }
@@ -343,17 +343,17 @@ private:
     return stock.count != 0;
   }
 
-  // Under the lock.
+  // Under the lock. The last word is used first: cells go out upwards.
   void fill(cell_batches& stock, std::size_t most) noexcept {
     expect_open(nullptr);
     if (ASHLAR_UNLIKELY(stock.lane == cell_batches::no_lane)) stock.lane = lanes_used_++ % slab_set::lanes;
-    std::size_t cells = std::clamp<std::size_t>(cell_batches::max_bytes / cell_bytes(), 1, most);
+    std::size_t cells = detail::clamp<std::size_t>(cell_batches::max_bytes / cell_bytes(), 1, most);
     while (cells != 0 && stock.count != cell_batches::max_words && store_.slabs().has_free()) {
       cell_batch& word = stock.words[stock.count++];
       word = store_.take_batch(geometry(), cells, stock.lane);
       cells -= static_cast<std::size_t>(std::popcount(word.mask));
     }
-    std::reverse(stock.words, stock.words + stock.count);  // the last is used first: cells go out upwards
+    for (std::size_t i = 0, end = stock.count; i + 1 < end; ++i) std::swap(stock.words[i], stock.words[--end]);
     slabs_held_.store(store_.slabs().slabs(), std::memory_order_relaxed);
   }
 

@@ -2,13 +2,13 @@
 // The cell sizes of whoever serves many sizes: exact up to 128 bytes, then eight for every doubling, looked up at once.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -65,7 +65,7 @@ struct basic_size_classes {
   /// where the first one is.
   [[nodiscard]] static constexpr std::size_t alignment_of(std::size_t size_class, std::size_t most = Largest) noexcept {
     const std::size_t bytes = bytes_of(size_class);
-    return std::min(bytes & (0 - bytes), most);
+    return detail::min(bytes & (0 - bytes), most);
   }
 
   /// Returns: the size of the cell that a request gets. Expects: as `of`.
@@ -78,7 +78,7 @@ private:
   static constexpr std::size_t first_shift = 4;
 
   [[nodiscard]] static constexpr std::size_t computed(std::size_t bytes) noexcept {
-    if (bytes <= exact) return std::max<std::size_t>((bytes + Granule - 1) / Granule, 1);
+    if (bytes <= exact) return detail::max<std::size_t>((bytes + Granule - 1) / Granule, 1);
     const auto doubling = static_cast<std::size_t>(std::bit_width(bytes - 1)) - 8;  // 0 from 129 to 256
     return exact / Granule + doubling * per_doubling + ((bytes - 1) >> (doubling + first_shift)) - per_doubling + 1;
   }

@@ -2,7 +2,6 @@
 // A slab: a run of equal cells behind a header, and one bit a cell that says whether it is free.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +14,7 @@
 #include <ashlar/detail/slab/run_marks.hpp>
 #include <ashlar/detail/support/address_heap.hpp>
 #include <ashlar/detail/support/address_tree.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {
@@ -62,7 +62,7 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     made->capacity = made->free = capacity;
     made->next = made->turn = made->bin = made->lane = 0;
     for (std::size_t word = 0; word < made->words(); ++word) made->bits()[word] = made->cells_in_word(word);
-    if constexpr (has_guards) std::fill_n(made->used(), 2 * made->words(), std::uint64_t{0});
+    if constexpr (has_guards) detail::fill_n(made->used(), 2 * made->words(), std::uint64_t{0});
     return made;
   }
 

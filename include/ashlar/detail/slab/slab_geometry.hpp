@@ -2,7 +2,6 @@
 // Where things lie in a slab: header, bitmap, cells, and the colour that shifts them.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +9,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -46,7 +46,7 @@ public:
   constexpr explicit slab_geometry(const slab_shape& shape) noexcept
       : cell_bytes_(static_cast<std::uint32_t>(shape.cell_bytes)),
         slab_bytes_(static_cast<std::uint32_t>(shape.slab_bytes)),
-        step_(static_cast<std::uint32_t>(std::max(line_bytes, shape.cell_alignment))),
+        step_(static_cast<std::uint32_t>(detail::max(line_bytes, shape.cell_alignment))),
         cell_alignment_(static_cast<std::uint32_t>(shape.cell_alignment)),
         slab_shift_(static_cast<std::uint32_t>(std::countr_zero(slab_bytes_))), stride_(shape),
         inverse_(static_cast<std::uint32_t>(cell_stride())) {
@@ -135,7 +135,7 @@ private:
   }
 
   [[nodiscard]] static constexpr std::size_t colours(std::size_t wanted) noexcept {
-    return std::bit_floor(std::clamp(wanted, std::size_t{1}, max_colours));
+    return std::bit_floor(detail::clamp(wanted, std::size_t{1}, max_colours));
   }
 
   [[nodiscard]] ASHLAR_INLINE constexpr std::size_t gap(std::uintptr_t slab) const noexcept {

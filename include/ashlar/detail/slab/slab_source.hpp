@@ -2,13 +2,13 @@
 // Where the memory for slabs comes from: several at a time, where the upstream can take them back one by one.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -69,7 +69,7 @@ public:
   /// Returns: how many slabs a pool of `held` asks for at once.
   [[nodiscard]] static constexpr std::size_t region(std::size_t slab_bytes, std::size_t held) noexcept {
     if (!divisible_resource<Upstream> || slab_bytes < least_part) return 1;
-    return std::max<std::size_t>(std::min(held / 8, region_bytes / slab_bytes), 1);
+    return detail::max<std::size_t>(detail::min(held / 8, region_bytes / slab_bytes), 1);
   }
 
   [[nodiscard]] std::size_t raw_bytes() const noexcept { return raw_.size; }

@@ -2,7 +2,6 @@
 // The slabs of one pool together with the resource they come from: when to ask for one, when to give one back.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +18,7 @@
 #include <ashlar/detail/slab/slab_geometry.hpp>
 #include <ashlar/detail/slab/slab_set.hpp>
 #include <ashlar/detail/slab/slab_source.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -162,7 +162,7 @@ public:
   void prepare(const slab_geometry& geometry, void* memory, std::size_t slabs) noexcept {
     registry_at_fork::enter();
     if constexpr (prefaulting_resource<Upstream>) {
-      const std::size_t bytes = std::min(slabs, std::size_t{128}) * (geometry.slab_bytes() / 128);
+      const std::size_t bytes = detail::min(slabs, std::size_t{128}) * (geometry.slab_bytes() / 128);
       if (bytes >= least_prefault) upstream().prefault(memory, bytes);
     }
   }
@@ -193,13 +193,13 @@ public:
     registry_at_fork::enter();
     while (set_.capacity() < cells) {
       add_prepared(geometry, owner, request(geometry));  // not yet used, so not yet resident
-      keep_for(std::min(cells, set_.capacity()));
+      keep_for(detail::min(cells, set_.capacity()));
     }
     keep_for(cells);
   }
 
   /// Effects: keeps slabs for `cells` cells from now on, though they be empty.
-  void keep_for(std::size_t cells) noexcept { reserved_ = std::max(reserved_, cells); }
+  void keep_for(std::size_t cells) noexcept { reserved_ = detail::max(reserved_, cells); }
 
   /// Effects: keeps empty slabs as `spare` says from now on. Complexity: O(slabs given back).
   void retain(const slab_geometry& geometry, spare_policy spare) noexcept {
@@ -262,7 +262,7 @@ private:
   void learn(const slab_geometry& geometry) noexcept {
     if (gone_ == 0) return;
     --gone_;
-    missed_ = std::min(missed_ + 1, spare_policy::most_learned(geometry.slab_bytes()));
+    missed_ = detail::min(missed_ + 1, spare_policy::most_learned(geometry.slab_bytes()));
   }
 
   void give_back(const slab_geometry& geometry, slab* empty) noexcept {

@@ -2,7 +2,6 @@
 // Text for whoever takes it, in pieces out of a buffer: words, numbers, addresses, sizes that people read.
 #pragma once
 
-#include <algorithm>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -36,7 +35,7 @@ public:
     while (!words.empty()) {
       if (size_ == capacity) flush();
       const std::string_view piece = words.substr(0, capacity - size_);
-      std::copy_n(piece.data(), piece.size(), data_ + size_);
+      piece.copy(data_ + size_, piece.size());
       size_ += piece.size();
       words.remove_prefix(piece.size());
     }

@@ -2,13 +2,13 @@
 // Which files are mapped into this program as code, and where: what makes a return address readable later.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 
 #if __has_include(<link.h>)
 #include <link.h>
@@ -45,8 +45,8 @@ struct module_place {
     const auto& part = info.dlpi_phdr[i];
     if (part.p_type != PT_LOAD) continue;
     const std::uintptr_t from = m.bias + static_cast<std::uintptr_t>(part.p_vaddr);
-    m.begin = std::min(m.begin, from);
-    m.end = std::max(m.end, from + static_cast<std::uintptr_t>(part.p_memsz));
+    m.begin = detail::min(m.begin, from);
+    m.end = detail::max(m.end, from + static_cast<std::uintptr_t>(part.p_memsz));
   }
   return m;
 }

@@ -2,7 +2,6 @@
 // The records that threads need of what they use: from pages of their own, so that no allocator is asked for them.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -11,6 +10,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/fork.hpp>
@@ -34,7 +34,7 @@ template <std::size_t Bytes>
 class ASHLAR_OF_THIS_LIBRARY record_cells {
 public:
   static constexpr std::size_t alignment = 64;
-  static constexpr std::size_t chunk_bytes = std::max(std::size_t{16} * 1024, std::bit_ceil(8 * Bytes));
+  static constexpr std::size_t chunk_bytes = detail::max(std::size_t{16} * 1024, std::bit_ceil(8 * Bytes));
 
   /// Returns: a cell, or null where the system has no memory left. Complexity: O(chunks) at worst.
   [[nodiscard]] static void* try_allocate() noexcept {
