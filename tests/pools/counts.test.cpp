@@ -42,7 +42,7 @@ TEST(counts, of_all_slabs_pass_2_to_the_32) {
     for (claimed_slab& each : memory) set.add(each.format());
     EXPECT_EQ(set.capacity(), 3 * std::size_t{most_cells});
     EXPECT_GT(set.capacity(), std::numeric_limits<std::uint32_t>::max());
-    const ashlar::detail::cell_batch taken = set.take_word(geometry, 64);
+    const ashlar::detail::cell_batch taken = set.take_batch(geometry, 64);
     EXPECT_EQ(taken.mask, ~std::uint64_t{0});
     EXPECT_EQ(set.taken(), 64u);
     EXPECT_TRUE(set.has_free());
