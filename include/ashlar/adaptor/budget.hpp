@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A limit of bytes, under another limit of bytes: what may be charged is what all of them allow.
+// A tree of byte limits: a charge must fit into its own limit and into every limit above.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// A number of bytes that is never raised above a limit. Where it is shared, every change is one atomic step; where
-/// not, plain loads and stores.
+/// A number of bytes that is never raised above a limit. If it is shared, every change is one atomic step; otherwise it
+/// uses plain loads and stores.
 template <bool IsShared>
 class byte_count {
 public:
   [[nodiscard]] std::size_t get() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
-  /// Effects: adds `by`, unless that would exceed `limit`. Returns: whether it did.
+  /// Effects: adds `by`, unless the sum exceeds `limit`. Returns: whether it did.
   [[nodiscard]] bool raise_within(std::size_t by, std::size_t limit) noexcept {
     std::size_t now = get();
     do {
@@ -37,14 +37,14 @@ public:
     }
   }
 
-  /// Expects: `by` is not more than there is.
+  /// Expects: `by` is at most the present value.
   void lower(std::size_t by) noexcept {
     if constexpr (IsShared) bytes_.fetch_sub(by, std::memory_order_relaxed);
     else bytes_.store(get() - by, std::memory_order_relaxed);
   }
 
 private:
-  // Relaxed suffices: the number orders nothing but itself.
+  // Relaxed suffices: the number orders no other memory.
   [[nodiscard]] bool replace(std::size_t& now, std::size_t then) noexcept {
     if constexpr (IsShared) return bytes_.compare_exchange_weak(now, then, std::memory_order_relaxed);
     bytes_.store(then, std::memory_order_relaxed);
@@ -54,29 +54,30 @@ private:
   std::atomic<std::size_t> bytes_ = 0;
 };
 
-/// A node of a tree of limits; `budget` for one thread at a time, `shared_budget` for any. Neither copies nor moves:
-/// children point to their parent, which must outlive them.
+/// A node of a tree of limits: `budget` for one thread at a time, `shared_budget` for any thread. A node neither copies
+/// nor moves: children point to their parent, which must outlive them.
 ///
 ///     ashlar::budget process(512 << 20);
 ///     ashlar::budget textures(64 << 20, &process);   // and never more than the process has left
 ///
-/// used() <= max_bytes() always, unless the limit was lowered below what was used. Every charge to a child is a charge
-/// to its parent: the parent's used() >= the sum of its children's. Complexity: O(depth). Thread safety: a shared one,
-/// any thread at any time, but handlers are set before. While one thread's charge is refused higher up, what it had
-/// charged below is taken back; another charge may be refused meanwhile that would have fitted a moment later. No
-/// charge ever goes above a limit.
+/// Invariant: used() <= max_bytes(), unless the limit was lowered below the bytes in use. Every charge to a child is a
+/// charge to its parent, so a parent's used() >= the sum of its children's. Complexity: O(depth).
+///
+/// Thread safety: any thread may use a shared budget at any time; handlers are set before. If an ancestor refuses a
+/// charge, the charges below it are undone. Meanwhile another charge may be refused that would have fitted a moment
+/// later. No charge ever exceeds a limit.
 template <threads_policy Threads>
 class basic_budget {
 public:
   static constexpr bool is_shared = Threads::is_shared;
   static constexpr std::size_t unlimited = detail::max_size;
-  /// How often a request may be tried again: a handler that never frees enough does not hang the program.
+  /// Attempts of one request: a handler that never frees enough does not hang the program.
   static constexpr unsigned most_attempts = 16;
 
   /// A request that does not fit.
   struct refusal {
-    basic_budget& exceeded;  ///< whose limit it is
-    basic_budget& charged;   ///< where the request came in: the same, or below
+    basic_budget& exceeded;  ///< the budget with the exceeded limit
+    basic_budget& charged;   ///< the budget of the request: the same, or a descendant
     std::size_t bytes;
     std::size_t alignment;
     unsigned attempt;  ///< 1 is the first
@@ -84,7 +85,7 @@ public:
 
   enum class answer { give_up, try_again };
 
-  /// Called where a request exceeds a limit. It may give memory back, or raise the limit, and ask for another try.
+  /// Called when a request exceeds a limit. It may free memory or raise the limit, and ask for another attempt.
   using exceeded_handler = answer (*)(const refusal&, void* context) noexcept;
   /// Called when the soft limit has just been exceeded.
   using soft_limit_handler = void (*)(basic_budget&, void* context) noexcept;
@@ -95,46 +96,47 @@ public:
   basic_budget& operator=(const basic_budget&) = delete;
   ~basic_budget() { ASHLAR_EXPECTS(used() == 0, "ended a budget while memory was charged to it"); }
 
-  /// Effects: charges `bytes` here and to every budget above, or to none. Where one refuses, its handler is asked, or
-  /// that of the nearest budget above it that has one. Returns: whether it was charged.
+  /// Effects: charges `bytes` here and to every ancestor, or to none. A refusal calls the handler of the refusing
+  /// budget, or that of its nearest ancestor with a handler. Returns: whether the bytes were charged.
   [[nodiscard]] bool charge(std::size_t bytes, std::size_t alignment = 1) noexcept {
     basic_budget* const refuser = try_charge(bytes);
     return ASHLAR_LIKELY(refuser == nullptr) || charge_retry(refuser, bytes, alignment);
   }
 
-  /// Effects: takes back what was charged here. Expects: it was charged.
+  /// Effects: takes back a charge of this budget. Expects: the bytes were charged.
   void uncharge(std::size_t bytes) noexcept {
     ASHLAR_EXPECTS(bytes <= used(), "took back more than was charged to a budget");
     for (basic_budget* each = this; each != nullptr; each = each->parent_) each->lower(bytes);
   }
 
   [[nodiscard]] std::size_t used() const noexcept { return used_.get(); }
-  /// Returns: the most that was ever used at once.
+  /// Returns: the peak of used(), in bytes.
   [[nodiscard]] std::size_t peak() const noexcept { return peak_.get(); }
   [[nodiscard]] std::size_t max_bytes() const noexcept { return limit_.load(std::memory_order_relaxed); }
   [[nodiscard]] basic_budget* parent() const noexcept { return parent_; }
 
-  /// Returns: how much could be charged now, as far as this budget and those above are concerned.
+  /// Returns: the bytes that this budget and its ancestors would grant now.
   [[nodiscard]] std::size_t available() const noexcept {
     std::size_t least = unlimited;
     for (const basic_budget* each = this; each != nullptr; each = each->parent_) {
-      const std::size_t most = each->max_bytes();  // read once: it may change meanwhile
+      const std::size_t most = each->max_bytes();  // read once: another thread may change it
       least = std::min(least, most - std::min(most, each->used()));
     }
     return least;
   }
 
-  /// Effects: from now on no charge goes above `limit`; what is used already stays.
+  /// Effects: no later charge exceeds `limit`; bytes in use stay charged.
   void set_max_bytes(std::size_t limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
 
-  /// Effects: null: a request that does not fit is refused at once. Expects: nobody charges meanwhile.
+  /// Effects: sets the handler; with null, a request that does not fit is refused at once. Expects: no charge is under
+  /// way.
   void on_exceeded(exceeded_handler handler, void* context = nullptr) noexcept {
     exceeded_ = handler;
     exceeded_context_ = context;
   }
 
-  /// Effects: `handler` is called by the charge that makes used() exceed `bytes`, once until it is below again.
-  /// Expects: nobody charges meanwhile.
+  /// Effects: the charge that raises used() above `bytes` calls `handler`, once until used() is below again. Expects:
+  /// no charge is under way.
   void on_soft_limit(std::size_t bytes, soft_limit_handler handler, void* context = nullptr) noexcept {
     soft_limit_ = bytes;
     soft_ = handler;
@@ -146,7 +148,7 @@ public:
   }
 
 private:
-  // Returns: who refused, or null. The peak counts what was granted only.
+  // Returns: the refusing budget, or null. The peak counts granted charges only.
   [[nodiscard]] basic_budget* try_charge(std::size_t bytes) noexcept {
     for (basic_budget* each = this; each != nullptr; each = each->parent_)
       if (!each->used_.raise_within(bytes, each->max_bytes())) {
@@ -176,7 +178,7 @@ private:
     if (soft_ == nullptr || used() <= soft_limit_) return;
     if (soft_told_.exchange(true, std::memory_order_acquire)) return;  // pairs with the release in rearm()
     soft_(*this, soft_context_);
-    rearm();  // another thread may have lowered it, and said so, before it was told
+    rearm();  // another thread may have lowered used() and called rearm() before the exchange
   }
 
   void lower(std::size_t bytes) noexcept {
@@ -184,7 +186,7 @@ private:
     rearm();
   }
 
-  // Whoever overwrites this `false` sees the figure it came from.
+  // A thread that overwrites this `false` sees the value of used() that led to it.
   void rearm() noexcept {
     if (soft_ != nullptr && used() <= soft_limit_) soft_told_.store(false, std::memory_order_release);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An adaptor that makes one more resource of a kind when those it has are full, and ends those that became empty.
+// An adaptor that adds a resource of the same kind when all are full, and destroys those that become empty.
 #pragma once
 
 #include <concepts>
@@ -24,15 +24,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 
 struct chain_options {
-  std::size_t max_count = detail::max_size;  ///< resources at once; from 1 up
-  std::size_t retain_count = 1;              ///< empty resources that are kept; `max_size`: all, until `trim`
-  std::size_t room_bytes = 0;                ///< memory beside each resource, which its maker may hand to it
-  /// Whether a resource is released, where it can be, when its last block is back: right for buffers and arenas, which
-  /// lose what is not freed in order; wasted on pools, which would give their slabs back.
+  std::size_t max_count = detail::max_size;  ///< resources at once; at least 1
+  std::size_t retain_count = 1;              ///< empty resources that are retained; `max_size`: all, until `trim`
+  std::size_t room_bytes = 0;                ///< bytes beside each resource, which its maker may use
+  /// Whether a resource with `release` is released when its last block is freed. Right for buffers and arenas, which
+  /// lose blocks that are not freed in order; wasted on pools, which would give their slabs back.
   bool renew_empty = false;
 };
 
-/// The default maker of a chain's resources: from the room beside each, where `R` can be made from bytes; else by
+/// The default maker of a chain's resources: from the room beside each if `R` can be made from bytes, otherwise by
 /// default. Any callable will do: `R maker(std::span<std::byte> room)` or `R maker()`.
 template <class R>
 struct constructed {
@@ -48,7 +48,7 @@ struct constructed {
   }
 };
 
-/// Makes a resource, out of nothing or in the room that it is handed.
+/// Makes a resource from no argument or from its room.
 template <class Maker, class R>
 concept maker_of = requires(Maker& make) {
   { make() } -> std::same_as<R>;
@@ -58,21 +58,21 @@ concept room_maker_of = requires(Maker& make, std::span<std::byte> room) {
   { make(room) } -> std::same_as<R>;
 };
 
-/// A growing sequence of `R`s, each made by `Maker` in memory of `Upstream`, its room behind it:
+/// A growing sequence of `R`s, each made by `Maker` in memory of `Upstream` and followed by its room:
 ///
-///   serving_ -> [ links | R | live | room ] <-> [ links | R | live | room ] <-> …
+///      serving_ -> [ links | R | live | room ] <-> [ links | R | live | room ] <-> …
 ///
 ///     ashlar::chain<ashlar::buffer_resource> bytes({.max_count = 16, .room_bytes = 64 * 1024});
 ///
-/// The one that served last is asked first, then the others; an empty one that says no is released, where it can be,
-/// and asked again; when none has room, one more is made. A block goes back to its owner; when the last block of a
-/// resource is back and more than `retain_count` are empty, that resource ends. Requests that no `R` can serve are
-/// refused: the `R` that was made for one ends at once. `R` serves only what it knows again (`try_allocate_owned`).
+/// The resource that served last is asked first, then the others. An empty one that refuses is released, if it can be,
+/// and asked again. If all refuse, one more is made. A block is freed to its owner; when a resource becomes empty and
+/// more than `retain_count` are, it ends. A request that no `R` can serve is refused, and the `R` made for it ends at
+/// once. `R` serves only blocks that it owns afterwards (`try_allocate_owned`).
 ///
-/// Refinements: `owns`; try, releasable, self-describing, expanding and prefaulting where `R` has them. Not at-least,
-/// since there is no way to ask for that but by exceptions; neither thread-safe nor divisible.
-/// Invariant: `count() <= max_count`, and every live block is counted by its owner.
-/// Complexity: that of `R` where the same one serves, and is freed to, again and again; else O(count).
+/// Refinements: `owns`; try, releasable, self-describing, expanding and prefaulting if `R` has them. Not at-least,
+/// which could only be asked for by exceptions; neither thread-safe nor divisible. Invariant: `count() <= max_count`,
+/// and the owner of every live block counts it.
+/// Complexity: that of `R` while one resource serves and takes all calls; otherwise O(count).
 /// Thread safety: none.
 template <owning_resource R, resource Upstream, class Maker>
 class chain {
@@ -80,8 +80,8 @@ class chain {
                 "a maker returns an R, made from the room that it is handed or from nothing");
 
 public:
-  /// Nothing is allocated before the first request. Expects: `max_count` is not 0, `room_bytes` is less than half of
-  /// memory.
+  /// Allocates nothing before the first request. Expects: `max_count` is not 0, and `room_bytes` is less than half of
+  /// the address space.
   chain() : chain(chain_options{}) {}
   explicit chain(const chain_options& options, Maker maker = {}, Upstream upstream = {})
       : options_(options), maker_(std::move(maker)), upstream_(std::move(upstream)) {
@@ -91,17 +91,17 @@ public:
 
   chain(const chain&) = delete;  // live blocks point into it
   chain& operator=(const chain&) = delete;
-  /// Effects: ends all resources; what is live in them is theirs to report.
+  /// Effects: ends all resources; each reports its own live blocks.
   ~chain() { end_all(); }
 
-  /// Throws: `std::bad_alloc` where there may be no more resources; else what the upstream, the maker or a fresh `R`
-  /// throws. Expects: `alignment` is a power of two.
+  /// Throws: `std::bad_alloc` if there may be no more resources; otherwise the exceptions of the upstream, of the maker
+  /// and of a new `R`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     void* const p = serving_ != nullptr ? serve(*serving_, bytes, alignment) : nullptr;
     return ASHLAR_LIKELY(p != nullptr) ? p : allocate_cold(bytes, alignment);
   }
 
-  /// As `allocate`, but null where memory has run out.
+  /// As `allocate`, but null if memory has run out.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
     requires try_resource<R>
   {
@@ -109,14 +109,14 @@ public:
     return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_cold(bytes, alignment);
   }
 
-  /// Effects: gives the block back to its owner. Expects: it has one here, which is looked at on every level.
+  /// Effects: frees the block to its owner. Expects: it has one here; checked at every level.
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     link& home = owner_of(p);
     home.resource.deallocate(p, bytes, alignment);
     uncount(home);
   }
 
-  /// As above; the owner finds the size. Effects: nothing where `p` is null.
+  /// As above; the owner finds the size. Effects: none if `p` is null.
   void deallocate(void* p) noexcept
     requires self_describing_resource<R>
   {
@@ -128,7 +128,7 @@ public:
 
   [[nodiscard]] bool owns(const void* p) const noexcept { return find(p) != nullptr; }
 
-  /// Returns: whether the owner could resize the block. A block never moves to another resource.
+  /// Returns: whether the owner resized the block. A block never moves to another resource.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
     requires expanding_resource<R>
   {
@@ -141,7 +141,7 @@ public:
     owner_of(p).resource.prefault(p, bytes);
   }
 
-  /// Effects: takes all blocks back, ends all resources and gives their memory back.
+  /// Effects: takes back all blocks, ends all resources and frees their memory.
   void release() noexcept
     requires releasable_resource<R>
   {
@@ -149,8 +149,9 @@ public:
     end_all();
   }
 
-  /// Effects: ends empty resources; at most `retain_bytes` of them stay, the youngest. What a resource took from an
-  /// upstream of its own does not count. Returns: bytes given back to the upstream. Complexity: O(count).
+  /// Effects: ends empty resources except for the youngest of them, at most `retain_bytes` in all. Memory that a
+  /// resource took from its own upstream is not counted. Returns: bytes given back to the upstream. Complexity:
+  /// O(count).
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     std::size_t retained = retain_bytes / link_bytes();
     const std::size_t before = count_;
@@ -163,12 +164,12 @@ public:
     return (before - count_) * link_bytes();
   }
 
-  [[nodiscard]] std::size_t count() const noexcept { return count_; }  ///< resources there are
-  [[nodiscard]] std::size_t empty() const noexcept { return empty_; }  ///< resources that have no live block
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }  ///< resources in the chain
+  [[nodiscard]] std::size_t empty() const noexcept { return empty_; }  ///< resources without a live block
   [[nodiscard]] std::size_t max_count() const noexcept { return options_.max_count; }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
-  /// Effects: calls `f(R&)` for each resource, the youngest first.
+  /// Effects: calls `f(R&)` for each resource, youngest first.
   template <class F>
   void for_each_resource(F f) {
     for (link* each = links_.front(); each != nullptr; each = each->next) f(each->resource);
@@ -200,7 +201,7 @@ private:
     }
 
     R resource;
-    std::size_t live = 1;  // blocks; the one that it was made for is on its way
+    std::size_t live = 1;  // blocks; it starts with the one that the resource was made for
   };
 
   static constexpr std::size_t link_alignment = alignof(link) > alignof(std::max_align_t) ? alignof(link)
@@ -209,8 +210,8 @@ private:
 
   [[nodiscard]] std::size_t link_bytes() const noexcept { return room_offset + options_.room_bytes; }
 
-  // Holds a place in the count, so that nobody's code can take one too many meanwhile, and memory for a link. Gives
-  // both back unless a link has come to stand there.
+  // Holds a place in the count and memory for a link, so that a maker or an upstream that uses this chain cannot exceed
+  // the limit. Gives both back unless a link was built there.
   struct building_site {
     explicit building_site(chain& c) noexcept : owner(c) { ++c.count_; }
     building_site(const building_site&) = delete;
@@ -226,7 +227,7 @@ private:
     bool is_built = false;
   };
 
-  // A fresh resource is asked for its first block, which is counted beforehand: without that it ends.
+  // The first block of a new resource is counted beforehand; without that block the resource ends.
   struct probation {
     probation(chain& c, link& l) noexcept : owner(c), fresh(l) {}
     probation(const probation&) = delete;
@@ -306,7 +307,7 @@ private:
     return p;
   }
 
-  // An empty resource may be full all the same: a buffer whose blocks were not freed in order.
+  // An empty resource may still be full: a buffer whose blocks were not freed in order.
   [[nodiscard]] void* serve_by_any(std::size_t bytes, std::size_t alignment) noexcept {
     for (link* each = links_.front(); each != nullptr; each = each->next) {
       void* p = each != serving_ ? serve(*each, bytes, alignment) : nullptr;
@@ -339,7 +340,7 @@ private:
     ASHLAR_CATCH_ALL { return nullptr; }
   }
 
-  // Expects: no block of it is live, or all of them may go.
+  // Expects: it has no live block, or all of them may go.
   void end(link& old) noexcept {
     links_.erase(&old);
     --count_;
@@ -356,8 +357,8 @@ private:
 
   chain_options options_;
   detail::list<link> links_;
-  link* serving_ = nullptr;  // allocated from last
-  link* freed_ = nullptr;    // freed to last
+  link* serving_ = nullptr;  // the last to allocate
+  link* freed_ = nullptr;    // the last to free
   std::size_t count_ = 0;
   std::size_t empty_ = 0;
   ASHLAR_NO_UNIQUE_ADDRESS Maker maker_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An adaptor that asks a second resource where the first one says no, and frees each block to the one that owns it.
+// An adaptor that asks a second resource when the first one fails, and frees each block to its owner.
 #pragma once
 
 #include <concepts>
@@ -19,26 +19,26 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Owns both sides. A request goes to `First`; where that says null, to `Second`. A block goes back to `First` exactly
-/// if `First` owns its address, so that no header is needed and no block can be freed to the wrong side:
+/// Owns both sides. A request goes to `First`; if that returns null, to `Second`. A block is freed to `First` exactly
+/// if `First` owns its address, so no header is needed and no block reaches the wrong side:
 ///
 ///     ashlar::fallback<ashlar::inline_buffer<4096>, ashlar::new_delete_resource> scratch;
 ///
-/// `First` serves only what it knows again. What it would hand on to an upstream of its own (a pool: blocks larger than
-/// its cells) is asked of `Second`. No exception decides anything where `First` is a `try_resource`; where exceptions
-/// are off, it must be one.
+/// `First` serves only blocks that it owns afterwards. Requests that it would pass to its own upstream (a pool: blocks
+/// larger than its cells) go to `Second`. If `First` is a `try_resource`, no exception is used as an answer. It must be
+/// one in builds without exceptions.
 ///
-/// | refinement | where | because |
+/// | refinement | present if | reason |
 /// |---|---|---|
 /// | try | `Second` has it | `First` is asked for null in any case |
-/// | owning, releasable, thread-safe | both have it | it is said of all blocks |
-/// | self-describing | both have it | the owner test finds the side, the side the size |
-/// | expanding, prefaulting | one has it | the owner is asked; the other side may always say no |
-/// | at-least | `Second` has it | `First` could say no by an exception only; its blocks are as large as asked for |
-/// | divisible | never | neighbours may come back as one, and where the sides touch be of both |
+/// | owning, releasable, thread-safe | both have it | a property of all blocks |
+/// | self-describing | both have it | the owner test finds the side, the side finds the size |
+/// | expanding, prefaulting | one has it | the owner is asked; the other side always refuses |
+/// | at-least | `Second` has it | `First` could refuse by exception only; its blocks have the size requested |
+/// | divisible | never | neighbours may be freed as one, and belong to both sides where these touch |
 ///
-/// Two are equal where both sides are. Expects: `Second` draws no memory from `First`, which is looked at from level
-/// `checked` on. Complexity: an owner test a call. Thread safety: any thread where both sides allow it.
+/// Two are equal if both sides are. Expects: `Second` draws no memory from `First`; checked from level `checked` on.
+/// Complexity: one owner test a call. Thread safety: any thread, if both sides allow it.
 template <owning_resource First, resource Second>
 class fallback {
   static_assert(try_resource<First> || ASHLAR_HAS_EXCEPTIONS != 0,
@@ -49,7 +49,7 @@ public:
 
   fallback() = default;
 
-  /// Effects: makes the first side from `first`, the second by default.
+  /// Effects: makes the first side from `first`, the second one by default.
   template <class F>
     requires(std::constructible_from<First, F> && std::default_initializable<Second> &&
              !std::derived_from<std::remove_cvref_t<F>, fallback>)
@@ -65,13 +65,13 @@ public:
   fallback(std::piecewise_construct_t, std::tuple<F...> first, std::tuple<S...> second)
       : fallback(first, second, std::index_sequence_for<F...>(), std::index_sequence_for<S...>()) {}
 
-  /// Throws: what `Second::allocate` throws. Expects: `alignment` is a power of two.
+  /// Throws: the exceptions of `Second::allocate`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     void* const p = detail::try_allocate_owned(first_, bytes, alignment);
     return ASHLAR_LIKELY(p != nullptr) ? p : of_second(allocate_upstream(second_, bytes, alignment));
   }
 
-  /// Returns: a block, or null where neither side has memory left. Expects: `alignment` is a power of two.
+  /// Returns: a block, or null if neither side has memory. Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
     requires try_resource<Second>
   {
@@ -79,7 +79,7 @@ public:
     return ASHLAR_LIKELY(p != nullptr) ? p : of_second(try_allocate_upstream(second_, bytes, alignment));
   }
 
-  /// As `allocate`. Returns: also how large the block is, where it is of the second side.
+  /// As `allocate`. Returns: also the size of the block, if it is of the second side.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
     requires at_least_resource<Second>
   {
@@ -94,7 +94,7 @@ public:
     first_.owns(p) ? first_.deallocate(p, bytes, alignment) : second_.deallocate(p, bytes, alignment);
   }
 
-  /// As above; the side finds the size. Effects: nothing where `p` is null.
+  /// As above; the side finds the size. Effects: none if `p` is null.
   void deallocate(void* p) noexcept
     requires(self_describing_resource<First> && self_describing_resource<Second>)
   {
@@ -107,7 +107,7 @@ public:
     return first_.owns(p) || second_.owns(p);
   }
 
-  /// Effects: takes all blocks of both sides back.
+  /// Effects: takes back all blocks of both sides.
   void release() noexcept
     requires(releasable_resource<First> && releasable_resource<Second>)
   {
@@ -115,7 +115,7 @@ public:
     second_.release();
   }
 
-  /// Returns: whether the side that owns the block could resize it. A block never moves to the other side.
+  /// Returns: whether the owner resized the block. A block never moves to the other side.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
     requires(expanding_resource<First> || expanding_resource<Second>)
   {
@@ -144,7 +144,7 @@ private:
       : first_(std::forward<std::tuple_element_t<I, F>>(std::get<I>(first))...),
         second_(std::forward<std::tuple_element_t<J, S>>(std::get<J>(second))...) {}
 
-  // Its blocks would be freed to the first side.
+  // A block of `Second` that `First` owns would be freed to `First`.
   [[nodiscard]] void* of_second(void* p) const noexcept {
     ASHLAR_EXPECTS(p == nullptr || !first_.owns(p), "the second side of a fallback hands out memory of the first");
     return p;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An adaptor for where memory must not usually come from: every request is counted, and allowed, told of, refused or
-// fatal, as is chosen at run time.
+// An adaptor for a fallback that should rarely serve: it counts every request and allows, reports, refuses or aborts.
 #pragma once
 
 #include <atomic>
@@ -22,11 +21,11 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// What a `fallback_monitor` does with a request, which it has counted.
+/// The treatment of a request after it has been counted.
 enum class on_spill {
   allow,   ///< Serves it.
   notify,  ///< Calls the callback, then serves it.
-  refuse,  ///< Says no: null, or `std::bad_alloc`.
+  refuse,  ///< Fails it: null, or `std::bad_alloc`.
   end      ///< Writes one line that names it, and aborts.
 };
 
@@ -37,22 +36,23 @@ struct spill {
   const void* gate = nullptr;
 };
 
-/// Called for every spill while `on_spill::notify` is chosen. It may use the gate: what it asks for is counted and
-/// allowed, and calls nobody.
+/// Called for every spill while `on_spill::notify` is chosen. It may use the monitor: its own requests are counted and
+/// served without a callback.
 using spill_callback = void (*)(void* context, const spill& request) noexcept;
 
-/// What came to a gate since it was made or reset. Requests that were refused, by the gate or what is behind it, count.
+/// Spills of a monitor since its construction or last reset. Requests that the monitor or its upstream refused are
+/// counted.
 struct spill_counters {
   std::uint64_t spills = 0;  ///< requests
-  std::uint64_t bytes = 0;   ///< of all of them
-  std::size_t largest = 0;   ///< bytes of the largest
+  std::uint64_t bytes = 0;   ///< bytes of all requests
+  std::size_t largest = 0;   ///< bytes of the largest request
 
   [[nodiscard]] friend bool operator==(const spill_counters&, const spill_counters&) noexcept = default;
 };
 
 namespace detail {
 
-/// The gates whose callbacks run on this thread, the innermost first.
+/// The monitors whose callbacks run on this thread, innermost first.
 class spill_scope {
 public:
   explicit spill_scope(const void* gate) noexcept : gate_(gate), outer_(std::exchange(innermost, this)) {}
@@ -74,16 +74,16 @@ private:
 
 }  // namespace detail
 
-/// Owns an `R`, made from the arguments. Every request for memory that comes to it is a spill: counted, and then dealt
-/// with as was chosen. Growing a block in place is a request for the difference. What is given back is not looked at.
-/// Has exactly the refinements of `R`, thread safety and divisibility included:
+/// Owns an `R`, made from the arguments. Every request for memory is a spill: counted, then treated as chosen. Growing
+/// a block in place is a request for the difference. Frees are not counted. Has exactly the refinements of `R`, thread
+/// safety and divisibility included:
 ///
 ///     using spilling = ashlar::fallback_monitor<ashlar::new_delete_resource>;
 ///     ashlar::fallback<ashlar::inline_buffer<4096>, spilling> scratch;
 ///     scratch.second().choose(ashlar::on_spill::refuse);
 ///
-/// Serves until something else is chosen. Two are equal where what they own is: they keep no book of blocks.
-/// Thread safety: that of `R`; the counters and choices may be used by any thread. Neither copies nor moves.
+/// Spills are allowed until another treatment is chosen. Two are equal if their upstreams are: they have no state of
+/// any block. Thread safety: that of `R`; any thread may use the counters and choices. Neither copies nor moves.
 template <resource R>
 class fallback_monitor : public forwarding<R> {
 public:
@@ -97,13 +97,13 @@ public:
   fallback_monitor(const fallback_monitor&) = delete;
   fallback_monitor& operator=(const fallback_monitor&) = delete;
 
-  /// As `R::allocate`. Throws: also `std::bad_alloc` where spills are refused.
+  /// As `R::allocate`. Throws: `std::bad_alloc` also if spills are refused.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     if (!passes(bytes, alignment)) throw_bad_alloc(bytes, alignment);
     return upstream_resource().allocate(bytes, alignment);
   }
 
-  /// As `R::try_allocate`. Returns: null also where spills are refused.
+  /// As `R::try_allocate`. Returns: null also if spills are refused.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
     requires try_resource<R>
   {
@@ -130,7 +130,7 @@ public:
     upstream_resource().deallocate(p);
   }
 
-  /// As `R::try_expand`. Returns: false also where the block would grow and spills are refused.
+  /// As `R::try_expand`. Returns: false also if the block would grow and spills are refused.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
     requires expanding_resource<R>
   {
@@ -138,7 +138,7 @@ public:
     return upstream_resource().try_expand(p, bytes, new_bytes, alignment);
   }
 
-  /// Effects: deals so with every request from now on. With `on_spill::notify` the callback is the one set last.
+  /// Effects: sets the treatment of later requests. `on_spill::notify` uses the callback set last.
   void choose(on_spill what) noexcept { what_.store(what, std::memory_order_relaxed); }
 
   /// Effects: chooses `on_spill::notify`, or `on_spill::allow` where `callback` is null.
@@ -151,13 +151,13 @@ public:
 
   [[nodiscard]] on_spill chosen() const noexcept { return what_.load(std::memory_order_relaxed); }
 
-  /// Returns: what has come so far. While other threads spill, the figures may be of different moments.
+  /// Returns: the counters. While other threads spill, they may be of different moments.
   [[nodiscard]] spill_counters counters() const noexcept {
     return {spills_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed),
             largest_.load(std::memory_order_relaxed)};
   }
 
-  /// Effects: starts to count anew.
+  /// Effects: sets the counters to zero.
   void reset_counters() noexcept {
     spills_.store(0, std::memory_order_relaxed);
     bytes_.store(0, std::memory_order_relaxed);
@@ -169,7 +169,7 @@ public:
   }
 
 private:
-  // Counted before anybody's code runs. Relaxed suffices: figures order nothing.
+  // Counted before any callback runs. Relaxed suffices: the counters order no other memory.
   ASHLAR_COLD bool passes(std::size_t bytes, std::size_t alignment) noexcept {
     count(bytes);
     const on_spill what = chosen();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The base of adaptors over one upstream: it holds the upstream, and passes on what most adaptors do not change.
+// The base of adaptors over one upstream: it holds the upstream and forwards the calls that most adaptors leave alone.
 #pragma once
 
 #include <concepts>
@@ -14,8 +14,8 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Owns an `R`, made from the arguments, and passes on the refinements that concern no single block: `owns`, `release`
-/// and `prefault`. An adaptor derives from it, says what it does with blocks and what equality means, and hides what it
+/// Owns an `R`, made from the arguments, and forwards the refinements that concern no single block: `owns`, `release`
+/// and `prefault`. A derived adaptor defines its block functions and its equality, and hides the members that it
 /// changes:
 ///
 ///     template <resource R>
@@ -28,13 +28,13 @@ inline namespace ASHLAR_ABI {
 ///       }
 ///       …
 ///
-/// Not passed on, for what an adaptor does not mention it must not claim: calls that hand out, take back or resize
-/// blocks, `is_thread_safe` (an adaptor without state of its own says `thread_safe_resource<R>`) and `is_divisible`.
-/// It is no resource itself, and as large as `R`.
+/// Block functions are not forwarded: an adaptor must not claim calls that it does not handle. The same holds for
+/// `is_thread_safe` (an adaptor without state of its own uses `thread_safe_resource<R>`) and for `is_divisible`. This
+/// base is no resource itself, and as large as `R`.
 template <resource R>
 class forwarding {
 public:
-  // Public, since an inherited constructor is as accessible as it was in the base. Copies are not made by it.
+  // Public, because an inherited constructor keeps the access of the base. It does not make copies.
   template <class... Args>
     requires(std::constructible_from<R, Args...> && !(std::derived_from<std::remove_cvref_t<Args>, forwarding> && ...))
   explicit forwarding(Args&&... args) : upstream_(std::forward<Args>(args)...) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An adaptor that puts canaries around every block and looks at them when it comes back.
+// An adaptor that puts canaries around every block and checks them when the block is freed.
 #pragma once
 
 #include <algorithm>
@@ -19,34 +19,34 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Owns an `R`, made from the arguments, and behaves as it does, at every level of checking. Has exactly the
-/// refinements of `R`. A block with canaries:
+/// Owns an `R`, made from the arguments, and behaves as it does at every level of checking. Has exactly the refinements
+/// of `R`. A block with canaries:
 ///
-///   upstream's block                                   p = start + front_bytes(alignment)
-///   | canary | label: size, alignment, sum | canary 32 | bytes as requested | canary 32 |
+///      upstream's block                                    p = start + front_bytes(alignment)
+///      | canary | label: size, alignment, sum | canary 32 B | bytes as requested | canary 32 B |
 ///
-/// When a block comes back, writes before it are an `underflow`, writes behind it an `overflow`, another size or
-/// alignment than it was allocated with a `size_mismatch`, and a pointer where no block starts an `invalid_free`. The
-/// label of a freed block says so, until its memory is used again: another free is a `double_free`. Over a resource
-/// that poisons what is freed it is an `invalid_free`. The canary of a byte depends on its address and is never 0, so
-/// that a moved canary or a terminator is seen.
+/// On a free, a write before the block is an `underflow` and a write behind it an `overflow`. Another size or alignment
+/// than that of the allocation is a `size_mismatch`, and a pointer that is no block's start an `invalid_free`. The
+/// label of a freed block marks it until its memory is reused, so that a second free is a `double_free`; over a
+/// resource that poisons freed memory it is an `invalid_free`. The canary byte depends on its address and is never 0,
+/// so that a moved canary or a terminator is detected.
 ///
-/// Where a tool watches memory (`marks_memory`), canaries and label are marked as free: an access beside a block is
-/// reported at once, with the stack of the culprit, and the canaries see what was not compiled for the tool. Exact to
-/// the byte behind a block, and before one that is aligned to 8.
+/// Under a tool that watches memory (`marks_memory`), canaries and label are marked as free. An access beside a block
+/// is reported at once with its call stack; the canaries detect writes of code that was not compiled for the tool.
+/// Detection is exact to the byte behind a block, and before a block that is aligned to 8 bytes.
 ///
-/// What is in front of a pointer that is freed must be readable.
+/// Expects: the bytes before a pointer that is freed are readable.
 /// Complexity: that of `R` and O(alignment). Thread safety: that of `R`.
 template <resource R>
 class guarding : public forwarding<R> {
 public:
-  static constexpr std::size_t canary_bytes = 32;  ///< at each side of a block
+  static constexpr std::size_t canary_bytes = 32;  ///< bytes at each side of a block
   static constexpr bool is_thread_safe = thread_safe_resource<R>;
 
   using forwarding<R>::forwarding;
   using forwarding<R>::upstream_resource;
 
-  /// Returns: what is asked of the upstream for a block, for sizing a pool. Expects: that does not overflow.
+  /// Returns: the bytes requested from the upstream for a block, for sizing a pool. Expects: no overflow.
   [[nodiscard]] static constexpr std::size_t guarded_bytes(std::size_t bytes, std::size_t alignment) noexcept {
     return front_bytes(alignment) + bytes + canary_bytes;
   }
@@ -66,13 +66,13 @@ public:
     return start != nullptr ? guard(start, {bytes, alignment}) : nullptr;
   }
 
-  /// As `R::deallocate`, after a look at the canaries.
+  /// As `R::deallocate`, after a check of the canaries.
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     check(p, {bytes, alignment});
     give_back(p, {bytes, alignment});
   }
 
-  /// As above; the size is on the label. Effects: nothing where `p` is null.
+  /// As above; the label has the size. Effects: none if `p` is null.
   void deallocate(void* p) noexcept
     requires self_describing_resource<R>
   {
@@ -82,7 +82,7 @@ public:
     give_back(p, was);
   }
 
-  /// As `R::try_expand`, after a look at the canaries.
+  /// As `R::try_expand`, after a check of the canaries.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
     requires expanding_resource<R>
   {
@@ -97,11 +97,11 @@ public:
   }
 
   [[nodiscard]] friend bool operator==(const guarding& a, const guarding& b) noexcept {
-    return a.upstream_resource() == b.upstream_resource();  // all it knows of a block lies beside the block
+    return a.upstream_resource() == b.upstream_resource();  // all state of a block is beside the block
   }
 
 private:
-  // What a caller asked for.
+  // The arguments of an allocation.
   struct extent {
     std::size_t bytes;
     std::size_t alignment;
@@ -124,7 +124,7 @@ private:
            detail::is_valid_request(guarded_bytes(bytes, alignment), alignment);
   }
 
-  // Neighbours differ, whatever their addresses.
+  // Neighbouring bytes differ, at every address.
   [[nodiscard]] static std::byte canary_at(const std::byte* at) noexcept {
     return static_cast<std::byte>(((static_cast<std::uint32_t>(detail::address_of(at)) * 0x9E3779B1u) >> 24) | 1);
   }
@@ -137,7 +137,7 @@ private:
     return std::find_if(from, to, [](const std::byte& each) { return each != canary_at(&each); });
   }
 
-  // One past the last that changed, or `from`.
+  // One past the last changed byte, or `from`.
   [[nodiscard]] static const std::byte* end_of_changes(const std::byte* from, const std::byte* to) noexcept {
     while (to != from && to[-1] == canary_at(to - 1)) --to;
     return to;
@@ -151,7 +151,7 @@ private:
     auto* const from = static_cast<std::byte*>(start);
     std::byte* const block = from + front_bytes(of.alignment);
     const label written = {of, sum_of(block, of)};
-    show_zones(block, of);  // where an upstream that marks nothing hands out memory again
+    show_zones(block, of);  // for an upstream that marks nothing when it reuses memory
     fill(from, block - label_and_canary);
     std::memcpy(block - label_and_canary, &written, sizeof written);
     fill(block - canary_bytes, block);
@@ -178,7 +178,7 @@ private:
     upstream_resource().deallocate(start, guarded_bytes(of.bytes, of.alignment), of.alignment);
   }
 
-  // Returns: what the block was allocated with. Reports where no block starts, or its label was overwritten.
+  // Returns: the arguments of the block's allocation. Reports a pointer that starts no block, or an overwritten label.
   [[nodiscard]] extent read_label(const void* p) const noexcept {
     const auto* const block = static_cast<const std::byte*>(p);
     if (ASHLAR_UNLIKELY(block == nullptr)) found(fault::invalid_free, "freed a null pointer", p, {});
@@ -204,7 +204,7 @@ private:
     check_canaries(p, was);
   }
 
-  // `got` is how far the writes reached: bytes before the block's start, or behind it.
+  // `got` is the reach of the writes: bytes before the block's start, or behind its end.
   void check_canaries(const void* p, const extent& of) const noexcept {
     const auto* const block = static_cast<const std::byte*>(p);
     show_zones(block, of);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An adaptor that asks a budget before every allocation.
+// An adaptor that charges a budget before every allocation.
 #pragma once
 
 #include <concepts>
@@ -19,10 +19,10 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Owns an `R`, made from the arguments behind the budget, and behaves as it does while the budget lasts. Has the
-/// refinements of `R`, except that a block must come back with its size; thread-safe where `R` is and the budget is
-/// shared. Blocks are charged with the bytes requested, before `R` is asked, and taken back when they are freed, by
-/// `release`, or with the adaptor. A refused request fails as if `R` had no memory, and `R` never hears of it.
+/// Owns an `R`, made from the arguments after the budget, and behaves as it does while the budget lasts. Has the
+/// refinements of `R`, except that a block must be freed with its size. Thread-safe if `R` is and the budget is shared.
+/// The bytes requested are charged before `R` is asked. The charge ends with the block's free, with `release`, or with
+/// the adaptor. A refused request fails as if `R` had no memory, without a call of `R`.
 ///
 ///     ashlar::budget scripts(8 << 20);
 ///     ashlar::limiting<ashlar::new_delete_resource> memory(scripts);
@@ -43,7 +43,7 @@ public:
   limiting& operator=(const limiting&) = delete;
   ~limiting() { budget_->uncharge(charged()); }
 
-  /// As `R::allocate`. Throws: `std::bad_alloc` also where the budget refuses.
+  /// As `R::allocate`. Throws: `std::bad_alloc` also if the budget refuses.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     if (!charge(bytes, alignment)) throw_bad_alloc(bytes, alignment);
     charge_guard charged{*this, bytes};
@@ -52,7 +52,7 @@ public:
     return p;
   }
 
-  /// As `R::try_allocate`. Returns: null also where the budget refuses.
+  /// As `R::try_allocate`. Returns: null also if the budget refuses.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
     requires try_resource<R>
   {
@@ -65,22 +65,22 @@ public:
   /// As `R::deallocate`.
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     upstream_resource().deallocate(p, bytes, alignment);
-    uncharge(bytes);  // the bytes are free now, and not before
+    uncharge(bytes);  // after the free: until then the bytes are in use
   }
 
-  /// As `R::try_expand`. Returns: false also where the budget refuses what is to be added.
+  /// As `R::try_expand`. Returns: false also if the budget refuses the added bytes.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
     requires expanding_resource<R>
   {
     const std::size_t more = new_bytes > bytes ? new_bytes - bytes : 0;
-    if (more != 0 && !charge(more, alignment)) return false;  // above a lowered limit, even 0 bytes are refused
+    if (more != 0 && !charge(more, alignment)) return false;  // a budget above a lowered limit refuses even 0 bytes
     const bool done = upstream_resource().try_expand(p, bytes, new_bytes, alignment);
     if (!done) uncharge(more);
     else if (new_bytes < bytes) uncharge(bytes - new_bytes);
     return done;
   }
 
-  /// As `R::release`; all that was charged here is taken back.
+  /// As `R::release`; every charge of this adaptor ends.
   void release() noexcept
     requires releasable_resource<R>
   {
@@ -88,12 +88,12 @@ public:
     uncharge(charged());
   }
 
-  /// Returns: the bytes of this adaptor's live blocks, as requested.
+  /// Returns: the bytes requested for this adaptor's live blocks.
   [[nodiscard]] std::size_t charged() const noexcept { return charged_.get(); }
   [[nodiscard]] Budget& limits() const noexcept { return *budget_; }
 
   [[nodiscard]] friend bool operator==(const limiting& a, const limiting& b) noexcept {
-    return &a == &b;  // a block that came back elsewhere would be taken back from the wrong account
+    return &a == &b;  // a block freed to another one would end a charge of the wrong budget
   }
 
   [[nodiscard]] bool invariant() const noexcept { return charged() <= budget_->used(); }

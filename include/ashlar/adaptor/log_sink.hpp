@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where a logging adaptor's lines go: the error stream, a file descriptor, a function.
+// The destination of a logging adaptor's lines: the error stream, a file descriptor, a function.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// `s.write(line)` gets one whole line, its newline included, and neither allocates from what is logged nor throws.
-/// `S::is_thread_safe` says whether threads may write at once.
+/// `s.write(line)` gets one whole line with its newline; it neither throws nor allocates from the logged resource.
+/// `S::is_thread_safe` tells whether threads may write at once.
 template <class S>
 concept log_sink = requires(S& s, std::string_view line) {
   { s.write(line) } noexcept;
@@ -29,13 +29,13 @@ struct error_log {
   static void write(std::string_view line) noexcept { write_error(line); }
 };
 
-/// A file descriptor, whose owner closes it. Lines of several threads stay whole where the system keeps single writes
-/// apart: on pipes, and on files opened for appending. What cannot be written is lost, and the program goes on.
+/// A file descriptor, which its owner closes. Lines of several threads stay whole if the system keeps single writes
+/// apart: on pipes, and on files opened for appending. A line that cannot be written is lost, and the program goes on.
 class descriptor_log {
 public:
   static constexpr bool is_thread_safe = true;
 
-  /// `name` comes first in each line, to tell resources apart; it outlives the sink.
+  /// `name` begins each line, to tell resources apart; it outlives the sink.
   explicit descriptor_log(int descriptor, std::string_view name = {}) noexcept : descriptor_(descriptor), name_(name) {}
 
   void write(std::string_view line) const noexcept {
@@ -45,8 +45,9 @@ public:
     }
     detail::panic_line named;
     const std::size_t room = detail::panic_line::capacity - std::min(line.size() + 1, detail::panic_line::capacity);
-    detail::write_all(descriptor_,
-                      named.text(name_.substr(0, room)).text(" ").text(line).view());  // the name is cut first
+    detail::write_all(
+        descriptor_,
+        named.text(name_.substr(0, room)).text(" ").text(line).view());  // a long name is cut, not the line
   }
 
 private:
@@ -54,7 +55,7 @@ private:
   std::string_view name_;
 };
 
-/// A function, chosen at run time. Thread-safe only if the function is: so it says no.
+/// A function chosen at run time. `is_thread_safe` is false: the function may not be.
 class function_log {
 public:
   using function = void (*)(std::string_view line, void* context) noexcept;

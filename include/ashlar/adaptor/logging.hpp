@@ -19,11 +19,11 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Owns an `R`, made from the arguments, and behaves as it does. Has exactly the refinements of `R`; thread-safe where
-/// `R` and `Sink` are. As large as `R` and `Sink`: an empty sink costs no byte. Formatting allocates nothing.
+/// Owns an `R`, made from the arguments, and behaves as it does. Has exactly the refinements of `R`. Thread-safe if `R`
+/// and `Sink` are. As large as `R` and `Sink`: an empty sink costs no byte. Formatting allocates nothing.
 ///
-/// Words are separated by one space: the call, its arguments in their order, and behind `=` what it returned. Addresses
-/// are hexadecimal, numbers decimal.
+/// Fields are separated by one space: the call, its arguments in their order, and after `=` its result. Addresses are
+/// hexadecimal, numbers decimal.
 ///
 ///     allocate 24 8 = 0x55d0c0ffee00
 ///     allocate 24 8 = threw
@@ -36,8 +36,8 @@ inline namespace ASHLAR_ABI {
 ///     prefault 0x55d0c0ffee00 4096
 ///     release
 ///
-/// What gives memory back is written before it happens, what hands memory out afterwards: by the order of lines, an
-/// address is never handed out again before it came back, whatever threads do; and where a call does not return, its
+/// A call that frees memory is written before it happens, a call that allocates afterwards. In the order of lines, an
+/// address is therefore freed before it is handed out again, with any number of threads. If a call does not return, its
 /// line is the last.
 template <resource R, class Sink>
 class logging : public forwarding<R> {
@@ -129,11 +129,11 @@ public:
   }
 
   [[nodiscard]] friend bool operator==(const logging& a, const logging& b) noexcept {
-    return a.upstream_resource() == b.upstream_resource();  // it knows nothing of any block
+    return a.upstream_resource() == b.upstream_resource();  // it has no state of any block
   }
 
 private:
-  // The line of a call that hands out memory: written when the call ends, in whichever way.
+  // The line of a call that allocates: written at the end of the call, also if an exception leaves it.
   struct line_at_end {
     Sink& to;
     detail::panic_line line;
@@ -164,7 +164,7 @@ private:
 
   void put(detail::panic_line line) const noexcept { sink_.write(line.text("\n").view()); }
 
-  // Lines are written by const calls too: `owns`.
+  // Const calls write lines too: `owns`.
   ASHLAR_NO_UNIQUE_ADDRESS mutable Sink sink_{};
 };
 

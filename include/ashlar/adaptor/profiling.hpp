@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An adaptor that lets heaptrack and Valgrind see the blocks of any resource as if each came from malloc.
+// An adaptor that shows the blocks of any resource to heaptrack and Valgrind as if each came from malloc.
 #pragma once
 
 #include <concepts>
@@ -19,19 +19,18 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Owns an `R`, made from the arguments, and behaves as it does; has exactly the refinements of `R`, and its size.
+/// Owns an `R`, made from the arguments, and behaves as it does. Has exactly the refinements and the size of `R`.
 ///
-/// - Under heaptrack each block is in the profile, with the stack of calls that asked for it, whatever the build. Works
-///   in shared libraries and position-independent programs, which is how compilers build them by default.
-/// - Under Valgrind each block belongs to a mempool, whose name is the address of this object: an error says of which
-///   block it is, and who allocated and freed that. In builds with `-DASHLAR_VALGRIND=1`. Which bytes are free is for
-///   `R` to say, as all resources of ashlar do.
+/// - Under heaptrack each block is in the profile with the call stack of its allocation, in every build. This works in
+///   shared libraries and position-independent programs, the default of compilers.
+/// - Under Valgrind each block belongs to a mempool, named after the address of this object. An error names the block
+///   and the call stacks of its allocation and free. Needs `-DASHLAR_VALGRIND=1`. `R` marks free bytes, as all
+///   resources of ashlar do.
 ///
-/// Where neither is there, `allocate` and `deallocate` take a load and a predicted branch each.
-/// Memory that `R` takes from malloc is in heaptrack's profile twice: there, and block by block.
-/// Blocks that end by a call that is not of the concepts (a reset, a rewind) end for profilers at `release`; for
-/// heaptrack also when their address comes again.
-/// Thread safety: that of `R`.
+/// Without either tool, `allocate` and `deallocate` take one load and one predicted branch each. Memory that `R` takes
+/// from malloc is in heaptrack's profile twice: as one block of malloc, and block by block. Blocks that end by a call
+/// beyond the concepts (a reset, a rewind) end for profilers at `release`; for heaptrack also when their address is
+/// handed out again. Thread safety: that of `R`.
 template <resource R>
 class profiling : public forwarding<R> {
 public:
@@ -49,7 +48,7 @@ public:
     detail::mempool::begin(this);
   }
 
-  profiling(const profiling&) = delete;  // blocks are known by whose they are
+  profiling(const profiling&) = delete;  // blocks are registered under the address of their adaptor
   profiling& operator=(const profiling&) = delete;
 
   ~profiling() {
@@ -72,7 +71,7 @@ public:
     return p != nullptr ? allocated(p, bytes) : nullptr;
   }
 
-  /// As `R::allocate_at_least`; the profile says how large the block has become.
+  /// As `R::allocate_at_least`; the profile has the size granted.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
     requires at_least_resource<R>
   {
@@ -84,11 +83,11 @@ public:
   /// As `R::deallocate`.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     freed(p);
-    detail::mark_readable(p, bytes);  // `R` may look at it
+    detail::mark_readable(p, bytes);  // `R` may read it
     upstream_resource().deallocate(p, bytes, alignment);
   }
 
-  /// As above, without the size. Effects: nothing where `p` is null.
+  /// As above, without the size. Effects: none if `p` is null.
   void deallocate(void* p) noexcept
     requires self_describing_resource<R>
   {
@@ -107,7 +106,7 @@ public:
     return true;
   }
 
-  /// As `R::release`; what was live is freed here.
+  /// As `R::release`; the profile has every live block as freed.
   void release() noexcept
     requires releasable_resource<R>
   {
@@ -124,7 +123,7 @@ private:
     return p;
   }
 
-  // Before the block goes: another thread may have it the moment it is free.
+  // Called before the free: a free block may belong to another thread at once.
   ASHLAR_INLINE void freed(void* p) noexcept {
     if (ASHLAR_UNLIKELY(detail::heaptrack::is_there())) detail::heaptrack::freed(p);
     detail::mempool::freed(this, p);

@@ -19,18 +19,18 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Answers one question: is a request small? The answer depends on the size, the alignment and what the rule was made
-/// with, and on nothing else: a block comes back by the same answer.
+/// Decides whether a request is small. The answer depends only on the size, the alignment and the rule's arguments, so
+/// that a free finds the side of the allocation.
 template <class Rule>
 concept segregation_rule = std::equality_comparable<Rule> && requires(const Rule& rule, std::size_t n) {
   { rule.is_small(n, n) } noexcept -> std::same_as<bool>;
 };
 
-/// Also says that a large request stays large when it grows: a member `is_monotone` that is true.
+/// A large request stays large when it grows, if the rule has a member `is_monotone` that is true.
 template <class Rule>
 concept monotone_rule = segregation_rule<Rule> && requires { requires Rule::is_monotone; };
 
-/// Small is what has at most `bytes` bytes, and at most `alignment`.
+/// Small: at most `bytes` bytes, and aligned to at most `alignment`.
 struct threshold {
   static constexpr bool is_monotone = true;
 
@@ -56,22 +56,23 @@ struct fixed_threshold {
 
 static_assert(monotone_rule<threshold>);
 
-/// Owns both sides. What `Rule` calls small is `Small`'s from `allocate` to `deallocate`, the rest is `Large`'s:
+/// Owns both sides. Blocks that `Rule` calls small belong to `Small` from `allocate` to `deallocate`, all others to
+/// `Large`:
 ///
 ///     ashlar::segregator<ashlar::block_pool<>, ashlar::new_delete_resource> memory(
 ///         ashlar::threshold{64}, ashlar::block_pool_options{.cell_bytes = 64}, ashlar::new_delete_resource());
 ///
-/// | refinement | where | because |
+/// | refinement | present if | reason |
 /// |---|---|---|
-/// | try, owning, releasable, thread-safe | both sides have it | it is said of all blocks |
-/// | process-wide | both sides have it, and the rule is empty | else it has state of its own |
-/// | expanding | one has it | the block's side is asked; a block never crosses to the other side |
-/// | at-least | one has it, and the rule is monotone | a block is never called larger than its side serves |
+/// | try, owning, releasable, thread-safe | both sides have it | a property of all blocks |
+/// | process-wide | both sides have it, and the rule is empty | otherwise it has state of its own |
+/// | expanding | one has it | the block's side is asked; a block never moves to the other side |
+/// | at-least | one has it, and the rule is monotone | the reported size never exceeds the sizes of its side |
 /// | self-describing, prefaulting, divisible | never | a block without its size, or a part of one, has no side |
 ///
-/// Two are equal where both sides and the rules are. A block that is freed with a size of the other side is a
-/// `size_mismatch` from level `checked` on where `Small` owns it. Complexity: a comparison a call.
-/// Thread safety: any thread where both sides allow it.
+/// Two are equal if both sides and the rules are. A block of `Small` that is freed with a size of `Large` is a
+/// `size_mismatch` from level `checked` on. Complexity: one comparison a call. Thread safety: any thread, if both sides
+/// allow it.
 template <resource Small, resource Large, class Rule>
 class segregator {
   static_assert(segregation_rule<Rule>, "a rule has is_small(bytes, alignment), noexcept, and can be compared");
@@ -100,12 +101,12 @@ public:
   segregator(const Rule& rule, std::piecewise_construct_t, std::tuple<S...> small, std::tuple<L...> large)
       : segregator(rule, small, large, std::index_sequence_for<S...>(), std::index_sequence_for<L...>()) {}
 
-  /// Throws: what the side throws. Expects: `alignment` is a power of two.
+  /// Throws: the exceptions of the side. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return rule_.is_small(bytes, alignment) ? small_.allocate(bytes, alignment) : large_.allocate(bytes, alignment);
   }
 
-  /// Returns: a block, or null where the side has no memory left; the other is not asked.
+  /// Returns: a block, or null if the side has no memory; the other side is not asked.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
     requires(try_resource<Small> && try_resource<Large>)
   {
@@ -113,7 +114,7 @@ public:
                                             : large_.try_allocate(bytes, alignment);
   }
 
-  /// As `allocate`. Returns: also how large the block is, up to where large ones begin.
+  /// As `allocate`. Returns: also the size of the block, cut at the limit of small blocks.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
     requires(monotone_rule<Rule> && (at_least_resource<Small> || at_least_resource<Large>))
   {
@@ -135,7 +136,7 @@ public:
     return small_.owns(p) || large_.owns(p);
   }
 
-  /// Effects: takes all blocks of both sides back.
+  /// Effects: takes back all blocks of both sides.
   void release() noexcept
     requires(releasable_resource<Small> && releasable_resource<Large>)
   {
@@ -143,7 +144,7 @@ public:
     large_.release();
   }
 
-  /// Returns: false where old and new size are of different sides; else what the side says.
+  /// Returns: false if the old and the new size are of different sides; otherwise the side's answer.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
     requires(expanding_resource<Small> || expanding_resource<Large>)
   {
@@ -172,7 +173,7 @@ private:
       : rule_(rule), small_(std::forward<std::tuple_element_t<I, S>>(std::get<I>(small))...),
         large_(std::forward<std::tuple_element_t<J, L>>(std::get<J>(large))...) {}
 
-  // The other way round nothing can be said: `Small` may rightly draw its memory from `Large`.
+  // The reverse is no error: `Small` may draw its memory from `Large`.
   void check_large([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) const noexcept {
     if constexpr (checking_level >= checking::checked && owning_resource<Small>)
       if (ASHLAR_UNLIKELY(small_.owns(p)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where a call of a resource came from, as a policy: nothing, a return address, some frames, a label.
+// The call site of a resource's caller, as a policy: nothing, a return address, some frames, a label.
 #pragma once
 
 #include <array>
@@ -21,11 +21,11 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// What an adaptor remembers of a call.
-///   S::capture(caller)   the site of the call that returns to `caller`; nothing is allocated
-///   s.describe(line)     appends it in words
-///   s.frames()           its return addresses, the innermost first; may be none
-///   s == s               the same place
+/// The record of a call site.
+///    S::capture(caller)   the site of the call that returns to `caller`; allocates nothing
+///    s.describe(line)     appends it as text
+///    s.frames()           its return addresses, innermost first; may be empty
+///    s == s               the same site
 template <class S>
 concept site_policy = std::copyable<S> && std::equality_comparable<S> &&
                       requires(const S& s, const void* caller, detail::panic_line& line) {
@@ -34,7 +34,7 @@ concept site_policy = std::copyable<S> && std::equality_comparable<S> &&
                         { s.frames() } noexcept -> std::same_as<std::span<const void* const>>;
                       };
 
-/// Remembers nothing: no byte, no instruction.
+/// Records nothing: no byte, no instruction.
 struct no_site {
   [[nodiscard]] static constexpr no_site capture(const void*) noexcept { return {}; }
   static constexpr void describe(detail::panic_line&) noexcept {}
@@ -42,7 +42,7 @@ struct no_site {
   [[nodiscard]] friend constexpr bool operator==(const no_site&, const no_site&) noexcept = default;
 };
 
-/// The return address: one word, one instruction. Behind a container it is the container's code; see `backtrace_site`.
+/// The return address: one word, one instruction. Inside a container it is the container's code; see `backtrace_site`.
 class return_site {
 public:
   [[nodiscard]] static return_site capture(const void* caller) noexcept {
@@ -58,7 +58,7 @@ private:
   const void* caller_ = nullptr;
 };
 
-/// Up to `Frames` return addresses, the innermost first: `Frames` words, about a microsecond a call.
+/// Up to `Frames` return addresses, innermost first: `Frames` words, about one microsecond a call.
 template <std::size_t Frames>
 class backtrace_site {
   static_assert(Frames > 0, "a backtrace has frames");
@@ -81,7 +81,7 @@ private:
   std::uint32_t count_ = 0;
 };
 
-/// What a `site_label` says, and where it stands.
+/// The text of a `site_label` and its source position.
 struct label_words {
   const char* name = nullptr;  ///< null: no label
   const char* file = "";
@@ -90,8 +90,8 @@ struct label_words {
   [[nodiscard]] friend bool operator==(const label_words&, const label_words&) noexcept = default;
 };
 
-/// Names what this thread does from here to the end of the scope, for sites that are `labelled`. Scopes nest. Lifetime:
-/// the name outlives all that was allocated meanwhile; a literal does.
+/// Names the activity of this thread until the end of the scope, for sites that are `labelled`. Scopes nest. Lifetime:
+/// the name outlives every block allocated meanwhile; a literal does.
 ///
 ///     const ashlar::site_label now("loading level 3");
 class site_label {
@@ -102,7 +102,7 @@ public:
   site_label(const site_label&) = delete;
   site_label& operator=(const site_label&) = delete;
 
-  /// Returns: what this thread does now.
+  /// Returns: the innermost label of this thread.
   [[nodiscard]] static const label_words& current() noexcept { return current_; }
 
 private:
@@ -111,7 +111,7 @@ private:
   label_words outer_;
 };
 
-/// What `Site` remembers, and the innermost `site_label` of the thread.
+/// The site that `Site` records, and the innermost `site_label` of the thread.
 template <class Site>
 class labelled {
 public:

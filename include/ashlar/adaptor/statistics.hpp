@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An adaptor that counts what passes through it.
+// An adaptor that counts allocations, frees, failures and bytes.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// What passed through a `statistics` adaptor since it was made or reset. Sizes are as requested, in bytes.
+/// Counters of a `statistics` adaptor since its construction or last reset. Sizes are the bytes requested.
 struct allocation_counters {
   std::uint64_t allocations = 0;      ///< calls that returned a block
   std::uint64_t deallocations = 0;    ///< calls
@@ -29,7 +29,7 @@ struct allocation_counters {
 };
 
 /// Owns an `R`, made from the arguments, and behaves as it does. Has the refinements of `R`, except that a block must
-/// come back with its size. Thread safety: none.
+/// be freed with its size. Thread safety: none.
 template <resource R>
 class statistics : public forwarding<R> {
 public:
@@ -38,7 +38,7 @@ public:
 
   /// As `R::allocate`.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    ++counters_.failures;  // taken back below: counted even where an exception leaves
+    ++counters_.failures;  // undone on success, so that a call left by an exception counts
     void* const p = upstream_resource().allocate(bytes, alignment);
     --counters_.failures;
     count_allocation(bytes);
@@ -63,7 +63,7 @@ public:
     upstream_resource().deallocate(p, bytes, alignment);
   }
 
-  /// As `R::release`; what was live counts as deallocated.
+  /// As `R::release`; every live block counts as deallocated.
   void release() noexcept
     requires releasable_resource<R>
   {
@@ -76,14 +76,14 @@ public:
     requires expanding_resource<R>
   {
     if (!upstream_resource().try_expand(p, bytes, new_bytes, alignment)) return false;
-    counters_.live_bytes += new_bytes - bytes;  // modulo 2^n: right for a shrink too
+    counters_.live_bytes += new_bytes - bytes;  // modulo 2^n: right for shrinking too
     counters_.peak_bytes = std::max(counters_.peak_bytes, counters_.live_bytes);
     return true;
   }
 
   [[nodiscard]] const allocation_counters& counters() const noexcept { return counters_; }
 
-  /// Effects: starts to count anew; what is live stays counted as live.
+  /// Effects: sets the counters to zero; live blocks and bytes stay.
   void reset_counters() noexcept {
     counters_ = {.live_blocks = counters_.live_blocks,
                  .live_bytes = counters_.live_bytes,
@@ -92,7 +92,7 @@ public:
   }
 
   [[nodiscard]] friend bool operator==(const statistics& a, const statistics& b) noexcept {
-    return &a == &b;  // a block that came back elsewhere would make both counts wrong
+    return &a == &b;  // a block freed to another one would make both counts wrong
   }
 
   [[nodiscard]] bool invariant() const noexcept {

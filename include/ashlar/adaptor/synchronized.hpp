@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An adaptor that lets any thread use a resource, one at a time.
+// An adaptor that serialises the calls of a resource with one lock.
 #pragma once
 
 #include <concepts>
@@ -18,15 +18,15 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Owns an `R`, made from the arguments, and holds a lock around every call of it, but not while misuse is reported.
-/// Has exactly the refinements of `R`, and may be used by any thread. Neither copies nor moves: a lock is in it.
+/// Owns an `R`, made from the arguments, and holds a lock during every call of it, but not while misuse is reported.
+/// Has exactly the refinements of `R`. Neither copies nor moves: it contains a lock.
 ///
-///     ashlar::synchronized<ashlar::block_pool<>> tickets(ashlar::block_pool_options{.cell_bytes = 64, .max_count =
-///     8});
+///    ashlar::synchronized<ashlar::block_pool<>> tickets(
+///        ashlar::block_pool_options{.cell_bytes = 64, .max_count = 8});
 ///
-/// A pool without a bound does better as a `shared_block_pool`, which locks for many cells at a time.
-/// Thread safety: any thread, but for `with_upstream`'s resource outside of `f`. A fork waits for the lock, so a child
-/// goes on with it; nobody may fork under it (`detail/thread/fork_safe_lock.hpp`).
+/// For a pool without a limit, `shared_block_pool` is faster: it locks once for many cells. Thread safety: any thread,
+/// except for uses of the resource of `with_upstream` outside of `f`. A fork waits for the lock, so that the child can
+/// go on with it; code that runs under the lock must not fork (`detail/thread/fork_safe_lock.hpp`).
 template <resource R, basic_lockable Lock>
 class synchronized {
 public:
@@ -106,7 +106,7 @@ public:
     upstream_.prefault(p, bytes);
   }
 
-  /// Effects: calls `f(R&)` under the lock: for what is not of the concept. Returns: what `f` returns.
+  /// Effects: calls `f(R&)` under the lock, for members beyond the concepts. Returns: the result of `f`.
   template <class F>
   decltype(auto) with_upstream(F f) {
     const report_scope held(lock_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A trace that resources write into: what tracing adaptors share.
+// One trace file that any number of tracing adaptors write.
 #pragma once
 
 #include <atomic>
@@ -30,18 +30,20 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// One trace file, in the format of `ashlar record`, in the making. Any number of `tracing` adaptors write into one, in
-/// the order of their calls. What cannot be written, for want of memory or of disk, is counted and left out; the
-/// program goes on. The writer's own memory comes from the global heap, a buffer of `chunk_records` records and one
-/// entry for each distinct call stack: what it asks for does not show in the trace, even where that heap is traced into
-/// this very log. Thread safety: any thread, where `Lock` is a lock; threads are numbered as they come, over all logs
-/// of the process.
+/// An open trace file in the format of `ashlar record`. Any number of `tracing` adaptors write to one log, in the order
+/// of their calls. An event that cannot be written, because memory or the disk is full, is counted and left out; the
+/// program goes on.
+///
+/// The writer's own memory comes from the global heap: a buffer of `chunk_records` records and one entry for each
+/// distinct call stack. These allocations are not in the trace, even if that heap is traced to this very log. Thread
+/// safety: any thread, if `Lock` is a lock. Threads are numbered in the order of their first event, over all logs of
+/// the process.
 template <class Codec, class Sink, basic_lockable Lock>
 class trace_log {
 public:
   using lock_type = Lock;
 
-  /// Effects: writes the file header; time starts now.
+  /// Effects: writes the file header; time 0 of the trace is now.
   explicit trace_log(Sink sink, const trace::writer_options& options = {})
       : writer_(std::move(sink), dated(options)), start_(clock::now()) {}
   explicit trace_log(const std::string& path, const trace::writer_options& options = {})
@@ -52,7 +54,7 @@ public:
   trace_log& operator=(const trace_log&) = delete;
   ~trace_log() { static_cast<void>(close()); }
 
-  /// Effects: notes that a call returned `p`, or failed where `p` is null.
+  /// Effects: records a call that returned `p`, or that failed if `p` is null.
   void allocated(const void* p, std::size_t bytes, std::size_t alignment,
                  std::span<const void* const> frames) noexcept {
     note([&] {
@@ -64,8 +66,8 @@ public:
     });
   }
 
-  /// Effects: notes that the block at `p` goes back; `bytes` is 0 where the caller did not say. Call it before the
-  /// block does go back, or its address may come again first.
+  /// Effects: records a free of the block at `p`; `bytes` is 0 if the caller passed no size. Call it before the free:
+  /// afterwards the address may be handed out again first.
   void freed(const void* p, std::size_t bytes, std::size_t alignment, std::span<const void* const> frames) noexcept {
     note([&] {
       return append({.op = trace::operation::delete_,
@@ -76,7 +78,7 @@ public:
     });
   }
 
-  /// Effects: notes that the block at `p` has now `bytes`.
+  /// Effects: records that the block at `p` has `bytes` from now on.
   void resized(const void* p, std::size_t bytes, std::size_t alignment, std::span<const void* const> frames) noexcept {
     note([&] {
       return append({.op = trace::operation::realloc_,
@@ -88,13 +90,13 @@ public:
     });
   }
 
-  /// Effects: notes a point in time: `ashlar replay` and `report` show it.
+  /// Effects: records a point in time, shown by `ashlar replay` and `report`.
   void mark(std::uint64_t number) noexcept {
     note([&] { return append({.op = trace::operation::mark, .size = number}); });
   }
 
-  /// Effects: notes which files are mapped now, by which call stacks are read later. `close` does so as well, where
-  /// there are any; call it before a library is unloaded.
+  /// Effects: records the files mapped now, which later symbolise the call stacks. `close` does so too if there are
+  /// stacks; call it before a library is unloaded.
   void add_modules() noexcept {
     detail::for_each_module([this](const detail::module_place& m) {
       note([&] {
@@ -104,8 +106,8 @@ public:
     });
   }
 
-  /// Effects: ends the trace in order; what comes later is left out. Expects: no other thread uses the log meanwhile.
-  /// Returns: whether nothing was left out.
+  /// Effects: ends the trace in order; later events are left out. Expects: no other thread uses the log meanwhile.
+  /// Returns: whether every event was written.
   bool close() {
     if (!std::exchange(closed_, true) && !stacks_.empty()) add_modules();
     const writing_scope writing(this);
@@ -113,15 +115,15 @@ public:
     return writer_.close() && lost_ == 0;
   }
 
-  /// Returns: how many events could not be written.
+  /// Returns: the number of events that could not be written.
   [[nodiscard]] std::uint64_t lost() const noexcept {
     const scope held(lock_);
     return lost_;
   }
 
-  /// Returns: why, where it was not for want of memory.
+  /// Returns: the cause of the loss, unless memory ran out.
   [[nodiscard]] std::optional<trace::trace_error> error() const {
-    const writing_scope writing(this);  // the words of an error are copied
+    const writing_scope writing(this);  // the message of the error is copied
     const scope held(lock_);
     return writer_.error();
   }
@@ -130,8 +132,8 @@ private:
   using clock = std::chrono::steady_clock;
   using scope = check_scope<detail::fork_safe<Lock>>;
 
-  // The logs that this thread is writing into, the innermost first. The writer is at work then, under the lock: what it
-  // asks of a heap that is traced into the same log cannot be noted.
+  // The logs that this thread is writing to, innermost first. The writer then works under the lock: its own allocations
+  // from a heap that is traced to the same log cannot be recorded.
   class writing_scope {
   public:
     explicit writing_scope(const trace_log* log) noexcept : log_(log), outer_(std::exchange(innermost_, this)) {}
@@ -160,10 +162,10 @@ private:
     return options;
   }
 
-  // The writer takes any number that no other live object has: an address is one.
+  // The writer takes any number that no other live object has, such as an address.
   [[nodiscard]] static std::uint64_t id(const void* p) noexcept { return detail::address_of(p); }
 
-  // A trace says 0 for what any allocator grants unasked.
+  // A trace has 0 for an alignment that every allocator grants without a request.
   [[nodiscard]] static std::uint64_t told(std::size_t alignment) noexcept {
     return alignment > alignof(std::max_align_t) ? alignment : 0;
   }
@@ -185,7 +187,7 @@ private:
     ASHLAR_CATCH_ALL { ++lost_; }
   }
 
-  // Expects: the lock is held, so that times are in order.
+  // Expects: the lock is held, so that times ascend.
   [[nodiscard]] bool append(trace::event e) {
     e.time_ns = now();
     e.thread = thread_number();
@@ -197,11 +199,11 @@ private:
         std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start_).count());
   }
 
-  // 64 bits of hash stand for the stack: among a million stacks two are taken for one with a chance of 1 in 10^7.
+  // A 64-bit hash identifies the stack: among a million stacks the chance of a collision is 1 in 10^7.
   [[nodiscard]] std::uint32_t stack_of(std::span<const void* const> frames) {
     if (frames.empty()) return 0;
     std::uint32_t& number = stacks_[detail::trace_io::checksum(std::as_bytes(frames))];
-    if (number != 0) return number;  // 0: it is new, or could not be written the last time
+    if (number != 0) return number;  // 0: the stack is new, or the last write of it failed
     std::vector<std::uint64_t> numbers;
     for (const void* const each : frames) numbers.push_back(detail::address_of(each));
     return number = writer_.add_stack(numbers);

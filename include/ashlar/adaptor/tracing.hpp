@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An adaptor that writes a trace of its calls, which `ashlar replay` and `ashlar report` read.
+// An adaptor that writes a trace of its calls for `ashlar replay` and `ashlar report`.
 #pragma once
 
 #include <concepts>
@@ -23,18 +23,19 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Owns an `R`, made from the arguments behind the log, and behaves as it does. Has exactly the refinements of `R`, but
-/// that it is not divisible; thread-safe where `R` is and the log has a lock.
+/// Owns an `R`, made from the arguments after the log, and behaves as it does. Has exactly the refinements of `R`,
+/// except that it is not divisible. Thread-safe if `R` is and the log has a lock.
 ///
 ///     ashlar::trace_log<> log("pool.trace");
 ///     ashlar::tracing<ashlar::block_pool<>> pool(log, ashlar::block_pool_options{.cell_bytes = 64});
 ///
-/// An allocation is a `new`, a free a `delete`, a `try_expand` that succeeds a `realloc` that stays where it is. Frees
-/// are noted before they happen, allocations afterwards, under the log's lock: so in the trace, an address is always
-/// freed before it is handed out again, whatever threads do. Where `R` has `release()`, the live addresses are kept in
-/// mind (global heap), and noted as freed by it. Blocks that `R` takes back behind this adaptor's back (a rewound
-/// arena, say) are noted as freed only when their address comes again. Lifetime: the log outlives the adaptor.
-/// Complexity: that of `R`, a clock, and O(1).
+/// An allocation is recorded as `new`, a free as `delete`, a successful `try_expand` as a `realloc` in place. Under the
+/// log's lock, frees are recorded before they happen and allocations afterwards. So in the trace every address is freed
+/// before it is handed out again, with any number of threads.
+///
+/// If `R` has `release()`, the adaptor keeps the set of live addresses (on the global heap) and records them as freed.
+/// Blocks that `R` takes back without a call of this adaptor (a rewound arena) are recorded as freed when their address
+/// is handed out again. Lifetime: the log outlives the adaptor. Complexity: that of `R`, one clock reading, and O(1).
 template <resource R, class Log, class Site>
 class tracing : public forwarding<R> {
   static_assert(site_policy<Site>, "a site captures, describes itself, has frames and compares");
@@ -67,7 +68,7 @@ public:
     return end.p = upstream_resource().try_allocate(bytes, alignment);
   }
 
-  /// As `R::allocate_at_least`. The trace has the bytes requested.
+  /// As `R::allocate_at_least`. The trace records the bytes requested.
   [[nodiscard]] ASHLAR_NOINLINE block allocate_at_least(std::size_t bytes, std::size_t alignment)
     requires at_least_resource<R>
   {
@@ -102,7 +103,7 @@ public:
     return true;
   }
 
-  /// As `R::release`; what was live is freed in the trace.
+  /// As `R::release`; the trace records every live block as freed.
   ASHLAR_NOINLINE void release() noexcept
     requires releasable_resource<R>
   {
@@ -115,13 +116,13 @@ public:
 
   [[nodiscard]] friend bool operator==(const tracing& a, const tracing& b) noexcept {
     if (&a == &b) return true;
-    if constexpr (releasable_resource<R>) return false;  // each has its own live addresses in mind
+    if constexpr (releasable_resource<R>) return false;  // each has its own set of live addresses
     return a.log_ == b.log_ && a.upstream_resource() == b.upstream_resource();
   }
 
 private:
-  // Who is live, for a resource that can take everything back at once. One that there is no memory for is forgotten: it
-  // is noted as freed when its address comes again.
+  // The live addresses, for a resource that can release all blocks at once. An address without memory for its entry is
+  // not kept: it is recorded as freed when it is handed out again.
   class live_addresses {
   public:
     void add(const void* p) noexcept {
@@ -152,7 +153,7 @@ private:
     static void take(const void*) noexcept {}
   };
 
-  // Notes an allocation when its call ends: with null where an exception leaves.
+  // Records an allocation at the end of the call, with null if an exception leaves it.
   struct note_at_end {
     tracing& owner;
     std::size_t bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An adaptor that knows every live block: who leaked it, and who gave back what was not his.
+// An adaptor that records every live block and reports leaks and wrong frees with the sites of the calls.
 #pragma once
 
 #include <algorithm>
@@ -27,21 +27,21 @@ inline namespace ASHLAR_ABI {
 
 using detail::tracked_block;
 
-/// Says that the first argument of a `tracking` is where its book lives.
+/// Tag: the first argument of a `tracking` is the upstream of its book.
 struct book_in_t {};
 inline constexpr book_in_t book_in{};
 
-/// Owns an `R`, made from the arguments, and behaves as it does, at every level of checking. Has exactly the
-/// refinements of `R`, but that it is not divisible; thread-safe where `R` is and `Lock` is one.
+/// Owns an `R`, made from the arguments, and behaves as it does at every level of checking. Has exactly the refinements
+/// of `R`, except that it is not divisible. Thread-safe if `R` is and `Lock` is a lock.
 ///
-/// A block that comes back wrongly is reported before `R` sees it: freed twice, with another size or alignment, a
-/// pointer into a block, one that was never handed out; each with where the block was allocated and where it was freed,
-/// as `Site` knows it. Blocks that are live at the end go to the leak handler, and stay allocated.
+/// A wrong free is reported before `R` sees the block: a double free, another size or alignment, a pointer into a
+/// block, a pointer that was never handed out. Each report names the sites of the allocation and of the first free, as
+/// `Site` records them. Blocks that are live at the end go to the leak handler and stay allocated.
 ///
-/// The book is one entry of `Book` for each live block and for the last 64 freed; where there is no memory for an
-/// entry, the allocation fails, and nothing has happened. Blocks that `R` takes back behind this adaptor's back (a
-/// rewound arena, say) stay in the book until their address comes again. What is freed is never read. Complexity: that
-/// of `R`, and O(log live) expected.
+/// The book is memory of `Book`: one entry for each live block and for each of the last 64 freed blocks. An allocation
+/// without room for its entry fails and has no effect. Blocks that `R` takes back without a call of this adaptor (a
+/// rewound arena) stay in the book until their address is handed out again. Freed memory is never read. Complexity:
+/// that of `R`, and O(log live) expected.
 template <resource R, class Site, resource Book, basic_lockable Lock>
 class tracking : public forwarding<R> {
   using book_type = detail::block_book<Site, Book>;
@@ -64,7 +64,7 @@ public:
     if (book_.live() != 0) report_live();
   }
 
-  /// As `R::allocate`. Throws: `std::bad_alloc` also where the book has no room.
+  /// As `R::allocate`. Throws: `std::bad_alloc` also if the book has no room.
   [[nodiscard]] ASHLAR_NOINLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     fresh_entry fresh(*this);
     if (fresh.e == nullptr) throw_bad_alloc(bytes, alignment);
@@ -72,7 +72,7 @@ public:
     return fresh.keep({p, bytes}, bytes, alignment, Site::capture(ASHLAR_RETURN_ADDRESS()));
   }
 
-  /// As `R::try_allocate`. Returns: null also where the book has no room.
+  /// As `R::try_allocate`. Returns: null also if the book has no room.
   [[nodiscard]] ASHLAR_NOINLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
     requires try_resource<R>
   {
@@ -82,7 +82,7 @@ public:
     return fresh.keep({p, bytes}, bytes, alignment, Site::capture(ASHLAR_RETURN_ADDRESS()));
   }
 
-  /// As `R::allocate_at_least`. Throws: `std::bad_alloc` also where the book has no room.
+  /// As `R::allocate_at_least`. Throws: `std::bad_alloc` also if the book has no room.
   [[nodiscard]] ASHLAR_NOINLINE block allocate_at_least(std::size_t bytes, std::size_t alignment)
     requires at_least_resource<R>
   {
@@ -93,7 +93,7 @@ public:
     return got;
   }
 
-  /// As `R::deallocate`, after a look into the book.
+  /// As `R::deallocate`, after a check against the book.
   ASHLAR_NOINLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     take(p, Site::capture(ASHLAR_RETURN_ADDRESS()), [&](const entry& e, const Site& here) {
       expect_size(e, bytes, here);
@@ -102,7 +102,7 @@ public:
     upstream_resource().deallocate(p, bytes, alignment);
   }
 
-  /// As above; the size is in the book. Effects: nothing where `p` is null.
+  /// As above; the book has the size. Effects: none if `p` is null.
   ASHLAR_NOINLINE void deallocate(void* p) noexcept
     requires self_describing_resource<R>
   {
@@ -111,7 +111,7 @@ public:
     upstream_resource().deallocate(p);
   }
 
-  /// As `R::try_expand`, after a look into the book.
+  /// As `R::try_expand`, after a check against the book.
   [[nodiscard]] ASHLAR_NOINLINE bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes,
                                                 std::size_t alignment) noexcept
     requires expanding_resource<R>
@@ -135,7 +135,7 @@ public:
     upstream_resource().release();
   }
 
-  /// Effects: calls `f(const tracked_block<Site>&)` for every live block, from the lowest address up. Expects: `f` does
+  /// Effects: calls `f(const tracked_block<Site>&)` for every live block in the order of addresses. Expects: `f` does
   /// not use this resource.
   template <class F>
   void for_each_live(F f) const {
@@ -143,20 +143,20 @@ public:
     book_.for_each(f);
   }
 
-  /// Returns: how many blocks are live.
+  /// Returns: the number of live blocks.
   [[nodiscard]] std::size_t live() const noexcept {
     const report_scope held(lock_);
     return book_.live();
   }
 
-  /// Returns: how many bytes were requested for what is live.
+  /// Returns: the bytes requested for all live blocks.
   [[nodiscard]] std::size_t live_bytes() const noexcept {
     const report_scope held(lock_);
     return book_.bytes();
   }
 
   [[nodiscard]] friend bool operator==(const tracking& a, const tracking& b) noexcept {
-    return &a == &b;  // a block that came back elsewhere is in the wrong book
+    return &a == &b;  // a block freed to another one would be in the wrong book
   }
 
   /// Complexity: O(live).
@@ -166,7 +166,7 @@ public:
   }
 
 private:
-  // Room in the book, taken before the block, so that nothing has to be undone behind the upstream's back.
+  // Room in the book is taken before the block: a failure then has nothing to undo in the upstream.
   struct fresh_entry {
     explicit fresh_entry(tracking& of) noexcept : owner(of) {
       const report_scope held(owner.lock_);
@@ -195,7 +195,7 @@ private:
     entry* e = nullptr;
   };
 
-  // Before the upstream gets the block: afterwards another thread may have the address already.
+  // The check precedes the upstream's free: afterwards another thread may already have the address.
   template <class Check>
   void take(void* p, const Site& here, Check check) noexcept {
     const report_scope held(lock_);
@@ -261,7 +261,7 @@ private:
     const Site* here;
   };
 
-  // The sites go where the words are: `(allocated at …, freed at …, now at …)`.
+  // The sites follow the message: `(allocated at …, freed at …, now at …)`.
   [[noreturn]] ASHLAR_COLD void found(violation v, const sites& at) const noexcept {
     detail::panic_line line;
     line.text(v.what);
@@ -291,7 +291,8 @@ private:
     book_.for_each([&](const entry& e) {
       if (shown < first.size()) first[shown++] = e.data;
       const auto same = [&e](const leaking_site& s) { return s.where == nullptr || *s.where == e.allocated; };
-      const auto place = std::find_if(places.begin(), places.end() - 1, same);  // the last: everywhere else
+      const auto place =
+          std::find_if(places.begin(), places.end() - 1, same);  // the last entry collects all other sites
       if (place->where == nullptr) place->where = &e.allocated;
       ++place->count;
       place->bytes += e.bytes;
