@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A buffer as the planner sees it: so many bytes, needed from one moment until another.
+// A buffer in the planner's view: a size in bytes, live from one moment to another.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace plan {
 
-/// One buffer. It is live in `[birth, death)`: two buffers of which one dies when the other is born may share bytes.
-/// Sizes are in bytes; moments count whatever the caller counts (operators, passes, nanoseconds).
+/// One buffer, live in `[birth, death)`: a buffer may reuse the bytes of one that dies at its birth. Sizes are in
+/// bytes; the caller chooses the unit of moments (operators, passes, nanoseconds).
 struct buffer {
   std::uint64_t id = 0;
   std::uint64_t size = 0;
@@ -25,8 +25,8 @@ struct buffer {
     return {id, size, alignment, birth, death};
   }
 
-  /// Used first at `first` and last at `last`, both included, as TFLite, IREE, Halide and XLA count.
-  /// Expects: `last` is less than the greatest 64-bit number.
+  /// Used first at `first` and last at `last`, both included, the convention of TFLite, IREE, Halide and XLA. Expects:
+  /// `last` is less than the greatest 64-bit number.
   [[nodiscard]] static constexpr buffer inclusive(std::uint64_t id, std::uint64_t size, std::uint64_t first,
                                                   std::uint64_t last, std::uint64_t alignment = 1) noexcept {
     return {id, size, alignment, first, last + 1};
@@ -35,7 +35,7 @@ struct buffer {
   friend constexpr bool operator==(const buffer&, const buffer&) = default;
 };
 
-/// Whether the lives of two buffers have a moment in common.
+/// Returns: whether two buffers are live at a common moment.
 [[nodiscard]] constexpr bool live_together(const buffer& a, const buffer& b) noexcept {
   return a.birth < b.death && b.birth < a.death;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reads and writes problems and layouts as the CSV that planners exchange (MiniMalloc's).
+// Reads and writes problems and layouts as the CSV files that planners exchange (MiniMalloc's format).
 //
 //   id,lower,upper,size[,alignment][,gaps][,offset]      live in [lower, upper)
 //   id,start,end,size[...]                               older: `end` is the last moment of use
 //   gaps: "7-9 12-15@0:64"                               dead in [7, 9); only bytes [0, 64) kept in [12, 15)
 //
-//   Columns come in any order. `hint` is read over. `begin` is `start`. An id is a whole number or any other text;
-//   where one of a file is text, all of them are names, and the buffers are numbered by their positions.
+//   Columns come in any order. `hint` is ignored. `begin` is `start`. An id is a whole number or any other text. If one
+// id of a file is text, all of them are names, and the buffers are numbered by their positions.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +48,8 @@ struct csv_error {
   csv_fault kind = csv_fault::no_header;
   std::size_t line = 1;
   std::size_t column = 1;
-  std::optional<std::uint64_t> id;  ///< Of the buffer concerned, once it has been read.
-  std::string name;                 ///< Instead of an id that is no number.
+  std::optional<std::uint64_t> id;  ///< The id of the buffer at fault, if it was read.
+  std::string name;                 ///< Its name, if the id is no number.
   std::string message;
 
   /// Returns: `line 3, column 7, buffer 12: "1e9" is not a whole number`.
@@ -61,15 +61,15 @@ struct csv_error {
   }
 };
 
-/// The content of a file. `offsets` is empty unless there is a column of that name.
+/// The content of a file. `offsets` is empty without a column of that name.
 struct csv_document {
   problem content;
   std::vector<std::uint64_t> offsets;
   std::vector<std::size_t> lines;  ///< The line of each buffer, counted from 1.
-  std::vector<std::string> names;  ///< Of each buffer, whose id is its position; empty where all ids were numbers.
+  std::vector<std::string> names;  ///< The name of each buffer, whose id is its position; empty if all ids are numbers.
 };
 
-/// Either a document or, if `error` is set, the reason why there is none.
+/// A document, or an error if `error` is set.
 struct csv_result {
   csv_document document;
   std::optional<csv_error> error;
@@ -143,7 +143,7 @@ private:
     return true;
   }
 
-  // Whether a line has numbers and names no column, and so is a row.
+  // A line with numbers and without the name of a column is a row.
   [[nodiscard]] static bool is_row(std::string_view line) {
     bool has_number = false;
     for (csv_fields fields(line); fields.next();) {
@@ -252,7 +252,7 @@ private:
     return true;
   }
 
-  /// Finds the defects of all rows together: the same id twice, sums, overlapping gaps.
+  /// Finds the defects that concern several rows: repeated ids, sums, overlapping gaps.
   void check_content() {
     if (named_) adopt_names();
     const auto again = repeated_name(result_.document.names);
@@ -281,9 +281,9 @@ private:
   csv_header header_;
   csv_result result_;
   std::optional<std::uint64_t> id_;
-  std::string_view name_;                // of the row, as it is spelled
+  std::string_view name_;                // of the row, as spelled in the file
   std::vector<std::string_view> names_;  // of all rows
-  bool named_ = false;                   // one of them is no number
+  bool named_ = false;                   // some name is no number
   buffer row_;
   std::uint64_t offset_ = 0;
   std::string_view gaps_;
@@ -297,8 +297,8 @@ namespace plan {
 /// Returns: the problem in `text`, or the place and reason of a fault. Complexity: O(n log n).
 [[nodiscard]] inline csv_result parse_csv(std::string_view text) { return detail::planner::csv_parser(text).run(); }
 
-/// Returns: the problem as CSV; with a layout that has an offset per buffer, also its offsets; with names, those in
-/// place of ids. Expects: as many names as buffers, or none; no name has a comma, a line end, or blanks around it.
+/// Returns: the problem as CSV; with the offsets of a layout that has one per buffer; with `names` instead of ids.
+/// Expects: as many names as buffers, or none; no name contains a comma, a line end, or blanks at its ends.
 [[nodiscard]] inline std::string format_csv(const problem& p, const layout* l = nullptr,
                                             std::span<const std::string> names = {}) {
   const bool offsets = l != nullptr && l->offsets.size() == p.buffers.size();

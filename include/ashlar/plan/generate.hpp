@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Problems made to measure planners: cut from a full box, so that the optimum is known; and shaped like real programs.
+// Generated problems to measure planners: cut from a full box, so that the optimum is known, or like real programs.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail::planner {
 
-/// A rectangle of the full box: bytes up, moments across.
+/// A rectangle of the full box: bytes upwards, moments across.
 struct box_part {
   std::uint64_t low, high, begin, end;
   [[nodiscard]] std::uint64_t area() const noexcept { return (high - low) * (end - begin); }
   [[nodiscard]] bool divisible() const noexcept { return high - low > 1 || end - begin > 1; }
 };
 
-/// Cuts `x` in two, across the side that is longer in relation to the box, somewhere in its middle half.
+/// Cuts `x` in two, in the middle half of the side that is longer in relation to the box.
 [[nodiscard]] inline box_part cut(box_part& x, double bytes_per_moment, splitmix& random) {
   const auto tall = static_cast<double>(x.high - x.low), wide = static_cast<double>(x.end - x.begin);
   const bool across = x.end - x.begin < 2 || (x.high - x.low > 1 && tall > wide * bytes_per_moment);
@@ -42,9 +42,8 @@ namespace plan {
 
 using detail::planner::splitmix;
 
-/// Returns: about `count` buffers cut from a box of `height` granules and `moments`; the optimum is exactly
-/// `height * granule`, without a byte to spare at any moment.
-/// Expects: `height` and `moments` are at least 1.
+/// Returns: about `count` buffers cut from a box of `height` granules and `moments`. The optimum is exactly `height *
+/// granule` bytes, and every moment is full. Expects: `height` and `moments` are at least 1.
 [[nodiscard]] inline problem generate_perfect(std::size_t count, std::uint64_t height, std::uint64_t moments,
                                               std::uint64_t granule, std::uint64_t seed) {
   splitmix random(seed);
@@ -72,8 +71,8 @@ using detail::planner::splitmix;
   return p;
 }
 
-/// Returns: a perfect packing in which one buffer has grown by a granule: nothing fits the box any more, though the
-/// load shows it only at the moments of that buffer.
+/// Returns: a perfect packing with one buffer grown by a granule: nothing fits the box any more, and the load exceeds
+/// it only during the life of that buffer.
 [[nodiscard]] inline problem generate_nearly_infeasible(std::size_t count, std::uint64_t height, std::uint64_t moments,
                                                         std::uint64_t granule, std::uint64_t seed) {
   problem p = generate_perfect(count, height, moments, granule, seed);
@@ -82,7 +81,7 @@ using detail::planner::splitmix;
   return p;
 }
 
-/// Returns: `count` buffers born at random, living log-normally long, of Pareto(1.1) sizes in units of 64 bytes.
+/// Returns: `count` buffers with random births, log-normal lives, and Pareto(1.1) sizes in units of 64 bytes.
 [[nodiscard]] inline problem generate_random(std::size_t count, std::uint64_t seed) {
   splitmix random(seed);
   const auto uniform = [&] { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; };
@@ -97,7 +96,7 @@ using detail::planner::splitmix;
   return p;
 }
 
-/// Returns: a frame graph: three resources a pass, each live for one to six passes, three in a hundred for the frame.
+/// Returns: a frame graph: three resources a pass, each live for one to six passes, 3 % of them for the frame.
 [[nodiscard]] inline problem generate_frame(std::size_t count, std::uint64_t seed) {
   splitmix random(seed);
   problem p;
@@ -112,7 +111,7 @@ using detail::planner::splitmix;
   return p;
 }
 
-/// Returns: forward and backward passes of a network: the output of a layer is needed again on the way back.
+/// Returns: forward and backward passes of a network: the backward pass reads each layer's output again.
 [[nodiscard]] inline problem generate_training(std::size_t count, std::uint64_t seed) {
   splitmix random(seed);
   problem p;

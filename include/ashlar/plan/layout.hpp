@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The layout: an offset for every buffer, how far it can be trusted to be the best, and which buffers take over bytes.
+// The layout: an offset for every buffer, the proof of its quality, and the successions of bytes between buffers.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +30,9 @@ enum class status {
 /// The reason for a verdict `optimal` or `infeasible`.
 enum class proof {
   none,
-  pins,       ///< Pinned buffers collide, or lie above the capacity; or the highest of them sets the height.
-  load,       ///< The buffers live at one moment fill the height, or exceed the capacity.
-  exhaustion  ///< The search tried everything, remembering failed states by their full content.
+  pins,       ///< Pinned buffers collide or exceed the capacity, or the highest of them sets the height.
+  load,       ///< The buffers live at one moment fill the height or exceed the capacity.
+  exhaustion  ///< The search tried everything; failed states were recorded by their full content.
 };
 
 [[nodiscard]] constexpr std::string_view name_of(status s) noexcept {
@@ -56,23 +56,23 @@ enum class proof {
   return "proof";
 }
 
-/// The work of the planner.
+/// Counters of the planner's work.
 struct statistics {
-  std::uint64_t nodes = 0;          ///< States the exact search expanded.
-  std::uint64_t table_hits = 0;     ///< States it knew to have failed.
+  std::uint64_t nodes = 0;          ///< States expanded by the exact search.
+  std::uint64_t table_hits = 0;     ///< States recognised as failed.
   std::uint64_t greedy_height = 0;  ///< The best height before the exact search.
   std::uint32_t partitions = 0;     ///< Parts of the problem that share no moment.
-  std::uint32_t sections = 0;       ///< Maximal sets of buffers live together.
+  std::uint32_t sections = 0;       ///< Maximal sets of buffers that live together.
   std::uint32_t windows = 0;        ///< Bottleneck windows tried on large problems.
 };
 
 /// A plan. `offsets[i]` belongs to `problem::buffers[i]`. There are no offsets if the problem is rejected, if pins
-/// collide, or if nothing was found to fit the pools.
+/// collide, or if no layout for the pools was found.
 struct layout {
   std::vector<std::uint64_t> offsets;
   std::vector<std::uint32_t> pools;  ///< The pool of each buffer; empty if the problem has no pools.
   std::uint64_t height = 0;          ///< Bytes needed: the greatest end of a buffer (over all pools).
-  std::uint64_t lower_bound = 0;     ///< No layout is lower than this.
+  std::uint64_t lower_bound = 0;     ///< No layout is lower, in bytes.
   plan::status status = plan::status::unknown;
   plan::proof proof = plan::proof::none;
   std::uint64_t peak_moment = 0;    ///< A moment that forces the load bound ...
@@ -82,9 +82,9 @@ struct layout {
   [[nodiscard]] bool optimal() const noexcept { return status == plan::status::optimal; }
 };
 
-/// Returns: each pair `{before, after}` in which `after` is born into bytes that `before` was the last to hold, in the
-/// order of birth of `after`. Expects: `l` is valid for `p`. Complexity: O(n log n + pairs); each birth leaves at most
-/// two new pieces of bytes, so there are O(n) pairs.
+/// Returns: each pair `{before, after}` in which `after` is born into bytes that `before` held last, in the order of
+/// the births of `after`. Expects: `l` is valid for `p`. Complexity: O(n log n + pairs). Each birth leaves at most two
+/// new ranges of bytes, so there are O(n) pairs.
 [[nodiscard]] inline std::vector<pair> successions(const problem& p, const layout& l) {
   struct holder {
     std::uint64_t end;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The planner at compile time: a fixed number of buffers, greedy placement, a table that `static_assert` can check.
+// The planner at compile time: a fixed number of buffers, greedy placement, a result that `static_assert` can check.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace plan {
 
-/// A layout of `N` buffers without any heap memory.
+/// A layout of `N` buffers without heap memory.
 template <std::size_t N>
 struct static_layout {
   std::array<std::uint64_t, N> offsets{};
   std::uint64_t height = 0;
   std::uint64_t lower_bound = 0;
 
-  /// Whether the greedy placement happened to meet the bound. If not, a lower layout may or may not exist.
+  /// Returns: whether the greedy placement meets the bound. If not, a lower layout may or may not exist.
   [[nodiscard]] constexpr bool optimal() const noexcept { return height == lower_bound; }
 };
 
@@ -90,9 +90,9 @@ constexpr std::uint64_t greatest_load(const std::array<buffer, N>& buffers) noex
 
 namespace plan {
 
-/// Returns: the lowest of three greedy layouts: largest first, longest-lived first, greatest area first.
-/// Expects: every buffer is sound (`check`), and sizes and alignments add up to at most 2^62; a call at compile time
-/// that breaks this does not compile. Complexity: O(N^2).
+/// Returns: the lowest of three greedy layouts: largest first, longest-lived first, greatest area first. Expects: every
+/// buffer is sound (`check`), and sizes and alignments add up to at most 2^62 bytes; a violation at compile time does
+/// not compile. Complexity: O(N^2).
 template <std::size_t N>
 [[nodiscard]] constexpr static_layout<N> solve(const std::array<buffer, N>& buffers) {
   std::uint64_t total = 0;

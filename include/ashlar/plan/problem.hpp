@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The problem: buffers with lives, the constraints between them, and whether they mean anything.
+// The problem: buffers with lives, the constraints between them, and a check of both.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline namespace ASHLAR_ABI {
 
 namespace plan {
 
-/// The position of a buffer in `problem::buffers`. Constraints and layouts name buffers by it, not by id.
+/// The position of a buffer in `problem::buffers`. Constraints and layouts use positions, not ids.
 using position = std::uint32_t;
 
 /// During `[begin, end)` the buffer keeps only its bytes `[low, high)`; by default it keeps none.
@@ -38,7 +38,7 @@ struct pin {
   friend constexpr bool operator==(const pin&, const pin&) = default;
 };
 
-/// Two buffers tied by a rule; the list that holds the pair names the rule.
+/// Two buffers tied by a rule, which is that of the list with the pair.
 struct pair {
   position first = 0;
   position second = 0;
@@ -58,7 +58,7 @@ struct pool_mask {
   friend constexpr bool operator==(const pool_mask&, const pool_mask&) = default;
 };
 
-/// Buffers and constraints. Empty lists mean no such constraint; no pools mean one pool without limit.
+/// Buffers and constraints. An empty list means no such constraint; no pools mean one pool without a limit.
 struct problem {
   std::vector<buffer> buffers{};
   std::vector<gap> gaps{};      ///< Buffers dead in the middle of their lives.
@@ -68,13 +68,13 @@ struct problem {
   std::vector<pool> pools{};    ///< At most 64.
   std::vector<pool_mask> pool_masks{};
 
-  /// Whether there is nothing but buffers.
+  /// Returns: whether the problem consists of buffers alone.
   [[nodiscard]] bool unconstrained() const noexcept {
     return gaps.empty() && pins.empty() && aliases.empty() && apart.empty() && pools.empty() && pool_masks.empty();
   }
 };
 
-/// Why a problem is refused.
+/// The reason to reject a problem.
 enum class defect {
   zero_size,
   zero_alignment,
@@ -118,13 +118,13 @@ enum class defect {
   return "defect";
 }
 
-/// The first defect found, and the buffer it concerns.
+/// The first defect found, and its buffer.
 struct problem_error {
   defect what = defect::zero_size;
   position buffer = 0;
 };
 
-/// Sizes, alignments and pins may add up to this much: every sum the planner forms then fits 64 bits.
+/// Limit of the sum of sizes, alignments and pins, in bytes: every sum of the planner then fits 64 bits.
 inline constexpr std::uint64_t max_total_bytes = std::uint64_t{1} << 62;
 
 }  // namespace plan
@@ -143,7 +143,7 @@ using plan::position;
 using plan::problem;
 using plan::problem_error;
 
-/// Disjoint sets with path halving. The lowest member stands for its set.
+/// Disjoint sets with path halving. The lowest member represents its set.
 class disjoint_sets {
 public:
   explicit disjoint_sets(std::size_t count) : parent_(count) {
@@ -166,8 +166,8 @@ private:
   std::vector<position> parent_;
 };
 
-/// Returns: for each buffer the first buffer of its group; itself if it is alone.
-/// Expects: the pairs name existing buffers.
+/// Returns: for each buffer the first buffer of its group; itself if it is alone. Expects: the pairs name existing
+/// buffers.
 [[nodiscard]] inline std::vector<position> group_aliases(const problem& p) {
   disjoint_sets sets(p.buffers.size());
   for (const pair& q : p.aliases) sets.unite(q.first, q.second);
@@ -187,7 +187,7 @@ using maybe_error = std::optional<problem_error>;
   return std::nullopt;
 }
 
-/// Adds `amount` to `total` unless the limit would be passed. Returns: whether it fitted.
+/// Adds `amount` to `total` unless the sum exceeds the limit. Returns: whether it did.
 constexpr bool add_within_limit(std::uint64_t& total, std::uint64_t amount) noexcept {
   if (amount > max_total_bytes - total) return false;
   total += amount;

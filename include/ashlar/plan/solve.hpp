@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The planner: a problem in, a layout out.
+// The planner: solves a problem and returns a layout.
 #pragma once
 
 #include <algorithm>
@@ -113,7 +113,7 @@ private:
     return r.status == status::infeasible ? status::infeasible : status::unknown;
   }
 
-  /// The assignment is kept; each pool that is overfull is searched exactly.
+  /// Keeps the assignment and searches each overfull pool exactly.
   void tighten_pools() {
     bool all = true;
     for (std::uint32_t p = 0; p < problem_.pools.size(); ++p) {
@@ -137,7 +137,7 @@ private:
     if (result_.status == status::infeasible) result_.proof = proof::exhaustion;
   }
 
-  /// Writes the moment of the greatest load, and the buffers that live then.
+  /// Writes the moment of the greatest load, and the buffers live at it.
   void witness(const part& whole) {
     if (instance_.sections == 0) return;
     const load_bound worst = load_bound_of(whole);
@@ -162,7 +162,7 @@ private:
   }
 
   void finish() {
-    // Colliding pins, or pools that nothing was found to fit: there is nothing valid to show.
+    // Colliding pins, or no fit into the pools: there is no valid layout to return.
     if (!placed_) return;
     if (!problem_.pools.empty() && result_.status != status::feasible) return;
     result_.offsets.resize(problem_.buffers.size());
@@ -189,13 +189,13 @@ private:
 
 namespace plan {
 
-/// Effects: plans `p`. A valid layout exists once the first greedy order is done; from then on budgets, the clock and
-/// the stop flag may end the work.
-/// Returns: the best layout found and what is known about it. `rejected` if `check(p)` finds a defect, if the base
-/// alignment is no power of two, or if a pin does not have it.
-/// Complexity: greedy placement as first fit, O(n log^2 n) where the taken bytes coalesce; the exact search as far as
-/// its budget goes. Memory is proportional to the problem, and to the sections its items live in where parts are
-/// searched exactly.
+/// Effects: plans `p`. A valid layout exists after the first greedy order; from then on budgets, the clock and the stop
+/// flag may end the work.
+/// Returns: the best layout found and its proof. `rejected` if `check(p)` finds a defect, if the base alignment is no
+/// power of two, or if a pin does not have it.
+/// Complexity: greedy placement by first fit, O(n log^2 n) if taken bytes coalesce; the exact search is limited by its
+/// budget. Memory is proportional to the problem and, for parts that are searched exactly, to the sections of their
+/// items.
 [[nodiscard]] inline layout solve(const problem& p, const options& wanted = {}) {
   return detail::planner::solver(p, wanted).run();
 }

@@ -15,7 +15,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace plan {
 
-/// One birth or one death in one number, so that a table of them is small.
+/// One birth or death as one number, so that a table of steps is small.
 struct step {
   std::uint32_t code = 0;
 
@@ -29,7 +29,7 @@ struct step {
 /// Returns: the births and deaths of all buffers in the order of time; at one moment deaths first, then by position.
 /// Expects: at most 2^31 buffers. Complexity: O(n log n).
 [[nodiscard]] inline std::vector<step> steps_of(const std::vector<buffer>& buffers) {
-  using key = std::tuple<std::uint64_t, bool, position>;  // moment, whether born, buffer
+  using key = std::tuple<std::uint64_t, bool, position>;  // moment, birth, buffer
   std::vector<key> keys;
   keys.reserve(2 * buffers.size());
   for (position i = 0; i < buffers.size(); ++i) {

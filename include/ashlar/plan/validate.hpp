@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether a layout keeps the rules of its problem, found out without any code of the planner.
+// Checks a layout against the rules of its problem, without any code of the planner.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +21,9 @@ namespace plan {
 
 /// The rule that a layout breaks.
 enum class breach {
-  missing_offset,  ///< There is not one offset per buffer.
+  missing_offset,  ///< The number of offsets differs from that of the buffers.
   misaligned,
-  above_height,  ///< A buffer ends above the height the layout claims, or above 2^64.
+  above_height,  ///< A buffer ends above the layout's height, or above 2^64.
   overlap,       ///< Two buffers share a byte at a moment at which both need it.
   pin_moved,
   alias_split,  ///< Two buffers that must share an offset do not.
@@ -47,8 +47,8 @@ enum class breach {
   return "breach";
 }
 
-/// The first breach found, and the positions of its buffers in the problem. `second` equals `first` if one buffer is
-/// at fault.
+/// The first breach found, and the positions of its buffers in the problem. `second` equals `first` if one buffer is at
+/// fault.
 struct violation_of_layout {
   breach rule = breach::missing_offset;
   position first = 0;
@@ -63,7 +63,7 @@ using plan::breach;
 using plan::layout;
 using plan::violation_of_layout;
 
-/// Some bytes of a buffer over some time.
+/// A byte range of a buffer during a time range.
 struct occupied {
   std::uint64_t birth = 0, death = 0, low = 0, high = 0;
   position buffer = 0;
@@ -148,7 +148,7 @@ private:
       pieces_.push_back({birth, death, l_.offsets[i] + low, l_.offsets[i] + high, i, pool_of(i)});
   }
 
-  /// Sweeps time with the live pieces sorted by address: only neighbours can be the first to overlap.
+  /// Sweeps time with the live ranges sorted by address: the first overlap is always one of neighbours.
   [[nodiscard]] result check_overlaps() const {
     std::map<std::pair<std::uint32_t, std::uint64_t>, const occupied*> live;
     for (const event& e : events()) {
@@ -166,7 +166,7 @@ private:
     return std::nullopt;
   }
 
-  /// With alias groups, whose members overlap rightly, every live piece is looked at. Complexity: O(n * live).
+  /// Members of an alias group may overlap, so every live range is compared. Complexity: O(n * live).
   [[nodiscard]] result check_overlaps_slowly() const {
     const std::vector<position> group = group_of_each();
     std::vector<const occupied*> live;
@@ -239,8 +239,8 @@ private:
 
 namespace plan {
 
-/// Returns: the first rule of `p` that `l` breaks, and the buffers that break it; nothing if `l` is valid.
-/// Expects: `check(p)` finds nothing. Complexity: O(n log n); with alias groups O(n * live).
+/// Returns: the first rule of `p` that `l` breaks, and the buffers that break it; nothing if `l` is valid. Expects:
+/// `check(p)` finds nothing. Complexity: O(n log n); with alias groups O(n * live).
 [[nodiscard]] inline std::optional<violation_of_layout> validate(const problem& p, const layout& l) {
   return detail::planner::layout_checker(p, l).run();
 }

@@ -19,7 +19,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace test {
 
-/// How much is live.
+/// The number of live blocks and their bytes.
 struct holdings {
   std::size_t blocks = 0;
   std::size_t bytes = 0;
@@ -30,10 +30,10 @@ struct holdings {
   }
 };
 
-/// What is wrong with a block that enters a book.
+/// The defect of a block that enters a book.
 enum class book_error { none, null_block, misaligned, overlapping };
 
-/// Nothing to note about a block but its size and alignment.
+/// No note beside the size and alignment of a block.
 struct no_note {
   [[nodiscard]] friend bool operator==(const no_note&, const no_note&) noexcept = default;
 };
@@ -58,7 +58,7 @@ public:
   block_book& operator=(block_book&&) = delete;
   ~block_book() = default;
 
-  /// Effects: enters a block, whatever is wrong with it. Returns: the first thing that is.
+  /// Effects: enters a block, defective or not. Returns: its first defect.
   book_error add(const void* p, const entry& e) {
     const book_error wrong = wrong_with(p, e);
     const auto [at, is_new] = live_.insert_or_assign(detail::address_of(p), e);
@@ -68,7 +68,7 @@ public:
     return wrong;
   }
 
-  /// Returns: the block as it was added, or nothing where none is live at `p`.
+  /// Returns: the block as it was added, or nothing if none is live at `p`.
   std::optional<entry> remove(const void* p) {
     const auto found = live_.find(detail::address_of(p));
     if (found == live_.end()) return std::nullopt;
@@ -78,7 +78,7 @@ public:
     return was;
   }
 
-  /// Returns: whether a block of `bytes` at `at` would share a byte, or its address, with a live one.
+  /// Returns: whether a block of `bytes` at `at` would share a byte, or its address, with a live block.
   [[nodiscard]] bool overlaps(std::uintptr_t at, std::size_t bytes) const {
     const auto above = live_.lower_bound(at);
     if (above != live_.end() && above->first - at < std::max(bytes, std::size_t{1})) return true;

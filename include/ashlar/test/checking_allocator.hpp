@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An allocator with an identity, for those who write containers: it finds out what they do wrong with it.
+// An allocator with an identity, for authors of containers: it detects wrong uses of an allocator.
 #pragma once
 
 #include <cstddef>
@@ -19,32 +19,32 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace test {
 
-/// What an allocator's traits say. The defaults are the hardest on a container: nothing propagates, so it must move
-/// element by element between unequal allocators.
+/// The traits of an allocator. The defaults are the hardest on a container: nothing propagates, so the container must
+/// move element by element between unequal allocators.
 struct checking_allocator_options {
   bool propagate_on_copy_assignment = false;
   bool propagate_on_move_assignment = false;
   bool propagate_on_swap = false;
-  bool always_equal = false;          ///< one identity for all; they must then be of one ledger
+  bool always_equal = false;          ///< one identity for all, which must share one ledger
   bool fresh_on_copy = false;         ///< a copied container gets an allocator that is unequal to the original's
-  bool default_constructible = true;  ///< in a `default_ledger`; false: a container that tries does not compile
+  bool default_constructible = true;  ///< in a `default_ledger`; false: a container that relies on it does not compile
   bool fancy_pointer = false;         ///< `pointer` is a `fancy_ptr`, so code that assumes `T*` does not compile
 };
 
 namespace detail {
 template <class T>
-inline char type_mark = 0;  // its address stands for the type; RTTI may be off
+inline char type_mark = 0;  // its address identifies the type; RTTI may be off
 }
 
-/// Equal to another iff one is a copy of the other, or of a common original; made anew it is unequal to all others.
-/// Its ledger knows each block's identity, type, count and alignment, and reports what does not match on the free, what
-/// is freed twice or was never allocated, what is written beside a block or after its end, and what is never freed.
-/// `ledger::fail_at` makes an allocation throw.
+/// Two are equal exactly if one is a copy of the other, or both are copies of one original. A new one is unequal to all
+/// others. Its ledger records each block's identity, type, count and alignment. It reports a free that does not match,
+/// a double free, a free of an unknown block, writes beside a block or after its end, and leaks. `ledger::fail_at`
+/// makes an allocation throw.
 ///
-///     ashlar::test::ledger book;
-///     using allocator = ashlar::test::checking_allocator<int,
-///     ashlar::test::checking_allocator_options{.propagate_on_swap = true}>; my_vector<int, allocator>
-///     numbers{allocator(book)};
+///    ashlar::test::ledger book;
+///    constexpr ashlar::test::checking_allocator_options swapping{.propagate_on_swap = true};
+///    using allocator = ashlar::test::checking_allocator<int, swapping>;
+///    my_vector<int, allocator> numbers{allocator(book)};
 ///
 /// Thread safety: any thread.
 template <class T, checking_allocator_options Options = checking_allocator_options{}>
@@ -73,14 +73,14 @@ public:
   checking_allocator(const checking_allocator<U, Options>& other) noexcept
       : book_(&other.book()), identity_(other.identity()) {}
 
-  /// Throws: `injected_failure` where the ledger was told to; `std::bad_array_new_length` where `n * sizeof(T)`
+  /// Throws: `injected_failure` if the ledger's failure plan demands it; `std::bad_array_new_length` if `n * sizeof(T)`
   /// overflows; `std::bad_alloc`.
   [[nodiscard]] pointer allocate(std::size_t n) {
     if (n > max_size()) throw_bad_array_new_length();
     return pointer(static_cast<T*>(book_->allocate(call_for(n))));
   }
 
-  /// Expects: `p` came from `allocate(n)` of an equal allocator; reported otherwise.
+  /// Expects: `p` came from `allocate(n)` of an equal allocator; a violation is reported.
   void deallocate(const pointer& p, std::size_t n) noexcept { book_->deallocate(std::to_address(p), call_for(n)); }
 
   [[nodiscard]] static constexpr std::size_t max_size() noexcept { return ashlar::detail::max_block_bytes / sizeof(T); }
@@ -90,7 +90,7 @@ public:
   }
 
   [[nodiscard]] ledger& book() const noexcept { return *book_; }
-  /// Returns: a number that equal allocators of one ledger share.
+  /// Returns: the identity, which equal allocators of one ledger share.
   [[nodiscard]] std::uint64_t identity() const noexcept { return identity_; }
 
   template <class U>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The ledger of checking allocators that are made from nothing.
+// The ledger of default-constructed checking allocators.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace test {
 
-/// While it lives, a default-constructed `checking_allocator` writes to its ledger. Scopes nest.
-/// Thread safety: one for all threads; make and end it while no other thread makes one.
+/// During its lifetime, default-constructed `checking_allocator`s use its ledger. Scopes nest. Thread safety: one for
+/// all threads; construct and destroy it while no other thread does.
 class default_ledger {
 public:
   explicit default_ledger(ledger& book) noexcept : before_(current().exchange(&book)) {}
@@ -21,8 +21,8 @@ public:
   default_ledger& operator=(const default_ledger&) = delete;
   ~default_ledger() { current().store(before_); }
 
-  /// Expects: a `default_ledger` is alive. Checked always: a container that makes an allocator out of nothing where it
-  /// was given one is what this is to catch.
+  /// Expects: a `default_ledger` is alive. Checked at every level: it catches a container that ignores the allocator it
+  /// was given and default-constructs one.
   [[nodiscard]] static ledger& get() noexcept {
     ledger* const book = current().load();
     ASHLAR_REQUIRE(book != nullptr, "default-constructed a checking_allocator outside a default_ledger");

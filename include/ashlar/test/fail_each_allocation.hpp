@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Runs a scenario with its first, second, third… allocation failing, until it gets through.
+// Runs a scenario with its first, second, third… allocation failing, until it succeeds.
 #pragma once
 
 #include <concepts>
@@ -13,11 +13,13 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace test {
 
-/// Effects: for k = 0, 1, 2… calls `scenario(ledger&)` with a fresh ledger whose allocation `k` fails; once more for
-/// each k with all allocations from `k` on failing. Each ledger must be left without a problem, above all without a
-/// leak; without a `told` it prints what it found and aborts, as ledgers do. An exception that leaves the scenario
-/// after a refusal is what was asked for; without one it is passed on. Returns: how many allocations the scenario makes
-/// when all goes well. Expects: it gets through within 100,000. Absent where exceptions are off.
+/// Effects: for k = 0, 1, 2… calls `scenario(ledger&)` with a fresh ledger whose allocation `k` fails, and once more
+/// with all allocations from `k` on failing. Each ledger must end without a problem, above all without a leak. Without
+/// a `told` callback, a problem is printed and the program aborts, as with every ledger. An exception that leaves the
+/// scenario after a refusal is expected; any other is passed on.
+///
+/// Returns: the number of allocations of a scenario without failures. Expects: the scenario succeeds within 100,000.
+/// Absent if exceptions are off.
 template <std::invocable<ledger&> Scenario>
   requires(ASHLAR_HAS_EXCEPTIONS != 0)
 std::size_t fail_each_allocation(Scenario scenario, const ledger::reporter& told = {}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which allocations fail, counted from when a test says so.
+// The allocations that fail, counted from a call of the test.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace test {
 
-/// What an allocation throws that was told to fail.
+/// The exception of an allocation that a test made fail.
 struct injected_failure : std::bad_alloc {
   [[nodiscard]] const char* what() const noexcept override { return "ashlar::test::injected_failure"; }
 };
 
-/// No allocation fails until a test says so. Thread safety: none.
+/// No allocation fails by default. Thread safety: none.
 class failure_plan {
 public:
   static constexpr std::size_t never = detail::max_size;
 
-  /// Effects: the allocation number `k` from now on fails, counting from 0, and no other.
+  /// Effects: allocation number `k` from now on fails, counted from 0, and no other.
   void fail_at(std::size_t k) noexcept { fail_between(k, k == never ? never : k + 1); }
   /// Effects: all allocations from number `k` from now on fail.
   void fail_from(std::size_t k) noexcept { fail_between(k, never); }
   void fail_never() noexcept { fail_between(never, never); }
 
-  /// Effects: counts an allocation. Returns: whether it is to fail.
+  /// Effects: counts an allocation. Returns: whether it must fail.
   [[nodiscard]] bool fails_next() noexcept {
     const std::size_t request = requests_++;
     return request >= first_failing_ && request < end_failing_;

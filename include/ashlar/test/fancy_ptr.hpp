@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pointer that is not a pointer: it holds the distance to its target, as pointers into shared memory do.
+// A pointer class that holds the distance to its target, as pointers into shared memory do.
 #pragma once
 
 #include <compare>
@@ -17,9 +17,9 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace test {
 
-/// Meets the standard's requirements of an allocator's `pointer`. Code that assumes `T*` does not compile with it; code
-/// that copies it byte by byte ends up pointing elsewhere, because the distance is counted from its own address.
-/// Converts as `T*` does: implicitly to `const T`, `void` and bases, explicitly back.
+/// Meets the standard's requirements of an allocator's `pointer`. Code that assumes `T*` does not compile with it. A
+/// copy byte by byte points to a wrong address, because the distance counts from the pointer's own address. Converts
+/// like `T*`: implicitly to `const T`, `void` and bases, explicitly back.
 template <class T>
 class fancy_ptr {
   static constexpr bool is_void = std::is_void_v<T>;
@@ -135,7 +135,7 @@ public:
   }
 
 private:
-  static constexpr std::uintptr_t to_nothing = 1;  // into itself, where no target is
+  static constexpr std::uintptr_t to_nothing = 1;  // the distance of a null pointer: into itself, where no target is
 
   void set(T* target) noexcept {
     distance_ = target == nullptr ? to_nothing : detail::address_of(target) - detail::address_of(this);

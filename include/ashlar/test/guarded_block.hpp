@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A block between two guards, filled so that reading what nobody wrote, and writing what is free, is seen.
+// A block between two guards, filled so that reads of unwritten data and writes to freed data show.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace test {
 
 ///     memory -> [ guard, as wide as the alignment ][ data: bytes ][ guard ]
 ///
-/// Contents: fresh data 0xCD, freed data 0xDD, guards 0xFB. Under AddressSanitizer and Valgrind guards and freed data
+/// Contents: fresh data 0xCD, freed data 0xDD, guards 0xFB. Under AddressSanitizer and Valgrind, guards and freed data
 /// are out of bounds as well, so that the tool names the line that touches them.
 struct guarded_block {
   std::byte* data = nullptr;
@@ -42,19 +42,19 @@ struct guarded_block {
     return made;
   }
 
-  /// Effects: closes the block: whoever touches it from now on is at fault.
+  /// Effects: closes the block: every later access is an error.
   void retire() const noexcept {
     std::memset(data, freed, bytes);
     detail::mark_free(data, bytes);
   }
 
-  /// Effects: gives the memory back.
+  /// Effects: frees the memory.
   void end() const noexcept {
     detail::mark_readable(memory(), whole_bytes());
     new_delete_resource().deallocate(memory(), whole_bytes(), front_bytes());
   }
 
-  /// Returns: whether nobody wrote beside the data.
+  /// Returns: whether the bytes beside the data are unchanged.
   [[nodiscard]] bool has_intact_guards() const noexcept {
     unfence();
     const bool intact = is_filled(memory(), front_bytes(), guard) && is_filled(data + bytes, guard_bytes, guard);
@@ -62,7 +62,7 @@ struct guarded_block {
     return intact;
   }
 
-  /// Returns: whether nobody wrote to the data since `retire`.
+  /// Returns: whether the data is unchanged since `retire`.
   [[nodiscard]] bool is_untouched() const noexcept {
     detail::mark_readable(data, bytes);
     const bool untouched = is_filled(data, bytes, freed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The ledger that checking allocators write to: who allocated what, and what went wrong.
+// The ledger of checking allocators: every allocation, and every problem.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +25,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace test {
 
-/// Hands memory to `checking_allocator`s and collects what they see go wrong. Three ways to learn of it:
+/// Serves `checking_allocator`s and collects the problems that they detect. Three ways to receive them:
 ///
-///     test::ledger book;                                  // prints every problem and aborts when its scope ends
-///     test::ledger book([](const test::problem& p) {…});  // calls back at once, and never aborts
-///     EXPECT_TRUE(book.finish().empty());                 // any time: takes the problems as values
+///    test::ledger book;                                  // prints every problem and aborts at the end of the scope
+///    test::ledger book([](const test::problem& p) {…});  // calls back at once, and never aborts
+///    EXPECT_TRUE(book.finish().empty());                 // any time: takes the problems as values
 ///
-/// Freed blocks are kept for a while (1 MiB of them), so that a second free, or a write to one, is known for what it
-/// is. Lifetime: outlives every container that allocates from it. Thread safety: any thread, but for construction,
-/// `finish` and the end. A callback may be called from any thread that frees, must not throw, and may use the ledger.
+/// Freed blocks stay in a quarantine of 1 MiB, so that a double free or a write to one is recognised. Lifetime:
+/// outlives every container that allocates from it. Thread safety: any thread, except for construction, `finish` and
+/// destruction. A callback may be called from any thread that frees; it must not throw, and may use the ledger.
 class ledger {
 public:
   using reporter = std::function<void(const problem&)>;
@@ -49,13 +49,14 @@ public:
     if (!left.empty()) std::abort();
   }
 
-  /// Returns: an identity that no other allocator of this ledger has; from 1 up.
+  /// Returns: an identity that no other allocator of this ledger has; at least 1.
   [[nodiscard]] std::uint64_t make_identity() {
     const std::lock_guard hold(lock_);
     return ++identities_;
   }
 
-  /// Returns: a block as the call asks. Throws: `injected_failure` where it was told to, else `std::bad_alloc`.
+  /// Returns: a block for the call. Throws: `injected_failure` if the failure plan demands it, otherwise
+  /// `std::bad_alloc`.
   [[nodiscard]] void* allocate(const allocation_call& call) {
     const std::lock_guard hold(lock_);
     const std::size_t bytes = call.count * call.element_bytes;
@@ -70,7 +71,7 @@ public:
     return made.data;
   }
 
-  /// Effects: takes a block back, whatever is wrong with the call, if it is a live block of this ledger.
+  /// Effects: takes a live block of this ledger back, even if the call is wrong.
   void deallocate(void* p, const allocation_call& call) noexcept {
     std::vector<problem> found;
     {
@@ -81,9 +82,8 @@ public:
     tell(found);
   }
 
-  /// Effects: reports every live block as a leak and gives all memory back.
-  /// Returns: the problems collected since the last time, which leave the ledger; none where a callback is told.
-  /// Expects: no container uses the ledger any more.
+  /// Effects: reports every live block as a leak and frees all memory. Returns: the problems since the last call, which
+  /// leave the ledger; none if there is a callback. Expects: no container uses the ledger any more.
   std::vector<problem> finish() {
     std::vector<problem> found;
     while (!quarantine_.empty()) release_oldest(found);
@@ -114,19 +114,19 @@ public:
     const std::lock_guard hold(lock_);
     plan_.fail_from(k);
   }
-  /// Effects: no allocation fails but for want of memory.
+  /// Effects: allocations fail only if memory runs out.
   void fail_never() {
     const std::lock_guard hold(lock_);
     plan_.fail_never();
   }
 
-  /// Returns: what is live.
+  /// Returns: the live blocks and bytes.
   [[nodiscard]] holdings balance() const {
     const std::lock_guard hold(lock_);
     return book_.live();
   }
 
-  /// Returns: what is live of one allocator and its equals. Complexity: O(live blocks).
+  /// Returns: the live blocks and bytes of one identity. Complexity: O(live blocks).
   [[nodiscard]] holdings balance(std::uint64_t identity) const {
     const std::lock_guard hold(lock_);
     holdings sum;
@@ -135,12 +135,12 @@ public:
     return sum;
   }
 
-  /// Returns: calls that succeeded.
+  /// Returns: the number of successful calls.
   [[nodiscard]] std::size_t allocations() const {
     const std::lock_guard hold(lock_);
     return allocations_;
   }
-  /// Returns: calls that were told to fail.
+  /// Returns: the number of injected failures.
   [[nodiscard]] std::size_t refusals() const {
     const std::lock_guard hold(lock_);
     return refusals_;
@@ -194,7 +194,7 @@ private:
     oldest.memory.end();
   }
 
-  // Without the lock, so that a callback may ask the ledger.
+  // Called without the lock, so that a callback may use the ledger.
   void tell(const std::vector<problem>& found) {
     for (const problem& each : found) {
       if (told_) {

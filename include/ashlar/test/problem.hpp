@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a container did wrong with its allocator, as a value and as a line.
+// A container's wrong use of its allocator, as a value and as a line of text.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,20 @@ inline namespace ASHLAR_ABI {
 namespace test {
 
 enum class problem_kind : unsigned char {
-  cross_free,          ///< freed through an allocator that is not equal to the one it came from
-  wrong_count,         ///< freed with another `n` than it was allocated with
+  cross_free,          ///< freed through an allocator unequal to that of the allocation
+  wrong_count,         ///< freed with an `n` other than that of the allocation
   wrong_alignment,     ///< freed as a type with another alignment
   wrong_type,          ///< freed through an allocator of another element type
-  double_free,         ///< freed already, a short while ago
+  double_free,         ///< freed twice, the first time a short while ago
   interior_free,       ///< a pointer into a live block, not to its start
   null_free,           ///< null, which no `allocate` returns
   foreign_free,        ///< never allocated here, or freed long ago
   overrun,             ///< bytes right before or behind the block were written
-  written_after_free,  ///< the block was written after it had been freed
+  written_after_free,  ///< the block was written after its free
   leak                 ///< live when its ledger ended
 };
 
-/// Returns: what happened, in a few words.
+/// Returns: the problem's kind in a few words.
 [[nodiscard]] constexpr std::string_view sentence_of(problem_kind kind) noexcept {
   switch (kind) {
     case problem_kind::cross_free: return "cross_free: freed through an allocator unequal to the one it came from";
@@ -47,10 +47,10 @@ enum class problem_kind : unsigned char {
   return "problem";
 }
 
-/// One side of a block's life: how it was allocated, or how it was freed.
+/// One call of a block's life: its allocation or its free.
 struct allocation_call {
   std::size_t count = 0;          ///< objects
-  std::size_t element_bytes = 0;  ///< bytes of one; 0: there was no such call
+  std::size_t element_bytes = 0;  ///< bytes of one; 0: no such call
   std::size_t alignment = 0;
   std::uint64_t allocator = 0;  ///< equal for equal allocators of one ledger
   const void* type = nullptr;   ///< equal for equal element types
@@ -61,8 +61,8 @@ struct allocation_call {
 struct problem {
   problem_kind kind = problem_kind::leak;
   const void* pointer = nullptr;
-  allocation_call allocated = {};  ///< where the block is known
-  allocation_call freed = {};      ///< where it was freed
+  allocation_call allocated = {};  ///< if the block is known
+  allocation_call freed = {};      ///< if it was freed before
 
   [[nodiscard]] friend bool operator==(const problem&, const problem&) noexcept = default;
 };
@@ -84,7 +84,7 @@ struct problem {
 /// Returns: the problem in one line.
 [[nodiscard]] inline std::string describe(const problem& p) { return std::string(line_of(p).view()); }
 
-/// For test frameworks that print what they compare.
+/// For test frameworks that print the values they compare.
 inline std::ostream& operator<<(std::ostream& out, const problem& p) { return out << line_of(p).view(); }
 
 }  // namespace test

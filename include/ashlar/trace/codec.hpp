@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How a chunk's payload is compressed: a policy. The library has none but "not at all"; a program brings its own.
+// The compression of a chunk's payload, as a policy: the library stores payloads raw, a program may bring a codec.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace trace {
 
-/// What a file says about a chunk: which codec packed it. Numbers from 128 on are free for private use.
+/// The codec of a chunk, as the file records it. Numbers from 128 on are free for private use.
 enum class codec_id : std::uint8_t { raw = 0, zstd = 1 };
 
-/// `bound(n)` is the room that packing `n` bytes may need; `pack` returns the bytes used, 0 if it failed.
+/// `bound(n)` is the largest size of `n` packed bytes; `pack` returns the bytes used, 0 on failure.
 template <class C>
 concept packer = requires(C c, std::span<const std::byte> from, std::span<std::byte> to, std::size_t n) {
   { C::id } -> std::convertible_to<codec_id>;
@@ -32,7 +32,7 @@ concept codec = packer<C> && std::default_initializable<C> &&
                   { c.unpack(from, to) } noexcept -> std::same_as<bool>;
                 };
 
-/// Stores as it is.
+/// Stores the bytes unchanged.
 struct raw_codec {
   static constexpr codec_id id = codec_id::raw;
 

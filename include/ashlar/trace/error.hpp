@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Why a trace could not be read or written, and where: a value, never an exception.
+// The reason and the place of a failure to read or write a trace: a value, never an exception.
 #pragma once
 
 #include <ashlar/base/config.hpp>
@@ -12,7 +12,7 @@ inline namespace ASHLAR_ABI {
 namespace trace {
 
 struct trace_error {
-  std::uint64_t offset = 0;  ///< The byte of the file at which the damage shows; 0 if the file cannot be opened.
+  std::uint64_t offset = 0;  ///< Offset in the file at which the damage shows; 0 if the file cannot be opened.
   std::string message;       ///< One line, no full stop, without the file's name.
 
   friend bool operator==(const trace_error&, const trace_error&) = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What happened, once: one allocation, release or mark, in the form every consumer of a trace works with.
+// One event of a trace: an allocation, a release or a mark, in the form that every consumer works with.
 #pragma once
 
 #include <ashlar/base/config.hpp>
@@ -12,8 +12,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace trace {
 
-/// The call that was made. `aligned_alloc_` stands for memalign, posix_memalign, valloc and pvalloc too; the forms of
-/// new and delete are told apart, their sized and aligned variants show in `event::size` and `event::alignment`.
+/// The call of an event. `aligned_alloc_` stands for memalign, posix_memalign, valloc and pvalloc too. The forms of new
+/// and delete are distinct; `event::size` and `event::alignment` tell their sized and aligned variants.
 enum class operation : std::uint8_t {
   malloc_,
   calloc_,
@@ -30,29 +30,29 @@ enum class operation : std::uint8_t {
 
 inline constexpr std::size_t operation_count = 11;
 
-/// One event. Events come in an order in which every object is allocated before it is released.
+/// One event. In the order of events every object is allocated before it is released.
 struct event {
   std::uint64_t time_ns = 0;          ///< Since the start of the trace; never less than the event before.
   std::uint32_t thread = 0;           ///< Dense: 0 is the first thread seen.
   operation op = operation::malloc_;  ///<
-  std::uint64_t size = 0;             ///< Bytes asked for; of a release 0 unless it was sized; of a mark its number.
-  std::uint64_t alignment = 0;        ///< 0 = the default one.
+  std::uint64_t size = 0;             ///< Bytes requested; 0 for an unsized release; the number of a mark.
+  std::uint64_t alignment = 0;        ///< 0 = the default alignment.
   std::uint64_t object = 0;      ///< 1, 2, 3 … as allocated, never reused; 0 = the call failed, or freed an unknown.
-  std::uint64_t old_object = 0;  ///< realloc_ only: the object passed in. If `object` is 0 it is still alive.
+  std::uint64_t old_object = 0;  ///< realloc_ only: the object passed in; still live if `object` is 0.
   std::uint32_t stack = 0;       ///< Call-stack id, 0 = none recorded.
 
   friend constexpr bool operator==(const event&, const event&) = default;
 };
 
-/// Returns: whether `op` asks for memory (realloc_ included, which also releases).
+/// Returns: whether `op` requests memory (realloc_ included, which also releases).
 [[nodiscard]] constexpr bool is_allocation(operation op) noexcept { return op <= operation::new_array_; }
 
-/// Returns: whether `op` gives memory back and asks for none.
+/// Returns: whether `op` only releases memory.
 [[nodiscard]] constexpr bool is_release(operation op) noexcept {
   return op >= operation::free_ && op <= operation::delete_array_;
 }
 
-/// Returns: the operation as a C++ programmer spells it.
+/// Returns: the operation in C++ spelling.
 [[nodiscard]] constexpr std::string_view name(operation op) noexcept {
   constexpr std::string_view names[operation_count] = {"malloc",   "calloc", "realloc",   "aligned_alloc",
                                                        "new",      "new[]",  "free",      "delete",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reads a trace file as one sequence of events, in memory that grows with the live objects and not with the file.
+// Reads a trace file as one sequence of events; its memory grows with the live objects, not with the file.
 #pragma once
 
 #include <algorithm>
@@ -30,16 +30,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace trace {
 
-/// A trace, read from front to back once:
+/// A trace, read once from front to back:
 ///
 ///     trace::reader<> r("t.trace");
 ///     while (auto e = r.next()) use(*e);
 ///     if (r.error()) complain(r.error()->offset, r.error()->message);
 ///
-/// Headers are checked, and the tables read, by the constructor; payloads when their turn comes. So the error must be
-/// looked at after the last event too. Nothing throws but running out of memory.
-/// Memory: the live objects, the distinct stacks, 80 bytes a chunk, and one unpacked chunk for each stream that
-/// is under way at the same time.
+/// The constructor checks the headers and reads the tables; each payload is checked when its turn comes. So `error()`
+/// must be read after the last event too. Only `std::bad_alloc` is thrown. Memory: the live objects, the distinct
+/// stacks, 80 bytes a chunk, and one unpacked chunk for each stream in progress.
 template <codec... Codecs>
 class reader {
 public:
@@ -65,7 +64,7 @@ public:
     return std::nullopt;
   }
 
-  /// What stopped the reading, if it was not the end. With `accept_prefix` damage is no error, see `info().damage`.
+  /// The error that stopped the reader, if any. With `accept_prefix`, damage is no error; see `info().damage`.
   [[nodiscard]] const std::optional<trace_error>& error() const noexcept { return error_; }
   [[nodiscard]] const trace_info& info() const noexcept { return info_; }
   [[nodiscard]] const stack_table& stacks() const noexcept { return stacks_; }
@@ -100,7 +99,7 @@ private:
              .damage = {}};
   }
 
-  /// A file whose very header is unsound has no valid prefix.
+  /// A file with an unsound header has no valid prefix.
   void stop(trace_error why) {
     stopped_ = true;
     const bool accepted = options_.accept_prefix && index_.has_header();
@@ -149,7 +148,7 @@ private:
     return e;
   }
 
-  /// Returns: the time of an event made at `ticks`, never before the one before.
+  /// Returns: the time of an event at `ticks`, never less than the time before.
   std::uint64_t advance(std::uint64_t ticks) noexcept { return now_ns_ = std::max(now_ns_, to_ns(ticks)); }
 
   [[nodiscard]] std::uint64_t to_ns(std::uint64_t ticks) const noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where a writer puts a trace: a file, or bytes in memory.
+// The destination of a trace: a file, or bytes in memory.
 #pragma once
 
 #include <concepts>
@@ -16,13 +16,13 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace trace {
 
-/// `write` appends all of the bytes or returns false.
+/// `write` appends all bytes or returns false.
 template <class S>
 concept byte_sink = requires(S s, std::span<const std::byte> bytes) {
   { s.write(bytes) } -> std::same_as<bool>;
 };
 
-/// A new file, or an old one emptied first.
+/// A new file, or an existing one that is truncated first.
 class file_sink {
 public:
   explicit file_sink(const std::string& path) : file_(path, std::ios::binary | std::ios::trunc) {}
@@ -36,7 +36,7 @@ private:
   std::ofstream file_;
 };
 
-/// A vector that its owner reads afterwards.
+/// A vector, which its owner reads afterwards.
 class memory_sink {
 public:
   explicit memory_sink(std::vector<std::byte>& bytes) noexcept : bytes_(&bytes) {}

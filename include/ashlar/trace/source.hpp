@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where a trace is read from: a file of any length, or bytes in memory.
+// The source of a trace: a file of any length, or bytes in memory.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ public:
 
   explicit byte_source(const std::string& path) : refusal_(refuse(path)) {
     if (refusal_ != nullptr) return;
-    file_.rdbuf()->pubsetbuf(nullptr, 0);  // every read asks for exactly what it needs
+    file_.rdbuf()->pubsetbuf(nullptr, 0);  // no buffer: every read requests exactly the bytes it needs
     file_.open(path, std::ios::binary);
     if (file_) bytes_ = static_cast<std::uint64_t>(file_.seekg(0, std::ios::end).tellg());
     if (!file_) refusal_ = "cannot be opened for reading";
@@ -33,10 +33,10 @@ public:
 
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
-  /// Returns: why there is nothing to read, or null.
+  /// Returns: the reason why nothing can be read, or null.
   [[nodiscard]] const char* refusal() const noexcept { return refusal_; }
 
-  /// Returns: whether all of `to` could be filled from `offset` on.
+  /// Returns: whether `to` could be filled from `offset` on.
   [[nodiscard]] bool read(std::uint64_t offset, std::span<std::byte> to) {
     if (offset > bytes_ || to.size() > bytes_ - offset) return false;
     if (!file_.is_open()) {

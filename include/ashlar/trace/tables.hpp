@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a trace knows beside its events: the program, its mapped modules, its call stacks.
+// The tables of a trace beside its events: the program, its mapped modules, its call stacks.
 #pragma once
 
 #include <algorithm>
@@ -20,26 +20,26 @@ namespace trace {
 /// The recorded program and the state of its file.
 struct trace_info {
   std::vector<std::string> command_line;
-  std::uint32_t process = 0;          ///< The recorded process's id.
+  std::uint32_t process = 0;          ///< Process id of the recorded program.
   std::uint64_t start_unix_ns = 0;    ///< Wall clock at time 0 of the trace.
-  std::uint32_t page_bytes = 0;       ///< The recording machine's.
+  std::uint32_t page_bytes = 0;       ///< Page size of the recording machine.
   std::uint32_t pointer_bytes = 0;    ///< 4 or 8.
-  std::uint32_t stack_depth = 0;      ///< Frames asked for per event; 0 = stacks were not recorded.
+  std::uint32_t stack_depth = 0;      ///< Frames recorded per event; 0 = no stacks.
   std::uint64_t file_bytes = 0;       ///<
-  std::uint64_t chunks = 0;           ///< Sound ones.
-  std::uint64_t events = 0;           ///< In the file, from its headers alone; `next` may add lost releases.
-  std::uint64_t dropped = 0;          ///< Events the recorder had to let go, as far as it could still say so.
+  std::uint64_t chunks = 0;           ///< Number of sound chunks.
+  std::uint64_t events = 0;           ///< Number in the file, by its headers; `next` may add lost releases.
+  std::uint64_t dropped = 0;          ///< Events that the recorder dropped, as far as it could count them.
   bool complete = false;              ///< The program ended in order; false: killed, still running, or cut off.
-  std::uint16_t write_error = 0;      ///< Why it is not complete, if the recorder could tell: see `file_header`.
-  std::optional<trace_error> damage;  ///< Where the valid prefix ends, if damage was accepted.
+  std::uint16_t write_error = 0;      ///< The reason of an incomplete file, if the recorder knew it: see `file_header`.
+  std::optional<trace_error> damage;  ///< The end of the valid prefix, if damage was accepted.
 };
 
-/// A file mapped into the recorded program; `address - bias` is an address in the ELF file, as addr2line wants it.
+/// A file mapped into the recorded program; `address - bias` is an address in the ELF file, the input of addr2line.
 struct mapped_module {
   std::uint64_t begin = 0, end = 0;  ///< [begin, end) in the recorded program.
   std::uint64_t bias = 0;            ///< Load bias: run-time address minus address in the file.
-  std::string path;                  ///< Absolute where the system says so; the program itself too.
-  std::string build_id;              ///< Lower-case hexadecimal, empty if there is none.
+  std::string path;                  ///< Absolute if the system reports it so; includes the program itself.
+  std::string build_id;              ///< Lower-case hexadecimal; empty without a build id.
 
   friend bool operator==(const mapped_module&, const mapped_module&) = default;
 };
@@ -47,16 +47,16 @@ struct mapped_module {
 /// Every distinct call stack once, by id. Ids count from 1; 0 and unknown ids are the empty stack.
 class stack_table {
 public:
-  /// Returns: the frames' return addresses, innermost first.
+  /// Returns: the return addresses of the frames, innermost first.
   [[nodiscard]] std::span<const std::uint64_t> operator[](std::uint32_t id) const noexcept {
     if (id == 0 || id >= first_.size()) return {};
     return std::span(frames_).subspan(first_[id - 1], first_[id] - first_[id - 1]);
   }
 
-  /// Returns: the number of stacks, also the largest id.
+  /// Returns: the number of stacks, which is the largest id.
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(first_.size() - 1); }
 
-  /// Returns: the new stack's id.
+  /// Returns: the id of the new stack.
   std::uint32_t add(std::span<const std::uint64_t> frames) {
     frames_.insert(frames_.end(), frames.begin(), frames.end());
     first_.push_back(frames_.size());
@@ -68,7 +68,7 @@ private:
   std::vector<std::size_t> first_{0};  // stack i is frames_[first_[i-1] .. first_[i])
 };
 
-/// Returns: the module that holds `address`, the one mapped last if several did in turn, or null.
+/// Returns: the module that contains `address`, the last one mapped if there were several, or null.
 [[nodiscard]] inline const mapped_module* find_module(std::span<const mapped_module> modules,
                                                       std::uint64_t address) noexcept {
   const auto holds = [address](const mapped_module& m) { return m.begin <= address && address < m.end; };

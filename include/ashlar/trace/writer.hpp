@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Writes events to a trace file: for programs that trace their own resources, for tests and for generators.
+// Writes events to a trace file, for programs that trace their own resources, for tests and for generators.
 #pragma once
 
 #include <algorithm>
@@ -33,10 +33,10 @@ struct writer_options {
   std::uint64_t start_unix_ns = 0;
   std::uint32_t page_bytes = 4096;
   std::uint32_t stack_depth = 0;
-  std::size_t chunk_records = 4096;  ///< At most `max_chunk_records`; what a killed program may lose.
+  std::size_t chunk_records = 4096;  ///< At most `max_chunk_records`; a killed program may lose this many.
 };
 
-/// A trace in the making, by one thread at a time. Events of all threads go into one stream, in the order they come.
+/// Writes a trace, from one thread at a time. Events of all threads go into one stream, in the order of the calls.
 ///
 ///     trace::writer<> w(trace::file_sink("t.trace"));
 ///     w.append({.time_ns = 10, .op = operation::malloc_, .size = 24, .object = 1});
@@ -57,7 +57,7 @@ public:
   writer& operator=(const writer&) = delete;
   ~writer() { static_cast<void>(close()); }
 
-  /// Effects: adds `e`. Expects: time does not go backwards, and an object is allocated before it is released.
+  /// Effects: adds `e`. Expects: times ascend, and an object is allocated before it is released.
   bool append(const event& e) {
     if (error_ || closed_) return false;
     if (e.time_ns < last_time_) return fail("time goes backwards");
@@ -74,8 +74,8 @@ public:
     return true;
   }
 
-  /// Returns: the id of a call stack, innermost frame first, for the events that follow; 0 if it cannot be written.
-  /// At most `max_stack_frames` frames are kept.
+  /// Returns: the id of a call stack, innermost frame first, for later events; 0 if it cannot be written. At most
+  /// `max_stack_frames` frames are kept.
   std::uint32_t add_stack(std::span<const std::uint64_t> frames) {
     frames = frames.first(std::min(frames.size(), detail::trace_io::max_stack_frames));
     std::vector<std::byte> payload(detail::trace_io::max_varint_bytes + detail::trace_io::stack_bound(frames.size()));
@@ -95,7 +95,7 @@ public:
            write({.kind = detail::trace_io::chunk_kind::modules, .sequence = modules_++, .count = 1}, payload);
   }
 
-  /// Effects: writes what is buffered as a chunk of its own: what follows a crash cannot take it back.
+  /// Effects: writes the buffered events as a chunk of their own, which a later crash cannot lose.
   bool flush() {
     if (error_ || closed_) return false;
     if (records_.empty()) return true;
@@ -125,7 +125,7 @@ public:
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
 private:
-  /// Object ids are never reused, so they can stand for addresses: in units of 16, as the encoder likes them.
+  /// Object ids are never reused, so they can stand for addresses: in units of 16 bytes, which the encoder packs best.
   [[nodiscard]] static std::uint64_t token(std::uint64_t object) noexcept { return object << 4; }
 
   void put(detail::trace_io::record r) {

@@ -50,7 +50,7 @@ enum class number_fault { none, empty, negative, sign, not_whole, too_large };
   return number_fault::none;
 }
 
-/// Returns: the text, shortened, anything but plain ASCII shown as `?`.
+/// Returns: the text, shortened; characters beyond plain ASCII become `?`.
 [[nodiscard]] inline std::string printable(std::string_view text) {
   constexpr std::size_t most = 24;
   std::string out;
@@ -60,7 +60,7 @@ enum class number_fault { none, empty, negative, sign, not_whole, too_large };
 
 [[nodiscard]] inline std::string quoted(std::string_view text) { return '"' + printable(text) + '"'; }
 
-/// Returns: the place of a name that an earlier one is equal to, or nothing. Complexity: O(n log n).
+/// Returns: the position of the first repeated name, or nothing. Complexity: O(n log n).
 [[nodiscard]] inline std::optional<std::size_t> repeated_name(std::span<const std::string> names) {
   std::vector<std::size_t> order(names.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -118,7 +118,7 @@ private:
   std::size_t number_ = 0;
 };
 
-/// The fields of a line; blanks around them are not part of them.
+/// The fields of a line, without blanks at their ends.
 class csv_fields {
 public:
   explicit csv_fields(std::string_view line) noexcept : line_(line) {}

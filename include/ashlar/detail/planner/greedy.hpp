@@ -22,19 +22,19 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail::planner {
 
-/// The items that come first. A second word breaks ties.
+/// The primary criterion of an order. A second word breaks ties.
 enum class order {
   size,       ///< The largest; the longest of equals.
   area,       ///< The largest product of size and life.
   life,       ///< The longest-lived.
   life_size,  ///< The longest-lived, the largest of equals.
   size_life,  ///< The largest, the longest-lived of equals.
-  breadth,    ///< The one that lives through the fullest section.
+  breadth,    ///< The items that live through the fullest section.
   birth,      ///< The earliest.
-  time_area   ///< The largest product of size and life, counted in moments and not in sections.
+  time_area   ///< The largest product of size and life, counted in moments instead of sections.
 };
 
-/// The orders that the planner tries, the most fruitful first; `time_area` is for placing from below.
+/// The orders that the planner tries, the most successful first; `time_area` is for placing from below.
 inline constexpr order all_orders[] = {order::size_life, order::breadth, order::life_size, order::area,
                                        order::size,      order::life,    order::birth};
 
@@ -52,14 +52,14 @@ inline constexpr order all_orders[] = {order::size_life, order::breadth, order::
   return "order";
 }
 
-/// Sections in which the item lives.
+/// Returns: the number of sections of the item's life.
 [[nodiscard]] inline std::uint64_t life_of(const part& p, std::uint32_t i) noexcept {
   std::uint64_t life = 0;
   for (const interval* x = p.begin(i); x != p.end(i); ++x) life += x->last - x->first;
   return life;
 }
 
-/// The greatest load of a section over the life of each item, by a table of maxima over powers of two.
+/// Returns: the greatest load of a section over the life of each item, by a table of maxima over powers of two.
 [[nodiscard]] inline std::vector<std::uint64_t> breadths(const part& p) {
   std::vector<std::vector<std::uint64_t>> most{section_loads(p)};
   for (std::size_t width = 1; width * 2 <= p.sections(); width *= 2) {
@@ -105,7 +105,7 @@ using sort_key = std::pair<double, double>;
   return {0, size};
 }
 
-/// Returns: the items in the given order; equals keep their order. Complexity: O(n log n).
+/// Returns: the items in the given order, stable. Complexity: O(n log n).
 [[nodiscard]] inline std::vector<std::uint32_t> sorted_by(const part& p, order o) {
   std::vector<sort_key> keys(p.size());
   for (std::uint32_t i = 0; i < keys.size(); ++i) keys[i] = key_of(p, i, o);
@@ -126,12 +126,12 @@ struct placement {
   std::uint64_t height = 0;
 };
 
-/// Places items of one part, in any order, each once.
+/// Places the items of one part, in any order, each once.
 class first_fit {
 public:
   explicit first_fit(const part& p) : part_(p), taken_(p.sections()) {}
 
-  /// Returns: the lowest offset, not below `from`, at which item `i` overlaps nothing placed.
+  /// Returns: the lowest offset, not below `from`, at which item `i` overlaps no placed item.
   [[nodiscard]] std::uint64_t find(std::uint32_t i, std::uint64_t from = 0) {
     const std::uint64_t alignment = part_[i].alignment;
     const interval* const intervals = part_.begin(i);
@@ -167,8 +167,8 @@ private:
   std::vector<range_cursor> cursors_;
 };
 
-/// Returns: the items placed by first fit, the pinned ones first, the others in the given order.
-/// Complexity: O(n log^2 n) where the taken bytes coalesce, as they mostly do.
+/// Returns: the items placed by first fit, the pinned ones first, the others in the given order. Complexity: O(n log^2
+/// n) if taken bytes coalesce, as they mostly do.
 [[nodiscard]] inline placement place_in_order(const part& p, const std::vector<std::uint32_t>& order) {
   placement result;
   result.offsets.assign(p.size(), 0);
@@ -203,7 +203,7 @@ inline void keep_better(placement& best, placement&& other) {
   if (best.offsets.empty() || other.height < best.height) best = std::move(other);
 }
 
-/// The largest first, but each buffer may be passed by up to eight smaller ones.
+/// The largest first, but up to eight smaller items may pass each.
 [[nodiscard]] inline std::vector<std::uint32_t> shuffled_order(const part& p, std::uint64_t seed) {
   std::vector<std::uint32_t> items = sorted_by(p, order::size_life);
   splitmix random(seed);
@@ -212,8 +212,8 @@ inline void keep_better(placement& best, placement&& other) {
   return items;
 }
 
-/// Returns: the lowest placement of some orders, the first that is no higher than `target`.
-/// At least one order is tried; after that the budget is looked at before each. `hasty` tries two.
+/// Returns: the first placement of some orders that is no higher than `target`, otherwise the lowest. At least one
+/// order is tried; after that the budget is checked before each. `hasty` tries two.
 [[nodiscard]] inline placement best_of_orders(const part& p, std::uint64_t target, std::uint64_t seed,
                                               budget& allowance, bool hasty = false) {
   placement best;
@@ -228,9 +228,9 @@ inline void keep_better(placement& best, placement&& other) {
   return best;
 }
 
-/// Returns: the items, none of which is pinned, placed from the bottom up; among those that can lie equally low the
-/// first of the order. Empty if the budget ended before. Complexity: O(log n) for each time that an item was about to
-/// be placed and found its place gone; thousands of these count as a node of the budget.
+/// Returns: the items, none of which is pinned, placed from the bottom up; among those that fit equally low, the first
+/// of the order. Empty if the budget ended before. Complexity: O(log n) for each time an item lost its place before it
+/// was placed; thousands of these count as one node of the budget.
 [[nodiscard]] inline placement place_from_below(const part& p, order o, budget& allowance) {
   constexpr std::uint64_t tries_per_node = 4096;
   using candidate = std::pair<std::uint64_t, std::uint32_t>;  // offset, rank
@@ -267,8 +267,8 @@ inline void keep_better(placement& best, placement&& other) {
   return result;
 }
 
-/// Returns: a placement in which every item that can, the largest first, lies at its wished offset below `height`, the
-/// others by first fit. It may be higher than `height`; the caller then does without it. Empty if pins collide.
+/// Returns: a placement that keeps the wished offsets below `height`, largest items first, and places the others by
+/// first fit. It may be higher than `height`; the caller then discards it. Empty if pins collide.
 [[nodiscard]] inline placement stay_close(const part& p, const std::vector<std::uint64_t>& wished,
                                           std::uint64_t height) {
   first_fit packer(p);

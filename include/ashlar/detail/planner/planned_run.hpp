@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The blocks that a run of a plan has in planned memory, so that a wrong free is told from an early or a late one.
+// The live blocks of a run of a plan, which tell a wrong free from an early or a late one.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A block is live if it was born in the steps that were followed, has not died in them, and was not freed out of turn.
-/// Complexity: O(1) for a free that is the next step of the plan; any other is O(steps). Frees out of turn are
-/// remembered up to the last `most_strays`. Thread safety: none.
+/// A block is live if the steps so far include its birth and not its death, and it was not freed out of turn.
+/// Complexity: O(1) for a free that is the next step of the plan, otherwise O(steps). The last `most_strays` frees out
+/// of turn are recorded. Thread safety: none.
 template <class Table>
 class planned_run {
 public:
@@ -30,12 +30,12 @@ public:
 
   /// Effects: the next step of the plan has happened.
   void follow() noexcept { ++followed_; }
-  /// Effects: a block was freed that is not the next to die.
+  /// Effects: records the free of a block that is not the next to die.
   void stray(const void* p) noexcept { strays_[stray_count_++ % most_strays] = p; }
   /// Effects: no block is live, and the plan starts from its first step.
   void restart() noexcept { followed_ = stray_count_ = 0; }
 
-  /// Effects: reports a free that is wrong. Expects: `p` lies in the memory of the plan.
+  /// Effects: reports a wrong free. Expects: `p` lies in the memory of the plan.
   void expect_live(const void* p, std::size_t bytes, std::size_t alignment, const void* resource) const noexcept {
     const place at = find(p);
     if (at.live == 0) report_dead(p, at, resource);
@@ -56,12 +56,12 @@ public:
   }
 
 private:
-  // What is known of an address.
+  // The state of an address.
   struct place {
     std::size_t live = 0;       // blocks that start there
-    bool was_live = false;      // one did
-    bool is_inside = false;     // it lies in a block that was born
-    plan::position buffer = 0;  // the last that was born there
+    bool was_live = false;      // a block that started there has died
+    bool is_inside = false;     // it lies inside a block that was born
+    plan::position buffer = 0;  // the last buffer born there
   };
 
   [[nodiscard]] place find(const void* p) const noexcept {
@@ -118,7 +118,7 @@ private:
   std::array<const void*, most_strays> strays_{};
 };
 
-/// The same at `fast`: no bytes and no code.
+/// The same at level `fast`: no bytes and no code.
 struct unwatched_run {
   template <class Table>
   unwatched_run(const std::byte*, const Table&, std::span<const std::uint32_t>) noexcept {}
