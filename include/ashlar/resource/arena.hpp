@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An arena: blocks behind each other in a few large chunks, all taken back at once, the memory kept for the next time.
+// An arena: bump allocation in a few large chunks, freed all at once; the memory is retained for reuse.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// A place in an arena, to which it can be taken back. It is good until the arena goes back to an older one, is reset
-/// or released; it may be gone back to any number of times.
+/// A position in an arena to rewind to, any number of times. It is valid until the arena rewinds to an older position,
+/// resets or releases.
 class arena_marker {
   template <resource Upstream>
   friend class arena;
@@ -45,31 +45,31 @@ class arena_marker {
   ASHLAR_NO_UNIQUE_ADDRESS decltype(std::declval<book&>().open()) ticket_ = {};
 };
 
-/// How an arena grows. A block that is larger than the step has a chunk as large as itself.
+/// Growth of an arena. A block larger than the next chunk gets a chunk of its own size.
 struct arena_options {
-  std::size_t initial_bytes = 64 * 1024;            ///< the first chunk
-  std::size_t max_growth_bytes = 16 * 1024 * 1024;  ///< each is half as large again as the one before, up to this
-  std::size_t max_bytes = detail::max_size;         ///< bytes that are held of the upstream at most
+  std::size_t initial_bytes = 64 * 1024;            ///< of the first chunk
+  std::size_t max_growth_bytes = 16 * 1024 * 1024;  ///< largest chunk; each is 1.5 times the one before, up to this
+  std::size_t max_bytes = detail::max_size;         ///< limit of the bytes held of the upstream
 };
 
-/// Freeing a block is nothing: blocks go all at once, by `reset`, `rewind` or `release`. See docs/arenas.md.
+/// Freeing a single block does nothing: `reset`, `rewind` and `release` free all at once. See docs/arenas.md.
 ///
-///   buffer (where one was given) <- chunk <- chunk       spare chunks, kept for later
-///                                            | block | block |  free  |
+///     buffer (if there is one) <- chunk <- chunk       spare chunks, retained
+///                                          | block | block |  free  |
 ///
 /// | | objects made here | memory | markers |
 /// |---|---|---|---|
-/// | `reset()` | are ended, the latest first | is kept, as one chunk | are good no longer |
-/// | `release()` | are ended | goes back upstream: as if newly made | are good no longer |
-/// | `rewind(m)` | made since `m` are ended | is kept | made since `m` are good no longer |
+/// | `reset()` | are destroyed, the latest first | is retained, as one chunk | become invalid |
+/// | `release()` | are destroyed | goes back upstream, as if newly made | become invalid |
+/// | `rewind(m)` | made since `m` are destroyed | is retained | made since `m` become invalid |
 ///
-/// A destructor that is run so may allocate and make objects here, which are ended in turn; it may go back to markers
-/// that it made itself. It must not reset or release the arena.
+/// A destructor that runs in this way may allocate and make objects here, which are destroyed in turn. It may rewind
+/// to markers that it made itself; it must not reset or release the arena.
 ///
-/// Fast path, at level `fast`: 7 instructions where size and alignment are known, 10 for bytes of unknown number; 1
-/// branch each. Freeing is none.
-/// Invariant: `used() + waste() <= capacity()`, `held_bytes() <= max_bytes`. Complexity: O(1), and where a chunk is
-/// full O(chunks) and a call upstream at most. Thread safety: none.
+/// Fast path at level `fast`: 7 instructions where size and alignment are constants, 10 where the size is not; 1
+/// branch each. Freeing takes none.
+/// Invariant: `used() + waste() <= capacity()`, `held_bytes() <= max_bytes`. Complexity: O(1); O(chunks) and at most
+/// one upstream call where the chunk is full. Thread safety: none.
 template <resource Upstream>
 class arena {
 public:
@@ -80,7 +80,7 @@ public:
       : store_(limits_of(options), std::move(upstream), this) {}
   constexpr explicit arena(Upstream upstream) : arena(arena_options{}, std::move(upstream)) {}
 
-  /// The buffer is used up before anything is asked of the upstream. Lifetime: it outlives the arena.
+  /// Effects: uses up the buffer before the first upstream call. Lifetime: the buffer outlives the arena.
   explicit arena(std::span<std::byte> buffer, const arena_options& options = {}, Upstream upstream = Upstream())
       : bump_(buffer.data(), buffer.data() + buffer.size()), buffer_(buffer),
         store_(limits_of(options), std::move(upstream), this) {
@@ -108,15 +108,15 @@ public:
     return bump_.take(at, bytes);
   }
 
-  /// Effects: none but marks and checks. The bytes are used again after `reset`, `rewind` or `release`.
+  /// Effects: none but marks and checks. `reset`, `rewind` or `release` makes the bytes available again.
   ASHLAR_INLINE void deallocate([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes,
                                 std::size_t /*alignment*/) noexcept {
     if constexpr (checking_level >= checking::checked) expect_owned(p);
     detail::mark_free(p, bytes);
   }
 
-  /// Returns: whether the block has `new_bytes` now: it is the last one and there is room, or it shrinks. Only what
-  /// the last block gives up is used again.
+  /// Returns: whether the block now has `new_bytes`. Shrinking always succeeds; only the last block grows, into free
+  /// bytes behind it. Only bytes given up by the last block are reused.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t /*alignment*/) noexcept {
     if (is_last(p, bytes)) {
       note_high_water();
@@ -127,7 +127,7 @@ public:
     return true;
   }
 
-  /// Returns: whether `p` points into what is used. Complexity: O(chunks).
+  /// Returns: whether `p` points into used bytes. Complexity: O(chunks).
   [[nodiscard]] bool owns(const void* p) const noexcept {
     std::byte* top = bump_.top();
     for (const detail::chunk* each = chunk_; each != nullptr; top = each->below_top, each = each->below) {
@@ -137,9 +137,9 @@ public:
     return lies_in(p, buffer_.data(), top);
   }
 
-  /// Returns: an object that is ended by `reset`, `rewind`, `release` or the arena's end, the latest first. One whose
-  /// destructor does nothing costs no more than its bytes, any other two pointers more.
-  /// Throws: as `allocate`, and what the constructor throws; then its memory is given back.
+  /// Returns: an object that `reset`, `rewind`, `release` or the arena's destructor destroys, the latest first. An
+  /// object with a trivial destructor costs its bytes only, any other two pointers more.
+  /// Throws: as `allocate`; what the constructor throws, after its memory has been given back.
   template <class T, class... Args>
   [[nodiscard]] ASHLAR_INLINE T* make(Args&&... args) {
     if constexpr (std::is_trivially_destructible_v<T>) {
@@ -152,13 +152,13 @@ public:
     }
   }
 
-  /// As `make`, but nobody ends the object unless the caller does.
+  /// As `make`, but the arena does not run the destructor; that is up to the caller.
   template <class T, class... Args>
   [[nodiscard]] ASHLAR_INLINE T* make_unowned(Args&&... args) {
     return construct<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...);
   }
 
-  /// Returns: `count` objects made by `T()`, which are ended as one made by `make`, the last element first.
+  /// Returns: `count` objects made by `T()`, destroyed as those of `make`, the last element first.
   /// Throws: as `make`; `std::bad_array_new_length` where their size overflows.
   template <class T>
   [[nodiscard]] std::span<T> make_array(std::size_t count) {
@@ -179,8 +179,8 @@ public:
     }
   }
 
-  /// Effects: ends the objects, takes all blocks back and keeps the memory. Where it was in several chunks, they become
-  /// one, as large as all: a program that uses no more than before asks the upstream for nothing from then on.
+  /// Effects: destroys the objects, takes all blocks back and retains the memory. Several chunks become one of their
+  /// total size, so a program with a steady peak makes no further upstream calls.
   void reset() noexcept {
     end_all_objects();
     note_high_water();
@@ -194,7 +194,7 @@ public:
       if (detail::chunk* const kept = store_.take_spare()) enter_chunk(kept);
   }
 
-  /// Effects: ends the objects and gives everything back; the arena is as when it was made.
+  /// Effects: destroys the objects and gives all memory back; the arena returns to its initial state.
   void release() noexcept {
     end_all_objects();
     marks_.close_all();
@@ -215,8 +215,8 @@ public:
     return here;
   }
 
-  /// Effects: ends the objects made since `to`, and takes back the blocks, and what older ones have grown by since;
-  /// what has shrunk since stays so. The memory is kept. Expects: `to` is a marker of this arena that is still good.
+  /// Effects: destroys the objects made since `to`; takes back the blocks made since, and the growth of older ones.
+  /// Blocks that have shrunk stay so. The memory is retained. Expects: `to` is a valid marker of this arena.
   void rewind(const marker& to) noexcept {
     if constexpr (checking_level >= checking::checked) expect_good(to);
     ASHLAR_REQUIRE(to.used_ >= ending_from_, "a destructor took the arena back to before itself");
@@ -227,11 +227,11 @@ public:
     bump_.rewind(std::min(to.top_, bump_.top()));  // the top is lower where the block under the marker shrank since
   }
 
-  /// Bytes of blocks, with padding, since the last `reset` or `release`; freed ones count.
+  /// Bytes of blocks with padding, freed ones included, since the last `reset` or `release`.
   [[nodiscard]] std::size_t used() const noexcept { return left_used_ + size_of(begin_of(chunk_), bump_.top()); }
-  /// The largest `used()` since the arena was made or released.
+  /// The largest `used()` since construction or the last `release`.
   [[nodiscard]] std::size_t high_water() const noexcept { return std::max(high_water_, used()); }
-  /// Bytes at the ends of chunks that were left because a block did not fit.
+  /// Bytes left unused at the ends of chunks because a block did not fit.
   [[nodiscard]] std::size_t waste() const noexcept { return waste_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return buffer_.size() + store_.usable(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return store_.held(); }
@@ -251,7 +251,7 @@ private:
     return {options.initial_bytes, options.max_growth_bytes, options.max_bytes};
   }
 
-  /// Gives a block back if no object came to be in it.
+  /// Gives a block back unless an object was constructed in it.
   struct unbuilt {
     arena& from;
     void* memory;
@@ -284,13 +284,13 @@ private:
     return at != nullptr ? at->end() : buffer_.data() + buffer_.size();
   }
 
-  /// Whether all that is held is one piece, and the blocks lie in it.
+  /// Whether all held memory is one chunk, and all blocks lie in it.
   [[nodiscard]] bool is_in_one_piece() const noexcept {
     if (chunk_ == nullptr) return store_.count() <= 1;
     return store_.count() == 1 && buffer_.empty();
   }
 
-  // A buffer's last block may end where a chunk begins that has been emptied: it is not in that chunk.
+  // The last block of a buffer may end where an emptied chunk begins; it does not lie in that chunk.
   [[nodiscard]] bool is_last(const void* p, std::size_t bytes) const noexcept {
     return bump_.is_last(p, bytes) && detail::address_of(p) >= detail::address_of(begin_of(chunk_));
   }
@@ -319,7 +319,7 @@ private:
     bump_ = detail::bump(fresh->begin, fresh->end());
   }
 
-  /// Returns: the chunk, which is nobody's now.
+  /// Returns: the chunk, now owned by the caller.
   [[nodiscard]] detail::chunk* leave_chunk() noexcept {
     chunk_->expect_sound(this);
     detail::chunk* const leaving = std::exchange(chunk_, chunk_->below);
@@ -335,7 +335,7 @@ private:
     end_objects_down_to(nullptr);
   }
 
-  // The objects go while everything is as it was, so that their destructors can allocate; only then the memory.
+  // The destructors run before any memory is taken back, so that they can allocate.
   void end_objects_down_to(detail::finalizer* last) noexcept {
     if (objects_.first() == last) return;
     const std::size_t outer = std::exchange(ending_from_, std::max(used(), std::size_t{1}));
@@ -370,10 +370,10 @@ private:
   detail::chunk* chunk_ = nullptr;
   detail::finalizers objects_;
   std::span<std::byte> buffer_;
-  std::size_t left_used_ = 0;  // in what lies below the chunk
+  std::size_t left_used_ = 0;  // in the chunks below this one
   std::size_t waste_ = 0;
   std::size_t high_water_ = 0;
-  std::size_t ending_from_ = 0;  // 0, or how much was used when destructors began to run
+  std::size_t ending_from_ = 0;  // 0, or `used()` when the destructors began to run
   ASHLAR_NO_UNIQUE_ADDRESS arena_marker::book marks_;
   detail::chunk_store<Upstream> store_;
 };

@@ -26,31 +26,31 @@ inline namespace ASHLAR_ABI {
 using detail::cell_run;
 
 struct block_pool_options {
-  std::size_t cell_bytes = 0;      ///< from 1 up; cells have exactly this size, rounded up to their alignment
+  std::size_t cell_bytes = 0;      ///< at least 1; cells have exactly this size, rounded up to their alignment
   std::size_t cell_alignment = 0;  ///< a power of two; 0: the largest that divides `cell_bytes`, at most max_align_t's
-  std::size_t slab_bytes = 0;      ///< a power of two with room for a cell's stride; 0: chosen from the cell
+  std::size_t slab_bytes = 0;      ///< a power of two with room for one cell at least; 0: chosen from the cell
   std::size_t max_count = detail::max_size;
-  spare_policy retain_slabs = 1;  ///< empty slabs that are kept; also `release_now`, `never_release`
+  spare_policy retain_slabs = 1;  ///< empty slabs to retain; also `release_now`, `never_release`
 };
 
-/// Returns: a slab size for cells of `cell_bytes`. 256 KiB is where the system calls of growing and shrinking stop
-/// mattering (bench/fresh_memory) and nodes of a tree still spread over the cache sets (bench/node_containers). Cells
-/// below 8 bytes have smaller slabs, whose bitmap a small pool can afford; large ones have room for 7 at least. Without
-/// an operating system nothing is known of the machine but that it is small: slabs have room for about 16 cells.
+/// Returns: the default slab size for cells of `cell_bytes`. At 256 KiB the system calls of growing and shrinking no
+/// longer matter (bench/fresh_memory), and tree nodes still spread over the cache sets (bench/node_containers). Cells
+/// below 8 bytes get smaller slabs, with a bitmap that a small pool can afford; slabs of large cells have room for 7
+/// at least. Without an operating system, memory is taken to be small: slabs have room for about 16 cells.
 [[nodiscard]] constexpr std::size_t default_slab_bytes(std::size_t cell_bytes) noexcept {
   if (!is_hosted) return detail::max(std::size_t{1024}, std::bit_ceil(16 * cell_bytes));
   if (cell_bytes < 8) return 64 * 1024;
   return detail::max(std::size_t{256} * 1024, std::bit_ceil(8 * cell_bytes));
 }
 
-/// The largest slab there may be. A slab counts its cells, of a byte at least, in 32 bits.
+/// The largest slab size, in bytes. A slab counts its cells, of one byte at least, in 32 bits.
 inline constexpr std::size_t largest_slab = std::size_t{1} << 31;
 static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::capacity)>::max(), "counts may not wrap");
 static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::free)>::max(), "counts may not wrap");
 static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::turn)>::max(), "counts may not wrap");
 
-/// Returns: the layout that the options ask for, with defaults filled in.
-/// Expects: as each option says. These are checked at every level, since a wrong layout corrupts memory.
+/// Returns: the layout for the options, with defaults filled in.
+/// Expects: the bounds of each option. Every level checks them, since a wrong layout corrupts memory.
 [[nodiscard]] constexpr detail::slab_geometry make_slab_geometry(const block_pool_options& options) noexcept {
   constexpr std::size_t largest_cell = std::size_t{1} << 27;
   ASHLAR_REQUIRE(options.cell_bytes != 0 && options.cell_bytes <= largest_cell, "cell_bytes is not in 1..2^27");
@@ -80,7 +80,7 @@ private:
   detail::slab_geometry geometry_;
 };
 
-/// Equal cells in slabs aligned to their own size, 0 bytes of overhead a cell. See `basic_block_pool`.
+/// Equal cells in slabs aligned to their own size, with 0 bytes of overhead per cell. See `basic_block_pool`.
 ///
 ///     ashlar::block_pool pool({.cell_bytes = 24});
 ///     void* cell = pool.allocate();

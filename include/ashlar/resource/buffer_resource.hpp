@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A resource inside a buffer that the caller owns: bumps a pointer, takes back only the block on top.
+// A bump resource inside a buffer that the caller owns; only the block on top can be reused one by one.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Blocks lie behind each other; when the buffer is full there is no more. There is no upstream.
+/// Bump allocation in a buffer; a full buffer has no memory left, since there is no upstream.
 ///
 ///   | block | pad | block | block |      free      |
 ///   begin_                        top_             end_
 ///
-/// A block that is freed while it lies on top is reused at once (its padding is not); others wait for `release()`.
+/// Freeing the block on top makes its bytes available at once, without its padding; other blocks wait for `release()`.
 /// Invariant: `begin_ <= top_ <= end_`. Complexity: O(1). Thread safety: none.
 class buffer_resource {
 public:
@@ -31,16 +31,16 @@ public:
     detail::mark_free(begin_, buffer.size());
   }
 
-  buffer_resource(const buffer_resource&) = delete;  // blocks belong to one of them
+  buffer_resource(const buffer_resource&) = delete;  // blocks belong to one instance
   buffer_resource& operator=(const buffer_resource&) = delete;
   ~buffer_resource() { detail::mark_live(begin_, capacity()); }
 
-  /// Throws: `std::bad_alloc` where the rest of the buffer is too small. Expects: `alignment` is a power of two.
+  /// Throws: `std::bad_alloc` where the free part of the buffer is too small. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     return allocate_or_throw(*this, bytes, alignment);
   }
 
-  /// Returns: a block, or null. A block of 0 bytes takes one, so that its address is its own.
+  /// Returns: a block, or null. A block of 0 bytes takes one byte, so that its address is unique.
   /// Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");

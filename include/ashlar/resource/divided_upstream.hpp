@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An upstream that is asked for much at once, given back bit by bit, and gives the whole back to its own upstream.
+// An upstream adaptor whose large regions may come back in parts; each region goes back upstream as a whole.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +18,14 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Makes a divisible resource of one that takes its blocks back as it gave them, so that a pool above may grow by
-/// regions (`slab_source`). A region has a note behind it; when all its parts are back it goes, with the size and the
-/// alignment that it came with.
+/// Makes a divisible resource of an upstream that only takes whole blocks back, so that a pool above may grow by
+/// regions (`slab_source`). A note behind each region holds its size and alignment; the region goes back when all its
+/// parts are back.
 ///
-///   block of the upstream   | part | part | part | part | note |
+///     block of the upstream   | part | part | part | part | note |
 ///
-/// Blocks that are no whole number of `least_part` go through as they are. Neighbouring parts may come back as one.
-/// Thread safety: with a lock that of the upstream, else none.
+/// Blocks whose size is no multiple of `least_part` bypass this scheme. Neighbouring parts may come back as one.
+/// Thread safety: that of the upstream if `Lock` is a real lock, else none.
 template <resource Upstream, basic_lockable Lock>
 class divided_upstream {
 public:
@@ -45,14 +45,14 @@ public:
     return noted(upstream_.allocate(with_note(bytes), aligned(alignment)), bytes, alignment);
   }
 
-  /// As `allocate`, but null where the upstream has no memory left.
+  /// As `allocate`, but returns null where the upstream has no memory left.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (!is_region(bytes)) return try_allocate_from(upstream_, bytes, alignment);
     void* const p = try_allocate_from(upstream_, with_note(bytes), aligned(alignment));
     return p != nullptr ? noted(p, bytes, alignment) : nullptr;
   }
 
-  /// Expects: a block, or a part of one. Complexity: O(log regions) expected.
+  /// Expects: a block, or a part of one. Complexity: expected O(log regions).
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (!is_region(bytes)) return upstream_.deallocate(p, bytes, alignment);
     if (const note whole = take_back(p, bytes); whole.out == 0)
@@ -68,7 +68,7 @@ public:
   [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
 
-  /// Returns: what guards the notes: a fork must find it free.
+  /// Returns: the lock of the notes, which must be free across a fork.
   [[nodiscard]] Lock& lock() noexcept { return lock_; }
 
   [[nodiscard]] friend bool operator==(const divided_upstream& a, const divided_upstream& b) noexcept {
@@ -89,7 +89,7 @@ private:
   struct note : detail::tree_node<note> {
     std::byte* start;
     std::size_t bytes;
-    std::size_t out;  // bytes that are not back
+    std::size_t out;  // bytes not yet back
     std::size_t alignment;
   };
 
@@ -107,7 +107,7 @@ private:
     return p;
   }
 
-  // Returns: the note, as it is then. It may go when nothing is left.
+  // Returns: a copy of the updated note. The region can go back once no byte is out.
   [[nodiscard]] note take_back(void* p, std::size_t bytes) noexcept {
     const check_scope<Lock> held(lock_);
     note* const found = notes_.find_above(p);

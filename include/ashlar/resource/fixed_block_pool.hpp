@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pool of equal cells whose size is known at compile time, so that every offset is a constant.
+// A pool of equal cells with a compile-time size, so that every offset is a constant.
 #pragma once
 
 #include <cstddef>

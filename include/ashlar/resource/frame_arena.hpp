@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two arenas in turn: what is made in one frame is good until the end of the next.
+// Two alternating arenas: objects of one frame are valid until the end of the next.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,18 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// What this frame takes of memory, the next may still read:
+/// Memory of one frame stays readable in the next:
 ///
-///   frame       1    2    3    4
-///   one arena   ====-----====-----      = blocks are allocated here
-///   the other        ====-----====      - they are still good
+///     frame         1    2    3    4
+///     one arena     ====-----====-----      = allocates
+///     the other          ====-----====      - keeps its blocks valid
 ///
-/// Each of the two arenas keeps its memory: after the first frames the upstream is asked for nothing.
-/// `Upstream` is copied for each. Invariant: `current()` and `previous()` are two.
-/// Complexity: that of `arena`. Thread safety: none.
+/// Each arena retains its memory: after the first frames there are no upstream calls. Each holds a copy of `Upstream`.
+/// Invariant: `current()` and `previous()` differ. Complexity: that of `arena`. Thread safety: none.
 template <resource Upstream>
 class frame_arena {
 public:
-  /// The options hold for each of the two.
+  /// The options apply to each of the two arenas.
   frame_arena() : frame_arena(arena_options{}) {}
   explicit frame_arena(const arena_options& options, const Upstream& upstream = Upstream())
       : first_(options, upstream), second_(options, upstream) {}
@@ -35,7 +34,7 @@ public:
   frame_arena& operator=(const frame_arena&) = delete;
   ~frame_arena() { release(); }
 
-  /// Effects: ends the frame: what was made in the frame before it is ended, its memory is used for the next.
+  /// Effects: ends the frame. Destroys the objects of the frame before it and reuses their memory.
   void next_frame() noexcept {
     std::swap(current_, previous_);
     current_->reset();
@@ -61,17 +60,17 @@ public:
 
   [[nodiscard]] bool owns(const void* p) const noexcept { return current_->owns(p) || previous_->owns(p); }
 
-  /// As `arena::make`: the object is ended with the frame after this one.
+  /// As `arena::make`: the object is destroyed at the end of the next frame.
   template <class T, class... Args>
   [[nodiscard]] ASHLAR_INLINE T* make(Args&&... args) {
     return current_->template make<T>(std::forward<Args>(args)...);
   }
 
-  /// Effects: ends all objects, those of this frame first, and gives everything back.
+  /// Effects: destroys all objects, those of this frame first, and gives all memory back.
   void release() noexcept {
     current_->release();
     previous_->release();
-    current_->release();  // of what the destructors of the frame before took meanwhile
+    current_->release();  // blocks that destructors of the previous frame allocated in the meantime
   }
 
   [[nodiscard]] arena<Upstream>& current() noexcept { return *current_; }    ///< of this frame

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An arena that brings its first bytes along, for the stack or for a member.
+// An arena with its first bytes inside the object, for the stack or for a member.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// An `arena` over `Bytes` bytes of its own, aligned for any object, and over `Upstream` when they are used up. With
-/// `null_resource` as upstream it never asks anybody.
+/// An `arena` that first uses `Bytes` bytes of its own, aligned for any object, and then `Upstream`. With
+/// `null_resource` as upstream it never grows.
 template <std::size_t Bytes, resource Upstream>
 class inline_arena : private detail::inline_storage<Bytes>, public arena<Upstream> {
 public:

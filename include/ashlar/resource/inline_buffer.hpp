@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A buffer resource that brings its buffer along, for the stack or for a member.
+// A buffer resource with its buffer inside the object, for the stack or for a member.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The resource that stands on the program's operator new and operator delete.
+// A resource over the program's operator new and operator delete.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Stateless: all instances are equal. A block of 0 bytes is a block of its own.
+/// Stateless: all instances are equal. A block of 0 bytes has a unique address.
 /// Thread safety and complexity: those of operator new.
 class new_delete_resource {
 public:

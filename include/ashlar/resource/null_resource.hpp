@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The resource that never has memory: the end of a chain that must not spill.
+// A resource that never has memory: the end of a chain that must not fall back to another resource.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The resource that stands on the operating system: every block is whole pages of its own.
+// A resource over the operating system: every block is a run of whole pages.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Fresh memory, policy: pages become resident one by one, each by a fault at its first touch.
+/// Fresh-memory policy: the first touch of each page makes it resident by a page fault.
 struct fresh_plain {
   template <class Pages>
   static void* map(std::size_t bytes, std::size_t alignment) noexcept {
@@ -22,8 +22,8 @@ struct fresh_plain {
   }
 };
 
-/// Fresh memory, policy: as plain, but a resource above that grows may ask for a whole range to be made resident in
-/// one call, which costs less than the faults it replaces (bench/fresh_memory: 0.8 to 0.9 of them). The default.
+/// Fresh-memory policy, the default: as plain, but a growing resource above may make a whole range resident in one
+/// call. This takes 0.8 to 0.9 of the time of the faults it replaces (bench/fresh_memory).
 struct fresh_populated : fresh_plain {
   template <class Pages>
   static void prefault(void* p, std::size_t bytes) noexcept {
@@ -31,9 +31,9 @@ struct fresh_populated : fresh_plain {
   }
 };
 
-/// Fresh memory, policy: blocks of 2 MiB and more ask for transparent huge pages. On a virtual machine this wins
-/// threefold or loses fivefold, depending on whether the host backs the memory already (bench/fresh_memory): measure
-/// before choosing it.
+/// Fresh-memory policy: blocks of 2 MiB and more ask for transparent huge pages. On a virtual machine this is 3 times
+/// faster or 5 times slower, depending on whether the host backs the memory already (bench/fresh_memory): measure
+/// before use.
 struct fresh_huge {
   static constexpr std::size_t huge_bytes = std::size_t{2} << 20;
 
@@ -41,7 +41,7 @@ struct fresh_huge {
   static void* map(std::size_t bytes, std::size_t alignment) noexcept {
     const bool large = bytes >= huge_bytes;
     void* const p = Pages::map(bytes, large && alignment < huge_bytes ? huge_bytes : alignment);
-    if (p == nullptr && large) return Pages::map(bytes, alignment);  // there may be room for small pages
+    if (p == nullptr && large) return Pages::map(bytes, alignment);  // small pages may still fit
     if (p != nullptr && large) Pages::advise_huge(p, bytes);
     return p;
   }
@@ -53,7 +53,7 @@ struct fresh_huge {
 };
 
 namespace detail {
-// Effects: tells a policy that a block has grown, if it wants to know.
+// Effects: informs a policy of a block's growth, if the policy has a hook for it.
 template <class Fresh, class Pages>
 void tell_grown(void* p, std::size_t from, std::size_t bytes) noexcept {
   if constexpr (requires { Fresh::template grown<Pages>(p, from, bytes); })
@@ -61,8 +61,8 @@ void tell_grown(void* p, std::size_t from, std::size_t bytes) noexcept {
 }
 }  // namespace detail
 
-/// Fresh memory, policy: as `Fresh`, and resident before it is handed out, as far as the system can do that in one call
-/// (Linux 5.14 and later); elsewhere as `Fresh`. The cost of all first touches moves into the allocation.
+/// Fresh-memory policy: as `Fresh`, and resident before it is handed out, if the system can do that in one call (Linux
+/// 5.14 and later). The cost of all first touches moves into the allocation. On other systems: as `Fresh`.
 template <class Fresh>
 struct fresh_resident {
   template <class Pages>
@@ -79,8 +79,8 @@ struct fresh_resident {
   }
 };
 
-/// Fresh memory, policy: as `Fresh`, resident before it is handed out and never swapped out. What the system refuses to
-/// lock is not handed out: beyond `RLIMIT_MEMLOCK` memory has run out.
+/// Fresh-memory policy: as `Fresh`, resident before it is handed out and never swapped out. Memory that the system
+/// refuses to lock is not handed out: an allocation beyond `RLIMIT_MEMLOCK` fails.
 template <class Fresh>
 struct fresh_locked {
   template <class Pages>
@@ -91,7 +91,7 @@ struct fresh_locked {
     return nullptr;
   }
 
-  // What a locked range grows by is locked and made resident by the system, or refused.
+  // The system locks the bytes that a locked range grows by, and makes them resident, or refuses the growth.
   template <class Pages>
   static void grown(void* p, std::size_t from, std::size_t bytes) noexcept {
     detail::tell_grown<Fresh, Pages>(p, from, bytes);
@@ -99,7 +99,7 @@ struct fresh_locked {
 };
 
 /// Stateless: all instances with the same policies are equal. Sizes are rounded up to whole pages.
-/// Complexity: one system call (three where the alignment is above a page and the first try missed it).
+/// Complexity: one system call; three where the alignment exceeds a page and the first mapping misses it.
 /// Thread safety: any thread.
 template <class Fresh, class Pages>
 class basic_page_resource {
@@ -125,8 +125,8 @@ public:
     Pages::release(p, Pages::round_up(bytes));
   }
 
-  /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands; what is added is zero. Growing is up
-  /// to the system: only Linux can, where nothing is mapped behind the block. Shrinking always succeeds.
+  /// Returns: whether the block at `p` now has `new_bytes` bytes at the same address; added bytes are zero. Growing
+  /// works on Linux only, where nothing is mapped behind the block. Shrinking always succeeds.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t /*alignment*/) noexcept
     requires requires { Pages::grow(p, bytes, new_bytes); }
   {
@@ -137,9 +137,9 @@ public:
     return true;
   }
 
-  /// Effects: moves a block to a place that was reserved for it, and grows it; no byte is copied, what is added is
-  /// zero. Expects: `new_bytes` is not less than `bytes`. Returns: false where the block is as it was; the place is
-  /// lost then.
+  /// Effects: moves a block to a reserved address range and grows it by remapping; added bytes are zero.
+  /// Expects: `new_bytes` is not less than `bytes`. Returns: false where the block is unchanged; the reserved range is
+  /// lost in that case.
   [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept
     requires requires { Pages::move(p, bytes, place, new_bytes); }
   {

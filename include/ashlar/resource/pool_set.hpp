@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Pools for blocks of all sizes: one pool of cells a size class, made when its class is first asked for.
+// Pools for blocks of all sizes: one pool per size class, made at the first request of its class.
 #pragma once
 
 #include <array>
@@ -25,20 +25,21 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Any size, one thread: what `std::pmr::unsynchronized_pool_resource` is for.
+/// Any size, one thread: a counterpart of `std::pmr::unsynchronized_pool_resource`.
 ///
 ///     ashlar::pool_set<> pools;                                  // over pages of its own
 ///     std::list<int, ashlar::allocator<int, ashlar::pool_set<>>> numbers(pools);
 ///
-///   allocate(bytes, alignment) -> class -> block_pool of that class -> slabs --+-> upstream
-///                              \-> above 32 KiB, or aligned by more than 256 -/     in a list, for release()
+///   allocate(bytes, alignment) -> size class -> block_pool of that class -> slabs --+-> upstream
+///                              \-> above 32 KiB, or alignment above 256 bytes ------/   in a list, for release()
 ///
-/// A request is rounded up to its alignment and then to its class: multiples of 8 up to 128 bytes, above that at most
-/// an eighth more (`fine_size_classes`). All that it ever asks the upstream for, the pools themselves included, goes
-/// back by `release`, which restores the initial state, or at the end; a slab goes back when it is empty, as the pools
-/// do it. Growth: a class asks for a slab, and for an eighth of what it holds once that is more, up to 4 MiB. Strong:
-/// whatever the upstream throws, whenever, passes through and changes nothing but what is at hand. Thread safety: none.
-/// Nothing is allocated before the first `allocate`.
+/// A request is rounded up to its alignment and then to its size class: multiples of 8 bytes up to 128 bytes, above
+/// that at most an eighth more (`fine_size_classes`). Nothing is allocated before the first `allocate`.
+///
+/// Growth: a class asks for one slab, or for an eighth of its held bytes once that is more, up to 4 MiB. An empty slab
+/// goes back as in `block_pool`. `release` and the destructor give all upstream memory back, the pools included.
+/// Exceptions: strong guarantee; an exception of the upstream passes through and changes nothing but cached memory.
+/// Thread safety: none.
 template <resource Upstream>
 class pool_set {
   using base = detail::pool_set_base<Upstream, null_lock>;
@@ -57,37 +58,37 @@ public:
 
   pool_set(const pool_set&) = delete;  // live blocks point into it
   pool_set& operator=(const pool_set&) = delete;
-  /// Effects: as `release()`; from level `checked` on, blocks that are live still are reported as leaks first.
+  /// Effects: as `release()`; from level `checked` on, reports live blocks as leaks first.
   constexpr ~pool_set() {
     if constexpr (checking_level >= checking::checked) report_live();
     release();
   }
 
   /// Returns: a block. Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
-  /// Complexity: O(1) amortised, as the pools; a large block is one call of the upstream.
+  /// Complexity: amortised O(1), as the pools; a large block takes one upstream call.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     if (pool_type* const pool = pool_for(bytes, alignment); ASHLAR_LIKELY(pool != nullptr))
       return from(*pool, bytes, alignment);
     return allocate_slow(bytes, alignment);
   }
 
-  /// As `allocate`, but null where the upstream has no memory left.
+  /// As `allocate`, but returns null where the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (pool_type* const pool = pool_for(bytes, alignment); ASHLAR_LIKELY(pool != nullptr))
       return try_from(*pool, bytes, alignment);
     return try_allocate_slow(bytes, alignment);
   }
 
-  /// As `allocate`. Returns: also how large the block is: the whole cell, but at level `hardened`, where the bytes that
-  /// were not asked for are watched. `deallocate` takes it with any size from `bytes` to that.
+  /// As `allocate`. Returns: also the size of the block: that of the whole cell, except at level `hardened`, which
+  /// watches the excess bytes. `deallocate` accepts any size from `bytes` to that.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if (pool_type* const pool = made_pool(bytes, alignment); pool != nullptr)
       return pool->allocate_at_least(bytes, alignment);
     return {base_.allocate_large(bytes, alignment, this), bytes};
   }
 
-  /// Effects: takes a block back. Expects: it was allocated here with the same `bytes` and `alignment`, or `bytes` is
-  /// one that `allocate_at_least` gave.
+  /// Effects: takes a block back. Expects: the same `bytes` and `alignment` as at its allocation, or the size that
+  /// `allocate_at_least` returned.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     pool_type* const pool = pool_for(bytes, alignment);
     if (ASHLAR_UNLIKELY(pool == nullptr)) return deallocate_slow(p, bytes, alignment);
@@ -95,15 +96,15 @@ public:
     else pool->deallocate(p);
   }
 
-  /// Returns: whether `p` points into a cell, live or free, or into a large block. Complexity: O(classes, and for each
-  /// log slabs, and large blocks).
+  /// Returns: whether `p` points into a cell, live or free, or into a large block.
+  /// Complexity: O(classes * log(slabs of a class) + large blocks).
   [[nodiscard]] bool owns(const void* p) const noexcept {
     for (const pool_type* const pool : pools_)
       if (pool != nullptr && pool->owns(p)) return true;
     return base_.with_large([p, this](const detail::large_blocks& large) { return large.find(p, this) != nullptr; });
   }
 
-  /// Returns: the number of blocks handed out and not taken back. Complexity: O(classes).
+  /// Returns: the number of live blocks. Complexity: O(classes).
   [[nodiscard]] std::size_t live() const noexcept {
     std::size_t blocks = base_.with_large([](const detail::large_blocks& large) { return large.count(); });
     for (const pool_type* const pool : pools_)
@@ -111,14 +112,14 @@ public:
     return blocks;
   }
 
-  /// Effects: calls `f(const block_pool&)` for the pool of each class that was used, the smallest cells first.
+  /// Effects: calls `f(const block_pool&)` for the pool of each used class, the smallest cells first.
   template <class F>
   void for_each_pool(F f) const {
     for (const pool_type* const pool : pools_)
       if (pool != nullptr) f(*pool);
   }
 
-  /// Effects: gives empty slabs back; at most `retain_bytes` of them stay, those of small cells first.
+  /// Effects: gives empty slabs back; retains at most `retain_bytes` of them, those of small cells first.
   /// Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     std::size_t bytes = 0;
@@ -127,7 +128,7 @@ public:
     return bytes;
   }
 
-  /// Effects: takes all blocks back, live or not, large ones too, and gives everything back to the upstream.
+  /// Effects: takes all blocks back, live and large ones included, and gives all memory back to the upstream.
   void release() noexcept {
     for (pool_type*& pool : pools_) {
       if (pool == nullptr) continue;
@@ -142,7 +143,7 @@ public:
 
   [[nodiscard]] friend bool operator==(const pool_set& a, const pool_set& b) noexcept { return &a == &b; }
 
-  /// Complexity: O(slabs and their words, large blocks).
+  /// Complexity: O(slabs and their bitmap words, large blocks).
   [[nodiscard]] bool invariant() const noexcept {
     bool good = base_.invariant();
     for_each_pool([&](const pool_type& pool) { good = good && pool.invariant(); });
@@ -150,7 +151,7 @@ public:
   }
 
 private:
-  // Returns: the pool of the request's class, or null: it has none yet, or never will.
+  // Returns: the pool of the request's class; null where it has none so far, or never will.
   [[nodiscard]] ASHLAR_INLINE pool_type* pool_for(std::size_t bytes, std::size_t alignment) const noexcept {
     return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pools_[pool_classes::of(bytes, alignment)] : nullptr;
   }
@@ -184,7 +185,7 @@ private:
     base_.deallocate_large(p, bytes, alignment, this);
   }
 
-  // Returns: the pool of the request's class, made if need be; null where the block is a large one.
+  // Returns: the pool of the request's class, made on demand; null for a large block.
   [[nodiscard]] pool_type* made_pool(std::size_t bytes, std::size_t alignment) {
     const std::size_t size_class = base_.class_with_cells(bytes, alignment);
     if (size_class == pool_classes::none) return nullptr;
@@ -193,7 +194,7 @@ private:
     return pools_[size_class];
   }
 
-  // The upstream may have used this set meanwhile, and made the pool.
+  // The upstream may have used this set in the meantime, and made the pool.
   void add_pool(std::size_t size_class, void* memory) noexcept {
     if (memory == nullptr) return;
     if (pools_[size_class] != nullptr)
@@ -207,14 +208,14 @@ private:
     base_.upstream().deallocate(pool, sizeof(pool_type), alignof(pool_type));
   }
 
-  // Each pool reports what is live in it when it ends without a `release`.
+  // Each pool reports its live cells when it is destroyed without a `release`.
   ASHLAR_COLD void report_live() noexcept {
     for (pool_type*& pool : pools_)
       if (pool != nullptr) end(std::exchange(pool, nullptr));
     base_.with_large([this](const detail::large_blocks& large) { large.report_leaks(this); });
   }
 
-  std::array<pool_type*, pool_classes::count + 1> pools_ = {};  // by number; none has number 0
+  std::array<pool_type*, pool_classes::count + 1> pools_ = {};  // by size class; class 0 has none
   base base_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the pools of many sizes have in common: their options, the slabs of each class, and what a class grows from.
+// Common parts of pools for many sizes: their options, the slab sizes of each class, and the growth of a class.
 #pragma once
 
 #include <algorithm>
@@ -20,21 +20,21 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 
 struct pool_set_options {
-  /// Bytes: what is larger comes from the upstream, block by block. 0: 32 KiB, which is also the most.
+  /// Larger blocks, in bytes, come from the upstream one by one. 0: 32 KiB, which is also the maximum.
   std::size_t max_cell_bytes = 0;
-  /// Cells that a class asks the upstream for at once. Where that is too few for a slab, the class has none, and its
-  /// blocks come from the upstream too.
+  /// Limit of the cells that a class asks the upstream for at once. A class whose limit is below one slab has no
+  /// slabs; its blocks come from the upstream too.
   std::size_t max_growth_count = detail::max_size;
-  spare_policy retain_slabs = 1;  ///< empty slabs that each class keeps; also `release_now`, `never_release`
+  spare_policy retain_slabs = 1;  ///< empty slabs that each class retains; also `release_now`, `never_release`
 };
 
-/// The classes of a `pool_set`: 24 and 40 bytes, which nodes have, are among them.
+/// The size classes of a `pool_set`: they include 24 and 40 bytes, common sizes of nodes.
 using pool_classes = detail::fine_size_classes;
 
-/// The largest alignment that cells have: more would cost the slabs their colours.
+/// The largest alignment of cells, in bytes: a larger one would leave no room for slab colours.
 inline constexpr std::size_t largest_cell_alignment = 256;
 
-/// Returns: the size of slabs of at most `most_cells` cells, a power of two up to `wanted`; 0 where there is none.
+/// Returns: the size of a slab of at most `most_cells` cells, a power of two up to `wanted`; 0 where there is none.
 [[nodiscard]] constexpr std::size_t bounded_slab_bytes(std::size_t cell_bytes, std::size_t alignment,
                                                        std::size_t most_cells, std::size_t wanted) noexcept {
   for (std::size_t slab_bytes = wanted; slab_bytes > sizeof(detail::slab) && slab_bytes > cell_bytes; slab_bytes /= 2) {
@@ -43,14 +43,14 @@ inline constexpr std::size_t largest_cell_alignment = 256;
                                           .slab_bytes = slab_bytes,
                                           .header_bytes = sizeof(detail::slab)});
     if (geometry.least_capacity() == 0) return 0;
-    if (geometry.capacity(nullptr) <= most_cells) return slab_bytes;  // at address 0 there is no gap: the most
+    if (geometry.capacity(nullptr) <= most_cells) return slab_bytes;  // the gap is 0 at address 0: the largest capacity
   }
   return 0;
 }
 
-/// Returns: the options of the pool of a class; its `slab_bytes` are 0 where the class can have none. A divisible
-/// upstream is the operating system, which gives what is touched, so slabs are as `block_pool`'s; of others less is
-/// asked for at first, 64 KiB where the cells are not large.
+/// Returns: the options of the pool of a class; `slab_bytes` is 0 where the class can have no slabs. A divisible
+/// upstream is the operating system, which backs touched pages only, so slabs have the size of `block_pool`'s. From
+/// other upstreams slabs start smaller: 64 KiB unless the cells are large.
 template <resource Upstream>
 [[nodiscard]] constexpr block_pool_options options_of_class(std::size_t size_class,
                                                             const pool_set_options& options) noexcept {
@@ -70,7 +70,7 @@ template <resource Upstream>
   return wanted == 0 || wanted >= pool_classes::largest ? pool_classes::count : pool_classes::of(wanted);
 }
 
-/// What one class grows from: the source of the set, asked for regions of at most so many bytes.
+/// The slab source of one class: the source of the set, with a limit on the bytes of a region.
 template <resource Source>
 class class_upstream {
 public:
