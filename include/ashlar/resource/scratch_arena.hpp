@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Scratch memory of the calling thread, in scopes that nest: for what a function needs until it returns.
+// Scratch memory of the calling thread in nested scopes, for data that a function needs until it returns.
 #pragma once
 
 #include <cstddef>
@@ -21,17 +21,18 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// The arenas of one thread that its scratch scopes share. Made by the first scope, given back when the thread ends.
+/// The arenas that the scratch scopes of one thread share. The first scope makes them; they go back when the thread
+/// ends.
 class thread_scratch {
 public:
   static constexpr std::size_t count = 4;
 
   struct slot {
     arena<page_resource> memory;
-    std::size_t depth = 0;  ///< scopes that are open in it
+    std::size_t depth = 0;  ///< open scopes in the arena
   };
 
-  /// Returns: the thread's own. Throws: `std::bad_alloc` where the thread has none yet and there is no page for it.
+  /// Returns: the calling thread's arenas. Throws: `std::bad_alloc` where the thread has none yet and no page is left.
   [[nodiscard]] static ASHLAR_INLINE thread_scratch& mine() {
     thread_scratch* const known = mine_;
     return ASHLAR_LIKELY(known != nullptr) ? *known : make();
@@ -42,14 +43,14 @@ public:
     if (mine_ != nullptr && !mine_->has_open_scope()) end_of(std::exchange(mine_, nullptr));
   }
 
-  /// Returns: the first arena that is none of `others`. Expects: those are fewer than `count`.
+  /// Returns: the first arena that is not among `others`. Expects: fewer than `count` others.
   [[nodiscard]] slot& other_than(std::initializer_list<const void*> others) noexcept {
     slot* each = slots_;
     while (contains(others, &each->memory)) ++each;
     return *each;
   }
 
-  /// Effects: after the end of a thread nobody will come any more to give back what is kept.
+  /// Effects: gives the memory back if the thread has ended, since no later call would.
   void scope_ended() noexcept {
     if (ASHLAR_UNLIKELY(is_late_)) give_back();
   }
@@ -91,29 +92,29 @@ private:
 
   static inline constinit thread_local thread_scratch* mine_ = nullptr;
   static inline constinit thread_local detail::thread_end_participant at_end_ = {.at_end = at_thread_end};
-  static inline constinit thread_local bool is_watched_ = false;  // `at_end_` will be called
+  static inline constinit thread_local bool is_watched_ = false;  // `at_end_` is registered
 };
 
-/// A scope of the thread's scratch memory. When it ends, the objects made in it are ended and its blocks are taken
-/// back; the memory stays with the thread.
+/// A scope of the thread's scratch memory. At its end its objects are destroyed and its blocks taken back; the memory
+/// stays with the thread.
 ///
-/// Scopes of one arena lie on each other, so the blocks of an outer scope that are made while an inner one is open end
-/// with the inner one. A function that allocates its results where its caller says, while it has a scope of its own,
-/// names the caller's arena, and is given another:
+/// Scopes of one arena form a stack: blocks of an outer scope made while an inner one is open end with the inner one.
+/// A function that allocates its results in an arena of its caller names that arena when it opens a scope, and gets
+/// another one:
 ///
 ///     void parse(ashlar::scratch_arena& results) {
 ///       auto scratch = ashlar::scratch_arena::beside(results);
 ///
-/// From level `checked` on, an allocation from a scope that lies under an open one is reported.
-/// Complexity: O(1). Thread safety: it is used by the thread that made it.
+/// From level `checked` on, an allocation from a scope below an open one is reported.
+/// Complexity: O(1). Thread safety: only the thread that made a scope uses it.
 class scratch_arena {
 public:
   using arena_type = arena<page_resource>;
 
-  /// Throws: `std::bad_alloc` where this is the thread's first scope, and there is no memory at all.
+  /// Throws: `std::bad_alloc` where this is the thread's first scope and no memory is left.
   scratch_arena() : scratch_arena(std::initializer_list<const void*>{}) {}
 
-  /// Returns: a scope in memory of its own beside those of `results`: scopes, arenas, any resources; at most three.
+  /// Returns: a scope in an arena apart from those of `results`: at most three scopes, arenas or other resources.
   /// Throws: as the constructor.
   template <resource... Results>
   [[nodiscard]] static scratch_arena beside(const Results&... results) {
@@ -128,7 +129,7 @@ public:
     ASHLAR_EXPECTS(is_on_top(), "ended a scratch scope before one that was opened in it");
     if (in_.depth == 1) in_.memory.reset();
     else in_.memory.rewind(start_);
-    --in_.depth;  // after the objects, whose destructors may use this scope and open others
+    --in_.depth;  // after the objects: their destructors may use this scope and open others
     of_.scope_ended();
   }
 
@@ -147,33 +148,33 @@ public:
     in_.memory.deallocate(p, bytes, alignment);
   }
 
-  /// As `arena::try_expand`; while a later scope is open in the same arena, which starts where the blocks of this one
-  /// end, none grows.
+  /// As `arena::try_expand`. No block grows while a later scope is open in the same arena, since that scope begins
+  /// behind the last block of this one.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     if (!is_on_top()) return new_bytes <= bytes;
     return in_.memory.try_expand(p, bytes, new_bytes, alignment);
   }
 
-  /// Returns: whether `p` points into a block of this scope, or of one around it.
+  /// Returns: whether `p` points into a block of this scope or of an enclosing one.
   [[nodiscard]] bool owns(const void* p) const noexcept { return in_.memory.owns(p); }
 
-  /// As `arena::make`: the object is ended with the scope.
+  /// As `arena::make`: the object is destroyed at the end of the scope.
   template <class T, class... Args>
   [[nodiscard]] ASHLAR_INLINE T* make(Args&&... args) {
     expect_on_top();
     return in_.memory.make<T>(std::forward<Args>(args)...);
   }
 
-  /// Returns: the arena, for what is not said here. It is shared with the scopes around this one: going back or
-  /// resetting it takes their blocks as well.
+  /// Returns: the arena, for its other functions. Enclosing scopes share it: rewinding or resetting it also takes
+  /// their blocks.
   [[nodiscard]] arena_type& memory() noexcept { return in_.memory; }
   [[nodiscard]] const arena_type& memory() const noexcept { return in_.memory; }
   [[nodiscard]] bool invariant() const noexcept { return in_.depth >= depth_ && in_.memory.invariant(); }
 
-  /// Effects: gives back what the calling thread keeps, unless it has a scope open.
+  /// Effects: gives back the memory retained by the calling thread, unless it has a scope open.
   static void release_thread() noexcept { thread_scratch::give_back(); }
 
-  // Not by the arena: what is moved out of an inner scope must not stay in it.
+  // Compares scopes, not arenas: an object moved out of an inner scope must not keep memory of that scope.
   [[nodiscard]] friend bool operator==(const scratch_arena& a, const scratch_arena& b) noexcept { return &a == &b; }
 
 private:

@@ -26,15 +26,14 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// As `block_pool`, for any thread: a cell may be freed by another thread than the one it was given to, threads may end
-/// while cells of theirs live, and one that only frees keeps nothing back. See `cached_pool` for how.
+/// As `block_pool`, for any thread. Any thread may free a cell, and a thread may end while its cells live; a thread
+/// that only frees holds no memory back. See `cached_pool` for the mechanism.
 ///
 ///     ashlar::shared_block_pool pool({.cell_bytes = 24});
 ///
-/// Each thread keeps at most about 192 KiB of free cells at hand until it ends, or calls `flush`.
-/// Thread safety: any thread; the destructor and `release` expect that no other thread uses the pool, and that all uses
-/// have happened before. At level `checked` a call that comes later is reported where the memory of the pool can still
-/// be read.
+/// A thread cache holds at most about 192 KiB of free cells until its thread ends or calls `flush`.
+/// Thread safety: any thread; the destructor and `release` expect that no other thread uses the pool, and that all
+/// uses have happened before. Level `checked` reports a later call if the memory of the pool is still readable.
 template <thread_safe_resource Upstream>
 class shared_block_pool {
   using pool_type = detail::cached_pool<dynamic_geometry, Upstream, spin_lock>;
@@ -44,7 +43,7 @@ public:
   static constexpr bool is_thread_safe = true;
   static constexpr bool is_self_describing = false;  // `deallocate(cell)` takes cells only
 
-  /// Expects: `options` as for `block_pool`, without `max_count`: what threads have at hand could not be counted.
+  /// Expects: `options` as for `block_pool`, without `max_count`: cells in thread caches could not be counted.
   explicit shared_block_pool(const block_pool_options& options, Upstream upstream = {})
       : pool_(dynamic_geometry(make_slab_geometry(options)), options.retain_slabs, std::move(upstream)) {
     ASHLAR_REQUIRE(options.max_count == detail::max_size, "a shared_block_pool has no max_count");
@@ -52,12 +51,13 @@ public:
 
   shared_block_pool(const shared_block_pool&) = delete;  // live cells point into it
   shared_block_pool& operator=(const shared_block_pool&) = delete;
-  /// Effects: as `release()`; from level `checked` on, cells that are live still are reported as a leak first.
+  /// Effects: as `release()`; from level `checked` on, reports live cells as a leak first.
   ~shared_block_pool() {
     if constexpr (checking_level >= checking::checked)
       if (const std::size_t cells = live(); cells != 0)
         report_leak({.resource = this, .count = cells, .block_bytes = cell_bytes(), .bytes = cells * cell_bytes()});
-    tables_.part(*this, [this] { detail::fork_participants::leave(at_fork_); });  // until then a fork waits for them
+    tables_.part(*this,
+                 [this] { detail::fork_participants::leave(at_fork_); });  // a fork waits for the tables until then
   }
 
   /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised.
@@ -72,51 +72,51 @@ public:
     return try_allocate_slow();
   }
 
-  /// Effects: takes a cell back, from whatever thread. Expects: it is live and of this pool.
+  /// Effects: takes a cell back, from any thread. Expects: a live cell of this pool.
   ASHLAR_INLINE void deallocate(void* cell) noexcept {
     if (ASHLAR_UNLIKELY(!put(cell))) deallocate_slow(cell);
   }
 
-  /// Returns: a cell where one is large enough, else a block of the upstream. Throws: as `allocate`.
+  /// Returns: a cell if the request fits one, else a block of the upstream. Throws: as `allocate`.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return fits(bytes, alignment) ? with_slack(pool_.geometry(), allocate(), bytes)
                                   : allocate_upstream(pool_.upstream(), bytes, alignment);
   }
 
-  /// As `allocate(bytes, alignment)`, but null where memory has run out.
+  /// As `allocate(bytes, alignment)`, but returns null where memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return fits(bytes, alignment) ? with_slack(pool_.geometry(), try_allocate(), bytes)
                                   : try_allocate_upstream(pool_.upstream(), bytes, alignment);
   }
 
-  /// As `allocate(bytes, alignment)`. Returns: also how large the block is: the whole cell, but at level `hardened`,
-  /// where the bytes that were not asked for are watched.
+  /// As `allocate(bytes, alignment)`. Returns: also the size of the block: that of the whole cell, except at level
+  /// `hardened`, which watches the excess bytes.
   [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if (!fits(bytes, alignment)) return allocate_upstream_at_least(pool_.upstream(), bytes, alignment);
     if constexpr (checking_level >= checking::hardened) return {allocate(bytes, alignment), bytes};
     else return {allocate(), cell_bytes()};
   }
 
-  /// Expects: `p` was allocated with the same `bytes` and `alignment`, or `bytes` is one that `allocate_at_least` gave.
+  /// Expects: the same `bytes` and `alignment` as at its allocation, or the size that `allocate_at_least` returned.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (!fits(bytes, alignment)) return pool_.deallocate_larger(p, {bytes, alignment});
     if constexpr (pool_type::caches) deallocate(p);
     else if (ASHLAR_UNLIKELY(!pool_.put_shared(p, bytes))) deallocate_slow(p, bytes);
   }
 
-  /// Effects: gives back the cells that the calling thread has at hand, and its frees that were not sent yet.
+  /// Effects: gives back the cells in the calling thread's cache, and sends its pending remote frees.
   void flush() noexcept {
     if (cache_type* const cache = known_cache(); cache != nullptr) pool_.flush(*cache);
   }
 
-  /// Returns: whether `p` points into a cell of this pool, live or free. Complexity: O(log slabs) expected.
+  /// Returns: whether `p` points into a cell of this pool, live or free. Complexity: expected O(log slabs).
   [[nodiscard]] bool owns(const void* p) const noexcept { return pool_.owns(p); }
 
   [[nodiscard]] std::size_t cell_bytes() const noexcept { return pool_.cell_bytes(); }
   [[nodiscard]] std::size_t slab_bytes() const noexcept { return pool_.slab_bytes(); }
   [[nodiscard]] std::size_t capacity() const noexcept { return pool_.capacity(); }
-  /// Returns: the number of cells handed out and not taken back, and of those that other threads have at hand: exact
-  /// when those have ended or flushed, and never less than are live. At level `checked` nobody has any at hand.
+  /// Returns: the number of live cells plus cells in caches of other threads: never too few, and exact once those
+  /// threads have ended or flushed. Level `checked` caches no cells.
   [[nodiscard]] std::size_t live() const noexcept { return pool_.live(); }
   [[nodiscard]] std::size_t slabs() const noexcept { return pool_.slabs(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return pool_.held_bytes(); }    ///< of all slabs
@@ -124,24 +124,24 @@ public:
 
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return pool_.upstream(); }
 
-  /// Effects: makes `cells` cells possible without asking the upstream, until `trim`. Throws: as `allocate`.
+  /// Effects: makes sure that `cells` cells need no upstream call, until `trim`. Throws: as `allocate`.
   void reserve(std::size_t cells) {
     detail::fork_participants::enter(at_fork_);
     pool_.reserve(cells);
   }
 
-  /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
+  /// Effects: retains empty slabs by the policy `spare` from now on; surplus ones go back at once.
   void retain(spare_policy spare) noexcept { pool_.retain(spare); }
 
-  /// Effects: flushes, gives empty slabs back, all but `retain_bytes` of them, and orders the others by address.
+  /// Effects: flushes, gives empty slabs back except for `retain_bytes` of them, and orders the others by address.
   /// Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     flush();
     return pool_.trim(retain_bytes);
   }
 
-  /// Effects: takes all cells back, live or not, and gives all slabs back. Expects: no other thread uses the pool;
-  /// those that did may be ending.
+  /// Effects: takes all cells back, live ones included, and gives all slabs back. Expects: no other thread uses the
+  /// pool; its former users may be ending.
   void release() noexcept {
     tables_.for_each([](table&) {}, [this] { pool_.release(); });
   }
@@ -150,24 +150,24 @@ public:
     return &a == &b;
   }
 
-  /// Expects: no thread allocates or frees meanwhile.
+  /// Expects: no thread allocates or frees at the same time.
   [[nodiscard]] bool invariant() const noexcept { return pool_.invariant(); }
 
 private:
-  // What a thread has in the pool.
+  // A thread's part of the pool.
   struct table : detail::list_node<table> {
     cache_type cells;
   };
   friend detail::thread_tables<shared_block_pool, table>;
 
-  // Returns: a cell, or null where none is at hand.
+  // Returns: a cell of the thread cache, or null where it has none.
   [[nodiscard]] ASHLAR_INLINE void* take() noexcept {
     if constexpr (!pool_type::caches) return pool_.take_shared();
     cache_type* const cache = cells_of(tables_.recent());
     return ASHLAR_LIKELY(cache != nullptr) ? pool_.take(*cache) : nullptr;
   }
 
-  // Returns: whether the cell was taken back; else `deallocate_slow` must.
+  // Returns: whether the cell was taken back; if not, `deallocate_slow` must take it.
   [[nodiscard]] ASHLAR_INLINE bool put(void* cell) noexcept {
     if constexpr (!pool_type::caches) return pool_.put_shared(cell);
     cache_type* const cache = cells_of(tables_.recent());
@@ -180,7 +180,7 @@ private:
     return ASHLAR_LIKELY(mine != nullptr) ? &mine->cells : nullptr;
   }
 
-  // Returns: this thread's cache, open; null where it cannot have one.
+  // Returns: this thread's cache, open; null where the thread cannot have one.
   [[nodiscard]] cache_type* usable_cache() noexcept {
     detail::fork_participants::enter(at_fork_);
     if constexpr (!pool_type::caches) return nullptr;
@@ -218,7 +218,7 @@ private:
 
   void after_fork_in_child() noexcept { pool_.after_fork_in_child(cells_of(tables_.after_fork_in_child())); }
 
-  mutable pool_type pool_;  // asking it takes its lock and takes arrived frees in
+  mutable pool_type pool_;  // queries take its lock and drain the inbox
   detail::thread_tables<shared_block_pool, table> tables_;
   detail::fork_participant at_fork_{
       .before = [](void* pool, detail::fork_step step) noexcept { self(pool).before_fork(step); },

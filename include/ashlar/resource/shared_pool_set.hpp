@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Pools for blocks of all sizes that any thread may use, with a cache for each size in each thread.
+// Pools for blocks of all sizes that any thread may use, with one cache per size class and thread.
 #pragma once
 
 #include <array>
@@ -31,15 +31,16 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// As `pool_set`, for any thread: a block may be freed by another thread than the one it was given to, threads may end
-/// while blocks of theirs live. What `std::pmr::synchronized_pool_resource` is for.
+/// As `pool_set`, for any thread: any thread may free a block, and a thread may end while its blocks live. A
+/// counterpart of `std::pmr::synchronized_pool_resource`.
 ///
-///   thread --> its table: class -> cache, pool --> [ cached_pool of the class ] --> upstream
+///   thread --> its table: size class -> cache, pool --> [ cached_pool of the class ] --> upstream
 ///
-/// A thread finds its table by one thread-local look, whatever the number of classes; a cache, 9 KiB of the upstream,
-/// is made when the thread first needs its class. Each keeps at most about 192 KiB of free cells at hand until the
-/// thread ends, or calls `flush`. At level `checked` nothing is cached. Thread safety: any thread; the destructor and
-/// `release` expect that no other thread uses the set, and that all uses have happened before.
+/// One thread-local read finds a thread's table, whatever the number of classes. A cache takes 9 KiB of the upstream
+/// and is made at the thread's first request of its class. Each cache holds at most about 192 KiB of free cells until
+/// the thread ends or calls `flush`. Level `checked` caches no cells.
+/// Thread safety: any thread; the destructor and `release` expect that no other thread uses the set, and that all uses
+/// have happened before.
 template <thread_safe_resource Upstream>
 class shared_pool_set {
   using base = detail::pool_set_base<Upstream, spin_lock>;
@@ -60,10 +61,11 @@ public:
 
   shared_pool_set(const shared_pool_set&) = delete;  // live blocks point into it
   shared_pool_set& operator=(const shared_pool_set&) = delete;
-  /// Effects: as `release()`; from level `checked` on, blocks that are live still are reported as leaks first.
+  /// Effects: as `release()`; from level `checked` on, reports live blocks as leaks first.
   ~shared_pool_set() {
     if constexpr (checking_level >= checking::checked) report_live();
-    tables_.part(*this, [this] { detail::fork_participants::leave(at_fork_); });  // until then a fork waits for them
+    tables_.part(*this,
+                 [this] { detail::fork_participants::leave(at_fork_); });  // a fork waits for the tables until then
     end_pools();
   }
 
@@ -73,14 +75,14 @@ public:
     return allocate_slow(bytes, alignment);
   }
 
-  /// As `allocate`, but null where the upstream has no memory left.
+  /// As `allocate`, but returns null where the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (void* const cell = take(bytes, alignment); ASHLAR_LIKELY(cell != nullptr)) return cell;
     return try_allocate_slow(bytes, alignment);
   }
 
-  /// As `allocate`. Returns: also how large the block is: the whole cell, but at level `hardened`, where the bytes that
-  /// were not asked for are watched. `deallocate` takes it with any size from `bytes` to that.
+  /// As `allocate`. Returns: also the size of the block: that of the whole cell, except at level `hardened`, which
+  /// watches the excess bytes. `deallocate` accepts any size from `bytes` to that.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if constexpr (checking_level >= checking::hardened) return {allocate(bytes, alignment), bytes};
     const std::size_t size_class = base_.class_with_cells(bytes, alignment);
@@ -90,13 +92,13 @@ public:
     return {p, held};
   }
 
-  /// Effects: takes a block back, from whatever thread. Expects: it was allocated here with the same `bytes` and
-  /// `alignment`, or `bytes` is one that `allocate_at_least` gave.
+  /// Effects: takes a block back, from any thread. Expects: the same `bytes` and `alignment` as at its allocation, or
+  /// the size that `allocate_at_least` returned.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (ASHLAR_UNLIKELY(!put(p, bytes, alignment))) deallocate_slow(p, bytes, alignment);
   }
 
-  /// Effects: gives back the cells that the calling thread has at hand, and its frees that were not sent yet.
+  /// Effects: gives back the cells in the calling thread's caches, and sends its pending remote frees.
   void flush() noexcept {
     if (table* const mine = tables_.known(); mine != nullptr)
       for (const entry& each : mine->by_class)
@@ -111,14 +113,14 @@ public:
     return base_.with_large([p, this](const detail::large_blocks& large) { return large.find(p, this) != nullptr; });
   }
 
-  /// Returns: the number of blocks handed out and not taken back, and of the cells that other threads have at hand.
+  /// Returns: the number of live blocks plus cells in caches of other threads.
   [[nodiscard]] std::size_t live() const noexcept {
     std::size_t blocks = 0;
     for_each_pool([&](pool_type& pool) { blocks += pool.live(); });
     return blocks + base_.with_large([](const detail::large_blocks& large) { return large.count(); });
   }
 
-  /// Effects: flushes, and gives empty slabs back; at most `retain_bytes` of them stay. Returns: bytes given back.
+  /// Effects: flushes and gives empty slabs back; retains at most `retain_bytes` of them. Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     flush();
     std::size_t bytes = 0;
@@ -126,8 +128,8 @@ public:
     return bytes;
   }
 
-  /// Effects: takes all blocks back, live or not, large ones too, and gives everything back to the upstream.
-  /// Expects: no other thread uses the set; those that did may be ending.
+  /// Effects: takes all blocks back, live and large ones included, and gives all memory back to the upstream.
+  /// Expects: no other thread uses the set; its former users may be ending.
   void release() noexcept {
     tables_.for_each([this](table& each) { close(each); }, [this] { end_pools(); });
   }
@@ -137,7 +139,7 @@ public:
 
   [[nodiscard]] friend bool operator==(const shared_pool_set& a, const shared_pool_set& b) noexcept { return &a == &b; }
 
-  /// Expects: no thread allocates or frees meanwhile.
+  /// Expects: no thread allocates or frees at the same time.
   [[nodiscard]] bool invariant() const noexcept {
     bool good = base_.invariant();
     for_each_pool([&](pool_type& pool) { good = good && pool.invariant(); });
@@ -150,20 +152,20 @@ private:
     pool_type* pool = nullptr;
   };
 
-  // What a thread has in the set.
+  // A thread's part of the set.
   struct table : detail::list_node<table> {
     std::array<entry, pool_classes::count + 1> by_class = {};
   };
   friend detail::thread_tables<shared_pool_set, table>;
 
-  // Returns: this thread's cache of the request's class, if it is at hand.
+  // Returns: this thread's cache of the request's class, if the last-used table has it.
   [[nodiscard]] ASHLAR_INLINE entry recent_entry(std::size_t bytes, std::size_t alignment) const noexcept {
     table* const mine = tables_.recent();
     if (ASHLAR_UNLIKELY(mine == nullptr || !base::may_be_a_cell(bytes, alignment))) return {};
     return mine->by_class[pool_classes::of(bytes, alignment)];
   }
 
-  // Returns: the pool of the request's class, or null: it has none yet, or never will.
+  // Returns: the pool of the request's class; null where it has none so far, or never will.
   [[nodiscard]] ASHLAR_INLINE pool_type* pool_for(std::size_t bytes, std::size_t alignment) const noexcept {
     return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pool_at(pool_classes::of(bytes, alignment)) : nullptr;
   }
@@ -178,7 +180,7 @@ private:
     }
   }
 
-  // Returns: whether the block was taken back; else `deallocate_slow` must.
+  // Returns: whether the block was taken back; if not, `deallocate_slow` must take it.
   [[nodiscard]] ASHLAR_INLINE bool put(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
     if constexpr (!pool_type::caches) {
       pool_type* const pool = pool_for(bytes, alignment);
@@ -208,7 +210,7 @@ private:
     return watched(pool_at(size_class)->try_allocate_slow(usable_cache(size_class)), size_class, bytes);
   }
 
-  // Where threads keep cells at hand, most allocations do not come here, and all are for whole cells.
+  // A thread cache serves most allocations without this call, and hands out whole cells only.
   [[nodiscard]] void* watched(void* cell, std::size_t size_class, std::size_t bytes) const noexcept {
     if constexpr (pool_type::caches) return cell;
     else return with_slack(pool_at(size_class)->geometry(), cell, bytes);
@@ -221,14 +223,15 @@ private:
     pool_at(size_class)->deallocate_slow(usable_cache(size_class), p, bytes);
   }
 
-  // Returns: as `class_with_cells`, which a class that has its pool is spared: its slabs need not be planned again.
+  // Returns: as `class_with_cells`. A class that has its pool skips that call: the plan of its slabs need not be
+  // repeated.
   [[nodiscard]] std::size_t class_of(std::size_t bytes, std::size_t alignment) const noexcept {
     if (!base::may_be_a_cell(bytes, alignment)) return pool_classes::none;
     const std::size_t size_class = pool_classes::of(bytes, alignment);
     return ASHLAR_LIKELY(pool_at(size_class) != nullptr) ? size_class : base_.class_with_cells(bytes, alignment);
   }
 
-  // Acquire pairs with the release in add_pool(): whoever sees the pool sees it made.
+  // Acquire pairs with the release in add_pool(): a visible pool is completely constructed.
   [[nodiscard]] pool_type* pool_at(std::size_t size_class) const noexcept {
     return pools_[size_class].load(std::memory_order_acquire);
   }
@@ -239,7 +242,7 @@ private:
       if (pool_type* const pool = each.load(std::memory_order_acquire); pool != nullptr) f(*pool);
   }
 
-  // Several threads may come at once: one pool stays.
+  // Several threads may get here at once; only one pool stays.
   void add_pool(std::size_t size_class, void* memory) noexcept {
     if (memory == nullptr) return;
     const block_pool_options options = base_.pool_options_of(size_class);
@@ -265,7 +268,8 @@ private:
     base_.release_large(this);
   }
 
-  // Returns: this thread's open cache of a class; null where it cannot have one. Expects: the class has its pool.
+  // Returns: this thread's open cache of a class; null where the thread cannot have one. Expects: the class has its
+  // pool.
   [[nodiscard]] cache_type* usable_cache(std::size_t size_class) noexcept {
     if constexpr (!pool_type::caches) return nullptr;
     table* const mine = tables_.obtain(*this);
@@ -332,9 +336,9 @@ private:
     making_lock_.unlock();
   }
 
-  std::array<std::atomic<pool_type*>, pool_classes::count + 1> pools_ = {};  // by number; none has number 0
+  std::array<std::atomic<pool_type*>, pool_classes::count + 1> pools_ = {};  // by size class; class 0 has none
   base base_;
-  spin_lock making_lock_;  // held while a pool takes its place
+  spin_lock making_lock_;  // held while a pool is entered
   detail::thread_tables<shared_pool_set, table> tables_;
   detail::fork_participant at_fork_{
       .before = [](void* set, detail::fork_step step) noexcept { self(set).before_fork(step); },

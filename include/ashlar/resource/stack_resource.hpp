@@ -26,36 +26,37 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// How a stack grows unless told otherwise: each chunk as large as all before it, up to 2 MiB.
+/// The default growth of a stack: each chunk is as large as all before it, up to 2 MiB.
 inline constexpr proportional_growth stack_growth{
     .smallest = std::size_t{64} * 1024, .largest = std::size_t{2} * 1024 * 1024, .divisor = 1};
 
-/// Where a stack stood. Small, copied freely; as long as the block that was on top then is live, it may be rewound to
-/// any number of times.
+/// A position in a stack, small and freely copied. It can be rewound to any number of times while the block that was
+/// on top at `mark()` is live.
 struct stack_marker {
   detail::stack_chunk* chunk = nullptr;
   std::byte* top = nullptr;
   ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order::position position{};
 };
 
-/// Owns an `Upstream`. Blocks lie on each other in chunks of it, or in a buffer and then in chunks.
+/// Owns an `Upstream`. Blocks form a stack in chunks of it, or in a buffer and then in chunks.
 ///
 ///   buffer or nothing     chunk                 chunk                            spare
 ///   | b | b | b | pad |   |h| b | b | pad |     |h| b | label | b |   free   |   |h|  free  |
 ///   ^ bottom_                                   ^ base_           ^ top_     ^ end
 ///
-/// Freeing the top block takes its padding back too: `used()` is what it was before the block, at any alignment. A
-/// block takes its bytes rounded up to `stack_grain`, and above that alignment one grain more; from level `checked` on
-/// a label of three grains beside that, and the order of frees is checked. At `fast` a block freed out of order is let
-/// be, and so are those below it when they are freed: their room comes back by `rewind` or `release`.
+/// Freeing the top block also takes its padding back: `used()` returns to its value before the block, at any
+/// alignment. A block takes its bytes rounded up to `stack_grain`, and one grain more above that alignment. From level
+/// `checked` on, it also takes a label of three grains, and the order of frees is checked. At `fast`, a block freed
+/// out of order stays, as do the blocks below it; their memory comes back by `rewind` or `release`.
 ///
-/// The stack retains one spare chunk, the largest emptied so far: crossing a border to and fro costs no upstream call.
+/// The stack retains one spare chunk, the largest emptied so far: repeated crossings of a chunk boundary make no
+/// upstream call.
 ///
 /// Invariant: `begin <= top_ <= limit_ <= end` in the current chunk, `high_water() >= used()`; no chunk below the
-/// current one is empty but the buffer. Complexity: O(1) and now and then a call of the upstream; `owns`, `capacity`:
+/// current one is empty, except the buffer. Complexity: O(1) plus an occasional upstream call; `owns`, `capacity`:
 /// O(chunks); `rewind`: O(chunks left), at `checked` O(blocks freed). Thread safety: none.
-/// At `fast`, with constant size and alignment up to a grain: 7 instructions for `allocate`, 4 for `deallocate`, one
-/// branch each; sizes known at run time cost 5 more in `allocate`.
+/// Instructions at `fast`, with constant size and alignment up to a grain: 7 for `allocate`, 4 for `deallocate`, one
+/// branch each; a run-time size adds 5 to `allocate`.
 template <resource Upstream>
 class stack_resource {
 public:
@@ -68,7 +69,7 @@ public:
     expect_growth(growth);
   }
 
-  /// Starts in `buffer`; over a `null_resource` stays there. Lifetime: the buffer outlives the stack.
+  /// Effects: starts in `buffer`; a `null_resource` keeps the stack there. Lifetime: the buffer outlives the stack.
   explicit stack_resource(std::span<std::byte> buffer, Upstream upstream = {},
                           const proportional_growth& growth = stack_growth) noexcept
       : growth_(growth), upstream_(std::move(upstream)) {
@@ -81,7 +82,7 @@ public:
     stand_in(&bottom_);
   }
 
-  stack_resource(const stack_resource&) = delete;  // blocks belong to one of them
+  stack_resource(const stack_resource&) = delete;  // blocks belong to one instance
   stack_resource& operator=(const stack_resource&) = delete;
   ~stack_resource() {
     release();
@@ -104,7 +105,7 @@ public:
     return try_allocate_slow(bytes, alignment);
   }
 
-  /// Expects: the block lies on top. From `checked` on, `out_of_order` and other kinds are reported.
+  /// Expects: the block is on top. From `checked` on, `out_of_order` and other kinds are reported.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const detail::stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
     order_.expect_top(freed, this, has_memory());
@@ -112,7 +113,7 @@ public:
     free_down_to(order_.pop(freed, freed.data));
   }
 
-  /// Returns: whether the block has `new_bytes` now: the one on top can grow up to the end of its chunk, and shrink.
+  /// Returns: whether the block now has `new_bytes`. Only the block on top can change, up to the end of its chunk.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     const detail::stack_block block = {static_cast<std::byte*>(p), bytes, alignment};
     order_.expect_live(block, this, has_memory());
@@ -122,21 +123,21 @@ public:
     return true;
   }
 
-  /// Returns: where the stack stands now.
+  /// Returns: the current position of the stack.
   [[nodiscard]] marker mark() const noexcept {
     if (ASHLAR_UNLIKELY(stands_in_empty_chunk())) return {current_->below, current_->below->top, order_.top()};
     return {current_, top_, order_.top()};
   }
 
-  /// Effects: takes back all blocks allocated since `to` was made. From `checked` on a foreign or outdated marker is
-  /// reported as `bad_marker`. Expects: the block that was on top then was not expanded since.
+  /// Effects: takes back all blocks allocated since `to` was made. From `checked` on, a foreign or outdated marker is
+  /// reported as `bad_marker`. Expects: the block that was on top at `mark()` has not been expanded since.
   void rewind(const marker& to) noexcept {
     order_.rewind(to.position, to.top, this);
     if (ASHLAR_UNLIKELY(current_ != to.chunk) && !leave_chunks_above(to)) return;
     free_down_to(to.top);
   }
 
-  /// Effects: takes all blocks back and gives all chunks back: all is as at the beginning.
+  /// Effects: takes all blocks back and gives all chunks back; the stack returns to its initial state.
   void release() noexcept {
     while (current_ != &bottom_) step_down();
     give_spare_back();
@@ -147,7 +148,7 @@ public:
     order_.clear();
   }
 
-  /// Effects: gives empty chunks back, but one of at most `retain_bytes`. Returns: bytes given back.
+  /// Effects: gives empty chunks back, except one of at most `retain_bytes`. Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     poison_.verify(this);
     const std::size_t given = stands_in_empty_chunk() ? step_down() : 0;
@@ -155,7 +156,7 @@ public:
     return given + give_spare_back();
   }
 
-  /// Whether `p` points to where blocks lie now.
+  /// Whether `p` points into bytes of blocks.
   [[nodiscard]] bool owns(const void* p) const noexcept {
     const std::byte* top = top_;
     for (const chunk* each = current_; each != nullptr; each = each->below) {
@@ -169,13 +170,13 @@ public:
   [[nodiscard]] Upstream& upstream_resource() noexcept { return upstream_; }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
-  /// Bytes that blocks take, with labels and padding.
+  /// Bytes of blocks, with labels and padding.
   [[nodiscard]] std::size_t used() const noexcept {
     return current_->used_below + static_cast<std::size_t>(top_ - base_);
   }
-  /// Bytes: the most that `used` has been since the stack was made or released.
+  /// The largest `used()`, in bytes, since construction or the last `release`.
   [[nodiscard]] std::size_t high_water() const noexcept { return high_water_; }
-  /// Bytes there is memory for, in the buffer, in chunks and in the spare one.
+  /// Bytes of the buffer, the chunks and the spare chunk.
   [[nodiscard]] std::size_t capacity() const noexcept {
     std::size_t sum = spare_ != nullptr ? spare_->room() : 0;
     for (const chunk* each = current_; each != nullptr; each = each->below) sum += expect_sound(each)->room();
@@ -200,7 +201,7 @@ public:
 private:
   using chunk = detail::stack_chunk;
 
-  // Blocks lie on both sides of a chunk's header, so it is not believed before; the buffer's is in the stack itself.
+  // A chunk's header has blocks on both sides, so it is verified first; the buffer's header is a member of the stack.
   template <class Chunk>
   [[nodiscard]] ASHLAR_INLINE Chunk* expect_sound(Chunk* seen) const noexcept {
     if (seen != &bottom_) seen->expect_sound(this);
@@ -244,7 +245,7 @@ private:
     if (reaches(freed.data + detail::stack_bytes(bytes))) free_down_to(order_.pop(freed, freed.data));
   }
 
-  // Returns: whether the top block ends at `end`, after leaving a chunk that is empty.
+  // Returns: whether the top block ends at `end`, after leaving an empty chunk.
   [[nodiscard]] bool reaches(const std::byte* end) noexcept {
     if (end != top_ && stands_in_empty_chunk()) step_down();
     return end == top_;
@@ -260,7 +261,7 @@ private:
     raise_high_water();
   }
 
-  // The hot path goes as far as blocks have ever been, so that the way there, once, is what counts the high water.
+  // The limit of the fast path is the highest top so far, so that the fast path need not track the high water.
   void raise_high_water() noexcept {
     if (top_ > limit_) limit_ = top_;
     high_water_ = std::max(high_water_, used());
@@ -300,7 +301,7 @@ private:
     return push_above_high_water(bytes, alignment);
   }
 
-  // Returns: the bytes that a chunk must have for the block wherever it starts, or 0 where none can be so large.
+  // Returns: the chunk size that fits the block at any start address, in bytes; 0 where none can.
   [[nodiscard]] static std::size_t room_for(std::size_t bytes, std::size_t alignment) noexcept {
     if (!detail::is_valid_request(bytes, alignment)) return 0;
     const std::size_t gap =
@@ -309,7 +310,7 @@ private:
     return needed <= detail::max_block_bytes - sizeof(chunk) ? needed : 0;
   }
 
-  // Returns: whether the spare chunk will do; if not, it is given back before more is asked for.
+  // Returns: whether the spare chunk is large enough; a smaller one goes back before the stack asks for more.
   [[nodiscard]] bool spare_has(std::size_t needed) noexcept {
     if (stands_in_empty_chunk()) step_down();
     if (spare_ != nullptr && expect_sound(spare_)->room() >= needed) return true;
@@ -350,7 +351,7 @@ private:
     limit_ = base_ + std::min(detail::align_down(reached, detail::stack_grain), in->room());
   }
 
-  // The emptied chunk becomes the spare one, or goes back if that is larger.
+  // The emptied chunk becomes the spare one; it goes back if the present spare one is larger.
   std::size_t step_down() noexcept {
     chunk* emptied = current_;
     detail::mark_free(base_, static_cast<std::size_t>(top_ - base_));
@@ -359,7 +360,7 @@ private:
     return emptied != nullptr ? give_back(emptied) : 0;
   }
 
-  // Returns: whether the stack stands in the marker's chunk now. At the marker in an empty chunk it stays.
+  // Returns: whether the top is now in the marker's chunk. A marker in an empty chunk keeps that chunk.
   ASHLAR_COLD bool leave_chunks_above(const marker& to) noexcept {
     while (current_ != to.chunk && current_ != &bottom_) {
       if (current_->below == to.chunk && to.chunk->top == to.top) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory laid out in advance: one block, and every buffer at its planned offset in it.
+// Memory laid out in advance: one block, with every buffer at its planned offset.
 //
 //   base                                      base + height
 //   +-------+------------+---+---------------+
 //   | 0, 2  |     1      |   |       3       |     buffers 0 and 2 share bytes: they are never live together
 //   +-------+------------+---+---------------+
 //
-// With checking on and the lives given, the arena follows the clock of the plan: `get` of a buffer that is not live is
-// misuse, what dies is overwritten, and memory tools are told which bytes belong to nobody.
+// With checks on and lifetimes given, the arena follows the clock of the plan. `get` of a dead buffer is misuse, dead
+// bytes are overwritten, and memory tools learn which bytes are free.
 #pragma once
 
 #include <cstddef>
@@ -26,32 +26,32 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Hands out addresses in memory that it is given, or that it takes from a resource as one block. `Layout` has
-/// `offsets`, indexed by the position of the buffer in the problem, and `height`: `plan::layout`, `plan::static_layout`
-/// and the tables that `ashlar plan --header` writes do. The layout must outlive the arena. Thread safety: `get` may be
-/// called by many threads at once, `advance` by one, with nothing else.
+/// Hands out addresses in memory that the caller provides, or in one block of a resource. `Layout` has `offsets`,
+/// indexed by the position of the buffer in the problem, and `height`, as in `plan::layout`, `plan::static_layout` and
+/// the tables of `ashlar plan --header`. Lifetime: the layout outlives the arena. Thread safety: many threads may call
+/// `get` at once; `advance` runs alone.
 template <class Layout>
 class static_arena {
 public:
-  /// Expects: `bytes` at `base` hold the layout; `base` has the greatest alignment that was planned with.
+  /// Expects: `bytes` bytes at `base` hold the layout; `base` has the largest planned alignment.
   static_arena(void* base, std::size_t bytes, const Layout& layout) noexcept
       : base_(static_cast<std::byte*>(base)), layout_(&layout) {
     ASHLAR_EXPECTS(layout.height <= bytes, "gave a static_arena less memory than its layout needs");
     static_cast<void>(bytes);
   }
 
-  /// The same for any buffer.
+  /// As above, for any buffer.
   static_arena(std::span<std::byte> buffer, const Layout& layout) noexcept
       : static_arena(buffer.data(), buffer.size(), layout) {}
 
-  /// The same, and `get` checks lives where checking is on. Expects: `lives` are the buffers of the planned problem.
+  /// As above; with checks on, `get` also checks lifetimes. Expects: `lives` are the buffers of the planned problem.
   static_arena(void* base, std::size_t bytes, const Layout& layout, std::span<const plan::buffer> lives) noexcept
       : static_arena(base, bytes, layout) {
     follow(lives);
   }
 
-  /// Effects: takes one block of `upstream`, which the destructor gives back; with lives also checks as above.
-  /// Throws: `std::bad_alloc`. Expects: `upstream` outlives the arena; `alignment` is the greatest planned with.
+  /// Effects: takes one block of `upstream`, which the destructor gives back; checks lifetimes as above if given.
+  /// Throws: `std::bad_alloc`. Expects: `upstream` outlives the arena; `alignment` is the largest planned one.
   template <resource Upstream>
   static_arena(Upstream& upstream, const Layout& layout, std::size_t alignment = alignof(std::max_align_t),
                std::span<const plan::buffer> lives = {})
@@ -70,14 +70,14 @@ public:
     if (give_back_ != nullptr) give_back_(upstream_, base_, capacity(), alignment_);
   }
 
-  /// Returns: the address of a buffer, by its position in the problem; one load and one addition, and only the
-  /// addition where the compiler knows layout and position. Expects: it is live now, if lives were given.
+  /// Returns: the address of a buffer, by its position in the problem: one load and one addition, or the addition
+  /// alone where layout and position are constants. Expects: the buffer is live now, if lifetimes were given.
   [[nodiscard]] ASHLAR_INLINE std::byte* get(std::size_t position) const noexcept {
     if constexpr (checking_level >= checking::checked) check(position);
     return base_ + static_cast<std::size_t>(layout_->offsets[position]);
   }
 
-  /// Returns: the same, as storage for `T`; nothing is constructed.
+  /// As above, as storage for `T`; no object is constructed.
   template <class T>
   [[nodiscard]] ASHLAR_INLINE T* get(std::size_t position) const noexcept {
     std::byte* const p = get(position);
@@ -85,14 +85,14 @@ public:
     return static_cast<T*>(static_cast<void*>(p));
   }
 
-  /// Effects: sets the clock of the plan. Where checking is on and lives were given, the bytes of buffers that are not
-  /// live any more are overwritten and marked as free, those of buffers that are live now as theirs.
-  /// Complexity: constant without checking, else quadratic at worst.
+  /// Effects: sets the clock of the plan. With checks on and lifetimes given, overwrites the bytes of dead buffers and
+  /// marks them as free, and marks those of live buffers as live.
+  /// Complexity: constant without checks, else quadratic at worst.
   void advance([[maybe_unused]] std::uint64_t moment) noexcept {
     if constexpr (checking_level >= checking::checked) {
       for (std::size_t i = 0; i < lives_.size(); ++i)
         if (live(i, now_) && !live(i, moment)) bury(i, moment);
-      // After that, since buffers born now may take the same bytes, and others may share them: aliases, gaps.
+      // After the loop above, since new buffers may take the bytes of dead ones, and aliases and gaps share bytes.
       for (std::size_t i = 0; i < lives_.size(); ++i)
         if (live(i, moment)) detail::mark_live(address(i), bytes(i));
       now_ = moment;
@@ -106,7 +106,7 @@ public:
            detail::address_of(p) - detail::address_of(base_) < capacity();
   }
 
-  /// What the bytes of a dead buffer are overwritten with.
+  /// Fill value of a dead buffer's bytes.
   static constexpr unsigned char dead_byte = 0xDB;
 
 private:
@@ -146,9 +146,9 @@ private:
 
   std::byte* base_;
   const Layout* layout_;
-  std::span<const plan::buffer> lives_;  // empty: lives are not checked
+  std::span<const plan::buffer> lives_;  // empty: lifetimes are not checked
   std::uint64_t now_ = 0;
-  void* upstream_ = nullptr;  // null if the memory was given
+  void* upstream_ = nullptr;  // null if the caller provided the memory
   std::size_t alignment_ = 1;
   void (*give_back_)(void*, void*, std::size_t, std::size_t) noexcept = nullptr;
 };

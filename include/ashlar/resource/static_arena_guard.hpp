@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A recorded phase run from its plan, for as long as the program does what it did when it was recorded.
+// Runs a recorded phase from its plan, as long as the program behaves as recorded.
 //
-//   plan       +a  +b  -a  +c  -b  -c
-//   program    +a  +b  -a  +c  +d ...        from d on everything new comes from the heap; what lies in the arena
-//                           stays ^ valid    stays where it is until the program gives it back
+//     plan       +a  +b  -a  +c  -b  -c
+//     program    +a  +b  -a  +c  +d ...        from d on, the heap serves all new blocks; blocks in the arena
+//                             still ^ valid    stay valid until the program frees them
 #pragma once
 
 #include <cstddef>
@@ -24,16 +24,18 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// A resource: the k-th allocation gets the address planned for it if every birth and death before it was as planned,
-/// it is no larger and wants no more alignment; otherwise it comes from the heap, and so do all that follow until
-/// `begin`. No byte is ever handed out twice: within the plan its layout sees to that, after it the arena gives out
-/// nothing. `Table` has `offsets`, `sizes`, `height` and `alignment`, as written by `ashlar plan --from-trace
-/// --header`; its buffers are in the order of their allocation. Table and steps must outlive the guard. Thread safety:
-/// none; the order of several threads is not planned either. Complexity: O(1) beside the heap.
+/// A resource. The k-th allocation gets its planned address if all earlier births and deaths were as planned, and if
+/// it needs no more bytes and no more alignment. Otherwise the heap serves it and all later ones until `begin`. No
+/// byte is handed out twice: the layout ensures that within the plan, and after it the arena hands out nothing.
+///
+/// `Table` has `offsets`, `sizes`, `height` and `alignment`, as written by `ashlar plan --from-trace --header`, with
+/// buffers in the order of their allocation. Table and steps outlive the guard. Thread safety: none; the plan has no
+/// order of several threads either. Complexity: O(1) beside the heap.
 template <class Table, resource Heap>
 class static_arena_guard {
 public:
-  /// Expects: `bytes` at `base` hold the table's height, `base` has its alignment, `steps` are those of its problem.
+  /// Expects: `bytes` bytes at `base` hold the table's height, `base` has its alignment, `steps` are those of its
+  /// problem.
   static_arena_guard(void* base, std::size_t bytes, const Table& table, std::span<const std::uint32_t> steps,
                      Heap heap = {}) noexcept
       : base_(static_cast<std::byte*>(base)), table_(&table), steps_(steps), run_(base_, table, steps),
@@ -44,22 +46,22 @@ public:
     static_cast<void>(bytes);
   }
 
-  /// Returns: the planned address or a block of the heap. Throws: as the heap does.
+  /// Returns: the planned address, or a block of the heap. Throws: as the heap.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     void* const p = planned(bytes, alignment);
     return ASHLAR_LIKELY(p != nullptr) ? p : heap_.allocate(bytes, alignment);
   }
 
-  /// Returns: the same, or null where the heap has no memory left.
+  /// As `allocate`, but returns null where the heap has no memory left.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     void* const p = planned(bytes, alignment);
     return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_from(heap_, bytes, alignment);
   }
 
-  /// Expects: `p` was allocated here with the same `bytes` and `alignment`; from level `checked` on planned blocks are
-  /// looked at: whether one is live there, as large and as aligned.
+  /// Expects: the same `bytes` and `alignment` as at the allocation of `p`. From level `checked` on, a planned block
+  /// must be live, with this size and alignment.
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    // What came from the heap is older than the phase, and no step of the plan.
+    // A block of the heap is older than the phase, and its free is no step of the plan.
     if (!in(p)) return heap_.deallocate(p, bytes, alignment);
     run_.expect_live(p, bytes, alignment, this);
     --live_;
@@ -67,8 +69,8 @@ public:
     diverged_ ? run_.stray(p) : follow();
   }
 
-  /// Effects: the next allocation is the first of the phase, as after construction. Returns: whether the plan is
-  /// followed; not while something of an earlier run is still in the arena: then the heap serves this run as well.
+  /// Effects: starts the phase again, as after construction. Returns: whether the plan is followed. It is not while
+  /// blocks of an earlier run are still in the arena: then the heap serves this run as well.
   bool begin() noexcept {
     diverged_ = live_ != 0;
     next_ = 0;
@@ -76,11 +78,11 @@ public:
     return !diverged_;
   }
 
-  /// Whether the program has left the plan since `begin`.
+  /// Whether the program has diverged from the plan since `begin`.
   [[nodiscard]] bool diverged() const noexcept { return diverged_; }
-  /// The births and deaths that were as planned.
+  /// The number of births and deaths as planned.
   [[nodiscard]] std::size_t followed() const noexcept { return next_; }
-  /// The buffers in the arena now.
+  /// The number of buffers in the arena now.
   [[nodiscard]] std::size_t planned_live() const noexcept { return live_; }
 
   [[nodiscard]] bool owns(const void* p) const noexcept
