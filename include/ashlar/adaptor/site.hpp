@@ -22,10 +22,10 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 
 /// The record of a call site.
-///    S::capture(caller)   the site of the call that returns to `caller`; allocates nothing
-///    s.describe(line)     appends it as text
-///    s.frames()           its return addresses, innermost first; may be empty
-///    s == s               the same site
+///     S::capture(caller)   the site of the call that returns to `caller`; allocates nothing
+///     s.describe(line)     appends it as text
+///     s.frames()           its return addresses, innermost first; may be empty
+///     s == s               the same site
 template <class S>
 concept site_policy = std::copyable<S> && std::equality_comparable<S> &&
                       requires(const S& s, const void* caller, detail::panic_line& line) {

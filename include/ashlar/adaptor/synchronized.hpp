@@ -21,8 +21,8 @@ inline namespace ASHLAR_ABI {
 /// Owns an `R`, made from the arguments, and holds a lock during every call of it, but not while misuse is reported.
 /// Has exactly the refinements of `R`. Neither copies nor moves: it contains a lock.
 ///
-///    ashlar::synchronized<ashlar::block_pool<>> tickets(
-///        ashlar::block_pool_options{.cell_bytes = 64, .max_count = 8});
+///     ashlar::synchronized<ashlar::block_pool<>> tickets(
+///         ashlar::block_pool_options{.cell_bytes = 64, .max_count = 8});
 ///
 /// For a pool without a limit, `shared_block_pool` is faster: it locks once for many cells. Thread safety: any thread,
 /// except for uses of the resource of `with_upstream` outside of `f`. A fork waits for the lock, so that the child can

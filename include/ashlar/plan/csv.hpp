@@ -5,7 +5,7 @@
 //   id,start,end,size[...]                               older: `end` is the last moment of use
 //   gaps: "7-9 12-15@0:64"                               dead in [7, 9); only bytes [0, 64) kept in [12, 15)
 //
-//   Columns come in any order. `hint` is ignored. `begin` is `start`. An id is a whole number or any other text. If one
+// Columns come in any order. `hint` is ignored. `begin` is `start`. An id is a whole number or any other text. If one
 // id of a file is text, all of them are names, and the buffers are numbered by their positions.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap as a replay sees it: one for each lane, or one for all, frees sized where the trace has them so.
+// A heap as a replay allocator: one for each lane, or one for all; frees are sized if the trace has sizes.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace study {
 
-/// A lane's handle of a heap. Expects: a heap of one thread has no other lane, and every block is freed and moved by
-/// the lane that allocated it; one for any thread is all lanes' and serves any trace.
+/// A lane's handle of a heap. Expects: a heap for one thread has one lane, which allocates, moves and frees every
+/// block. A heap for any thread is shared by all lanes and serves any trace.
 template <class Heap>
 class heap_allocator {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A log-linear histogram: any 64-bit value counted in constant space, within a stated relative error.
+// A log-linear histogram: counts 64-bit values in constant space, within a stated relative error.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace study {
 
-/// Counts values in buckets that double every `2^SubBits` steps: below `2^SubBits` each value has its own bucket, above
-/// it a bucket is at most `1 / 2^SubBits` of its values wide.
+/// Counts values in buckets whose width doubles every `2^SubBits` buckets. Below `2^SubBits` each value has its own
+/// bucket; above, a bucket is at most `1 / 2^SubBits` of its values wide.
 ///
 ///     SubBits = 2:   0 1 2 3 | 4 5 6 7 | 8- 10- 12- 14- | 16-  20-  24-  28- | 32- ...
 ///
@@ -27,7 +27,7 @@ class histogram {
 public:
   static constexpr std::size_t buckets = std::size_t{65 - SubBits} << SubBits;
 
-  /// Returns: the bucket of `value`; buckets are ordered as their values are.
+  /// Returns: the bucket of `value`; buckets have the order of their values.
   [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t value) noexcept {
     const unsigned width = static_cast<unsigned>(std::bit_width(value));
     if (width <= SubBits) return static_cast<std::size_t>(value);
@@ -59,8 +59,8 @@ public:
     max_ = std::max(max_, other.max_);
   }
 
-  /// Returns: the smallest bucket's upper bound (the maximum at most) with at least `q * count()` values up to it; 0
-  /// when nothing was counted. Complexity: O(buckets).
+  /// Returns: the upper bound of the smallest bucket with at least `q * count()` values up to it, the maximum at most;
+  /// 0 if the histogram is empty. Complexity: O(buckets).
   [[nodiscard]] std::uint64_t quantile(double q) const noexcept {
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < buckets; ++i) {
@@ -74,7 +74,7 @@ public:
   [[nodiscard]] std::uint64_t max() const noexcept { return max_; }
   [[nodiscard]] double sum() const noexcept { return sum_; }
 
-  /// Effects: calls `f(lower, upper, count)` for each bucket that counted something, in order.
+  /// Effects: calls `f(lower, upper, count)` for each bucket with a count, in order.
   template <class F>
   void for_each(F&& f) const {
     for (std::size_t i = 0; i < buckets; ++i)
@@ -88,9 +88,9 @@ private:
   double sum_ = 0;
 };
 
-/// Powers of two, for people to read: 0, 1, 2-3, 4-7, ...
+/// Powers of two, for tables that people read: 0, 1, 2-3, 4-7, ...
 using coarse_histogram = histogram<0>;
-/// Within 3.2 %, for latencies.
+/// Exact to 3.2 %, for latencies.
 using fine_histogram = histogram<5>;
 
 }  // namespace study

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A hash map from object ids to small values: what the studies of a trace remember about the objects that are live.
+// A hash map from object ids to small values: the state of live objects in studies of a trace.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace study {
 
-/// Open addressing with linear probing; erasing moves later entries back, so nothing is left behind and memory follows
-/// the largest number of entries ever held at once.
+/// Open addressing with linear probing. Erasing moves later entries back, so there are no tombstones, and memory is
+/// proportional to the largest number of entries at once.
 ///
 /// Invariant: every entry is reachable from its home without crossing an empty place. The key 0 means empty.
 template <class T>
@@ -29,7 +29,7 @@ public:
     return p.id == id ? &p.value : nullptr;
   }
 
-  /// Returns: false, and changes nothing, when `id` is there already. Expects: `id != 0`.
+  /// Returns: false, without a change, if `id` is present. Expects: `id != 0`.
   bool insert(std::uint64_t id, T value) {
     if ((size_ + 1) * 4 > places_.size() * 3) grow();
     place& p = places_[probe(id)];
@@ -39,7 +39,7 @@ public:
     return true;
   }
 
-  /// Returns: whether `id` was there.
+  /// Returns: whether `id` was present.
   bool erase(std::uint64_t id) noexcept {
     if (size_ == 0) return false;
     std::size_t hole = probe(id);
@@ -62,7 +62,7 @@ private:
     T value{};
   };
 
-  // Fibonacci hashing: ids that follow each other, as a recorder's do, land far apart and evenly.
+  // Fibonacci hashing: consecutive ids, which recorders produce, get distant and evenly spread homes.
   [[nodiscard]] std::size_t home(std::uint64_t id) const noexcept {
     return static_cast<std::size_t>((id * 0x9E3779B97F4A7C15u) >> 32) & (places_.size() - 1);
   }

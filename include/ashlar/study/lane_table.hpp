@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lanes for the threads of a trace: as many as ever lived at once, so that thousands of short threads need few.
+// Lanes for the threads of a trace: as many as the threads that lived at once, so thousands of short threads need few.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace study {
 
-/// A thread keeps its lane from its first operation to its end; then the lane is the next newcomer's. Lane 0 is never
-/// passed on: it is the thread that the replay itself was started on.
+/// A thread keeps its lane from its first operation to its end; then the next new thread gets the lane. Lane 0 is never
+/// reused: it is the thread that started the replay.
 ///
-/// Memory: O(threads): those that have ended are remembered, because some are heard of again.
+/// Memory: O(threads), ended ones included, because later operations may refer to them.
 class lane_table {
 public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  /// Returns: the thread's lane. One that has ended, whose last frees came later, borrows a lane for the moment.
+  /// Returns: the thread's lane. An ended thread with late frees borrows a lane for one operation.
   [[nodiscard]] std::uint32_t lane_of(std::uint32_t thread) {
     const std::uint64_t key = std::uint64_t{thread} + 1;  // 0 is no key
     if (const std::uint32_t* lane = lanes_.find(key)) return *lane;
@@ -33,7 +33,7 @@ public:
     return lane;
   }
 
-  /// Returns: the lane that is free now, or `none` where none is.
+  /// Returns: the lane that becomes free, or `none`.
   std::uint32_t end(std::uint32_t thread) {
     const std::uint64_t key = std::uint64_t{thread} + 1;
     const std::uint32_t* found = lanes_.find(key);
@@ -45,9 +45,9 @@ public:
     return lane;
   }
 
-  /// Returns: how many lanes there are.
+  /// Returns: the number of lanes.
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
-  /// Returns: how many threads have passed a lane on.
+  /// Returns: the number of threads that passed a lane on.
   [[nodiscard]] std::uint64_t ended() const noexcept { return ended_.size(); }
 
 private:

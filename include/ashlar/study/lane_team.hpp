@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A team of threads that does one thing together, then waits for the next: a barrier between the windows of a replay.
+// A team of threads that runs one function together, then waits for the next: a barrier between replay windows.
 #pragma once
 
 #include <array>
@@ -17,16 +17,16 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace study {
 
-/// Why a lane stops: its round is over, or its thread ends and another is to go on with the round.
+/// Why a lane stops: its round is over, or its thread ends and another continues the round.
 enum class lane_stop : std::uint8_t { round, thread };
 
-/// `lanes` threads, the caller being lane 0: a team of one starts none and waits for nobody. Allocates while it is
-/// being built, and where a lane's thread makes way for another.
+/// `lanes` threads, including the caller as lane 0: a team of one starts no thread and never waits. Allocates in its
+/// constructor, and when a lane changes its thread.
 ///
 /// Thread safety: `run` from one thread.
 class lane_team {
 public:
-  /// Throws: `std::system_error` if the machine has no more threads; those started are joined first.
+  /// Throws: `std::system_error` if the system has no more threads; those started are joined first.
   explicit lane_team(std::uint32_t lanes) : lanes_(lanes), crew_{this, {}} {
     crew_.berths.reserve(lanes);
     for (std::uint32_t lane = 1; lane < lanes; ++lane)
@@ -35,9 +35,9 @@ public:
   lane_team(const lane_team&) = delete;
   lane_team& operator=(const lane_team&) = delete;
 
-  /// Effects: calls `f(lane)` in each lane's thread; returns when all have said `lane_stop::round`. Where one says
-  /// `lane_stop::thread`, its thread ends, and then a new one calls `f(lane)` again; where there is no more thread to
-  /// be had, the old one does. Expects: lane 0, the caller's, says `lane_stop::round`.
+  /// Effects: calls `f(lane)` in each lane's thread; returns when all calls have returned `lane_stop::round`. On
+  /// `lane_stop::thread` the thread ends and a new one calls `f(lane)` again; if no thread can be started, the old one
+  /// continues. Expects: lane 0, the caller's, returns `lane_stop::round`.
   template <class F>
   void run(F&& f) {
     left_.store(lanes_ - 1, std::memory_order_relaxed);
@@ -51,11 +51,11 @@ public:
 
 private:
   using call = lane_stop (*)(void*, std::uint32_t);
-  // A lane's thread and, for the moment in which they change, the next. Either place is written by the thread in the
-  // other, or before there was any.
+  // A lane's thread and, during a change of threads, the next one. Either place is written by the thread in the other
+  // one, or before the first thread starts.
   using berths = std::array<std::thread, 2>;
 
-  // Sends its threads home, also when the constructor fails half way.
+  // Ends its threads, also if the constructor fails half way.
   struct crew {
     lane_team* team;
     std::vector<lane_team::berths> berths;
@@ -74,10 +74,10 @@ private:
     round_.notify_all();
   }
 
-  // What a thread does, from `round` on, as the one in `berth` of its lane.
+  // The loop of a thread, from `round` on, in `berth` of its lane.
   void serve(std::uint32_t lane, std::uint32_t round, std::size_t berth) {
     for (;; ++round) {
-      round_.wait(round, std::memory_order_acquire);  // returns at once where the round has begun
+      round_.wait(round, std::memory_order_acquire);  // returns at once if the round has begun
       if (call_ == nullptr) return;
       while (call_(work_, lane) == lane_stop::thread)
         if (pass_on(lane, round, berth)) return;
@@ -85,7 +85,7 @@ private:
     }
   }
 
-  // Effects: a new thread goes on with the round as soon as this one has ended. Returns: whether there is one.
+  // Effects: starts a new thread, which continues the round when this one has ended. Returns: whether it started.
   bool pass_on(std::uint32_t lane, std::uint32_t round, std::size_t berth) noexcept {
     lane_team::berths& pair = crew_.berths[lane - 1];
     const std::size_t next = 1 - berth;
@@ -104,7 +104,7 @@ private:
   void* work_ = nullptr;
   std::atomic<std::uint32_t> round_{0};
   std::atomic<std::uint32_t> left_{0};
-  crew crew_;  // last: gone before what it works with
+  crew crew_;  // last: destroyed before the members that it uses
 };
 
 }  // namespace study

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Times each call of a replay, in ticks, allocations and frees apart.
+// Times each call of a replay in ticks, allocations and frees separately.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace study {
 
-/// Takes the clock's own ticks off every sample, so that a call cheaper than the clock can tell counts as 0.
+/// Subtracts the clock's own ticks from every sample; a call below the resolution of the clock counts as 0.
 template <tick_clock Clock>
 class latency_timer {
 public:

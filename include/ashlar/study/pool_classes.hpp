@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The cell sizes that a replay's block pools have: multiples of 8 up to 128, then eight for every doubling.
+// The size classes of a replay's block pools: multiples of 8 bytes up to 128, then eight classes for every doubling.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace study {
 
 namespace detail {
 
-inline constexpr std::size_t exact_classes = 128;  // up to here a class for each multiple of 8
+inline constexpr std::size_t exact_classes = 128;  // up to here one class for each multiple of 8
 
 [[nodiscard]] constexpr std::size_t pool_class_of(std::size_t bytes) noexcept {
   if (bytes <= exact_classes) return bytes == 0 ? 0 : (bytes - 1) / 8;
@@ -33,7 +33,7 @@ inline constexpr auto pool_class_table = [] {
 
 }  // namespace detail
 
-/// Sizes 8, 16, ... 128, 144, ... 256, 288, ... `largest`: no cell wastes more than an eighth of itself, or 7 bytes.
+/// Sizes 8, 16, ... 128, 144, ... 256, 288, ... `largest`: a cell wastes at most an eighth of itself, or 7 bytes.
 struct pool_classes {
   static constexpr std::size_t largest = 8192;
   static constexpr std::size_t count = detail::pool_class_of(largest) + 1;

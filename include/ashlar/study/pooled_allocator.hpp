@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ashlar as a replay sees it: a block pool for each class of sizes, malloc for what is larger or more aligned.
+// ashlar as a replay allocator: a block pool for each size class, malloc for larger and over-aligned blocks.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,11 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace study {
 
-/// Pools shared by all threads, each behind a lock of its own: `null_lock` where there is one thread. Frees are sized,
-/// as C++ has them, and so no block has a header. A cell is aligned to the largest power of two that divides its size,
-/// 16 at most: what any type of that size can need.
+/// Pools shared by all threads, each behind its own lock: `null_lock` for one thread. Frees are sized, as in C++, so no
+/// block has a header. A cell is aligned to the largest power of two that divides its size, 16 bytes at most: enough
+/// for any type of that size.
 ///
-/// Thread safety: any thread, if `Lock` is one.
+/// Thread safety: any thread, if `Lock` is a lock.
 template <basic_lockable Lock>
 class pooled_allocator {
 public:
@@ -59,7 +59,7 @@ public:
 private:
   static constexpr std::size_t largest_alignment = alignof(std::max_align_t);
 
-  // A line of its own: threads at work in two classes do not meet.
+  // A cache line of its own: threads in two size classes do not contend.
   struct alignas(128) shelf {
     explicit shelf(std::size_t index) : pool({.cell_bytes = pool_classes::cell_bytes(index)}) {}
     block_pool<> pool;
@@ -73,7 +73,7 @@ private:
   [[nodiscard]] static bool pooled(replay_request r) noexcept {
     return r.size() <= pool_classes::largest && r.alignment() <= largest_alignment;
   }
-  // Cells of a multiple of the alignment have the alignment.
+  // A cell size that is a multiple of the alignment gives that alignment.
   [[nodiscard]] static std::size_t class_of(replay_request r) noexcept {
     return pool_classes::of(
         ashlar::detail::align_up(std::max<std::size_t>(bytes_of(r), 1), static_cast<std::size_t>(r.alignment())));

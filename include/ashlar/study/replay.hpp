@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The replay loop: carries out the operations of a compiled trace against any allocator.
+// The replay loop: performs the operations of a compiled trace on any allocator.
 #pragma once
 
 #include <atomic>
@@ -19,35 +19,35 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace study {
 
-/// What a replay needs of an allocator. Each lane has its own object; those of one replay may share what they stand on.
-/// `allocate` and `reallocate` return null when there is no memory; frees tell what was asked for.
-/// An allocator that has `deallocate_sized(p, r)` beside the other gets the frees by it that were sized.
-/// `A::touches` is false where blocks may overlap and so must not be written to.
+/// The requirements of a replay on an allocator. Each lane has its own object; the objects of one replay may share
+/// state. `allocate` and `reallocate` return null if memory runs out; frees repeat the request of the allocation. An
+/// allocator with `deallocate_sized(p, r)` gets the sized frees through it. `A::touches` is false if blocks may overlap
+/// and so must not be written.
 template <class A>
 concept replay_allocator = requires(A& a, void* p, replay_request r) {
   { a.allocate(r) } -> std::same_as<void*>;
-  { a.reallocate(p, r, r) } -> std::same_as<void*>;  // block, what it was, what it shall be
+  { a.reallocate(p, r, r) } -> std::same_as<void*>;  // block, old request, new request
   { a.deallocate(p, r) } -> std::same_as<void>;
   { A::touches } -> std::convertible_to<bool>;
 };
 
-/// Frees of a known size are another call to it.
+/// Frees of a known size are a separate call.
 template <class A>
 concept sized_replay_allocator = replay_allocator<A> && requires(A& a, void* p, replay_request r) {
   { a.deallocate_sized(p, r) } -> std::same_as<void>;
 };
 
-/// Where the replay keeps a block. The lane that fills it publishes `block`; the lane that empties it waits for that.
+/// A slot for a block. The lane that fills it publishes `block`; the lane that empties it waits for that.
 struct replay_slot {
   std::atomic<void*> block{nullptr};
   replay_request request;
 };
 
-/// What a lane met.
+/// Counters of a lane.
 struct replay_tally {
   std::uint64_t failed = 0;   ///< Requests that the allocator could not serve.
-  std::uint64_t damaged = 0;  ///< Blocks whose contents changed, or zeroed ones that were not zero.
-  std::uint64_t waits = 0;    ///< Blocks that another lane had still to allocate.
+  std::uint64_t damaged = 0;  ///< Blocks with changed contents, or zeroed ones that were not zero.
+  std::uint64_t waits = 0;    ///< Waits for a block that another lane had not yet allocated.
   std::uint64_t waited_ns = 0;
 };
 
@@ -63,14 +63,14 @@ struct no_timer {
   }
 };
 
-/// One lane's view of a replay. Thread safety: different lanes run at once on the same slots.
+/// One lane's view of a replay. Thread safety: different lanes run concurrently on the same slots.
 template <replay_allocator Allocator, class Timer = no_timer>
 class replay_lane {
 public:
   replay_lane(Allocator& allocator, std::span<replay_slot> slots, Timer& timer) noexcept
       : allocator_(&allocator), slots_(slots), timer_(&timer) {}
 
-  /// Returns: how many were carried out: all, or those up to where a thread ends, that included.
+  /// Returns: the number of operations performed: all, or those up to and including a thread's end.
   std::size_t run(std::span<const replay_op> operations) {
     for (std::size_t i = 0; i < operations.size(); ++i)
       if (ASHLAR_UNLIKELY(!step(operations[i]))) return i + 1;
@@ -80,7 +80,7 @@ public:
   [[nodiscard]] const replay_tally& tally() const noexcept { return tally_; }
 
 private:
-  // Returns: whether the thread goes on.
+  // Returns: whether the thread continues.
   ASHLAR_INLINE bool step(const replay_op& op) {
     switch (op.request.kind()) {
       case replay_kind::allocate:
@@ -176,7 +176,7 @@ private:
     for (;;) {
       for (int spins = 0; spins < 128; ++spins)
         if (void* block = slot.block.load(std::memory_order_acquire)) return block;
-      std::this_thread::yield();  // the other lane may need this very processor
+      std::this_thread::yield();  // the other lane may need this processor
     }
   }
 
@@ -185,7 +185,7 @@ private:
     return replay_request(replay_kind::allocate, r.size(), r.alignment());
   }
 
-  // Where a request that failed is kept: its slot is full, but there is nothing to free.
+  // The block of a failed request: its slot is full, but there is nothing to free.
   [[nodiscard]] static void* nowhere() noexcept {
     static char place;
     return &place;

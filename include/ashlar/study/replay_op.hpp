@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One operation of a compiled trace, in 16 bytes: what to do, how many bytes, and in which slot the block is kept.
+// One operation of a compiled trace, in 16 bytes: its kind, its size, and the slot of its block.
 #pragma once
 
 #include <bit>
@@ -11,8 +11,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace study {
 
-/// `deallocate_sized`: whoever frees says how large the block is. `end_thread`: what follows in the lane is another
-/// thread's.
+/// `deallocate_sized`: the free has the size of the block. `end_thread`: later operations of the lane belong to another
+/// thread.
 enum class replay_kind : std::uint8_t {
   allocate,
   allocate_zeroed,
@@ -33,7 +33,7 @@ public:
   static constexpr std::uint64_t alignment_limit = std::uint64_t{1} << 48;
 
   constexpr replay_request() = default;
-  /// `alignment` 0 is the default of the allocator. Expects: `size < size_limit`, `alignment < alignment_limit` and 0
+  /// `alignment` 0 is the default of the allocator. Expects: `size < size_limit`; `alignment < alignment_limit`, and 0
   /// or a power of two.
   constexpr replay_request(replay_kind kind, std::uint64_t size, std::uint64_t alignment) noexcept
       : word_(size | std::uint64_t(alignment == 0 ? 0 : std::countr_zero(alignment)) << 52 |
@@ -41,14 +41,14 @@ public:
 
   [[nodiscard]] constexpr replay_kind kind() const noexcept { return static_cast<replay_kind>(word_ >> 58); }
   [[nodiscard]] constexpr std::uint64_t size() const noexcept { return word_ & ((std::uint64_t{1} << 52) - 1); }
-  /// Returns: 1 where the program asked for none.
+  /// Returns: the alignment in bytes; 1 if the program requested none.
   [[nodiscard]] constexpr std::uint64_t alignment() const noexcept { return std::uint64_t{1} << (word_ >> 52 & 63); }
 
 private:
   std::uint64_t word_ = 0;
 };
 
-/// A free names the slot it empties; a reallocation empties `old_slot` and fills `slot`.
+/// A free has the slot that it empties; a reallocation empties `old_slot` and fills `slot`.
 struct replay_op {
   std::uint32_t slot = 0;
   std::uint32_t old_slot = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Slots for the live objects of a trace: dense numbers, reused from the next window on and never within one.
+// Slots for the live objects of a trace: dense numbers, reused in later windows but never within one.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace study {
 
-/// Invariant: a slot is live, or free, or resting until the window ends; there are never more of them than the largest
-/// number of live objects and the operations of one window.
+/// Invariant: a slot is live, free, or resting until the window ends. Their number never exceeds the largest number of
+/// live objects plus the operations of one window.
 class slot_table {
 public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  /// Returns: the slot that `object` gets, or `none` if it is live already. Expects: `object != 0`.
+  /// Returns: the slot of the new `object`, or `none` if it is live already. Expects: `object != 0`.
   [[nodiscard]] std::uint32_t take(std::uint64_t object) {
     const std::uint32_t slot = free_.empty() ? count_ : free_.back();
     if (!slots_.insert(object, slot)) return none;
@@ -27,7 +27,7 @@ public:
     return slot;
   }
 
-  /// Returns: the slot that `object` had, or `none` if it is not live.
+  /// Returns: the slot of `object`, which is dead from now on, or `none` if it is not live.
   [[nodiscard]] std::uint32_t give_back(std::uint64_t object) {
     const std::uint32_t slot = find(object);
     if (slot == none) return none;

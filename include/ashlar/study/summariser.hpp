@@ -30,7 +30,7 @@ public:
     if (trace::is_release(e.op)) release(e.object, e.thread, thread);
   }
 
-  /// Returns: the summary; the summariser is spent.
+  /// Returns: the summary. The summariser must not be used again.
   [[nodiscard]] trace_summary finish() {
     live_.for_each([this](std::uint64_t, const object& o) { site(o.stack).live.add(o.size); });
     sum_.threads.insert(threads_.begin(), threads_.end());
@@ -100,7 +100,7 @@ private:
   std::unordered_map<std::uint32_t, site_summary> sites_;
 };
 
-/// Returns: the summary of all events that `source.next()` hands out before it hands out none.
+/// Returns: the summary of all events of `source`, up to the first empty `source.next()`.
 template <class Source>
 [[nodiscard]] trace_summary summarise(Source& source) {
   summariser s;

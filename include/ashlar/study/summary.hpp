@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a trace amounts to: counts, sizes, lifetimes, threads, live bytes over time and call sites.
+// The summary of a trace: counts, sizes, lifetimes, threads, live bytes over time and call sites.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace study {
 
-/// A number of objects and the bytes asked for them.
+/// A number of objects and the bytes requested for them.
 struct amount {
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
@@ -33,7 +33,7 @@ struct amount {
   friend bool operator==(const amount&, const amount&) = default;
 };
 
-/// Objects and bytes by size: exactly up to 2 KiB, within 0.1 % above.
+/// Objects and bytes by size: exact up to 2 KiB, within 0.1 % above.
 class size_table {
 public:
   struct row {
@@ -58,18 +58,18 @@ private:
   std::vector<amount> sums_ = std::vector<amount>(scale::buckets);
 };
 
-/// One thread's part.
+/// The counters of one thread.
 struct thread_summary {
   std::uint64_t first_ns = 0;
   std::uint64_t last_ns = 0;
   std::uint64_t allocations = 0;
   std::uint64_t frees = 0;
   std::uint64_t freed_remote = 0;  ///< Objects of its own that another thread freed.
-  std::uint64_t bytes = 0;         ///< Asked for.
+  std::uint64_t bytes = 0;         ///< Bytes requested.
   bool ended = false;
 };
 
-/// What was allocated by one call stack.
+/// The allocations of one call stack.
 struct site_summary {
   amount allocated;
   amount live;             ///< At the end of the trace.
@@ -82,18 +82,18 @@ struct trace_summary {
   std::uint64_t duration_ns = 0;
   amount allocated;  ///< Over the whole run.
   amount live;       ///< At the end: never freed.
-  amount peak;       ///< When most bytes were live.
+  amount peak;       ///< At the moment with the most live bytes.
   std::uint64_t peak_ns = 0;
   std::uint64_t failed = 0;        ///< Allocating calls that returned null.
-  std::uint64_t frees = 0;         ///< Of objects that the trace knows.
-  std::uint64_t unknown = 0;       ///< Frees of objects that it does not.
+  std::uint64_t frees = 0;         ///< Of objects in the trace.
+  std::uint64_t unknown = 0;       ///< Frees of objects that the trace does not contain.
   std::uint64_t cross_thread = 0;  ///< Frees by a thread that did not allocate the object.
   size_table sizes;
   fine_histogram lifetimes_ns;
-  coarse_histogram lifetimes_bytes;  ///< Bytes allocated by anybody between an object's birth and its death.
+  coarse_histogram lifetimes_bytes;  ///< Bytes allocated by all threads between an object's birth and its death.
   timeline live_bytes;
   std::map<std::uint32_t, thread_summary> threads;
-  std::map<std::uint32_t, site_summary> sites;  ///< By call-stack id; 0 holds what has none.
+  std::map<std::uint32_t, site_summary> sites;  ///< By call-stack id; 0 stands for no stack.
 };
 
 }  // namespace study

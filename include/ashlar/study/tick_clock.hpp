@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Clocks that count ticks: what reading one costs, how fine it is, and how long its ticks are.
+// Clocks that count ticks: the cost of a reading, the resolution, and the length of a tick.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,7 @@ struct steady_ticks {
 };
 static_assert(tick_clock<steady_ticks>);
 
-/// Returns: ticks between two readings with nothing between them, the median of 1,001. What is left of a timed call
-/// once this is taken off is the call.
+/// Returns: ticks between two consecutive readings, the median of 1,001. The rest of a timed call is the call itself.
 template <tick_clock Clock>
 [[nodiscard]] std::uint64_t clock_overhead() noexcept {
   std::array<std::uint64_t, 1001> samples{};
@@ -43,7 +42,7 @@ template <tick_clock Clock>
   return *middle;
 }
 
-/// Returns: the smallest step seen between different readings; some processors count 26 ticks at a time.
+/// Returns: the smallest step between different readings; some processors count 26 ticks at a time.
 template <tick_clock Clock>
 [[nodiscard]] std::uint64_t clock_step() noexcept {
   std::uint64_t least = ~std::uint64_t{0};
@@ -55,13 +54,13 @@ template <tick_clock Clock>
   return least;
 }
 
-/// How long a tick is, from a stretch of time seen by `Clock` and by the steady clock.
+/// The length of a tick, from one interval measured by `Clock` and by the steady clock.
 template <tick_clock Clock>
 class tick_calibration {
 public:
   tick_calibration() noexcept : start_(std::chrono::steady_clock::now()), start_ticks_(Clock::now()) {}
 
-  /// Returns: nanoseconds a tick since construction; better the longer that was ago.
+  /// Returns: nanoseconds per tick since construction; more exact after a longer time.
   [[nodiscard]] double ns_per_tick() const noexcept {
     const auto elapsed = std::chrono::steady_clock::now() - start_;
     const std::uint64_t ticks = std::max<std::uint64_t>(Clock::now() - start_ticks_, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A value over time in a bounded number of points, taken while streaming: the time scale doubles when it runs out.
+// A value over time in a bounded number of points, recorded in one pass: the time scale doubles when points run out.
 #pragma once
 
 #include <algorithm>

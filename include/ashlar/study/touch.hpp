@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Touches blocks as a program would, the same for every allocator, and notices blocks that somebody else wrote to.
+// Touches blocks as a program would, the same for every allocator, and detects blocks that other code wrote to.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@ inline namespace ASHLAR_ABI {
 namespace study {
 
 /// A new block is written: one byte in every cache line of the first 4 KiB, then one byte in every page up to 64 MiB,
-/// and the last byte of those that are no longer. A zeroed block is read in the same places instead. Freeing reads the
+/// and the last byte of blocks up to that size. A zeroed block is read in the same places instead. A free reads the
 /// first word.
 ///
-/// The first word is a stamp: whoever finds another one at the end of a block's life knows that the block was shared.
+/// The first word is a stamp: another value at the end of a block's life proves that two blocks overlapped.
 class touch {
 public:
   static constexpr std::size_t line = 64;
@@ -32,7 +32,7 @@ public:
     set_stamp(block, size, stamp);
   }
 
-  /// Returns: whether every place read was zero. Effects: then writes the stamp.
+  /// Returns: whether every byte read was zero. Effects: then writes the stamp.
   [[nodiscard]] static bool read_zeroed(void* block, std::size_t size, std::uint64_t stamp) noexcept {
     const auto* bytes = static_cast<const volatile unsigned char*>(block);
     unsigned seen = 0;
@@ -41,8 +41,7 @@ public:
     return seen == 0;
   }
 
-  /// Returns: whether the block is as it was left. Blocks of less than 8 bytes carry no stamp: their first byte is
-  /// read.
+  /// Returns: whether the block is unchanged. Blocks of less than 8 bytes carry no stamp: their first byte is read.
   [[nodiscard]] static bool read_first(const void* block, std::size_t size, std::uint64_t stamp) noexcept {
     if (size >= sizeof(std::uint64_t)) return *static_cast<const volatile std::uint64_t*>(block) == stamp;
     if (size != 0) static_cast<void>(*static_cast<const volatile unsigned char*>(block));

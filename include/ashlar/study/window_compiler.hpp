@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Turns the events of a trace into windows of operations that threads can replay without looking anything up.
+// Compiles the events of a trace into windows of operations that threads replay without any lookup.
 #pragma once
 
 #include <algorithm>
@@ -21,21 +21,21 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace study {
 
-/// What became of the events of a trace.
+/// The outcome of compiling a trace.
 struct replay_counts {
   std::uint64_t operations = 0;  ///< Compiled, and so replayed.
   std::uint64_t windows = 0;
   std::uint32_t slots = 0;
   std::uint32_t lanes = 0;            ///< Threads at once.
   std::uint64_t ended = 0;            ///< Threads that ended while the program went on.
-  std::uint64_t never_freed = 0;      ///< Objects live at the end: they stay so, as in the program.
+  std::uint64_t never_freed = 0;      ///< Objects live at the end: they stay live, as in the program.
   std::uint64_t failed = 0;           ///< Calls that returned null: skipped.
-  std::uint64_t unknown_objects = 0;  ///< Frees of what was allocated before the recording: skipped.
-  std::uint64_t impossible = 0;       ///< Objects born twice, sizes no address space holds: skipped.
-  std::uint64_t sized_frees = 0;      ///< Of the frees: those that said how large the object is.
+  std::uint64_t unknown_objects = 0;  ///< Frees of objects allocated before the recording: skipped.
+  std::uint64_t impossible = 0;       ///< Objects born twice, sizes beyond any address space: skipped.
+  std::uint64_t sized_frees = 0;      ///< Frees with the size of the object.
   std::uint64_t crossing = 0;         ///< Objects freed or moved by a thread that did not allocate them.
-  std::uint64_t live_bytes = 0;       ///< Asked for by the objects live at the end.
-  std::uint64_t peak_live_bytes = 0;  ///< Asked for by those live at once, at most.
+  std::uint64_t live_bytes = 0;       ///< Bytes requested for the objects live at the end.
+  std::uint64_t peak_live_bytes = 0;  ///< The maximum of the bytes requested for live objects.
 };
 
 /// The operations of one window: those of lane 0 in order, then those of lane 1, ...
@@ -44,12 +44,12 @@ struct replay_window {
   std::span<const std::uint32_t> lane_counts;
 };
 
-/// Cuts a trace into windows. Within a window a slot is filled at most once and emptied at most once, each lane keeps
-/// the order of its threads, and so the only thing a lane ever waits for is that a slot it empties has been filled: by
-/// an operation earlier in the trace, hence never in a circle. Where a thread ends, its lane has an `end_thread`.
+/// Cuts a trace into windows. Within a window a slot is filled at most once and emptied at most once, and each lane
+/// keeps the order of its threads. So a lane waits only for a slot that it empties to be filled, by an operation
+/// earlier in the trace; no cycle of waits can arise. At the end of a thread its lane has an `end_thread`.
 ///
-/// `Sink` is called as `sink(const replay_window&)` for each.
-/// Complexity: O(1) amortised an event; memory O(live objects + window + threads).
+/// Calls `sink(const replay_window&)` for each window. Complexity: O(1) amortised an event; memory O(live objects +
+/// window + threads).
 template <class Sink>
 class window_compiler {
 public:
@@ -73,7 +73,7 @@ public:
     }
   }
 
-  /// Effects: hands out the last window. Returns: what became of the trace.
+  /// Effects: passes the last window on. Returns: the counts of the trace.
   replay_counts finish() {
     end_window();
     counts_.slots = slots_.count();
@@ -103,7 +103,7 @@ private:
   }
 
   void reallocate(const trace::event& e) {
-    // With nothing to move it is an allocation by another name.
+    // Without an old block a reallocation is an allocation.
     if (slots_.find(e.old_object) == slot_table::none) {
       if (e.old_object != 0) ++counts_.unknown_objects;
       return allocate(e, replay_kind::allocate);
@@ -121,7 +121,7 @@ private:
     const std::uint32_t slot = slots_.give_back(e.object);
     if (slot == slot_table::none) return void(++counts_.unknown_objects);
     end(slot, e.thread);
-    const bool sized = e.size != 0 && e.size == objects_[slot].size;  // else the program frees by a wrong size
+    const bool sized = e.size != 0 && e.size == objects_[slot].size;  // otherwise the program frees with a wrong size
     if (sized) ++counts_.sized_frees;
     push(e.thread, {slot, 0, replay_request(sized ? replay_kind::deallocate_sized : replay_kind::deallocate, 0, 0)});
   }
@@ -167,7 +167,7 @@ private:
     ++counts_.windows;
   }
 
-  // A counting sort: within a lane the order stays that of the trace.
+  // A counting sort: stable, so each lane keeps the order of the trace.
   void sort_by_lane() {
     next_.resize(lane_counts_.size());
     std::exclusive_scan(lane_counts_.begin(), lane_counts_.end(), next_.begin(), std::uint32_t{0});

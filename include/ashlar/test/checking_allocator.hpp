@@ -41,10 +41,10 @@ inline char type_mark = 0;  // its address identifies the type; RTTI may be off
 /// a double free, a free of an unknown block, writes beside a block or after its end, and leaks. `ledger::fail_at`
 /// makes an allocation throw.
 ///
-///    ashlar::test::ledger book;
-///    constexpr ashlar::test::checking_allocator_options swapping{.propagate_on_swap = true};
-///    using allocator = ashlar::test::checking_allocator<int, swapping>;
-///    my_vector<int, allocator> numbers{allocator(book)};
+///     ashlar::test::ledger book;
+///     constexpr ashlar::test::checking_allocator_options swapping{.propagate_on_swap = true};
+///     using allocator = ashlar::test::checking_allocator<int, swapping>;
+///     my_vector<int, allocator> numbers{allocator(book)};
 ///
 /// Thread safety: any thread.
 template <class T, checking_allocator_options Options = checking_allocator_options{}>

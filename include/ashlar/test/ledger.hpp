@@ -27,9 +27,9 @@ namespace test {
 
 /// Serves `checking_allocator`s and collects the problems that they detect. Three ways to receive them:
 ///
-///    test::ledger book;                                  // prints every problem and aborts at the end of the scope
-///    test::ledger book([](const test::problem& p) {…});  // calls back at once, and never aborts
-///    EXPECT_TRUE(book.finish().empty());                 // any time: takes the problems as values
+///     test::ledger book;                                  // prints every problem and aborts at the end of the scope
+///     test::ledger book([](const test::problem& p) {…});  // calls back at once, and never aborts
+///     EXPECT_TRUE(book.finish().empty());                 // any time: takes the problems as values
 ///
 /// Freed blocks stay in a quarantine of 1 MiB, so that a double free or a write to one is recognised. Lifetime:
 /// outlives every container that allocates from it. Thread safety: any thread, except for construction, `finish` and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lowers the placement of a part: by exact searches at ever closer capacities, or, if it is large, window by window.
+// Lowers the placement of a part by exact searches at ever closer capacities, or window by window if the part is large.
 #pragma once
 
 #include <algorithm>
@@ -21,14 +21,14 @@ namespace detail::planner {
 
 using plan::statistics;
 
-/// The best placement known of a part, and a height that none is below.
+/// The best known placement of a part, and a proved lower bound of its height.
 struct bracket {
   placement best;
   std::uint64_t bound = 0;
-  bool by_search = false;  ///< The bound was raised by exhausting a search.
+  bool by_search = false;  ///< Exhausting a search raised the bound.
 };
 
-/// Searches one part exactly: by sections where every interval starts at the offset of its item, else by orders.
+/// Searches one part exactly: by sections if every interval starts at the offset of its item, otherwise by orders.
 class exact_search {
 public:
   /// Expects: `starts_at_offset(p)` or `order_search::accepts(p)`; pinned items do not collide.
@@ -39,7 +39,7 @@ public:
   /// Effects: tries one capacity. On a fit `x.best` improves; on exhaustion `x.bound` rises above the capacity.
   verdict attempt(bracket& x, std::uint64_t capacity, std::uint64_t nodes, budget& allowance, statistics& stats) {
     budget slice = allowance.slice(nodes);
-    // Copying the table costs about what a node does, so that attempts that end at once are counted too.
+    // Copying the table costs about one node, so that attempts that end at once count too.
     if (!slice.spend()) return verdict::undecided;
     const verdict v = by_sections_ ? search_sections(x, capacity, slice, stats) : search_orders(x, capacity, slice);
     allowance.charge(slice);
@@ -51,14 +51,14 @@ public:
     return v;
   }
 
-  /// Effects: closes in on the least height, but no lower than `goal`, in rounds of doubling budgets: first the bound
-  /// itself, which is met more often than not, then heights ever farther above what is excluded.
+  /// Effects: approaches the least height, but not below `goal`, in rounds of doubling budgets. Each round tries the
+  /// bound itself first, which is usually met, then heights ever farther above the excluded ones.
   template <class Report>
   void descend(bracket& x, std::uint64_t goal, budget& allowance, statistics& stats, Report report) {
     std::uint64_t nodes = std::uint64_t{64} * (part_.size() + 16);
     for (; unsettled(x, goal) && !allowance.exhausted(); nodes = std::max(nodes, nodes * 2)) {
       std::uint64_t low = std::max(x.bound, goal);
-      std::uint64_t stride = 0;  // doubles with every capacity found too small, so that far bounds are reached
+      std::uint64_t stride = 0;  // doubles with every capacity found too small, so that distant bounds are reached
       while (low < x.best.height && !allowance.exhausted()) {
         const verdict v = attempt(x, low, nodes, allowance, stats);
         report(x);
@@ -98,7 +98,7 @@ private:
     return x.best.height > std::max(x.bound, goal);
   }
 
-  /// Heights are multiples of this, but for those that pinned items alone set.
+  /// Heights are multiples of this, except for those that pinned items alone determine.
   [[nodiscard]] std::uint64_t step() const noexcept {
     const auto unit = static_cast<std::uint64_t>(table_.unit);
     if (!by_sections_) return 1;
@@ -119,7 +119,7 @@ private:
   section_table table_;
 };
 
-/// A window of time around a peak: the items that live wholly inside are free, those that reach in are pinned to their
+/// A window of time around a peak. Items that live wholly inside are free; items that reach in are pinned to their
 /// offsets.
 class window {
 public:
@@ -153,7 +153,7 @@ private:
   }
 
   part view_;
-  std::vector<std::uint32_t> origins_;  // the position in the part of each item
+  std::vector<std::uint32_t> origins_;  // the position of each item in the part
   std::size_t free_ = 0;
 };
 
@@ -165,7 +165,7 @@ private:
   return best;
 }
 
-/// Returns: the sections from the first to the last of the item, and so many more on either side.
+/// Returns: the range of the item's sections, with a margin on either side.
 [[nodiscard]] inline std::pair<std::uint32_t, std::uint32_t> around(const part& p, std::uint32_t i,
                                                                     std::uint32_t margin) noexcept {
   std::uint32_t first = p.last, last = p.first;
@@ -182,12 +182,12 @@ private:
   return height;
 }
 
-/// Effects: lowers the highest item again and again by replanning a window of time around it; a window that fails is
-/// doubled until it grows too large. Ends at `goal`, at a peak no window can lower, or with the budget.
+/// Effects: replans a window of time around the highest item, repeatedly; a window that fails is doubled up to a limit.
+/// Ends at `goal`, at a peak that no window can lower, or with the budget.
 inline void lower_peaks(const part& p, placement& now, std::uint64_t goal, budget& allowance, statistics& stats) {
   constexpr std::size_t most_free = 1500;
   constexpr std::uint64_t nodes = 4000;
-  constexpr std::size_t items_per_node = 4096;  // looking through the items costs time as well
+  constexpr std::size_t items_per_node = 4096;  // scanning the items takes time as well
   std::uint32_t margin = 1;
   while (now.height > goal && !allowance.exhausted()) {
     const std::uint32_t peak = highest_item(p, now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An instance of dynamic storage allocation: items over numbered sections, built once; parts of it are index views.
+// An instance of dynamic storage allocation: items over numbered sections, built once; its parts are index views.
 //
 //   time      0   1   2   3   4   5          A section is a maximal set of items that live together (MiniMalloc):
 //   a         |-----------|                  births without a death in between fall into one section.
@@ -57,14 +57,14 @@ struct instance {
   std::vector<std::uint64_t> moments;    ///< A moment of each section; for a pair the birth of its first item.
   std::vector<std::uint32_t> in_time;    ///< The rank of each section in the order of time; pairs come last.
   std::vector<std::uint32_t> of_buffer;  ///< The item of each buffer; empty for chosen items.
-  std::vector<std::uint32_t> part_ends;  ///< The section behind each connected part, ascending.
+  std::vector<std::uint32_t> part_ends;  ///< The end of each connected part: its last section + 1, ascending.
 
   [[nodiscard]] const interval* begin(std::size_t i) const noexcept { return intervals.data() + items[i].first; }
   [[nodiscard]] const interval* end(std::size_t i) const noexcept { return intervals.data() + items[i].last; }
 };
 
 /// An index view: some items over a range of sections. It is a connected part of an instance, a window of time, or the
-/// whole. Its items are named by their positions in `items`.
+/// whole. Its items are numbered by their positions in `items`.
 struct part {
   const instance* all = nullptr;
   std::vector<std::uint32_t> items;
@@ -81,15 +81,15 @@ struct part {
   [[nodiscard]] bool pinned(std::size_t k) const noexcept { return pin(k) != unpinned; }
 };
 
-/// Returns: everything.
+/// Returns: the part with all items and sections.
 [[nodiscard]] inline part whole_of(const instance& all) {
   part p{&all, std::vector<std::uint32_t>(all.items.size()), 0, all.sections, {}};
   std::iota(p.items.begin(), p.items.end(), std::uint32_t{0});
   return p;
 }
 
-/// Returns: the parts that share no section, in the order of time. Items without an interval are in none.
-/// Complexity: O(items + sections).
+/// Returns: the parts that share no section, in the order of time. Items without an interval are in none. Complexity:
+/// O(items + sections).
 [[nodiscard]] inline std::vector<part> parts_of(const instance& all) {
   std::vector<part> parts;
   std::vector<std::uint32_t> part_of(all.sections);
@@ -103,14 +103,14 @@ struct part {
   return parts;
 }
 
-/// Whether every interval starts at the offset of its item.
+/// Returns: whether every interval starts at the offset of its item.
 [[nodiscard]] inline bool starts_at_offset(const part& p) noexcept {
   for (std::uint32_t k = 0; k < p.size(); ++k)
     if (!std::all_of(p.begin(k), p.end(k), [](const interval& x) { return x.low == 0; })) return false;
   return true;
 }
 
-/// Returns: the greatest end of a pinned item; 0 if nothing is pinned.
+/// Returns: the greatest end of a pinned item; 0 without pins.
 [[nodiscard]] inline std::uint64_t pinned_height(const part& p) noexcept {
   std::uint64_t height = 0;
   for (std::uint32_t k = 0; k < p.size(); ++k)
@@ -122,8 +122,8 @@ struct part {
   return (n + power_of_two - 1) & ~(power_of_two - 1);
 }
 
-/// Returns: the load of each section of the part, in bytes, where each interval ends at a multiple of `unit`.
-/// Complexity: O(intervals + sections).
+/// Returns: the load of each section of the part, in bytes; each interval ends at a multiple of `unit`. Complexity:
+/// O(intervals + sections).
 [[nodiscard]] inline std::vector<std::uint64_t> section_loads(const part& p, std::uint64_t unit = 1) {
   std::vector<std::uint64_t> load(p.sections() + std::size_t{1}, 0);
   for (std::uint32_t k = 0; k < p.size(); ++k)
@@ -142,7 +142,7 @@ struct load_bound {
   std::uint32_t section = 0;
 };
 
-/// Returns: the greatest load; of equals the earliest.
+/// Returns: the greatest load; the earliest of equals.
 [[nodiscard]] inline load_bound greatest_load(const part& p, const std::vector<std::uint64_t>& load) noexcept {
   load_bound best{0, p.first};
   const auto earlier = [&](std::uint32_t s) { return p.all->in_time[s] < p.all->in_time[best.section]; };
@@ -151,8 +151,8 @@ struct load_bound {
   return best;
 }
 
-/// With every offset a multiple of `unit`, each item but the highest is padded to the unit.
-/// Expects: `starts_at_offset(p)`; an interval that does not may use the padding of another.
+/// Returns: the load bound for offsets that are multiples of `unit`: each item but the highest is padded. Expects:
+/// `starts_at_offset(p)`; other intervals may use the padding of their neighbours.
 [[nodiscard]] inline load_bound padded_load(const part& p, std::uint64_t unit) {
   std::uint64_t most = 0;
   for (std::uint32_t k = 0; k < p.size(); ++k)
@@ -162,8 +162,8 @@ struct load_bound {
   return best;
 }
 
-/// Returns: the load bound, with padding where all alignments have a power of two in common. No less than the size of
-/// any item, though windows may hide part of it in every section.
+/// Returns: the load bound, with padding if all alignments share a power of two. It is no less than the size of any
+/// item, though windows may hide part of it in every section.
 [[nodiscard]] inline load_bound load_bound_of(const part& p) {
   load_bound best = greatest_load(p, section_loads(p));
   std::uint64_t unit = p.items.empty() ? 1 : ~std::uint64_t{0};

@@ -66,10 +66,10 @@ private:
   std::vector<std::uint32_t> by_birth_;
   std::vector<std::uint32_t> by_death_;
   std::uint64_t moment_ = 0;
-  bool fresh_ = false;  // something was born since the last section closed
+  bool fresh_ = false;  // a birth since the last section closed
 };
 
-/// Gives sections to an instance that has moments alone.
+/// Adds sections to an instance that has only moments.
 class section_builder {
 public:
   explicit section_builder(instance& out) : out_(out) {}
@@ -84,7 +84,7 @@ public:
   }
 
 private:
-  /// Each item gets one more interval, in which it is whole, per pair that it is in.
+  /// Adds to each item one interval for each pair of the item; the item is whole in it.
   void add_pair_intervals() {
     free_.assign(out_.items.size(), 0);
     for (const auto& [a, b] : out_.apart) ++free_[a], ++free_[b];
@@ -113,7 +113,7 @@ private:
     ++out_.sections;
   }
 
-  /// Returns: for each section the number of its run; nothing crosses from one run into the next.
+  /// Returns: for each section the number of its run; no interval crosses from one run to the next.
   [[nodiscard]] std::vector<std::uint32_t> number_runs() const {
     std::vector<std::int64_t> crossing(out_.sections + std::size_t{1}, 0);
     for (const interval& x : out_.intervals) {
@@ -129,7 +129,7 @@ private:
     return run;
   }
 
-  /// Runs that an item ties together are one part. Sections keep their order within a part.
+  /// Joins runs that share an item into one part. Sections keep their order within a part.
   void gather_parts() {
     if (out_.sections == 0) return;
     std::vector<std::uint32_t> run = number_runs();
@@ -168,7 +168,7 @@ private:
   std::vector<std::uint32_t> free_;  // the first interval of each item that no pair has taken
 };
 
-/// Appends an interval, or lengthens the last one since `from` that it continues.
+/// Appends an interval, or extends the last one since `from` that it continues.
 inline void append_merged(std::vector<interval>& out, std::size_t from, const interval& x) {
   if (out.size() > from && out.back().end == x.begin && out.back().low == x.low && out.back().high == x.high)
     out.back().end = x.end;
@@ -180,7 +180,7 @@ inline void append_merged(std::vector<interval>& out, std::size_t from, const in
   return {0, 0, low, high, begin, end};
 }
 
-/// The intervals of one buffer: its life, cut by its gaps. `gaps` is sorted by begin.
+/// Appends the intervals of one buffer: its life, cut by its gaps. `gaps` is sorted by begin.
 inline void append_life(std::vector<interval>& out, const buffer& b, const gap* gaps, const gap* end) {
   const std::size_t from = out.size();
   std::uint64_t now = b.birth;
@@ -192,7 +192,7 @@ inline void append_life(std::vector<interval>& out, const buffer& b, const gap* 
   if (now < b.death) append_merged(out, from, timed(now, b.death, 0, b.size));
 }
 
-/// The bytes occupied between two moments, as disjoint ranges.
+/// Appends the bytes occupied between two moments, as disjoint ranges.
 inline void append_union(std::vector<interval>& out, std::size_t from, std::uint64_t begin, std::uint64_t end,
                          std::vector<std::pair<std::uint64_t, std::uint64_t>>& windows) {
   std::sort(windows.begin(), windows.end());
@@ -214,14 +214,14 @@ inline void append_union(std::vector<interval>& out, std::size_t from, std::uint
   return times;
 }
 
-/// Makes the intervals of an alias group disjoint where all start at the offset: only the highest counts.
-/// Complexity: O(k log k).
+/// Makes the intervals of an alias group disjoint if all start at the offset: only the highest counts. Complexity: O(k
+/// log k).
 inline void append_tallest(std::vector<interval>& out, std::vector<interval> raw) {
   const std::size_t from = out.size();
   const std::vector<std::uint64_t> times = moments_of(raw);
   std::sort(raw.begin(), raw.end(), [](const interval& a, const interval& b) { return a.begin < b.begin; });
   const auto lower = [](const interval& a, const interval& b) { return a.high < b.high; };
-  std::vector<interval> open;  // a heap; an interval that has ended leaves it when it comes to the top
+  std::vector<interval> open;  // a heap; an ended interval is removed when it reaches the top
   auto next = raw.begin();
   for (std::size_t t = 0; t + 1 < times.size(); ++t) {
     for (; next != raw.end() && next->begin == times[t]; ++next) {
@@ -236,8 +236,8 @@ inline void append_tallest(std::vector<interval>& out, std::vector<interval> raw
   }
 }
 
-/// Makes the overlapping intervals of an alias group disjoint. Complexity: O(k log k), but O(k^2) in the size of the
-/// group where windows hide its first bytes.
+/// Makes the overlapping intervals of an alias group disjoint. Complexity: O(k log k), but O(k^2) in the size of a
+/// group with windows that hide its first bytes.
 inline void append_group(std::vector<interval>& out, const std::vector<interval>& raw) {
   if (std::all_of(raw.begin(), raw.end(), [](const interval& x) { return x.low == 0; }))
     return append_tallest(out, raw);
@@ -334,7 +334,7 @@ private:
   return instance_builder(p).build(base_alignment);
 }
 
-/// Returns: the chosen items as an instance of their own, as for a pool. Complexity: O(n log n).
+/// Returns: an instance of the chosen items, for one pool. Complexity: O(n log n).
 [[nodiscard]] inline instance select(const instance& all, const std::vector<std::uint32_t>& chosen) {
   constexpr std::uint32_t none = ~std::uint32_t{0};
   instance out;

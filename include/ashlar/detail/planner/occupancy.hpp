@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which bytes are taken over a range of sections, by segment trees: sorted byte ranges, or the skyline above them.
+// Taken bytes over a range of sections, as segment trees: sorted byte ranges, or the skyline above them.
 //
-//   Each node of the tree over the sections keeps two lists of disjoint, sorted byte ranges:
+// Each node of the tree over the sections keeps two lists of disjoint, sorted byte ranges:
 //     touching   the bytes taken in any section below the node,
 //     covering   the bytes taken in all of them by one insertion.
-//   A range of sections splits into O(log n) whole nodes; the bytes taken somewhere in it are the union of the
-//   `touching` lists of those nodes and the `covering` lists of their ancestors.
+// A range of sections splits into O(log n) whole nodes. The bytes taken in any of its sections are the union of the
+// `touching` lists of those nodes and the `covering` lists of their ancestors.
 #pragma once
 
 #include <algorithm>
@@ -55,13 +55,13 @@ private:
   std::vector<byte_range> ranges_;
 };
 
-/// Walks one list upwards: `skip` moves an offset past whatever blocks it.
+/// Walks one list upwards: `skip` moves an offset past the ranges in its way.
 class range_cursor {
 public:
   explicit range_cursor(const range_list& list) noexcept : at_(list.begin()), end_(list.end()) {}
 
-  /// Returns: the least offset, `from` or the end of a range, at which nothing of this list overlaps
-  /// `[offset, offset + size)`, looking at no more than the ranges in the way.
+  /// Returns: the least offset, `from` or the end of a range, at which `[offset, offset + size)` overlaps nothing of
+  /// this list. Reads only the ranges in the way.
   [[nodiscard]] std::uint64_t skip(std::uint64_t from, std::uint64_t size) noexcept {
     gallop(from);
     for (; at_ != end_ && at_->begin < from + size; ++at_) from = at_->end;
@@ -128,7 +128,7 @@ private:
     nodes_[n].covering.insert(r);
   }
 
-  /// Whether a node of the given height lies wholly in `[first, last)`.
+  /// Returns: whether a node of the given height lies wholly in `[first, last)`.
   [[nodiscard]] bool inside(std::uint32_t n, unsigned height, std::uint32_t first, std::uint32_t last) const noexcept {
     const std::uint64_t begin = (std::uint64_t{n} << height) - leaves_;
     return first <= begin && begin + (std::uint64_t{1} << height) <= last;
@@ -165,18 +165,18 @@ private:
   cursors.clear();
   for (const range_list* list : lists) cursors.emplace_back(*list);
   std::uint64_t offset = from;
-  std::size_t agreeing = 0;  // lists in a row that had nothing against the offset
+  std::size_t agreeing = 0;  // lists in a row without an overlap at the offset
   for (std::size_t k = 0; agreeing < cursors.size(); k = k + 1 == cursors.size() ? 0 : k + 1) {
     const std::uint64_t free = cursors[k].skip(offset, size);
     const std::uint64_t next = (free + alignment - 1) & ~(alignment - 1);
-    // A list agrees with the offset it returns, but not yet with that offset rounded up.
+    // A list is free at the offset that it returns, but perhaps not at that offset rounded up.
     agreeing = next == offset ? agreeing + 1 : next == free ? 1 : 0;
     offset = next;
   }
   return offset;
 }
 
-/// The height reached in each section. Heights only rise, so that nothing has to be passed down the tree.
+/// The height reached in each section. Heights only rise, so nothing has to be passed down the tree.
 class skyline {
 public:
   explicit skyline(std::uint32_t sections)
@@ -196,7 +196,7 @@ public:
     return most;
   }
 
-  /// Effects: makes `height` that of the sections `[first, last)`. Expects: it is not lower than `over(first, last)`.
+  /// Effects: sets the height of the sections `[first, last)`. Expects: `height` is not lower than `over(first, last)`.
   void raise(std::uint32_t first, std::uint32_t last, std::uint64_t height) noexcept {
     std::uint32_t left = first + leaves_, right = last + leaves_;
     for (; left < right; left /= 2, right /= 2) {
@@ -211,8 +211,8 @@ private:
   void cover(std::uint32_t n, std::uint64_t height) noexcept { highest_[n] = covering_[n] = height; }
 
   std::uint32_t leaves_;
-  std::vector<std::uint64_t> highest_;   // in any section below the node
-  std::vector<std::uint64_t> covering_;  // of the last raise that took the node whole
+  std::vector<std::uint64_t> highest_;   // the maximum of the sections below the node
+  std::vector<std::uint64_t> covering_;  // the height of the last raise that took the whole node
 };
 
 }  // namespace detail::planner

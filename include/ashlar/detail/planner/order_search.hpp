@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether few items of any outline fit a capacity: a search over which item of each pair lies above the other.
+// Decides whether few items of any outline fit a capacity: the search chooses the upper item of each pair.
 //
-//   The state of the section search knows items that start at their offset. Where windows hide first bytes, an item may
-//   slide beneath another:            +-----+
-//                                     |  a  +---+      What a and b forbid is a range of differences: b - a must not
-//                              +--+   +-+       |      lie strictly between `low` (b just beneath a) and `high` (b
-//                              |b | ->  |  a    |      just above a). Of such ranges a pair can have several.
-//                              +--+     +-------+
-//   With every item on its lowest offset, some range is violated, or that is a layout. Either b goes above a or beneath
-//   it, for good; both are tried, and lowest offsets follow. Nothing is left out, so that an end without a layout is a
-//   proof.
+// The section search handles items that start at their offset. With windows that hide first bytes, an item may slide
+// beneath another:
+//                                 +-----+
+//                                 |  a  +---+      The forbidden differences b - a of a pair form ranges: b - a must
+//                          +--+   +-+       |      not lie strictly between `low` (b just beneath a) and `high` (b just
+//                          |b | ->  |  a    |      above a). A pair can have several such ranges.
+//                          +--+     +-------+
+//
+// With every item on its lowest offset, either some range is violated, or the offsets are a layout. For a violated
+// range, b goes above a or beneath it, for good; the search tries both, and lowest offsets follow. Nothing is left out,
+// so an end without a layout is a proof.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +29,7 @@ namespace detail::planner {
 
 class order_search {
 public:
-  /// Larger parts would take more memory than is worth while.
+  /// Larger parts would take too much memory.
   [[nodiscard]] static bool accepts(const part& p) noexcept {
     std::size_t intervals = 0;
     for (std::uint32_t i = 0; i < p.size(); ++i) intervals += static_cast<std::size_t>(p.end(i) - p.begin(i));
@@ -41,7 +43,7 @@ public:
       for (std::uint32_t b = a + 1; b < p.size(); ++b) add_ranges(a, b);
   }
 
-  /// Effects: tries until there is a verdict or the budget ends.
+  /// Effects: searches until a verdict or the end of the budget.
   [[nodiscard]] verdict run() {
     for (std::size_t i = 0; i < floors_.size(); ++i) {
       floors_[i] = part_.pinned(i) ? static_cast<units>(part_.pin(i)) : 0;
@@ -61,7 +63,7 @@ private:
     units low, high;
   };
 
-  /// Some item lies at least so far above another.
+  /// One item lies at least this distance above another.
   struct edge {
     std::uint32_t upper;
     units distance;
@@ -98,13 +100,13 @@ private:
     ranges_.resize(kept);
   }
 
-  /// How far the upper of two would rise; `far` if it cannot.
+  /// Returns: the distance by which the upper of two would rise; `far` if it cannot.
   [[nodiscard]] units rise(std::uint32_t lower, std::uint32_t upper, units distance) const noexcept {
     const units to = settled(upper, floors_[lower] + distance);
     return to > ceiling(upper) ? far : to - floors_[upper];
   }
 
-  /// Returns: a violated range with the fewest ways out, the dearest of those; null if there is none.
+  /// Returns: a violated range with the fewest options, the costliest of those; null if there is none.
   [[nodiscard]] const range* choose() const noexcept {
     const range* best = nullptr;
     units best_cost = -1;
@@ -146,8 +148,8 @@ private:
     return false;
   }
 
-  /// Effects: raises a floor and the items that must lie above it. Returns: false if something ends above its ceiling,
-  /// or if the budget does not last.
+  /// Effects: raises a floor and the items that must lie above it. Returns: false if an item ends above its ceiling, or
+  /// if the budget ends.
   [[nodiscard]] bool raise(std::uint32_t i, units to) {
     open_.clear();
     if (!lift(i, to)) return false;
@@ -155,7 +157,7 @@ private:
       const std::uint32_t from = open_[k];
       for (const edge& e : above_[from])
         if (!lift(e.upper, floors_[from] + e.distance)) return false;
-      // A circle of orders creeps up to the ceiling step by step; the budget is told of it.
+      // A cycle of orders raises floors step by step up to the ceiling; such steps count against the budget.
       if ((++work_ & 0xfff) == 0 && !allowance_.spend()) {
         given_up_ = true;
         return false;
@@ -174,13 +176,13 @@ private:
     return true;
   }
 
-  static constexpr std::uint32_t deepest = 4000;  // for the sake of the stack
+  static constexpr std::uint32_t deepest = 4000;  // limits the recursion
 
   const part& part_;
   std::uint64_t capacity_;
   budget& allowance_;
   std::vector<units> floors_;
-  std::vector<std::vector<edge>> above_;  // the items decided to lie above each
+  std::vector<std::vector<edge>> above_;  // the items that must lie above each item
   std::vector<range> ranges_;
   std::vector<old_floor> trail_;
   std::vector<std::uint32_t> open_;

@@ -59,7 +59,7 @@ private:
   // The state of an address.
   struct place {
     std::size_t live = 0;       // blocks that start there
-    bool was_live = false;      // a block that started there has died
+    bool was_live = false;      // a block starts there, or one started there and died
     bool is_inside = false;     // it lies inside a block that was born
     plan::position buffer = 0;  // the last buffer born there
   };

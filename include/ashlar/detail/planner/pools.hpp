@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Several pools: first fit over all of them, then every assignment that the loads leave open.
+// Several pools: first fit over all of them, then every assignment that the loads permit.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace detail::planner {
 using plan::statistics;
 using plan::status;
 
-/// A pool for every item of a part, and an offset where first fit found one.
+/// A pool for every item of a part, and its offset if first fit found one.
 struct assignment {
   std::vector<std::uint32_t> pools;
   std::vector<std::uint64_t> offsets;
@@ -31,7 +31,7 @@ struct assignment {
 
 [[nodiscard]] inline bool allowed(const item& x, std::size_t pool) noexcept { return (x.pools >> pool & 1) != 0; }
 
-/// Puts items one by one into the first allowed pool that has room; without room, into the largest allowed pool.
+/// Puts each item into the first allowed pool with room; without room, into the largest allowed pool.
 class pool_filler {
 public:
   pool_filler(const part& items, const std::vector<pool>& pools) : items_(items), pools_(pools) {
@@ -70,8 +70,8 @@ private:
   assignment result_;
 };
 
-/// Returns: the first assignment, over all orders, in which everything fits; otherwise that of the first order.
-/// Items with fewer allowed pools are taken first.
+/// Returns: the first assignment, over all orders, in which everything fits; otherwise that of the first order. Items
+/// with fewer allowed pools come first.
 [[nodiscard]] inline assignment assign_pools(const part& whole, const std::vector<pool>& pools) {
   assignment first;
   for (const order o : all_orders) {
@@ -95,7 +95,8 @@ private:
   return first;
 }
 
-/// Whether no assignment can exist: an item larger than all its pools, or more live bytes than all pools together.
+/// Returns: whether no assignment can exist: an item exceeds all its pools, or the live bytes exceed all pools
+/// together.
 [[nodiscard]] inline bool pools_overloaded(const part& whole, const std::vector<pool>& pools) {
   std::uint64_t total = 0;
   for (const pool& p : pools) total += std::min(p.capacity, ~total);
@@ -109,11 +110,11 @@ private:
          std::any_of(load.begin(), load.end(), [&](std::uint64_t l) { return l > total; });
 }
 
-/// Assignments of more items would take too much time and stack.
+/// Limit of the items: assignments of more would take too much time and stack.
 inline constexpr std::size_t most_items_to_assign = 64;
 
 /// Divides items among pools. `plan_pool(p, chosen)` plans the chosen items into pool `p` and returns `feasible` on a
-/// fit, `infeasible` if there is none, and anything else if it does not know.
+/// fit, `infeasible` if there is none, and any other status if it does not know.
 template <class PlanPool>
 class pool_search {
 public:
@@ -127,8 +128,8 @@ public:
     });
   }
 
-  /// Effects: on a fit writes the pool of every item. Returns: `infeasible` once all has been tried, `unknown` if the
-  /// budget ended before, here or in a pool.
+  /// Effects: on a fit writes the pool of every item. Returns: `infeasible` once everything was tried, `unknown` if a
+  /// budget ended before.
   [[nodiscard]] status run(std::vector<std::uint32_t>& pool_of) {
     if (assign(0, pool_of)) return status::feasible;
     return given_up_ ? status::unknown : status::infeasible;
@@ -158,7 +159,7 @@ private:
     return false;
   }
 
-  /// Effects: counts the item in the load of the pool. Returns: whether the pool can bear it.
+  /// Effects: counts the item in the load of the pool. Returns: whether the pool has room for it.
   bool add(std::uint32_t i, std::uint32_t p, int sign) {
     bool fits = true;
     for (const interval* x = whole_.begin(i); x != whole_.end(i); ++x)
@@ -169,7 +170,7 @@ private:
     return fits;
   }
 
-  /// Whether an earlier pool is as good: empty as well, as large, and open to the same items.
+  /// Returns: whether an earlier pool is equivalent: empty as well, as large, and open to the same items.
   [[nodiscard]] bool has_empty_twin(std::uint32_t p) const {
     if (!chosen_[p].empty()) return false;
     for (std::uint32_t q = 0; q < p; ++q) {

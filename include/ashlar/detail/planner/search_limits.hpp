@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What ends a search: its budget of nodes and time; a verdict; or a state that has failed before.
+// The ends of a search: its budget of nodes and time, a verdict, or a state that has failed before.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace detail::planner {
 /// Offsets and sizes in units; signed, so that differences need no care.
 using units = std::int64_t;
 
-/// Above every offset, yet two of it still add up.
+/// Above every offset; twice this value still fits.
 inline constexpr units far = units{1} << 61;
 
 /// The result of a search.
@@ -28,7 +28,7 @@ enum class verdict {
   undecided  ///< The budget ended.
 };
 
-/// Counts nodes and looks at the clock now and then.
+/// Counts nodes, and reads the clock at intervals.
 class budget {
 public:
   using clock = std::chrono::steady_clock;
@@ -37,7 +37,7 @@ public:
                   const std::atomic<bool>* stop = nullptr) noexcept
       : nodes_(nodes), until_(until), stop_(stop) {}
 
-  /// Effects: counts one node, or several if it was dear. Returns: whether it may be expanded.
+  /// Effects: counts `count` nodes. Returns: whether the budget lasts.
   [[nodiscard]] bool spend(std::uint64_t count = 1) noexcept {
     if (spent_ >= nodes_) return false;
     const std::uint64_t before = spent_;
@@ -46,13 +46,13 @@ public:
     return !over_;
   }
 
-  /// Effects: looks at the clock and at the stop flag. Returns: whether the budget is spent.
+  /// Effects: reads the clock and the stop flag. Returns: whether the budget is spent.
   bool exhausted() noexcept {
     look();
     return over_ || spent_ >= nodes_;
   }
 
-  /// Returns: a part of the rest, with at most `nodes` nodes.
+  /// Returns: a part of the remaining budget, with at most `nodes` nodes.
   [[nodiscard]] budget slice(std::uint64_t nodes) const noexcept {
     return budget(std::min(nodes, nodes_ - std::min(spent_, nodes_)), until_, stop_);
   }
@@ -78,8 +78,8 @@ private:
   bool over_ = false;
 };
 
-/// A set of keys, each a sequence of words. When `max_words` are in use it takes no more, which costs a search time
-/// but not its meaning.
+/// A set of keys, each a sequence of words. When `max_words` are in use it accepts no more, which makes a search slower
+/// but not wrong.
 class failed_states {
 public:
   using key = std::vector<std::uint64_t>;
@@ -92,7 +92,7 @@ public:
     return false;
   }
 
-  /// Effects: remembers the key. Expects: it is not empty and not contained.
+  /// Effects: records the key. Expects: it is not empty and not contained.
   void insert(std::uint64_t hash, const key& k) {
     if (words_.size() + k.size() > max_words_) return;
     if (2 * (count_ + 1) > slots_.size()) grow();

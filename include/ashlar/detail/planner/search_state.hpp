@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The state of a section search: for every item still to be placed, the lowest offset it can have.
+// The state of a section search: for every unplaced item, its lowest possible offset.
 //
-//   A state is a floor per unplaced item, nothing else: it is feasible if there are offsets, none below its floor, none
-//   ending above the capacity, at which no two unplaced items that share a section overlap. All that is inferred below
-//   follows from that alone, so a state that failed once fails wherever it turns up again.
+// A state is one floor per unplaced item, and nothing else. It is feasible if there are offsets, none below its floor
+// and none ending above the capacity, at which no two unplaced items of a section overlap. All inferences below follow
+// from that alone, so a state that failed once always fails.
 //
-//   Packings may be assumed settled (nothing can move down): an item rests on its floor, on another item or on
-//   something pinned. Per section the items above its lowest floor form a stack with at most
-//   `slack = capacity - low - load` wasted. Three inferences follow:
+// Packings may be assumed settled (nothing can move down): an item rests on its floor, on another item or on a pinned
+// one. In each section the items above its lowest floor form a stack that wastes at most `slack = capacity - low -
+// load`. Three inferences follow:
 //     - stacked in the order of their floors, the items must end below the capacity (release dates of one machine);
-//     - a floor no stack can reach, wasting no more than the slack, rises to the next offset that one can
-//       (sums of subsets, in a bit set, where the slack is small);
+//     - a floor that no stack can reach within the slack rises to the next offset that one can
+//       (sums of subsets, in a bit set, if the slack is small);
 //     - without the bit set: a floor above `low + slack` rises to the lowest top of another item.
 #pragma once
 
@@ -35,7 +35,7 @@ struct section_state {
   units top = 0;                 ///< The lowest floor plus height.
   std::uint32_t live = 0;        ///< Unplaced items.
   std::uint32_t candidates = 0;  ///< Unplaced items whose floor is `low`.
-  std::uint32_t crossing = 0;    ///< Unplaced intervals that go on into the next section.
+  std::uint32_t crossing = 0;    ///< Unplaced intervals that continue in the next section.
 };
 
 /// Floors with undo.
@@ -56,7 +56,7 @@ public:
   [[nodiscard]] std::uint64_t hash(std::uint32_t i) const noexcept { return hashes_[i]; }
   [[nodiscard]] std::uint32_t weight(std::uint32_t t) const noexcept { return weights_[t]; }
 
-  /// Returns: how many members of sections inferences have looked at since the last call.
+  /// Returns: the members of sections that inferences have read since the last call.
   [[nodiscard]] std::uint64_t take_work() noexcept { return std::exchange(work_, 0); }
 
   /// Returns: the units that may still be wasted in a section.
@@ -65,7 +65,7 @@ public:
     return capacity_ - s.load - s.low - pinned_between(t, s.low, capacity_);
   }
 
-  /// Returns: the units of `[low, high)` that something pinned takes in a section.
+  /// Returns: the units of `[low, high)` that pinned items take in a section.
   [[nodiscard]] units pinned_between(std::uint32_t t, units low, units high) const noexcept {
     units sum = 0;
     for (const offset_range* p = table_.pinned.begin(t); p != table_.pinned.end(t); ++p)
@@ -73,22 +73,22 @@ public:
     return sum;
   }
 
-  /// Effects: everything unplaced, floors at zero, then inferences. Weights of sections are kept.
-  /// Returns: false if that is infeasible already.
+  /// Effects: makes all items unplaced with floors at zero, then infers. Keeps the weights of sections. Returns: false
+  /// if the state is infeasible.
   [[nodiscard]] bool reset();
 
-  /// A point to come back to.
+  /// Returns: a position for undo.
   [[nodiscard]] std::size_t mark() const noexcept { return trail_.size(); }
   void undo(std::size_t mark) noexcept;
 
-  /// Effects: places `i` on its floor, everything unplaced that shares a section with it above it; infers.
-  /// Returns: false if that is infeasible; the caller then undoes it.
+  /// Effects: places `i` on its floor, and every unplaced item that shares a section with it above it; infers. Returns:
+  /// false if the state is infeasible; the caller then undoes it.
   [[nodiscard]] bool place(std::uint32_t i);
 
-  /// Effects: raises the floors that are `low` in section `t` to `to`; infers. Returns: as `place`.
+  /// Effects: raises the floors equal to `low` in section `t` to `to`; infers. Returns: as `place`.
   [[nodiscard]] bool raise_candidates(std::uint32_t t, units to);
 
-  /// Returns: the least offset, not below `from`, that alignment and pinned items leave to `i`.
+  /// Returns: the least offset for `i`, not below `from`, that alignment and pinned items permit.
   [[nodiscard]] units settle(std::uint32_t i, units from) const noexcept;
 
 private:
@@ -101,7 +101,7 @@ private:
     std::uint64_t third;  // floor: the old hash; section: the old number of candidates
   };
 
-  // How far inferences go: with patience at an end they only look whether the section can still be filled.
+  // The depth of inferences: once patience ends they only check whether the section can still be filled.
   enum class effort : std::uint8_t { full, sums, none };
 
   [[nodiscard]] static std::uint64_t mix(std::uint64_t x) noexcept {
@@ -126,7 +126,7 @@ private:
   [[nodiscard]] bool raise_by_slack(std::uint32_t t, units slack);
   [[nodiscard]] bool fail(std::uint32_t t) noexcept;
 
-  // Wider slack lets almost every offset through, so the sums are not worth their time there.
+  // With a wider slack almost every offset is reachable, and the sums are not worth their time.
   static constexpr units widest_slack = 32;
 
   section_table table_;
@@ -136,11 +136,11 @@ private:
   std::vector<units> offsets_;
   std::vector<std::uint64_t> hashes_;
   std::vector<section_state> sections_;
-  std::vector<std::uint32_t> weights_;  // how often a section was the one to fail
+  std::vector<std::uint32_t> weights_;  // failures of each section
   std::vector<record> trail_;
   std::vector<std::uint32_t> touched_;
   std::vector<bool> is_touched_;
-  std::vector<units> lifted_;  // scratch of raise_by_sums
+  std::vector<units> lifted_;  // scratch memory of raise_by_sums
   std::uint64_t work_ = 0;
 };
 
@@ -148,7 +148,7 @@ inline search_state::search_state(const section_table& table, std::uint64_t capa
     : table_(table), capacity_((static_cast<units>(capacity) + table.unit - 1) / table.unit),
       floors_(table.items.size()), offsets_(table.items.size()), hashes_(table.items.size()), sections_(table.sections),
       weights_(table.sections, 1), is_touched_(table.sections) {
-  // In bytes: only the padding that rounding adds to the highest item may stick out of the capacity.
+  // In bytes: only the padding that rounding adds to the highest item may exceed the capacity.
   for (const section_table::item& x : table.items)
     ceilings_.push_back(x.bytes > capacity ? -1 : static_cast<units>(capacity - x.bytes) / table.unit);
 }
@@ -250,7 +250,7 @@ inline void search_state::touch(std::uint32_t t) {
   touched_.push_back(t);
 }
 
-/// Forgets the sections still to be looked at, and counts the failure of this one.
+/// Clears the queue of sections, and counts the failure of this one.
 inline bool search_state::fail(std::uint32_t t) noexcept {
   ++weights_[t];
   for (const std::uint32_t u : touched_) is_touched_[u] = false;
@@ -259,8 +259,8 @@ inline bool search_state::fail(std::uint32_t t) noexcept {
 }
 
 inline bool search_state::infer() {
-  // First come, first served: a section that many items touch is looked at once all have moved. If sizes are tiny
-  // against the capacity, floors can creep up on each other byte by byte; they need not be followed to the end.
+  // First in, first out: a section that many items touch is examined after all have moved. If sizes are tiny against
+  // the capacity, floors can raise each other byte by byte; patience limits such chains.
   const std::size_t patience = 2 * touched_.size() + 32;
   for (std::size_t k = 0; k < touched_.size(); ++k) {
     const std::uint32_t t = touched_[k];
@@ -280,12 +280,12 @@ inline bool search_state::infer(std::uint32_t t, effort e) {
   if (waste < 0) return false;
   if (!table_.pinned.empty(t)) return true;
   const member& highest = table_.members.begin(t)[sections_[t].live - 1];
-  if (floors_[highest.item] <= sections_[t].low + waste) return true;  // mere waste can hold up each of them
+  if (floors_[highest.item] <= sections_[t].low + waste) return true;  // waste alone can support each of them
   if (waste <= widest_slack && capacity_ < subset_sums::limit) return e == effort::none || raise_by_sums(t);
   return e != effort::full || raise_by_slack(t, waste);
 }
 
-/// The members of a section are kept in the order of their floors; placed ones come last. Mostly sorted already.
+/// Sorts the members of a section by floor, placed ones last. They are mostly sorted already.
 inline void search_state::sort_by_floor(std::uint32_t t) noexcept {
   member* const first = table_.members.begin(t);
   member* const last = table_.members.end(t);
@@ -321,8 +321,8 @@ inline units search_state::summarize(std::uint32_t t) {
   return end;
 }
 
-/// An item rests on items with lower floors, and their sums are known when its turn comes. Or it rests on one with a
-/// higher floor: the top of that one bounds it, and then some sum of all.
+/// An item rests on items with lower floors, whose sums are known by then, or on one with a higher floor. In the second
+/// case the top of that one bounds it, and then some sum of all items.
 inline bool search_state::raise_by_sums(std::uint32_t t) {
   const member* const m = table_.members.begin(t);
   const std::uint32_t live = sections_[t].live;

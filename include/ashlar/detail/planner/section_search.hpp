@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether the items of a part fit a capacity: a search that settles the lowest items of one section, again and again.
+// Decides whether the items of a part fit a capacity: the search settles the lowest items of one section at a time.
 //
-//   capacity ------------------------------      At a clean section, whose lowest candidates nothing unplaced can
-//        |      +---+                            slide beneath, either one of the candidates lies at the lowest floor,
-//        |  +---+   |      +-----+               or none does and all of them rise to the next offset that something
-//        |  |   +---+--+   |     |               could support. Both are tried; nothing else can be.
-//        +--+----------+---+-----+--- time
-//            a section ^
+//       capacity ------------------------------      In a clean section no unplaced item can slide beneath its lowest
+//            |      +---+                            candidates. Then either one of the candidates lies at the lowest
+//            |  +---+   |      +-----+               floor, or all of them rise to the next offset that another item
+//            |  |   +---+--+   |     |               could support. The search tries both; there is no third case.
+//            +--+----------+---+-----+--- time
+//                a section ^
 //
-//   Sections that have failed often are tried first, restarts with doubling budgets rotate the rules, and failed
-//   states are shared by all restarts at one capacity.
+// Sections that failed often are tried first. Restarts with doubling budgets rotate the rules, and all restarts at one
+// capacity share the failed states.
 #pragma once
 
 #include <algorithm>
@@ -25,10 +25,10 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail::planner {
 
-/// Which section to settle next.
+/// The choice of the next section to settle.
 enum class rule {
-  contested,  ///< Few options for its weight: past tries have failed there.
-  leading     ///< The tightest of the lowest sections in which the item of highest rank lies.
+  contested,  ///< Few options for its weight: earlier attempts failed there.
+  leading     ///< The tightest of the lowest sections of the item with the highest rank.
 };
 
 class section_search {
@@ -45,7 +45,7 @@ public:
       ranks_.push_back(ranks_by(table, r));
   }
 
-  /// Effects: tries until there is a verdict or the budget ends.
+  /// Effects: searches until a verdict or the end of the budget.
   [[nodiscard]] verdict run();
 
   /// Returns: the offset of an item, in bytes. Expects: the verdict was `fits`.
@@ -87,7 +87,7 @@ private:
   bool all_of_neighbours(std::uint32_t i, Visit visit) const noexcept;
 
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  // Deeper recursion than this could run out of stack; the search then gives up as if the budget had ended.
+  // Deeper recursion could exhaust the stack; the search then gives up as if the budget had ended.
   static constexpr std::uint32_t deepest = 6000;
 
   search_state state_;
@@ -97,10 +97,10 @@ private:
   std::vector<std::vector<std::uint32_t>> ranks_;
   const std::vector<std::uint32_t>* rank_ = nullptr;
   rule rule_ = rule::contested;
-  std::vector<std::uint32_t> candidates_;  // a stack: each level of the search owns the end of it
+  std::vector<std::uint32_t> candidates_;  // a stack: each level of the search owns its end
   std::uint64_t nodes_left_ = 0;
   std::uint64_t hits_ = 0;
-  std::uint64_t work_per_node_ = 1;  // inferences that look at more count as further nodes
+  std::uint64_t work_per_node_ = 1;  // inferences with more work count as further nodes
   std::uint32_t depth_ = 0;
   bool given_up_ = false;
 };
@@ -126,7 +126,7 @@ inline verdict section_search::attempt(rule choice, std::size_t ranking, std::ui
   return given_up_ ? verdict::undecided : verdict::fails;
 }
 
-/// Cuts time where nothing unplaced crosses; the parts are independent, so the first to fail settles it.
+/// Cuts time where no unplaced item crosses. The parts are independent, so the first one to fail decides.
 inline bool section_search::solve(range r) {
   if (!state_.table().contiguous) return solve_connected(r);
   std::vector<range> parts;
@@ -193,8 +193,8 @@ inline bool section_search::try_candidates(range r, std::uint32_t, std::size_t f
   return false;
 }
 
-/// Nothing lies at the lowest floor of the section. Hopeless if it wastes more than the slack; and if a candidate
-/// fits the hole and would touch nothing outside, then placing it there, which has been tried, was as good.
+/// No item lies at the lowest floor of the section. Hopeless if this wastes more than the slack. Also hopeless if a
+/// candidate fits the hole and touches nothing outside: placing it there has been tried and was as good.
 inline bool section_search::try_hole(range r, std::uint32_t section, std::size_t first, std::size_t last) {
   const units slack = state_.slack(section);
   if (slack <= 0) return false;
@@ -224,7 +224,7 @@ bool section_search::all_of_neighbours(std::uint32_t i, Visit visit) const noexc
   return true;
 }
 
-/// Whether placing `i` on its floor raises no other floor: then it costs nothing, and no other choice can be better.
+/// Returns: whether placing `i` on its floor raises no other floor. Then no other choice can be better.
 inline bool section_search::is_free(std::uint32_t i) const noexcept {
   const units floor = state_.floor(i);
   const section_table& table = state_.table();
@@ -247,13 +247,13 @@ inline bool section_search::lives_in(std::uint32_t i, std::uint32_t section) con
                      [&](const interval& s) { return s.first <= section && section < s.last; });
 }
 
-/// Whether every unplaced neighbour of `i` that does not live in the section lies at `offset` or above.
+/// Returns: whether every unplaced neighbour of `i` outside the section lies at `offset` or above.
 inline bool section_search::outside_above(std::uint32_t i, std::uint32_t section, units offset) const noexcept {
   return all_of_neighbours(
       i, [&](const member& m) { return state_.floor(m.item) >= offset || lives_in(m.item, section); });
 }
 
-/// Returns: the least offset at which the lowest item of the section can lie, if not at the lowest floor.
+/// Returns: the least offset above the lowest floor at which the lowest item of the section can lie.
 inline units section_search::next_support(std::uint32_t section) const noexcept {
   const section_table& table = state_.table();
   const units low = state_.section(section).low;
@@ -266,7 +266,7 @@ inline units section_search::next_support(std::uint32_t section) const noexcept 
   return next;
 }
 
-/// Returns: the lowest top that is not in the section and above the floor of `i`, on which `i` could rest.
+/// Returns: the lowest top outside the section and above the floor of `i` that could support `i`.
 inline units section_search::support_from_outside(std::uint32_t i, std::uint32_t section) const noexcept {
   const section_table& table = state_.table();
   const units floor = state_.floor(i);
@@ -282,7 +282,7 @@ inline units section_search::support_from_outside(std::uint32_t i, std::uint32_t
   return next >= far ? far : state_.settle(i, next);
 }
 
-/// Whether nothing unplaced can still slide beneath a candidate of the section.
+/// Returns: whether no unplaced item can still slide beneath a candidate of the section.
 inline bool section_search::clean(std::uint32_t section) const noexcept {
   const section_table& table = state_.table();
   const units low = state_.section(section).low;
@@ -305,7 +305,7 @@ inline std::uint32_t section_search::choose(range r) const noexcept {
   return rule_ == rule::contested ? choose_contested(r) : choose_leading(r);
 }
 
-/// Fractions options/weight are compared crosswise; a section with one option is forced and comes first.
+/// Compares the fractions options/weight crosswise; a section with one option is forced and comes first.
 inline std::uint32_t section_search::choose_contested(range r) const noexcept {
   const units low = lowest(r);
   std::uint32_t best = none;
@@ -351,7 +351,7 @@ inline void section_search::push_candidates(std::uint32_t section) {
             [&](std::uint32_t a, std::uint32_t b) { return (*rank_)[a] > (*rank_)[b]; });
 }
 
-/// Effects: writes the state of the range into `key_`; empty if all is placed. Returns: its hash.
+/// Effects: writes the state of the range to `key_`; empty if all items are placed. Returns: its hash.
 inline std::uint64_t section_search::make_key(range r) {
   const std::vector<std::uint32_t>& starting = state_.table().starting_at;
   std::uint64_t hash = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The sections of a part as the exact search reads them: items and intervals in units, the members of each section.
+// The sections of a part in the form of the exact search: items and intervals in units, the members of each section.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct offset_range {
   units end = 0;
 };
 
-/// Lists of equal meaning, one per key, in one array.
+/// One list for each key, all in one array.
 template <class T>
 class buckets {
 public:
@@ -48,9 +48,9 @@ private:
   std::vector<T> values_;
 };
 
-/// The view that the section search has of a part: its unpinned items and their intervals in units, each section's
-/// members, and the ranges of pinned items. Items are sorted by their first section; sections are numbered from that of
-/// the part.
+/// The section search's view of a part: unpinned items and their intervals in units, the members of each section, and
+/// the ranges of pinned items. Items are sorted by their first section; sections are numbered from the first of the
+/// part.
 struct section_table {
   /// Over the sections `[first, last)`; `height` counts from the offset of the item.
   struct interval {
@@ -63,7 +63,7 @@ struct section_table {
   struct item {
     units height = 0;  ///< The greatest height of its intervals.
     units alignment = 1;
-    std::uint64_t bytes = 0;  ///< Its size: the layout must be high enough for it, though its intervals may be lower.
+    std::uint64_t bytes = 0;  ///< Its size: a lower limit of the height, even if its intervals are lower.
     std::uint32_t first = 0;
     std::uint32_t last = 0;
     std::uint32_t origin = 0;  ///< Its position in the part.
@@ -78,14 +78,14 @@ struct section_table {
 
   units unit = 1;  ///< Bytes per unit: offsets of settled layouts are multiples of it.
   std::uint32_t sections = 0;
-  bool contiguous = true;  ///< Every item is one interval, so that cutting time cuts the problem.
+  bool contiguous = true;  ///< Every item is one interval, so that a cut in time cuts the problem.
   std::vector<item> items;
   std::vector<interval> intervals;
   std::vector<std::uint32_t> starting_at;  ///< The first item that starts at or after a section.
-  buckets<member> members;                 ///< Per section: the items that live there.
+  buckets<member> members;                 ///< Per section: its items.
   buckets<member> entering;                ///< Per section: the items with an interval that begins there.
   buckets<offset_range> pinned;            ///< Per section: the ranges of pinned items, disjoint, ascending.
-  buckets<offset_range> forbidden;         ///< Per item: offsets at which it would hit a pinned one.
+  buckets<offset_range> forbidden;         ///< Per item: offsets at which it would overlap a pinned item.
 
   [[nodiscard]] const interval* begin(std::size_t i) const noexcept { return intervals.data() + items[i].first; }
   [[nodiscard]] const interval* end(std::size_t i) const noexcept { return intervals.data() + items[i].last; }
@@ -125,7 +125,7 @@ private:
   [[nodiscard]] const life* begin(std::uint32_t k) const noexcept { return lives_.data() + starts_[k]; }
   [[nodiscard]] const life* end(std::uint32_t k) const noexcept { return lives_.data() + starts_[k + std::size_t{1}]; }
 
-  /// Whatever divides all sizes, windows, pins and alignments, or the alignment all items share if that is more.
+  /// Returns: the common divisor of all sizes, windows, pins and alignments, or the common alignment if that is more.
   [[nodiscard]] units unit() const {
     std::uint64_t divisor = 0;
     std::uint64_t most = 1;
@@ -243,11 +243,11 @@ private:
   section_table out_;
 };
 
-/// Returns: the table of `p`. Expects: `starts_at_offset(p)`, and pinned items do not collide.
-/// Complexity: memory and time of the order of the sum of the sections that items live in.
+/// Returns: the table of `p`. Expects: `starts_at_offset(p)`, and pinned items do not collide. Complexity: memory and
+/// time in proportion to the sum of the items' sections.
 [[nodiscard]] inline section_table make_table(const part& p) { return table_builder(p).build(); }
 
-/// Which candidate to try first, and which item leads. Each is compared word by word, greatest first.
+/// The order of candidates and of leading items. Rankings are compared word by word, greatest first.
 enum class ranking { life, breadth, breadth_life, height };
 
 /// Returns: the rank of each item; the greatest comes first. Complexity: O(n log n + the lives).
@@ -266,7 +266,7 @@ enum class ranking { life, breadth, breadth_life, height };
         ++of[f].life;
         of[f].breadth = std::max(of[f].breadth, load[t]);
       }
-    // Heights of 2^61 times long lives would not fit: the order of areas matters only where they do.
+    // Heights of 2^61 times long lives would overflow; the exact order of such areas does not matter.
     of[f].area = of[f].height > far / (of[f].life + 1) ? far : of[f].height * of[f].life;
   }
   const auto less = [&](std::uint32_t a, std::uint32_t b) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Plans one address space: parts in time one by one, greedily first, then exactly if that can still help.
+// Plans one address space part by part: greedily first, then exactly if that can still help.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ struct space_result {
   std::uint64_t bound = 0;
   plan::status status = plan::status::unknown;
   plan::proof proof = plan::proof::none;
-  bool placed = true;  ///< False if pins collide: then there are no offsets.
+  bool placed = true;  ///< False if pins collide: there are no offsets.
 };
 
 /// Plans an instance into one address space.
@@ -43,8 +43,8 @@ public:
   space_planner(const instance& all, const options& wanted, budget& allowance, statistics& stats)
       : all_(all), wanted_(wanted), allowance_(allowance), stats_(stats), whole_(whole_of(all)) {}
 
-  /// Effects: writes the offsets of the items; those without an interval or a pin are left alone.
-  /// Expects: `offsets` has an entry per item.
+  /// Effects: writes the offsets of the items, except of those without an interval or a pin. Expects: `offsets` has an
+  /// entry per item.
   space_result run(std::vector<std::uint64_t>& offsets) {
     if (pins_collide(whole_)) return {0, 0, status::infeasible, proof::pins, false};
     load_ = load_bound_of(whole_).height;
@@ -62,10 +62,10 @@ private:
   struct known_part {
     part items;
     bracket known;
-    bool by_sections = true;  // the section search understands it
+    bool by_sections = true;  // the section search accepts it
   };
 
-  // More section memberships than this, and the tables of the exact search would not fit the cache, or the stack.
+  // With more section memberships the tables of the exact search would not fit the cache, or the stack.
   static constexpr std::uint64_t largest_table = 400'000;
   static constexpr std::size_t most_items = 4'000;
   static constexpr std::size_t most_skyline_items = 200'000;
@@ -88,7 +88,7 @@ private:
     stats_.partitions += static_cast<std::uint32_t>(parts_.size());
   }
 
-  /// No part needs to be lower than this.
+  /// Returns: the height below which no part has to go.
   [[nodiscard]] std::uint64_t goal() const noexcept {
     if (wanted_.capacity) return *wanted_.capacity;
     return bound();
@@ -116,7 +116,7 @@ private:
   }
 
   void refine() {
-    if (wanted_.capacity && bound() > *wanted_.capacity) return;  // one part is hopeless already
+    if (wanted_.capacity && bound() > *wanted_.capacity) return;  // one part cannot fit
     std::vector<std::size_t> order(parts_.size());
     for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -141,7 +141,7 @@ private:
     report();
   }
 
-  /// Too dear for millions of items, and unable to respect pins.
+  /// Too slow for millions of items, and unable to respect pins.
   void place_from_below(known_part& p) {
     if (p.items.size() > most_skyline_items || pinned_ != 0) return;
     budget slice = allowance_.slice(most_skyline_nodes);

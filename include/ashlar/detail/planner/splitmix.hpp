@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Numbers at random that depend on nothing but a seed.
+// Random numbers that depend on nothing but a seed.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The offsets that stacks of items can reach: sums of subsets as a bit set.
+// The offsets that stacks of items can reach: subset sums as a bit set.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail::planner {
 
-/// Bit `p` is set if some stack that starts at `low`, with at most `slack` wasted, can end at `p`.
+/// Bit `p` is set if some stack from `low` that wastes at most `slack` can end at `p`.
 class subset_sums {
 public:
   /// Capacities must be below this.
@@ -28,10 +28,9 @@ public:
     for (units p = low; p <= low + slack; ++p) bits_[word_of(p)] |= std::uint64_t{1} << (p & 63);
   }
 
-  /// Expects: `floor >= low`.
-  /// Effects: lets every stack that ends at `floor` or above be followed by an item of the given height. If items are
-  /// added in the order of their floors, no order of stacking is missed: two neighbours in a stack can always be
-  /// swapped into it.
+  /// Expects: `floor >= low`. Effects: lets an item of the given height follow every stack that ends at `floor` or
+  /// above. If items are added in the order of their floors, no order of stacking is missed: two neighbours in a stack
+  /// can always be swapped into that order.
   void stack(units floor, units height) noexcept {
     const std::size_t from = word_of(floor);
     const auto skip = static_cast<std::size_t>(height >> 6);
@@ -59,19 +58,19 @@ public:
 private:
   [[nodiscard]] static std::size_t word_of(units p) noexcept { return static_cast<std::size_t>(p >> 6); }
 
-  /// From the top down, so that every word is read before it changes; the lowest word is left to the caller.
+  /// From the top down, so that every word is read before it changes; the caller handles the lowest word.
   void add_shifted(std::size_t from, std::size_t skip, unsigned shift) noexcept {
     const std::size_t lowest = from + std::max<std::size_t>(skip, 1);
     for (std::size_t w = std::min(words_, word_of(highest_) + 1); w-- > lowest;) {
       std::uint64_t sum = bits_[w - skip] << shift;
-      // Two shifts, since one by 64 is undefined.
+      // Two shifts, because a shift by 64 is undefined.
       if (w - skip > from) sum |= (bits_[w - skip - 1] >> 1) >> (63 - shift);
       bits_[w] |= sum;
     }
   }
 
   std::size_t words_;
-  units highest_;  // nothing above is reachable; it may lie above the capacity
+  units highest_;  // nothing above is reachable; may exceed the capacity
   std::array<std::uint64_t, static_cast<std::size_t>(limit) / 64 + 1>
       bits_;  // only those from the word of `low` on have a value
 };
