@@ -56,8 +56,7 @@ public:
     if constexpr (checking_level >= checking::checked)
       if (const std::size_t cells = live(); cells != 0)
         report_leak({.resource = this, .count = cells, .block_bytes = cell_bytes(), .bytes = cells * cell_bytes()});
-    tables_.part(*this,
-                 [this] { detail::fork_participants::leave(at_fork_); });  // a fork waits for the tables until then
+    tables_.part(*this, [this] { detail::fork_participants::leave(at_fork_); });  // a fork waits for them until then
   }
 
   /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised.

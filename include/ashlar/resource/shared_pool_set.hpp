@@ -64,8 +64,7 @@ public:
   /// Effects: as `release()`; from level `checked` on, reports live blocks as leaks first.
   ~shared_pool_set() {
     if constexpr (checking_level >= checking::checked) report_live();
-    tables_.part(*this,
-                 [this] { detail::fork_participants::leave(at_fork_); });  // a fork waits for the tables until then
+    tables_.part(*this, [this] { detail::fork_participants::leave(at_fork_); });  // a fork waits for them until then
     end_pools();
   }
 

@@ -49,8 +49,7 @@ struct stack_marker {
 /// `checked` on, it also takes a label of three grains, and the order of frees is checked. At `fast`, a block freed
 /// out of order stays, as do the blocks below it; their memory comes back by `rewind` or `release`.
 ///
-/// The stack retains one spare chunk, the largest emptied so far: repeated crossings of a chunk boundary make no
-/// upstream call.
+/// The stack retains one spare chunk, the largest emptied so far: repeated crossings of a boundary call no upstream.
 ///
 /// Invariant: `begin <= top_ <= limit_ <= end` in the current chunk, `high_water() >= used()`; no chunk below the
 /// current one is empty, except the buffer. Complexity: O(1) plus an occasional upstream call; `owns`, `capacity`:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two-level segregated fit over offsets: divides memory that it never touches, such as a GPU's, a file's or a peer's.
+// Two-level segregated fit over offsets: divides memory that it never touches, such as that of a GPU or a file.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Names a live block of a `tlsf_offsets`: 32 bits to keep beside the offset.
+/// Names a live block of a `tlsf_offsets`: 32 bits to store beside the offset.
 enum class tlsf_handle : std::uint32_t { none = ~std::uint32_t{0} };
 
 /// A block that was handed out, or none.
@@ -39,35 +39,35 @@ struct tlsf_range {
 };
 
 struct tlsf_offsets_options {
-  /// Sizes are rounded up to multiples of it, and all offsets are such: a power of two. A coarse one keeps fewer,
-  /// larger holes: 256 suits a GPU's buffers, 4096 a file's pages.
+  /// A power of two; sizes are rounded up to its multiples, and offsets are its multiples. A coarse granule makes
+  /// fewer, larger holes: 256 suits buffers of a GPU, 4096 pages of a file.
   std::size_t granule = 1;
-  /// Blocks there may be at once, free ones included.
+  /// Limit of the number of blocks, free ones included.
   std::size_t max_count = detail::max_size;
 };
 
-/// What a range holds.
+/// Statistics of a range.
 template <std::unsigned_integral Offset>
 struct tlsf_report {
   Offset used = 0;          ///< in live blocks
   Offset free = 0;          ///< in free ones
-  Offset largest_free = 0;  ///< the largest request that is sure to be served at an alignment of the granule
+  Offset largest_free = 0;  ///< the largest request that is sure to succeed at an alignment of the granule
   std::size_t live_blocks = 0;
   std::size_t free_blocks = 0;
 };
 
-/// Hands out parts of `[0, size)`. What it must remember of them lies in records of its own (`tlsf_node`), from
-/// `Upstream`; the range is never read or written, and need not even be memory.
+/// Hands out parts of `[0, size)`. Its metadata is in records (`tlsf_node`) from `Upstream`. The range is never read
+/// or written, and need not be memory.
 ///
-///     ashlar::tlsf_offsets<> heap(256u << 20);               // 256 MiB of the GPU's
+///     ashlar::tlsf_offsets<> heap(256u << 20);               // 256 MiB of a GPU
 ///     const auto vertices = heap.allocate(65536, 256);       // {offset, handle}
 ///     heap.deallocate(vertices.handle);
 ///
-/// Units are the caller's: bytes, pages, texels. Sizes are below 2^32, or 2^63 for 64-bit offsets. What kinds of
-/// resources may share a page (Vulkan's bufferImageGranularity) is not looked at: use a range for each kind.
+/// The caller chooses the unit: bytes, pages, texels. Sizes are below 2^32, or 2^63 for 64-bit offsets. Rules for
+/// kinds of resources that share a page (Vulkan's bufferImageGranularity) are not checked: use one range per kind.
 ///
-/// Complexity: O(1), however many blocks there are; records come from the upstream 64, 128, 256 … at a time and never
-/// move; `reserve` fetches them ahead. Thread safety: none.
+/// Complexity: O(1), whatever the number of blocks. Records come from the upstream 64, 128, 256 … at a time and never
+/// move; `reserve` fetches them in advance. Thread safety: none.
 template <std::unsigned_integral Offset, resource Upstream>
 class tlsf_offsets {
 public:
@@ -77,7 +77,7 @@ public:
   static constexpr Offset most_size =
       sizeof(Offset) == 8 ? std::numeric_limits<Offset>::max() / 2 : std::numeric_limits<Offset>::max();
 
-  /// Expects: `size <= most_size`; what is beyond the last whole granule is not used.
+  /// Expects: `size <= most_size`; the part behind the last whole granule is not used.
   explicit tlsf_offsets(Offset size, const tlsf_offsets_options& options = {}, Upstream upstream = {})
       : nodes_(options.max_count, std::move(upstream)), granule_(static_cast<Offset>(options.granule)) {
     ASHLAR_REQUIRE(detail::is_power_of_two(options.granule) && options.granule - 1 <= most_size / 2,
@@ -85,11 +85,11 @@ public:
     ASHLAR_REQUIRE(size <= most_size, "the range is larger than offsets can say");
     size_ = round_down(size);
   }
-  tlsf_offsets(const tlsf_offsets&) = delete;  // handles belong to one of them
+  tlsf_offsets(const tlsf_offsets&) = delete;  // handles belong to one instance
   tlsf_offsets& operator=(const tlsf_offsets&) = delete;
 
-  /// Returns: a block. One of no size takes a granule. Throws: `std::bad_alloc` where there is no room, or what the
-  /// upstream throws. Expects: `alignment` is a power of two.
+  /// Returns: a block; a request of size 0 takes a granule. Throws: `std::bad_alloc` where there is no room, or what
+  /// the upstream throws. Expects: `alignment` is a power of two.
   [[nodiscard]] range allocate(Offset size, Offset alignment = 1) {
     nodes_.ensure(most_new_nodes);
     const range got = try_allocate(size, alignment);
@@ -135,7 +135,7 @@ public:
     add_free(freed);
   }
 
-  /// As above. From level `checked` on, the offset must be the one that the handle came with.
+  /// As above. From level `checked` on, the offset must match the handle.
   void deallocate(const range& block) noexcept {
     check(block.handle);
     if constexpr (checking_level >= checking::checked)
@@ -144,8 +144,8 @@ public:
     deallocate(block.handle);
   }
 
-  /// Effects: grows a block into a free one behind it, or shrinks it; its offset stays.
-  /// Returns: whether it is `size` large now; where not, nothing has changed. Expects: `handle` names a live block.
+  /// Effects: grows a block into a free block behind it, or shrinks it; its offset stays.
+  /// Returns: whether its size is now `size`; if not, nothing has changed. Expects: `handle` names a live block.
   [[nodiscard]] bool try_expand(tlsf_handle handle, Offset size) noexcept {
     check(handle);
     const link block = static_cast<link>(handle);
@@ -167,13 +167,13 @@ public:
     return true;
   }
 
-  /// Effects: appends to the range, as a file grows: it ends at `size` from now on. Returns: false where a record could
-  /// not be had; then nothing has changed. Expects: the range does not become smaller, nor larger than `most_size`.
+  /// Effects: extends the range to end at `size`, as a file grows. Returns: false where no record is available; then
+  /// nothing has changed. Expects: `size` is at least the present size and at most `most_size`.
   [[nodiscard]] bool try_extend(Offset size) noexcept {
     ASHLAR_REQUIRE(size >= size_ && size <= most_size, "a range cannot be extended to less, or beyond its offsets");
     const Offset more = static_cast<Offset>(round_down(size) - size_);
     if (more == 0) return true;
-    if (last_ == none) return size_ = static_cast<Offset>(size_ + more), true;  // nothing was asked of it so far
+    if (last_ == none) return size_ = static_cast<Offset>(size_ + more), true;  // no request so far
     if (is_free(last_)) {
       take_free(last_);
       node(last_).size = static_cast<Offset>(node(last_).size + more);
@@ -189,8 +189,8 @@ public:
     return true;
   }
 
-  /// Effects: fetches records for so many blocks, free ones included, so that the upstream is not asked until there are
-  /// more. Throws: what the upstream throws.
+  /// Effects: fetches records for `blocks` blocks, free ones included: no upstream call is needed up to that number.
+  /// Throws: what the upstream throws.
   void reserve(std::size_t blocks) {
     if (blocks > nodes_.in_use()) nodes_.ensure(blocks - nodes_.in_use());
   }
@@ -208,7 +208,7 @@ public:
     check(handle);
     return node(static_cast<link>(handle)).offset;
   }
-  /// Returns: what the block has, which may be more than was asked for by less than a granule.
+  /// Returns: the size of the block, larger than requested by less than a granule.
   [[nodiscard]] Offset size_of(tlsf_handle handle) const noexcept {
     check(handle);
     return node(static_cast<link>(handle)).size;
@@ -218,7 +218,7 @@ public:
   [[nodiscard]] Offset used() const noexcept { return used_; }                                ///< in live blocks
   [[nodiscard]] std::size_t live() const noexcept { return nodes_.in_use() - free_blocks_; }  ///< blocks
 
-  /// Returns: the largest request that is sure to be served at the granule's alignment, if a record can be had.
+  /// Returns: the largest request that is sure to succeed at the granule's alignment, if a record is available.
   [[nodiscard]] Offset largest_free() const noexcept {
     if (last_ == none) return size_;
     const link largest = index_.largest();
@@ -266,7 +266,7 @@ private:
   using link = typename nodes::link;
   using index = detail::tlsf_index<tlsf_scale<0, sizeof(Offset) == 8 ? 63 : 8 * sizeof(Offset), 5>, nodes>;
   static constexpr link none = nodes::none;
-  static constexpr std::size_t most_new_nodes = 3;  // the first block of all, a gap in front, a rest behind
+  static constexpr std::size_t most_new_nodes = 3;  // the first block of the range, a gap in front, a rest behind
 
   [[nodiscard]] detail::tlsf_node<Offset>& node(link at) noexcept { return nodes_.at(at); }
   [[nodiscard]] const detail::tlsf_node<Offset>& node(link at) const noexcept { return nodes_.at(at); }
@@ -277,12 +277,12 @@ private:
   [[nodiscard]] Offset round_down(Offset size) const noexcept {
     return static_cast<Offset>(size & ~static_cast<Offset>(granule_ - 1));
   }
-  // Expects: `size` is at most the range's, which is whole granules: so this does not overflow.
+  // Expects: `size` is at most that of the range. The range is a whole number of granules, so this does not overflow.
   [[nodiscard]] Offset rounded(Offset size) const noexcept {
     return size == 0 ? granule_ : round_down(static_cast<Offset>(size + (granule_ - 1)));
   }
 
-  // Returns: whether the range has its first block, which is made when something is first asked of it.
+  // Returns: whether the range has its first block; the first request makes it.
   [[nodiscard]] ASHLAR_INLINE bool start() noexcept { return ASHLAR_LIKELY(last_ != none) || start_now(); }
 
   [[nodiscard]] ASHLAR_COLD bool start_now() noexcept {
@@ -318,7 +318,7 @@ private:
     --free_blocks_;
   }
 
-  // Returns: a new block, made of what is behind the first `size` of `block`. Expects: a record is ready.
+  // Returns: a new block: the part of `block` behind its first `size`. Expects: a record is ready.
   [[nodiscard]] link cut(link block, Offset size) noexcept {
     const detail::tlsf_node<Offset> whole = node(block);
     const link made = nodes_.make({static_cast<Offset>(whole.offset + size), static_cast<Offset>(whole.size - size),
@@ -329,7 +329,7 @@ private:
     return made;
   }
 
-  // `behind` becomes part of the block in front of it.
+  // Effects: merges `behind` into the block in front of it.
   void join(link front, link behind) noexcept {
     node(front).size = static_cast<Offset>(node(front).size + node(behind).size);
     node(front).behind = node(behind).behind;

@@ -33,31 +33,30 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 
 struct tlsf_resource_options {
-  /// How much is asked of the upstream at a time: half of what is held, from 64 KiB to 4 MiB; more for a larger block.
+  /// Bytes of an upstream request: half of the held bytes, from 64 KiB to 4 MiB; more for a larger block.
   proportional_growth growth = {.smallest = 64 * 1024, .largest = 4 * 1024 * 1024, .divisor = 2};
-  /// Empty regions that are kept; also `release_now`, `never_release`. One above `growth.largest` is kept only by
-  /// `never_release`.
+  /// Empty regions to retain; also `release_now`, `never_release`. Only `never_release` retains one above
+  /// `growth.largest`.
   spare_policy retain_regions = 1;
 };
 
-/// Two-level segregated fit: a block of any size at any power-of-two alignment, in a bounded number of instructions,
-/// however many blocks there are and whatever happened before (docs/tlsf.md has the figures).
+/// Two-level segregated fit: a block of any size at any power-of-two alignment in a bounded number of instructions,
+/// whatever the number of blocks and the history (figures: docs/tlsf.md).
 ///
 ///     std::array<std::byte, 65536> memory;
-///     ashlar::tlsf_resource<ashlar::null_resource> buffer(memory);     // no upstream: what is full says no
+///     ashlar::tlsf_resource<ashlar::null_resource> buffer(memory);     // no upstream: fails when full
 ///     ashlar::tlsf_resource<> growing;                                 // regions from the system
 ///
-/// A live block costs 8 bytes (4 on 32 bits; 8 from level `checked` on) and is rounded up to a granule of 16 (8). The
-/// smallest takes 32 bytes (16) in all and has 24 (12) for its user. `Scale` bounds the size of a block and of a
-/// region: 1 TiB (2 GiB), or 1 MiB by `tlsf_small`, whose index takes less.
+/// A live block costs a header of 8 bytes (4 on 32 bits; 8 from level `checked` on) and is rounded up to a granule of
+/// 16 bytes (8). The smallest takes 32 bytes (16) in all, 24 of them (12) for the caller. `Scale` limits the size of a
+/// block and of a region: 1 TiB (2 GiB), or 1 MiB by `tlsf_small`, which has a smaller index.
 ///
-/// Complexity: O(1) within the regions held; growing and giving back cost what the upstream costs. From level
-/// `checked` on, calls look regions up: at once by a table, or in O(log regions). Thread safety: none; see
-/// `synchronized`.
+/// Complexity: O(1) within the held regions; growing and giving back cost an upstream call. From level `checked` on,
+/// calls look regions up, by a table or in O(log regions). Thread safety: none; see `synchronized`.
 template <resource Upstream, class Scale>
 class tlsf_resource {
 public:
-  /// bytes: larger requests fail
+  /// In bytes; larger requests fail.
   static constexpr std::size_t most_bytes =
       detail::tlsf_space<Scale>::most - 2 * detail::tlsf_block::granule - detail::tlsf_slack::bytes;
 
@@ -67,8 +66,8 @@ public:
     expect_growth(options.growth);
   }
 
-  /// Effects: uses `buffer` first, and the upstream where that is not enough. Where the buffer has no room for the
-  /// record of a region and a block, about 100 bytes, it is left alone; what is beyond `Scale` also.
+  /// Effects: uses `buffer` first, then the upstream. A buffer is not used if it has no room for the record of a
+  /// region and a block, about 100 bytes; nor are its bytes beyond the limit of `Scale`.
   /// Lifetime: the buffer outlives the resource and every block.
   explicit tlsf_resource(std::span<std::byte> buffer, Upstream upstream = {}, const tlsf_resource_options& options = {})
       : upstream_(std::move(upstream)), options_(options), buffer_{buffer.data(), buffer.size()} {
@@ -76,7 +75,7 @@ public:
     add_buffer();
   }
 
-  tlsf_resource(const tlsf_resource&) = delete;  // blocks belong to one of them
+  tlsf_resource(const tlsf_resource&) = delete;  // blocks belong to one instance
   tlsf_resource& operator=(const tlsf_resource&) = delete;
 
   /// Effects: gives all memory back. From level `checked` on, reports live blocks to the leak handler.
@@ -99,7 +98,8 @@ public:
     return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_fresh(bytes, alignment);
   }
 
-  /// Returns: a block, and how large it has become. At `hardened` no larger than asked for: the rest is watched.
+  /// Returns: a block with its actual size. At `hardened` that is the requested size, and the excess bytes are
+  /// watched.
   /// Throws: as `allocate`.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     void* const p = allocate(bytes, alignment);
@@ -109,8 +109,8 @@ public:
     return {p, usable};
   }
 
-  /// Expects: `p` was allocated here with this size and alignment; from level `checked` on that is looked at, as far as
-  /// the block's own size tells, and exactly at `hardened`.
+  /// Expects: the same size and alignment as at the allocation of `p`. From level `checked` on, this is checked as far
+  /// as the block's own size allows, and exactly at `hardened`.
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if constexpr (detail::tlsf_block::is_sealed) check(p, bytes, alignment);
     give(p);
@@ -123,8 +123,8 @@ public:
     give(p);
   }
 
-  /// Effects: grows a block into a free neighbour, or shrinks it, where it stands; contents stay.
-  /// Returns: whether it is `new_bytes` large now; where not, nothing has changed.
+  /// Effects: grows a block into a free neighbour, or shrinks it, in place; its contents stay.
+  /// Returns: whether its size is now `new_bytes`; if not, nothing has changed.
   /// Expects: as `deallocate`.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     if constexpr (detail::tlsf_block::is_sealed) check(p, bytes, alignment);
@@ -139,15 +139,15 @@ public:
     return true;
   }
 
-  /// Returns: bytes at `p` that may be used; at `hardened` those asked for. Expects: `p` was allocated here; from level
-  /// `checked` on that is looked at.
+  /// Returns: the usable bytes at `p`; at `hardened`, the requested bytes. Expects: `p` was allocated here; checked
+  /// from level `checked` on.
   [[nodiscard]] std::size_t usable_size(void* p) const noexcept {
     if constexpr (detail::tlsf_block::is_sealed) static_cast<void>(check_live(p, space_.site(this)));
     if constexpr (detail::tlsf_slack::is_kept)
       return detail::tlsf_slack::wanted(static_cast<std::byte*>(p), space_.room_of(p));
     const std::size_t room = space_.room_of(p);
     detail::mark_readable(p,
-                          room);  // the tools let a program use what it is told of, and keep what they know of the rest
+                          room);  // memory tools permit the reported bytes and keep their state of the rest
     return room;
   }
 
@@ -160,7 +160,7 @@ public:
     add_buffer();
   }
 
-  /// Effects: gives empty regions back; at most `retain_bytes` of them stay. Returns: the bytes of those that went.
+  /// Effects: gives empty regions back; retains at most `retain_bytes` of them. Returns: bytes given back.
   /// Complexity: O(regions) for each of them, and at `hardened` O(bytes of free blocks).
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     std::size_t given = 0;
@@ -172,7 +172,7 @@ public:
     return given;
   }
 
-  /// Effects: makes sure that the next block of `bytes` bytes is served without the upstream. Throws: as `allocate`.
+  /// Effects: makes sure that the next block of `bytes` bytes needs no upstream call. Throws: as `allocate`.
   void reserve(std::size_t bytes) {
     if (bytes > most_bytes) throw_bad_alloc(bytes, 1);
     if (largest_free() < bytes) grow(bytes, 1);
@@ -180,15 +180,15 @@ public:
 
   [[nodiscard]] std::size_t capacity() const noexcept { return space_.capacity(); }  ///< bytes, headers included
   [[nodiscard]] std::size_t used() const noexcept { return space_.used(); }     ///< bytes of live blocks, with headers
-  [[nodiscard]] std::size_t regions() const noexcept { return space_.lent(); }  ///< how many the upstream has lent
+  [[nodiscard]] std::size_t regions() const noexcept { return space_.lent(); }  ///< regions lent by the upstream
 
-  /// Returns: the largest request that is sure to be served without the upstream; none larger by 1/32 would be.
+  /// Returns: the largest request that is sure to succeed without an upstream call, exact to 1/32.
   [[nodiscard]] std::size_t largest_free() const noexcept {
     const std::size_t room = std::min(space_.largest_free(), most_bytes + detail::tlsf_slack::bytes);
     return room > detail::tlsf_slack::bytes ? room - detail::tlsf_slack::bytes : 0;
   }
 
-  /// Effects: calls `f(block, is_free)` for each block, free and live, region by region, the lowest address first.
+  /// Effects: calls `f(block, is_free)` for each block, free and live, region by region, in ascending addresses.
   /// Complexity: O(blocks). Expects: `f` neither allocates nor frees here.
   template <class F>
   void for_each_block(F f) const {
@@ -227,11 +227,11 @@ private:
     if (ASHLAR_UNLIKELY(emptied != nullptr)) let_go(emptied);
   }
 
-  // After a change of size: the tools and the canary learn of it. What stays must stay as it is.
+  // Informs the memory tools and the canary of a new size. Bytes that stay in use keep their state.
   void flush_caches(std::byte* p, std::size_t bytes, std::size_t new_bytes, std::size_t room) noexcept {
     if (new_bytes > bytes) detail::mark_live(p + bytes, new_bytes - bytes);
     const std::size_t usable = space_.room_of(p);
-    if (room > new_bytes) detail::mark_free(p + new_bytes, room - new_bytes);  // what it gave up, and the slack
+    if (room > new_bytes) detail::mark_free(p + new_bytes, room - new_bytes);  // the bytes given up, and the slack
     if constexpr (detail::tlsf_slack::is_kept) detail::tlsf_slack::fill(p, new_bytes, usable);
   }
 
@@ -270,7 +270,7 @@ private:
     return take(bytes, alignment);
   }
 
-  // Effects: a region with room for the block: a whole step, or where that is refused, just enough.
+  // Effects: adds a region with room for the block: a whole growth step, or if that is refused, just enough.
   ASHLAR_COLD void grow(std::size_t bytes, std::size_t alignment) {
     const std::size_t least = region_bytes_for(bytes, alignment);
     const std::size_t step = step_for(least);
@@ -284,7 +284,7 @@ private:
     return bytes <= most_bytes && alignment <= most_bytes && slack_for(alignment) <= most_bytes - bytes;
   }
 
-  // What an alignment may cost at most, in front of a block.
+  // The largest gap that an alignment may need in front of a block, in bytes.
   [[nodiscard]] static std::size_t slack_for(std::size_t alignment) noexcept {
     return alignment > detail::tlsf_block::granule ? alignment + detail::tlsf_block::least : 0;
   }
@@ -306,7 +306,7 @@ private:
     if (detail::tlsf_region* const region = detail::tlsf_region::make(buffer_, space_.most, false)) space_.add(region);
   }
 
-  // A region has become empty.
+  // Effects: retains a region that has become empty, or gives it back.
   ASHLAR_COLD void let_go(detail::tlsf_region* region) noexcept {
     if (!region->goes_upstream || options_.retain_regions == never_release) return;
     const std::size_t kept = options_.retain_regions.kept(space_.lent() - space_.empty());
@@ -334,7 +334,7 @@ private:
   void drop_all() noexcept {
     check_regions();
     space_.regions().for_each([this](detail::tlsf_region& region) {
-      // In memory that stays, no header may outlive its block: an old pointer would pass for a live one.
+      // In retained memory no header may outlive its block: an old pointer would pass for a live one.
       if constexpr (detail::tlsf_block::is_sealed) region.forget_headers();
       hand_over(region);
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The size classes of TLSF: which bin a size falls in, as a policy.
+// The size classes of TLSF: the map of sizes to bins, as a policy.
 #pragma once
 
 #include <bit>
@@ -12,12 +12,13 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// The bins: rows double, each is cut into `2^StepBits` equal steps; the first row and the second have the same step.
+/// The bins. Rows double in size, each cut into `2^StepBits` equal steps; the first and the second row have the same
+/// step.
 ///
 ///     UnitBits = 0, StepBits = 2:   0 1 2 3 | 4 5 6 7 | 8- 10- 12- 14- | 16-  20-  24-  28- | 32- ...
 ///
-/// A bin is at most `1 / 2^StepBits` of its sizes wide. Sizes are below `2^MostBits` and are rounded down to units of
-/// `2^UnitBits` bytes. All of this is arithmetic: a handful of instructions, no table, no branch.
+/// The width of a bin is at most `1 / 2^StepBits` of its sizes. Sizes are below `2^MostBits` and are rounded down to
+/// units of `2^UnitBits` bytes. All functions are a few arithmetic instructions, without tables or branches.
 /// Source: Masmano, Ripoll, Crespo and Real, "TLSF: a new dynamic memory allocator for real-time systems", 2004.
 template <unsigned UnitBits, unsigned MostBits, unsigned StepBits>
 struct tlsf_scale {
@@ -27,15 +28,15 @@ struct tlsf_scale {
   static constexpr unsigned steps = 1u << StepBits;
   static constexpr unsigned rows = MostBits - UnitBits - StepBits + 1;
   static constexpr unsigned bins = rows * steps;
-  static constexpr std::uint64_t most = (std::uint64_t{1} << MostBits) - 1;  ///< bytes, the largest size there is
+  static constexpr std::uint64_t most = (std::uint64_t{1} << MostBits) - 1;  ///< the largest size, in bytes
 
-  /// Returns: the bin that a free block of `size` waits in. Expects: `size <= most`.
+  /// Returns: the bin of a free block of `size`. Expects: `size <= most`.
   template <std::unsigned_integral Size>
   [[nodiscard]] static constexpr unsigned bin_of(Size size) noexcept {
     return bin_of_units(static_cast<Size>(size >> UnitBits));
   }
 
-  /// Returns: the first bin in which every block is large enough for `size`; `bins` or more where there is none.
+  /// Returns: the first bin with blocks of at least `size` only; `bins` or more where there is none.
   /// Expects: `size <= most`.
   template <std::unsigned_integral Size>
   [[nodiscard]] static constexpr unsigned bin_for(Size size) noexcept {
@@ -52,7 +53,7 @@ struct tlsf_scale {
   }
 
 private:
-  // How many bits of a size its bin does not tell.
+  // The number of low bits of a size that its bin does not determine.
   template <class Size>
   [[nodiscard]] static constexpr unsigned shift_of(Size units) noexcept {
     return static_cast<unsigned>(std::bit_width(static_cast<Size>(units | steps))) - 1 - StepBits;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two stacks in one buffer that grow towards each other: what stays at one end, what passes at the other.
+// Two stacks in one buffer that grow towards each other: long-lived blocks at one end, temporary ones at the other.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline namespace ASHLAR_ABI {
 
 enum class stack_side { front, back };
 
-/// The buffer and how far each stack has come.
+/// The buffer and the top of each stack.
 ///
 ///   | f | f | f |    free    | b | b |
 ///   begin       low          high    end
@@ -38,7 +38,7 @@ struct stack_ends {
   [[nodiscard]] std::size_t available() const noexcept { return static_cast<std::size_t>(high - low); }
   [[nodiscard]] std::size_t capacity() const noexcept { return static_cast<std::size_t>(end - begin); }
 
-  // Effects: reports dead bytes that were written to: of those that an end takes, or of all.
+  // Effects: reports writes to dead bytes: to those that an end takes, or to all.
   void take_poison(std::byte* from, std::byte* to, const void* resource) noexcept {
     above_low.take(from, to, resource);
     below_high.take(from, to, resource);
@@ -49,14 +49,14 @@ struct stack_ends {
   }
 };
 
-/// One of the two: a resource whose blocks are freed in the reverse order of their allocation, as in `stack_resource`,
-/// padding and all. The other end may do what it likes meanwhile. Made by `two_ended_stack`.
+/// One end: a resource whose blocks are freed in the reverse order of their allocation, padding included, as in
+/// `stack_resource`. It is independent of the other end. `two_ended_stack` makes it.
 template <stack_side Side>
 class stack_end {
   static constexpr bool is_front = Side == stack_side::front;
 
 public:
-  /// Where this end stood. Small, copied freely.
+  /// A position of this end, small and freely copied.
   struct marker {
     std::byte* top = nullptr;
     ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order::position position{};
@@ -88,8 +88,8 @@ public:
     return data;
   }
 
-  /// Expects: the block lies on top. From `checked` on, `out_of_order` and other kinds are reported; at `fast` such a
-  /// block is let be until `rewind` or `release`.
+  /// Expects: the block is on top. From `checked` on, `out_of_order` and other kinds are reported; at `fast` such a
+  /// block stays until `rewind` or `release`.
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const detail::stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
     order_.expect_top(freed, this, [this](const void* at) { return reachable().contains(at); });
@@ -98,11 +98,11 @@ public:
     free_down_to(order_.pop(freed, is_front ? freed.data : above));
   }
 
-  /// Returns: where this end stands now.
+  /// Returns: the current position of this end.
   [[nodiscard]] marker mark() const noexcept { return {is_front ? both_->low : both_->high, order_.top()}; }
 
-  /// Effects: takes all blocks of this end back that were allocated since `to` was made. From `checked` on a marker of
-  /// another stack and one that this end has gone below are reported as `bad_marker`.
+  /// Effects: takes back all blocks of this end allocated since `to` was made. From `checked` on, a marker of another
+  /// stack, or one above the present top, is reported as `bad_marker`.
   void rewind(const marker& to) noexcept {
     order_.rewind(to.position, to.top, this);
     free_down_to(to.top);
@@ -115,10 +115,10 @@ public:
     free_down_to(is_front ? both_->begin : both_->end);
   }
 
-  /// Whether `p` points to where blocks of this end lie now.
+  /// Whether `p` points into bytes of blocks of this end.
   [[nodiscard]] bool owns(const void* p) const noexcept { return taken().contains(p); }
 
-  /// Bytes that blocks of this end take, with labels and padding.
+  /// Bytes of blocks of this end, with labels and padding.
   [[nodiscard]] std::size_t used() const noexcept { return taken().size; }
 
   [[nodiscard]] bool invariant() const noexcept { return order_.invariant(); }
@@ -128,7 +128,7 @@ public:
 private:
   [[nodiscard]] std::byte*& top() noexcept { return is_front ? both_->low : both_->high; }
 
-  // At the back padding lies above a block and the label below it, so that both are freed with the block.
+  // At the back, padding is above a block and the label below it, so that both are freed with the block.
   [[nodiscard]] std::size_t gap_for(std::size_t bytes, std::size_t alignment) const noexcept {
     if constexpr (is_front) {
       return detail::gap_above<detail::stack_order>(both_->low, alignment);
@@ -143,7 +143,7 @@ private:
     else return {both_->high, static_cast<std::size_t>(both_->end - both_->high)};
   }
 
-  // What is this end's, or nobody's.
+  // The bytes of this end and the free bytes.
   [[nodiscard]] block reachable() const noexcept {
     if constexpr (is_front) return {both_->begin, static_cast<std::size_t>(both_->high - both_->begin)};
     else return {both_->low, static_cast<std::size_t>(both_->end - both_->low)};
@@ -164,10 +164,10 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order order_{};
 };
 
-/// Lives in a buffer that the caller owns. What is loaded for long goes to one end, what is needed while loading to the
-/// other: neither leaves holes in the other, and only their sum must fit. There is no upstream.
-/// Invariant: `begin <= low <= high <= end`. Complexity: O(1); at `checked` `rewind` is O(blocks freed).
-/// Thread safety: none, neither for one end nor for the two.
+/// Lives in a buffer that the caller owns. Loaded data that stays goes to one end, data needed during loading only to
+/// the other. Neither end leaves holes in the other, and only their sum must fit. There is no upstream.
+/// Invariant: `begin <= low <= high <= end`. Complexity: O(1); at `checked`, `rewind` is O(blocks freed).
+/// Thread safety: none, for one end as for both.
 class two_ended_stack {
 public:
   using front_resource = stack_end<stack_side::front>;
@@ -182,7 +182,7 @@ public:
     detail::mark_free(both_.begin, both_.capacity());
   }
 
-  two_ended_stack(const two_ended_stack&) = delete;  // blocks and ends belong to one of them
+  two_ended_stack(const two_ended_stack&) = delete;  // blocks and ends belong to one instance
   two_ended_stack& operator=(const two_ended_stack&) = delete;
   ~two_ended_stack() {
     both_.verify_poison(this);
@@ -194,7 +194,7 @@ public:
   [[nodiscard]] back_resource& back() noexcept { return back_; }
   [[nodiscard]] const back_resource& back() const noexcept { return back_; }
 
-  /// Effects: takes all blocks of both ends back, and all is as at the beginning.
+  /// Effects: takes all blocks of both ends back and returns to the initial state.
   void release() noexcept {
     front_.release();
     back_.release();
@@ -203,8 +203,8 @@ public:
 
   [[nodiscard]] std::size_t capacity() const noexcept { return both_.capacity(); }                  ///< bytes
   [[nodiscard]] std::size_t used() const noexcept { return both_.capacity() - both_.available(); }  ///< bytes of both
-  [[nodiscard]] std::size_t available() const noexcept { return both_.available(); }                ///< bytes between
-  [[nodiscard]] std::size_t high_water() const noexcept { return both_.high_water; }                ///< most bytes used
+  [[nodiscard]] std::size_t available() const noexcept { return both_.available(); }  ///< free bytes between the ends
+  [[nodiscard]] std::size_t high_water() const noexcept { return both_.high_water; }  ///< largest number of bytes used
 
   [[nodiscard]] bool invariant() const noexcept {
     return both_.begin <= both_.low && both_.low <= both_.high && both_.high <= both_.end &&
