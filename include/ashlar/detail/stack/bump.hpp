@@ -14,10 +14,10 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Hands out the memory between `top` and `end`, from below. Where it begins, its owner knows.
+/// Allocates the memory between `top` and `end`, upwards. The owner knows the beginning.
 ///
-///   | block | pad | block |      free      |
-///                         top              end
+///       | block | pad | block |      free      |
+///                             top              end
 ///
 /// Invariant: `top() <= end()`. Complexity: O(1).
 class bump {
@@ -25,27 +25,28 @@ public:
   constexpr bump() = default;
   constexpr bump(std::byte* top, std::byte* end) noexcept : top_(top), end_(end) {}
 
-  /// Where a block would lie, and whether it may. Addresses, as what is not free need not be in the memory at all.
+  /// The address of a block, and whether it is free. An address, because a place that is not free need not be in the
+  /// memory.
   struct place {
     std::uintptr_t begin;
     std::uintptr_t end;
     bool is_free;
   };
 
-  /// Returns: the place for a block, free unless the rest is too small or `alignment` is no power of two.
-  /// A block of 0 bytes takes one, so that its address is its own.
+  /// Returns: the place for a block, free unless the rest is too small or `alignment` is no power of two. A block of 0
+  /// bytes takes one byte, so that its address is unique.
   [[nodiscard]] ASHLAR_INLINE place place_for(std::size_t bytes, std::size_t alignment) const noexcept {
     const std::uintptr_t top = address_of(top_);
     const std::size_t taken = occupied(bytes);
     if (is_small(bytes) && is_small(alignment) && is_power_of_two(alignment)) {
-      const std::uintptr_t begin = align_up(top, alignment);  // the fewest steps from one top to the next
+      const std::uintptr_t begin = align_up(top, alignment);  // the fewest instructions from one top to the next
       return {begin, begin + taken, begin + taken <= address_of(end_)};
     }
     const std::size_t padding = (0 - top) & (alignment - 1);
     return {top + padding, top + padding + taken, taken <= room_behind(padding, has_one_bit(alignment))};
   }
 
-  /// Returns: the block. Expects: `at` is free and nothing was taken since it was asked for.
+  /// Returns: the block. Expects: `at` is free and nothing was taken since `place_for`.
   [[nodiscard]] ASHLAR_INLINE void* take(const place& at, std::size_t bytes) noexcept {
     top_ = reinterpret_cast<std::byte*>(at.end);
     auto* const begin = reinterpret_cast<void*>(at.begin);
@@ -53,18 +54,18 @@ public:
     return begin;
   }
 
-  /// Returns: whether `p`, of `bytes`, is the block on top.
+  /// Returns: whether `p`, of `bytes`, is the top block.
   [[nodiscard]] ASHLAR_INLINE bool is_last(const void* p, std::size_t bytes) const noexcept {
     return address_of(p) + occupied(bytes) == address_of(top_);
   }
 
-  /// Effects: takes the block on top back; its padding stays. Expects: `p` is the block on top.
+  /// Effects: takes the top block back; its padding stays. Expects: `p` is the top block.
   ASHLAR_INLINE void take_back(void* p, std::size_t bytes) noexcept {
     mark_free(p, bytes);
     top_ = static_cast<std::byte*>(p);
   }
 
-  /// Returns: whether the block on top has `new_bytes` now. Expects: `is_last(p, bytes)`.
+  /// Returns: whether the top block was resized to `new_bytes`. Expects: `is_last(p, bytes)`.
   [[nodiscard]] bool resize_last(void* p, std::size_t bytes, std::size_t new_bytes) noexcept {
     auto* const first = static_cast<std::byte*>(p);
     if (occupied(new_bytes) > static_cast<std::size_t>(end_ - first)) return false;
@@ -86,20 +87,20 @@ public:
   [[nodiscard]] bool invariant() const noexcept { return top_ <= end_; }
 
 private:
-  // No memory lies in the last page of the address space: sums with known numbers up to this cannot wrap.
+  // No memory lies in the last page of the address space: sums with constants up to this limit cannot wrap.
   [[nodiscard]] static ASHLAR_INLINE bool is_small(std::size_t n) noexcept {
     return ASHLAR_IS_CONSTANT(n) && n <= 1024;
   }
 
-  // No room where the padding does not fit, nor for an alignment that is none. No sum can wrap, whatever the size. By a
-  // mask, so that it is one branch with the comparison that follows.
+  // Returns: the bytes behind the padding; 0 if the padding does not fit or the alignment is invalid. No sum can wrap,
+  // at any size. A mask instead of a branch: the caller's comparison is then the only branch.
   [[nodiscard]] ASHLAR_INLINE std::size_t room_behind(std::size_t padding, bool has_any) const noexcept {
     const auto fits = static_cast<std::size_t>(padding <= rest());
     return (rest() - padding) & (0 - (fits & static_cast<std::size_t>(has_any)));
   }
 
   [[nodiscard]] static ASHLAR_INLINE std::size_t occupied(std::size_t bytes) noexcept { return bytes + (bytes == 0); }
-  // None is let through: its padding is larger than any rest.
+  // 0 passes: its padding is larger than any rest.
   [[nodiscard]] static ASHLAR_INLINE bool has_one_bit(std::size_t n) noexcept { return (n & (n - 1)) == 0; }
 
   std::byte* top_ = nullptr;

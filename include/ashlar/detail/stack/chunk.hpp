@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A piece of memory that carries what must be known of it at its end, so that its start is as aligned as it came.
+// A chunk of memory with its header at the end, so that its start keeps the alignment of the allocation.
 #pragma once
 
 #include <cstddef>
@@ -17,30 +17,30 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-///   |         usable          | chunk |
-///   begin                     end()     begin + bytes
+///       |         usable          | chunk |
+///       begin                     end()     begin + bytes
 ///
-/// Chunks lie on each other in a stack, by `below`. Blocks lie on both sides of this header, those of this chunk in
-/// front and whatever lies behind the chunk. So from level `checked` on it is sealed: who changes it seals it again,
-/// and who follows it, or hands its memory back, verifies it first.
+/// Chunks form a stack, linked by `below`. Blocks of this chunk lie in front of this header, and foreign memory lies
+/// behind it. So from level `checked` on the header is sealed. Code that changes it seals it again; code that follows
+/// its link or frees its memory verifies it first.
 struct chunk {
   static constexpr bool is_sealed = checking_level >= checking::checked;
 
-  ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> front;  ///< at both ends, to tell from where the header was written to
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> front;  ///< one at each end, to tell the side of a write
   chunk* below = nullptr;
-  std::byte* below_top = nullptr;  ///< how far the one below was filled when this came on it
+  std::byte* below_top = nullptr;  ///< top of the chunk below when this one was put on it
   std::byte* begin = nullptr;
-  std::size_t bytes = 0;  ///< in all
+  std::size_t bytes = 0;  ///< header included
   std::size_t alignment = 0;
   ASHLAR_NO_UNIQUE_ADDRESS seal_word<1> back;
 
-  /// Returns: how many bytes a chunk takes that can hold a block of `size`, if it is aligned for it.
+  /// Returns: the size of a chunk that can hold a block of `size`, if it is aligned for the block.
   [[nodiscard]] static constexpr std::size_t bytes_for(std::size_t size) noexcept {
     return align_up(size != 0 ? size : 1, alignof(chunk)) + sizeof(chunk);
   }
 
-  /// Effects: makes a chunk of given memory; its usable bytes are free.
-  /// Expects: `p` is aligned for a chunk, `bytes` a multiple of that and larger than a chunk.
+  /// Effects: makes a chunk of the memory at `p`; its usable bytes are free. Expects: `p` is aligned for a chunk,
+  /// `bytes` a multiple of that and larger than a chunk.
   [[nodiscard]] static chunk* build(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     auto* const begin = static_cast<std::byte*>(p);
     auto* const made = new (begin + bytes - sizeof(chunk)) chunk;
@@ -52,7 +52,7 @@ struct chunk {
     return made;
   }
 
-  /// Effects: puts it on another one, which was filled up to `top`.
+  /// Effects: puts it on another chunk, which is filled up to `top`.
   void put_on(chunk* other, std::byte* top) noexcept {
     below = other;
     below_top = top;
@@ -70,10 +70,10 @@ struct chunk {
 
   void clear() const noexcept { mark_free(begin, usable()); }
 
-  /// Returns: whether the header is as it was sealed; always at level `fast`.
+  /// Returns: whether the header still has its seal; always true at level `fast`.
   [[nodiscard]] bool is_sound() const noexcept { return front.is(right_front()) && back.is(right_back()); }
 
-  /// Effects: reports a header that was written to. `arena`: whose chunk it is.
+  /// Effects: reports a header that was overwritten. `arena` is the owner of the chunk.
   void expect_sound(const void* arena) const noexcept {
     if constexpr (is_sealed)
       if (ASHLAR_UNLIKELY(!is_sound())) report_damage(arena);

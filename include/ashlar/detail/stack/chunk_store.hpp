@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The chunks that an arena has of its upstream: how large the next one is, how many bytes they may be, which are spare.
+// The chunks of an arena: the growth of their sizes, the limit of their bytes, the spare ones.
 #pragma once
 
 #include <algorithm>
@@ -19,23 +19,24 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// How large chunks are, in bytes, and how many of them there may be.
+/// The sizes of chunks, in bytes, and the limit of their sum.
 struct chunk_limits {
   std::size_t initial_bytes;
-  std::size_t max_growth_bytes = max_size;  ///< each chunk is half as large again as the one before, up to this
+  std::size_t max_growth_bytes = max_size;  ///< each chunk is 1.5 times as large as the one before, up to this
   std::size_t max_bytes = max_size;         ///< of all chunks together
 };
 
-/// A chunk goes back upstream with the size and the alignment that it came with.
+/// A chunk goes back to the upstream with the size and the alignment of its allocation.
 /// Invariant: the bytes of the spare chunks `<= held() <= max_bytes`.
 template <resource Upstream>
 class chunk_store {
 public:
-  /// `arena`: whom reports name.
+  /// `arena` is the name in reports.
   constexpr chunk_store(const chunk_limits& limits, Upstream upstream, const void* arena = nullptr)
       : limits_(limits), step_(limits.initial_bytes), arena_(arena), upstream_(std::move(upstream)) {}
 
-  /// Returns: a chunk that can hold the block. Throws: `std::bad_alloc` beyond the limit; what the upstream throws.
+  /// Returns: a chunk that can hold the block. Throws: `std::bad_alloc` beyond the limit; the exceptions of the
+  /// upstream.
   [[nodiscard]] chunk* take(std::size_t bytes, std::size_t alignment) {
     if (chunk* const got = take_gladly(bytes, alignment)) return got;
     if (!has_room_for(bytes, alignment)) throw_bad_alloc(bytes, alignment);
@@ -43,7 +44,7 @@ public:
     return adopt(upstream_.allocate(needed, alignment_for(alignment)), needed, alignment);
   }
 
-  /// As `take`, but null where there is none.
+  /// As `take`, but null without memory.
   [[nodiscard]] chunk* try_take(std::size_t bytes, std::size_t alignment) noexcept {
     if (chunk* const got = take_gladly(bytes, alignment)) return got;
     if (!has_room_for(bytes, alignment)) return nullptr;
@@ -58,14 +59,14 @@ public:
     return taken;
   }
 
-  /// Effects: keeps a chunk that is no longer in use.
+  /// Effects: retains a chunk that is no longer in use.
   void keep(chunk* spare) noexcept {
     expect_sound(*spare).clear();
     spare->put_on(std::exchange(spares_, spare), nullptr);
   }
 
-  /// Effects: where several chunks are spare, makes one of them, as large as all: gives them back and asks for that.
-  /// Where the upstream refuses it, the next request tries again. Expects: no chunk is in use.
+  /// Effects: replaces several spare chunks by one of their total size: frees them and allocates that. If the upstream
+  /// refuses, the next request tries again. Expects: no chunk is in use.
   void consolidate() noexcept {
     if (spares_ == nullptr || expect_sound(*spares_).below == nullptr) return;
     const std::size_t total = held_;
@@ -78,7 +79,7 @@ public:
     if (chunk* const all = adopt(try_allocate_from(upstream_, total, alignment), total, alignment)) keep(all);
   }
 
-  /// Effects: gives a chunk that is no longer in use back upstream.
+  /// Effects: returns a chunk that is no longer in use to the upstream.
   void give_back(chunk* leaving) noexcept {
     const chunk was = expect_sound(*leaving);
     held_ -= was.bytes;
@@ -91,7 +92,7 @@ public:
     while (chunk* const spare = take_spare()) give_back(spare);
   }
 
-  /// Effects: gives all back; the next chunk is as large as the first. Expects: no chunk is in use.
+  /// Effects: frees all chunks; the next one has the initial size. Expects: no chunk is in use.
   void release() noexcept {
     give_back_spares();
     step_ = limits_.initial_bytes;
@@ -107,7 +108,7 @@ public:
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
 private:
-  // As a pointer, from the level on at which it is reported.
+  // Stored as a pointer from the first level that reports it.
   struct known_arena {
     const void* arena;
     constexpr explicit known_arena(const void* p) noexcept : arena(p) {}
@@ -138,8 +139,8 @@ private:
     return nullptr;
   }
 
-  /// Returns: a spare chunk, or a fresh one with room for more than this block; null where the upstream refuses it.
-  /// Asks for half as much each time. Where no chunk is spare, the last try is left to the caller.
+  /// Returns: a spare chunk, or a new one with room for more than this block; null if the upstream refuses. Each
+  /// attempt requests half as much. Without a spare chunk, the caller makes the last attempt.
   [[nodiscard]] chunk* take_gladly(std::size_t bytes, std::size_t alignment) noexcept {
     if (chunk* const spare = take_spare_for(bytes, alignment)) return spare;
     if (!is_valid_request(bytes, alignment)) return nullptr;
@@ -153,8 +154,8 @@ private:
     return adopt(try_allocate_from(upstream_, needed, alignment_for(alignment)), needed, alignment);
   }
 
-  /// Returns: whether a chunk for this block alone may be asked for.
-  /// Effects: spare chunks, which are all too small for it, go back, so that there may be room.
+  /// Returns: whether a chunk for this block alone is within the limit. Effects: frees spare chunks, which are all too
+  /// small for it, to make room.
   [[nodiscard]] bool has_room_for(std::size_t bytes, std::size_t alignment) noexcept {
     if (!is_valid_request(bytes, alignment)) return false;
     const std::size_t needed = chunk::bytes_for(bytes);
@@ -163,7 +164,7 @@ private:
     return fits(needed);
   }
 
-  /// Returns: a chunk of the block, or null of null.
+  /// Returns: a chunk of the memory at `p`, or null if `p` is null.
   [[nodiscard]] chunk* adopt(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (p == nullptr) return nullptr;
     held_ += bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The destructors that are still to be run, the latest first: each object carries its own entry in front of it.
+// The pending destructors, most recent first: each object has its entry in front of it.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What ends one object. It lies in front of the object, in the same block, behind whatever block comes before: so from
-/// level `checked` on it is sealed, and verified before it is called.
+/// The destructor of one object. It lies in front of the object, in the same block, behind foreign blocks. So from
+/// level `checked` on it is sealed, and verified before its call.
 struct finalizer {
   finalizer* next = nullptr;
   void (*end)(finalizer*) noexcept = nullptr;
@@ -38,7 +38,7 @@ private:
   }
 };
 
-/// An object and what ends it, in one block.
+/// An object and its finalizer, in one block.
 template <class T>
 struct finalized {
   finalizer entry;
@@ -50,7 +50,7 @@ struct finalized {
   explicit finalized(Args&&... args) : entry{.end = end_one}, object(std::forward<Args>(args)...) {}
   finalized(const finalized&) = delete;
   finalized& operator=(const finalized&) = delete;
-  ~finalized() {}  // the entry says when the object ends
+  ~finalized() {}  // the entry ends the object
 
 private:
   static void end_one(finalizer* entry) noexcept {
@@ -58,21 +58,22 @@ private:
   }
 };
 
-/// An array and what ends it. The elements lie behind it, as soon as their alignment allows.
+/// An array and its finalizer. The elements lie behind it, at the first address of their alignment.
 template <class T>
 struct finalized_array {
   finalizer entry{.end = end_all};
   std::size_t count = 0;
   ASHLAR_NO_UNIQUE_ADDRESS seal_word<1> counted{};
 
-  /// Where the elements start, counted from the entry.
+  /// The offset of the elements from the entry.
   static constexpr std::size_t offset() noexcept { return align_up(sizeof(finalized_array), alignof(T)); }
 
   [[nodiscard]] T* elements() noexcept {
     return static_cast<T*>(static_cast<void*>(reinterpret_cast<std::byte*>(this) + offset()));
   }
 
-  /// Effects: makes `n` elements by `T()`. Throws: what that throws; then those made are ended, the latest first.
+  /// Effects: makes `n` elements by `T()`. Throws: the exception of `T()`, after the elements made so far are destroyed
+  /// in reverse order.
   void build(std::size_t n) {
     struct unfinished {
       finalized_array* array;
@@ -100,7 +101,7 @@ private:
   }
 };
 
-/// A stack of finalizers. Invariant: each entry was pushed later than those behind it.
+/// A stack of finalizers. Invariant: each entry was pushed later than its successors.
 class finalizers {
 public:
   constexpr finalizers() = default;
@@ -110,8 +111,9 @@ public:
     first_ = &entry;
   }
 
-  /// Effects: runs what was pushed after `last`, the latest first. What destructors push meanwhile is run, too.
-  /// Each entry is off the stack before it runs. Reports one that was written to; `arena` is what the report names.
+  /// Effects: runs the entries pushed after `last`, most recent first, including entries that destructors push
+  /// meanwhile. Each entry leaves the stack before it runs. Reports an entry that was overwritten, in the name of
+  /// `arena`.
   void run_down_to(const finalizer* last, const void* arena) noexcept {
     while (first_ != last) {
       finalizer* const leaving = first_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Knows which markers are still good: what tells a stale marker from a live one without memory for each.
+// The registry of valid markers: it tells a stale marker from a live one without memory for each.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// One marker's entry: how many were open when it was made, and a number that no other has.
+/// One marker's entry: the number of open markers at its creation, and a unique number.
 struct mark_ticket {
   std::size_t depth = 0;
   std::uint64_t number = 0;
 };
 
-/// A marker is good from `open` until an older one is gone back to. The book remembers the last `remembered` depths;
-/// what lies deeper is taken for good. Markers that are never gone back to cost nothing.
+/// A marker is valid from `open` until a rewind to an older one. The registry keeps the last `remembered` depths;
+/// deeper markers are taken for valid. Markers that are never rewound to cost nothing.
 class marker_registry {
 public:
   static constexpr std::size_t remembered = 32;
@@ -37,7 +37,7 @@ public:
     return known.depth != ticket.depth || known.number == ticket.number;
   }
 
-  /// Effects: markers later than this one are good no longer. Expects: `is_good(ticket)`.
+  /// Effects: invalidates the markers later than this one. Expects: `is_good(ticket)`.
   void close_after(const mark_ticket& ticket) noexcept { depth_ = ticket.depth; }
   void close_all() noexcept { depth_ = 0; }
 
@@ -47,7 +47,7 @@ private:
   mark_ticket latest_[remembered] = {};
 };
 
-/// The book where nobody looks: at level `fast`.
+/// The empty registry of level `fast`.
 class no_marker_registry {
 public:
   struct ticket {};

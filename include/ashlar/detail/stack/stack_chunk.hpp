@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The header of a piece of a stack's memory, sealed from level checked on.
+// The header of a chunk of a stack's memory, sealed from level checked on.
 #pragma once
 
 #include <cstddef>
@@ -15,28 +15,28 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The memory of a stack lies in chunks; this is in front of each, but for a buffer that somebody else owns.
+/// The memory of a stack consists of chunks. This header begins each of them, except for a buffer of the caller.
 ///
-///   | stack_chunk | blocks ... |
-///                 begin        end
+///       | stack_chunk | blocks ... |
+///                     begin        end
 struct alignas(stack_grain) stack_chunk {
   stack_chunk* below = nullptr;
   std::byte* begin = nullptr;
   std::byte* end = nullptr;
-  std::byte* top = nullptr;    ///< where blocks end, while the stack stands in a higher chunk
+  std::byte* top = nullptr;    ///< the end of the blocks, while a higher chunk is in use
   std::size_t used_below = 0;  ///< bytes in lower chunks
   ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> seal;
 
   [[nodiscard]] std::size_t room() const noexcept { return static_cast<std::size_t>(end - begin); }
   [[nodiscard]] std::size_t whole_bytes() const noexcept { return sizeof(stack_chunk) + room(); }
 
-  /// Effects: what the header says now is what was meant.
+  /// Effects: seals the present content.
   void set_seal() noexcept { seal.set(right_seal()); }
 
-  /// Returns: whether the header is as it was sealed; always at level `fast`.
+  /// Returns: whether the header still has its seal; always true at level `fast`.
   [[nodiscard]] bool is_sound() const noexcept { return seal.is(right_seal()); }
 
-  /// Effects: reports a header that was written to. `stack`: whose it is.
+  /// Effects: reports a header that was overwritten. `stack` is its owner.
   void expect_sound(const void* stack) const noexcept {
     if (ASHLAR_UNLIKELY(!is_sound())) report_damage(stack);
   }

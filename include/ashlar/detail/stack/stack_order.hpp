@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a stack remembers of its blocks: their padding alone, or from level `checked` on the order they lie in.
+// A stack's record of its blocks: their padding alone, or from level `checked` on their order.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,9 @@ struct stack_block {
   std::size_t alignment = 1;
 };
 
-/// Order that nobody checks. In front of a block whose alignment may need padding lies where the stack stood before it:
+/// Unchecked order. A block whose alignment may need padding has the former top of the stack in front of it:
 ///
-///   | below | padding | where `below` ends | over-aligned block |      and of other blocks: | block |
+///       | below | padding | address of the end of `below` | over-aligned block |      other blocks: | block |
 struct unchecked_order {
   struct position {};
 
@@ -35,7 +35,7 @@ struct unchecked_order {
     return alignment > stack_grain ? stack_grain : 0;
   }
 
-  /// Effects: remembers that the stack stood at `below` before `pushed`.
+  /// Effects: records `below`, the top of the stack before `pushed`.
   ASHLAR_INLINE void push(const stack_block& pushed, std::byte* below) noexcept {
     if (label_bytes(pushed.alignment) == 0) return;
     std::byte** const label = label_of(pushed);
@@ -44,7 +44,7 @@ struct unchecked_order {
     mark_free(label, sizeof *label);
   }
 
-  /// Returns: where the stack stood before `popped`, which is `bare` if that needed no padding.
+  /// Returns: the top of the stack before `popped`; that is `bare` if no padding was needed.
   [[nodiscard]] ASHLAR_INLINE std::byte* pop(const stack_block& popped, std::byte* bare) noexcept {
     if (label_bytes(popped.alignment) == 0) return bare;
     std::byte** const label = label_of(popped);
@@ -54,7 +54,7 @@ struct unchecked_order {
     return below;
   }
 
-  // Nothing is known, so nothing is found wrong.
+  // Nothing is recorded, so no error is found.
   void resize(std::size_t /*bytes*/) noexcept {}
   void rewind(const position& /*to*/, const void* /*top*/, const void* /*resource*/) noexcept {}
   void clear() noexcept {}
@@ -71,20 +71,21 @@ private:
   }
 };
 
-/// Order that is checked: a label lies in front of every block and leads to the label of the block underneath.
+/// Checked order: a label in front of every block links to the label of the block underneath.
 ///
-///   | label | block |   | padding | label | over-aligned block |
-///       ^---------------------------'  ^-- last_
+///       | label | block |   | padding | label | over-aligned block |
+///           ^---------------------------'  ^-- last_
 ///
-/// Serial numbers grow from the bottom to the top and never come again, so a position names one block of one stack.
-/// Nothing is read of a pointer that is freed: it is looked for among the labels. At `hardened` a canary stands behind
+/// Serial numbers grow from the bottom to the top and are never reused, so a position names one block of one stack. A
+/// freed pointer is never dereferenced: it is searched among the labels. At `hardened` a canary follows each block, and
+/// is checked on the free.
 /// each block, and is looked at when the block goes.
 class checked_order {
 public:
   struct position {
     const void* order = nullptr;
-    std::uint64_t serial = 0;  // of the block on top; 0 where there is none
-    std::size_t bytes = 0;     // of that block
+    std::uint64_t serial = 0;  // of the top block; 0 without one
+    std::size_t bytes = 0;     // of the top block
   };
 
   checked_order() = default;
@@ -100,14 +101,14 @@ public:
     if constexpr (stack_blocks_have_canaries) fill_stack_slack(pushed.data, pushed.bytes);
   }
 
-  /// Expects: `popped` is on top, see `expect_top`.
+  /// Expects: `popped` is the top block, see `expect_top`.
   [[nodiscard]] std::byte* pop(const stack_block& /*popped*/, std::byte* /*bare*/) noexcept {
     const label leaving = read(last_);
     last_ = leaving.previous;
     return leaving.below;
   }
 
-  /// Effects: the block on top has `bytes` bytes now.
+  /// Effects: sets the size of the top block.
   void resize(std::size_t bytes) noexcept {
     label changed = read(last_);
     changed.bytes = bytes;
@@ -117,8 +118,8 @@ public:
 
   void clear() noexcept { last_ = nullptr; }
 
-  /// Effects: reports a block that is not on top, or not as it was allocated; does not return then.
-  /// `owns(p)` says whether an address is inside the memory of the stack `resource`.
+  /// Effects: reports a block that is not on top, or whose size or alignment differs from the allocation; does not
+  /// return then. `owns(p)` tells whether an address is inside the memory of the stack `resource`.
   template <class Owns>
   void expect_top(const stack_block& given, const void* resource, const Owns& owns) const noexcept {
     expect_live(given, resource, owns);
@@ -126,7 +127,7 @@ public:
       report_block(fault::out_of_order, "freed a block that does not lie on top", given, resource);
   }
 
-  /// The same for a block wherever it lies. Complexity: O(blocks above).
+  /// The same for a block anywhere in the stack. Complexity: O(blocks above).
   template <class Owns>
   void expect_live(const stack_block& given, const void* resource, const Owns& owns) const noexcept {
     const label* at = last_;
@@ -147,9 +148,8 @@ public:
     return {this, on_top.serial, on_top.bytes};
   }
 
-  /// Effects: forgets the blocks above `to`; reports a position of another stack, or one whose top block has gone or
-  /// changed its size. `top` and `resource` are what the report says.
-  /// Complexity: O(blocks above).
+  /// Effects: removes the blocks above `to`. Reports a position of another stack, or one whose top block was freed or
+  /// resized, with `top` and `resource` in the report. Complexity: O(blocks above).
   void rewind(const position& to, const void* top, const void* resource) noexcept {
     if (to.order != this) report_marker("rewound to a marker of another stack", top, resource);
     while (last_ != nullptr && read(last_).serial > to.serial) forget_top(resource);
@@ -158,7 +158,7 @@ public:
     if (found.bytes != to.bytes) report_marker("rewound to a marker whose top block was expanded since", top, resource);
   }
 
-  /// Whether each block lies above the one before it. Complexity: O(blocks).
+  /// Returns: whether each block lies above the one before it. Complexity: O(blocks).
   [[nodiscard]] bool invariant() const noexcept {
     std::uint64_t above = serial_ + 1;
     for (const label* at = last_; at != nullptr; at = read(at).previous) {
@@ -170,7 +170,7 @@ public:
 
 private:
   struct alignas(stack_grain) label {
-    std::byte* below;  // where the stack stood before the block
+    std::byte* below;  // the top of the stack before the block
     label* previous;
     std::size_t bytes;
     std::size_t alignment;
@@ -248,10 +248,10 @@ private:
   std::uint64_t serial_ = 0;
 };
 
-/// What stacks use at this level of checking.
+/// The order policy of this level of checking.
 using stack_order = std::conditional_t<checking_level >= checking::checked, checked_order, unchecked_order>;
 
-/// Returns: the bytes between `top` and a block pushed above it. Expects: `top` is on a grain.
+/// Returns: the bytes between `top` and a block pushed above it. Expects: `top` is a multiple of a grain.
 template <class Order>
 [[nodiscard]] ASHLAR_INLINE std::size_t gap_above(const std::byte* top, std::size_t alignment) noexcept {
   const std::size_t label = Order::label_bytes(alignment);

@@ -13,19 +13,19 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What of the dead bytes at the top of a stack is known to hold poison: one range that starts, or ends, at the top.
+/// The dead bytes at the top of a stack that are known to hold poison: one range that starts, or ends, at the top.
 ///
-///   | live blocks | poison ...      | not known: no block was here, or more was freed at once than is poisoned |
-///                 ^ top
+///       | live blocks | poison ...      | unknown: never used, or one free was larger than the poisoned part |
+///                     ^ top
 ///
-/// `Place` keeps two of one object apart. Complexity: O(bytes that are poisoned or verified). Thread safety: none.
+/// `Place` distinguishes two members of one object. Complexity: O(bytes poisoned or verified). Thread safety: none.
 template <int Place = 0, bool IsKept = keeps_canaries>
 class stack_poison {
 public:
   static constexpr std::size_t most_at_once = std::size_t{64} * 1024;  ///< bytes
 
-  /// Effects: dead bytes become a block, a label or padding. Reports those that were written to.
-  /// Expects: they lie at the top, or are taken from the other end.
+  /// Effects: turns dead bytes into a block, a label or padding. Reports those that were written to. Expects: they lie
+  /// at the top, or are taken from the other end.
   void take(std::byte* from, std::byte* to, const void* resource) noexcept {
     const poison_range taken = known_.within(from, to);
     taken.verify(known_.bytes(), resource);
@@ -33,14 +33,14 @@ public:
       known_ = taken.begin == known_.begin ? known_.within(to, known_.end) : known_.within(known_.begin, from);
   }
 
-  /// Effects: poisons what was freed above `top`, of much the bytes next to the top.
+  /// Effects: poisons the bytes freed above `top`; of a large range, the part next to the top.
   void poison_above(std::byte* top, std::byte* end) noexcept {
     const poison_range freed = {top, end};
     if (freed.bytes() > most_at_once) return replace_by({top, top + most_at_once});
     replace_by(freed, {top, known_.begin == end && !known_.is_empty() ? known_.end : end});
   }
 
-  /// The same below `top`, of a stack that grows downwards.
+  /// The same below `top`, for a stack that grows downwards.
   void poison_below(std::byte* begin, std::byte* top) noexcept {
     const poison_range freed = {begin, top};
     if (freed.bytes() > most_at_once) return replace_by({top - most_at_once, top});
@@ -50,7 +50,7 @@ public:
   /// Effects: reports dead bytes that were written to.
   void verify(const void* resource) const noexcept { known_.verify(known_.bytes(), resource); }
 
-  /// As `verify`. The stack goes elsewhere, and nothing is known of what is dead there.
+  /// As `verify`. The stack then moves to other memory, where no dead bytes are known.
   void leave(const void* resource) noexcept {
     verify(resource);
     known_ = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a block takes of a stack, and at `hardened` the canary behind it.
+// The size of a block in a stack, and at `hardened` the canary behind it.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,13 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Blocks of a stack start and end at multiples of two pointers: so no alignment up to that ever needs padding, and
-/// nothing has to be remembered of such a block.
+/// Blocks of a stack start and end at multiples of two pointers: so no alignment up to that needs padding or a record.
 inline constexpr std::size_t stack_grain = 2 * sizeof(void*);
 
-/// Whether a canary stands behind every block, one byte at least: at `hardened`.
+/// Whether a canary of at least one byte follows every block: at `hardened`.
 inline constexpr bool stack_blocks_have_canaries = checking_level >= checking::hardened;
 
-/// Returns: what a block takes of the stack: one grain at least. Expects: it fits in memory.
+/// Returns: the bytes that a block takes in the stack: at least one grain. Expects: the sum does not overflow.
 [[nodiscard]] ASHLAR_INLINE constexpr std::size_t stack_bytes(std::size_t bytes) noexcept {
   return align_up(bytes + (bytes == 0 || stack_blocks_have_canaries ? 1 : 0), stack_grain);
 }
@@ -37,7 +36,7 @@ inline void fill_stack_slack(std::byte* data, std::size_t bytes) noexcept {
   fill_watched_slack(data, bytes, stack_bytes(bytes));
 }
 
-/// Effects: reports a block behind whose `bytes` bytes something was written.
+/// Effects: reports a write behind the first `bytes` bytes of a block.
 inline void expect_stack_slack(const std::byte* data, std::size_t bytes, const void* resource) noexcept {
   const slack_state found = look_at_watched_slack(data, bytes, stack_bytes(bytes));
   if (ASHLAR_UNLIKELY(!found.is_intact)) report_write_behind(data, 0, bytes, found.written_to, resource);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A block with boundary tags: its header, its neighbours in memory, and the links that lie in it while it is free.
+// A block with boundary tags: its header, its neighbours in memory, and its free-list links while it is free.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What a header says: the distance to the next block, and three flags in the bits that distances leave free.
+/// The content of a header: the distance to the next block, and three flags in the low bits of the distance.
 class tlsf_header {
 public:
   static constexpr std::size_t free = 1;           ///< the block is free
@@ -31,38 +31,39 @@ public:
   [[nodiscard]] constexpr bool is_free() const noexcept { return (bits_ & free) != 0; }
   [[nodiscard]] constexpr bool is_behind_free() const noexcept { return (bits_ & previous_free) != 0; }
   [[nodiscard]] constexpr bool is_first() const noexcept { return (bits_ & first) != 0; }
-  /// Whether this is the mark behind the last block of a region: no block, and never free.
+  /// Returns: whether this is the end mark behind the last block of a region: no block, and never free.
   [[nodiscard]] constexpr bool is_end() const noexcept { return stride() == 0; }
 
 private:
   std::size_t bits_;
 };
 
-/// A block, named by the address that its user has.
+/// A block, represented by the address of its data.
 ///
-///       live:  | header | bytes of the user ...                    | header of the next
-///       free:  | header | next | previous | nothing ... | stride   | header of the next
-///              ^ data - header_bytes        footer: finds the block from behind
-///     stride:  |<----------------------------------------------->|
+///        live:  | header | data ...                               | header of the next
+///        free:  | header | next | previous | unused ... | stride  | header of the next
+///               ^ data - header_bytes         footer: finds the block from behind
+///      stride:  |<----------------------------------------------->|
 ///
-/// A live block costs its header: 8 bytes on 64 bits, 4 on 32. The footer lies in bytes that are the user's while the
-/// block is live. From level `checked` on the upper 24 bits of a header of 8 bytes are a sum over the rest and its
-/// address, which tells a header from anything else. Whatever is written here is poisoned again for the tools.
+/// A live block costs its header: 8 bytes on 64-bit systems, 4 on 32-bit ones. The footer lies in data bytes while the
+/// block is live. From level `checked` on, the upper 24 bits of an 8-byte header are a sum over the rest and the
+/// header's address, which tells a header from any other word. All metadata written here is poisoned again for the
+/// tools.
 class tlsf_block {
 public:
   static constexpr bool is_sealed = checking_level >= checking::checked;
   using word = std::conditional_t<is_sealed, std::uint64_t, std::size_t>;
 
-  static constexpr std::size_t granule = 2 * sizeof(void*);  ///< bytes: strides and addresses are multiples of it
+  static constexpr std::size_t granule = 2 * sizeof(void*);  ///< bytes: unit of strides and addresses
   static constexpr std::size_t header_bytes = sizeof(word);
   static constexpr std::size_t footer_bytes = sizeof(std::size_t);
-  /// The smallest stride: what a free block holds.
+  /// The smallest stride: the metadata of a free block.
   static constexpr std::size_t least = align_up(header_bytes + 2 * sizeof(void*) + footer_bytes, granule);
   static_assert(tlsf_header::flags < granule);
 
   explicit tlsf_block(std::byte* data) noexcept : data_(data) {}
 
-  /// Returns: the stride of a block with room for `bytes`. Expects: that does not overflow.
+  /// Returns: the stride of a block with room for `bytes`. Expects: no overflow.
   [[nodiscard]] static constexpr std::size_t stride_for(std::size_t bytes) noexcept {
     const std::size_t stride = align_up(bytes + header_bytes, granule);
     return stride < least ? least : stride;
@@ -76,7 +77,7 @@ public:
     else return tlsf_header(read);
   }
 
-  /// Returns: whether a header of ashlar's stands here; always at level `fast`. Expects: the memory is the resource's.
+  /// Returns: whether a valid header stands here; always true at level `fast`. Expects: the memory is the resource's.
   [[nodiscard]] bool is_sound() const noexcept {
     if constexpr (is_sealed) {
       const word read = peek<word>(data_ - header_bytes);
@@ -96,7 +97,7 @@ public:
     poke<std::size_t>(data_ + stride - header_bytes - footer_bytes, stride);
   }
 
-  /// Effects: says whether the block in front is free.
+  /// Effects: records whether the block in front is free.
   ASHLAR_INLINE void set_behind_free(bool is) noexcept {
     if constexpr (is_sealed) return change_behind_free(is);
     const tlsf_header h = header();
@@ -104,7 +105,7 @@ public:
                (h.bits() & (tlsf_header::flags & ~tlsf_header::previous_free)) | (is ? tlsf_header::previous_free : 0));
   }
 
-  /// Effects: what stands here is a header no longer. Nothing at level `fast`.
+  /// Effects: invalidates the header. None at level `fast`.
   ASHLAR_INLINE void forget_header() noexcept {
     if constexpr (is_sealed) poke<word>(data_ - header_bytes, 0);
   }
@@ -112,7 +113,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE tlsf_block behind(std::size_t stride) const noexcept {
     return tlsf_block(data_ + stride);
   }
-  /// Returns: the stride of the block in front. Expects: that one is free.
+  /// Returns: the stride of the block in front. Expects: it is free.
   [[nodiscard]] ASHLAR_INLINE std::size_t stride_in_front() const noexcept {
     return peek<std::size_t>(data_ - header_bytes - footer_bytes);
   }
@@ -130,13 +131,13 @@ private:
 
   static constexpr std::uint64_t in_sum = low_bits & ~std::uint64_t{tlsf_header::free | tlsf_header::previous_free};
 
-  // What the flag `previous_free` changes in a word: itself and one bit of the sum. So whoever sets it needs no new
-  // sum, and a header that was written to stays unsound.
+  // The bits that the flag `previous_free` changes: itself and one bit of the sum. So a change of the flag needs no new
+  // sum, and an overwritten header stays unsound.
   static constexpr std::uint64_t behind_free_bits = std::uint64_t{1} << 63 | tlsf_header::previous_free;
   static_assert(tlsf_header::free == 1 && tlsf_header::previous_free == 2,
                 "the lowest bits, which are shifted to the sum");
 
-  // The upper bits of a product depend on all bits of its factors. The two lowest flags are added behind it.
+  // The upper bits of a product depend on all bits of its factors. The two lowest flags are added after it.
   [[nodiscard]] ASHLAR_INLINE std::uint64_t sum_of(std::uint64_t bits) const noexcept {
     return ((bits & in_sum) ^ (std::uint64_t{address_of(data_)} << 20)) * 0x9E3779B97F4A7C15u ^ bits << 62;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a tlsf_resource looks at before it believes a pointer or a tag, at the levels that check.
+// The checks of a tlsf_resource before it trusts a pointer or a tag, at the levels that check.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +22,12 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Where something is looked at: the regions, and who looks.
+/// The context of a check: the regions, and the resource for reports.
 struct tlsf_site {
   const tlsf_regions& regions;
   const void* resource;
 
-  /// Returns: the region that `p` is in, or null. Complexity: O(log regions).
+  /// Returns: the region that contains `p`, or null. Complexity: O(log regions).
   [[nodiscard]] ASHLAR_INLINE tlsf_region* find(const void* p) const noexcept { return regions.find(p); }
 };
 
@@ -36,8 +36,8 @@ struct tlsf_site {
   report({.kind = kind, .what = what, .pointer = p, .resource = site.resource, .size = size});
 }
 
-/// Effects: says what is wrong where no header stands in front of `p`: walks the region to the place.
-/// Complexity: O(blocks of the region).
+/// Effects: reports why no header stands in front of `p`; walks the region up to it. Complexity: O(blocks of the
+/// region).
 [[noreturn]] ASHLAR_COLD inline void report_no_header(std::byte* p, tlsf_region& region,
                                                       const tlsf_site& site) noexcept {
   tlsf_block last(nullptr);
@@ -60,8 +60,8 @@ struct tlsf_site {
               bytes);
 }
 
-// Whether a link may be followed: it names a free block of the resource. At `checked` the other end of the link, which
-// must lead back, stands for the sum of the header.
+// Returns: whether a link may be followed: it leads to a free block of the resource. At `checked` the other end of the
+// link, which must lead back, replaces the check of the header's sum.
 [[nodiscard]] ASHLAR_INLINE bool is_member(std::byte* at, const tlsf_site& site) noexcept {
   if (!is_aligned(at, tlsf_block::granule) || site.find(at) == nullptr) return false;
   if constexpr (checking_level >= checking::hardened)
@@ -69,7 +69,7 @@ struct tlsf_site {
   return tlsf_block(at).header().is_free();
 }
 
-// Whether both ends of both links of a free block agree. What a link says is not read before it may be followed.
+// Returns: whether both ends of both links of a free block agree. A link is checked before it is dereferenced.
 [[nodiscard]] ASHLAR_INLINE bool are_links_sound(const tlsf_block& block, const tlsf_site& site) noexcept {
   std::byte* const next = block.next();
   if (next != nullptr && !(is_member(next, site) && tlsf_block(next).previous() == block.data())) return false;
@@ -77,7 +77,8 @@ struct tlsf_site {
   return previous == nullptr || (is_member(previous, site) && tlsf_block(previous).next() == block.data());
 }
 
-// Whether a free block with a sound header is one still: its links, its footer, and what the block behind it says.
+// Returns: whether a free block with a sound header has sound links, a sound footer, and the flag of its neighbour
+// behind.
 [[nodiscard]] ASHLAR_INLINE bool is_free_block_sound(const tlsf_block& block, const tlsf_site& site) noexcept {
   const std::size_t stride = block.header().stride();
   const tlsf_block behind = block.behind(stride);
@@ -85,15 +86,15 @@ struct tlsf_site {
          tlsf_poison::is_record_sound(block, stride);
 }
 
-/// Effects: reports unless a free block that is a member of the index starts at `p`, which was one once.
+/// Effects: reports if `p`, which was a free block of the index, is none any more.
 ASHLAR_INLINE void check_member(std::byte* p, const tlsf_site& site) noexcept {
   const tlsf_block block(p);
   if (ASHLAR_UNLIKELY(!block.is_sound() || !block.header().is_free() || !detail::is_free_block_sound(block, site)))
     report_tlsf(fault::corrupt_link, "a free block was written to", p, site);
 }
 
-/// Returns: the live block that starts at `p`. Effects: reports where none does, or a tag beside it is broken. `p` is
-/// not read before a region is known to hold it.
+/// Returns: the live block that starts at `p`. Effects: reports a pointer without one, or a broken tag beside it. `p`
+/// is not dereferenced before it is known to lie in a region.
 ASHLAR_INLINE tlsf_block check_live(void* p, const tlsf_site& site) noexcept {
   tlsf_region* const region = site.find(p);
   auto* const data = static_cast<std::byte*>(p);
@@ -134,8 +135,7 @@ ASHLAR_INLINE tlsf_block check_live(void* p, const tlsf_site& site) noexcept {
 
 inline constexpr const char* tlsf_other_size = "freed a block with another size than it was allocated with";
 
-/// Effects: reports a size that a live block was not allocated with, as far as the block tells: its stride would have
-/// been another.
+/// Effects: reports a size other than that of the allocation, if it would give another stride.
 inline void check_size(const tlsf_block& block, std::size_t bytes, const tlsf_site& site) noexcept {
   const std::size_t stride = block.header().stride();
   const std::size_t usable = stride - tlsf_block::header_bytes;
@@ -150,7 +150,7 @@ inline void check_alignment(const tlsf_block& block, std::size_t alignment, cons
   report_tlsf_mismatch("freed a block with an alignment that it does not have", block, site, has, alignment);
 }
 
-/// The bytes of a block behind what was asked for, at level `hardened`: at least one, with a canary in it.
+/// The bytes of a block behind the size requested, at level `hardened`: at least one, with a canary in it.
 struct tlsf_slack {
   static constexpr bool is_kept = checking_level >= checking::hardened;
   static constexpr std::size_t bytes = is_kept ? 1 : 0;
@@ -159,16 +159,16 @@ struct tlsf_slack {
     fill_watched_slack(data, wanted, usable);
   }
 
-  /// Returns: what was asked for, as the last byte tells.
+  /// Returns: the size requested, by the last byte.
   [[nodiscard]] static std::size_t wanted(const std::byte* data, std::size_t usable) noexcept {
     mark_readable(data + usable - 1, 1);
     const std::size_t size = detail::slack_size(data[usable - 1], usable - 1);
     mark_free(data + usable - 1, 1);
     const std::size_t back = (usable - 1 - size) % detail::slack_period;
-    return back < usable ? usable - 1 - back : 0;  // a canary says that only where it was overwritten
+    return back < usable ? usable - 1 - back : 0;  // the size exceeds the block only if the canary was overwritten
   }
 
-  /// Effects: reports a canary that was written to, or was written for another size.
+  /// Effects: reports a canary that was overwritten, or that belongs to another size.
   static void check(std::byte* data, std::size_t given, std::size_t usable, const tlsf_site& site) noexcept {
     if (given >= usable) report_tlsf_mismatch(tlsf_other_size, tlsf_block(data), site, wanted(data, usable), given);
     const std::size_t from = std::min(given, wanted(data, usable));
@@ -180,8 +180,8 @@ struct tlsf_slack {
   }
 };
 
-/// Effects: reports what was written to in a region: a header, a free block, the bytes behind a live one.
-/// Complexity: O(bytes of free blocks).
+/// Effects: reports overwritten bytes of a region: a header, a free block, the bytes behind a live one. Complexity:
+/// O(bytes of free blocks).
 inline void check_region(tlsf_region& region, const tlsf_site& site) noexcept {
   for (tlsf_block at = region.first(); at.data() != region.end;) {
     const tlsf_header h = at.header();

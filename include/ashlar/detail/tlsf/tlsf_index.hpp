@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The two-level index of free blocks by size: which bin a size falls in, and the first bin that serves a request.
+// The two-level index of free blocks by size: the bin of a size, and the first bin that serves a request.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Where the links of a free block are: `link` names a block, `none` no block.
+/// The access to the links of a free block: `link` refers to a block, `none` to no block.
 template <class N>
 concept tlsf_nodes = requires(N& nodes, const N& c, typename N::link at) {
   { N::none } -> std::convertible_to<typename N::link>;
@@ -28,14 +28,14 @@ concept tlsf_nodes = requires(N& nodes, const N& c, typename N::link at) {
   nodes.set_previous(at, at);
 };
 
-/// A list of free blocks for each bin, and two levels of bits that say which lists have any. The links lie with the
-/// blocks, wherever that is (`Nodes`), so that one index serves addresses, offsets and handles.
+/// A free list for each bin, and two levels of bits that mark the non-empty lists. The links lie with the blocks
+/// (`Nodes`), so that one index serves addresses, offsets and handles.
 ///
-///     rows_          . . 1 . 1 .          one bit a row: some column has a block
-///     columns_[row]  . 1 . . 1 . . .      one bit a step: the bin has a block
-///     heads_[bin]    -> block <-> block   the one that came last is first
+///       rows_          . . 1 . 1 .          one bit a row: some column has a block
+///       columns_[row]  . 1 . . 1 . . .      one bit a step: the bin has a block
+///       heads_[bin]    -> block <-> block   most recent first
 ///
-/// Invariant: a bit is set exactly where its list is not empty; a block's size falls in the bin of its list.
+/// Invariant: a bit is set exactly if its list is not empty; a block's size falls in the bin of its list.
 /// Complexity: all O(1), `invariant` O(blocks). Thread safety: none.
 template <class Scale, tlsf_nodes Nodes>
 class tlsf_index {
@@ -45,14 +45,14 @@ public:
 
   tlsf_index() noexcept { clear(); }
 
-  /// Effects: forgets all blocks.
+  /// Effects: removes all blocks.
   void clear() noexcept {
     rows_ = 0;
     columns_.fill(0);
     heads_.fill(none);
   }
 
-  /// Expects: `size` is what `nodes.size(at)` says, and the block is not in the index.
+  /// Expects: `size` equals `nodes.size(at)`, and the block is not in the index.
   template <std::unsigned_integral Size>
   ASHLAR_INLINE void insert(Nodes& nodes, link at, Size size) noexcept {
     const unsigned bin = Scale::bin_of(size);
@@ -75,21 +75,21 @@ public:
     else drop_head(Scale::bin_of(size), next);
   }
 
-  /// Returns: the block that came last of those about as large as `size`, perhaps too small; or none.
+  /// Returns: the most recent block of the bin of `size`, perhaps too small; or none.
   template <std::unsigned_integral Size>
   [[nodiscard]] ASHLAR_INLINE link near(Size size) const noexcept {
     return heads_[Scale::bin_of(size)];
   }
 
-  /// Returns: a block of at least `size`, from the smallest bin that is sure to have one; or none.
+  /// Returns: a block of at least `size`, from the smallest bin whose blocks all suffice; or none.
   template <std::unsigned_integral Size>
   [[nodiscard]] ASHLAR_INLINE link above(Size size) const noexcept {
     return first_from(Scale::bin_for(size));
   }
 
-  /// Returns: a block for which `fits(block)`: the latest one about as large as `size`; else one of at least `room`,
-  /// which is sure to fit; else the latest one about as large as `room`; or none. So what was inserted last is found
-  /// whenever it is of at least `room`. Expects: `size <= room <= Scale::most`.
+  /// Returns: a block for which `fits(block)`: the most recent one of the bin of `size`; otherwise one of at least
+  /// `room`, which always fits; otherwise the most recent one of the bin of `room`; or none. So the block inserted last
+  /// is found if it is of at least `room`. Expects: `size <= room <= Scale::most`.
   template <std::unsigned_integral Size, class Fits>
   [[nodiscard]] ASHLAR_INLINE link find(Size size, Size room, Fits fits) const noexcept {
     const link latest = near(size);
@@ -100,7 +100,7 @@ public:
     return last != none && fits(last) ? last : none;
   }
 
-  /// Returns: a block of the largest bin that has any, or none: nothing free is larger by more than a step.
+  /// Returns: a block of the highest non-empty bin, or none. No free block is larger by more than a step.
   [[nodiscard]] link largest() const noexcept {
     if (rows_ == 0) return none;
     const auto row = static_cast<unsigned>(std::bit_width(rows_)) - 1;
@@ -109,7 +109,7 @@ public:
 
   [[nodiscard]] bool empty() const noexcept { return rows_ == 0; }
 
-  /// Returns: how many blocks are in the index. Complexity: O(blocks).
+  /// Returns: the number of blocks in the index. Complexity: O(blocks).
   [[nodiscard]] std::size_t count(const Nodes& nodes) const noexcept {
     std::size_t sum = 0;
     for (link head : heads_)
@@ -130,7 +130,7 @@ public:
 private:
   using row_bits = std::conditional_t<(Scale::rows <= 32), std::uint32_t, std::uint64_t>;
 
-  // The last block of a bin takes the bin's bit along, and perhaps the row's.
+  // The last block of a bin clears the bit of the bin, and that of the row if it is the last there.
   ASHLAR_INLINE void drop_head(unsigned bin, link next) noexcept {
     heads_[bin] = next;
     if (next != none) return;
@@ -145,7 +145,7 @@ private:
     std::uint32_t columns = columns_[row] & (~std::uint32_t{0} << (bin % Scale::steps));
     if (columns == 0) {
       const auto rows =
-          static_cast<row_bits>(rows_ & ((~row_bits{0} << row) << 1));  // twice: a row may be the last bit
+          static_cast<row_bits>(rows_ & ((~row_bits{0} << row) << 1));  // two shifts: the row may be the last bit
       if (ASHLAR_UNLIKELY(rows == 0)) return none;
       row = static_cast<unsigned>(std::countr_zero(rows));
       columns = columns_[row];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What is known of blocks that cannot be written to: records by number, in chunks from an upstream that never move.
+// The records of blocks in memory that must not be written: numbered, in chunks of an upstream that never move.
 #pragma once
 
 #include <algorithm>
@@ -28,18 +28,18 @@ template <std::unsigned_integral Offset>
 struct tlsf_node {
   Offset offset;
   Offset size;
-  std::uint32_t next;      ///< of the free blocks of its bin, or of the spare records
-  std::uint32_t previous;  ///< of the free blocks of its bin
-  std::uint32_t front;     ///< the block in front in the range
-  std::uint32_t behind;    ///< the block behind it
+  std::uint32_t next;      ///< of the bin's free list, or of the spare records
+  std::uint32_t previous;  ///< of the bin's free list
+  std::uint32_t front;     ///< the neighbour in front in the range
+  std::uint32_t behind;    ///< the neighbour behind
   tlsf_node_state state;
 };
 
-/// Records by number. Chunks double: 64, 128, 256 …; where the next one comes from, no record moves.
+/// Numbered records. Chunks double: 64, 128, 256 … records; adding a chunk moves no record.
 ///
-///     chunks_[0] -> | 0 .. 63 |    chunks_[1] -> | 64 .. 191 |    chunks_[2] -> | 192 .. 447 |
+///       chunks_[0] -> | 0 .. 63 |    chunks_[1] -> | 64 .. 191 |    chunks_[2] -> | 192 .. 447 |
 ///
-/// Complexity: all O(1), one upstream call where a chunk is added. Thread safety: none.
+/// Complexity: all O(1), and one upstream call for each chunk added. Thread safety: none.
 template <std::unsigned_integral Offset, resource Upstream>
 class tlsf_nodes_in_chunks {
 public:
@@ -55,17 +55,17 @@ public:
 
   [[nodiscard]] ASHLAR_INLINE node& at(link i) noexcept { return *place_of(i); }
   [[nodiscard]] ASHLAR_INLINE const node& at(link i) const noexcept { return *place_of(i); }
-  /// Returns: whether there is a record `i`, in use or spare.
+  /// Returns: whether record `i` exists, in use or spare.
   [[nodiscard]] bool has(link i) const noexcept { return i < made_; }
 
-  /// Returns: whether `count` records can be made without the upstream, now.
+  /// Returns: whether `count` records can be made without the upstream.
   [[nodiscard]] bool try_ensure(std::size_t count) noexcept {
     while (ready() < count)
       if (capacity_ == most_ || !add(try_allocate_from(upstream_, bytes_of_next(), alignof(node)))) return false;
     return true;
   }
 
-  /// As `try_ensure`; where `most` is reached there are fewer. Throws: what the upstream throws.
+  /// As `try_ensure`; once `most` is reached there are fewer. Throws: the exceptions of the upstream.
   void ensure(std::size_t count) {
     while (ready() < count && capacity_ != most_)
       static_cast<void>(add(upstream_.allocate(bytes_of_next(), alignof(node))));
@@ -91,7 +91,7 @@ public:
     ++spares_;
   }
 
-  /// Effects: forgets all records and gives the chunks back.
+  /// Effects: removes all records and frees the chunks.
   void release() noexcept {
     while (chunks_made_ != 0) {
       --chunks_made_;
@@ -101,7 +101,9 @@ public:
     made_ = 0, spare_ = none, spares_ = 0;
   }
 
-  [[nodiscard]] std::size_t ready() const noexcept { return spares_ + (capacity_ - made_); }  ///< to be made
+  [[nodiscard]] std::size_t ready() const noexcept {
+    return spares_ + (capacity_ - made_);
+  }  ///< records that can be made
   [[nodiscard]] std::size_t in_use() const noexcept { return made_ - spares_; }
   [[nodiscard]] Upstream& upstream_resource() noexcept { return upstream_; }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
@@ -126,7 +128,7 @@ private:
     return chunks_[chunk] + (i - capacity_of(chunk));
   }
 
-  // The last chunk has as many as are allowed.
+  // The last chunk is cut at the limit of records.
   [[nodiscard]] std::size_t bytes_of_next() const noexcept {
     return (std::min(capacity_of(chunks_made_ + 1), most_) - capacity_) * sizeof(node);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Poison in the free blocks of a tlsf_resource at level hardened, and the record of the bytes that hold none.
+// Poison in the free blocks of a tlsf_resource at level hardened, and the record of the bytes without it.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// No poison: what `tlsf_poison` is at the levels and in the builds that write none.
+/// No poison: the variant for levels and builds that write none.
 struct tlsf_poison_none {
   static constexpr std::size_t start_bytes = 0;
 
@@ -44,32 +44,33 @@ struct tlsf_poison_none {
   void keep_in(const tlsf_block& /*block*/, std::size_t /*stride*/) const noexcept {}
 };
 
-/// Poison that is kept. Every byte of a free block is metadata, poison, or one of its bare bytes, which are one range:
-/// no user has had them, or they were the middle of a block too large to be poisoned whole. Where two free blocks
-/// become one, all from the first bare byte to the last is bare.
+/// Poison with a record. Every byte of a free block is metadata, poison, or one of its bare bytes, which form one
+/// range. Bare bytes were never used, or were the middle of a block too large to be poisoned whole. When two free
+/// blocks merge, all bytes from the first bare one to the last are bare.
 ///
-///   | header | next | previous | record | poison ... | bare ... | poison ... | stride | header of the next
-///                              begin and end of the bare bytes, sealed; only from `least_recorded` bytes on
+///       | header | next | previous | record | poison ... | bare ... | poison ... | stride | header of the next
+///                                  begin and end of the bare bytes, sealed; only from `least_recorded` bytes on
 ///
-/// An object is the bare bytes of a block that is being made of others. Complexity: O(bytes that are poisoned or
+/// An object holds the bare bytes of a block that is being merged. Complexity: O(bytes poisoned or verified); a free
+/// poisons at most `most_at_start + most_at_end` bytes. Thread safety: none.
 /// verified), at most `most_at_start + most_at_end` to poison a freed block. Thread safety: none.
 class tlsf_poison_kept {
 public:
   static constexpr std::size_t most_at_start = std::size_t{64} * 1024;  ///< bytes of a freed block that are poisoned
   static constexpr std::size_t most_at_end = 4096;                      ///< the same, of a larger one
-  static constexpr std::size_t least_recorded = 128;                    ///< the stride of a block with a record
+  static constexpr std::size_t least_recorded = 128;  ///< the smallest stride of a block with a record
   static constexpr std::size_t links_bytes = 2 * sizeof(void*);
   static constexpr std::size_t record_bytes = 3 * sizeof(void*);
   static constexpr std::size_t start_bytes = links_bytes + record_bytes;  ///< of a free block: no poison
 
   tlsf_poison_kept() = default;
 
-  /// Returns: the poison of a region that no user has had: none.
+  /// Returns: the state of a region that was never used: no poison.
   [[nodiscard]] static tlsf_poison_kept of_region(const tlsf_block& block, std::size_t stride) noexcept {
     return tlsf_poison_kept(begin_of(block), end_of(block, stride));
   }
 
-  /// Effects: poisons bytes that were a user's. A block that is too large keeps its middle as it is.
+  /// Effects: poisons freed bytes. A block that is too large keeps the content of its middle.
   [[nodiscard]] static tlsf_poison_kept of_freed(std::byte* begin, std::byte* end) noexcept {
     const auto bytes = static_cast<std::size_t>(end - begin);
     if (bytes <= most_at_start + most_at_end) {
@@ -81,12 +82,12 @@ public:
     return tlsf_poison_kept(begin + most_at_start, end - most_at_end);
   }
 
-  /// Returns: whether the record of a free block is as it was written.
+  /// Returns: whether the record of a free block is unchanged.
   [[nodiscard]] static bool is_record_sound(const tlsf_block& block, std::size_t stride) noexcept {
     return !is_recorded(stride) || is_sound(block, read(block));
   }
 
-  /// Returns: whether the record and all poison of a free block are as they were written.
+  /// Returns: whether the record and all poison of a free block are unchanged.
   [[nodiscard]] static bool is_intact(const tlsf_block& block, std::size_t stride) noexcept {
     if (!is_record_sound(block, stride)) return false;
     const poisoned_parts parts = parts_of(block, stride, begin_of(block), end_of(block, stride));
@@ -98,7 +99,7 @@ public:
     verify_part(block, stride, begin_of(block), end_of(block, stride), resource);
   }
 
-  /// The same for its bytes from `begin` up to `end`, of which metadata is left out.
+  /// The same for its bytes from `begin` up to `end`, without metadata.
   static void verify_part(const tlsf_block& block, std::size_t stride, std::byte* begin, std::byte* end,
                           const void* resource) noexcept {
     const poisoned_parts parts = parts_of(block, stride, begin, end);
@@ -107,17 +108,17 @@ public:
     parts.back.verify(held, resource);
   }
 
-  /// Effects: poisons the header of a block and the footer of the free one in front, which are one block from now on.
+  /// Effects: poisons the header of a block and the footer of the free one in front, which merge.
   static void poison_seam(const tlsf_block& block) noexcept {
     poison(block.data() - tlsf_block::header_bytes - tlsf_block::footer_bytes, block.data());
   }
 
-  /// Effects: poisons the header and the links of a free block that becomes part of the one in front.
+  /// Effects: poisons the header and the links of a free block that merges with the one in front.
   static void poison_start(const tlsf_block& block) noexcept {
     poison(block.data() - tlsf_block::header_bytes, begin_of(block));
   }
 
-  /// Effects: adds the bare bytes of a free block. Where its record was, there is poison.
+  /// Effects: adds the bare bytes of a free block. Its record has become poison.
   void add_block(const tlsf_block& block, std::size_t stride) noexcept {
     if (!is_recorded(stride)) return;
     const record of = read(block);
@@ -125,15 +126,14 @@ public:
     poison(begin_of(block), begin_of(block) + record_bytes);
   }
 
-  /// Effects: adds bare bytes, and what lies between.
+  /// Effects: adds bare bytes, and the bytes between them.
   void add(const tlsf_poison_kept& other) noexcept {
     if (other.bare_.is_empty()) return;
     if (bare_.is_empty()) bare_ = other.bare_;
     else bare_ = {std::min(bare_.begin, other.bare_.begin), std::max(bare_.end, other.bare_.end)};
   }
 
-  /// Effects: a free block remembers which of these bare bytes are its own; one that is too small for a record has
-  /// them poisoned.
+  /// Effects: writes the bare bytes to the record of a free block; a block too small for a record has them poisoned.
   void keep_in(const tlsf_block& block, std::size_t stride) const noexcept {
     std::byte* const begin = begin_of(block);
     if (!is_recorded(stride)) return bare_.within(begin, end_of(block, stride)).poison();
@@ -168,7 +168,7 @@ private:
     return block.data() + stride - tlsf_block::header_bytes - tlsf_block::footer_bytes;
   }
 
-  // What must be poison from `begin` up to `end`: in front of the bare bytes, and behind them.
+  // The poisoned parts between `begin` and `end`: in front of the bare bytes, and behind them.
   [[nodiscard]] static poisoned_parts parts_of(const tlsf_block& block, std::size_t stride, std::byte* begin,
                                                std::byte* end) noexcept {
     const range asked = {begin, end};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A stretch of memory cut into blocks with boundary tags, and its record, which lies in front of the first block.
+// A region of memory cut into blocks with boundary tags; its record lies in front of the first block.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,22 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-///     memory, as it came
-///     | pad | record | header | first block ... | header | ... | end mark: a header of no stride | pad |
+///       memory, as allocated
+///       | pad | record | header | first block ... | header | ... | end mark: a header of stride 0 | pad |
 ///
 /// Blocks lie behind each other without gaps, and no two neighbours are free.
 struct tlsf_region : tree_node<tlsf_region> {
-  block memory;        ///< as it came
-  std::byte* end;      ///< where the data of the end mark would be
+  block memory;        ///< as allocated
+  std::byte* end;      ///< the data address of the end mark
   bool goes_upstream;  ///< false: the memory is the caller's
 
-  /// Returns: bytes that are not blocks, in memory of any alignment, at most.
+  /// Returns: the largest number of bytes outside of blocks, for memory of any alignment.
   [[nodiscard]] static constexpr std::size_t overhead() noexcept {
     return sizeof(tlsf_region) + 2 * tlsf_block::header_bytes + 2 * tlsf_block::granule;
   }
 
-  /// Effects: makes one free block of all of `memory`, at most of `most` bytes.
-  /// Returns: the record, or null where there is no room for a block.
+  /// Effects: makes one free block of `memory`, of at most `most` bytes. Returns: the record, or null if there is no
+  /// room for a block.
   [[nodiscard]] static tlsf_region* make(const block& memory, std::size_t most, bool goes_upstream) noexcept {
     auto* const begin = static_cast<std::byte*>(memory.data);
     if (memory.size < overhead() + tlsf_block::least) return nullptr;
@@ -45,7 +45,7 @@ struct tlsf_region : tree_node<tlsf_region> {
     return made;
   }
 
-  /// Effects: makes one free block of everything.
+  /// Effects: makes one free block of the whole region.
   void make_empty() noexcept {
     mark_free(first().data() - tlsf_block::header_bytes, capacity() + tlsf_block::header_bytes);
     first().set_free(capacity(), tlsf_header::first);
@@ -53,7 +53,7 @@ struct tlsf_region : tree_node<tlsf_region> {
     tlsf_block(end).set_header(0, tlsf_header::previous_free);
   }
 
-  /// Returns: the region that a first block is in.
+  /// Returns: the region of a first block.
   [[nodiscard]] static tlsf_region* of_first(const tlsf_block& first) noexcept {
     void* const place = first.data() - tlsf_block::header_bytes - sizeof(tlsf_region);
     return std::launder(static_cast<tlsf_region*>(place));
@@ -71,7 +71,7 @@ struct tlsf_region : tree_node<tlsf_region> {
   /// Returns: bytes of all blocks, headers included.
   [[nodiscard]] std::size_t capacity() const noexcept { return static_cast<std::size_t>(end - first_data()); }
 
-  /// Whether `p` is in a block, where data may be.
+  /// Returns: whether `p` is a possible data address of a block.
   [[nodiscard]] bool holds(const void* p) const noexcept {
     return address_of(p) - address_of(first_data()) < capacity() - tlsf_block::header_bytes;
   }
@@ -81,7 +81,7 @@ struct tlsf_region : tree_node<tlsf_region> {
     return h.is_free() && h.stride() == capacity();
   }
 
-  /// Effects: leaves no header that an old pointer could find.
+  /// Effects: invalidates all headers, so that no stale pointer finds one.
   void forget_headers() noexcept {
     for (tlsf_block at = first(); at.data() != end && at.is_sound();) {
       const tlsf_block behind = at.behind(at.header().stride());
@@ -90,7 +90,7 @@ struct tlsf_region : tree_node<tlsf_region> {
     }
   }
 
-  /// Effects: calls `f(block, header)` for each block, the lowest address first, while `f` says true and headers are
+  /// Effects: calls `f(block, header)` for each block in the order of addresses, while `f` returns true and headers are
   /// sound.
   template <class F>
   void walk(F f) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The regions of a tlsf_resource by address, with a table that finds most of them at once at the levels that look.
+// The regions of a tlsf_resource by address, with a table that speeds up the search at the levels that check.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The region that came last at each 32 KiB of addresses, modulo 4 MiB: a guess, to be confirmed by the region.
+/// The most recent region at each 32 KiB of addresses, modulo 4 MiB: a guess, which the region must confirm.
 template <bool IsKept = tlsf_block::is_sealed>
 class tlsf_region_table {
 public:
@@ -32,7 +32,7 @@ public:
   }
   void clear() noexcept { regions_.fill(nullptr); }
 
-  /// Returns: the region that `p` may be in, or null.
+  /// Returns: a region that may contain `p`, or null.
   [[nodiscard]] ASHLAR_INLINE tlsf_region* guess(const void* p) const noexcept {
     return regions_[address_of(p) / slot_bytes % regions_.size()];
   }
@@ -52,7 +52,7 @@ public:
   [[nodiscard]] static tlsf_region* guess(const void* /*p*/) noexcept { return nullptr; }
 };
 
-/// Complexity: insert, erase and find O(log regions). Thread safety: none; calls of const functions only are safe.
+/// Complexity: insert, erase and find O(log regions). Thread safety: none, but concurrent const calls are safe.
 class tlsf_regions {
 public:
   /// Expects: `region` is in no set.
@@ -67,19 +67,19 @@ public:
     table_.erase(region);
   }
 
-  /// Effects: forgets all regions.
+  /// Effects: removes all regions.
   void clear() noexcept {
     tree_.clear();
     table_.clear();
   }
 
-  /// Returns: the region that `p` is in, or null.
+  /// Returns: the region that contains `p`, or null.
   [[nodiscard]] ASHLAR_INLINE tlsf_region* find(const void* p) const noexcept {
     tlsf_region* const guessed = table_.guess(p);
     return ASHLAR_LIKELY(guessed != nullptr && guessed->holds(p)) ? guessed : find_in_tree(p);
   }
 
-  /// Effects: calls `f(region)` for each, the lowest address first. `f` may destroy the record.
+  /// Effects: calls `f(region)` for each in the order of addresses. `f` may destroy the record.
   template <class F>
   void for_each(F f) const {
     tree_.for_each(f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Regions of memory and the index of what is free in them: allocation in constant time, without an upstream.
+// Regions of memory and the index of their free blocks: allocation in constant time, without an upstream.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Blocks are handed out by good fit: of those about as large as what is asked for, the one freed last, if it is large
-/// enough; else one from the smallest bin whose blocks all are. What is left over is cut off behind. What is freed
-/// joins its free neighbours at once.
+/// Allocation is good fit: the most recently freed block of the request's bin if it is large enough, otherwise one from
+/// the smallest bin whose blocks all suffice. The rest behind the block is cut off. A freed block merges with its free
+/// neighbours at once.
 ///
-/// Invariant: no two neighbours are free; the index holds exactly the free blocks; `used()` is the strides of the
-/// others. Complexity: O(1) at level `fast`; from `checked` on, O(log regions) more. Thread safety: none.
+/// Invariant: no two neighbours are free; the index holds exactly the free blocks; `used()` is the sum of the strides
+/// of the others. Complexity: O(1) at level `fast`; O(log regions) more from `checked` on. Thread safety: none.
 template <class Scale>
 class tlsf_space {
 public:
@@ -34,10 +34,10 @@ public:
   /// bytes: the largest stride of a block, and of all blocks of a region
   static constexpr std::size_t most = static_cast<std::size_t>(Scale::most) & ~(tlsf_block::granule - 1);
 
-  /// bytes: a larger request fails, whatever is free
+  /// bytes: a larger request always fails
   static constexpr std::size_t most_room = most - tlsf_block::header_bytes - tlsf_block::granule;
 
-  /// Effects: takes a region over, which is empty.
+  /// Effects: takes over an empty region.
   void add(tlsf_region* region) noexcept {
     regions_.insert(region);
     capacity_ += region->capacity();
@@ -46,7 +46,7 @@ public:
     empty_ += region->goes_upstream ? 1 : 0;
   }
 
-  /// Expects: the region is empty, and here.
+  /// Expects: the region is empty, and part of this space.
   void remove(tlsf_region* region) noexcept {
     index_.remove(links_, region->first().data(), region->capacity());
     regions_.erase(region);
@@ -55,7 +55,7 @@ public:
     empty_ -= region->goes_upstream ? 1 : 0;
   }
 
-  /// Effects: forgets all regions.
+  /// Effects: removes all regions.
   void clear() noexcept {
     index_.clear();
     regions_.clear();
@@ -82,7 +82,7 @@ public:
     return occupy(block.behind(gap), h.stride() - gap, tlsf_header::previous_free, stride, true, poison);
   }
 
-  /// Returns: the region that has become empty, or null. Expects: `p` is a live block's.
+  /// Returns: the region that has become empty, or null. Expects: `p` is the data of a live block.
   tlsf_region* give(void* p) noexcept {
     tlsf_block block(static_cast<std::byte*>(p));
     const tlsf_header h = block.header();
@@ -112,8 +112,8 @@ public:
     return flags != 0 ? enter_emptiness(block, behind) : nullptr;
   }
 
-  /// Effects: makes a live block large enough for `bytes`, and no larger than that takes, where it stands.
-  /// Returns: false where it cannot be; then nothing has changed.
+  /// Effects: resizes a live block in place to the smallest size for `bytes`. Returns: false if that is impossible;
+  /// then nothing has changed.
   [[nodiscard]] bool resize(void* p, std::size_t bytes) noexcept {
     if (bytes > most_room) return false;
     tlsf_block block(static_cast<std::byte*>(p));
@@ -132,7 +132,7 @@ public:
     return true;
   }
 
-  /// Effects: reports writes to the free block behind a live one, as far as that would grow over it.
+  /// Effects: reports writes to the free block behind a live one, in the bytes that the growth would take.
   static void verify_growth(void* p, std::size_t bytes, const void* who) noexcept {
     const tlsf_block block(static_cast<std::byte*>(p));
     const std::size_t has = block.header().stride(), wanted = tlsf_block::stride_for(bytes);
@@ -140,17 +140,17 @@ public:
     if (wanted > has && behind.header().is_free()) verify_start(behind, behind.header().stride(), 0, wanted - has, who);
   }
 
-  /// Returns: bytes behind `p` that its user may have. Expects: `p` is a live block's.
+  /// Returns: the usable bytes at `p`. Expects: `p` is the data of a live block.
   [[nodiscard]] static std::size_t room_of(void* p) noexcept {
     return tlsf_block(static_cast<std::byte*>(p)).header().stride() - tlsf_block::header_bytes;
   }
 
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }  ///< bytes of all blocks
-  [[nodiscard]] std::size_t used() const noexcept { return used_; }          ///< bytes of live blocks, with headers
+  [[nodiscard]] std::size_t used() const noexcept { return used_; }          ///< bytes of live blocks, headers included
   [[nodiscard]] std::size_t lent() const noexcept { return lent_; }          ///< regions that go upstream
   [[nodiscard]] std::size_t empty() const noexcept { return empty_; }        ///< those of them without a live block
 
-  /// Returns: bytes that a request may have that is sure to be served, without an alignment above a granule.
+  /// Returns: the largest request, in bytes, that is sure to be served, for alignments up to a granule.
   [[nodiscard]] std::size_t largest_free() const noexcept {
     std::byte* const largest = index_.largest();
     return largest != nullptr ? std::min(links_.size(largest) - tlsf_block::header_bytes, most_room) : 0;
@@ -201,13 +201,13 @@ private:
     });
   }
 
-  // What is skipped to reach an aligned address: nothing, or a block's worth.
+  // The bytes skipped to reach an aligned address: 0, or at least one block.
   [[nodiscard]] static ASHLAR_INLINE std::size_t gap_before(std::byte* at, std::size_t alignment) noexcept {
     const std::size_t gap = (0 - address_of(at)) & (alignment - 1);
     return gap == 0 || gap >= tlsf_block::least ? gap : gap + alignment;
   }
 
-  // Makes a live block of what has `all` bytes, and cuts off what it does not need.
+  // Makes a live block of `all` bytes, and cuts off the part it does not need.
   ASHLAR_INLINE std::byte* occupy(tlsf_block block, std::size_t all, std::size_t flags, std::size_t stride,
                                   bool was_free_at_end, const tlsf_poison& poison) noexcept {
     const bool is_cut = all - stride >= tlsf_block::least;
@@ -226,7 +226,7 @@ private:
     poison.keep_in(block, stride);
   }
 
-  // A free block becomes part of the one in front.
+  // Merges a free block with the one in front.
   ASHLAR_INLINE void swallow(tlsf_block block, std::size_t stride, tlsf_poison& poison) noexcept {
     index_.remove(links_, block.data(), stride);
     block.forget_header();
@@ -234,7 +234,8 @@ private:
     tlsf_poison::poison_start(block);
   }
 
-  // Verifies what of a free block becomes a user's, `taken` bytes behind a gap, and what metadata will overwrite.
+  // Verifies the part of a free block that becomes data, `taken` bytes behind a gap, and the part that metadata will
+  // overwrite.
   static ASHLAR_INLINE void verify_start(tlsf_block block, std::size_t stride, std::size_t gap, std::size_t taken,
                                          const void* who) noexcept {
     constexpr std::size_t in_front = tlsf_block::header_bytes + tlsf_block::footer_bytes;
@@ -242,7 +243,7 @@ private:
     tlsf_poison::verify_part(block, stride, data - in_front, data + taken + tlsf_poison::start_bytes, who);
   }
 
-  // Poisons what a live block has beyond `stride` bytes, of `all`.
+  // Poisons the part of a live block beyond `stride` bytes, of `all`.
   [[nodiscard]] static ASHLAR_INLINE tlsf_poison poison_end(tlsf_block block, std::size_t all,
                                                             std::size_t stride) noexcept {
     std::byte* const data = block.data() - tlsf_block::header_bytes;

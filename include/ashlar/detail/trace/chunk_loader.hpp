@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reads a chunk's payload, checks it against its header and unpacks it with whichever codec wrote it.
+// Reads a chunk's payload, checks it against its header and unpacks it with its codec.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace detail::trace_io {
 template <trace::codec... Codecs>
 class chunk_loader {
 public:
-  /// Returns: why the payload cannot be had, or null; then it is `payload()`.
+  /// Returns: the reason why the payload cannot be read, or null; then it is in `payload()`.
   [[nodiscard]] const char* load(trace::byte_source& source, const chunk_entry& entry) {
     stored_.resize(entry.header.stored_bytes);
     if (!source.read(entry.offset + chunk_header_bytes, stored_)) return "cannot be read";

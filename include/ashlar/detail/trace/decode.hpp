@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The payload of an events chunk back to records; every malformed payload is refused.
+// Decodes the payload of an events chunk to records, and refuses every malformed payload.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ public:
     return true;
   }
 
-  /// Returns: whether nothing is left over and the last record was done at `last_time`.
+  /// Returns: whether the payload was consumed exactly and the last record has the time `last_time`.
   [[nodiscard]] bool finished(std::uint64_t last_time) const noexcept {
     bool empty = framed_ && time_ == last_time;
     for (const auto& column : columns_) empty = empty && column.ok() && column.at_end();

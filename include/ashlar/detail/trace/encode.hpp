@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Records of one stream to the payload of an events chunk: five columns, small differences, no allocation.
+// Encodes records of one stream to the payload of an events chunk: five columns, small differences, no allocation.
 //
 //     payload = { u32 bytes, column }*      columns: codes, times, addresses, sizes, extras
 #pragma once
@@ -19,25 +19,26 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail::trace_io {
 
-/// The flags above the four bits of the opcode: which columns this record has an entry in.
+/// The flags above the four bits of the opcode: the columns with an entry for this record.
 inline constexpr std::uint8_t has_stack = 0x10;      ///< extras: varint
 inline constexpr std::uint8_t has_alignment = 0x20;  ///< extras: one byte, before the stack
 inline constexpr std::uint8_t has_size = 0x40;       ///< sizes: varint
-inline constexpr std::uint8_t is_backward = 0x80;    ///< addresses: how many records ago the same one stood
+inline constexpr std::uint8_t is_backward =
+    0x80;  ///< addresses: distance to the last record with the same one, in records
 
 inline constexpr std::size_t column_count = 5;
 
-/// Turns up to `max_chunk_records` records at a time into a payload. Reusable; keeps nothing from chunk to chunk.
-/// One pass for each column: so each loop is short, and its position stays in a register.
+/// Encodes up to `max_chunk_records` records at a time to a payload. Reusable; keeps no state between chunks. One pass
+/// for each column keeps each loop short and its position in a register.
 class record_encoder {
 public:
-  /// Returns: the room that the payload of `n` records may need.
+  /// Returns: the largest size of the payload of `n` records, in bytes.
   [[nodiscard]] static constexpr std::size_t bound(std::size_t n) noexcept {
     return n * record_bound + column_count * sizeof(std::uint32_t) + max_varint_bytes;
   }
 
-  /// Effects: writes the payload to `out`. Times are made to never go back.
-  /// Returns: its size. Expects: `bound(records.size())` bytes at `out`.
+  /// Effects: writes the payload to `out`, with times made ascending. Returns: its size. Expects:
+  /// `bound(records.size())` bytes at `out`.
   std::size_t encode(std::span<const record> records, std::uint64_t first_time, std::byte* out) noexcept {
     std::byte* to = column(out, [&](std::byte* p) { return put_codes(records, p); });
     to = column(to, [&](std::byte* p) { return put_times(records, first_time, p); });
@@ -48,10 +49,10 @@ public:
     return static_cast<std::size_t>(to - out);
   }
 
-  /// Returns: how many of the records were events.
+  /// Returns: the number of records that were events.
   [[nodiscard]] std::uint32_t events() const noexcept { return events_; }
 
-  /// Returns: the time of the last record as it was written.
+  /// Returns: the time of the last record as written.
   [[nodiscard]] std::uint64_t last_time() const noexcept { return last_time_; }
 
 private:
@@ -88,8 +89,8 @@ private:
     return to;
   }
 
-  /// An address seen a short while ago is told by how many records ago, a new one by its distance from the last new
-  /// one: in units of 16 bytes plus one, or 0 and then the distance in bytes. Flags the first kind in `codes`.
+  /// Encodes a recent address as the distance to its last record, flagged in `codes`. A new address is its distance
+  /// from the last new one: in units of 16 bytes plus one, or 0 and then the distance in bytes.
   std::byte* put_addresses(std::span<const record> records, std::byte* codes, std::byte* to) noexcept {
     seen_.fill(0);
     std::uint64_t literal = 0;
@@ -125,7 +126,7 @@ private:
     return to;
   }
 
-  /// Effects: record `i` is now the last known to have an address like this. Returns: the one before it, or `i`.
+  /// Effects: makes record `i` the last one with the hash of this address. Returns: the one before it, or `i`.
   std::size_t look_up(std::uint64_t address, std::size_t i) noexcept {
     std::uint16_t& slot = seen_[static_cast<std::size_t>((address * 0x9E3779B97F4A7C15) >> (64 - table_bits))];
     const std::size_t last = slot == 0 ? i : slot - std::size_t{1};
@@ -139,7 +140,7 @@ private:
 
   std::uint64_t last_time_ = 0;
   std::uint32_t events_ = 0;
-  std::array<std::uint16_t, std::size_t{1} << table_bits> seen_{};  // one more than a record's index; 0 = none
+  std::array<std::uint16_t, std::size_t{1} << table_bits> seen_{};  // the record's index plus one; 0 = none
 };
 
 }  // namespace detail::trace_io

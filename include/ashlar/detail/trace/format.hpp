@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The two headers of a trace file, to and from bytes. docs/trace-format.md tells the whole format.
+// The two headers of a trace file, to and from bytes. docs/trace-format.md specifies the whole format.
 //
 //     file   = file header, chunk*
 //     chunk  = chunk header (80 bytes), payload (stored_bytes)
@@ -22,20 +22,20 @@ namespace detail::trace_io {
 inline constexpr std::array<std::uint8_t, 8> file_magic{0x89, 'A', 'S', 'H', 'L', 'R', '\r', '\n'};
 inline constexpr std::uint32_t format_version = 1;
 inline constexpr std::uint32_t endian_mark = 0x01020304;
-inline constexpr std::size_t file_header_bytes = 64;  ///< Before the command line and the checksum.
+inline constexpr std::size_t file_header_bytes = 64;  ///< Without the command line and the checksum.
 inline constexpr std::uint32_t max_text_bytes = 1 << 20;
 
 inline constexpr std::uint32_t chunk_magic = 0x4b4e4843;  ///< "CHNK"
 inline constexpr std::size_t chunk_header_bytes = 80;
-inline constexpr std::uint32_t max_raw_bytes = 4 << 20;  ///< Of a chunk that is read; bounds the reader's memory.
+inline constexpr std::uint32_t max_raw_bytes = 4 << 20;  ///< Limit of a chunk that is read; bounds the reader's memory.
 inline constexpr std::uint32_t max_chunk_records = 65535;
 
-/// What a chunk holds. Chunks of unknown kinds from `first_skippable` on are passed over, others are refused.
+/// The content of a chunk. Chunks of unknown kinds from `first_skippable` on are skipped, others are refused.
 enum class chunk_kind : std::uint8_t { events = 1, stacks = 2, modules = 3, end = 4, first_skippable = 128 };
 
 enum class clock_kind : std::uint8_t { nanoseconds = 0, ticks = 1 };
 
-/// In place of an errno in `file_header::write_error`: the file had become shorter than what was written.
+/// Replaces an errno in `file_header::write_error`: the file became shorter than its written content.
 inline constexpr std::uint16_t cut_by_program = 0xffff;
 
 struct file_header {
@@ -43,11 +43,11 @@ struct file_header {
   std::uint8_t pointer_bytes = sizeof(void*);
   std::uint32_t process = 0;
   std::uint32_t page_bytes = 0;
-  std::uint16_t write_error = 0;    ///< The errno that ended the writing before the program ended; 0: none did.
+  std::uint16_t write_error = 0;    ///< The errno that ended the writing before the program's end; 0: none.
   std::uint64_t start_ns = 0;       ///< Monotonic clock at time 0, for the chunks' `sync_ns`.
   std::uint64_t start_unix_ns = 0;  ///< Wall clock at time 0.
   std::uint32_t stack_depth = 0;
-  std::uint32_t text_bytes = 0;  ///< The command line that follows, each argument with a final 0 byte.
+  std::uint32_t text_bytes = 0;  ///< Size of the command line that follows, each argument with a final 0 byte.
 };
 
 /// Expects: `file_header_bytes` at `to`. The caller appends the text and the checksum of everything before it.
@@ -68,7 +68,7 @@ constexpr void put_header(std::byte* to, const file_header& h) noexcept {
   put_word(to, std::uint32_t{0});
 }
 
-/// Returns: why the 64 bytes at `from` are no header of a trace this library reads, or null.
+/// Returns: the reason why the 64 bytes at `from` are no header of a readable trace, or null.
 [[nodiscard]] constexpr const char* refuse_file_header(const std::byte* from) noexcept {
   for (std::size_t i = 0; i < file_magic.size(); ++i)
     if (from[i] != static_cast<std::byte>(file_magic[i])) return "not an ashlar trace";
@@ -95,15 +95,15 @@ constexpr void put_header(std::byte* to, const file_header& h) noexcept {
 struct chunk_header {
   chunk_kind kind = chunk_kind::events;
   trace::codec_id codec = trace::codec_id::raw;
-  std::uint32_t stream = 0;    ///< Of events: whose, and the thread the first record belongs to.
+  std::uint32_t stream = 0;    ///< Of events: the stream, which is the thread of its first record.
   std::uint32_t sequence = 0;  ///< 0, 1, 2 … within the kind and stream.
   std::uint32_t count = 0;     ///< Records, stacks or modules.
   std::uint32_t raw_bytes = 0;
   std::uint32_t stored_bytes = 0;
-  std::uint32_t events = 0;      ///< How many of the records are events of their own.
+  std::uint32_t events = 0;      ///< The number of records that are events.
   std::uint64_t first_time = 0;  ///< Ticks since the start of the trace.
   std::uint64_t last_time = 0;
-  std::uint64_t sync_ticks = 0;  ///< Both clocks when the chunk was written: the last chunk calibrates them all.
+  std::uint64_t sync_ticks = 0;  ///< Both clocks at the time of writing: the last chunk calibrates all.
   std::uint64_t sync_ns = 0;
   std::uint64_t payload_sum = 0;  ///< Checksum of the payload as stored.
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where the chunks of a trace stand: one pass over the headers, memory in proportion to the number of chunks.
+// The offsets of a trace's chunks: one pass over the headers, memory in proportion to the number of chunks.
 #pragma once
 
 #include <algorithm>
@@ -23,13 +23,13 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail::trace_io {
 
-/// One chunk that is to be read later.
+/// A chunk to be read later.
 struct chunk_entry {
   std::uint64_t offset = 0;
   chunk_header header;
 };
 
-/// The headers of a file, checked for themselves and against each other; no payload is read.
+/// The headers of a file, each checked alone and against the others; payloads are not read.
 class chunk_index {
 public:
   /// Effects: reads the file header and every chunk header, up to the end or the first damage.
@@ -48,13 +48,13 @@ public:
   [[nodiscard]] const std::vector<std::string>& command_line() const noexcept { return command_line_; }
   [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
 
-  /// Nanoseconds per tick, from the first and the last moment at which both clocks were read.
+  /// Returns: nanoseconds per tick, from the first and the last reading of both clocks.
   [[nodiscard]] double ns_per_tick() const noexcept {
     if (header_.clock == clock_kind::nanoseconds || sync_ticks_ == 0 || sync_ns_ <= header_.start_ns) return 1;
     return static_cast<double>(sync_ns_ - header_.start_ns) / static_cast<double>(sync_ticks_);
   }
 
-  /// Returns: all chunks, those of a kind and stream together, in the order they were written.
+  /// Returns: all chunks, grouped by kind and stream, in the order of writing.
   [[nodiscard]] std::span<const chunk_entry> chunks() const noexcept { return chunks_; }
 
   [[nodiscard]] std::span<const chunk_entry> chunks(chunk_kind kind) const noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which object lives at which address right now: the reader's only memory that grows with the traced program.
+// The live objects by address: the only memory of the reader that grows with the traced program.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail::trace_io {
 
-/// What the reader knows about a live object.
+/// The reader's record of a live object.
 struct live_object {
   std::uint64_t object = 0;  ///< 0 = none.
-  std::uint32_t thread = 0;  ///< The one that allocated it.
+  std::uint32_t thread = 0;  ///< The thread that allocated it.
 };
 
-/// Open addressing with linear probing, at most 5/8 full; erasing moves the followers up, so nothing decays.
-/// Complexity: O(1) expected; memory O(most objects ever alive at once).
+/// Open addressing with linear probing, at most 5/8 full. Erasing moves followers up, so there are no tombstones.
+/// Complexity: O(1) expected; memory O(most objects live at once).
 class live_map {
 public:
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -29,7 +29,7 @@ public:
     return size_ != 0 && slots_[find(address)].value.object != 0;
   }
 
-  /// Effects: `address`, which must be free, now holds `value`.
+  /// Effects: stores `value` at `address`. Expects: `address` is free.
   void insert(std::uint64_t address, live_object value) {
     if ((size_ + 1) * 8 > slots_.size() * 5) grow();
     slots_[find(address)] = {address, value};
@@ -58,7 +58,7 @@ private:
     return static_cast<std::size_t>(mixed ^ (mixed >> 32)) & mask();
   }
 
-  /// Returns: where `address` is, or the empty slot where it belongs.
+  /// Returns: the slot of `address`, or the empty slot for it.
   [[nodiscard]] std::size_t find(std::uint64_t address) const noexcept {
     std::size_t at = home(address);
     while (slots_[at].value.object != 0 && slots_[at].address != address) at = (at + 1) & mask();

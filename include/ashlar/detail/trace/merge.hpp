@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which stream goes next: the one whose record is oldest, unless it has to wait for another stream's.
+// The order of streams: the one with the oldest record is next, unless it must wait for a record of another stream.
 #pragma once
 
 #include <algorithm>
@@ -19,26 +19,26 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail::trace_io {
 
-/// One stream: its chunks, of which at most one is in memory, and its place in it.
+/// One stream: its chunks, at most one of which is in memory, and its position.
 struct record_stream {
   std::span<const chunk_entry> chunks = {};  ///< Not loaded yet.
   std::vector<record> records = {};          ///< The chunk in memory.
   std::size_t at = 0;                        ///< The next record in it.
-  std::uint64_t deadline = 0;                ///< While it waits: when it stops waiting.
-  bool insists = false;                      ///< It has waited long enough.
+  std::uint64_t deadline = 0;                ///< The end of its wait, in ticks.
+  bool insists = false;                      ///< Its wait is over.
   stream_state state = {};
 
   [[nodiscard]] bool loaded() const noexcept { return at < records.size(); }
   [[nodiscard]] bool done() const noexcept { return !loaded() && chunks.empty(); }
   [[nodiscard]] const record& head() const noexcept { return records[at]; }
 
-  /// Returns: when its next record was made, or a lower bound of it while that is still on disk.
+  /// Returns: the time of its next record, or a lower bound while that is still on disk.
   [[nodiscard]] std::uint64_t time() const noexcept {
     return loaded() ? records[at].time : chunks.front().header.first_time;
   }
 };
 
-/// All streams in order of time. Complexity: O(log streams) when the order passes from one stream to another.
+/// All streams in the order of time. Complexity: O(log streams) for each change of the stream.
 class stream_merge {
 public:
   explicit stream_merge(std::span<const chunk_entry> events) {
@@ -52,8 +52,8 @@ public:
     for (std::size_t i = 0; i < streams_.size(); ++i) push(i);
   }
 
-  /// Returns: the stream that is next, null at the end. It stays next until it is older no more.
-  /// A stream put off comes back when `ready(stream)` or when all others are past its deadline.
+  /// Returns: the next stream, or null at the end. It stays next while it is the oldest. A stream put off returns when
+  /// `ready(stream)`, or when all others are past its deadline.
   template <class Ready>
   [[nodiscard]] record_stream* next(Ready&& ready) {
     if (!waiting_.empty()) recall(ready);
@@ -63,7 +63,7 @@ public:
     return current_ == none ? nullptr : &streams_[current_];
   }
 
-  /// Effects: the stream last returned by `next` steps back until others have caught up.
+  /// Effects: puts off the stream last returned by `next` until the others have caught up.
   void put_off(std::uint64_t ticks) {
     record_stream& s = streams_[current_];
     s.deadline = s.time() + std::min(ticks, ~std::uint64_t{0} - s.time());
@@ -93,7 +93,7 @@ private:
     return i;
   }
 
-  /// Returns: the time that all streams which do not wait have reached.
+  /// Returns: the time that all streams have reached, except those that wait.
   [[nodiscard]] std::uint64_t reached() const noexcept {
     std::uint64_t time = heap_.empty() ? ~std::uint64_t{0} : heap_.front().first;
     if (current_ != none && !streams_[current_].done()) time = std::min(time, streams_[current_].time());

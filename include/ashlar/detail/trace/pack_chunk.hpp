@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A payload becomes a chunk: packed, summed, with its header in front, in memory the caller brings.
+// Makes a chunk of a payload: packed, with checksum and header, in memory of the caller.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail::trace_io {
 
-/// Returns: the room a chunk with `raw_bytes` of payload may need.
+/// Returns: the largest size of a chunk with `raw_bytes` of payload.
 template <trace::packer Packer>
 [[nodiscard]] constexpr std::size_t chunk_bound(std::size_t raw_bytes) noexcept {
   const std::size_t packed = Packer::bound(raw_bytes);
   return chunk_header_bytes + (packed > raw_bytes ? packed : raw_bytes);
 }
 
-/// Effects: writes a whole chunk to `out`; a payload that does not get smaller, or cannot be packed, is stored raw.
-/// Returns: the chunk. Expects: the caller's fields of `header` set; `chunk_bound(payload.size())` bytes at `out`.
+/// Effects: writes a whole chunk to `out`; a payload that does not shrink, or cannot be packed, is stored raw. Returns:
+/// the chunk. Expects: the caller's fields of `header` are set; `chunk_bound(payload.size())` bytes at `out`.
 template <trace::packer Packer>
 std::span<const std::byte> pack_chunk(Packer& codec, detail::trace_io::chunk_header header,
                                       std::span<const std::byte> payload, std::byte* out) noexcept {

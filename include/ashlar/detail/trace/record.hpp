@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One line of a stream as it stands in the file: like an event, but with addresses instead of object ids.
+// One record of a stream in a file: like an event, but with addresses instead of object ids.
 #pragma once
 
 #include <bit>
@@ -13,17 +13,17 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail::trace_io {
 
-/// An `operation`, or one of the two codes that only files know.
+/// An `operation`, or one of the two codes that exist only in files.
 enum class opcode : std::uint8_t {
   realloc_begin =
       trace::operation_count,  ///< The old block of the `realloc_` that follows in this stream goes back now.
-  thread_switch,               ///< What follows in this stream was done by thread `record::stack`.
+  thread_switch,               ///< Later records of this stream are of thread `record::stack`.
   count
 };
 
 [[nodiscard]] constexpr opcode code_of(trace::operation op) noexcept { return static_cast<opcode>(op); }
 
-/// Stamped before the call that releases, after the call that allocates: merged by time, an address is never
+/// The time is taken before a call that releases, and after a call that allocates. Merged by time, an address is never
 /// handed out again before its release.
 struct record {
   std::uint64_t time = 0;           ///< Clock ticks; in a file, since the trace's start.
@@ -31,7 +31,7 @@ struct record {
   std::uint64_t size = 0;           ///< As in `event`.
   std::uint32_t stack = 0;          ///< Call-stack id, or the thread of a thread_switch.
   opcode code = opcode::count;      ///<
-  std::uint8_t alignment_code = 0;  ///< 0 = default, else log2 of the alignment + 1.
+  std::uint8_t alignment_code = 0;  ///< 0 = default, otherwise log2 of the alignment + 1.
   std::uint16_t reserved = 0;
 
   friend constexpr bool operator==(const record&, const record&) = default;
@@ -43,7 +43,7 @@ static_assert(sizeof(record) == 32, "a recorder's buffer is counted in 32-byte r
   return static_cast<std::size_t>(c) < trace::operation_count;
 }
 
-/// Returns: whether the address of such a record is of a block that the program gets, not of one it gives back.
+/// Returns: whether the address of such a record is that of a new block, not of a released one.
 [[nodiscard]] constexpr bool is_acquisition(opcode c) noexcept { return c <= code_of(trace::operation::new_array_); }
 
 /// Returns: whether records of this code carry an address.
@@ -51,13 +51,13 @@ static_assert(sizeof(record) == 32, "a recorder's buffer is counted in 32-byte r
   return c <= code_of(trace::operation::delete_array_) || c == opcode::realloc_begin;
 }
 
-/// Returns: the code of an alignment; one that is no power of two counts as the next, which is what allocators do.
+/// Returns: the code of an alignment; one that is no power of two is rounded up, as allocators do.
 [[nodiscard]] constexpr std::uint8_t alignment_code_of(std::uint64_t alignment) noexcept {
   if (alignment == 0) return 0;
   return static_cast<std::uint8_t>(std::bit_width(alignment - 1) + 1);
 }
 
-/// Returns: the alignment that a code stands for; of 2^64, which does not fit, 2^63.
+/// Returns: the alignment of a code; 2^63 for 2^64, which does not fit.
 [[nodiscard]] constexpr std::uint64_t alignment_of(std::uint8_t alignment_code) noexcept {
   if (alignment_code == 0) return 0;
   return std::uint64_t{1} << (alignment_code > 64 ? 63 : alignment_code - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Records in order of time become events: addresses become object ids, file threads become dense ones.
+// Turns records in order of time into events: addresses become object ids, thread numbers become dense.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail::trace_io {
 
-/// What a stream carries from one of its records to the next.
+/// The state of a stream between two records.
 struct stream_state {
-  std::uint32_t thread = 0;       ///< As the file numbers it.
-  std::uint64_t old_address = 0;  ///< Of the realloc that has begun.
+  std::uint32_t thread = 0;       ///< By the numbering of the file.
+  std::uint64_t old_address = 0;  ///< Of the realloc in progress.
   live_object old = {};           ///<
 };
 
@@ -27,21 +27,21 @@ class resolver {
 public:
   [[nodiscard]] const trace::reader_counts& counts() const noexcept { return counts_; }
 
-  /// Returns: whether `r` contradicts what is alive: its counterpart in another stream must come first.
+  /// Returns: whether `r` contradicts the live objects: its counterpart in another stream must come first.
   [[nodiscard]] bool contradicts(const record& r) const noexcept {
     if (!has_address(r.code) || r.address == 0) return false;
     return live_.contains(r.address) == is_acquisition(r.code);
   }
 
-  /// Returns: the release of the object at `address`, made up because the address has been handed out again.
+  /// Returns: a release of the object at `address`, made up because the address was handed out again.
   [[nodiscard]] trace::event release_lost(std::uint64_t address, std::uint64_t time_ns) {
     const live_object lost = live_.take(address);
     ++counts_.lost_releases;
     return finish({.time_ns = time_ns, .thread = lost.thread, .op = trace::operation::free_, .object = lost.object});
   }
 
-  /// Effects: takes `r` into account, which must not ask for an address that is taken.
-  /// Returns: the event, if this record is the one that completes it.
+  /// Effects: applies `r`. Expects: it does not allocate an address in use. Returns: the event, if this record
+  /// completes one.
   [[nodiscard]] std::optional<trace::event> apply(const record& r, std::uint64_t time_ns, stream_state& s) {
     if (r.code == opcode::thread_switch) return s.thread = r.stack, std::nullopt;
     if (r.code == opcode::realloc_begin) return begin_realloc(r, s), std::nullopt;
@@ -80,7 +80,7 @@ private:
     s.old = release(r.address);
   }
 
-  /// Effects: a realloc that failed puts the old block back. Returns: the old object's id.
+  /// Effects: a failed realloc restores the old block. Returns: the old object's id.
   std::uint64_t end_realloc(const record& r, stream_state& s) {
     const live_object old = s.old;
     s.old = {};
@@ -88,7 +88,7 @@ private:
     return old.object;
   }
 
-  /// Returns: the number by which consumers know a thread. The last one is remembered: threads come in runs.
+  /// Returns: the dense number of a thread. The last one is cached: records of one thread come in runs.
   std::uint32_t dense(std::uint32_t file_thread) {
     if (file_thread == last_file_thread_ && !threads_.empty()) return last_thread_;
     const auto next = static_cast<std::uint32_t>(threads_.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Payloads of the chunks that hold no events: call stacks, mapped modules, the end of the trace.
+// Payloads of the chunks without events: call stacks, mapped modules, the end of the trace.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,11 @@ namespace detail::trace_io {
 
 inline constexpr std::size_t max_stack_frames = 255;
 
-/// Returns: the room a stack of `frames` needs at most.
+/// Returns: the largest size of a stack of `frames`, in bytes.
 [[nodiscard]] constexpr std::size_t stack_bound(std::size_t frames) noexcept { return (frames + 1) * max_varint_bytes; }
 
-/// Effects: appends one stack: its length, then each frame's distance from the one before. Returns: the byte after it.
+/// Effects: appends one stack: its length, then each frame's distance from the one before. Returns: the end of the
+/// output.
 constexpr std::byte* put_stack(std::byte* to, std::span<const std::uint64_t> frames) noexcept {
   to = put_varint(to, frames.size());
   std::uint64_t last = 0;
@@ -50,7 +51,7 @@ constexpr std::byte* put_stack(std::byte* to, std::span<const std::uint64_t> fra
   return from.at_end();
 }
 
-/// Returns: the room a module needs at most.
+/// Returns: the largest size of a module, in bytes.
 [[nodiscard]] constexpr std::size_t module_bound(std::size_t path_bytes, std::size_t id_bytes) noexcept {
   return 5 * max_varint_bytes + path_bytes + id_bytes;
 }
@@ -61,7 +62,7 @@ inline std::byte* put_text(std::byte* to, std::string_view text) noexcept {
   return to;
 }
 
-/// What a recorder can name without owning a string.
+/// A module as a recorder has it, without owning a string.
 struct module_view {
   std::uint64_t begin = 0, end = 0, bias = 0;
   std::string_view path, build_id;  // the id in hexadecimal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Integers as bytes: fixed little-endian words, LEB128 varints in their one shortest form, zigzag for signed ones.
+// Integers as bytes: fixed little-endian words, LEB128 varints in their shortest form, zigzag for signed ones.
 #pragma once
 
 #include <bit>
@@ -48,9 +48,9 @@ constexpr std::byte* put_long_varint(std::byte* to, std::uint64_t value) noexcep
   return to;
 }
 
-/// Values below 2^28 take no branch that depends on their length: lengths cannot be predicted, and a recorder encodes
-/// while the program waits. Four bytes are written, as many counted as the value needs.
-/// Expects: `max_varint_bytes` of room at `to`. Returns: the byte after the varint.
+/// Values below 2^28 take no branch that depends on their length: lengths are unpredictable, and a recorder delays the
+/// program. Four bytes are written, and the length of the value is added. Expects: `max_varint_bytes` of room at `to`.
+/// Returns: the byte after the varint.
 constexpr std::byte* put_varint(std::byte* to, std::uint64_t value) noexcept {
   if (ASHLAR_UNLIKELY(value >= std::uint64_t{1} << 28)) return put_long_varint(to, value);
   const auto v = static_cast<std::uint32_t>(value);
@@ -68,7 +68,7 @@ constexpr std::byte* put_varint(std::byte* to, std::uint64_t value) noexcept {
 
 [[nodiscard]] constexpr std::uint64_t unzigzag(std::uint64_t code) noexcept { return (code >> 1) ^ (0 - (code & 1)); }
 
-/// Reads one byte string from front to back and never past its end. After a failure every answer is 0.
+/// Reads a byte string from front to back, never past its end. After a failure every result is 0.
 class byte_cursor {
 public:
   constexpr byte_cursor() = default;
@@ -95,7 +95,7 @@ public:
     return taken;
   }
 
-  /// Fails on varints that are longer than they need be or do not fit 64 bits, so that every value has one spelling.
+  /// Fails on varints that are not in shortest form or do not fit 64 bits, so that every value has one encoding.
   [[nodiscard]] constexpr std::uint64_t varint() noexcept {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < max_varint_bytes && i < rest_.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The book of a tracking adaptor: every live block by address, and the blocks that were freed last.
+// The book of a tracking adaptor: every live block by address, and the most recently freed blocks.
 #pragma once
 
 #include <cstddef>
@@ -19,35 +19,35 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What is known of a block.
+/// The record of a block.
 template <site_policy Site>
 struct tracked_block : tree_node<tracked_block<Site>> {
   const void* data = nullptr;
   std::size_t bytes = 0;     ///< as requested
-  std::size_t capacity = 0;  ///< as handed out: more than requested only by `allocate_at_least`
+  std::size_t capacity = 0;  ///< as granted: more than requested only by `allocate_at_least`
   std::size_t alignment = 0;
-  std::uint64_t number = 0;  ///< 1 is the first block ever
+  std::uint64_t number = 0;  ///< 1 is the first block of the book
   ASHLAR_NO_UNIQUE_ADDRESS Site allocated{};
   ASHLAR_NO_UNIQUE_ADDRESS Site freed{};
 
-  /// Returns: whether `p` points into it, its start included.
+  /// Returns: whether `p` points into the block or to its start.
   [[nodiscard]] bool contains(const void* p) const noexcept {
     return address_of(p) - address_of(data) < capacity || p == data;
   }
 
-  // Where the tree files it: under the block, not under the entry.
+  // The key in the tree: the address of the block, not that of the entry.
   [[nodiscard]] friend std::uintptr_t address_of(const tracked_block* entry) noexcept {
     return address_of(entry->data);
   }
 };
 
-/// Entries come from `Memory`, one allocation of one size each. Complexity: O(log n) expected. Thread safety: none.
+/// Every entry is one allocation from `Memory`, all of one size. Complexity: O(log n) expected. Thread safety: none.
 template <site_policy Site, resource Memory>
 class block_book {
 public:
   using entry = tracked_block<Site>;
 
-  /// How many freed blocks are remembered, to tell a double free from a foreign pointer.
+  /// The number of freed blocks in the book, which tell a double free from a foreign pointer.
   static constexpr std::size_t most_remembered = 64;
 
   block_book() = default;
@@ -56,19 +56,20 @@ public:
   block_book& operator=(const block_book&) = delete;
   ~block_book() { clear(); }
 
-  /// Returns: a blank entry, or null where there is no memory for it.
+  /// Returns: a blank entry, or null if memory runs out.
   [[nodiscard]] entry* make() noexcept {
     void* const p = try_allocate_from(memory_, sizeof(entry), alignof(entry));
     return p != nullptr ? ::new (p) entry : nullptr;
   }
 
-  /// Effects: gives an entry back that is not in the book.
+  /// Effects: frees an entry that is not in the book.
   void drop(entry* e) noexcept {
     std::destroy_at(e);
     memory_.deallocate(e, sizeof(entry), alignof(entry));
   }
 
-  /// Effects: `e`, whose block is filled in, is live. One that was live at this address came to its end unseen.
+  /// Effects: makes `e` live, whose block is filled in. An older live block at its address ended without a call, and is
+  /// removed.
   void insert(entry* e) noexcept {
     if (entry* const before = find(e->data)) forget(before);
     e->number = ++allocations_;
@@ -89,7 +90,7 @@ public:
     return e != nullptr && e->contains(p) ? e : nullptr;
   }
 
-  /// Returns: the block at `p` among those freed last, the latest, or null.
+  /// Returns: the most recently freed block at `p`, or null.
   [[nodiscard]] const entry* find_freed(const void* p) const noexcept {
     const entry* latest = nullptr;
     for (const entry* e = oldest_freed_; e != nullptr; e = e->right)
@@ -97,7 +98,7 @@ public:
     return latest;
   }
 
-  /// Effects: the live block is now one of those freed last.
+  /// Effects: moves the live block to the freed ones.
   void remember_as_freed(entry* e, const Site& where) noexcept {
     unfile(e);
     e->freed = where;
@@ -106,13 +107,13 @@ public:
     if (++remembered_ > most_remembered) drop_oldest();
   }
 
-  /// Effects: the live block has another size. Expects: `e` is live.
+  /// Effects: sets the size of the live block. Expects: `e` is live.
   void resize(entry* e, std::size_t bytes) noexcept {
-    bytes_ += bytes - e->bytes;  // modulo 2^n: right for a shrink too
+    bytes_ += bytes - e->bytes;  // modulo 2^n: right for shrinking too
     e->bytes = e->capacity = bytes;
   }
 
-  /// Effects: forgets all blocks, and gives back all memory.
+  /// Effects: removes all blocks and frees all memory.
   void clear() noexcept {
     tree_.for_each([this](entry& e) { drop(&e); });
     tree_.clear();
@@ -120,7 +121,7 @@ public:
     live_ = bytes_ = 0;
   }
 
-  /// Effects: calls `f(const entry&)` for every live block, from the lowest address up.
+  /// Effects: calls `f(const entry&)` for every live block in the order of addresses.
   template <class F>
   void for_each(F f) const {
     tree_.for_each([&f](const entry& e) { f(e); });
