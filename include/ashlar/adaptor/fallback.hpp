@@ -35,7 +35,7 @@ inline namespace ASHLAR_ABI {
 /// | self-describing | both have it | the owner test finds the side, the side finds the size |
 /// | expanding, prefaulting | one has it | the owner is asked; the other side always refuses |
 /// | at-least | `Second` has it | `First` could refuse by exception only; its blocks have the size requested |
-/// | divisible | never | neighbours may be freed as one, and belong to both sides where these touch |
+/// | divisible | never | neighbours may be freed as one, and belong to both sides if these are adjacent |
 ///
 /// Two are equal if both sides are. Expects: `Second` draws no memory from `First`; checked from level `checked` on.
 /// Complexity: one owner test a call. Thread safety: any thread, if both sides allow it.

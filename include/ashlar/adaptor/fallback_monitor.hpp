@@ -141,7 +141,7 @@ public:
   /// Effects: sets the treatment of later requests. `on_spill::notify` uses the callback set last.
   void choose(on_spill what) noexcept { what_.store(what, std::memory_order_relaxed); }
 
-  /// Effects: chooses `on_spill::notify`, or `on_spill::allow` where `callback` is null.
+  /// Effects: chooses `on_spill::notify`, or `on_spill::allow` if `callback` is null.
   /// Thread safety: only while no request is under way.
   void call(spill_callback callback, void* context = nullptr) noexcept {
     callback_ = callback;

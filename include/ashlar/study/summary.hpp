@@ -76,7 +76,7 @@ struct site_summary {
   double lifetime_ns = 0;  ///< Summed over the objects that were freed.
 };
 
-/// The result of `summariser`. A reallocation counts as an allocation and, where there was an old object, as a free.
+/// The result of `summariser`. A reallocation counts as an allocation and, if there was an old object, as a free.
 struct trace_summary {
   std::array<std::uint64_t, trace::operation_count> operations{};
   std::uint64_t duration_ns = 0;

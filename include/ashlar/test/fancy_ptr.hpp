@@ -135,7 +135,7 @@ public:
   }
 
 private:
-  static constexpr std::uintptr_t to_nothing = 1;  // the distance of a null pointer: into itself, where no target is
+  static constexpr std::uintptr_t to_nothing = 1;  // the distance of a null pointer: into itself, no possible target
 
   void set(T* target) noexcept {
     distance_ = target == nullptr ? to_nothing : detail::address_of(target) - detail::address_of(this);

@@ -79,7 +79,6 @@ private:
 /// Serial numbers grow from the bottom to the top and are never reused, so a position names one block of one stack. A
 /// freed pointer is never dereferenced: it is searched among the labels. At `hardened` a canary follows each block, and
 /// is checked on the free.
-/// each block, and is looked at when the block goes.
 class checked_order {
 public:
   struct position {

@@ -50,7 +50,7 @@ public:
   /// Effects: reports dead bytes that were written to.
   void verify(const void* resource) const noexcept { known_.verify(known_.bytes(), resource); }
 
-  /// As `verify`. The stack then moves to other memory, where no dead bytes are known.
+  /// As `verify`. The stack then moves to other memory, which has no known dead bytes.
   void leave(const void* resource) noexcept {
     verify(resource);
     known_ = {};

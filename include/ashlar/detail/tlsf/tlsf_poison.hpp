@@ -53,7 +53,6 @@ struct tlsf_poison_none {
 ///
 /// An object holds the bare bytes of a block that is being merged. Complexity: O(bytes poisoned or verified); a free
 /// poisons at most `most_at_start + most_at_end` bytes. Thread safety: none.
-/// verified), at most `most_at_start + most_at_end` to poison a freed block. Thread safety: none.
 class tlsf_poison_kept {
 public:
   static constexpr std::size_t most_at_start = std::size_t{64} * 1024;  ///< bytes of a freed block that are poisoned

@@ -68,8 +68,8 @@ public:
     memory_.deallocate(e, sizeof(entry), alignof(entry));
   }
 
-  /// Effects: makes `e` live, whose block is filled in. An older live block at its address ended without a call, and is
-  /// removed.
+  /// Effects: makes `e` live. An older live block at its address, which ended without a call, is removed. Expects: the
+  /// block of `e` is filled in.
   void insert(entry* e) noexcept {
     if (entry* const before = find(e->data)) forget(before);
     e->number = ++allocations_;
