@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What `allocate_at_least` of an allocator returns: the standard's type where the library has it.
+// The result of `allocate_at_least` of an allocator: `std::allocation_result` where the standard library has it.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-// As `std::allocation_result` of C++23: `count` objects have room at `ptr`, all of which may be used.
+// Equivalent of `std::allocation_result` of C++23: memory at `ptr` for `count` objects, all of it usable.
 ASHLAR_STD_ALLOCATION_RESULT(template <class Pointer, class SizeType = std::size_t> struct allocation_result {
   Pointer ptr;
   SizeType count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The atomics policy: where lock-free parts take their atomics from, so that model checkers compile the shipped files.
+// The atomics policy of lock-free parts: it lets model checkers compile the shipped files.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,11 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// The atomics of the standard library. A model checker brings a policy of the same shape whose objects it watches.
+/// The atomics of the standard library. A model checker substitutes a policy of the same shape with observed objects.
 struct std_atomics {
   template <class T>
   using atomic = std::atomic<T>;
-  /// What threads share without an atomic: the algorithm promises that accesses never race.
+  /// Shared data that is not atomic: the algorithm guarantees that accesses never race.
   template <class T>
   using plain = T;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A run of raw bytes: pointer and size. Owns nothing.
+// A non-owning range of raw bytes: pointer and size.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct block {
   [[nodiscard]] explicit operator bool() const noexcept { return data != nullptr; }
   [[nodiscard]] friend bool operator==(const block&, const block&) noexcept = default;
 
-  /// Returns: whether `p` points to one of the block's bytes.
+  /// Returns: whether `p` points to a byte of the block.
   [[nodiscard]] bool contains(const void* p) const noexcept {
     return detail::address_of(p) - detail::address_of(data) < size;  // unsigned: an address below wraps past the size
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Version, floor of compilers, checking level and ABI name: the only switches a user of the library sets.
+// Version, minimum compilers, checking level and ABI name: the only switches that a user of the library sets.
 #pragma once
 
-// A compiler below the floor gets this one error. `#error` would let it go on, through a thousand lines of what follows
-// from that; an include of a file that does not exist ends the compilation.
+// A compiler below the minimum reports this one error. After `#error` it would continue and report a thousand lines of
+// consequences; the include of a missing file ends the compilation.
 #if __cplusplus < 202002L && (!defined(_MSVC_LANG) || _MSVC_LANG < 202002L)
 #define ASHLAR_BELOW_FLOOR "ashlar needs C++20 or later: compile with -std=c++20"
 #elif defined(__clang__) && !defined(__apple_build_version__)
@@ -25,8 +25,8 @@
 #define ASHLAR_VERSION_MINOR 1
 #define ASHLAR_VERSION_PATCH 0
 
-// How much misuse is looked for: 0 fast, 1 checked, 2 hardened. Set it for a whole program, for example by
-// -DASHLAR_CHECKING=1. Translation units of different levels do not link where they share an ashlar type.
+// The checking level: 0 fast, 1 checked, 2 hardened. Set it for a whole program, for example by -DASHLAR_CHECKING=1.
+// Translation units of different levels that share an ashlar type do not link.
 #if !defined(ASHLAR_CHECKING)
 #if defined(NDEBUG)
 #define ASHLAR_CHECKING 0
@@ -35,8 +35,8 @@
 #endif
 #endif
 
-// Whether there is an operating system below, or the bare machine (-ffreestanding): then memory is what the program
-// brings, there is one thread, and base/platform.hpp says what becomes of errors.
+// Whether the library runs on an operating system or on the bare machine (-ffreestanding). On the bare machine the
+// program supplies the memory, there is one thread, and base/platform.hpp defines the handling of errors.
 #if __STDC_HOSTED__
 #define ASHLAR_HOSTED 1
 #define ASHLAR_THREAD_LOCAL thread_local
@@ -45,8 +45,8 @@
 #define ASHLAR_THREAD_LOCAL
 #endif
 
-// Which tool is told what memory is live (detail/support/poison.hpp): AddressSanitizer where it is on, and Valgrind
-// where the program is compiled with -DASHLAR_VALGRIND=1, which needs its headers and slows every build of it.
+// The tool that is informed of live memory (detail/support/poison.hpp): AddressSanitizer where it is on, else Valgrind
+// with -DASHLAR_VALGRIND=1. The latter needs Valgrind's headers and slows down the program even without Valgrind.
 #if defined(__SANITIZE_ADDRESS__)
 #define ASHLAR_ASAN 1
 #elif defined(__has_feature)
@@ -60,7 +60,7 @@
 #endif
 #endif
 
-// The inline namespace names all that changes the code, so that what differs cannot be mixed up by the linker.
+// The inline namespace encodes every switch that changes the code, so that the linker cannot mix different builds.
 #if ASHLAR_CHECKING == 0
 #define ASHLAR_ABI_LEVEL fast
 #elif ASHLAR_CHECKING == 1
@@ -91,8 +91,7 @@
 #define ASHLAR_ABI_NAME(level, marks, throws, host) ASHLAR_ABI_JOIN(level, marks, throws, host)
 #define ASHLAR_ABI ASHLAR_ABI_NAME(ASHLAR_ABI_LEVEL, ASHLAR_ABI_MARKS, ASHLAR_ABI_THROWS, ASHLAR_ABI_HOST)
 
-// Where exceptions are off, nothing is thrown and so nothing is caught: memory that has run out ends in the
-// out-of-memory handler.
+// Without exceptions nothing is thrown or caught: exhausted memory leads to the out-of-memory handler.
 #if defined(__cpp_exceptions)
 #define ASHLAR_HAS_EXCEPTIONS 1
 #define ASHLAR_THROW(exception) throw exception
@@ -105,7 +104,7 @@
 #define ASHLAR_CATCH_ALL else
 #endif
 
-// `std::allocation_result`, where the library has it; else what stands in for it. C++20 does not pay for <memory>.
+// `std::allocation_result` where the standard library has it, else a substitute: C++20 does not include <memory>.
 #if defined(__cpp_lib_allocate_at_least) && __cpp_lib_allocate_at_least >= 202302L
 #include <memory>
 #define ASHLAR_STD_ALLOCATION_RESULT(...) using std::allocation_result
@@ -113,7 +112,7 @@
 #define ASHLAR_STD_ALLOCATION_RESULT(...) __VA_ARGS__
 #endif
 
-// Without RTTI no object's type is known at run time: the cast says null.
+// Without RTTI no type is known at run time, and the cast yields null.
 #if defined(__cpp_rtti)
 #define ASHLAR_DYNAMIC_CAST(type, pointer) dynamic_cast<type>(pointer)
 #else
@@ -123,17 +122,17 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// How much misuse is looked for. Each level includes the ones before it.
+/// The amount of misuse that is detected. Each level includes the previous ones.
 enum class checking {
   fast,     ///< Arguments and overflow only; these checks cannot be removed.
-  checked,  ///< Also preconditions, allocated bits and owners on every free.
+  checked,  ///< Also preconditions, and allocated bits and owners at every free.
   hardened  ///< Also encoded links and poison.
 };
 
-/// Whether there is an operating system below.
+/// Whether the library runs on an operating system.
 inline constexpr bool is_hosted = ASHLAR_HOSTED != 0;
 
-/// The level that this translation unit was compiled at.
+/// The checking level of this translation unit.
 inline constexpr checking checking_level = static_cast<checking>(ASHLAR_CHECKING);
 
 }  // namespace ASHLAR_ABI

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The ways things go wrong: misuse is reported to a handler and ends the process; leaks are reported; no memory is
-// thrown.
+// Error handling: misuse calls a handler and ends the process, leaks call a handler, exhausted memory throws.
 #pragma once
 
 #include <atomic>
@@ -18,21 +17,21 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// What a caller did wrong.
+/// The kinds of misuse.
 enum class fault {
   precondition,       ///< A documented `Expects` did not hold.
-  double_free,        ///< The block is free already.
-  invalid_free,       ///< The pointer was never handed out by this resource.
+  double_free,        ///< The block is already free.
+  invalid_free,       ///< This resource never handed out the pointer.
   misaligned_free,    ///< The pointer points into a block, not at its start.
   wrong_pool,         ///< The block belongs to another pool.
-  size_mismatch,      ///< The size or alignment differs from the one allocated with.
+  size_mismatch,      ///< The size or alignment differs from that of the allocation.
   corrupt_link,       ///< A free block was written to.
   use_after_destroy,  ///< The pool was destroyed.
   overflow,           ///< Bytes behind a block were written to.
   underflow,          ///< Bytes before a block were written to.
   bad_marker,         ///< A marker is stale, later than the top, or of another resource.
-  out_of_order,       ///< A block was freed that does not lie on top of its stack.
-  leak                ///< Blocks were live when their resource ended.
+  out_of_order,       ///< A freed block is not on top of its stack.
+  leak                ///< Blocks were live when their resource was destroyed.
 };
 
 [[nodiscard]] constexpr std::string_view name_of(fault kind) noexcept {
@@ -54,42 +53,42 @@ enum class fault {
   return "fault";
 }
 
-/// One detected misuse. Fields that mean nothing for the kind are zero.
+/// One detected misuse. Fields without a meaning for the kind are zero.
 struct violation {
   fault kind = fault::precondition;
-  const char* what = "";           ///< What the caller did, in a few words.
+  const char* what = "";           ///< The caller's mistake in a few words.
   const void* pointer = nullptr;   ///< The block concerned.
-  const void* resource = nullptr;  ///< The resource that noticed.
-  const void* owner = nullptr;     ///< The resource that the block belongs to, where that is another one.
-  std::size_t size = 0;            ///< Size in bytes, where one was given.
+  const void* resource = nullptr;  ///< The resource that detected the misuse.
+  const void* owner = nullptr;     ///< The resource that owns the block, if it is another one.
+  std::size_t size = 0;            ///< Size in bytes, if one was given.
   std::size_t expected = 0;
   std::size_t got = 0;
 };
 
-/// Called on misuse, with no lock of ashlar's held: it may use the resource that noticed. If it returns, the process
-/// aborts.
+/// Called on misuse, without any lock of ashlar held: it may use the resource that detected the misuse. If it returns,
+/// the process aborts.
 using violation_handler = void (*)(const violation&) noexcept;
 
-/// Blocks that nobody gave back before their resource ended. Memory goes, objects in it are not destroyed.
+/// Blocks still live at the destruction of their resource. Their memory is released; objects in it are not destroyed.
 struct leaked_blocks {
   static constexpr std::size_t most_shown = 8;
 
   const void* resource = nullptr;
   std::size_t count = 0;
-  std::size_t block_bytes = 0;           ///< Size of each, or 0 where sizes differ.
-  std::size_t bytes = 0;                 ///< Of all of them.
-  std::span<const void* const> first{};  ///< The lowest addresses among them, at most `most_shown`.
-  std::string_view sites{};              ///< Where they were allocated, in words, where the resource knows that.
+  std::size_t block_bytes = 0;           ///< Size of each in bytes, or 0 if sizes differ.
+  std::size_t bytes = 0;                 ///< Sum of all sizes.
+  std::span<const void* const> first{};  ///< The lowest addresses, at most `most_shown`.
+  std::string_view sites{};              ///< The allocation sites as text, if the resource records them.
 };
 
-/// Called where blocks were live when their resource ended, from level `checked` on. The program goes on when it
-/// returns.
+/// Called from level `checked` on, if blocks are live at the destruction of their resource. If it returns, the program
+/// continues.
 using leak_handler = void (*)(const leaked_blocks&) noexcept;
 
-/// Called when memory has run out and exceptions are off. If it returns, the process aborts.
+/// Called when memory is exhausted and exceptions are off. If it returns, the process aborts.
 using out_of_memory_handler = void (*)(std::size_t bytes, std::size_t alignment) noexcept;
 
-/// Effects: writes one line: `ashlar: <kind>: <what>` followed by the fields that are set.
+/// Effects: writes one line: `ashlar: <kind>: <what>`, followed by the fields that are set.
 inline void print_violation(const violation& v) noexcept {
   detail::panic_line line;
   line.text("ashlar: ").text(name_of(v.kind)).text(": ").text(v.what);
@@ -101,8 +100,8 @@ inline void print_violation(const violation& v) noexcept {
   detail::write_error_line(line.view());
 }
 
-/// Effects: writes one line: `ashlar: leak: …` with the pool, the count, the bytes and the first addresses; and a
-/// second with the sites, where they are known.
+/// Effects: writes one line: `ashlar: leak: …` with the pool, the count, the bytes and the first addresses; a second
+/// line lists the sites, if they are known.
 inline void print_leak(const leaked_blocks& leak) noexcept {
   detail::panic_line line;
   line.text("ashlar: leak: blocks were live when their pool ended, resource ").address(leak.resource);
@@ -123,39 +122,39 @@ inline void print_out_of_memory(std::size_t bytes, std::size_t alignment) noexce
 }
 
 namespace detail {
-// Relaxed suffices: a handler is a plain function, nothing else is published with it.
+// Relaxed suffices: a handler is a plain function that publishes no other data.
 inline std::atomic<violation_handler> on_violation{&print_violation};
 inline std::atomic<leak_handler> on_leak{&print_leak};
 inline std::atomic<out_of_memory_handler> on_out_of_memory{&print_out_of_memory};
 }  // namespace detail
 
 /// Effects: replaces the handler of misuse; null restores the default.
-/// Returns: the handler that was set before. Thread safety: any thread, at any time.
+/// Returns: the previous handler. Thread safety: any thread, at any time.
 inline violation_handler set_violation_handler(violation_handler handler) noexcept {
   return detail::on_violation.exchange(handler != nullptr ? handler : &print_violation, std::memory_order_relaxed);
 }
 
 /// Effects: replaces the handler of leaks; null restores the default, which writes one line to the error stream.
-/// Returns: the handler that was set before. Thread safety: any thread, at any time.
+/// Returns: the previous handler. Thread safety: any thread, at any time.
 inline leak_handler set_leak_handler(leak_handler handler) noexcept {
   return detail::on_leak.exchange(handler != nullptr ? handler : &print_leak, std::memory_order_relaxed);
 }
 
-/// Effects: replaces the handler called where exceptions are off and memory has run out; null restores the default.
-/// Returns: the handler that was set before. Thread safety: any thread, at any time.
+/// Effects: replaces the handler of exhausted memory without exceptions; null restores the default.
+/// Returns: the previous handler. Thread safety: any thread, at any time.
 inline out_of_memory_handler set_out_of_memory_handler(out_of_memory_handler handler) noexcept {
   return detail::on_out_of_memory.exchange(handler != nullptr ? handler : &print_out_of_memory,
                                            std::memory_order_relaxed);
 }
 
-/// Effects: lets go of the thread's `held_locks`, calls the violation handler, then aborts.
+/// Effects: releases the thread's `held_locks`, calls the violation handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void report(const violation& v) noexcept {
   detail::held_locks::let_go();
   detail::on_violation.load(std::memory_order_relaxed)(v);
   end_process();
 }
 
-/// Effects: calls the leak handler, and goes on.
+/// Effects: calls the leak handler.
 ASHLAR_COLD inline void report_leak(const leaked_blocks& leak) noexcept {
   detail::on_leak.load(std::memory_order_relaxed)(leak);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Preconditions: a sentence about what the caller did, checked from level `checked` on, or always.
+// Preconditions with a message about the caller's mistake: checked from level `checked` on, or always.
 #pragma once
 
 #include <ashlar/base/config.hpp>
@@ -18,7 +18,7 @@ namespace detail {
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar
 
-// A precondition that no level removes: where going on would corrupt memory that is not the caller's.
+// A precondition checked at every level: to continue would corrupt memory that does not belong to the caller.
 #define ASHLAR_REQUIRE(condition, what)                                             \
   do {                                                                              \
     if (ASHLAR_UNLIKELY(!(condition))) ::ashlar::detail::precondition_failed(what); \
@@ -30,5 +30,5 @@ namespace detail {
     if constexpr (::ashlar::checking_level >= ::ashlar::checking::checked) ASHLAR_REQUIRE(condition, what); \
   } while (false)
 
-// What ashlar itself promises; checked from level `checked` on.
+// An internal invariant of ashlar, checked from level `checked` on.
 #define ASHLAR_ASSERT(condition) ASHLAR_EXPECTS(condition, "internal: " #condition)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Growth policies: how large the next block is, as a function of what is held already.
+// Growth policies: the size of the next block as a function of the bytes already held.
 #pragma once
 
 #include <concepts>
@@ -13,21 +13,21 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Answers one question: with `held` bytes in hand, how many bytes to ask for next.
+/// `next(held)` returns the number of bytes to request next by a resource that holds `held` bytes.
 template <class Policy>
 concept growth_policy = requires(const Policy& policy, std::size_t held) {
   { policy.next(held) } noexcept -> std::same_as<std::size_t>;
 };
 
-/// Always the same step.
+/// A constant step.
 struct fixed_growth {
   std::size_t step = 64 * 1024;  ///< bytes
 
   [[nodiscard]] constexpr std::size_t next(std::size_t) const noexcept { return step; }
 };
 
-/// A share of what is held, between two bounds: steps grow with the program, and the memory that may lie unused stays
-/// below `held / divisor + smallest`. The upper bound keeps growth from running away.
+/// A share of the held bytes between two bounds. Steps grow with the program, and unused memory stays below
+/// `held / divisor + smallest` bytes. The upper bound prevents excessive growth.
 struct proportional_growth {
   std::size_t smallest = 4 * 1024;        ///< bytes
   std::size_t largest = 2 * 1024 * 1024;  ///< bytes
@@ -38,7 +38,7 @@ struct proportional_growth {
   }
 };
 
-/// Expects: `growth` can grow: whoever stores it asks once, when it is made.
+/// Expects: a divisor above 0 and ordered bounds. Constructors that store a growth policy call this once.
 constexpr void expect_growth(const proportional_growth& growth) noexcept {
   ASHLAR_REQUIRE(growth.divisor != 0, "the divisor of growth is 0");
   ASHLAR_REQUIRE(growth.smallest <= growth.largest, "the smallest step of growth is above its largest");

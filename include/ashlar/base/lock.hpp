@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lock policies: which lock guards a shared resource is a type, never a macro.
+// Lock policies: a type, never a macro, selects the lock of a shared resource.
 #pragma once
 
 #include <atomic>
@@ -14,29 +14,29 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// What the standard calls BasicLockable; `std::mutex` models it.
+/// BasicLockable of the standard; `std::mutex` models it.
 template <class Lock>
 concept basic_lockable = requires(Lock& lock) {
   lock.lock();
   lock.unlock();
 };
 
-/// No lock: the caller keeps to one thread.
+/// No lock: one thread uses the resource.
 struct null_lock {
   void lock() noexcept {}
   void unlock() noexcept {}
   [[nodiscard]] bool try_lock() noexcept { return true; }
 };
 
-/// Not a lock but what to use instead of one: every thread keeps some cells at hand, and the pool they share is locked
-/// only for many cells at a time.
+/// A policy instead of a lock: every thread has a cache of cells. Threads lock the shared pool only to move many cells
+/// at a time.
 struct thread_cached {};
 
-/// What keeps the threads of a pool apart: a lock, or `thread_cached`.
+/// Synchronisation of the threads of a pool: a lock, or `thread_cached`.
 template <class T>
 concept lock_policy = basic_lockable<T> || std::same_as<T, thread_cached>;
 
-/// Spins on a read, then yields, so that a preempted holder can run on a machine with few cores.
+/// A lock that spins on a read, then yields, so that a preempted holder can run on a machine with few cores.
 class spin_lock {
 public:
   ASHLAR_INLINE void lock() noexcept {
@@ -62,14 +62,14 @@ private:
   std::atomic<bool> held_ = false;
 };
 
-/// Whether a thread that holds such a lock waits for itself where it wants it again. Specialise it for a lock of
-/// somebody else's: then `report_scope` says so.
+/// Whether a second `lock` by the holding thread deadlocks. Specialise it for a lock of another library, so that
+/// `report_scope` reports the deadlock.
 template <class Lock>
 inline constexpr bool never_recursive = false;
 template <>
 inline constexpr bool never_recursive<spin_lock> = true;
 
-/// Says that the lock is held already, as by `try_lock`.
+/// Tag: the caller already holds the lock, for example after `try_lock`.
 struct already_held {};
 
 /// Holds a lock for a scope.
@@ -86,9 +86,9 @@ private:
   Lock& lock_;
 };
 
-/// As `lock_scope`, where misuse may be found meanwhile: `report` lets go of the lock before it calls the handler.
-/// From level `checked` on a thread that holds a `spin_lock`, or what else is `never_recursive`, and wants it again
-/// ends the process with a message.
+/// As `lock_scope`, for code that may detect misuse: `report` releases the lock before it calls the handler.
+/// From level `checked` on, a second lock of a `spin_lock` or another `never_recursive` lock by the holding thread ends
+/// the process with a message.
 template <basic_lockable Lock>
 class report_scope {
 public:
@@ -122,7 +122,7 @@ public:
   report_scope& operator=(const report_scope&) = delete;
 
 private:
-  // A signal may come between any two instructions: the lock is noted as long as it is held, and a bit longer.
+  // A signal may arrive between any two instructions: the lock is noted before it is taken and until it is released.
   static constexpr bool is_noted_first = checking_level >= checking::checked && never_recursive<Lock>;
 
   static void leave_it(void*) noexcept {}
@@ -139,7 +139,7 @@ private:
   detail::held_locks::entry noted_;
 };
 
-/// Holds a lock for calls that look for misuse from level `checked` on, and never at `fast`.
+/// The scope for calls that detect misuse from level `checked` on, but not at `fast`.
 template <basic_lockable Lock>
 using check_scope = std::conditional_t<checking_level >= checking::checked && !std::same_as<Lock, null_lock>,
                                        report_scope<Lock>, lock_scope<Lock>>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the library asks of the system below it, memory apart: a line of text, an end, a moment's patience.
+// The services that the library needs of the system besides memory: error output, abort, yield.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,16 @@
 #include <thread>
 #endif
 #else
-/// Where there is no operating system, this is the error stream: a program defines it to see what went wrong, for
-/// example on a serial line. Where nobody defines it, nothing is written.
+/// The error stream on a machine without an operating system. A program defines it to receive messages, for example on
+/// a serial line; without a definition nothing is written.
 extern "C" __attribute__((weak)) void ashlar_write_error(const char* text, std::size_t bytes) noexcept;
 #endif
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Effects: writes the text to the error stream. Allocates nothing; a failed write is ignored, since there is nobody
-/// left to tell.
+/// Effects: writes the text to the error stream. Allocates nothing; a failed write is ignored, since no other channel
+/// for the message exists.
 inline void write_error(std::string_view text) noexcept {
 #if !ASHLAR_HOSTED
   if (&ashlar_write_error != nullptr) ashlar_write_error(text.data(), text.size());
@@ -38,8 +38,8 @@ inline void write_error(std::string_view text) noexcept {
 #endif
 }
 
-/// Effects: aborts; without an operating system executes what the processor traps at. A program that would rather
-/// restart does so in its handlers, which are called before (`set_violation_handler`).
+/// Effects: aborts; without an operating system executes a trap instruction. A program that prefers to restart does so
+/// in its handlers, which are called before (`set_violation_handler`).
 [[noreturn]] ASHLAR_COLD inline void end_process() noexcept {
 #if ASHLAR_HOSTED
   std::abort();
@@ -48,7 +48,7 @@ inline void write_error(std::string_view text) noexcept {
 #endif
 }
 
-/// Effects: lets other threads run, where there is somebody who knows of threads.
+/// Effects: lets other threads run; nothing without an operating system.
 inline void yield_thread() noexcept {
 #if ASHLAR_HOSTED && (defined(__unix__) || defined(__APPLE__))
   ::sched_yield();

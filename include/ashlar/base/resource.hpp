@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The one concept everything composes by, its refinements, and the reference that shares a resource.
+// The resource concept that every component composes by, its refinements, and the reference that shares a resource.
 #pragma once
 
 #include <concepts>
@@ -17,9 +17,9 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 
 /// Hands out and takes back blocks. `std::pmr::memory_resource` models it unchanged.
-///   allocate(bytes, alignment)       a block, never null; throws `std::bad_alloc`
-///   deallocate(p, bytes, alignment)  takes it back, with the same size and alignment
-///   a == b                           a block of one may be given back to the other
+///     allocate(bytes, alignment)       returns a block, never null; throws `std::bad_alloc`
+///     deallocate(p, bytes, alignment)  takes it back, with the same size and alignment
+///     a == b                           each resource may deallocate blocks of the other
 template <class R>
 concept resource = requires(R& r, const R& a, void* p, std::size_t n) {
   { r.allocate(n, n) } -> std::same_as<void*>;
@@ -27,58 +27,58 @@ concept resource = requires(R& r, const R& a, void* p, std::size_t n) {
   { a == a } -> std::convertible_to<bool>;
 };
 
-/// Also answers with null where memory has run out.
+/// Refinement: `try_allocate` returns null when memory is exhausted.
 template <class R>
 concept try_resource = resource<R> && requires(R& r, std::size_t n) {
   { r.try_allocate(n, n) } noexcept -> std::same_as<void*>;
 };
 
-/// Also knows whether it handed out an address.
+/// Refinement: `owns(p)` tells whether the resource handed out the address.
 template <class R>
 concept owning_resource = resource<R> && requires(const R& r, const void* p) {
   { r.owns(p) } noexcept -> std::same_as<bool>;
 };
 
-/// Also takes everything back at once.
+/// Refinement: `release()` takes back all blocks at once.
 template <class R>
 concept releasable_resource = resource<R> && requires(R& r) {
   { r.release() } noexcept;
 };
 
-/// Whether `r.deallocate(p)` of a resource takes every block of it. A pool whose `deallocate(cell)` takes cells only,
-/// and neither larger blocks nor null, says no by a member `is_self_describing` that is false.
+/// Whether `r.deallocate(p)` accepts every block of the resource. A pool with a `deallocate(cell)` for cells only, and
+/// neither for larger blocks nor for null, has a member `is_self_describing` that is false.
 template <class R>
 inline constexpr bool enable_self_describing = true;
 template <class R>
   requires requires { R::is_self_describing; }
 inline constexpr bool enable_self_describing<R> = R::is_self_describing;
 
-/// Also finds the size of a block by itself. `deallocate(p)` does nothing where `p` is null, at every level.
+/// Refinement: `deallocate(p)` finds the size of the block; it does nothing at every level if `p` is null.
 template <class R>
 concept self_describing_resource = resource<R> && enable_self_describing<R> && requires(R& r, void* p) {
   { r.deallocate(p) } noexcept;
 };
 
-/// Also grows or shrinks a block where it stands, or says no.
+/// Refinement: `try_expand` grows or shrinks a block in place, or returns false.
 template <class R>
 concept expanding_resource = resource<R> && requires(R& r, void* p, std::size_t n) {
   { r.try_expand(p, n, n, n) } noexcept -> std::same_as<bool>;
 };
 
-/// Also makes fresh memory resident ahead of its first touch, where that is cheaper than one page fault after another.
+/// Refinement: `prefault` makes fresh memory resident before its first access, where that is cheaper than page faults.
 template <class R>
 concept prefaulting_resource = resource<R> && requires(R& r, void* p, std::size_t n) {
   { r.prefault(p, n) } noexcept;
 };
 
-/// Also says how large a block has really become: all of it may be used, and `deallocate` takes it with any size from
-/// what was asked for to that.
+/// Refinement: `allocate_at_least` returns the actual size of a block. All of it is usable, and `deallocate` accepts
+/// any size from the requested to the actual one.
 template <class R>
 concept at_least_resource = resource<R> && requires(R& r, std::size_t n) {
   { r.allocate_at_least(n, n) } -> std::same_as<block>;
 };
 
-/// Also hands out runs of neighbouring cells; a run is given back with the number that it was asked for by.
+/// Refinement: `allocate_run(n)` hands out `n` neighbouring cells; `deallocate_run` takes them back with the same `n`.
 template <class R>
 concept run_resource = resource<R> && requires(R& r, const R& c, void* p, std::size_t n) {
   { r.allocate_run(n) } -> std::same_as<void*>;
@@ -88,35 +88,35 @@ concept run_resource = resource<R> && requires(R& r, const R& c, void* p, std::s
   { c.cell_alignment() } noexcept -> std::same_as<std::size_t>;
 };
 
-/// Whether a resource says that any thread may use it at any time: a member `is_thread_safe` that is true. Specialise
-/// it for a resource of somebody else's.
+/// Whether any thread may use the resource at any time: a member `is_thread_safe` that is true. Specialise it for a
+/// resource of another library.
 template <class R>
 inline constexpr bool enable_thread_safe = false;
 template <class R>
   requires requires { R::is_thread_safe; }
 inline constexpr bool enable_thread_safe<R> = R::is_thread_safe;
 
-/// Also may be used by any thread at any time.
+/// Refinement: any thread may use the resource at any time.
 template <class R>
 concept thread_safe_resource = resource<R> && enable_thread_safe<R>;
 
-/// Also is the same resource everywhere in the process, whichever thread asks and however the object was made: a member
-/// `is_process_wide` that is true, in a type without data that anybody can make. What refers to an instance, or to what
-/// belongs to a thread, is none: an allocator without data over it would free to another than it allocated from.
+/// Refinement: all objects of the type are the same resource in the whole process. Such a type has no data, is default
+/// constructible and has a member `is_process_wide` that is true. A type that refers to an instance or to data of one
+/// thread does not qualify: a stateless allocator over it would free to a resource other than it allocated from.
 template <class R>
 concept process_wide_resource =
     resource<R> && std::is_empty_v<R> && std::default_initializable<R> && requires { requires R::is_process_wide; };
 
-/// Bytes: no page is larger, so whole parts of this size share none.
+/// The smallest part of a divisible resource in bytes. No page is larger, so parts of this size share no page.
 inline constexpr std::size_t least_part = std::size_t{64} * 1024;
 
-/// Also takes a block back in parts, in any order, each a multiple of `least_part` long and aligned: a member
-/// `is_divisible` that is true. A resource on it may ask for much at once and give it back bit by bit.
-/// Adaptors that keep book of whole blocks do not pass this on.
+/// Refinement: `deallocate` takes back a block in parts and in any order; size and alignment of a part are multiples of
+/// `least_part`. Such a resource has a member `is_divisible` that is true. A client may request a large block and
+/// return it piece by piece. Adaptors that record whole blocks do not forward this refinement.
 template <class R>
 concept divisible_resource = resource<R> && requires { requires R::is_divisible; };
 
-/// Returns: a block, or null where `r` has no memory left, whether `r` says so by null or by an exception.
+/// Returns: a block, or null when `r` is exhausted, which `r` reports by null or by an exception.
 template <resource R>
 [[nodiscard]] void* try_allocate_from(R& r, std::size_t bytes, std::size_t alignment) noexcept {
   if constexpr (try_resource<R>) {
@@ -127,7 +127,7 @@ template <resource R>
   }
 }
 
-/// Returns: a block of `r`, never null. Throws: `std::bad_alloc` where `r.try_allocate` says null.
+/// Returns: a block of `r`, never null. Throws: `std::bad_alloc` if `r.try_allocate` returns null.
 template <try_resource R>
 [[nodiscard]] ASHLAR_INLINE void* allocate_or_throw(R& r, std::size_t bytes, std::size_t alignment) {
   void* const p = r.try_allocate(bytes, alignment);
@@ -135,52 +135,52 @@ template <try_resource R>
   return p;
 }
 
-/// Returns: a block of at least `bytes`: how large it has really become, where `r` can say so.
-/// Throws: what `r.allocate` throws.
+/// Returns: a block of at least `bytes` bytes, with its actual size if `r` is an `at_least_resource`.
+/// Throws: any exception of `r.allocate`.
 template <resource R>
 [[nodiscard]] ASHLAR_INLINE block allocate_at_least_from(R& r, std::size_t bytes, std::size_t alignment) {
   if constexpr (at_least_resource<R>) return r.allocate_at_least(bytes, alignment);
   else return {r.allocate(bytes, alignment), bytes};
 }
 
-/// Effects: ends the process where the alignment is none; for requests that a resource hands on as they came.
-/// Throws: `std::bad_alloc` where no block can be so large.
+/// Effects: ends the process if the alignment is not a power of two; for requests that a resource forwards unchanged.
+/// Throws: `std::bad_alloc` if no block can be as large.
 inline void expect_request(std::size_t bytes, std::size_t alignment) {
   ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
   if (!detail::is_valid_request(bytes, alignment)) throw_bad_alloc(bytes, alignment);
 }
 
 /// Returns: a block of `upstream`, for a resource that cannot serve the request itself. Expects: `alignment` is a power
-/// of two, which is looked at here, whatever `upstream` does. Throws: `std::bad_alloc`, or what `upstream` throws.
+/// of two; this function checks it for every `upstream`. Throws: `std::bad_alloc`, or any exception of `upstream`.
 template <resource R>
 [[nodiscard]] ASHLAR_COLD void* allocate_upstream(R& upstream, std::size_t bytes, std::size_t alignment) {
   expect_request(bytes, alignment);
   return upstream.allocate(bytes, alignment);
 }
 
-/// As `allocate_upstream`, and how large the block has become.
+/// As `allocate_upstream`, with the actual size of the block.
 template <resource R>
 [[nodiscard]] ASHLAR_COLD block allocate_upstream_at_least(R& upstream, std::size_t bytes, std::size_t alignment) {
   expect_request(bytes, alignment);
   return allocate_at_least_from(upstream, bytes, alignment);
 }
 
-/// As `allocate_upstream`, but null where memory has run out.
+/// As `allocate_upstream`, but null when memory is exhausted.
 template <resource R>
 [[nodiscard]] ASHLAR_COLD void* try_allocate_upstream(R& upstream, std::size_t bytes, std::size_t alignment) noexcept {
   ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
   return detail::is_valid_request(bytes, alignment) ? try_allocate_from(upstream, bytes, alignment) : nullptr;
 }
 
-/// A resource that refers to another: one pointer wide, copyable, shares what it refers to.
-/// Has exactly the refinements of `R`. Lifetime: the referred-to resource outlives every copy.
+/// A copyable reference to a resource, one pointer wide, with exactly the refinements of `R`.
+/// Lifetime: the resource outlives every copy.
 template <resource R>
 class resource_ref {
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<R>;
   static constexpr bool is_divisible = divisible_resource<R>;
 
-  // Implicit, so that a resource can be passed where a reference to one is stored.
+  // Implicit, so that a resource converts where a reference is stored.
   resource_ref(R& r) noexcept : resource_(__builtin_addressof(r)) {}
 
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {

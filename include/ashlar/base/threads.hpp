@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The threads policy: who may use a pool of objects and count the references to them.
+// The threads policy: whether one thread or any thread uses a pool of objects and counts references to them.
 #pragma once
 
 #include <concepts>
@@ -10,14 +10,14 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// One thread at a time uses the pool and all its objects: no atomic anywhere.
+/// One thread at a time uses the pool and all its objects, without atomics.
 struct one_thread {
   using lock_type = null_lock;
   static constexpr bool is_shared = false;
 };
 
-/// Any thread gives objects back, lock-free, and counts references; taking an object is guarded by `Lock`. With
-/// `null_lock` one thread at a time takes, any gives back: neither ever waits.
+/// Any thread returns objects, lock-free, and counts references; `Lock` guards the acquisition of objects. With
+/// `null_lock` one thread at a time acquires and any thread returns objects; neither ever waits.
 template <basic_lockable Lock = spin_lock>
 struct any_thread {
   using lock_type = Lock;
