@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The engine of the fixed-size pools: hot cells in front, slabs behind them.
+// The engine of the fixed-size pools: cached cells in front of slabs.
 #pragma once
 
 #include <array>
@@ -33,27 +33,27 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// How many cells a pool may have and keep.
+/// Limits of a pool's cells and of its retained memory.
 struct pool_limits {
-  std::size_t max_count = max_size;  ///< live at once; the next `allocate` throws
-  spare_policy retain_slabs = 1;     ///< empty slabs that are kept; also `release_now`, `never_release`
+  std::size_t max_count = max_size;  ///< limit of live cells; `allocate` throws beyond it
+  spare_policy retain_slabs = 1;     ///< empty slabs to retain; also `release_now`, `never_release`
 };
 
-/// A run of neighbouring cells, of which the caller may use all.
+/// A run of neighbouring cells, all of them usable by the caller.
 struct cell_run {
   void* cells = nullptr;
   std::size_t count = 0;
 };
 
-/// Equal cells out of slabs that come from `Upstream`. `Geometry{}.get()` is the `slab_geometry`, known at run time
-/// (`block_pool`) or at compile time (`fixed_block_pool`).
+/// Equal cells in slabs from `Upstream`. `Geometry{}.get()` is the `slab_geometry`, a run-time value (`block_pool`) or
+/// a constant (`fixed_block_pool`).
 ///
-///   deallocate -> [ front: hot cells ] -> when cold: [ bitmaps of the slabs ] -> empty slabs -> upstream
-///   allocate   <- [ front ] <- [ word: up to 64 cells of one bitmap word ] <- [ bitmaps ] <- new slab <- upstream
+///     deallocate -> [ cached cells ] -> on overflow: [ slab bitmaps ] -> empty slabs -> upstream
+///     allocate   <- [ cached cells ] <- [ cell batch: up to 64 cells ] <- [ slab bitmaps ] <- new slab <- upstream
 ///
-/// A cell costs its own bytes and one bit, a pool 1024 addresses in its front. Front and word are `hot_cells`, the rest
-/// is the `slab_store`. An overflow of the front is a bulk free: it is emptied into the bitmaps, and later frees set
-/// bits only, so that empty slabs are found. No free cell is written to. Invariant: `live() == taken - in the front`.
+/// A cell costs its own bytes and one bit, a pool 1024 addresses of cached cells (`hot_cells`). Their overflow means a
+/// bulk free: they return to the bitmaps (`slab_store`), and later frees set bits only, so that empty slabs are found.
+/// No free cell is written to. Invariant: `live() == taken - cached`.
 /// Fast path: `allocate` and `deallocate` are two loads, a predictable branch and one or two stores, none to the cell.
 /// Thread safety: none. Nothing is allocated before the first `allocate` or `reserve`.
 template <class Geometry, resource Upstream>
@@ -66,15 +66,15 @@ public:
 
   basic_block_pool(const basic_block_pool&) = delete;  // live cells point into it
   basic_block_pool& operator=(const basic_block_pool&) = delete;
-  /// Effects: as `release()`; from level `checked` on, cells that are live still are reported as a leak first.
+  /// Effects: as `release()`; from level `checked` on, reports live cells as a leak first.
   constexpr ~basic_block_pool() {
     if constexpr (checking_level >= checking::checked)
       if (live() != 0) report_live();
     release();
   }
 
-  /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised; a cell smaller
-  /// than a pointer is searched for in its slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
+  /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: amortised O(1); a cell
+  /// smaller than a pointer needs a search of its slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
     if (ASHLAR_LIKELY(!hot_.is_front_empty())) return hot_.pop();
     if (ASHLAR_LIKELY(!hot_.is_word_empty())) return handed_out(hot_.take_from_word(cell_stride()));
@@ -88,25 +88,25 @@ public:
     return try_allocate_cold();
   }
 
-  /// Effects: takes a cell back. Expects: it is live and of this pool.
-  /// Complexity: O(1), but for one free in 64 KiB worth of cells, which empties the front.
+  /// Effects: takes a cell back. Expects: a live cell of this pool.
+  /// Complexity: O(1), except for one free per 64 KiB of cells, which empties the cached cells.
   ASHLAR_INLINE void deallocate(void* cell) noexcept { take_back(cell); }
 
-  /// Returns: a cell where one is large enough, else a block of the upstream.
+  /// Returns: a cell if the request fits one, else a block of the upstream.
   /// Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return fits(bytes, alignment) ? with_slack(geometry(), allocate(), bytes)
                                   : allocate_upstream(store_.upstream(), bytes, alignment);
   }
 
-  /// As `allocate(bytes, alignment)`, but null where memory has run out.
+  /// As `allocate(bytes, alignment)`, but returns null where memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return fits(bytes, alignment) ? with_slack(geometry(), try_allocate(), bytes)
                                   : try_allocate_upstream(store_.upstream(), bytes, alignment);
   }
 
-  /// As `allocate(bytes, alignment)`. Returns: also how large the block is: the whole cell, but at level `hardened`,
-  /// where the bytes that were not asked for are watched.
+  /// As `allocate(bytes, alignment)`. Returns: also the size of the block: that of the whole cell, except at level
+  /// `hardened`, which watches the excess bytes.
   [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if (!fits(bytes, alignment)) return allocate_upstream_at_least(store_.upstream(), bytes, alignment);
     if constexpr (checking_level >= checking::hardened) return {with_slack(geometry(), allocate(), bytes), bytes};
@@ -119,12 +119,12 @@ public:
     take_back(p, bytes);
   }
 
-  /// Returns: memory for `n` neighbouring cells, each of which counts as live: of one slab up to `longest_run`, else of
-  /// the upstream. Throws: `std::bad_alloc`, or what the upstream throws.
-  /// Complexity: O(1), 24 words of bitmaps are looked at; then the upstream is asked for a slab.
+  /// Returns: memory for `n` neighbouring cells, each of which counts as live: in one slab up to `longest_run`, else
+  /// from the upstream. Throws: `std::bad_alloc`, or what the upstream throws.
+  /// Complexity: O(1): at most 24 bitmap words are searched, then the upstream is asked for a slab.
   [[nodiscard]] void* allocate_run(std::size_t n) { return allocate_at_least(n).cells; }
 
-  /// As `allocate_run`, but null where memory has run out.
+  /// As `allocate_run`, but returns null where memory has run out.
   [[nodiscard]] void* try_allocate_run(std::size_t n) noexcept {
     if (n <= 1) return try_allocate();
     if (!is_run(n)) return try_allocate_upstream(store_.upstream(), array_bytes(n), geometry().cell_alignment());
@@ -137,7 +137,7 @@ public:
     }
   }
 
-  /// As `allocate_run`. Returns: also how many cells there are: `deallocate_run` takes any number from `n` to that.
+  /// As `allocate_run`. Returns: also the number of cells; `deallocate_run` accepts any number from `n` to that.
   [[nodiscard]] cell_run allocate_at_least(std::size_t n) {
     if (n <= 1) return {allocate(), 1};
     if (!is_run(n)) return {allocate_upstream(store_.upstream(), array_bytes(n), geometry().cell_alignment()), n};
@@ -148,8 +148,8 @@ public:
     }
   }
 
-  /// Effects: takes a run back. Expects: it came from `allocate_run(n)`, or from `allocate_at_least` with an `n` that
-  /// is in its range. Complexity: O(1); from level `checked` on O(log slabs) expected.
+  /// Effects: takes a run back. Expects: a run of `allocate_run(n)`, or of `allocate_at_least` with an `n` in its
+  /// range. Complexity: O(1); from level `checked` on expected O(log slabs).
   void deallocate_run(void* run, std::size_t n) noexcept {
     if (n <= 1) return deallocate(run);
     if constexpr (checking_level >= checking::checked) check_run(run, n);
@@ -165,7 +165,7 @@ public:
     throw_bad_alloc(cell_bytes(), geometry().cell_alignment());
   }
 
-  /// Effects: fills `cells` from its start, as far as memory lasts. Returns: how many.
+  /// Effects: fills `cells` from its start, until memory runs out. Returns: the number of cells.
   [[nodiscard]] std::size_t try_allocate_many(std::span<void*> cells) noexcept {
     std::size_t taken = take_at_hand(cells);
     while (taken != cells.size()) {
@@ -177,7 +177,7 @@ public:
     return taken;
   }
 
-  /// Effects: takes all `cells` back. Neighbours that follow each other, up or down, cost little more than one.
+  /// Effects: takes all `cells` back. A sequence of neighbours, up or down, costs little more than one cell.
   /// Expects: as `deallocate`, of each.
   void deallocate_many(std::span<void* const> cells) noexcept {
     if constexpr (checking_level >= checking::checked || marks_memory) {
@@ -187,15 +187,15 @@ public:
     }
   }
 
-  /// Returns: whether `p` points into a cell of this pool, live or free. Complexity: O(log slabs) expected.
+  /// Returns: whether `p` points into a cell of this pool, live or free. Complexity: expected O(log slabs).
   [[nodiscard]] bool owns(const void* p) const noexcept { return slabs_held().find(geometry(), p) != nullptr; }
 
   [[nodiscard]] std::size_t cell_bytes() const noexcept { return geometry().cell_bytes(); }
-  /// Returns: bytes from a cell to the next: `cell_bytes()`, and at level `hardened` the guard behind it.
+  /// Returns: the distance of neighbouring cells in bytes: `cell_bytes()`, plus the guard at level `hardened`.
   [[nodiscard]] ASHLAR_INLINE std::size_t cell_stride() const noexcept { return geometry().cell_stride(); }
   [[nodiscard]] std::size_t cell_alignment() const noexcept { return geometry().cell_alignment(); }
   [[nodiscard]] std::size_t slab_bytes() const noexcept { return geometry().slab_bytes(); }
-  /// Returns: the number of cells in the slabs held, at most `max_count`.
+  /// Returns: the number of cells in the held slabs, at most `max_count`.
   [[nodiscard]] std::size_t capacity() const noexcept { return detail::min(slabs_held().capacity(), max_count_); }
   [[nodiscard]] std::size_t live() const noexcept { return slabs_held().taken() - hot_.size(); }
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_held().slabs(); }
@@ -203,7 +203,7 @@ public:
   [[nodiscard]] std::size_t spare_bytes() const noexcept { return slabs_held().empty_slabs() * slab_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return store_.upstream(); }
 
-  /// Effects: makes `cells` live cells possible without the upstream, until `trim`. Throws: as `allocate`; keeps gains.
+  /// Effects: holds slabs for `cells` live cells, until `trim`. Throws: as `allocate`, but keeps its gains.
   void reserve(std::size_t cells) {
     std::size_t bytes = 0;
     const bool fits_memory = checked_mul(cells, cell_bytes(), bytes) && bytes <= max_block_bytes;
@@ -211,13 +211,13 @@ public:
     store_.reserve(geometry(), this, cells);
   }
 
-  /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
+  /// Effects: retains empty slabs by the policy `spare` from now on; surplus ones go back at once.
   void retain(spare_policy spare) noexcept { store_.retain(geometry(), spare); }
 
-  /// Effects: gives empty slabs back, all but `retain_bytes` of them, and orders the free cells by address: the lowest
-  /// are handed out first. Returns: bytes given back. Complexity: O(slabs + cells in front).
+  /// Effects: gives empty slabs back except for `retain_bytes` of them, and orders the free cells by address: the
+  /// lowest are handed out first. Returns: bytes given back. Complexity: O(slabs + cached cells).
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
-    const std::size_t before = slabs();  // settling may give some back already
+    const std::size_t before = slabs();  // a flush may give some back already
     store_.unreserve();
     flush_caches();
     store_.shrink(geometry(), retain_bytes / slab_bytes());
@@ -226,12 +226,12 @@ public:
 
   /// Effects: takes all cells back, live or not, without a report, and gives all slabs back. Larger blocks stay.
   void release() noexcept {
-    if constexpr (has_guards) flush_caches();  // so that what waits to be handed out is looked at, too
+    if constexpr (has_guards) flush_caches();  // so that cached cells are checked, too
     store_.release(geometry());
     hot_.clear();
   }
 
-  /// Effects: calls `f(void* cell)` for every live cell, the lowest address first.
+  /// Effects: calls `f(void* cell)` for every live cell, in ascending addresses.
   /// Expects: `f` neither allocates from this pool nor frees to it. Complexity: O(capacity).
   template <class F>
   void for_each_live(F f) {
@@ -247,7 +247,7 @@ public:
     return &a == &b;
   }
 
-  /// Complexity: O(slabs and their words, cells in front).
+  /// Complexity: O(slabs and their bitmap words, cached cells).
   [[nodiscard]] bool invariant() const noexcept {
     const slab_set& held = slabs_held();
     return held.invariant() && hot_.invariant(cell_stride()) && (hot_.in_word() == 0 || owns(hot_.word().base)) &&
@@ -268,7 +268,7 @@ private:
   [[nodiscard]] std::size_t cell_offset(std::size_t index) const noexcept { return index * cell_stride(); }
   [[nodiscard]] ASHLAR_INLINE void* handed_out(void* cell) noexcept { return store_.hand_out(geometry(), cell); }
 
-  // Takes a cell back, freed without a size or with one; from `checked` on, what may be no live cell.
+  // Takes back a cell freed with or without a size; from `checked` on, `cell` may be any address.
   template <class... Bytes>
   ASHLAR_INLINE void take_back(void* cell, [[maybe_unused]] Bytes... bytes) noexcept {
     if constexpr (checking_level < checking::checked) return retire(cell);
@@ -291,24 +291,24 @@ private:
 
   [[nodiscard]] bool is_run(std::size_t n) const noexcept { return is_run_of_slab(n, geometry().least_capacity()); }
 
-  // Returns: the bytes of `n` cells, or more than anyone has.
+  // Returns: the bytes of `n` cells, saturated on overflow.
   [[nodiscard]] std::size_t array_bytes(std::size_t n) const noexcept {
     std::size_t bytes = 0;
     return checked_mul(n, cell_bytes(), bytes) ? bytes : max_size;
   }
 
-  // Returns: whether `cells` more may be live. Cells at hand do not count.
+  // Returns: whether `cells` more cells may be live. Cached cells do not count.
   [[nodiscard]] bool may_have(std::size_t cells) noexcept {
     if (max_count_ - slabs_held().taken() < cells) flush_caches();
     return max_count_ - slabs_held().taken() >= cells;
   }
 
-  // Returns: null where a fresh slab is needed, or there may be no more.
+  // Returns: null where a fresh slab is needed, or the limit is reached.
   [[nodiscard]] void* take_run(std::size_t length) noexcept {
     return may_have(length) ? store_.take_run(geometry(), length) : nullptr;
   }
 
-  // Gives back the first of `cells` and those after it that have their bits in the same word. Returns: how many.
+  // Gives back the first of `cells` and those behind it in the same bitmap word. Returns: their number.
   [[nodiscard]] std::size_t return_word(std::span<void* const> cells) noexcept {
     slab* const home = slab_set::slab_around(geometry(), cells[0]);
     const std::uint32_t word = slab_set::index_in(geometry(), home, cells[0]) / 64;
@@ -333,7 +333,7 @@ private:
     if (slabs_held().taken() >= max_count_) throw_bad_alloc(cell_bytes(), geometry().cell_alignment());
     if (slabs_held().has_free()) return refill();
     store_.add(geometry(), this, store_.request(geometry()));
-    return allocate();  // from the start: the upstream may have used this pool meanwhile
+    return allocate();  // from the start: the upstream may have used this pool in the meantime
   }
 
   [[nodiscard]] ASHLAR_COLD void* try_allocate_cold() noexcept {
@@ -342,10 +342,10 @@ private:
     void* const memory = store_.try_request(geometry());
     if (memory == nullptr) return nullptr;
     store_.add(geometry(), this, memory);
-    return try_allocate();  // from the start: the upstream may have used this pool meanwhile
+    return try_allocate();  // from the start: the upstream may have used this pool in the meantime
   }
 
-  // Expects: nothing is at hand, some slab has a free cell, fewer than `max_count` are live.
+  // Expects: no cached cells, some slab has a free cell, fewer than `max_count` are live.
   [[nodiscard]] void* refill() noexcept {
     return handed_out(hot_.refill(store_.take_batch(geometry(), max_count_ - slabs_held().taken()), cell_stride()));
   }
@@ -355,7 +355,7 @@ private:
     if (!retire_checked(site(), store_, cell, bytes...)) report_unheld(site(), store_.upstream(), cell, bytes...);
   }
 
-  // A bulk free begins: the front is full.
+  // The cached cells are full: a bulk free begins.
   ASHLAR_COLD void deallocate_overflowing(void* cell) noexcept {
     hot_.empty_front([this](void* cold) { return_cell(cold); });
     return_cell(cell);
@@ -363,12 +363,12 @@ private:
 
   ASHLAR_INLINE void return_cell(void* cell) noexcept { store_.give(geometry(), cell); }
 
-  // Puts every free cell into its bitmap.
+  // Returns every cached cell to its bitmap.
   void flush_caches() noexcept {
     hot_.empty(cell_stride(), [this](void* cell) { return_cell(cell); });
   }
 
-  // A block that no cell can hold. Whatever it is freed with, the upstream gets nothing that it did not give.
+  // A block that no cell can hold. Whatever the caller passes, no cell of this pool reaches the upstream.
   ASHLAR_COLD void deallocate_larger(void* p, const freed_extent& given) noexcept {
     ASHLAR_EXPECTS(is_power_of_two(given.alignment), "alignment is not a power of two");
     check_larger_free(site(), p, given);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Equal cells for any thread: shared slabs and the caches that threads keep in front of them.
+// Equal cells for any thread: shared slabs and the thread caches in front of them.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,14 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A pool that is told with each call which cache to use. It is for the faces that find the cache of a thread:
+/// A pool that takes the thread cache as an argument of each call. Its users find the cache of a thread:
 /// `shared_block_pool` and the pools behind `pool_allocator<T, thread_cached>`.
 ///
-///   allocate   <- [ cache: front <- word <- up to 16 words ] <- lock: [ slabs ] <- upstream
-///   deallocate -> [ cache: front -> words of frees -> packets ] -> inbox -> [ slabs ] -> upstream
+///   allocate   <- [ cache: cells <- cell batch <- up to 16 batches ] <- lock: [ slabs ] <- upstream
+///   deallocate -> [ cache: cells -> batches of frees -> packets ] -> inbox -> [ slabs ] -> upstream
 ///
-/// At the levels that check for misuse nothing is cached: each call takes the lock, and the bits say what is live.
-/// Thread safety: any thread, each with a cache of its own, or none.
+/// The levels that check for misuse cache no cells: each call takes the lock, and the bitmaps tell live cells from
+/// free ones. Thread safety: any thread, each with a cache of its own or with none.
 template <class Geometry, thread_safe_resource Upstream, basic_lockable Lock>
 class cached_pool {
 public:
@@ -40,20 +40,20 @@ public:
   constexpr cached_pool(const Geometry& geometry, spare_policy spare, Upstream upstream = {})
       : slabs_(geometry, spare, std::move(upstream)) {}
 
-  /// Returns: a cell, or null where none is at hand: then `allocate_slow`.
+  /// Returns: a cell, or null where the cache has none: then call `allocate_slow`.
   [[nodiscard]] ASHLAR_INLINE void* take(cache_type& cache) noexcept {
     if constexpr (!caches) return take_shared();
     else return cache.take(slabs_);
   }
 
-  /// Effects: takes a cell back. Returns: false where that needs `deallocate_slow`.
+  /// Effects: takes a cell back. Returns: false where `deallocate_slow` must take it.
   [[nodiscard]] ASHLAR_INLINE bool put(cache_type& cache, void* cell) noexcept {
     if constexpr (!caches) return put_shared(cell);
     mark_free(cell, slabs_.cell_bytes());
     return cache.put(slabs_, cell);
   }
 
-  /// @{ As above, for who has found no cache: nothing is at hand, but where threads have none at all.
+  /// @{ As above, for a caller without a cache: they fail, except at levels without caches.
   [[nodiscard]] ASHLAR_INLINE void* take_shared() noexcept {
     if constexpr (caches) return nullptr;
     else return slabs_.allocate_at_once();
@@ -65,15 +65,15 @@ public:
   }
   /// @}
 
-  /// Returns: a cell; `cache` is open, or null for a thread that has none. It may have cells at hand, where the thread
-  /// found it late. Throws: what the upstream throws.
+  /// Returns: a cell; `cache` is open, or null for a thread without one. It may have cells, if the caller found it
+  /// late. Throws: what the upstream throws.
   [[nodiscard]] void* allocate_slow(cache_type* cache) {
     if (!caches || cache == nullptr) return slabs_.allocate();
     void* const cell = take(*cache);
     return cell != nullptr ? cell : cache->refill(slabs_);
   }
 
-  /// As `allocate_slow`, but null where the upstream has no memory left.
+  /// As `allocate_slow`, but returns null where the upstream has no memory left.
   [[nodiscard]] void* try_allocate_slow(cache_type* cache) noexcept {
     if (!caches || cache == nullptr) return slabs_.try_allocate();
     void* const cell = take(*cache);
@@ -86,7 +86,7 @@ public:
     else if (!put(*cache, cell)) cache->put_slow(slabs_, cell);
   }
 
-  /// As `deallocate_slow`, of a cell that is freed with a size that it can hold.
+  /// As `deallocate_slow`, for a cell that is freed with a size that fits it.
   void deallocate_slow(cache_type* cache, void* cell, std::size_t bytes) noexcept {
     if constexpr (caches) deallocate_slow(cache, cell);
     else slabs_.deallocate(cell, bytes);
@@ -95,7 +95,7 @@ public:
   /// Effects: gives a block that no cell can hold back to the upstream. A cell is reported, at every level.
   void deallocate_larger(void* p, const freed_extent& given) noexcept { slabs_.deallocate_larger(p, given); }
 
-  /// Effects: lets the calling thread's cache keep cells, until `close`.
+  /// Effects: opens the calling thread's cache for cells, until `close`.
   void open(cache_type& cache) noexcept {
     slabs_.with_store([&](auto&) {
       cache.open();
@@ -103,28 +103,29 @@ public:
     });
   }
 
-  /// Effects: gives back what the cache has; its memory may go.
+  /// Effects: gives back the cache's cells; the memory of the cache may go.
   void close(cache_type& cache) noexcept {
-    slabs_.with_store([&](auto&) { caches_.erase(&cache); });  // first, for nobody asks whose it is from then on
+    slabs_.with_store([&](auto&) { caches_.erase(&cache); });  // first: no later search may find it
     cache.close(slabs_);
   }
 
-  /// Effects: gives back what the calling thread's cache has.
+  /// Effects: gives back the cells of the calling thread's cache.
   void flush(cache_type& cache) noexcept {
     if (cache.is_open()) cache.flush(slabs_);
   }
 
-  /// As above, of all caches that the calling thread has. Complexity: O(caches).
+  /// As above, for all caches of the calling thread. Complexity: O(caches).
   void flush() noexcept {
     for (cache_type* each = next_of_mine(nullptr); each != nullptr; each = next_of_mine(each)) each->flush(slabs_);
   }
 
-  /// Effects: closes all caches, of whatever thread. Expects: no other thread uses the pool any more.
+  /// Effects: closes all caches, of any thread. Expects: no other thread uses the pool any more.
   void close_all() noexcept {
     while (!caches_.empty()) close(*caches_.front());
   }
 
-  /// Effects: takes all cells back, live or not, and gives all slabs back. Expects: no other thread uses the pool.
+  /// Effects: takes all cells back, live ones included, and gives all slabs back. Expects: no other thread uses the
+  /// pool.
   void release() noexcept {
     for (cache_type* each = caches_.front(); each != nullptr; each = each->next) each->strip(slabs_);
     slabs_.release();
@@ -135,16 +136,16 @@ public:
 
   void after_fork_in_parent() noexcept { slabs_.lock().unlock(); }
 
-  /// Effects: forgets the caches of all threads but `mine`, since the child has none of them; what they had at hand
-  /// stays taken.
+  /// Effects: forgets the caches of all threads but `mine`: those threads do not exist in the child. Their cached
+  /// cells stay taken.
   void after_fork_in_child(cache_type* mine) noexcept {
     caches_ = {};
     if (mine != nullptr && mine->is_open()) caches_.push_back(mine);
     slabs_.lock().unlock();
   }
 
-  /// As above, where the calling thread may have opened several. The others' memory is read: it is still mapped, though
-  /// the child has not their threads. Complexity: O(caches).
+  /// As above, where the calling thread may have opened several. Reads the caches of other threads: their memory is
+  /// still mapped in the child. Complexity: O(caches).
   void after_fork_in_child() noexcept {
     list<cache_type> mine;
     for (cache_type *each = caches_.front(), *next = nullptr; each != nullptr; each = next) {
@@ -155,7 +156,7 @@ public:
     slabs_.lock().unlock();
   }
 
-  /// Returns: the cells handed out and not taken back, and what other threads have at hand.
+  /// Returns: the number of live cells plus cells in caches of other threads.
   [[nodiscard]] std::size_t live() noexcept {
     std::size_t cells = 0;
     slabs_.with_store([&](auto& store) {
@@ -166,7 +167,7 @@ public:
     return cells;
   }
 
-  /// Effects: makes `cells` cells possible without asking the upstream, until `trim`.
+  /// Effects: makes sure that `cells` cells need no upstream call, until `trim`.
   void reserve(std::size_t cells) {
     std::size_t bytes = 0;
     if (!checked_mul(cells, slabs_.cell_bytes(), bytes) || bytes > max_block_bytes)
@@ -174,14 +175,14 @@ public:
     slabs_.reserve(cells);
   }
 
-  /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
+  /// Effects: retains empty slabs by the policy `spare` from now on; surplus ones go back at once.
   void retain(spare_policy spare) noexcept { slabs_.retain(spare); }
 
-  /// Effects: gives empty slabs back, all but `retain_bytes` of them, and orders the others by address; the cells that
-  /// other threads have cached stay theirs. Returns: bytes given back. Complexity: O(slabs).
+  /// Effects: gives empty slabs back except for `retain_bytes` of them, and orders the others by address; other
+  /// threads keep their cached cells. Returns: bytes given back. Complexity: O(slabs).
   std::size_t trim(std::size_t retain_bytes = 0) noexcept { return slabs_.trim(retain_bytes); }
 
-  /// Returns: whether `p` points into a cell, live or free. Complexity: O(log slabs) expected.
+  /// Returns: whether `p` points into a cell, live or free. Complexity: expected O(log slabs).
   [[nodiscard]] bool owns(const void* p) noexcept {
     bool found = false;
     slabs_.with_store([&](auto& store) { found = store.slabs().find(slabs_.geometry(), p) != nullptr; });
@@ -203,7 +204,8 @@ public:
   [[nodiscard]] const slab_geometry& geometry() const noexcept { return slabs_.geometry(); }
   [[nodiscard]] Upstream& upstream() noexcept { return slabs_.upstream(); }
 
-  /// Expects: no thread allocates or frees meanwhile. Complexity: O(slabs and their words, cells at hand).
+  /// Expects: no thread allocates or frees at the same time. Complexity: O(slabs and their bitmap words, cached
+  /// cells).
   [[nodiscard]] bool invariant() noexcept {
     bool good = caches_.invariant();
     slabs_.with_store([&](auto& store) { good = good && store.slabs().invariant(); });
@@ -213,7 +215,7 @@ public:
   }
 
 private:
-  // Returns: the calling thread's next cache behind `last`, its first where that is null; null where there is none.
+  // Returns: the calling thread's next cache behind `last`, or its first if that is null; null where there is none.
   [[nodiscard]] cache_type* next_of_mine(const cache_type* last) noexcept {
     cache_type* found = nullptr;
     slabs_.with_store([&](auto&) {

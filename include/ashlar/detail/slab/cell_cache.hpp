@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What one thread keeps at hand of the slabs it shares with others.
+// A thread's cache of cells from slabs that it shares with other threads.
 #pragma once
 
 #include <bit>
@@ -18,14 +18,14 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The thread's side of `Slabs`, a `shared_slabs`. Cells come from the `hot_cells` as in a pool of one thread; cold
-/// frees are gathered by a `batcher`. It keeps at most 64 KiB in front, 64 KiB in stock and 64 KiB of noted frees, each
-/// at least one cell.
+/// The thread cache of `Slabs`, a `shared_slabs`. `hot_cells` serves cells as in a pool of one thread, and a `batcher`
+/// collects remote frees. It holds at most 64 KiB of cached cells, 64 KiB of cell batches and 64 KiB of noted frees,
+/// each at least one cell.
 ///
-/// It starts closed, and constant-initialised, so that it can be thread-local at no cost; a closed cache has no cells
-/// and takes none, which sends every call down the cold path, where its owner may open it.
-/// Thread safety: one thread, the one that opened it. `is_mine` is for any thread, under a lock that was held when it
-/// was opened.
+/// It starts closed and is constant-initialised, so that a thread-local one is free of cost. A closed cache has no
+/// cells and takes none: every call enters the slow path, where the owner may open it.
+/// Thread safety: one thread, the one that opened it. Any thread may call `is_mine`, under a lock that was held when
+/// the cache was opened.
 template <class Slabs>
 class cell_cache : public list_node<cell_cache<Slabs>> {
 public:
@@ -33,10 +33,10 @@ public:
   cell_cache(const cell_cache&) = delete;
   cell_cache& operator=(const cell_cache&) = delete;
 
-  /// Returns: a cell, or null where none is at hand: then `refill`.
+  /// Returns: a cell, or null where the cache has none: then call `refill`.
   [[nodiscard]] ASHLAR_INLINE void* take(const Slabs& from) noexcept { return hot_.take(from.cell_stride()); }
 
-  /// Effects: takes a cell back. Returns: false where that needs `put_slow`.
+  /// Effects: takes a cell back. Returns: false where `put_slow` must take it.
   [[nodiscard]] ASHLAR_INLINE bool put(Slabs& to, void* cell) noexcept {
     if (ASHLAR_LIKELY(hot_.has_room())) {
       hot_.put(cell);
@@ -45,26 +45,26 @@ public:
     return ASHLAR_LIKELY(hot_.is_front_empty() && batch_ != nullptr) && note(to, cell) == batch_result::noted;
   }
 
-  /// Returns: a cell. Throws: what the upstream throws. Expects: it is open, nothing is at hand.
+  /// Returns: a cell. Throws: what the upstream throws. Expects: the cache is open and has no cells.
   [[nodiscard]] void* refill(Slabs& from) {
     if (stock_.count == 0) from.take(stock_, cell_batches::max_cells, batch_);
     return from_stock(from);
   }
 
-  /// As `refill`, but null where the upstream has no memory left.
+  /// As `refill`, but returns null where the upstream has no memory left.
   [[nodiscard]] void* try_refill(Slabs& from) noexcept {
     if (stock_.count == 0 && !from.try_take(stock_, cell_batches::max_cells, batch_)) return nullptr;
     return from_stock(from);
   }
 
-  /// Effects: takes a cell back that `put` refused. Expects: it is open.
+  /// Effects: takes back a cell that `put` refused. Expects: the cache is open.
   void put_slow(Slabs& to, void* cell) noexcept {
     make_batch(to);
     hot_.empty_front([&](void* cold) { put_cold(to, cold); });
     put_cold(to, cell);
   }
 
-  /// Effects: gives back everything at hand; returns when all of it has arrived.
+  /// Effects: gives back all cached cells and noted frees; returns after their arrival.
   void flush(Slabs& to) noexcept {
     to.give_back([&](auto give) {
       hot_.empty(to.cell_stride(), give);
@@ -75,13 +75,13 @@ public:
 
   [[nodiscard]] bool is_open() const noexcept { return owner_ != nullptr; }
 
-  /// Returns: whether the calling thread opened it, and so may ask what is at hand.
+  /// Returns: whether the calling thread opened it, and so may read its counts.
   [[nodiscard]] bool is_mine() const noexcept { return owner_ == &this_thread_; }
 
-  /// Effects: lets cells in, of the calling thread.
+  /// Effects: opens the cache for cells of the calling thread.
   void open() noexcept { owner_ = &this_thread_; }
 
-  /// Effects: flushes, and gives back the memory it asked the upstream for.
+  /// Effects: flushes, and gives back the memory that the cache took from the upstream.
   void strip(Slabs& to) noexcept {
     flush(to);
     if (batch_ == nullptr) return;
@@ -90,13 +90,13 @@ public:
     batch_ = nullptr;
   }
 
-  /// Effects: strips; from now on no cell stays here. Its own memory may go.
+  /// Effects: strips and closes the cache, which then takes no cells. Its own memory may go.
   void close(Slabs& to) noexcept {
     strip(to);
     owner_ = nullptr;
   }
 
-  /// Returns: the cells taken from the slabs and not handed out, and those freed and not sent.
+  /// Returns: the number of cells taken from the slabs and not handed out, plus frees not yet sent.
   [[nodiscard]] std::size_t at_hand() const noexcept {
     std::size_t cells = hot_.size() + (batch_ == nullptr ? 0 : batch_->noted());
     for (std::size_t at = 0; at < stock_.count; ++at)
@@ -104,7 +104,7 @@ public:
     return cells;
   }
 
-  /// Complexity: O(cells at hand).
+  /// Complexity: O(cached cells).
   [[nodiscard]] bool invariant(const Slabs& of) const noexcept {
     return hot_.invariant(of.cell_stride()) && stock_.count <= cell_batches::max_words &&
            (batch_ == nullptr || batch_->invariant()) && (is_open() || at_hand() == 0);
@@ -122,7 +122,7 @@ private:
     return batch_->add(place.key, place.cells, [&](std::uintptr_t) -> auto& { return to.inbox(); });
   }
 
-  // Without a batcher, or with all its packets under way, the cell goes back under the lock, which brings packets back.
+  // Without a batcher or a free packet, the cell goes back under the lock, which also brings packets back.
   void put_cold(Slabs& to, void* cell) noexcept {
     const batch_result result = batch_ == nullptr ? batch_result::refused : note(to, cell);
     if (result == batch_result::noted) return;
@@ -147,7 +147,7 @@ private:
 
   hot_cells hot_;
   batcher_type* batch_ = nullptr;
-  const char* owner_ = nullptr;  // the thread that opened it, known by where its `this_thread_` lies
+  const char* owner_ = nullptr;  // the opening thread, identified by the address of its `this_thread_`
   cell_batches stock_ = {};
 };
 

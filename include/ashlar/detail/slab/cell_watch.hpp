@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What level hardened does to the cells of a slab as they live and die, and what it expects of them.
+// The work of level hardened on the cells of a slab as they live and die: guards, poison and their checks.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +25,16 @@ namespace detail {
 ///                                      | expect_guards                 |
 ///                                      +--- sweep: guards of all, poison of the dead, when the slab goes or shrinks
 ///
-/// Thread safety: none. Complexity: O(bytes of the cell) but for `sweep`.
+/// Thread safety: none. Complexity: O(bytes of the cell), except for `sweep`.
 class cell_watch {
 public:
   ASHLAR_INLINE cell_watch(const slab_geometry& geometry, slab* home) noexcept : geometry_(geometry), home_(home) {}
 
-  /// Effects: hands out a cell that was free. Reports that it was written to meanwhile.
+  /// Effects: hands out a free cell. Reports writes to it since it died.
   ASHLAR_INLINE void hand_out(std::uint32_t cell) const noexcept { hand_out(cell, use(cell)); }
 
-  /// The steps of `hand_out`, of which only `use` touches what cells share. Returns: whether the cell was used before.
+  /// One step of `hand_out`, the only one that touches state shared by cells. Returns: whether the cell was used
+  /// before.
   ASHLAR_INLINE bool use(std::uint32_t cell) const noexcept {
     if constexpr (keeps_canaries) {
       if (ASHLAR_LIKELY(slab::is_set(home_->used(), cell))) return true;
@@ -47,7 +48,7 @@ public:
     if constexpr (has_guards) mark_free(guard_of(cell), geometry_.guard_bytes());
   }
 
-  /// As `hand_out`, for `length` neighbouring cells, whose guards are the run's own but for those at its end.
+  /// As `hand_out`, for `length` neighbouring cells; guards inside the run belong to the run.
   void hand_out_run(std::uint32_t first, std::uint32_t length) const noexcept {
     if constexpr (has_guards)
       for (std::uint32_t cell = first; cell < first + length; ++cell) hand_out(cell);
@@ -56,7 +57,7 @@ public:
     if constexpr (has_guards) mark_free(end_of_run(first, length), run_guard(length));
   }
 
-  /// Effects: fills a cell that dies with poison.
+  /// Effects: fills a dying cell with poison.
   ASHLAR_INLINE void bury(std::uint32_t cell) const noexcept {
     if constexpr (keeps_canaries) poison_block(at(cell), geometry_.cell_bytes());
     mark_free(at(cell), geometry_.cell_bytes());
@@ -72,7 +73,7 @@ public:
     mark_free(at(first), length * geometry_.cell_stride());
   }
 
-  /// Returns: whether nothing was written in front of a live cell and behind it.
+  /// Returns: whether the guards in front of a live cell and behind it are intact.
   [[nodiscard]] ASHLAR_INLINE bool are_guards_intact(std::uint32_t cell) const noexcept {
     if constexpr (!keeps_canaries) return true;
     if (ASHLAR_UNLIKELY(!slab::is_set(home_->used(), cell))) return true;  // it came from no hand_out
@@ -94,7 +95,7 @@ public:
       report_overflow(at(first), length * geometry_.cell_bytes(), run_guard(length));
   }
 
-  /// Effects: reports writes to dead cells, and to any guard. Complexity: O(bytes of dead cells, capacity).
+  /// Effects: reports writes to dead cells and to any guard. Complexity: O(bytes of dead cells, capacity).
   void sweep() const noexcept {
     if constexpr (!keeps_canaries) return;
     for (std::uint32_t cell = 0; cell < home_->capacity; ++cell)
@@ -117,7 +118,7 @@ private:
     verify_poison(at(cell), geometry_.cell_bytes(), geometry_.cell_bytes(), home_->owner);
   }
 
-  // The guard of a neighbour that was used stands already, and what was written to it is yet to be seen.
+  // The guard of a used neighbour exists already; it is not rewritten, so that writes to it are still found.
   ASHLAR_COLD void begin(std::uint32_t cell) const noexcept {
     if (cell == 0) fill_guard(home_->cells - front_guard, front_guard);
     else if (!slab::is_set(home_->used(), cell - 1)) fill_guard(guard_of(cell - 1), geometry_.guard_bytes());
@@ -126,13 +127,13 @@ private:
     slab::set(home_->used(), cell);
   }
 
-  // The last byte in front of a cell tells: those before it are the overflow of the cell there, and seen with that.
+  // Checks the last byte in front of a cell only: bytes before it are the overflow of the previous cell, found there.
   ASHLAR_INLINE void expect_front(std::uint32_t cell) const noexcept {
     if (ASHLAR_UNLIKELY(!is_guard_intact(at(cell) - 1, 1)))
       report_write_before(at(cell), geometry_.cell_bytes(), home_->owner);
   }
 
-  // The inner guards of a run are its user's; where lengths are not known, so may be those of every live cell.
+  // The inner guards of a run belong to its user; without known run lengths this may hold for every live cell.
   void sweep(std::uint32_t cell) const noexcept {
     if (home_->is_free(cell)) {
       expect_poison(cell);
@@ -152,8 +153,8 @@ private:
   slab* home_;
 };
 
-/// Effects: watches the bytes of a cell behind a request of `bytes`: at `hardened` they are a canary, and for tools
-/// nobody's. Returns: `cell`, which may be null.
+/// Effects: watches the bytes of a cell behind a request of `bytes`: a canary at `hardened`, unaddressable for memory
+/// tools. Returns: `cell`, which may be null.
 [[nodiscard]] ASHLAR_INLINE void* with_slack([[maybe_unused]] const slab_geometry& geometry, void* cell,
                                              [[maybe_unused]] std::size_t bytes) noexcept {
   if constexpr (checking_level >= checking::hardened)

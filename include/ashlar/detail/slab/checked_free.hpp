@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How a pool takes back what may be no live cell: at once where nothing is wrong and little to do, else step by step.
+// The free of a pool at the levels that check: an inlined fast path for valid frees, and a slow path step by step.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Effects: takes a live cell back. Returns: false where `retire_checked` must: it may be none, or have been written
-/// around, or its slab is not remembered or is to be filed anew. Reports nothing, and calls nobody.
+/// Effects: takes a live cell back. Returns: false where `retire_checked` must decide: `p` may be no live cell, a
+/// guard may be damaged, or the slab is not in the map or must be filed anew. Reports nothing and calls no handler.
 template <class Store, class... Bytes>
 [[nodiscard]] ASHLAR_INLINE bool retire_at_once(const free_site& site, Store& store, void* p, Bytes... bytes) noexcept {
   const located_cell live = find_live(site, p);
@@ -28,8 +28,8 @@ template <class Store, class... Bytes>
   return true;
 }
 
-/// Effects: takes a live cell back, and remembers its slab. Reports what is none, and writes around it.
-/// Returns: false where `p` is in no slab of the pool: then `report_unheld`. Complexity: O(log slabs) expected.
+/// Effects: takes a live cell back, and enters its slab in the map. Reports any other `p`, and writes around the cell.
+/// Returns: false where `p` is in no slab of the pool: then call `report_unheld`. Complexity: expected O(log slabs).
 template <class Store, class... Bytes>
 [[nodiscard]] ASHLAR_COLD bool retire_checked(const free_site& site, Store& store, void* p, Bytes... bytes) noexcept {
   const located_cell live = check_free(site, p, bytes...);
@@ -40,8 +40,8 @@ template <class Store, class... Bytes>
   return true;
 }
 
-/// Effects: reports a free of what is in no slab of the pool, without a size or with that of a cell: then the upstream
-/// may be asked whether it is a block of its own. `p` is not read.
+/// Effects: reports a free of an address in no slab of the pool, without a size or with that of a cell. In that case
+/// the upstream may be asked whether it owns the block. `p` is not read.
 template <resource Upstream>
 [[noreturn]] void report_unheld(const free_site& site, const Upstream&, const void* p) noexcept {
   report_foreign(p, site);

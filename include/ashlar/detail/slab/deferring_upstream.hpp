@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An upstream that keeps what is given back until it is told that nobody waits for a lock.
+// An upstream adaptor that defers deallocations until the owner's lock is free.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Memory given back while a lock is held is linked through itself; whoever let go of the lock hands it on.
-/// Thread safety: `allocate`, `try_allocate` and `prefault` as the upstream; `deallocate` and `take_returned` under one
-/// lock; `hand_on` any thread.
+/// Memory given back while a lock is held forms a list through the memory itself; the thread that releases the lock
+/// hands the list on. Thread safety: `allocate`, `try_allocate` and `prefault` as the upstream; `deallocate` and
+/// `take_returned` under one lock; `hand_on` any thread.
 template <resource Upstream>
 class deferring_upstream {
 public:
@@ -49,11 +49,11 @@ public:
     waiting_ = ::new (p) returned{waiting_, bytes, alignment};
   }
 
-  /// Returns: what waits, which now is the caller's to hand on.
+  /// Returns: the deferred blocks; the caller must hand them on.
   [[nodiscard]] returned* take_returned() noexcept { return std::exchange(waiting_, nullptr); }
 
-  /// Effects: gives the blocks to the upstream; neighbours that wait one behind the other as one block, where it may be
-  /// given back in any parts.
+  /// Effects: gives the blocks to the upstream. Consecutive neighbours go as one block where the upstream is
+  /// divisible.
   void hand_on(returned* blocks) noexcept {
     while (blocks != nullptr) {
       returned* const first = blocks;

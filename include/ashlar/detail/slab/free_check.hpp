@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a pool checks before it takes a cell back, at the levels that check.
+// The checks of a pool before it takes a cell back, at the levels that check.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The pool that a cell is freed to. The cells of `at_hand` are free, though their bits do not say so.
+/// The pool that a cell is freed to. The cells of `at_hand` are free, although their bits are clear.
 struct free_site {
   const slab_geometry& geometry;
   const slab_set& slabs;
@@ -32,7 +32,7 @@ struct free_site {
   cell_batch at_hand = {};
 };
 
-/// What a block is freed with.
+/// Size and alignment given with a free.
 struct freed_extent {
   std::size_t bytes = 0;
   std::size_t alignment = 0;
@@ -54,7 +54,7 @@ struct freed_extent {
           .got = got});
 }
 
-/// Effects: reports a free of what is no cell of the pool. `p` is not read, so it may point anywhere.
+/// Effects: reports a free of an address that is no cell of the pool. `p` is not read, so any value is valid.
 [[noreturn]] ASHLAR_COLD inline void report_foreign(const void* p, const free_site& site) noexcept {
   const cell_place place = process_slabs.find(p);
   if (place.owner == nullptr) report_free(fault::invalid_free, "freed a pointer that is not of this pool", p, site);
@@ -66,26 +66,26 @@ struct freed_extent {
           .size = place.cell_bytes});
 }
 
-// Returns: whether the pool holds a cell outside its bitmap.
+// Returns: whether the pool holds a free cell outside its bitmap.
 [[nodiscard]] ASHLAR_INLINE bool is_at_hand(const free_site& site, const slab* home, std::uint32_t index) noexcept {
   if (((site.at_hand.mask >> (index % 64)) & 1) == 0) return false;
   return site.at_hand.base == home->cells + std::size_t{index - index % 64} * site.geometry.cell_stride();
 }
 
-/// Returns: the cell that starts at `p`, where it is live, and in a slab that is remembered; else none: then
-/// `check_free` says what `p` is. `p` is not read.
+/// Returns: the live cell that starts at `p`, if its slab is in the map; else none, and `check_free` determines the
+/// kind of misuse. `p` is not read.
 [[nodiscard]] ASHLAR_INLINE located_cell find_live(const free_site& site, const void* p) noexcept {
   slab* const home = site.slabs.find_remembered(site.geometry, p);
   if (ASHLAR_UNLIKELY(home == nullptr)) return {};
   const std::size_t offset = address_of(p) - address_of(home->cells);
-  const std::uint32_t index = site.geometry.index_of(offset);  // of what lies in no cell of the slab, any number
+  const std::uint32_t index = site.geometry.index_of(offset);  // an arbitrary number outside the cells of the slab
   if (ASHLAR_UNLIKELY(std::size_t{index} * site.geometry.cell_stride() != offset)) return {};
   if (ASHLAR_UNLIKELY(index >= home->capacity || home->is_free(index) || is_at_hand(site, home, index))) return {};
   return {home, index};
 }
 
 /// Returns: the index of a live cell in its slab `home`.
-/// Effects: reports what is not the start of a live cell, or of a run of them.
+/// Effects: reports any address other than the start of a live cell or run.
 [[nodiscard]] inline std::uint32_t check_live(const free_site& site, slab* home, const void* cell) noexcept {
   const std::uint32_t index = slab_set::index_in(site.geometry, home, cell);
   if (home->cells + std::size_t{index} * site.geometry.cell_stride() != cell)
@@ -102,7 +102,7 @@ struct freed_extent {
   report_size("freed a run with another length than it was allocated with", run, site, expected, got);
 }
 
-// As `check_live`, of what may be no run.
+// As `check_live`, for a cell that is no run.
 [[nodiscard]] inline std::uint32_t check_single(const free_site& site, slab* home, const void* cell) noexcept {
   const std::uint32_t index = check_live(site, home, cell);
   const std::size_t length = home->runs.length_at(index);
@@ -116,9 +116,9 @@ inline void check_not_in_smaller(const free_site& site, const void* p, const fre
   if (place.owner != nullptr && given.bytes > place.cell_bytes) report_foreign(p, site);
 }
 
-/// Effects: reports a free of a block that no cell can hold, if `p` points into a cell nevertheless: of this pool, at
-/// every level, since the upstream may not get it; from `checked` on also of another pool whose cells are smaller. `p`
-/// is not read. Complexity: O(log slabs) expected.
+/// Effects: reports a free of a block that no cell can hold if `p` points into a cell. A cell of this pool is reported
+/// at every level, since it must not reach the upstream; from `checked` on, so is a cell of another pool with smaller
+/// cells. `p` is not read. Complexity: expected O(log slabs).
 ASHLAR_COLD inline void check_larger_free(const free_site& site, const void* p, const freed_extent& given) noexcept {
   if (site.slabs.find(site.geometry, p) == nullptr) {
     if constexpr (checking_level >= checking::checked) check_not_in_smaller(site, p, given);
@@ -131,7 +131,7 @@ ASHLAR_COLD inline void check_larger_free(const free_site& site, const void* p, 
               given.alignment);
 }
 
-/// Effects: reports a free of what is no cell of the pool with the size of one, `bytes`. `p` is not read.
+/// Effects: reports a free, with the cell size `bytes`, of an address that is no cell of the pool. `p` is not read.
 template <resource Upstream>
 [[noreturn]] ASHLAR_COLD void report_no_cell(const free_site& site, const Upstream& upstream, const void* p,
                                              std::size_t bytes) noexcept {
@@ -141,8 +141,8 @@ template <resource Upstream>
   report_foreign(p, site);
 }
 
-/// Effects: reports what the canary behind a cell's `bytes` bytes tells: another size, or writes. Nothing below
-/// `hardened`, where there is no canary. Expects: the cell is live.
+/// Effects: reports a damaged canary behind a cell's `bytes` bytes, as another size or as writes. Does nothing below
+/// `hardened`, which has no canary. Expects: the cell is live.
 ASHLAR_INLINE void check_slack([[maybe_unused]] const free_site& site, [[maybe_unused]] void* p,
                                [[maybe_unused]] std::size_t bytes) noexcept {
   if constexpr (checking_level >= checking::hardened) {
@@ -161,7 +161,7 @@ ASHLAR_INLINE void check_slack([[maybe_unused]] const free_site& site, [[maybe_u
   }
 }
 
-/// Returns: whether nothing is to be reported of a live cell by `check_around`.
+/// Returns: whether `check_around` has nothing to report of a live cell.
 [[nodiscard]] ASHLAR_INLINE bool is_intact_around(const free_site& site, const located_cell& live,
                                                   const void* /*p*/) noexcept {
   return cell_watch(site.geometry, live.home).are_guards_intact(live.index);
@@ -175,20 +175,20 @@ ASHLAR_INLINE void check_slack([[maybe_unused]] const free_site& site, [[maybe_u
   return is_intact_around(site, live, p);
 }
 
-/// Effects: reports writes around a live cell, at the level that sees them.
+/// Effects: reports writes around a live cell, at the level that detects them.
 ASHLAR_INLINE void check_around(const free_site& site, const located_cell& live, void* /*p*/) noexcept {
   cell_watch(site.geometry, live.home).expect_guards(live.index);
 }
 
-/// As above, and a size, `bytes`, that the cell at `p` was not allocated with, as far as that can be known.
+/// As above; also reports a `bytes` that differs from the size at allocation, as far as it is known.
 ASHLAR_INLINE void check_around(const free_site& site, const located_cell& live, void* p, std::size_t bytes) noexcept {
   check_slack(site, p, bytes);
   check_around(site, live, p);
 }
 
-/// Returns: the live cell at `p`, which is freed without a size or with `bytes`; none where `p` is in no slab of the
-/// pool. Effects: reports all else; does not return then. `p` is not read before it is known.
-/// Complexity: O(log slabs) expected.
+/// Returns: the live cell at `p`, freed without a size or with `bytes`; none where `p` is in no slab of the pool.
+/// Effects: reports any other `p` and does not return. `p` is not read before it is known to be a cell.
+/// Complexity: expected O(log slabs).
 template <class... Bytes>
 [[nodiscard]] located_cell check_free(const free_site& site, void* p, Bytes... bytes) noexcept {
   slab* const home = site.slabs.find(site.geometry, p);
@@ -198,14 +198,14 @@ template <class... Bytes>
   return live;
 }
 
-// Returns: the length of the run at a cell; where that is not known, `said`, as far as the run can be so long.
+// Returns: the length of the run at a cell; where it is unknown, `said`, if the run can be that long.
 [[nodiscard]] inline std::size_t length_of_run(const slab* home, std::uint32_t cell, std::size_t said) noexcept {
   if (!home->runs.is_unknown()) return home->runs.length_at(cell);
   return detail::min<std::size_t>(said, 64 - cell % 64, home->capacity - cell);
 }
 
-/// Effects: reports a free of what is no run of `length` cells: of the pool, or of the upstream if it is longer than
-/// runs are; at `hardened` writes around the run. `run` is not read before it is known.
+/// Effects: reports a free of anything but a run of `length` cells, of the pool or, beyond the longest run, of the
+/// upstream. At `hardened`, also reports writes around the run. `run` is not read before it is known to be one.
 template <resource Upstream>
 ASHLAR_NOINLINE void check_run_free(const free_site& site, const Upstream& upstream, void* run,
                                     std::size_t length) noexcept {
