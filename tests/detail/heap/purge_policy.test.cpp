@@ -24,7 +24,7 @@ constexpr std::size_t keep = std::size_t{4} << 20;
 
 struct idle_memory_test : ::testing::Test {
   std::byte* take(std::size_t length) {
-    if (std::byte* const shelved = segments.take_cached(length)) return shelved;
+    if (std::byte* const shelved = segments.take_free_run(length)) return shelved;
     ashlar::detail::slice_run run = segments.take_block(length);
     if (run.data == nullptr && segments.grow(length)) run = segments.take_block(length);
     return run.data;
