@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of budgets: trees against an oracle, handlers that free and ask again, and threads that never overdraw.
+// Tests of budgets: trees against an oracle, handlers that free memory and retry, and threads that never exceed a
+// limit.
 #include <ashlar/adaptor/budget.hpp>
 
 #include <array>
@@ -178,7 +179,7 @@ TEST(budget, what_is_available_is_right_while_the_limit_changes) {
   limits.uncharge(60);
 }
 
-// One thread gives back just while another passes the soft limit: that it is below again must not be forgotten.
+// One thread lowers the use while another passes the soft limit: the handler must be armed again.
 TEST(budget, a_soft_limit_tells_again_whoever_was_faster) {
   shared_budget limits(1000);
   std::atomic<int> told = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the adaptor that makes resources as it needs them: when one is made, who serves, who is freed to, who ends.
+// Tests of the chain: the creation of resources, the one that serves, the owner of each free, and the end of empty
+// ones.
 #include <algorithm>
 #include <cstddef>
 #include <new>
@@ -47,7 +48,7 @@ constexpr bool pass_on_what_they_can =
 static_assert(pass_on_what_they_can<0, can_try, can_own, can_release, can_describe, can_expand, can_prefault,
                                     can_at_least, can_share, can_divide, every_skill>);
 
-// A maker of pools of five cells; `made` counts them.
+// Makes pools of five cells; `made` counts them.
 struct pool_maker {
   counting_resource<>* below = nullptr;
   int* made = nullptr;
@@ -71,7 +72,7 @@ struct growing_buffers : conformance_defaults {
   buffers resource{{.room_bytes = 8 * 1024}, {}, counted(upstream)};
 };
 
-// Two buffers at most, blocks freed in any order: empty ones are released where they would say no.
+// At most two buffers, with blocks freed in any order: empty buffers are released before they refuse.
 struct two_buffers : conformance_defaults {
   static constexpr std::size_t max_alignment = 16;
   static constexpr std::size_t largest = 200;
@@ -106,7 +107,7 @@ TEST(chain, makes_one_more_where_none_has_room_up_to_its_bound) {
   for (void* const cell : held) EXPECT_TRUE(cells.owns(cell));
   EXPECT_FALSE(cells.owns(&cells));
   cells.deallocate(held[7], 32, 8);
-  void* const again = cells.allocate(32, 8);  // from the one in the middle
+  void* const again = cells.allocate(32, 8);  // from the middle resource
   EXPECT_TRUE(ashlar::detail::has_guards || again == held[7]) << "where cells rest, another of its slab comes first";
   cells.deallocate(again, 32, 8);
   held.erase(held.begin() + 7);
@@ -149,7 +150,7 @@ TEST(chain, hands_each_resource_its_room) {
   EXPECT_EQ(below.deallocations(), 1U);
 }
 
-// Blocks that are not freed in order are lost to a buffer until it is released.
+// A buffer loses blocks that are not freed in order until it is released.
 TEST(chain, an_empty_buffer_is_released_before_it_says_no_or_at_once) {
   for (const bool renew : {false, true}) {
     counting_resource<> below;
@@ -247,7 +248,7 @@ TEST(chain, a_maker_that_throws_costs_nothing) {
 
 #endif
 
-// A maker that uses the chain which it makes a resource for, at most three deep.
+// A maker that uses its own chain, at most three levels deep.
 struct nesting_maker {
   struct book {
     void* from = nullptr;

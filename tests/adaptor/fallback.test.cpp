@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the adaptor with two sides: each block goes back to the side that it is of, also at the border between them.
+// Tests of the fallback: each block is freed to its own side, also at the border between the sides.
 #include <array>
 #include <cstddef>
 #include <memory_resource>
@@ -36,7 +36,7 @@ using ashlar::inline_buffer;
 using ashlar::new_delete_resource;
 using ashlar::resource_ref;
 
-// The table in the header.
+// The table of the header.
 constexpr skills expected_of(skills first, skills second) {
   const skills both = can_own | can_release | can_describe | can_share;  // and never can_divide
   const skills one = can_expand | can_prefault;
@@ -56,7 +56,7 @@ static_assert(have_what_they_should<0, can_try, can_own, can_release, can_descri
                                     can_at_least, can_share, can_divide, every_skill>);
 static_assert(!ashlar::resource<int> && has_what_it_should<every_skill, every_skill>);
 
-// Two empty objects of one type have two addresses; else a fallback is as large as what has state in it.
+// Two empty members of one type need two addresses; otherwise a fallback is as large as its sides with state.
 static_assert(sizeof(fallback<resource_ref<buffer_resource>, new_delete_resource>) == sizeof(void*));
 static_assert(sizeof(fallback<resource_ref<buffer_resource>, resource_ref<buffer_resource>>) == 2 * sizeof(void*));
 
@@ -66,7 +66,7 @@ struct over_two_able : conformance_defaults {
   fallback<able_resource<>, able_resource<>> resource{upstream, upstream};
 };
 
-// The first side is soon full; the second says no by throwing.
+// The first side fills up soon; the second refuses by throwing.
 struct buffer_over_thrower : conformance_defaults {
   [[maybe_unused]] static constexpr bool reuses = false;
   counting_resource<> upstream;
@@ -88,8 +88,8 @@ TEST(fallback, asks_the_second_side_only_where_the_first_has_no_room) {
   EXPECT_EQ(heap.balance(), nothing);
 }
 
-// The halves touch: where one ends the other begins. FAULTS: a block of no bytes at the border has an address of its
-// own side, and goes back there.
+// The sides are adjacent: the end of one is the beginning of the other. FAULTS: a block of 0 bytes at the border has an
+// address of its own side, and is freed to it.
 TEST(fallback, frees_to_the_right_side_where_the_sides_touch) {
   alignas(64) std::array<std::byte, 128> memory;
   for (const bool first_is_below : {true, false}) {
@@ -117,8 +117,8 @@ TEST(fallback, frees_to_the_right_side_where_the_sides_touch) {
   }
 }
 
-// The same with the heap as the second side: a buffer that ends exactly where a block of the heap begins, and one that
-// begins where it ends.
+// The same with the heap as the second side: a buffer that ends at the start of a heap block, and one that begins at
+// its end.
 TEST(fallback, frees_to_the_right_side_beside_a_block_of_the_heap) {
   const std::size_t bytes = 64;
   counting_resource<> heap;
@@ -149,7 +149,7 @@ TEST(fallback, frees_to_the_right_side_beside_a_block_of_the_heap) {
   heap.deallocate(region, 3 * bytes, 8);
 }
 
-// A small bounded first side, which is full at most times: sums of both books agree with what is held.
+// A small bounded first side, full most of the time: the sums of both books equal the bytes held.
 TEST(fallback, sends_each_block_back_in_a_random_walk) {
   counting_resource<> upper;
   counting_resource<> lower;
@@ -174,7 +174,7 @@ TEST(fallback, a_pool_serves_what_its_cells_hold_and_nothing_else) {
       std::piecewise_construct,
       std::tuple(ashlar::block_pool_options{.cell_bytes = 32, .slab_bytes = 1024, .max_count = 2}, resource_ref(slabs)),
       std::tie(heap));
-  void* const large = both.allocate(1000, 8);  // a pool would hand it on to where its slabs come from
+  void* const large = both.allocate(1000, 8);  // a pool would request it from its own upstream
   EXPECT_EQ(heap.balance().bytes, 1000U);
   both.deallocate(large, 1000, 8);
   void* const cells[] = {both.allocate(32, 8), both.allocate(1, 1), both.allocate(32, 8)};
@@ -223,7 +223,7 @@ TEST(fallback, is_equal_where_both_sides_are) {
   EXPECT_FALSE(over_buffer(a, b) == over_buffer(a, a));
 }
 
-// Says no by null; throwing would be seen.
+// Refuses with null; an exception would fail the test.
 struct never_throws : skilled<can_own | can_try> {
   void* allocate(std::size_t, std::size_t) {
     ADD_FAILURE() << "asked by exception";

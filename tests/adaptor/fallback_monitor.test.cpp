@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the adaptor for where memory must not come from: what counts, and each thing that can be chosen.
+// Tests of the fallback monitor: the counters, and each treatment of a request.
 #include <atomic>
 #include <cstddef>
 #include <memory_resource>
@@ -111,7 +111,7 @@ struct witness {
     self.counted = self.gate->counters().spills;
   }
 
-  // Needs memory itself, and finds it behind the gate, without being called for it.
+  // Allocates from the monitor itself, which then does not call it again.
   static void spill_too(void* context, const ashlar::spill& request) noexcept {
     see(context, request);
     auto& gate = *static_cast<witness*>(context)->gate;
@@ -127,7 +127,7 @@ TEST(fallback_monitor, calls_before_it_serves) {
   EXPECT_EQ(gate.chosen(), on_spill::notify);
   for (const std::size_t bytes : {8U, 80U}) gate.deallocate(gate.allocate(bytes, 8), bytes, 8);
   EXPECT_EQ(saw.seen, (std::vector<std::size_t>{8, 80}));
-  EXPECT_EQ(saw.counted, 2U);  // the request that it is told of is counted already
+  EXPECT_EQ(saw.counted, 2U);  // its own request is already counted
   gate.choose(on_spill::allow);
   gate.deallocate(gate.allocate(8, 8), 8, 8);
   gate.choose(on_spill::notify);
@@ -156,7 +156,7 @@ TEST(fallback_monitor, stands_behind_a_buffer) {
   EXPECT_EQ(scratch.second().counters(), (spill_counters{1, 100, 100}));
   scratch.second().choose(on_spill::refuse);
   EXPECT_EQ(scratch.try_allocate(100, 8), nullptr);
-  scratch.deallocate(outside, 100, 8);  // frees pass a gate that is shut
+  scratch.deallocate(outside, 100, 8);  // frees pass a monitor that refuses
   scratch.deallocate(inside, 200, 8);
 }
 

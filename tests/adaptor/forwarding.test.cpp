@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the base of adaptors: an adaptor with nothing of its own has the refinements that concern no single block.
+// Tests of the base of adaptors: a plain adaptor has the refinements that concern no single block.
 #include <cstddef>
 #include <memory_resource>
 #include <type_traits>
@@ -23,7 +23,7 @@ using ashlar::forwarding;
 using ashlar::resource_ref;
 using ashlar_test::counting_resource;
 
-// The least that an adaptor is.
+// The smallest adaptor.
 template <ashlar::resource R>
 struct plain : forwarding<R> {
   using forwarding<R>::forwarding;
@@ -60,7 +60,7 @@ static_assert(std::is_empty_v<plain<plain<ashlar::new_delete_resource>>>);
 static_assert(sizeof(plain<resource_ref<counting_resource<>>>) == sizeof(void*));
 static_assert(!std::is_constructible_v<forwarding<ashlar::null_resource>>, "no resource by itself");
 
-// An upstream that is made from another like it.
+// An upstream constructed from another of its type.
 struct nested : ashlar::new_delete_resource {
   int depth = 0;
   nested() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the adaptor with canaries: the refinements of what it wraps, and every write beside a block of every size.
+// Tests of the adaptor with canaries: the refinements of its upstream, and every write beside a block of every size.
 #include <ashlar/adaptor/guarding.hpp>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ using ashlar_test::caught_in;
 using ashlar_test::counting_resource;
 using guarded = guarding<ashlar::new_delete_resource>;
 
-// Knows its sizes, and grows blocks where they stand as long as they stay below 1000 bytes.
+// Knows its sizes, and grows blocks in place up to 1000 bytes.
 struct knowing : ashlar::new_delete_resource {
   using new_delete_resource::deallocate;
   void* allocate(std::size_t, std::size_t alignment) { return new_delete_resource::allocate(1000, alignment); }
@@ -115,7 +115,7 @@ std::byte* block_of(auto& r, std::size_t bytes, std::size_t alignment = 1) {
   return static_cast<std::byte*>(r.allocate(bytes, alignment));
 }
 
-// Code that no sanitizer has seen: only the canaries can tell of it.
+// Not compiled for a sanitizer: only the canaries can detect it.
 ASHLAR_TEST_UNSEEN void flip(std::byte* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) from[i] = ~from[i];
 }
@@ -209,7 +209,7 @@ TEST(guarding, knows_the_exact_size_and_alignment) {
 TEST(guarding, no_block_starts_in_the_middle_of_one) {
   guarded r;
   std::byte* const p = block_of(r, 256, 16);
-  std::fill_n(p, 256, std::byte{0});  // or canaries of a block before may be left in it
+  std::fill_n(p, 256, std::byte{0});  // clears canaries of earlier blocks
   for (const std::size_t offset : {1u, 8u, 16u, 128u, 255u}) {
     const auto seen = caught_at_free(r, p + offset, 256, 16);
     ASSERT_TRUE(seen.has_value());

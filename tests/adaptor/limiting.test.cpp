@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the adaptor that asks a budget: charges of every call, failures of either side, release, and threads.
+// Tests of the limiting adaptor: charges of every call, failures of either side, release, and threads.
 #include <ashlar/adaptor/limiting.hpp>
 
 #include <cstddef>
@@ -42,7 +42,7 @@ static_assert(forwards_exactly<new_delete_resource, ashlar::null_resource, ashla
                                ashlar_test::throwing_only<>, ashlar_test::roomy, limiting<new_delete_resource>>);
 static_assert(ashlar::thread_safe_resource<limiting<new_delete_resource, shared_budget>>);
 static_assert(!ashlar::thread_safe_resource<limiting<resource_ref<ashlar::buffer_resource>, shared_budget>>);
-// Which budget, and how much of it.
+// A pointer to the budget, and the bytes charged.
 static_assert(sizeof(limiting<new_delete_resource>) == 2 * sizeof(void*));
 
 struct limited_operator_new : ashlar_test::conformance_defaults {
@@ -140,7 +140,7 @@ TEST(limiting, release_and_the_end_take_back_everything) {
   EXPECT_EQ(limits.used(), 0U);
 }
 
-// A cache that gives its memory back where a budget asks it to.
+// A cache that frees its memory when a budget demands it.
 struct cache {
   limiting<new_delete_resource>& memory;
   std::vector<void*> blocks;

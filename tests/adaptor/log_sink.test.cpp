@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of where log lines go.
+// Tests of the sinks of log lines.
 #include <ashlar/adaptor/log_sink.hpp>
 
 #include <array>

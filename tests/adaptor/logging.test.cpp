@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the adaptor that writes lines: each call's line, and a parser that rebuilds what is live from them.
+// Tests of the logging adaptor: each call's line, and a parser that rebuilds the live blocks from the lines.
 #include <ashlar/adaptor/logging.hpp>
 
 #include <cstddef>
@@ -45,12 +45,12 @@ constexpr bool forwards_exactly =
 static_assert(forwards_exactly<new_delete_resource, ashlar::null_resource, ashlar::page_resource,
                                resource_ref<ashlar::buffer_resource>, resource_ref<std::pmr::memory_resource>,
                                ashlar_test::throwing_only<>, ashlar_test::roomy, logging<new_delete_resource>>);
-// An empty sink costs no byte; two of one type in one object have addresses of their own.
+// An empty sink costs no byte; two members of one empty type need two addresses.
 static_assert(sizeof(logging<new_delete_resource>) == 1 && std::is_empty_v<logging<new_delete_resource>>);
 static_assert(sizeof(logging<resource_ref<ashlar::buffer_resource>>) == sizeof(void*));
 static_assert(!ashlar::thread_safe_resource<logging<new_delete_resource, function_log>>);
 
-// Swallows lines, for the suite.
+// Discards lines, for the conformance suite.
 struct nowhere {
   static constexpr bool is_thread_safe = true;
   static void write(std::string_view) noexcept {}
@@ -77,7 +77,7 @@ struct logged_buffer : ashlar_test::conformance_defaults {
 
 void append(std::string_view line, void* to) noexcept { static_cast<std::string*>(to)->append(line); }
 
-// Returns: the lines since the last call, their addresses replaced.
+// Returns: the lines since the last call, with their addresses replaced.
 std::string lines_of(std::string& text) {
   std::istringstream in(text);
   std::string all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the adaptor for profilers, with a heaptrack of the test's own: it is told of every block and of every end,
-// and the refinements are those of what is wrapped. Real tools are asked in tests/visibility.
+// Tests of the adaptor for profilers: a stand-in for heaptrack sees every block and every end, and the refinements are
+// those of the upstream. tests/visibility runs the real tools.
 #include <ashlar/adaptor/profiling.hpp>
 
 #include <chrono>
@@ -35,7 +35,7 @@
 
 namespace {
 
-// What the stand-in for heaptrack believes.
+// The profile of the stand-in for heaptrack.
 std::map<const void*, std::size_t> profile;
 std::size_t frees = 0;
 std::function<void()> at_free;
@@ -153,7 +153,7 @@ TEST_F(profiling_of_pools, a_block_that_ended_unseen_ends_when_its_address_comes
   ashlar::inline_buffer<4096> buffer;
   profiling<resource_ref<ashlar::buffer_resource>> r{buffer};
   void* const first = r.allocate(8, 8);
-  buffer.release();  // behind its back
+  buffer.release();  // without a call of the adaptor
   EXPECT_EQ(r.allocate(16, 8), first);
   EXPECT_EQ(profile, (std::map<const void*, std::size_t>{{first, 16}}));
   EXPECT_EQ(frees, 1);
@@ -166,7 +166,7 @@ TEST_F(profiling_of_pools, a_child_of_a_fork_may_go_on_whatever_other_threads_to
   std::latch within(1);
   at_free = [&] {
     within.count_down();
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the fork comes now
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the fork happens during this pause
   };
   std::thread thread([&] { other.release(); });
   within.wait();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What an adaptor's tests ask of its types: which refinements of the upstream it has, and upstreams with all of them.
+// Checks of an adaptor's refinements against its upstream's, and upstreams with all of them.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace ashlar_test {
 
-/// Whether adaptor `A` over `R` has each refinement exactly if `R` has it, those apart that need no size to come back
-/// (`sizeless`) and thread safety, which is the adaptor's own affair.
+/// Whether adaptor `A` over `R` has each refinement exactly if `R` has it. Excepted are the refinements of frees
+/// without a size (`sizeless`), and thread safety, which depends on the adaptor.
 template <class A, class R>
 constexpr bool has_refinements_of = ashlar::resource<A> && ashlar::try_resource<A> == ashlar::try_resource<R> &&
                                     ashlar::owning_resource<A> == ashlar::owning_resource<R> &&
@@ -25,7 +25,7 @@ constexpr bool has_sizeless_refinements_of =
 template <class A>
 constexpr bool needs_its_sizes = !ashlar::self_describing_resource<A> && !ashlar::at_least_resource<A>;
 
-/// Gives 1000 bytes whatever is asked for: so it knows its sizes, and grows blocks where they stand.
+/// Grants 1000 bytes for any request: so it knows its sizes, and grows blocks in place.
 struct roomy : ashlar::new_delete_resource {
   using new_delete_resource::deallocate;
   void* allocate(std::size_t bytes, std::size_t alignment) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the adaptor that sends requests by size: the border is exact, and no block crosses it.
+// Tests of the segregator: the border is exact, and no block moves across it.
 #include <cstddef>
 #include <tuple>
 #include <utility>
@@ -30,7 +30,7 @@ using ashlar::resource_ref;
 using ashlar::segregator;
 using ashlar::threshold;
 
-// Small is what has exactly the size of one type: not monotone.
+// Small is exactly the size of one type: not monotone.
 struct exactly_48 {
   bool is_small(std::size_t bytes, std::size_t) const noexcept { return bytes == 48; }
   friend bool operator==(const exactly_48&, const exactly_48&) noexcept = default;
@@ -38,7 +38,7 @@ struct exactly_48 {
 static_assert(ashlar::segregation_rule<exactly_48> && !ashlar::monotone_rule<exactly_48>);
 static_assert(ashlar::monotone_rule<threshold> && ashlar::monotone_rule<fixed_threshold<8>>);
 
-// The table in the header.
+// The table of the header.
 template <class Rule>
 constexpr skills expected_of(skills small, skills large) {
   const skills both = can_try | can_own | can_release | can_share;
@@ -59,14 +59,14 @@ static_assert(have_what_they_should<0, can_try, can_own, can_release, can_descri
                                     can_at_least, can_share, can_divide, every_skill>);
 static_assert(has_what_it_should<every_skill, every_skill, exactly_48>);
 
-// An empty rule costs nothing: a segregator is as large as what has state in it.
+// An empty rule costs nothing: a segregator is as large as its members with state.
 using cells = ashlar::block_pool<resource_ref<counting_resource<>>>;
 static_assert(sizeof(segregator<cells, new_delete_resource, fixed_threshold<64>>) == sizeof(cells));
 static_assert(sizeof(segregator<null_resource, new_delete_resource, fixed_threshold<64>>) == 1);
 static_assert(sizeof(segregator<resource_ref<cells>, resource_ref<cells>, fixed_threshold<64>>) == 2 * sizeof(void*));
 static_assert(sizeof(segregator<null_resource, new_delete_resource>) == sizeof(threshold));
 
-// Without state of its own it is as much of the process as its sides are.
+// Without state of its own it is process-wide if its sides are.
 static_assert(ashlar::process_wide_resource<segregator<null_resource, new_delete_resource, fixed_threshold<64>>>);
 static_assert(!ashlar::process_wide_resource<segregator<null_resource, new_delete_resource>>);
 static_assert(!ashlar::process_wide_resource<segregator<skilled<0>, new_delete_resource, fixed_threshold<64>>>);
@@ -129,8 +129,8 @@ TEST(segregator, no_block_grows_across_the_border) {
   counting_resource<> below;
   segregator<able_resource<>, able_resource<>> both(threshold{100}, below, below);
   void* const small = both.allocate(80, 1);
-  EXPECT_TRUE(both.try_expand(small, 80, 100, 1));    // up to 128 bytes, as far as its resource goes,
-  EXPECT_FALSE(both.try_expand(small, 100, 101, 1));  // but those are for the other side
+  EXPECT_TRUE(both.try_expand(small, 80, 100, 1));    // up to 128 bytes, as far as its resource permits,
+  EXPECT_FALSE(both.try_expand(small, 100, 101, 1));  // but those belong to the other side
   both.deallocate(small, 100, 1);
   void* const large = both.allocate(120, 1);
   EXPECT_TRUE(both.try_expand(large, 120, 101, 1));
@@ -141,7 +141,7 @@ TEST(segregator, no_block_grows_across_the_border) {
   EXPECT_FALSE(one.try_expand(&below, 1, 2, 1));
 }
 
-// A small block that is larger than asked for would come back as a large one.
+// A small block reported with a larger size would be freed as a large one.
 TEST(segregator, no_block_is_said_to_be_larger_than_its_side_serves) {
   counting_resource<> below;
   segregator<able_resource<>, able_resource<>> both(threshold{100}, below, below);

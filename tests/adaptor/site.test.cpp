@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of sites: what each captures, and how it says so.
+// Tests of sites: the content of each, and its text.
 #include <ashlar/adaptor/site.hpp>
 
 #include <string>

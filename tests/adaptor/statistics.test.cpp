@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the adaptor that counts: every counter against an oracle, and the refinements of what it wraps.
+// Tests of the statistics adaptor: every counter against an oracle, and the refinements of its upstream.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ using ashlar::resource_ref;
 using ashlar::statistics;
 using ashlar_test::counting_resource;
 
-// Grows blocks of operator new where they stand, as long as they stay below 100 bytes.
+// Grows blocks of operator new in place, up to 100 bytes.
 struct expanding : ashlar::new_delete_resource {
   void* allocate(std::size_t, std::size_t alignment) { return new_delete_resource::allocate(100, alignment); }
   bool try_expand(void*, std::size_t, std::size_t new_bytes, std::size_t) noexcept { return new_bytes <= 100; }
@@ -43,7 +43,7 @@ constexpr bool has_exactly_the_refinements_of =
     ashlar::releasable_resource<statistics<R>> == ashlar::releasable_resource<R> &&
     ashlar::expanding_resource<statistics<R>> == ashlar::expanding_resource<R> &&
     ashlar::prefaulting_resource<statistics<R>> == ashlar::prefaulting_resource<R> &&
-    !ashlar::self_describing_resource<statistics<R>>;  // a block must come back with its size, to be counted
+    !ashlar::self_describing_resource<statistics<R>>;  // a block must be freed with its size, to be counted
 
 static_assert(has_exactly_the_refinements_of<ashlar::new_delete_resource>);
 static_assert(has_exactly_the_refinements_of<ashlar::null_resource>);
@@ -54,7 +54,7 @@ static_assert(has_exactly_the_refinements_of<resource_ref<std::pmr::memory_resou
 static_assert(has_exactly_the_refinements_of<ashlar_test::throwing_only<>>);
 static_assert(has_exactly_the_refinements_of<expanding> && ashlar::expanding_resource<expanding>);
 
-// An empty resource costs nothing beside the counters.
+// An empty resource adds nothing to the counters.
 static_assert(sizeof(statistics<ashlar::new_delete_resource>) == sizeof(allocation_counters));
 
 struct counted_operator_new : ashlar_test::conformance_defaults {
@@ -76,7 +76,7 @@ struct counted_buffer : ashlar_test::conformance_defaults {
   statistics<resource_ref<ashlar::buffer_resource>> resource{resource_ref<ashlar::buffer_resource>(buffer)};
 };
 
-// The oracle: the same, in the plainest way.
+// The oracle: the same counters in the simplest form.
 class oracle {
 public:
   void allocated(std::size_t bytes) {
@@ -215,7 +215,7 @@ TEST(statistics, equals_itself_only) {
   const statistics<ashlar::new_delete_resource> a;
   const statistics<ashlar::new_delete_resource> b;
   EXPECT_TRUE(a == a);
-  EXPECT_FALSE(a == b);  // a block that came back elsewhere would make both counts wrong
+  EXPECT_FALSE(a == b);  // a block freed to another one would make both counts wrong
 }
 
 TEST(statistics, forwards_what_its_upstream_can) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the adaptor that locks: the laws of what it wraps, its refinements, and threads that share a bounded pool.
+// Tests of the locking adaptor: the laws of its upstream, its refinements, and threads that share a bounded pool.
 #include <atomic>
 #include <cstddef>
 #include <memory_resource>
@@ -47,7 +47,7 @@ static_assert(has_exactly_the_refinements_of<resource_ref<ashlar::buffer_resourc
 static_assert(has_exactly_the_refinements_of<resource_ref<std::pmr::memory_resource>>);
 static_assert(has_exactly_the_refinements_of<ashlar_test::throwing_only<>>);
 
-// An empty resource costs nothing beside the lock, and an empty lock nothing at all.
+// An empty resource adds nothing to the lock, and an empty lock has no size.
 static_assert(sizeof(synchronized<ashlar::new_delete_resource>) ==
               sizeof(ashlar::detail::fork_safe_lock<ashlar::spin_lock>));
 static_assert(sizeof(synchronized<resource_ref<block_pool<>>, ashlar::null_lock>) == sizeof(void*));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the trace that resources write into: what the reader gets back, and what becomes of a full disk.
+// Tests of the trace log: the events that the reader gets back, and the effects of a full disk.
 #include <ashlar/adaptor/trace_log.hpp>
 
 #include <array>
@@ -58,7 +58,7 @@ TEST(trace_log, writes_what_the_reader_reads) {
   EXPECT_EQ(events[4].alignment, 64U);
 }
 
-// Takes so many bytes and no more.
+// Accepts a fixed number of bytes.
 struct small_disk {
   std::size_t left;
   bool write(std::span<const std::byte> bytes) {
@@ -106,7 +106,7 @@ TEST(trace_log, a_stack_that_could_not_be_written_is_written_the_next_time) {
   EXPECT_FALSE(r.next().has_value());
 }
 
-// A sink whose memory comes from a heap that is traced into the same log.
+// A sink with memory of a heap that is traced to the same log.
 struct traced_sink {
   std::function<void()>* at_write;
   bool write(std::span<const std::byte>) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the adaptor that traces: the reader finds every block again, over pools, releases, failures and threads.
+// Tests of the tracing adaptor: the reader finds every block again, over pools, releases, failures and threads.
 #include <ashlar/adaptor/tracing.hpp>
 
 #include <cstddef>
@@ -72,7 +72,7 @@ struct traced_buffer : ashlar_test::conformance_defaults {
                                                                       resource_ref<ashlar::buffer_resource>(buffer)};
 };
 
-// What a trace says, in sum.
+// The totals of a trace.
 struct summary {
   std::size_t allocations = 0;
   std::size_t failures = 0;

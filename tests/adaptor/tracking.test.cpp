@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the adaptor that knows every live block: leaks, wrong frees with their sites, and a book without memory.
+// Tests of the tracking adaptor: leaks, wrong frees with their sites, and a book without memory.
 #include <ashlar/adaptor/tracking.hpp>
 
 #include <cstddef>
@@ -76,7 +76,7 @@ struct tracked_buffer : ashlar_test::conformance_defaults {
   tracking<resource_ref<ashlar::buffer_resource>> resource{resource_ref<ashlar::buffer_resource>(buffer)};
 };
 
-// The leak that was reported last, in the words of the default handler's fields.
+// The leak reported last, in the fields of the default handler.
 struct leak_seen {
   std::size_t count = 0;
   std::size_t bytes = 0;

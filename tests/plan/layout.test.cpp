@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the words for a layout, and of the buffers that take over bytes.
+// Tests of the names of a layout's verdicts, and of the successions of bytes between buffers.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of problems and of the defects that they can have.
+// Tests of problems and of their defects.
 #include <gtest/gtest.h>
 
 #include <cstdint>

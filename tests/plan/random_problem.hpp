@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random small problems, an O(n^2) validator and an exhaustive search: the judges of the planner's tests.
+// Random small problems, an O(n^2) validator and an exhaustive search: the oracles of the planner's tests.
 #pragma once
 
 #include <algorithm>
@@ -49,9 +49,8 @@ inline bool collide(const plan::problem& p, plan::position a, plan::position b, 
   return false;
 }
 
-/// Places buffers in every order of ascending offsets, each as low as it goes: an optimal layout in which none can be
-/// lowered that way is among them.
-/// Problems without aliases, whose gap windows start at zero and whose pins do not collide, only.
+/// Places buffers in every order of ascending offsets, each as low as possible. One of these layouts is optimal. Only
+/// for problems without aliases, with gap windows that start at zero and pins that do not collide.
 class exhaustive {
 public:
   explicit exhaustive(const plan::problem& p) : p_(p), offsets_(p.buffers.size()), placed_(p.buffers.size()) {
@@ -108,8 +107,8 @@ private:
   std::uint64_t pinned_ = 0;
 };
 
-/// Every buffer at every offset in every pool: whether any of that is a layout. For very small problems without
-/// aliases; without pools, `capacity` is that of the only one.
+/// Tries every buffer at every offset in every pool. For very small problems without aliases; without pools, `capacity`
+/// is that of the only one.
 class every_placement {
 public:
   every_placement(const plan::problem& p, std::uint64_t capacity) : p_(p), pools_(p.pools) {
@@ -150,7 +149,7 @@ private:
   std::vector<place> placed_;
 };
 
-/// The plainest validator there is: every pair.
+/// The simplest validator: every pair.
 inline bool valid(const plan::problem& p, const plan::layout& l) {
   if (l.offsets.size() != p.buffers.size()) return false;
   for (plan::position i = 0; i < p.buffers.size(); ++i) {

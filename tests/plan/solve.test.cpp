@@ -171,7 +171,7 @@ TEST(solve, reports_progress_that_only_improves) {
 }
 
 TEST(solve, counts_a_buffer_whole_even_where_windows_hide_part_of_it) {
-  // The window is all of its life: so many bytes are live, yet the layout must hold the buffer.
+  // The window lasts all of its life: the live bytes are those of the window, yet the layout must hold the buffer.
   plan::problem p{.buffers = {buffer::half_open(0, 255, 13, 16, 2)}, .gaps = {{0, 13, 16, 0, 16}}};
   const plan::layout l = plan::solve(p, {.nodes = 300});
   EXPECT_EQ(l.height, 255u);
@@ -184,7 +184,7 @@ TEST(solve, counts_a_buffer_whole_even_where_windows_hide_part_of_it) {
 }
 
 TEST(solve, keeps_to_its_node_budget_where_bytes_are_many) {
-  // Pinned at an odd offset far up: every height between the load and the optimum is to be excluded.
+  // Pinned at a high odd offset: every height between the load and the optimum must be excluded.
   plan::problem p = two_together();
   p.buffers[0].size = p.buffers[1].size = (std::uint64_t{1} << 50) + 1;
   p.pins.push_back({0, (std::uint64_t{1} << 49) + 3});
@@ -211,7 +211,7 @@ TEST(solve, takes_the_next_height_above_what_is_excluded_not_the_next_but_one) {
   EXPECT_EQ(plan::solve(p).lower_bound, 246u);
 }
 
-/// More problems than a quick run wants: ASHLAR_TEST_PLANNER_PROBLEMS=100000.
+/// More problems than in a quick run: ASHLAR_TEST_PLANNER_PROBLEMS=100000.
 std::uint64_t problems() {
   const char* wanted = std::getenv("ASHLAR_TEST_PLANNER_PROBLEMS");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : ashlar_test::is_slow ? 60 : 1000;
@@ -226,7 +226,7 @@ void add_gaps(plan::problem& p, plan::splitmix& random) {
   }
 }
 
-/// Pins one or two buffers where they do not collide.
+/// Pins one or two buffers without a collision.
 void add_pins(plan::problem& p, plan::splitmix& random) {
   const auto last = static_cast<plan::position>(p.buffers.size() - 1);
   p.pins.push_back({0, random.below(12) * p.buffers[0].alignment});
@@ -245,7 +245,7 @@ plan::problem random_constrained(plan::splitmix& random, std::uint64_t k) {
 
 struct tally {
   std::uint64_t above_the_load = 0;
-  std::uint64_t infeasible = 0;  // and more than the load says so
+  std::uint64_t infeasible = 0;  // infeasible though the load fits
 };
 
 void compare(const plan::problem& p, tally& seen) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the validator: each rule broken once, and the same verdicts as looking at every pair.
+// Tests of the validator: each rule broken once, and the same verdicts as a comparison of every pair.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests heaps as a replay drives them: sized and unsized frees, alignments, zeroed blocks, blocks that move, and blocks
-// that other threads free and move, of threads that have ended, too.
+// Tests of heaps under a replay: sized and unsized frees, alignments, zeroed blocks, moved blocks, and blocks that
+// other threads, ended ones included, free and move.
 #include <ashlar/study/heap_allocator.hpp>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ struct held {
   [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(request.size()); }
 };
 
-/// Does to a heap what a replay does, and keeps what it got.
+/// Uses a heap as a replay does, and keeps its blocks.
 class churn {
 public:
   void step(unsigned i) {
@@ -153,8 +153,8 @@ TEST(heap_allocator, threads_that_come_and_go_free_and_move_each_others_blocks) 
   expect_that_threads_share<tiered>();
 }
 
-/// Threads 1, 2, 3, ... end and leave their objects: the first to thread 0, the second to the one that comes after. A
-/// third is freed by its thread after it has ended; a fourth has moved to thread 0 before.
+/// Threads 1, 2, 3, ... end and leave their objects: the first to thread 0, the second to the next thread. The third is
+/// freed by its own thread after that thread's end; the fourth was moved to thread 0 before.
 ashlar_test::listed_events generations(std::uint32_t count) {
   using ashlar::trace::operation;
   ashlar_test::listed_events source;

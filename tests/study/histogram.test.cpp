@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the histogram against sorted values.
+// Tests of the histogram against sorted values.
 #include <ashlar/study/histogram.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the map of object ids against std::map.
+// Tests of the map of object ids against std::map.
 #include <ashlar/study/id_map.hpp>
 
 #include <cstdint>

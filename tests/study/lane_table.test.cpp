@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that threads share lanes in turn and never at once.
+// Tests that threads share lanes in turn, never at the same time.
 #include <ashlar/study/lane_table.hpp>
 
 #include <cstdint>

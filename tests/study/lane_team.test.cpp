@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that a team does each thing once a lane, and one thing after the other.
+// Tests that a team calls each function once a lane, and one function after the other.
 #include <ashlar/study/lane_team.hpp>
 
 #include <atomic>
@@ -43,7 +43,7 @@ TEST(lane_team, the_caller_is_lane_0) {
   EXPECT_NE(ids[1], ids[2]);
 }
 
-/// What is left of a thread when it ends.
+/// The remains of an ended thread.
 struct last_words {
   std::atomic<int>* said = nullptr;
   ~last_words() {
@@ -56,7 +56,7 @@ TEST(lane_team, where_a_thread_ends_another_goes_on_when_it_has) {
   std::atomic<int> ended{0};
   {
     lane_team team(3);
-    std::vector<int> turns(3, 0);  // no lane's two threads run at once
+    std::vector<int> turns(3, 0);  // no two threads of a lane run at once
     for (int round = 1; round <= rounds; ++round) {
       team.run([&](std::uint32_t lane) {
         if (lane == 0) return lane_stop::round;

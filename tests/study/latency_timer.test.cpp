@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that the timer counts each call where it belongs and hands results through.
+// Tests that the timer counts each call in the right class and passes results through.
 #include <ashlar/study/latency_timer.hpp>
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the pooled allocator: sizes, alignments, zeroing, moving, and threads.
+// Tests of the pooled allocator: sizes, alignments, zeroing, moving, and threads.
 #include <ashlar/study/pooled_allocator.hpp>
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct held {
   std::uint64_t stamp;
 };
 
-/// Random requests and frees; every block keeps its contents, and starts where it may.
+/// Random requests and frees; every block keeps its contents, at an address with its alignment.
 template <class Allocator>
 void churn(Allocator& allocator, unsigned seed, int steps) {
   std::mt19937 random(seed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random but well-formed sequences of events: a made-up program of several threads, for the tests of this room.
+// Random but well-formed sequences of events: an imaginary program of several threads.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace ashlar_test {
 
 namespace trace = ashlar::trace;
 
-/// A source of `count` events, the same for the same seed. About one in 20 calls fails, one in 50 frees is of an object
-/// nobody knows; threads end and others come.
+/// A source of `count` events, the same for the same seed. About one call in 20 fails, and one free in 50 is of an
+/// unknown object; threads end and new ones start.
 class random_events {
 public:
   random_events(unsigned seed, std::size_t count, std::uint32_t threads = 4, std::size_t most_live = 300)
@@ -44,7 +44,7 @@ private:
 
   void end_thread(trace::event& e) {
     e.op = trace::operation::thread_end;
-    e.thread = first_thread_++;  // its number never comes back, a new thread has the next one
+    e.thread = first_thread_++;  // its number is not reused, a new thread gets the next one
   }
 
   void allocate(trace::event& e) {
@@ -68,7 +68,7 @@ private:
     static constexpr trace::operation calls[] = {trace::operation::free_, trace::operation::delete_,
                                                  trace::operation::delete_array_};
     e.op = calls[below(3)];
-    if (below(50) == 0) return;  // object 0: nobody knows it
+    if (below(50) == 0) return;  // object 0: unknown
     const auto i = static_cast<std::size_t>(below(live_.size()));
     e.object = live_[i];
     live_[i] = live_.back();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the replay loop: every block freed once, as it was asked for, on any number of lanes; failures and damage
-// counted.
+// Tests of the replay loop: every block is freed once, with its request, on any number of lanes; failures and damage
+// are counted.
 #include <ashlar/study/replay.hpp>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ using study::replay_kind;
 using study::replay_op;
 using study::replay_request;
 
-/// malloc that checks what it is told on frees, and may refuse or spoil.
+/// malloc that checks the requests of frees, and may refuse or spoil blocks.
 class checking_allocator {
 public:
   static constexpr bool touches = true;
@@ -36,8 +36,8 @@ public:
   struct shared_state {
     std::atomic<std::int64_t> live{0};
     std::atomic<int> wrong_sizes{0};
-    std::uint64_t refuse_from = ~std::uint64_t{0};  // sizes from here on
-    bool spoil = false;                             // hand out memory that is not zero
+    std::uint64_t refuse_from = ~std::uint64_t{0};  // smallest size that is refused
+    bool spoil = false;                             // allocate memory that is not zero
   };
   explicit checking_allocator(shared_state& state) : state_(&state) {}
 
@@ -80,7 +80,7 @@ private:
 };
 static_assert(study::replay_allocator<checking_allocator>);
 
-/// The same, told apart by how it was called.
+/// The same, with separate counts for sized calls.
 struct sized_allocator : checking_allocator {
   using checking_allocator::checking_allocator;
   void deallocate_sized(void* block, replay_request r) {
@@ -184,7 +184,7 @@ TEST(replay, waiting_is_counted_and_timed) {
   const replay_op makes{0, 0, replay_request(replay_kind::allocate, 40, 0)};
   const replay_op frees{0, 0, replay_request(replay_kind::deallocate, 0, 0)};
   study::lane_team team(2);
-  unsigned rounds = 0;  // more than one if the second thread begins so late that it need not wait
+  unsigned rounds = 0;  // more than one if the second thread starts too late to wait
   for (; rounds < 50 && second.tally().waits == 0; ++rounds)
     team.run([&](std::uint32_t lane) {
       if (lane == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that requests keep what is packed into them.
+// Tests that requests keep their packed fields.
 #include <ashlar/study/replay_op.hpp>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compiles a trace and replays it window by window, as the command does, on threads that end where they ended.
+// Compiles a trace and replays it window by window, as the command does, with threads that end as in the trace.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the summary against one computed the slow and obvious way.
+// Tests of the summary against one computed in the slow and obvious way.
 #include <ashlar/study/summariser.hpp>
 
 #include <cstdint>
@@ -17,7 +17,7 @@ using ashlar::study::summarise;
 using ashlar::study::trace_summary;
 namespace trace = ashlar::trace;
 
-/// Keeps every event and looks back through all of them.
+/// Keeps every event and searches all of them.
 struct obvious_summary {
   struct object {
     trace::event born;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the table of sizes.
+// Tests of the table of sizes.
 #include <ashlar/study/summary.hpp>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that ticks go forwards and can be turned into time.
+// Tests that ticks ascend and convert to time.
 #include <ashlar/study/tick_clock.hpp>
 
 #include <chrono>

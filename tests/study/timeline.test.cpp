@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that a timeline keeps peaks, bounds its points and carries values through silence.
+// Tests that a timeline keeps peaks, bounds its points and carries values through spans without events.
 #include <ashlar/study/timeline.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that touching stays inside the block and notices when somebody else wrote to it.
+// Tests that touching stays inside the block and detects writes of other code.
 #include <ashlar/study/touch.hpp>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests what the replay relies on: in a window a slot is filled and emptied at most once, and lanes keep their order.
+// Tests of the guarantees for a replay: a window fills and empties a slot at most once, and lanes keep their order.
 #include <ashlar/study/window_compiler.hpp>
 
 #include <cstddef>
@@ -22,7 +22,7 @@ using ashlar::study::replay_window;
 using ashlar::study::window_compiler;
 namespace trace = ashlar::trace;
 
-/// A window as it was handed out.
+/// A copy of a compiled window.
 struct window_copy {
   std::vector<std::vector<replay_op>> lanes;
 };
@@ -62,7 +62,7 @@ struct one_by_one {
   }
 };
 
-/// Slots as a replay sees them: which are full before a window, and what the window does to each.
+/// Slots in the view of a replay: the full ones before a window, and the window's effect on each.
 class slot_checker {
 public:
   void check(const window_copy& window) {
@@ -91,7 +91,7 @@ private:
   std::set<std::uint32_t> full_;
 };
 
-/// Runs the lanes by turns, one operation each where it can go on: whether all of them reach their end.
+/// Runs the lanes in turn, one operation each if it can proceed. Returns: whether all of them reach their end.
 bool completes(const window_copy& window, std::set<std::uint32_t>& full) {
   std::vector<std::size_t> at(window.lanes.size(), 0);
   for (bool moved = true; moved;) {
@@ -170,7 +170,7 @@ TEST(window_compiler, threads_that_ended_share_their_lanes) {
     source.events.push_back({.thread = thread, .op = trace::operation::thread_end});
   }
   const compiled c = compile(source, 64);
-  EXPECT_EQ(c.counts.lanes, 2u);  // the first is nobody else's
+  EXPECT_EQ(c.counts.lanes, 2u);  // lane 0 is not shared
   EXPECT_EQ(c.counts.ended, 499u);
   EXPECT_EQ(c.counts.operations, 500u);
   std::vector<replay_kind> kinds;

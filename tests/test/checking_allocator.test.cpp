@@ -119,7 +119,7 @@ TEST(checking_allocator, an_overflowing_array_is_bad_array_new_length) {
 #endif
 }
 
-/// Returns: what the ledger tells of an array with a flaw that is made, moved to from an unequal one, and swapped.
+/// Returns: the ledger's reports on an array with a flaw that is made, moved to from an unequal one, and swapped.
 template <template <class> class A, flaw Flaw>
 std::vector<problem_kind> told_of() {
   std::vector<problem_kind> kinds;
@@ -154,7 +154,7 @@ TEST(checking_allocator, passes_a_container_without_flaws) {
 
 TEST(checking_allocator, catches_each_flaw) {
   EXPECT_EQ((told_of<hardest, flaw::steals>()), kinds{problem_kind::cross_free});
-  EXPECT_EQ((told_of<alike, flaw::steals>()), kinds{});  // stealing is right where all are equal
+  EXPECT_EQ((told_of<alike, flaw::steals>()), kinds{});  // stealing is right if all are equal
   EXPECT_EQ((told_of<hardest, flaw::forgets_n>()), kinds{problem_kind::wrong_count});
   EXPECT_EQ((told_of<hardest, flaw::other_type>()), kinds{problem_kind::wrong_alignment});
   EXPECT_EQ((told_of<hardest, flaw::frees_twice>()), kinds{problem_kind::double_free});

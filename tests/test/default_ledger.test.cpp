@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the ledger that allocators made from nothing write to.
+// Tests of the ledger of default-constructed allocators.
 #include <ashlar/test/default_ledger.hpp>
 
 #include <gtest/gtest.h>

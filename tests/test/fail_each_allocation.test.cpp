@@ -41,7 +41,7 @@ TEST(fail_each_allocation, goes_through_all_of_them) {
   EXPECT_EQ(runs, 2 * 5 + 1);
 }
 
-// Leaks its first block where the second fails.
+// Leaks its first block if the second allocation fails.
 void leak_on_failure(ledger& book) {
   checking_allocator<int> a(book);
   int* const first = a.allocate(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the plan that says which allocations fail.
+// Tests of the plan of failing allocations.
 #include <ashlar/test/failure_plan.hpp>
 
 #include <new>

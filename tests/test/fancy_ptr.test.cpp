@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the pointer that is not a pointer.
+// Tests of the pointer class that holds a distance.
 #include <ashlar/test/fancy_ptr.hpp>
 
 #include <array>
@@ -21,7 +21,7 @@ struct base {
 };
 struct derived : base {};
 
-// Converts as a plain pointer does, both ways.
+// Converts like a plain pointer, both ways.
 static_assert(std::is_convertible_v<fancy_ptr<int>, fancy_ptr<const int>>);
 static_assert(std::is_convertible_v<fancy_ptr<int>, fancy_ptr<void>>);
 static_assert(std::is_convertible_v<fancy_ptr<const int>, fancy_ptr<const void>>);

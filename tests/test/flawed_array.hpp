@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A fixed array over an allocator, correct unless it is told which mistake to make: what the kit must catch.
+// A fixed array over an allocator, correct except for a chosen flaw, which the test kit must catch.
 #pragma once
 
 #include <algorithm>

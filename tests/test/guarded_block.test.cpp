@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that a block between guards notices who writes where they should not.
+// Tests that a block between guards detects writes beside it.
 #include <ashlar/test/guarded_block.hpp>
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace {
 
 using ashlar::test::guarded_block;
 
-// What nobody may do, done in a way that sanitizers let pass.
+// A forbidden write, made so that sanitizers do not see it.
 void spoil(std::byte* p) {
   ashlar::detail::mark_readable(p, 1);
   *p ^= std::byte{1};

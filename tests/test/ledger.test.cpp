@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the ledger: what it notices, how it tells, how it fails on demand.
+// Tests of the ledger: its problems, its reports, its failures on demand.
 #include <ashlar/test/ledger.hpp>
 
 #include <cstddef>
@@ -136,7 +136,7 @@ TEST(ledger, a_callback_is_told_at_once_and_nothing_is_collected) {
   {
     ledger book([&](const problem& each) {
       told.push_back(each.kind);
-      static_cast<void>(book.balance());  // may be asked meanwhile
+      static_cast<void>(book.balance());  // a callback may use the ledger
     });
     void* const p = book.allocate(three_words);
     static_cast<void>(book.allocate(three_words));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the codec concept and of the codec that does nothing.
+// Tests of the codec concept and of the raw codec.
 #include <ashlar/trace/codec.hpp>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random event streams, and trace images built chunk by chunk, for the tests of the trace room.
+// Random event streams, and trace images built chunk by chunk.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using ashlar::trace::event;
 using ashlar::trace::operation;
 using bytes = std::vector<std::byte>;
 
-/// A program that never existed: valid events of up to `threads` threads, in order.
+/// An imaginary program: valid events of up to `threads` threads, in order.
 class random_program {
 public:
   explicit random_program(std::uint64_t seed, std::uint32_t threads = 4) : random_(seed), threads_(threads) {}
@@ -76,7 +76,7 @@ private:
     constexpr operation ops[] = {operation::free_, operation::delete_, operation::delete_array_};
     e.op = ops[below(3)];
     e.size = below(2) == 0 ? below(500) : 0;
-    if (below(30) == 0) return e;  // of an object that is not known
+    if (below(30) == 0) return e;  // of an unknown object
     std::swap(live_[below(live_.size())], live_.back());
     e.object = live_.back();
     live_.pop_back();
@@ -117,7 +117,7 @@ inline everything read_all(std::span<const std::byte> image, const ashlar::trace
   return all;
 }
 
-/// An image made of any chunks one likes, sound or not.
+/// An image of any chunks, sound or not.
 class image_builder {
 public:
   explicit image_builder(const ashlar::detail::trace_io::file_header& header = {.process = 7, .page_bytes = 4096}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the reader against damage: every byte cut off, every bit flipped, every lie a header can tell.
+// Tests of the reader against damage: every byte cut off, every bit flipped, every false header.
 #include <ashlar/trace/reader.hpp>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ TEST(reader, reads_the_sample) {
   EXPECT_EQ(read_all(sample_image()).events, sample_events());
 }
 
-/// Where a whole chunk has just ended, nothing is missing that could be missed: only `complete` is not said.
+/// A cut at the end of a whole chunk loses nothing that can be detected, except that `complete` is false.
 TEST(reader, truncation_at_every_byte_is_refused_or_known_to_be_incomplete) {
   std::size_t boundaries = 0;
   for (std::size_t n = 0; n < sample_image().size(); ++n) {
@@ -61,7 +61,7 @@ TEST(reader, truncation_at_every_byte_is_refused_or_known_to_be_incomplete) {
   EXPECT_EQ(boundaries, read_all(sample_image()).info.chunks);
 }
 
-// Every byte; where each try is slow, every seventh.
+// Every byte, or every seventh in slow builds.
 constexpr std::size_t stride = ashlar_test::is_slow ? 7 : 1;
 
 TEST(reader, truncation_at_every_byte_leaves_a_prefix_if_asked) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the sinks a trace is written to.
+// Tests of the sinks of a trace.
 #include <ashlar/trace/sink.hpp>
 
 #include <array>

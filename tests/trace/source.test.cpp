@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the sources a trace is read from.
+// Tests of the sources of a trace.
 #include <ashlar/trace/source.hpp>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the writer: what it writes is what the reader reads.
+// Tests of the writer: the reader returns every event that it writes.
 #include <ashlar/trace/writer.hpp>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of descent from a placement: exactly, and by bottleneck windows.
+// Tests of lowering a placement: by exact searches, and by bottleneck windows.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -21,7 +21,7 @@ TEST(descent, closes_in_on_a_known_optimum) {
   plan::statistics stats;
   planner::bracket x;
   x.best = planner::place_in_order(whole, planner::sorted_by(whole, planner::order::birth));
-  x.bound = 1;  // a careless bound is raised by search alone
+  x.bound = 1;  // the search must raise a bound that is too low
   planner::exact_search(whole).descend(x, 1, allowance, stats, [](const planner::bracket&) {});
   EXPECT_EQ(x.best.height, 256u);
   EXPECT_GT(stats.nodes, 0u);

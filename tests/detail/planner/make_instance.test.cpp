@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the way from a problem to items and sections.
+// Tests of the conversion of a problem to items and sections.
 #include <gtest/gtest.h>
 
 #include <cstdint>

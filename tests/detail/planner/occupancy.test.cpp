@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of taken bytes and of the skyline, against plain lists.
+// Tests of the taken bytes and of the skyline, against plain lists.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the search over orders of pairs, against every placement there is.
+// Tests of the search over orders of pairs, against every possible placement.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what a run of a plan has in planned memory.
+// Tests of the live blocks of a run of a plan.
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of budgets and of states known to fail.
+// Tests of budgets and of the set of failed states.
 #include <gtest/gtest.h>
 
 #include <atomic>

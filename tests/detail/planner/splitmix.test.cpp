@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of numbers at random.
+// Tests of the random number generator.
 #include <gtest/gtest.h>
 
 #include <cstdint>

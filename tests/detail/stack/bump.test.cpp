@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the pointer that moves through given memory.
+// Tests of the bump pointer.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ alignas(64) std::array<std::byte, 256> memory;
 
 bump over(std::size_t skip, std::size_t bytes) { return {memory.data() + skip, memory.data() + skip + bytes}; }
 
-// Returns: the block, or null, with numbers that the compiler does not know.
+// Returns: the block, or null, with numbers unknown to the compiler.
 void* take(bump& from, std::size_t bytes, std::size_t alignment) {
   volatile std::size_t unknown_bytes = bytes;
   volatile std::size_t unknown_alignment = alignment;
@@ -32,7 +32,7 @@ TEST(bump, hands_out_every_byte_and_no_more) {
   EXPECT_EQ(take(all, 41, 1), nullptr);
   EXPECT_EQ(take(all, 40, 1), memory.data() + 60);
   EXPECT_EQ(all.rest(), 0u);
-  EXPECT_EQ(take(all, 0, 1), nullptr);  // even an empty block takes a byte
+  EXPECT_EQ(take(all, 0, 1), nullptr);  // a block of 0 bytes takes one byte
   EXPECT_TRUE(all.invariant());
 }
 
@@ -46,7 +46,7 @@ TEST(bump, says_the_same_of_numbers_that_are_known_and_that_are_not) {
     }
 }
 
-// Against arithmetic that cannot wrap, for sizes at every border, known to no compiler.
+// Against arithmetic that cannot wrap, for sizes at every border, unknown to the compiler.
 TEST(bump, refuses_what_does_not_fit_whatever_the_numbers) {
   constexpr std::size_t top_bit = ~(ashlar::detail::max_size >> 1);
   const std::size_t sizes[] = {0,
@@ -77,7 +77,7 @@ TEST(bump, refuses_alignments_that_are_none) {
   }
 }
 
-// Numbers that the compiler knows take another way.
+// Constants take another path.
 TEST(bump, refuses_known_alignments_that_are_none) {
   bump some = over(0, 100);
   EXPECT_FALSE(some.place_for(1, 0).is_free);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of a piece of memory that carries its book at its end.
+// Tests of a chunk with its header at the end.
 #include <array>
 #include <cstddef>
 

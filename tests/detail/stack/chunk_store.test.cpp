@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the chunks that an arena has of its upstream.
+// Tests of an arena's chunks.
 #include <cstddef>
 #include <new>
 #include <vector>
@@ -44,7 +44,7 @@ TEST_F(chunk_stores, grow_by_half_up_to_the_largest_step_and_are_as_large_as_a_b
   give_back(s);
   EXPECT_EQ(s.held(), 0u);
   take(s, 1);
-  EXPECT_EQ(in_use[0]->bytes, 1024u);  // as at first
+  EXPECT_EQ(in_use[0]->bytes, 1024u);  // the initial size
   give_back(s);
 }
 
@@ -86,7 +86,7 @@ TEST_F(chunk_stores, try_again_later_where_the_upstream_refuses_to_make_them_one
   take(s, 1);
   EXPECT_EQ(in_use[0]->bytes, held);
   take(s, 1);
-  EXPECT_EQ(in_use[1]->bytes, 2048u);  // no further
+  EXPECT_EQ(in_use[1]->bytes, 2048u);  // the maximum
   give_back(s);
 }
 

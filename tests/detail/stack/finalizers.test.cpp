@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the stack of destructors that are still to be run.
+// Tests of the stack of pending destructors.
 #include <array>
 #include <cstddef>
 #include <new>
@@ -118,7 +118,7 @@ TEST(finalizers, keep_elements_aligned) {
   EXPECT_EQ(ended, "w");
 }
 
-// A pointer to a function beside the bytes of blocks is not called before it is verified.
+// A function pointer beside the data of blocks is verified before it is called.
 TEST(finalizers, are_not_run_where_they_were_written_to) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "verified from level checked on";
   finalized<named> object('x');

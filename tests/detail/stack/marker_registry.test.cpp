@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the book that tells stale markers from good ones.
+// Tests of the registry that tells stale markers from valid ones.
 #include <algorithm>
 #include <cstddef>
 #include <random>
@@ -21,7 +21,7 @@ TEST(marker_registry, a_marker_is_good_until_an_older_one_is_gone_back_to) {
   const mark_ticket inner = book.open();
   EXPECT_TRUE(book.is_good(outer) && book.is_good(inner));
   book.close_after(inner);
-  EXPECT_TRUE(book.is_good(outer) && book.is_good(inner));  // as often as one likes
+  EXPECT_TRUE(book.is_good(outer) && book.is_good(inner));  // checking a marker does not change it
   book.close_after(outer);
   EXPECT_TRUE(book.is_good(outer));
   EXPECT_FALSE(book.is_good(inner));
@@ -32,7 +32,7 @@ TEST(marker_registry, a_marker_is_good_until_an_older_one_is_gone_back_to) {
   EXPECT_FALSE(book.is_good(outer) || book.is_good(instead) || book.is_good({}));
 }
 
-// Against a plain stack of all good ones: no good one is reported, and none above the top is taken for good.
+// Against a plain stack of all valid markers: no valid one is reported, and none above the top is accepted.
 TEST(marker_registry, agrees_with_a_stack_of_all_markers) {
   std::mt19937 random(1);
   marker_registry book;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the header of a stack's chunk: how large it is, and that each byte of it is watched.
+// Tests of the header of a stack's chunk: its size, and the detection of a write to each of its bytes.
 #include <array>
 #include <cstddef>
 #include <new>

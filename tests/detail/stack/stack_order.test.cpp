@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what a stack remembers of its blocks, both kinds at every level of checking.
+// Tests of a stack's record of its blocks, in both variants at every level of checking.
 #include <array>
 #include <cstddef>
 
@@ -67,7 +67,7 @@ TEST(stack_order, checked_names_what_is_wrong_with_a_free) {
     const auto seen = caught_in([&] { b.order.expect_top(given, &b, owns); });
     return seen ? seen->kind : fault::leak;
   };
-  EXPECT_EQ(kind_of(b.block(2), owns_all), fault::leak);  // nothing is wrong
+  EXPECT_EQ(kind_of(b.block(2), owns_all), fault::leak);  // no error was reported
   EXPECT_EQ(kind_of(b.block(1), owns_all), fault::out_of_order);
   EXPECT_EQ(kind_of({b.block(2).data, 41, 16}, owns_all), fault::size_mismatch);
   EXPECT_EQ(kind_of({b.block(2).data, 40, 32}, owns_all), fault::size_mismatch);

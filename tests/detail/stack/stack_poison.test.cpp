@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the poison at the top of a stack: what is known of dead bytes as the top goes up and down.
+// Tests of the poison at the top of a stack: the known dead bytes as the top moves up and down.
 #include <ashlar/detail/stack/stack_poison.hpp>
 
 #include <cstddef>

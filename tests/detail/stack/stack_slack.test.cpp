@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what a block takes of a stack, and of the canary behind it.
+// Tests of the size of a block in a stack, and of the canary behind it.
 #include <array>
 #include <cstddef>
 #include <string>

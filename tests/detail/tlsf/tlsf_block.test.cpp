@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of blocks with boundary tags: headers, neighbours, links, and what a sealed header notices.
+// Tests of blocks with boundary tags: headers, neighbours, links, and the detection by a sealed header.
 #include <ashlar/detail/tlsf/tlsf_block.hpp>
 
 #include <algorithm>

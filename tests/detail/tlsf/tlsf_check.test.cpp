@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what is looked at before a pointer is believed, on a region made by hand; the resource's own: tests/death.
+// Tests of the checks of pointers and tags, on a hand-made region; tests/death has those of the resource.
 #include <ashlar/detail/tlsf/tlsf_check.hpp>
 
 #include <array>
@@ -63,7 +63,7 @@ TEST_F(tlsf_check, reports_what_is_not) {
                       "ashlar: double_free: freed a block that is free, pointer 0x*, resource 0x*");
   ASHLAR_EXPECT_DEATH(
       {
-        third().set_header(stride, 0);  // no longer behind a free block
+        third().set_header(stride, 0);  // without the flag of a free block in front
         ashlar::detail::check_member(second().data(), site());
       },
       "ashlar: corrupt_link: a free block was written to, pointer 0x*, resource 0x*");

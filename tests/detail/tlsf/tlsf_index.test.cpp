@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the index of free blocks, beside a sorted list.
+// Tests of the index of free blocks, against a sorted list.
 #include <ashlar/detail/tlsf/tlsf_index.hpp>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 using few = ashlar::tlsf_scale<0, 8, 2>;
 
-// Blocks by number, in an array.
+// Numbered blocks in an array.
 class numbered {
 public:
   using link = std::uint32_t;
@@ -71,7 +71,7 @@ void walk_at_random(unsigned seed) {
     ASSERT_TRUE(found != numbered::none || !must);
     if (found == numbered::none) continue;
     ASSERT_TRUE(nodes.blocks[found].is_in && nodes.size(found) >= wanted);
-    // Good fit: from the bin of the best fit, unless that is one of those of which some blocks are too small.
+    // Good fit: from the bin of the best fit, unless some of its blocks are too small.
     const unsigned best = Scale::bin_of(*sizes.lower_bound(wanted));
     ASSERT_GE(Scale::bin_of(nodes.size(found)), best);
     if (best >= sure) ASSERT_EQ(Scale::bin_of(nodes.size(found)), best);
@@ -95,7 +95,8 @@ TEST(tlsf_index, finds_what_came_last_where_room_is_short) {
   index.insert(nodes, 1u, std::uint64_t{17});
   const auto all_fit = [](std::uint32_t) { return true; };
   const auto none_fits = [](std::uint32_t) { return false; };
-  EXPECT_EQ(index.find(std::uint64_t{9}, std::uint64_t{17}, all_fit), 1u);  // bin for 17 is beyond, but here is one
+  EXPECT_EQ(index.find(std::uint64_t{9}, std::uint64_t{17}, all_fit),
+            1u);  // the bin for 17 is above, but this block fits
   EXPECT_EQ(index.find(std::uint64_t{9}, std::uint64_t{17}, none_fits), numbered::none);
   index.clear();
   EXPECT_TRUE(index.empty() && index.invariant(nodes));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of records by number: they stay where they are, are used again, and end at their bound.
+// Tests of numbered records: they never move, are reused, and end at their limit.
 #include <ashlar/detail/tlsf/tlsf_nodes.hpp>
 
 #include <cstddef>
@@ -34,7 +34,7 @@ TEST(tlsf_nodes, stay_where_they_are_while_others_come) {
     EXPECT_EQ(&records.at(i), places[i]);
     EXPECT_EQ(records.at(i).offset, i);
   }
-  EXPECT_EQ(upstream.allocations(), 5u);  // 64, 128, 256, 512 are 960
+  EXPECT_EQ(upstream.allocations(), 5u);  // 64 + 128 + 256 + 512 = 960 records
 }
 
 TEST(tlsf_nodes, are_used_again_the_last_first) {
@@ -56,7 +56,7 @@ TEST(tlsf_nodes, end_at_their_bound_and_begin_again) {
   counting_resource<> upstream;
   nodes records(100, upstream);
   for (int round = 0; round < 2; ++round) {
-    records.ensure(1000);  // as many as there may be
+    records.ensure(1000);  // up to the limit
     EXPECT_EQ(records.ready(), 100u);
     EXPECT_FALSE(records.try_ensure(101));
     EXPECT_EQ(upstream.balance().bytes, 100 * sizeof(ashlar::detail::tlsf_node<std::uint32_t>));

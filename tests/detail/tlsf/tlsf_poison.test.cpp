@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the poison in free blocks: what holds some, what is remembered to hold none, and what joins and cuts keep.
+// Tests of the poison in free blocks: poisoned bytes, the record of bare bytes, and both after merges and cuts.
 #include <ashlar/detail/tlsf/tlsf_poison.hpp>
 
 #include <cstddef>
@@ -26,7 +26,7 @@ protected:
 
   tlsf_block block() { return tlsf_block(ashlar::detail::align_up(memory_.data() + 64, tlsf_block::granule)); }
 
-  // A free block that a user had whole.
+  // A free block that was in use as a whole.
   tlsf_block used(std::size_t stride) {
     const tlsf_block made = block();
     const poison freed = poison::of_freed(made.data(), made.data() + stride - tlsf_block::header_bytes);
@@ -39,7 +39,7 @@ protected:
     *at ^= std::byte{1};
   }
 
-  // Whether a write to byte `at` is noticed; it is undone.
+  // Returns: whether a write to byte `at` is detected; it is undone.
   static bool is_noticed(const tlsf_block& block, std::size_t stride, std::size_t at) {
     write(block.data() + at);
     const bool noticed = !poison::is_intact(block, stride);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of a region: one free block at first, whatever memory it gets, and a walk over what it is cut into.
+// Tests of a region: one free block at first, in memory of any alignment, and a walk over its blocks.
 #include <ashlar/detail/tlsf/tlsf_region.hpp>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the set of regions: each is found from any address of its blocks, whatever the table of guesses says.
+// Tests of the set of regions: each is found from any address of its blocks, even if the table guesses wrong.
 #include <ashlar/detail/tlsf/tlsf_regions.hpp>
 
 #include <cstddef>

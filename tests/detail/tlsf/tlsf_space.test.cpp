@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of regions and their index without an upstream: good fit, gaps, and which regions are empty.
+// Tests of regions and their index without an upstream: good fit, gaps, and empty regions.
 #include <ashlar/detail/tlsf/tlsf_space.hpp>
 
 #include <array>

@@ -13,7 +13,7 @@ namespace {
 using namespace ashlar::trace;
 using namespace ashlar::detail::trace_io;
 
-/// Turns every bit round; enough of a codec to see that it is asked.
+/// Inverts every bit: a codec whose use shows.
 struct inverter {
   static constexpr codec_id id = static_cast<codec_id>(200);
   static std::size_t bound(std::size_t n) noexcept { return n; }

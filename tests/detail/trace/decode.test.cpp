@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the decoder: it gives back what was encoded, and refuses everything else without harm.
+// Tests of the decoder: it returns the encoded records, and safely refuses all other input.
 #include <ashlar/detail/trace/decode.hpp>
 
 #include <random>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the encoder: what it makes small, and the room it promises to need at most.
+// Tests of the encoder: the sizes of its columns, and its bound of the payload.
 #include <ashlar/detail/trace/encode.hpp>
 
 #include <limits>

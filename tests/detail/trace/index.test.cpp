@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the index: what the headers alone already tell, or give away.
+// Tests of the index: the information and the damage that the headers alone show.
 #include <ashlar/detail/trace/index.hpp>
 
 #include <array>
@@ -74,7 +74,7 @@ TEST(index, the_clock_is_calibrated_by_the_last_chunk) {
   EXPECT_DOUBLE_EQ(chunk_index(source).ns_per_tick(), 1.0 / 3);
 }
 
-/// Eight gigabytes of which all but the ends are a hole in the file.
+/// Eight gigabytes, a hole in the file except for both ends.
 TEST(index, offsets_beyond_four_gigabytes_are_found) {
   const std::string path = testing::TempDir() + "ashlar_sparse.trace";
   image_builder b;

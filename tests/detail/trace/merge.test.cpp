@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the order in which streams take turns, by images of several streams.
+// Tests of the order of streams, with images of several streams.
 #include <ashlar/detail/trace/merge.hpp>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ TEST(merge, streams_take_turns_by_time) {
   }
 }
 
-/// Both stamps were taken at the same moment, and the stream that allocates comes first by number.
+/// Both times are equal, and the stream that allocates comes first by number.
 TEST(merge, an_allocation_waits_for_the_release_of_its_address) {
   image_builder b;
   b.events(1, 0, {got(5, 16), got(6, 48)}).events(2, 0, {got(1, 16), gave(5, 16)});
@@ -84,8 +84,8 @@ TEST(merge, streams_that_all_wait_for_each_other_go_on) {
   EXPECT_EQ(all.events.size(), 6U);
 }
 
-/// Blocks travel between threads at random; each stream's clock is off by up to the skew. Whatever the order comes out
-/// as, every object is allocated once, released once, and in this order.
+/// Blocks move between threads at random; each stream's clock is off by up to the skew. In the merged order, every
+/// object is allocated once and then released once.
 TEST(merge, skewed_clocks_never_break_the_life_of_an_object) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     std::mt19937_64 random(seed);

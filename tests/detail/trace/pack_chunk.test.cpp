@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of packing: what is smaller is stored packed, everything else raw.
+// Tests of packing: a payload that shrinks is stored packed, all others raw.
 #include <ashlar/detail/trace/pack_chunk.hpp>
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 using namespace ashlar::trace;
 using namespace ashlar::detail::trace_io;
 
-/// Claims to pack anything into as many zero bytes as it is told to.
+/// Pretends to pack any payload to a given number of zero bytes.
 struct pretender {
   static constexpr codec_id id = codec_id::zstd;
   std::size_t result = 0;

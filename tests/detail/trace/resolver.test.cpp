@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of how addresses become objects.
+// Tests of the conversion of addresses to objects.
 #include <ashlar/detail/trace/resolver.hpp>
 
 #include <gtest/gtest.h>

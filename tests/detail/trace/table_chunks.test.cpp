@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the tables' payloads.
+// Tests of the payloads of tables.
 #include <ashlar/detail/trace/table_chunks.hpp>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the book of blocks: against a std::map, and what it remembers of the blocks freed last.
+// Tests of the book of blocks: against a std::map, and the most recently freed blocks.
 #include <ashlar/detail/tracking/block_book.hpp>
 
 #include <array>
