@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Everything, for users. Inside the library the exact headers are included instead.
+// The whole library for users. Its own headers include exact headers instead.
 #pragma once
 
 #include <ashlar/adaptor/budget.hpp>

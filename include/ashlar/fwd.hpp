@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every public class template once, by declaration; default template arguments live here.
+// Forward declarations of every public class, with the default template arguments.
 #pragma once
 
 #include <concepts>
@@ -65,9 +65,9 @@ class fixed_block_pool;
 
 template <unsigned UnitBits, unsigned MostBits, unsigned StepBits = 5>
 struct tlsf_scale;
-/// Sizes of blocks up to 1 TiB, or 2 GiB on 32 bits: an index of 8 KiB.
+/// Block sizes up to 1 TiB, or 2 GiB on 32 bits; the index takes 8 KiB.
 using tlsf_wide = tlsf_scale<sizeof(void*) == 8 ? 4 : 3, sizeof(void*) == 8 ? 40 : 31>;
-/// Sizes of blocks up to 1 MiB: an index of 1.8 KiB, for small buffers.
+/// Block sizes up to 1 MiB for small buffers; the index takes 1.8 KiB.
 using tlsf_small = tlsf_scale<sizeof(void*) == 8 ? 4 : 3, 20, 4>;
 template <resource Upstream = page_resource, class Scale = tlsf_wide>
 class tlsf_resource;
@@ -177,9 +177,9 @@ class slot_map;
 struct count_by_padding;
 struct construct_on_acquire;
 struct throw_when_exhausted;
-/// Capacity of an object_pool: an argument of the constructor.
+/// Capacity of an object_pool given as an argument of the constructor.
 inline constexpr std::size_t dynamic_capacity = 0;
-/// Capacity of an object_pool: as many as are asked for.
+/// Capacity of an object_pool that grows without a limit.
 inline constexpr std::size_t growing = detail::max_size;
 struct object_pool_traits;
 template <std::size_t Capacity, class Traits = object_pool_traits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The system calls that pages are made of, as a policy: tests put failing ones in their place.
+// The system calls behind pages, as a policy: tests substitute failing calls.
 #pragma once
 
 #include <cerrno>
@@ -8,8 +8,8 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-// Without an operating system there are no pages: `system_calls` stays a name, and what wants pages does not compile.
-// Give it another upstream: a `buffer_resource`, or the `null_resource`.
+// Without an operating system there are no pages: `system_calls` stays incomplete, and code that needs pages does not
+// compile. It needs another upstream: a `buffer_resource` or the `null_resource`.
 #if ASHLAR_HOSTED
 
 #if !defined(__unix__) && !defined(__APPLE__)
@@ -23,19 +23,19 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace os {
 
-/// Each call says whether it succeeded. Contents of fresh memory are zero.
+/// Each call returns whether it succeeded. Fresh memory is zero.
 struct system_calls {
   [[nodiscard]] static std::size_t page_bytes() noexcept {
     static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     return bytes;
   }
 
-  /// Returns: new address space, readable and writable or not accessible at all, or null.
+  /// Returns: new address space, either readable and writable or inaccessible, or null.
   [[nodiscard]] static void* map(std::size_t bytes, bool accessible) noexcept {
     return map_near(nullptr, bytes, accessible);
   }
 
-  /// As `map`, at `place` if nothing is there. Null leaves the place to the system.
+  /// As `map`, at `place` if that range is free. If `place` is null, the system selects the address.
   [[nodiscard]] static void* map_near(void* place, std::size_t bytes, bool accessible) noexcept {
     const int protection = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
     void* const p = ::mmap(place, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | no_reserve, -1, 0);
@@ -48,12 +48,12 @@ struct system_calls {
     return ::mprotect(p, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
   }
 
-  /// Effects: drops the contents and gives the memory back; the address space stays.
+  /// Effects: drops the contents and returns the memory to the system; the address space stays.
   [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept {
     return ::madvise(p, bytes, MADV_DONTNEED) == 0;
   }
 
-  /// Effects: makes the range resident now, in one call. Linux 5.14 and later; elsewhere refused.
+  /// Effects: makes the range resident in one call. Linux 5.14 and later; refused on other systems.
   [[nodiscard]] static bool populate([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(__linux__)
     constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, missing in older system headers
@@ -63,7 +63,7 @@ struct system_calls {
 #endif
   }
 
-  /// Effects: asks for transparent huge pages. Linux only; elsewhere refused.
+  /// Effects: requests transparent huge pages. Linux only; refused on other systems.
   [[nodiscard]] static bool advise_huge([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(MADV_HUGEPAGE)
     return ::madvise(p, bytes, MADV_HUGEPAGE) == 0;
@@ -72,7 +72,7 @@ struct system_calls {
 #endif
   }
 
-  /// Effects: makes a mapping longer where it stands. Linux only; elsewhere refused.
+  /// Effects: extends a mapping in place. Linux only; refused on other systems.
   [[nodiscard]] static bool grow([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes,
                                  [[maybe_unused]] std::size_t new_bytes) noexcept {
 #if defined(__linux__)
@@ -82,8 +82,8 @@ struct system_calls {
 #endif
   }
 
-  /// Effects: moves a mapping into the place of another, `new_bytes` long, and makes it as long; no byte is copied.
-  /// Linux only; elsewhere refused. A refusal leaves the mapping as it was; what was at `place` may be mapped or not.
+  /// Effects: moves a mapping onto another one of `new_bytes` bytes and extends it to that size, without a copy. Linux
+  /// only; refused on other systems. A refusal leaves the mapping unchanged; the one at `place` may be gone.
   [[nodiscard]] static bool move([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes,
                                  [[maybe_unused]] void* place, [[maybe_unused]] std::size_t new_bytes) noexcept {
 #if defined(__linux__)
@@ -93,7 +93,7 @@ struct system_calls {
 #endif
   }
 
-  /// Returns: whether there is memory at the address, if only at this moment. `p` is not read.
+  /// Returns: whether the range is mapped at this moment. Does not read `p`.
   [[nodiscard]] static bool is_mapped(const void* p, std::size_t bytes) noexcept {
     void* const first = detail::align_down(const_cast<void*>(p), page_bytes());
     const int error = errno;
@@ -102,7 +102,7 @@ struct system_calls {
     return is_there;
   }
 
-  /// Effects: makes the range resident, and keeps it so until it is unmapped. Refused above `RLIMIT_MEMLOCK`.
+  /// Effects: makes the range resident until it is unmapped. Refused above `RLIMIT_MEMLOCK`.
   [[nodiscard]] static bool lock(void* p, std::size_t bytes) noexcept { return ::mlock(p, bytes) == 0; }
 
 private:

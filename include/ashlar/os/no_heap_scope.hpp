@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A scope in which this thread must not use the heap: every malloc and every new inside it is reported.
+// A scope in which the thread must not use the heap: it reports every malloc and every new.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,12 @@ inline namespace ASHLAR_ABI {
 
 /// One use of the heap inside a `no_heap_scope`.
 struct heap_use {
-  const char* function = "";     ///< what was called; under a sanitizer "malloc or new"
-  std::size_t bytes = 0;         ///< what was asked for
-  const void* caller = nullptr;  ///< the code that called it; null under a sanitizer
+  const char* function = "";     ///< the called function; under a sanitizer "malloc or new"
+  std::size_t bytes = 0;         ///< the requested size
+  const void* caller = nullptr;  ///< the calling code; null under a sanitizer
 };
 
-/// What the hooks tell of this thread's uses. Between the hooks and the scopes; of no use to others.
+/// The hooks' report of this thread's uses: an interface between the hooks and the scopes only.
 struct heap_watch {
   void (*on_use)(heap_watch& self, const heap_use& use) noexcept = nullptr;
 };
@@ -29,8 +29,8 @@ struct heap_watch {
 namespace detail {
 
 #if defined(__ELF__)
-// Returns: where this thread says who watches it; null for nobody. Defined by malloc/no_heap_hooks.cpp, and weak here
-// so that a program can be without. The number changes with the layout of what is exchanged.
+// Returns: the slot of this thread's watch, null in it without one. malloc/no_heap_hooks.cpp defines the function; the
+// declaration is weak, since the hooks are optional. The number in the name changes with the layout of the structs.
 extern "C" __attribute__((weak)) heap_watch** ashlar_heap_watch_1() noexcept;
 
 [[nodiscard]] inline heap_watch** heap_watch_slot() noexcept {
@@ -40,11 +40,11 @@ extern "C" __attribute__((weak)) heap_watch** ashlar_heap_watch_1() noexcept;
 [[nodiscard]] inline heap_watch** heap_watch_slot() noexcept { return nullptr; }
 #endif
 
-// Compilers know malloc, and that it neither reads nor writes what is the program's: g++ would leave out what is
-// written for the hooks, and not read again what they wrote. So it is settled here.
+// Compilers know that malloc neither reads nor writes the program's data: g++ would drop stores that the hooks read and
+// would not reload data that they wrote. The fence prevents both.
 inline void settle_memory() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-// Puts a watch, or nobody, in place of the one before while it lives.
+// Replaces the thread's watch, by another one or by none, for its lifetime.
 class watch_scope {
 public:
   explicit watch_scope(heap_watch* watch) noexcept : slot_(heap_watch_slot()), outer_(slot_ ? *slot_ : nullptr) {
@@ -67,7 +67,7 @@ private:
   heap_watch* outer_;
 };
 
-// Returns: whether one malloc is seen by the hooks.
+// Returns: whether the hooks see one malloc.
 [[nodiscard]] inline bool sees_a_malloc() noexcept {
   struct probe : heap_watch {
     bool is_seen = false;
@@ -75,22 +75,22 @@ private:
   probe watch;
   watch.on_use = [](heap_watch& self, const heap_use&) noexcept { static_cast<probe&>(self).is_seen = true; };
   const watch_scope inside(&watch);
-  void* (*volatile allocate)(std::size_t) = &std::malloc;  // else the compiler may see that nobody needs the block
+  void* (*volatile allocate)(std::size_t) = &std::malloc;  // else the compiler may remove the unused block
   std::free(allocate(1));
   return watch.is_seen;
 }
 
 }  // namespace detail
 
-/// Returns: whether this program is linked with the hooks (`ashlar::no_heap_hooks`, malloc/no_heap_hooks.cpp), and they
-/// really see what malloc is called for. The first call tries, with one malloc.
+/// Returns: whether this program is linked with the hooks (`ashlar::no_heap_hooks`, malloc/no_heap_hooks.cpp) and they
+/// really see calls of malloc. The first call tests this by one malloc.
 [[nodiscard]] inline bool heap_hooks_work() noexcept {
   static const bool do_work = detail::sees_a_malloc();
   return do_work;
 }
 
-/// Called on each use of the heap, in the thread that used it, before the memory is handed out. It may use the heap
-/// itself, which is not reported. `context` is what the scope was given.
+/// Called on each use of the heap by the using thread, before the memory is handed out. Its own uses of the heap are
+/// not reported. `context` is the argument of the scope's constructor.
 using heap_use_handler = void (*)(const heap_use& use, void* context) noexcept;
 
 /// Handler: writes one line to the error stream and aborts.
@@ -101,20 +101,20 @@ using heap_use_handler = void (*)(const heap_use& use, void* context) noexcept;
   detail::panic(line.view());
 }
 
-/// Handler: does nothing, as the scope counts anyway.
+/// Handler: does nothing, since the scope counts all uses.
 inline void count_heap_use(const heap_use& /*use*/, void* /*context*/) noexcept {}
 
-/// While one lives, every `malloc`, `calloc`, `realloc`, `aligned_alloc` and the like, and every `operator new` that
-/// its thread calls, in this program or in a library, is reported to the handler. Other threads are not watched. Frees
-/// are not reported. Scopes nest: the innermost handler is called, and all scopes around it count too.
+/// Reports every `malloc`, `calloc`, `realloc`, `aligned_alloc` and similar call and every `operator new` of its thread
+/// to the handler, in the program and in its libraries. It reports neither frees nor other threads. Scopes nest: only
+/// the innermost handler is called, and all enclosing scopes count the use too.
 ///
-///     const ashlar::no_heap_scope quiet;                                // a use aborts, with one line
+///     const ashlar::no_heap_scope quiet;                                // a use writes one line and aborts
 ///     ashlar::no_heap_scope counted(ashlar::count_heap_use);            // counted.uses()
 ///     ashlar::no_heap_scope told(&on_use, &log);                        // on_use(use, &log)
 ///
-/// Needs the hooks: without them it ends the process, at every level, since it would find nothing.
-/// Cost: while no scope is open, one load and one branch for each use of the heap. Thread safety: one scope, one
-/// thread.
+/// Without the hooks it would see nothing, so it ends the process at every level.
+/// Cost: without an open scope, one load and one branch for each use of the heap. Thread safety: one thread for each
+/// scope.
 class no_heap_scope : private heap_watch {
 public:
   no_heap_scope() noexcept : no_heap_scope(&abort_on_heap_use) {}
@@ -126,7 +126,7 @@ public:
   no_heap_scope& operator=(const no_heap_scope&) = delete;
   ~no_heap_scope() { ASHLAR_EXPECTS(scope_.holds(this), "ended a no_heap_scope inside another, or in another thread"); }
 
-  /// How often the heap was used in this scope so far, and in scopes inside it.
+  /// Returns: the number of heap uses so far in this scope and in its inner scopes.
   [[nodiscard]] std::size_t uses() const noexcept {
     detail::settle_memory();
     return uses_;
@@ -151,8 +151,8 @@ private:
   detail::watch_scope scope_;
 };
 
-/// While one lives, its thread may use the heap whatever scope is around it: for an exception that is known. Does
-/// nothing in a program without the hooks.
+/// Permits its thread to use the heap inside any `no_heap_scope`, for known exceptions. Does nothing in a program
+/// without the hooks.
 class allow_heap_scope {
 public:
   allow_heap_scope() noexcept = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory from the operating system in whole pages, at any alignment: reserve, commit, decommit, release.
+// Whole pages of the operating system at any alignment: reserve, commit, decommit, release.
 #pragma once
 
 #include <cerrno>
@@ -18,7 +18,7 @@ inline namespace ASHLAR_ABI {
 namespace os {
 
 /// All sizes are in bytes and multiples of `page_bytes()`; all alignments are powers of two.
-/// Nothing here throws; failure is null or false. A system call that fails half-way can cost address space, never
+/// No function throws; failure is null or false. A system call that fails half-way can leak address space, but no
 /// memory. `errno` is preserved. Thread safety: any thread.
 template <class Calls>
 class basic_pages {
@@ -37,8 +37,8 @@ public:
     return map_aligned(bytes, alignment, false);
   }
 
-  /// Returns: as much address space as can be had, at most `most`; the wish is halved until it is granted or falls
-  /// below `least`. Empty if even that is refused (as under `RLIMIT_AS`).
+  /// Returns: at most `most` bytes of address space; the request is halved until the system grants it or it falls below
+  /// `least`. Empty if the system refuses even `least` bytes (as under `RLIMIT_AS`).
   [[nodiscard]] static block reserve_up_to(std::size_t most, std::size_t least, std::size_t alignment) noexcept {
     for (std::size_t wish = most; wish != 0 && wish >= least;) {
       if (void* const p = reserve(wish, alignment)) return {p, wish};
@@ -54,8 +54,8 @@ public:
     return Calls::protect(p, bytes, true);
   }
 
-  /// Effects: gives the memory back and makes the pages unusable; the address space stays reserved.
-  /// Returns: false where only a part of that could be done: the pages may still be resident or usable.
+  /// Effects: returns the memory to the system and makes the pages unusable; the address space stays reserved.
+  /// Returns: false after a partial failure: the pages may still be resident or usable.
   static bool decommit(void* p, std::size_t bytes) noexcept {
     const keep_errno keep;
     const bool discarded = Calls::discard(p, bytes);
@@ -67,9 +67,9 @@ public:
     return map_aligned(bytes, alignment, true);
   }
 
-  /// Effects: gives pages and address space back. Where the system refuses (its table of mappings is full), the
-  /// memory is given back all the same and only the address space stays.
-  /// Returns: whether the address space was given back too.
+  /// Effects: returns pages and address space to the system. If the system refuses (its table of mappings is full),
+  /// only the memory is returned and the address space stays.
+  /// Returns: whether the address space was returned too.
   static bool release(void* p, std::size_t bytes) noexcept {
     const keep_errno keep;
     if (Calls::unmap(p, bytes)) return true;
@@ -86,9 +86,10 @@ public:
     return Calls::grow(p, bytes, new_bytes);
   }
 
-  /// Effects: moves usable pages to `place`, and makes them more; the new ones are zero, and no byte is copied.
-  /// Expects: `place` is reserved, `new_bytes` long, not less than `bytes`. Returns: false where the pages are as they
-  /// were. `place` is lost then, as address space: the system may have unmapped it, and who has it now is unknown.
+  /// Effects: moves usable pages to `place` without a copy and extends them to `new_bytes` bytes; the new ones are
+  /// zero. Expects: `place` is `new_bytes` bytes of reserved address space, at least `bytes`. Returns: false if the
+  /// pages are unchanged. Then `place` is lost as address space: the system may have unmapped it, and its new owner is
+  /// unknown.
   [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept
     requires requires { Calls::move(p, bytes, place, new_bytes); }
   {
@@ -96,20 +97,20 @@ public:
     return Calls::move(p, bytes, place, new_bytes);
   }
 
-  /// Effects: makes usable pages resident in one call instead of one page fault each; a hint.
+  /// Effects: makes usable pages resident in one call instead of one page fault for each; a hint.
   static void populate(void* p, std::size_t bytes) noexcept {
     const keep_errno keep;
     static_cast<void>(Calls::populate(p, bytes));
   }
 
-  /// Effects: makes usable pages resident, and keeps them so until they are released: they are never swapped out.
-  /// Returns: false where the system refuses, as it does beyond `RLIMIT_MEMLOCK`; some may be resident then.
+  /// Effects: makes usable pages resident until their release: they are never swapped out.
+  /// Returns: false if the system refuses, as beyond `RLIMIT_MEMLOCK`; some pages may be resident then.
   [[nodiscard]] static bool lock(void* p, std::size_t bytes) noexcept {
     const keep_errno keep;
     return Calls::lock(p, bytes);
   }
 
-  /// Effects: asks for huge pages in the range; a hint.
+  /// Effects: requests huge pages for the range; a hint.
   static void advise_huge(void* p, std::size_t bytes) noexcept {
     const keep_errno keep;
     static_cast<void>(Calls::advise_huge(p, bytes));
@@ -121,19 +122,20 @@ private:
     ~keep_errno() { errno = saved; }
   };
 
-  // The kernel places mappings of one size side by side, so the first try is aligned nearly always once one was.
+  // The kernel places mappings of one size side by side: after one aligned mapping, the first attempt nearly always
+  // succeeds.
   [[nodiscard]] static void* map_aligned(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
     const keep_errno keep;
     void* const p = Calls::map(bytes, usable);
     if (p == nullptr || detail::is_aligned(p, alignment)) return p;
     if (!Calls::unmap(p, bytes)) return nullptr;
-    // As a number: it is null where the alignment is above the address, and then no pointer that may be computed.
+    // A number, since it is 0 if the alignment exceeds the address: such a pointer must not be computed.
     if (void* const below = map_at(detail::align_down(detail::address_of(p), alignment), bytes, usable)) return below;
     return map_and_trim(bytes, alignment, usable);
   }
 
-  // The kernel fills address space from above, so what lies below a mapping is free mostly; and where an address space
-  // limit is near, there may be no room for more than is wanted.
+  // The kernel fills address space from above, so the range below a mapping is usually free. Close to an address space
+  // limit a larger mapping, to be trimmed, may fail.
   [[nodiscard]] static void* map_at([[maybe_unused]] std::uintptr_t place, std::size_t bytes, bool usable) noexcept {
     if constexpr (requires(void* near) { Calls::map_near(near, bytes, usable); }) {
       void* const p = place != 0 ? Calls::map_near(reinterpret_cast<void*>(place), bytes, usable) : nullptr;
@@ -155,7 +157,7 @@ private:
     return p;
   }
 
-  // A part that cannot be trimmed is address space lost, never memory: nobody has touched it.
+  // A part that cannot be trimmed leaks address space, but no memory: it was never accessed.
   static void trim(void* p, std::size_t bytes) noexcept {
     if (bytes != 0) static_cast<void>(Calls::unmap(p, bytes));
   }
