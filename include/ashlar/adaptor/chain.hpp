@@ -307,7 +307,7 @@ private:
     return p;
   }
 
-  // An empty resource may still be full: a buffer whose blocks were not freed in order.
+  // An empty resource may still be full: a buffer with blocks freed out of order.
   [[nodiscard]] void* serve_by_any(std::size_t bytes, std::size_t alignment) noexcept {
     for (link* each = links_.front(); each != nullptr; each = each->next) {
       void* p = each != serving_ ? serve(*each, bytes, alignment) : nullptr;

@@ -52,7 +52,7 @@ struct spill_counters {
 
 namespace detail {
 
-/// The monitors whose callbacks run on this thread, innermost first.
+/// The monitors with a callback running on this thread, innermost first.
 class spill_scope {
 public:
   explicit spill_scope(const void* gate) noexcept : gate_(gate), outer_(std::exchange(innermost, this)) {}

@@ -22,7 +22,7 @@ inline namespace ASHLAR_ABI {
 /// Owns an `R`, made from the arguments, and behaves as it does at every level of checking. Has exactly the refinements
 /// of `R`. A block with canaries:
 ///
-///      upstream's block                                    p = start + front_bytes(alignment)
+///      upstream's block                                     p = start + front_bytes(alignment)
 ///      | canary | label: size, alignment, sum | canary 32 B | bytes as requested | canary 32 B |
 ///
 /// On a free, a write before the block is an `underflow` and a write behind it an `overflow`. Another size or alignment

@@ -66,7 +66,7 @@ struct csv_document {
   problem content;
   std::vector<std::uint64_t> offsets;
   std::vector<std::size_t> lines;  ///< The line of each buffer, counted from 1.
-  std::vector<std::string> names;  ///< The name of each buffer, whose id is its position; empty if all ids are numbers.
+  std::vector<std::string> names;  ///< Name of each buffer; its id is its position. Empty if all ids are numbers.
 };
 
 /// A document, or an error if `error` is set.

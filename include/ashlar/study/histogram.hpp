@@ -14,8 +14,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace study {
 
-/// Counts values in buckets whose width doubles every `2^SubBits` buckets. Below `2^SubBits` each value has its own
-/// bucket; above, a bucket is at most `1 / 2^SubBits` of its values wide.
+/// Counts values in buckets with a width that doubles every `2^SubBits` buckets. Below `2^SubBits` each value has its
+/// own bucket; above, a bucket is at most `1 / 2^SubBits` of its values wide.
 ///
 ///     SubBits = 2:   0 1 2 3 | 4 5 6 7 | 8- 10- 12- 14- | 16-  20-  24-  28- | 32- ...
 ///

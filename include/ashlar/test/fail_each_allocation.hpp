@@ -13,7 +13,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace test {
 
-/// Effects: for k = 0, 1, 2… calls `scenario(ledger&)` with a fresh ledger whose allocation `k` fails, and once more
+/// Effects: for k = 0, 1, 2… calls `scenario(ledger&)` with a fresh ledger that fails allocation `k`, and once more
 /// with all allocations from `k` on failing. Each ledger must end without a problem, above all without a leak. Without
 /// a `told` callback, a problem is printed and the program aborts, as with every ledger. An exception that leaves the
 /// scenario after a refusal is expected; any other is passed on.

@@ -34,7 +34,7 @@ struct section_state {
   units low = 0;                 ///< The lowest floor of an unplaced item; `far` if there is none.
   units top = 0;                 ///< The lowest floor plus height.
   std::uint32_t live = 0;        ///< Unplaced items.
-  std::uint32_t candidates = 0;  ///< Unplaced items whose floor is `low`.
+  std::uint32_t candidates = 0;  ///< Unplaced items with the floor `low`.
   std::uint32_t crossing = 0;    ///< Unplaced intervals that continue in the next section.
 };
 

@@ -14,7 +14,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Allocates the memory between `top` and `end`, upwards. The owner knows the beginning.
+/// Allocates the memory between `top` and `end`, upwards. The owner keeps the start address.
 ///
 ///       | block | pad | block |      free      |
 ///                             top              end

@@ -25,7 +25,7 @@ struct stack_block {
   std::size_t alignment = 1;
 };
 
-/// Unchecked order. A block whose alignment may need padding has the former top of the stack in front of it:
+/// Unchecked order. A block with an alignment that may need padding has the former top of the stack in front of it:
 ///
 ///       | below | padding | address of the end of `below` | over-aligned block |      other blocks: | block |
 struct unchecked_order {
@@ -117,8 +117,8 @@ public:
 
   void clear() noexcept { last_ = nullptr; }
 
-  /// Effects: reports a block that is not on top, or whose size or alignment differs from the allocation; does not
-  /// return then. `owns(p)` tells whether an address is inside the memory of the stack `resource`.
+  /// Effects: reports a block that is not on top, another size or alignment than that of the allocation, or a broken
+  /// canary; does not return then. `owns(p)` tells whether an address is inside the memory of the stack `resource`.
   template <class Owns>
   void expect_top(const stack_block& given, const void* resource, const Owns& owns) const noexcept {
     expect_live(given, resource, owns);
@@ -147,8 +147,8 @@ public:
     return {this, on_top.serial, on_top.bytes};
   }
 
-  /// Effects: removes the blocks above `to`. Reports a position of another stack, or one whose top block was freed or
-  /// resized, with `top` and `resource` in the report. Complexity: O(blocks above).
+  /// Effects: removes the blocks above `to`. Reports a position of another stack, or one with a top block that was freed
+  /// or resized; the report has `top` and `resource`. Complexity: O(blocks above).
   void rewind(const position& to, const void* top, const void* resource) noexcept {
     if (to.order != this) report_marker("rewound to a marker of another stack", top, resource);
     while (last_ != nullptr && read(last_).serial > to.serial) forget_top(resource);

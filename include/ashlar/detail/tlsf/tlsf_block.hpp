@@ -77,7 +77,8 @@ public:
     else return tlsf_header(read);
   }
 
-  /// Returns: whether a valid header stands here; always true at level `fast`. Expects: the memory is the resource's.
+  /// Returns: whether a valid header stands here; always true at level `fast`. Expects: the memory belongs to the
+  /// resource.
   [[nodiscard]] bool is_sound() const noexcept {
     if constexpr (is_sealed) {
       const word read = peek<word>(data_ - header_bytes);

@@ -36,8 +36,8 @@ struct tlsf_site {
   report({.kind = kind, .what = what, .pointer = p, .resource = site.resource, .size = size});
 }
 
-/// Effects: reports why no header stands in front of `p`; walks the region up to it. Complexity: O(blocks of the
-/// region).
+/// Effects: reports the reason for the missing header in front of `p`; walks the region up to it. Complexity: O(blocks
+/// of the region).
 [[noreturn]] ASHLAR_COLD inline void report_no_header(std::byte* p, tlsf_region& region,
                                                       const tlsf_site& site) noexcept {
   tlsf_block last(nullptr);

@@ -81,7 +81,7 @@ public:
     return heads_[Scale::bin_of(size)];
   }
 
-  /// Returns: a block of at least `size`, from the smallest bin whose blocks all suffice; or none.
+  /// Returns: a block of at least `size`, from the smallest bin with only such blocks; or none.
   template <std::unsigned_integral Size>
   [[nodiscard]] ASHLAR_INLINE link above(Size size) const noexcept {
     return first_from(Scale::bin_for(size));
