@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The blocks that are too large for a pool: each has a note behind it, by which all of them can be given back at once.
+// Blocks too large for a pool, with a note behind each; the notes form a list, to give all blocks back at once.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What lies behind a large block. Its caller may have written over it, so nothing in it is believed, and no link
-/// followed, before the seal matches.
+/// The note behind a large block. Its caller may have overwritten it, so no field is read and no link followed before
+/// the seal matches.
 struct large_block : list_node<large_block> {
   void* start;
-  std::size_t bytes;      ///< as they were asked for
-  std::size_t alignment;  ///< the same
+  std::size_t bytes;      ///< as requested
+  std::size_t alignment;  ///< as requested
   std::uintptr_t seal = 0;
 
   [[nodiscard]] bool is_sound() const noexcept { return seal == right_seal(); }
@@ -38,35 +38,35 @@ private:
   }
 };
 
-/// A list of them, in the order in which they were made. The owner asks its upstream for `extent`, with the note's
-/// place included, and gives the same back.
+/// A list of large blocks, in the order of allocation. The owner asks its upstream for `extent`, which includes the
+/// note, and gives the same extent back.
 ///
-///   block of the upstream   | canary | the caller's bytes | canary, rounding | note |
-///                            hardened                       8 bytes at checked
+///     block of the upstream   | canary | the caller's bytes | canary, rounding | note |
+///                              hardened                       8 bytes at checked
 ///
-/// A note that was written to is reported at every level, and neither read nor unlinked, by the call that meets it: a
-/// free of this block, of a neighbour in the list, or the end of all. Canaries are looked at where their block goes.
-/// Thread safety: none. All operations are O(1) where nothing else is said.
+/// Every level reports a damaged note; the reporting call neither reads nor unlinks it. That call is a free of this
+/// block or of a neighbour in the list, or the release of all. The canaries of a block are checked when it goes.
+/// Thread safety: none. Complexity: O(1) unless stated.
 class large_blocks {
 public:
-  /// Size and alignment of what is asked of the upstream.
+  /// Size and alignment of an upstream request.
   struct extent {
     std::size_t bytes;
     std::size_t alignment;
   };
 
-  /// Returns: what a request comes to. Expects: the request is valid (`is_valid_request`), so nothing overflows.
+  /// Returns: the extent of a request. Expects: the request is valid (`is_valid_request`), so nothing overflows.
   [[nodiscard]] static constexpr extent extent_of(std::size_t bytes, std::size_t alignment) noexcept {
     return {front_bytes(alignment) + note_offset(bytes) + sizeof(large_block),
             alignment < alignof(large_block) ? alignof(large_block) : alignment};
   }
 
-  /// Returns: where the upstream's block starts that the caller's at `p` is in.
+  /// Returns: the start of the upstream's block around the caller's block at `p`.
   [[nodiscard]] static std::byte* whole_of(void* p, std::size_t alignment) noexcept {
     return static_cast<std::byte*>(p) - front_bytes(alignment);
   }
 
-  /// Effects: takes a block of `extent_of(bytes, alignment)` into the list. Returns: the caller's part of it.
+  /// Effects: adds a block of `extent_of(bytes, alignment)` to the list. Returns: the caller's part of it.
   void* add(void* whole, std::size_t bytes, std::size_t alignment, const void* resource) noexcept {
     std::byte* const p = static_cast<std::byte*>(whole) + front_bytes(alignment);
     if (blocks_.back() != nullptr) expect_sound(blocks_.back(), resource);
@@ -79,13 +79,13 @@ public:
     return p;
   }
 
-  /// Effects: takes a block out of the list. Reports one whose note or canary was written to.
-  /// Expects: it was added with the same size.
+  /// Effects: removes a block from the list. Reports a damaged note or canary.
+  /// Expects: the block was added with the same size.
   void remove(void* p, std::size_t bytes, const void* resource) noexcept {
     remove(static_cast<large_block*>(note_of(p, bytes)), p, resource);
   }
 
-  /// Effects: as `remove`. Returns: the first block, or what is nothing where the list is empty.
+  /// Effects: as `remove`. Returns: the note of the first block; an empty one where the list is empty.
   [[nodiscard]] large_block remove_first(const void* resource) noexcept {
     if (blocks_.empty()) return {{}, nullptr, 0, 1};
     expect_sound(blocks_.front(), resource);
@@ -94,14 +94,14 @@ public:
     return first;
   }
 
-  /// Returns: the note of the block that `p` points into, its start included, or null. Complexity: O(blocks).
+  /// Returns: the note of the block that contains `p`, or null. Complexity: O(blocks).
   [[nodiscard]] const large_block* find(const void* p, const void* resource) const noexcept {
     return find_if(resource, [p](const large_block& each) {
       return address_of(p) - address_of(each.start) < each.bytes || p == each.start;
     });
   }
 
-  /// Effects: reports a free that is none of a live block with this size and alignment. Complexity: O(blocks).
+  /// Effects: reports a free of anything but a live block with this size and alignment. Complexity: O(blocks).
   void check(const void* p, std::size_t bytes, std::size_t alignment, const void* resource) const noexcept {
     const large_block* const known = find_if(resource, [p](const large_block& each) { return each.start == p; });
     if (known == nullptr)
@@ -120,7 +120,7 @@ public:
               .got = bytes});
   }
 
-  /// Effects: reports the blocks as a leak, if there are any.
+  /// Effects: reports the blocks, if there are any, as a leak.
   ASHLAR_COLD void report_leaks(const void* resource) const noexcept {
     if (count_ == 0) return;
     expect_sound(blocks_.front(), resource);
@@ -133,7 +133,7 @@ public:
   }
 
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
-  /// Returns: the bytes of all blocks, as they were asked for.
+  /// Returns: the total of the requested bytes.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
   /// Complexity: O(blocks).
@@ -148,8 +148,8 @@ public:
   }
 
 private:
-  static constexpr std::size_t canary_bytes = checking_level >= checking::checked ? 8 : 0;  // behind a block, at least
-  static constexpr std::size_t bytes_before = checking_level >= checking::hardened ? 16 : 0;  // and in front of it
+  static constexpr std::size_t canary_bytes = checking_level >= checking::checked ? 8 : 0;    // minimum behind a block
+  static constexpr std::size_t bytes_before = checking_level >= checking::hardened ? 16 : 0;  // minimum in front of it
 
   // A multiple of the alignment, so that the caller's part is aligned, too.
   [[nodiscard]] static constexpr std::size_t front_bytes(std::size_t alignment) noexcept {
@@ -173,7 +173,7 @@ private:
     return nullptr;
   }
 
-  // `p`: the note's block, from whoever knows it for sure; the note tells it only when it is sound.
+  // `p` is the block of the note, from a trusted source; the note itself gives it only if it is intact.
   void remove(large_block* note, void* p, const void* resource) noexcept {
     expect_sound(note, resource, p);
     expect_canaries(*note, resource);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the pools of many sizes stand on: the upstream, divided where need be, and the blocks too large for a cell.
+// The base of the pools for many sizes: the upstream, divided if necessary, and the blocks too large for a cell.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Effects: trims `pool`, and takes what it keeps in empty slabs off `retain_bytes`. Returns: bytes given back.
+/// Effects: trims `pool`, and subtracts its retained bytes from `retain_bytes`. Returns: bytes given back.
 template <class Pool>
 std::size_t trim_within(Pool& pool, std::size_t& retain_bytes) noexcept {
   const std::size_t given = pool.trim(retain_bytes);
@@ -31,12 +31,12 @@ std::size_t trim_within(Pool& pool, std::size_t& retain_bytes) noexcept {
   return given;
 }
 
-/// The ground of `pool_set` (`null_lock`) and `shared_pool_set` (`spin_lock`).
-/// Thread safety: with a lock and a thread-safe upstream any thread, else none.
+/// The base of `pool_set` (`null_lock`) and `shared_pool_set` (`spin_lock`).
+/// Thread safety: any thread with a lock and a thread-safe upstream, else none.
 template <resource Upstream, basic_lockable Lock>
 class pool_set_base {
 public:
-  /// What slabs come from.
+  /// The source of slabs.
   using source_type = std::conditional_t<divisible_resource<Upstream>, Upstream, divided_upstream<Upstream, Lock>>;
 
   template <class... Args>
@@ -54,12 +54,12 @@ public:
     else return source_.upstream();
   }
 
-  /// Returns: whether a request has a class; it may still have no cells.
+  /// Returns: whether a request has a class; the class may still have no cells.
   [[nodiscard]] static ASHLAR_INLINE bool may_be_a_cell(std::size_t bytes, std::size_t alignment) noexcept {
     return bytes <= pool_classes::largest && alignment <= largest_cell_alignment && is_power_of_two(alignment);
   }
 
-  /// Returns: the class of a request that is served from cells, else `none`. Complexity: a dozen divisions.
+  /// Returns: the class of a request that cells can serve, else `none`. Complexity: a dozen divisions.
   [[nodiscard]] std::size_t class_with_cells(std::size_t bytes, std::size_t alignment) const noexcept {
     if (!may_be_a_cell(bytes, alignment)) return pool_classes::none;
     const std::size_t size_class = pool_classes::of(bytes, alignment);
@@ -90,7 +90,7 @@ public:
     return p != nullptr ? keep(p, bytes, alignment, resource) : nullptr;
   }
 
-  /// Effects: takes a large block back; misuse is reported as found by `resource`.
+  /// Effects: takes a large block back; reports misuse in the name of `resource`.
   void deallocate_large(void* p, std::size_t bytes, std::size_t alignment, const void* resource) noexcept {
     if constexpr (checking_level >= checking::checked) check_is_large(p, bytes, alignment, resource);
     {
@@ -108,7 +108,7 @@ public:
       give_back(first.start, first.bytes, first.alignment);
   }
 
-  /// Returns: `f(large_blocks)`, under the lock.
+  /// Returns: `f(large_blocks)`, called under the lock.
   template <class F>
   auto with_large(F f) const noexcept {
     const large_scope held(lock_);
@@ -133,10 +133,10 @@ public:
   }
 
 private:
-  // Notes that were written to are reported at every level, without the lock.
+  // Every level reports damaged notes, outside the lock.
   using large_scope = std::conditional_t<std::same_as<Lock, null_lock>, lock_scope<Lock>, report_scope<Lock>>;
 
-  // A class that has cells, and no pool yet.
+  // The class has cells, but no pool so far.
   void check_is_large(const void* p, std::size_t bytes, std::size_t alignment, const void* resource) const noexcept {
     if (class_with_cells(bytes, alignment) == pool_classes::none) return;
     report({.kind = fault::invalid_free,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Cells that died lately rest: other free cells of their slab are handed out before them.
+// A quarantine of recently freed cells: other free cells of their slab are handed out first.
 #pragma once
 
 #include <array>
@@ -17,17 +17,17 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The last `most` cells that died, of all slabs of a pool; those that are free still have a bit in their slab's
-/// `resting` bitmap. A cell that rests is free in every count, so it keeps no slab and is there when nothing else is.
+/// The last `most` freed cells of all slabs of a pool; those that are still free have a bit in their slab's `resting`
+/// bitmap. A resting cell counts as free: it retains no slab, and it is handed out where no other cell is left.
 ///
 ///   add -> | newest ... oldest | -> rests no longer
 ///
-/// Invariant: a cell that rests is free. Thread safety: none.
+/// Invariant: a resting cell is free. Thread safety: none.
 class quarantine {
 public:
   static constexpr std::size_t most = 64;  // cells
 
-  /// Effects: lets a free cell rest, and the oldest no longer.
+  /// Effects: puts a free cell to rest, and ends the rest of the oldest.
   ASHLAR_INLINE void add(slab* home, std::uint32_t cell) noexcept {
     place& oldest = places_[next_];
     if (ASHLAR_LIKELY(oldest.home != nullptr)) oldest.end();
@@ -36,8 +36,8 @@ public:
     next_ = (next_ + 1) % most;
   }
 
-  /// Effects: takes up to `wanted` free cells of a word, of those that do not rest; where all do, the one that died
-  /// first. Expects: `from` has a free cell. Complexity: O(words).
+  /// Effects: takes up to `wanted` free cells of a bitmap word, from those that do not rest; where all rest, the one
+  /// freed first. Expects: `from` has a free cell. Complexity: O(words).
   [[nodiscard]] slab::taken take_batch(slab* from, std::size_t wanted) noexcept {
     if (const slab::taken rested = from->take_rested_word(wanted); rested.mask != 0) return rested;
     for (std::size_t age = 0; age < most; ++age) {
@@ -47,13 +47,13 @@ public:
     return from->take_batch(wanted);
   }
 
-  /// Effects: forgets the cells of a slab, which goes. Complexity: O(most).
+  /// Effects: forgets the cells of a slab that is going away. Complexity: O(most).
   void forget(const slab* leaving) noexcept {
     for (place& each : places_)
       if (each.home == leaving) each = {};
   }
 
-  /// Effects: lets no cell rest any longer. Complexity: O(most).
+  /// Effects: ends the rest of all cells. Complexity: O(most).
   void clear() noexcept {
     for (place& each : places_) {
       const place was = std::exchange(each, {});
@@ -64,7 +64,7 @@ public:
 private:
   struct place {
     slab* home = nullptr;
-    std::uint64_t* word = nullptr;  // of the slab's `resting`, where the cell's bit is
+    std::uint64_t* word = nullptr;  // the word of the slab's `resting` with the cell's bit
     std::uint32_t cell = 0;
 
     ASHLAR_INLINE void end() const noexcept { *word &= ~(std::uint64_t{1} << (cell % 64)); }
@@ -76,7 +76,7 @@ private:
   std::size_t next_ = 0;
 };
 
-/// The same below `hardened`: no bytes and no code.
+/// The counterpart below `hardened`: no bytes and no code.
 struct no_quarantine {
   static void add(slab*, std::uint32_t) noexcept {}
   [[nodiscard]] static slab::taken take_batch(slab* from, std::size_t wanted) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which cells of a slab are one run, at the levels that check with what length a run is freed.
+// The runs of a slab, as marks on its cells, at the levels that check the length of a freed run.
 #pragma once
 
 #include <bit>
@@ -14,55 +14,56 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// One bit a cell: whether it follows another cell of the same run, which lies in one word of the slab's bitmap.
+/// One bit per cell: whether it follows another cell of the same run. A run lies in one word of the slab's bitmap.
 ///
 ///   cells | a | run of 4      | b | run of 2 |        bits | 0 | 0 1 1 1 | 0 | 0 1 |
 ///
-/// The bits lie in memory that the slab's owner brings for the slab's first run; a slab without runs has none. Where
-/// that memory cannot be had, nothing is known of this slab's runs from then on.
+/// The slab's owner provides memory for the bits at the slab's first run; a slab without runs has none. If no memory
+/// is available, the slab's runs stay unknown.
 class run_marks {
 public:
-  /// Returns: whether `use` must come before the first `mark`.
+  /// Returns: whether `use` must be called before the first `mark`.
   [[nodiscard]] bool needs_memory() const noexcept { return bits_ == nullptr; }
-  /// Returns: whether runs were not marked, for want of memory.
+  /// Returns: whether runs are unmarked for lack of memory.
   [[nodiscard]] bool is_unknown() const noexcept { return bits_ == &unknown_; }
-  /// Returns: what `use` was given, or null.
+  /// Returns: the memory given to `use`, or null.
   [[nodiscard]] std::uint64_t* memory() const noexcept { return is_unknown() ? nullptr : bits_; }
 
-  /// Effects: keeps the bits at `memory`, `words` words for the words of the slab's bitmap; null where there is none.
+  /// Effects: stores the bits at `memory`, one word for each of the `words` words of the slab's bitmap; null: no
+  /// memory.
   void use(void* memory, std::size_t words) noexcept {
     bits_ = memory == nullptr ? &unknown_ : static_cast<std::uint64_t*>(memory);
     if (memory != nullptr) std::memset(memory, 0, words * sizeof(*bits_));
   }
 
-  /// Effects: makes the cells of `mask` in a word one run. Expects: they are neighbours, and in no run.
+  /// Effects: marks the cells of `mask` in a word as one run. Expects: neighbouring cells, in no run.
   void mark(std::size_t word, std::uint64_t mask) noexcept {
     if (memory() != nullptr) bits_[word] |= mask & (mask - 1);
   }
 
-  /// Effects: ends the run of the cells of `mask`.
+  /// Effects: removes the marks of the run of the cells in `mask`.
   void unmark(std::size_t word, std::uint64_t mask) noexcept {
     if (memory() != nullptr) bits_[word] &= ~mask;
   }
 
-  /// Returns: whether a cell follows another of its run.
+  /// Returns: whether a cell follows another one of its run.
   [[nodiscard]] bool is_inside(std::uint32_t cell) const noexcept {
     return memory() != nullptr && ((bits_[cell / 64] >> (cell % 64)) & 1) != 0;
   }
 
-  /// Returns: how many cells the run from `cell` on has; 1 where it is no run, or not known.
+  /// Returns: the length of the run from `cell` on; 1 where it is no run, or is unknown.
   [[nodiscard]] std::size_t length_at(std::uint32_t cell) const noexcept {
     if (memory() == nullptr) return 1;
     return 1 + static_cast<std::size_t>(std::countr_one(bits_[cell / 64] >> (cell % 64) >> 1));
   }
 
 private:
-  static inline std::uint64_t unknown_ = 0;  // its address says so, and takes no more room in a slab's header
+  static inline std::uint64_t unknown_ = 0;  // its address marks this state, at no extra bytes in a slab's header
 
   std::uint64_t* bits_ = nullptr;
 };
 
-/// The same at `fast`: no bytes and no code.
+/// The counterpart at `fast`: no bytes and no code.
 struct no_run_marks {
   [[nodiscard]] static bool needs_memory() noexcept { return false; }
   [[nodiscard]] static bool is_unknown() noexcept { return true; }

@@ -35,7 +35,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A few words of free cells that one thread took at once, and the lane it takes them from (see `slab_set`).
+/// Cell batches that one thread took at once, and the thread's lane (see `slab_set`).
 struct cell_batches {
   static constexpr std::size_t max_words = 16;
   static constexpr std::size_t max_cells = 64 * max_words;
@@ -43,24 +43,24 @@ struct cell_batches {
 
   cell_batch words[max_words] = {};
   std::uint32_t count = 0;
-  std::uint32_t lane = no_lane;  // until the first is taken
+  std::uint32_t lane = no_lane;  // until the first batch is taken
 
   static constexpr std::uint32_t no_lane = slab_set::lanes;
 };
 
-/// A `slab_store` behind a lock, and an inbox through which frees reach it without the lock.
+/// A `slab_store` behind a lock, and an inbox for remote frees, which need no lock.
 ///
-///   a thread's cache --- words of free cells --- [ lock: slab_store ] --- upstream, without the lock
-///                    --- packets of frees -> [ inbox ] --^  taken in by whoever holds the lock next
+///   thread cache <---- cell batches ---- [ lock: slab_store ] <--- upstream, called without the lock
+///        \-- packets of frees -> [ inbox ] --^  drained by the next holder of the lock
 ///
-/// No thread owns a slab: a thread may exit with live cells. The lock is held for a few words at a time, never across a
-/// call of the upstream. Thread safety: any thread. Nothing is allocated before the first cell is taken.
+/// No thread owns a slab: a thread may exit with live cells. The lock is held for a few cell batches at a time, never
+/// across an upstream call. Thread safety: any thread. Nothing is allocated before the first cell is taken.
 template <class Geometry, thread_safe_resource Upstream, basic_lockable Lock>
 class shared_slabs : private Geometry {
   using store = slab_store<deferring_upstream<Upstream>>;
 
 public:
-  /// What is held for short sections that are not noted, so that the lock itself must tell whether it is this thread's.
+  /// The lock of short sections, which are not recorded; hence the lock itself must know whether this thread holds it.
   using lock_type =
       std::conditional_t<checking_level >= checking::checked && std::same_as<Lock, spin_lock>, owner_lock, Lock>;
   using batcher_type = batcher<>;
@@ -79,8 +79,8 @@ public:
   [[nodiscard]] std::size_t cell_bytes() const noexcept { return geometry().cell_bytes(); }
   [[nodiscard]] ASHLAR_INLINE std::size_t cell_stride() const noexcept { return geometry().cell_stride(); }
 
-  /// Effects: fills an empty stock with some free cells, at least one and at most `most`; takes in all frees that have
-  /// arrived, and what `own` has noted. Throws: what the upstream throws.
+  /// Effects: fills an empty stock with free cells, at least one and at most `most`; drains the inbox and the frees
+  /// noted in `own`. Throws: what the upstream throws.
   void take(cell_batches& stock, std::size_t most, batcher_type* own) {
     while (!try_take(stock, most, own)) add_slab(slab_memory());
   }
@@ -89,20 +89,20 @@ public:
   [[nodiscard]] bool try_take(cell_batches& stock, std::size_t most, batcher_type* own) noexcept {
     while (!take_batches(stock, most, own)) {
       void* const memory = try_slab_memory();
-      if (memory == nullptr) return take_batches(stock, most, own);  // a free may have arrived meanwhile
+      if (memory == nullptr) return take_batches(stock, most, own);  // a free may have arrived in the meantime
       add_slab(memory);
     }
     return true;
   }
 
-  /// Returns: one cell, or null where that needs `allocate`. Holds the lock for a few instructions.
+  /// Returns: one cell, or null where `allocate` is needed. Holds the lock for a few instructions.
   [[nodiscard]] ASHLAR_INLINE void* allocate_at_once() noexcept {
     if constexpr (!always_marked) return handed_out(take_at_once());
     const lock_scope<lock_type> held(lock_);
     return handed_out(take_next());
   }
 
-  /// Effects: takes a live cell back. Returns: false where that needs `deallocate`.
+  /// Effects: takes a live cell back. Returns: false where `deallocate` must take it.
   template <class... Bytes>
   [[nodiscard]] ASHLAR_INLINE bool deallocate_at_once(void* p, Bytes... bytes) noexcept {
     const lock_scope<lock_type> held(lock_);
@@ -117,17 +117,17 @@ public:
     }
   }
 
-  /// As `allocate`, but null where the upstream has no memory left.
+  /// As `allocate`, but returns null where the upstream has no memory left.
   [[nodiscard]] void* try_allocate() noexcept {
     while (true) {
       if (void* const cell = take_one(); cell != nullptr) return cell;
       void* const memory = try_slab_memory();
-      if (memory == nullptr) return take_one();  // a free may have arrived meanwhile
+      if (memory == nullptr) return take_one();  // a free may have arrived in the meantime
       add_slab(memory);
     }
   }
 
-  /// Effects: takes cells back at once, and all frees that have arrived: `f(give)` calls `give(cell)` for each.
+  /// Effects: takes cells back at once and drains the inbox: `f(give)` calls `give(cell)` for each cell.
   template <class F>
   void give_back(F f) noexcept {
     under_lock([&] {
@@ -136,7 +136,7 @@ public:
     });
   }
 
-  /// Effects: takes in all frees that have arrived, and those that `own` has noted.
+  /// Effects: drains the inbox and the frees noted in `own`.
   void flush_caches(batcher_type& own) noexcept {
     under_lock([&] {
       drain_inbox();
@@ -144,7 +144,7 @@ public:
     });
   }
 
-  /// Effects: takes back one cell under the lock, freed without a size or with one that fits into a cell.
+  /// Effects: takes one cell back under the lock, freed without a size or with one that fits a cell.
   template <class... Bytes>
   void deallocate(void* cell, Bytes... bytes) noexcept {
     bool is_held = true;
@@ -153,7 +153,7 @@ public:
       if constexpr (checking_level >= checking::checked) is_held = retire_checked(site(), store_, cell, bytes...);
       else retire(cell);
     });
-    if (ASHLAR_UNLIKELY(!is_held)) report_unheld(site(), upstream(), cell, bytes...);  // may ask the upstream
+    if (ASHLAR_UNLIKELY(!is_held)) report_unheld(site(), upstream(), cell, bytes...);  // may call the upstream
   }
 
   /// Effects: gives a block that no cell can hold back to the upstream. A cell is reported, at every level.
@@ -163,10 +163,10 @@ public:
     upstream().deallocate(p, given.bytes, given.alignment);
   }
 
-  /// Returns: where frees from outside the lock are sent.
+  /// Returns: the inbox for frees outside the lock.
   [[nodiscard]] ASHLAR_INLINE inbox_type& inbox() noexcept { return inbox_; }
 
-  /// Returns: how a free of `cell` is noted.
+  /// Returns: the note of a free of `cell`.
   [[nodiscard]] ASHLAR_INLINE freed_word place_of(void* cell) const noexcept {
     std::byte* const start = geometry().slab_of(cell);
     auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
@@ -174,7 +174,7 @@ public:
     return {address_of(start) + index / 64, std::uint64_t{1} << (index % 64)};
   }
 
-  /// Effects: calls `f(store)` under the lock, all arrived frees taken in.
+  /// Effects: calls `f(store)` under the lock, with the inbox drained.
   template <class F>
   void with_store(F f) {
     under_lock([&] {
@@ -183,12 +183,12 @@ public:
     });
   }
 
-  /// Effects: holds slabs for `cells` cells, until `trim`. Throws: what the upstream throws; keeps the gain.
+  /// Effects: holds slabs for `cells` cells, until `trim`. Throws: what the upstream throws, but keeps its gains.
   void reserve(std::size_t cells) {
     while (keep_for(cells) < cells) add_slab(slab_memory());
   }
 
-  /// Effects: keeps empty slabs as `spare` says from now on; those that are too many go back at once.
+  /// Effects: retains empty slabs by the policy `spare` from now on; surplus ones go back at once.
   void retain(spare_policy spare) noexcept {
     with_store([&](store& held) { held.retain(geometry(), spare); });
   }
@@ -206,7 +206,7 @@ public:
     return slabs * geometry().slab_bytes();
   }
 
-  /// Returns: `f(slab_set)`, under the lock, all arrived frees taken in.
+  /// Returns: `f(slab_set)`, called under the lock with the inbox drained.
   template <class F>
   [[nodiscard]] std::size_t count(F f) noexcept {
     std::size_t counted = 0;
@@ -214,7 +214,7 @@ public:
     return counted;
   }
 
-  /// Effects: gives all slabs back, whatever they hold. Expects: no thread uses the cells any more.
+  /// Effects: gives all slabs back with all their cells. Expects: no thread uses the cells any more.
   void release() noexcept {
     under_lock([&] {
       drain_inbox();
@@ -222,7 +222,7 @@ public:
     });
   }
 
-  /// Effects: gives all slabs back and refuses frees from now on. Expects: no thread takes cells any more.
+  /// Effects: gives all slabs back and refuses later frees. Expects: no thread takes cells any more.
   void close() noexcept {
     under_lock([&] {
       static_cast<void>(inbox_.close());
@@ -230,7 +230,7 @@ public:
     });
   }
 
-  /// Effects: reports that a cell was freed that is free already; does not return.
+  /// Effects: reports a free of a cell that is already free; does not return.
   [[noreturn]] ASHLAR_COLD void report_double_free(const void* cell) const noexcept {
     report_free(fault::double_free, "freed a cell that is free", cell, site());
   }
@@ -283,8 +283,8 @@ private:
   // Under the lock.
   void give(void* cell) noexcept { store_.give(geometry(), cell); }
 
-  // Under the lock. A bit that is free already comes from a double free: it must not corrupt the counts, and is
-  // reported when everything has been taken in and the lock is free, since a handler may use the pool.
+  // Under the lock. A bit that is already set comes from a double free, which must not corrupt the counts. It is
+  // reported after the drain and outside the lock, since a handler may use the pool.
   void give_batch(const freed_word& word) noexcept {
     const std::uintptr_t number = word.key % geometry().slab_bytes();
     auto* const start = reinterpret_cast<std::byte*>(word.key - number);
@@ -305,7 +305,7 @@ private:
     return static_cast<std::size_t>(std::countr_zero(cells));
   }
 
-  // Reports nothing, so the lock is not noted.
+  // Reports nothing, so the lock is not recorded.
   [[nodiscard]] ASHLAR_INLINE taken_cell take_at_once() noexcept {
     const lock_scope<lock_type> held(lock_);
     return take_next();
@@ -343,7 +343,7 @@ private:
     return stock.count != 0;
   }
 
-  // Under the lock. The last word is used first: cells go out upwards.
+  // Under the lock. The last batch is used first: cells go out in ascending addresses.
   void fill(cell_batches& stock, std::size_t most) noexcept {
     expect_open(nullptr);
     if (ASHLAR_UNLIKELY(stock.lane == cell_batches::no_lane)) stock.lane = lanes_used_++ % slab_set::lanes;
@@ -389,9 +389,9 @@ private:
 
   alignas(64) lock_type lock_ = {};
   store store_;
-  const void* twice_freed_ = nullptr;  // a cell that was, to be reported
+  const void* twice_freed_ = nullptr;  // a cell that was freed twice, to be reported
   std::uint32_t lanes_used_ = 0;
-  std::atomic<std::size_t> slabs_held_ = 0;  // a recent figure, to be read without the lock: a hint only
+  std::atomic<std::size_t> slabs_held_ = 0;  // a recent value, a mere hint, readable without the lock
   alignas(64) inbox_type inbox_ = {};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The cell sizes of whoever serves many sizes: exact up to 128 bytes, then eight for every doubling, looked up at once.
+// Size classes: exact up to 128 bytes, then eight per doubling; a table maps a size to its class.
 #pragma once
 
 #include <array>
@@ -18,26 +18,26 @@ namespace detail {
 
 /// Classes of `Granule`, 2 `Granule`, ... 128, 144, 160, ... 256, 288, ... 512, 576, ... `Largest` bytes.
 ///
-///   number     1     2    ...    n     n+1   n+2   ...   n+8   n+9  ...        count
-///   bytes      g     2g   ...   128    144   160   ...   256   288  ...       Largest          n = 128 / g
+///   size class  1     2    ...    n     n+1   n+2   ...   n+8   n+9  ...        count
+///   bytes       g     2g   ...   128    144   160   ...   256   288  ...       Largest          n = 128 / g
 ///
-/// Numbers count from 1, so that 0 can stand for "no class"; a table by class has `count + 1` entries.
-/// Waste: a request of `b` bytes gets a cell of `c` where `c - b < Granule` up to 128 bytes and `c - b < b / 8` above:
-/// at most 12.5 % of what was asked for, 11.1 % of the cell. Nothing at all where `b` is a class.
-/// Alignment: the class of a multiple of `a` is a multiple of `a`, for every power of two `a`. So a request rounded up
-/// to its alignment has a class all of whose cells are aligned, if the first one is. Both are proved below, for all
+/// Size classes count from 1, and 0 stands for "no class"; a table by class has `count + 1` entries.
+/// Waste: a request of `b` bytes gets a cell of `c` bytes, where `c - b < Granule` up to 128 bytes and `c - b < b / 8`
+/// above. That is at most 12.5 % of the request and 11.1 % of the cell; none where `b` is the size of a class.
+/// Alignment: the class of a multiple of `a` is a multiple of `a`, for every power of two `a`. So all cells of a
+/// request rounded up to its alignment are aligned if the first one is. Static assertions below prove both for all
 /// sizes.
 template <std::size_t Granule, std::size_t Largest = 32 * 1024>
 struct basic_size_classes {
   static_assert(is_power_of_two(Granule) && Granule >= 4 && Granule <= 16, "the exact classes end at 128, by steps");
   static_assert(is_power_of_two(Largest) && Largest >= 256, "the last class ends a doubling");
 
-  static constexpr std::size_t none = 0;           ///< no class has this number
-  static constexpr std::size_t granule = Granule;  ///< bytes of the smallest class, and the steps of the exact ones
-  static constexpr std::size_t exact = 128;        ///< bytes: up to here every multiple of the granule is a class
+  static constexpr std::size_t none = 0;           ///< no class
+  static constexpr std::size_t granule = Granule;  ///< bytes of the smallest class, and the step of the exact ones
+  static constexpr std::size_t exact = 128;        ///< in bytes: up to here every multiple of the granule is a class
   static constexpr std::size_t largest = Largest;  ///< bytes of the largest class
   static constexpr std::size_t per_doubling = 8;   ///< classes, above the exact ones
-  /// How many classes there are; the largest number.
+  /// The number of classes, which is also the largest class.
   static constexpr std::size_t count =
       exact / Granule + per_doubling * static_cast<std::size_t>(std::bit_width(Largest / exact) - 1);
   static_assert(count < 256, "a class is looked up in a table of bytes");
@@ -47,39 +47,39 @@ struct basic_size_classes {
     return table[(bytes + Granule - 1) / Granule];
   }
 
-  /// Returns: the smallest class with room for `bytes` whose size is a multiple of `alignment`.
+  /// Returns: the smallest class with room for `bytes` and a size that is a multiple of `alignment`.
   /// Expects: `bytes <= largest`, `alignment` is a power of two and at most `largest`.
   [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t of(std::size_t bytes, std::size_t alignment) noexcept {
-    return of(align_up(bytes + (bytes == 0), alignment));  // nothing is a multiple of all, and has a cell none the less
+    return of(align_up(bytes + (bytes == 0), alignment));  // 0 is a multiple of all alignments, but still needs a cell
   }
 
-  /// Returns: the size of a class's cells. Expects: `1 <= size_class <= count`. Computed: keep it where it is used
-  /// often.
+  /// Returns: the cell size of a class. Expects: `1 <= size_class <= count`. It is computed: keep the result if it is
+  /// used often.
   [[nodiscard]] static constexpr std::size_t bytes_of(std::size_t size_class) noexcept {
     if (size_class <= exact / Granule) return size_class * Granule;
     const std::size_t above = size_class - exact / Granule - 1;
     return (above % per_doubling + per_doubling + 1) << (above / per_doubling + first_shift);
   }
 
-  /// Returns: the largest power of two that divides the size of a class, at most `most`: what its cells are aligned by,
-  /// where the first one is.
+  /// Returns: the largest power of two up to `most` that divides the size of a class. Its cells have this alignment if
+  /// the first one has.
   [[nodiscard]] static constexpr std::size_t alignment_of(std::size_t size_class, std::size_t most = Largest) noexcept {
     const std::size_t bytes = bytes_of(size_class);
     return detail::min(bytes & (0 - bytes), most);
   }
 
-  /// Returns: the size of the cell that a request gets. Expects: as `of`.
+  /// Returns: the cell size of a request. Expects: as `of`.
   [[nodiscard]] static constexpr std::size_t rounded(std::size_t bytes, std::size_t alignment = 1) noexcept {
     return bytes_of(of(bytes, alignment));
   }
 
 private:
-  // From 128 to 256 the step is 16, that is 2^4.
+  // From 128 to 256 bytes the step is 16, that is 2^4.
   static constexpr std::size_t first_shift = 4;
 
   [[nodiscard]] static constexpr std::size_t computed(std::size_t bytes) noexcept {
     if (bytes <= exact) return detail::max<std::size_t>((bytes + Granule - 1) / Granule, 1);
-    const auto doubling = static_cast<std::size_t>(std::bit_width(bytes - 1)) - 8;  // 0 from 129 to 256
+    const auto doubling = static_cast<std::size_t>(std::bit_width(bytes - 1)) - 8;  // 0 from 129 to 256 bytes
     return exact / Granule + doubling * per_doubling + ((bytes - 1) >> (doubling + first_shift)) - per_doubling + 1;
   }
 
@@ -92,12 +92,12 @@ private:
   alignas(64) static constexpr std::array<std::uint8_t, Largest / Granule + 1> table = make_table();
 };
 
-/// For heaps, whose blocks are all aligned by 16: 72 classes, a table of 2049 bytes.
+/// For heaps with all blocks aligned to 16 bytes: 72 classes, a table of 2049 bytes.
 using size_classes = basic_size_classes<16>;
-/// For pools of typed objects, to which 24 or 40 bytes are a size like any other: 80 classes, a table of 4097 bytes.
+/// For pools of typed objects, with common sizes of 24 or 40 bytes: 80 classes, a table of 4097 bytes.
 using fine_size_classes = basic_size_classes<8>;
 
-// By classes, not by sizes: the smallest request of a class, one byte more than the class before, wastes most.
+// By classes, not by sizes: the smallest request of a class, one byte above the class before, wastes most.
 template <class Classes>
 [[nodiscard]] constexpr bool wastes_an_eighth_at_most() noexcept {
   for (std::size_t size_class = 2; size_class <= Classes::count; ++size_class) {
@@ -109,7 +109,7 @@ template <class Classes>
   return Classes::bytes_of(1) == Classes::granule && Classes::bytes_of(Classes::count) == Classes::largest;
 }
 
-// No multiple of an alignment lies in a class that is none.
+// No multiple of an alignment falls in a class whose size is not a multiple of it.
 template <class Classes>
 [[nodiscard]] constexpr bool keeps_alignment() noexcept {
   for (std::size_t size_class = 1; size_class <= Classes::count; ++size_class)

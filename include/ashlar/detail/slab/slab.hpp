@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A slab: a run of equal cells behind a header, and one bit a cell that says whether it is free.
+// A slab: a run of equal cells behind a header, with a bitmap of the free cells.
 #pragma once
 
 #include <bit>
@@ -23,38 +23,38 @@ namespace detail {
 
 struct slab;
 
-/// A cell by its slab and its number there; without a slab it is none.
+/// A cell by its slab and its index there; no cell if the slab is null.
 struct located_cell {
   slab* home = nullptr;
   std::uint32_t index = 0;
 };
 
-/// The header of a slab; the bitmap follows it, then the cells (see `slab_geometry`).
-/// A set bit is a free cell. Cells that were taken in a word are not free, whether or not a caller has them yet.
-/// At level `hardened` two more bitmaps follow, of the cells that were ever handed out and of those that rest (see
+/// The header of a slab, followed by the bitmap and the cells (see `slab_geometry`).
+/// A set bit is a free cell. Cells taken in a cell batch are not free, even if no caller has them yet.
+/// At level `hardened` two more bitmaps follow: the cells that were ever handed out, and those that rest (see
 /// `quarantine`).
 /// Invariant: `free` is the number of set bits; `next` is a word of the bitmap; no bit from `capacity` on is set.
 struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
   const void* owner;       ///< the pool
   std::byte* cells;        ///< the first cell
   std::uint32_t capacity;  ///< cells
-  std::uint32_t next;      ///< the word from which the next cells are taken: round and round, so that each may gather
+  std::uint32_t next;      ///< the word of the next cells, round-robin, so that each word may collect free cells
   std::uint32_t free;      ///< cells
-  std::uint32_t turn;      ///< of `free`: where its owner files it anew (see `slab_set`)
-  std::uint32_t bin;       ///< where its owner has filed it
-  std::uint32_t lane;      ///< which thread takes from it, as far as its owner tells them apart
+  std::uint32_t turn;      ///< the value of `free` at which the owner files it anew (see `slab_set`)
+  std::uint32_t bin;       ///< the owner's bin for it
+  std::uint32_t lane;      ///< the thread that takes from it, as far as the owner distinguishes threads
   ASHLAR_NO_UNIQUE_ADDRESS slab_registration_if_checked registration;
   ASHLAR_NO_UNIQUE_ADDRESS run_marks_if_checked runs;
 
   [[nodiscard]] ASHLAR_INLINE std::uint64_t* bits() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
   [[nodiscard]] const std::uint64_t* bits() const noexcept { return reinterpret_cast<const std::uint64_t*>(this + 1); }
   [[nodiscard]] std::size_t words() const noexcept { return (std::size_t{capacity} + 63) / 64; }
-  /// Returns: the cells that were ever handed out. Expects: `has_guards`.
+  /// Returns: the bitmap of cells that were ever handed out. Expects: `has_guards`.
   [[nodiscard]] std::uint64_t* used() noexcept { return bits() + words(); }
-  /// Returns: the free cells that other free cells go before. Expects: `has_guards`.
+  /// Returns: the bitmap of resting cells, which are handed out last. Expects: `has_guards`.
   [[nodiscard]] std::uint64_t* resting() noexcept { return used() + words(); }
 
-  /// Effects: makes a slab with all cells free in raw memory of `sizeof(slab)` bytes and the bitmaps.
+  /// Effects: formats raw memory of `sizeof(slab)` bytes and the bitmaps as a slab with all cells free.
   static slab* format(void* memory, const void* owner, std::byte* cells, std::uint32_t capacity) noexcept {
     slab* const made = ::new (memory) slab;
     made->owner = owner;
@@ -66,7 +66,7 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     return made;
   }
 
-  /// Returns: a mask of the cells that exist in a word of the bitmap.
+  /// Returns: a mask of the existing cells of a bitmap word.
   [[nodiscard]] std::uint64_t cells_in_word(std::size_t word) const noexcept {
     const std::size_t from_here = capacity - word * 64;
     return from_here >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << from_here) - 1;
@@ -85,20 +85,20 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     bitmap[cell / 64] &= ~(std::uint64_t{1} << (cell % 64));
   }
 
-  /// Effects: frees a cell. Expects: it is not free.
+  /// Effects: frees a cell. Expects: the cell is taken.
   ASHLAR_INLINE void set_free(std::uint32_t cell) noexcept {
     const std::uint32_t word = cell / 64;
     bits()[word] |= std::uint64_t{1} << (cell % 64);
     ++free;
   }
 
-  /// Effects: frees the cells of `mask` in a word. Expects: they exist and none is free.
+  /// Effects: frees the cells of `mask` in a word. Expects: they exist and all are taken.
   void set_free(std::uint32_t word, std::uint64_t mask) noexcept {
     bits()[word] |= mask;
     free += static_cast<std::uint32_t>(std::popcount(mask));
   }
 
-  /// Effects: takes up to `most` free cells of the next word that has some. Returns: that word and the cells taken.
+  /// Effects: takes up to `most` free cells of the next word with free cells. Returns: that word and the cells taken.
   /// Expects: some cell is free, `most > 0`. Complexity: O(words), amortised O(1) over a slab filled in order.
   struct taken {
     std::uint32_t word;
@@ -109,7 +109,7 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     return take(lowest_bits(bits()[next], most));
   }
 
-  /// As `take_batch`, but no cells that rest. Returns: no cells where all rest. Expects: `has_guards`.
+  /// As `take_batch`, but without resting cells. Returns: no cells where all rest. Expects: `has_guards`.
   [[nodiscard]] taken take_rested_word(std::size_t most) noexcept {
     for (std::size_t looked = 0; looked < words(); ++looked, advance())
       if (const std::uint64_t rested = bits()[next] & ~resting()[next]; rested != 0)
@@ -117,13 +117,13 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     return {next, 0};
   }
 
-  /// Returns: the free cells of the next word, but for those that rest.
+  /// Returns: the free cells of the next word, except for resting ones.
   [[nodiscard]] ASHLAR_INLINE std::uint64_t rested_in_next() noexcept {
     if constexpr (has_guards) return bits()[next] & ~resting()[next];
     else return bits()[next];
   }
 
-  /// Effects: takes the lowest cell of `rested`. Returns: its number. Expects: `rested` is `rested_in_next()`, not 0.
+  /// Effects: takes the lowest cell of `rested`. Returns: its index. Expects: `rested` is `rested_in_next()`, not 0.
   [[nodiscard]] ASHLAR_INLINE std::uint32_t take_lowest(std::uint64_t rested) noexcept {
     bits()[next] ^= rested & (0 - rested);
     --free;
@@ -136,8 +136,9 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     return take(std::uint64_t{1} << (cell % 64));
   }
 
-  /// Effects: takes `length` neighbouring free cells of one word, looking at `most_words` words from the next on.
-  /// Returns: that word and the cells; no cells where there are none. Expects: `1 <= length <= 64`.
+  /// Effects: takes `length` neighbouring free cells of one word, after a search of `most_words` words from the next
+  /// on.
+  /// Returns: that word and the cells; no cells where there is no such run. Expects: `1 <= length <= 64`.
   [[nodiscard]] taken take_run(std::size_t length, std::size_t most_words) noexcept {
     for (std::size_t looked = 0; looked < most_words; ++looked, advance())
       if (const std::uint64_t starts = runs_in(bits()[next], length); starts != 0)
@@ -145,14 +146,14 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     return {next, 0};
   }
 
-  /// Returns: `length` ones.
+  /// Returns: `length` one bits.
   [[nodiscard]] static constexpr std::uint64_t run_mask(std::size_t length) noexcept {
     return ~std::uint64_t{0} >> (64 - length);
   }
 
-  /// Returns: a mask of the places where a run of `length` ones starts in `mask`. Complexity: O(log length).
+  /// Returns: a mask of the positions where a run of `length` ones starts in `mask`. Complexity: O(log length).
   [[nodiscard]] static constexpr std::uint64_t runs_in(std::uint64_t mask, std::size_t length) noexcept {
-    std::size_t known = 1;  // each one left in `mask` has that many ones from it on
+    std::size_t known = 1;  // each bit left in `mask` starts a run of `known` ones
     for (; known * 2 <= length; known *= 2) mask &= mask >> known;
     return mask & (mask >> (length - known));
   }

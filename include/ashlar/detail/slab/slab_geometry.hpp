@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where things lie in a slab: header, bitmap, cells, and the colour that shifts them.
+// The layout of a slab: header, bitmap, cells, and the colour that shifts them.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What a slab's layout is computed from.
+/// The input of a slab's layout.
 struct slab_shape {
   std::size_t cell_bytes = 0;
   std::size_t cell_alignment = 1;
@@ -30,10 +30,11 @@ struct slab_shape {
 ///   slab                 + colour * step       + cells
 ///   | unused colour gap  | header | bitmap     | cell 0 | cell 1 | ...        | rest |
 ///
-/// The colour is a function of the slab's address, so finding header and cell needs no load. Without it the headers,
-/// and equal cells, of all slabs would fall into the same cache sets (Bonwick, "The Slab Allocator", 1994, section 4).
-/// At level `hardened` there are three bitmaps, guards in front of the first cell and behind each, and so another
-/// stride (`detail/slab/cell_guard.hpp`); below it the stride is the cell.
+/// The colour is a function of the slab's address, so that header and cell are found without a load. Without it, the
+/// headers and the equal cells of all slabs would map to the same cache sets (Bonwick, "The Slab Allocator", 1994,
+/// section 4).
+/// At level `hardened` there are three bitmaps and guards in front of the first cell and behind each, so the stride is
+/// larger (`detail/slab/cell_guard.hpp`); below it the stride is the cell size.
 /// Invariant: `capacity(colour) >= 1`; gaps take at most 1/128 of a slab.
 class slab_geometry {
 public:
@@ -57,7 +58,7 @@ public:
 
   [[nodiscard]] constexpr std::size_t cell_bytes() const noexcept { return cell_bytes_; }
   [[nodiscard]] constexpr std::size_t cell_alignment() const noexcept { return cell_alignment_; }
-  /// Returns: bytes from the start of a cell to that of the next.
+  /// Returns: the distance of neighbouring cells, in bytes.
   [[nodiscard]] ASHLAR_INLINE constexpr std::size_t cell_stride() const noexcept { return stride_.around(cell_bytes_); }
   /// Returns: bytes of guard behind a cell.
   [[nodiscard]] constexpr std::size_t guard_bytes() const noexcept { return cell_stride() - cell_bytes_; }
@@ -72,7 +73,7 @@ public:
   /// Returns: the start of the slab around a cell or header.
   [[nodiscard]] ASHLAR_INLINE std::byte* slab_of(void* p) const noexcept { return align_down(p, slab_bytes_); }
 
-  /// Returns: a number that no other slab of this size has: of the slab around `p`.
+  /// Returns: the slab number of the slab around `p`, unique among slabs of this size.
   [[nodiscard]] ASHLAR_INLINE std::size_t slab_number(const void* p) const noexcept {
     return address_of(p) >> slab_shift_;
   }
@@ -87,7 +88,7 @@ public:
     return static_cast<std::byte*>(header) + cells_offset_;
   }
 
-  /// Returns: which cell of its slab starts `offset` bytes behind the first. Expects: one does.
+  /// Returns: the index of the cell that starts `offset` bytes behind the first. Expects: a cell starts there.
   [[nodiscard]] ASHLAR_INLINE std::uint32_t index_of(std::size_t offset) const noexcept {
     return inverse_.divide(static_cast<std::uint32_t>(offset));
   }
@@ -97,13 +98,13 @@ public:
     return capacity_behind(gap(address_of(slab)));
   }
 
-  /// Returns: the number of cells that fit whatever the colour.
+  /// Returns: the number of cells that fit with any colour.
   [[nodiscard]] constexpr std::uint32_t least_capacity() const noexcept {
     return capacity_behind(std::size_t{colour_mask_} * step_);
   }
 
 private:
-  // At `hardened` it is kept, since every call asks for it; below, it is the cell and takes no room.
+  // At `hardened` the stride is stored, since every call needs it; below, it is the cell size and takes no bytes.
   struct guarded_stride {
     std::uint32_t bytes = 0;
 
@@ -127,7 +128,7 @@ private:
     cells_offset_ = static_cast<std::uint32_t>(align_up(metadata + front_guard, shape.cell_alignment));
   }
 
-  // For as many cells as there would be if each took its stride and its bits; rounding may leave room for one more.
+  // Sized for the number of cells with stride and bit each; rounding may leave room for one more.
   [[nodiscard]] static constexpr std::uint32_t bitmap_words(const slab_shape& shape, std::size_t stride) noexcept {
     const std::uint64_t bits = std::uint64_t{8} * (shape.slab_bytes - shape.header_bytes);
     const std::uint64_t cells = bits / (std::uint64_t{8} * stride + cell_bitmaps);
@@ -139,7 +140,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_INLINE constexpr std::size_t gap(std::uintptr_t slab) const noexcept {
-    return ((slab >> slab_shift_) & colour_mask_) * step_;  // a shift, as every cold free comes here
+    return ((slab >> slab_shift_) & colour_mask_) * step_;  // a shift, since every uncached free computes it
   }
 
   [[nodiscard]] constexpr std::uint32_t capacity_behind(std::size_t gap) const noexcept {

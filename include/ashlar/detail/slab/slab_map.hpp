@@ -14,17 +14,18 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Some of the slabs of a pool, each at the place that its number, address / slab_bytes, gives. A slab displaces
-/// another of the same place: the table may say nothing of a slab that is held, and never names one that is not.
+/// Some of the slabs of a pool, each at the entry of its slab number, address / slab_bytes. A slab displaces another
+/// one of the same entry: the table may lack a held slab, but never names one that is not held.
 ///
-///   address -> number -> [ place: slab or null ] -> is the address in the cells of that slab? -> else the tree of all
+///   address -> slab number -> [ entry: slab or null ] -> is the address in a cell of that slab? -> else the tree of
+/// all
 ///
-/// Thread safety: none. All operations are O(1) but where said.
+/// Thread safety: none. Complexity: O(1) unless stated.
 class slab_map {
 public:
   static constexpr std::size_t places = is_hosted ? 256 : 16;  // 256: 16 MiB of neighbouring slabs of 64 KiB
 
-  /// Returns: the only slab here that may be the one with that number, or null.
+  /// Returns: the only slab here that may have that slab number, or null.
   [[nodiscard]] ASHLAR_INLINE slab* at(std::size_t number) const noexcept { return slabs_[number % places]; }
 
   void remember(slab* held, std::size_t number) noexcept { slabs_[number % places] = held; }
@@ -39,7 +40,7 @@ private:
   std::array<slab*, places> slabs_ = {};
 };
 
-/// The same at `fast`, where no free is looked up: no bytes and no code.
+/// The counterpart at `fast`, where no free is looked up: no bytes and no code.
 struct no_slab_map {
   [[nodiscard]] static slab* at(std::size_t) noexcept { return nullptr; }
   static void remember(const slab*, std::size_t) noexcept {}

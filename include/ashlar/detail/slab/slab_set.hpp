@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The slabs of one pool: which to take cells from next, which are empty, and where each lies.
+// The slabs of one pool: the next slab to take cells from, the empty slabs, and the slab of an address.
 #pragma once
 
 #include <array>
@@ -22,24 +22,24 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Cells leave in words of up to 64, or in runs of neighbours, and come back one by one; neither writes to a cell.
+/// Cells leave in batches of up to 64 or in runs of neighbours, and come back one by one; neither writes to a cell.
 ///
-/// Words come from one slab until it is full. Then from the fullest, of those that are equally full the lowest, so that
-/// the others may become empty and go back:
+/// Batches come from one slab until it is full. The next slab is the fullest, the lowest among equally full ones, so
+/// that the others may become empty and go back:
 ///
-///   bin        0       1        2        3       4       5
-///   free cells | some  | > 1/16 | > 1/8  | > 1/4 | > 1/2 | all |        words: bin 1, 2, 3, 4, 0, 5
-///                                                                       runs:  bin 4, 5
+///     bin        0       1        2        3       4       5
+///     free cells | some  | > 1/16 | > 1/8  | > 1/4 | > 1/2 | all |        batches: bins 1, 2, 3, 4, 0, 5
+///                                                                         runs:    bins 4, 5
 ///
-/// Shelf 0 comes late: a slab with so few free cells is searched long for each. A slab moves on as its `free` reaches
-/// its `turn`, so that a free costs one comparison; those that words and runs are taken from are on no bin.
+/// Bin 0 comes late: with so few free cells in a slab, the search for each is long. A slab is filed anew when its
+/// `free` reaches its `turn`, so that a free costs one comparison; slabs in use for batches or runs are in no bin.
 ///
-/// Words are taken by lanes, one a thread: each has bins 0 to 4 of its own and its own slab in use, so that threads
-/// do not write into each other's cache lines; bin 5 is for all. A lane that has nothing left takes over the slabs of
-/// others before the pool grows, so no free cell is out of reach. Runs are lane 0's.
-/// Invariant: `taken_ == sum over slabs of (capacity - free)`; each slab is in `all_`, and on a bin iff it has a free
-/// cell and is not one of those in use; on bin 5 iff all its cells are free; `free < turn` but on bin 5.
-/// Thread safety: none. All operations are O(1) but where said.
+/// Batches are taken by lanes, one per thread. Each lane has bins 0 to 4 and a slab in use of its own, so that threads
+/// do not write to each other's cache lines; all lanes share bin 5. A lane without free cells takes over the slabs of
+/// others before the pool grows, so every free cell is reachable. Runs belong to lane 0.
+/// Invariant: `taken_ == sum over slabs of (capacity - free)`. Each slab is in `all_`; it is in a bin iff it has a
+/// free cell and is not in use, and in bin 5 iff all its cells are free; `free < turn` except in bin 5.
+/// Thread safety: none. Complexity: O(1) unless stated.
 class slab_set {
 public:
   static constexpr std::uint32_t lanes = 8;
@@ -52,7 +52,7 @@ public:
   /// Returns: an empty slab. Expects: there is one.
   [[nodiscard]] slab* empty_slab() const noexcept { return empty_.top(); }
 
-  /// Effects: adds a slab with all cells free. Complexity: O(log slabs) expected.
+  /// Effects: adds a slab with all cells free. Complexity: expected O(log slabs).
   void add(slab* fresh) noexcept {
     put_on(empty_bin, fresh);
     all_.insert(fresh);
@@ -60,7 +60,7 @@ public:
     ++slabs_;
   }
 
-  /// Effects: removes an empty slab. Complexity: O(log slabs) expected.
+  /// Effects: removes an empty slab. Complexity: expected O(log slabs).
   void remove(slab* leaving) noexcept {
     take_off(leaving);
     all_.erase(leaving);
@@ -70,9 +70,9 @@ public:
     --slabs_;
   }
 
-  /// Returns: up to `most` free cells, now taken. Expects: `has_free()`, `most > 0`, `lane < lanes`.
-  /// Cells that rest come last, those that died first before the others.
-  /// Complexity: O(words of a slab), O(log slabs) amortised for each slab.
+  /// Returns: up to `most` free cells, now taken. Resting cells come last, the one freed first before the others.
+  /// Expects: `has_free()`, `most > 0`, `lane < lanes`.
+  /// Complexity: O(words of a slab), amortised O(log slabs) per slab.
   [[nodiscard]] cell_batch take_batch(const slab_geometry& geometry, std::size_t most,
                                       std::uint32_t lane = 0) noexcept {
     slab*& used = lanes_[lane].for_words;
@@ -83,8 +83,8 @@ public:
     return leave(geometry, from, got);
   }
 
-  /// Returns: a free cell, now taken, by lane 0; none where that needs `take_batch`, to which alone it is left to find
-  /// other words and slabs.
+  /// Returns: a free cell, now taken, by lane 0; none where `take_batch` is needed, which alone finds other words and
+  /// slabs.
   [[nodiscard]] ASHLAR_INLINE located_cell take_next_cell() noexcept {
     slab* const from = lanes_[0].for_words;
     if (ASHLAR_UNLIKELY(from == nullptr || from->free == 1)) return {};
@@ -94,8 +94,8 @@ public:
     return {from, from->take_lowest(rested)};
   }
 
-  /// Returns: `cells` neighbouring cells of one word of a slab, now taken; no cells where the few slabs and words that
-  /// are looked at have no such run: then a fresh slab has. Expects: `1 <= cells <= 64`, and a slab has that many.
+  /// Returns: `cells` neighbouring cells of one word of a slab, now taken; none where the few searched slabs and words
+  /// have no such run: a fresh slab has one. Expects: `1 <= cells <= 64`, and at most a slab's capacity.
   [[nodiscard]] cell_batch take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
     for (int tried = 0; tried < 3; ++tried) {
       if (for_runs_ == nullptr && (for_runs_ = open_for_runs(tried != 0)) == nullptr) break;
@@ -107,13 +107,13 @@ public:
     return {};
   }
 
-  /// Effects: takes a cell back. Returns: its slab where that must be filed anew, so that `refile` must follow before
-  /// anything else; else null. Expects: the cell is taken.
+  /// Effects: takes a cell back. Returns: its slab if it must be filed anew: then the next call must be `refile`; else
+  /// null. Expects: the cell is taken.
   [[nodiscard]] ASHLAR_INLINE slab* give(const slab_geometry& geometry, void* cell) noexcept {
     slab* const home = slab_around(geometry, cell);
     return give(home, index_in(geometry, home, cell));
   }
-  /// Returns: whether one more free cell leaves the slab where it is filed.
+  /// Returns: whether a slab with one more free cell stays in its bin.
   [[nodiscard]] static ASHLAR_INLINE bool stays_filed(const slab* home) noexcept { return home->free + 1 < home->turn; }
 
   [[nodiscard]] ASHLAR_INLINE slab* give(slab* home, std::uint32_t cell) noexcept {
@@ -122,7 +122,7 @@ public:
     return ASHLAR_LIKELY(home->free < home->turn) ? nullptr : home;
   }
 
-  /// Effects: lets a free cell rest, at the levels that do.
+  /// Effects: puts a free cell to rest, at the levels with a quarantine.
   ASHLAR_INLINE void rest(slab* home, std::uint32_t cell) noexcept { quarantine_.add(home, cell); }
 
   /// As `give`, for all cells of `mask` in a word of `home`. Expects: they are taken, `mask` is not empty.
@@ -132,7 +132,7 @@ public:
     return home->free < home->turn ? nullptr : home;
   }
 
-  /// Effects: puts a slab where it belongs now. Returns: whether it is empty. Complexity: O(log slabs) amortised.
+  /// Effects: files a slab anew. Returns: whether it is empty. Complexity: amortised O(log slabs).
   bool refile(slab* home) noexcept {
     if (home->bin != no_bin) take_off(home);
     if (home == lanes_[home->lane].for_words) lanes_[home->lane].for_words = nullptr;
@@ -152,27 +152,27 @@ public:
     return geometry.index_of(static_cast<std::size_t>(static_cast<const std::byte*>(p) - geometry.cells_of(home)));
   }
 
-  /// Returns: the only slab that is remembered and may contain `p`, or null. `p` is not read.
+  /// Returns: the only slab in the map that may contain `p`, or null. `p` is not read.
   [[nodiscard]] ASHLAR_INLINE slab* find_remembered(const slab_geometry& geometry, const void* p) const noexcept {
     return map_.at(geometry.slab_number(p));
   }
 
-  /// Effects: remembers a slab that is held, unless it has had runs: a free to it must be looked at closely.
+  /// Effects: enters a held slab in the map, unless it has had runs, since frees to it need all checks.
   void remember(const slab_geometry& geometry, slab* held) noexcept {
     if (held->runs.needs_memory()) map_.remember(held, geometry.slab_number(held));
   }
 
-  /// Effects: remembers a slab no longer.
+  /// Effects: removes a slab from the map.
   void forget(const slab* held) noexcept { map_.forget(held); }
 
-  /// Returns: the slab whose memory contains `p`, or null. Complexity: O(log slabs) expected. Reads only headers.
+  /// Returns: the slab whose memory contains `p`, or null. Complexity: expected O(log slabs). Reads headers only.
   [[nodiscard]] slab* find(const slab_geometry& geometry, const void* p) const noexcept {
     slab* const below = all_.find_at_or_below(p);
     if (below == nullptr || p < below->cells) return nullptr;
     return address_of(p) - address_of(below->cells) < below->capacity * geometry.cell_stride() ? below : nullptr;
   }
 
-  /// Effects: calls `f(slab&)` from the lowest address up.
+  /// Effects: calls `f(slab&)` in ascending addresses.
   template <class F>
   void for_each(F f) const {
     all_.for_each(f);
@@ -190,14 +190,14 @@ public:
       if (each.free == 0) return mark_full(each);
       each.child = each.sibling = each.previous = nullptr;
       put_on(each.free == each.capacity ? empty_bin : first_bin, &each);
-      each.turn = each.capacity;  // in order it stays
+      each.turn = each.capacity;  // stays in order until it is empty
     });
   }
 
   /// Effects: forgets all slabs.
   void clear() noexcept { *this = slab_set(); }
 
-  /// Complexity: O(slabs and their words).
+  /// Complexity: O(slabs and their bitmap words).
   [[nodiscard]] bool invariant() const noexcept {
     slab_set sum;
     std::array<std::array<std::size_t, bins>, lanes> filed{};
@@ -226,7 +226,7 @@ private:
   static constexpr std::uint32_t no_bin = bins;
   static constexpr std::size_t most_run_words = 8;
 
-  // What one lane takes words from.
+  // The slabs that one lane takes batches from.
   struct lane_bins {
     std::array<address_heap<slab>, empty_bin> bins;
     slab* for_words = nullptr;
@@ -236,12 +236,12 @@ private:
     return bin == empty_bin ? empty_ : lanes_[lane].bins[bin];
   }
 
-  // Returns: the most free cells of a slab of `capacity` on a bin below the emptiest.
+  // Returns: the largest number of free cells of a slab of `capacity` in a bin below the emptiest.
   [[nodiscard]] static constexpr std::uint32_t most_on(std::uint32_t bin, std::uint32_t capacity) noexcept {
     return capacity >> (emptiest_bin - bin);
   }
 
-  // Expects: it has a free cell.
+  // Expects: the slab has a free cell.
   [[nodiscard]] static std::uint32_t bin_of(const slab* filed) noexcept {
     if (filed->free == filed->capacity) return empty_bin;
     std::uint32_t bin = 0;
@@ -262,7 +262,7 @@ private:
     filed->bin = no_bin;
   }
 
-  // Takes a slab into use by `lane`: only when it is empty it is filed again.
+  // Puts a slab in use by `lane`; it is filed again only when it is empty.
   [[nodiscard]] slab* open(slab* opened, std::uint32_t lane) noexcept {
     take_off(opened);
     opened->lane = lane;
@@ -278,7 +278,8 @@ private:
     return empty_slabs_ != 0 ? open(empty_.top(), lane) : open_of_others(lane);
   }
 
-  // Expects: some other lane has a free cell. The emptiest come first: few lines of theirs are shared then.
+  // Expects: another lane has a free cell. The emptiest slabs come first: they share few cache lines with the other
+  // lane.
   [[nodiscard]] slab* open_of_others(std::uint32_t lane) noexcept {
     for (std::uint32_t bin = empty_bin; bin-- != 0;)
       for (std::uint32_t other = 0; other < lanes; ++other)
@@ -288,14 +289,14 @@ private:
     return take_over(lanes_[other].for_words, lane);
   }
 
-  // Takes a slab over that is in use already.
+  // Takes over a slab that is already in use.
   [[nodiscard]] static slab* take_over(slab*& used, std::uint32_t lane) noexcept {
     slab* const taken = std::exchange(used, nullptr);
     taken->lane = lane;
     return taken;
   }
 
-  // Returns: null where no slab promises to have a run.
+  // Returns: null where no slab is likely to have a run.
   [[nodiscard]] ASHLAR_COLD slab* open_for_runs(bool only_empty) noexcept {
     address_heap<slab>& emptiest = bin_at(0, emptiest_bin);
     if (!only_empty && !emptiest.empty()) return open(emptiest.top(), 0);
@@ -309,7 +310,7 @@ private:
     else put_on(bin_of(closed), closed);
   }
 
-  // No cell of it is free: the first that is brings it back.
+  // A slab without free cells; the first freed cell files it again.
   static void mark_full(slab& full) noexcept {
     full.bin = no_bin;
     full.turn = 1;

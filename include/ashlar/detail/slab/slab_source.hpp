@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where the memory for slabs comes from: several at a time, where the upstream can take them back one by one.
+// The source of memory for slabs: several at a time, where the upstream can take them back one by one.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The operating system changes its map of a process one call at a time, and page faults of all threads wait meanwhile.
-/// So a pool that grows asks for a region, as large as an eighth of what it holds and at most 4 MiB, and cuts slabs off
-/// its low end. What is not cut yet is address space and no memory: nobody has touched it. Slabs below `least_part`
-/// come one by one, since they may share a page, which goes back as a whole.
+/// The operating system serialises the mapping calls of a process, and page faults of all threads wait for them. So a
+/// growing pool asks for a region, as large as an eighth of its slabs and at most 4 MiB, and cuts slabs off its low
+/// end. The rest is untouched address space without memory. Slabs below `least_part` come one by one, since they may
+/// share a page, which goes back as a whole.
 ///
-///   region   | slab | slab | slab | raw ...      |
+///     region   | slab | slab | slab | raw ...      |
 ///
-/// `request` and its like call the upstream; the others do not. With an upstream that is not divisible a region is one
-/// slab. Invariant: `raw_` is a multiple of slabs. Thread safety: `request` as the upstream, the others none.
+/// Only `request` and its variants call the upstream to allocate. With an upstream that is not divisible, a region is
+/// one slab. Invariant: `raw_` is a multiple of slabs. Thread safety: `request` as the upstream, the others none.
 template <resource Upstream>
 class slab_source {
 public:
@@ -30,29 +30,29 @@ public:
 
   constexpr explicit slab_source(Upstream upstream) : upstream_(std::move(upstream)) {}
 
-  slab_source(const slab_source&) = delete;  // the raw slabs would be given out twice
+  slab_source(const slab_source&) = delete;  // the raw slabs would be handed out twice
   slab_source& operator=(const slab_source&) = delete;
 
-  /// Returns: memory for a slab that is at hand, or null.
+  /// Returns: memory for a slab from the raw rest, or null.
   [[nodiscard]] void* take_raw(std::size_t slab_bytes) noexcept {
     if (raw_.size == 0) return nullptr;
     return std::exchange(raw_, behind(raw_, slab_bytes)).data;
   }
 
-  /// Returns: a region for a pool of `held` slabs, to be handed to `keep`. Throws: what the upstream throws.
+  /// Returns: a region for a pool of `held` slabs, to be passed to `keep`. Throws: what the upstream throws.
   [[nodiscard]] block request(std::size_t slab_bytes, std::size_t held) {
     if (const block region = try_request_many(slab_bytes, held); region.data != nullptr) return region;
     return {upstream_.allocate(slab_bytes, slab_bytes), slab_bytes};
   }
 
-  /// As `request`, but an empty block where the upstream has no memory left.
+  /// As `request`, but returns an empty block where the upstream has no memory left.
   [[nodiscard]] block try_request(std::size_t slab_bytes, std::size_t held) noexcept {
     if (const block region = try_request_many(slab_bytes, held); region.data != nullptr) return region;
     return {try_allocate_from(upstream_, slab_bytes, slab_bytes), slab_bytes};
   }
 
-  /// Returns: memory for a slab, the lowest of `region`; the others are at hand now, or go back where some were
-  /// already.
+  /// Returns: memory for a slab, the lowest of `region`. The rest becomes the raw rest; if there already is one, it
+  /// goes back.
   [[nodiscard]] void* keep(block region, std::size_t slab_bytes) noexcept {
     const block rest = behind(region, slab_bytes);
     if (raw_.size == 0) raw_ = rest;
@@ -60,13 +60,13 @@ public:
     return region.data;
   }
 
-  /// Effects: gives back what is at hand.
+  /// Effects: gives the raw rest back.
   void give_back_raw(std::size_t slab_bytes) noexcept {
     if (raw_.size != 0) upstream_.deallocate(raw_.data, raw_.size, slab_bytes);
     raw_ = {};
   }
 
-  /// Returns: how many slabs a pool of `held` asks for at once.
+  /// Returns: the number of slabs that a pool of `held` slabs asks for at once.
   [[nodiscard]] static constexpr std::size_t region(std::size_t slab_bytes, std::size_t held) noexcept {
     if (!divisible_resource<Upstream> || slab_bytes < least_part) return 1;
     return detail::max<std::size_t>(detail::min(held / 8, region_bytes / slab_bytes), 1);
@@ -77,7 +77,7 @@ public:
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
 
 private:
-  // Returns: an empty block where one slab is all that should be asked for, or the upstream has not so much.
+  // Returns: an empty block where one slab is enough, or the upstream has no memory for more.
   [[nodiscard]] block try_request_many(std::size_t slab_bytes, std::size_t held) noexcept {
     const std::size_t slabs = region(slab_bytes, held);
     if (slabs > 1)

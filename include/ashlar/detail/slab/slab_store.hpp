@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The slabs of one pool together with the resource they come from: when to ask for one, when to give one back.
+// The slabs of one pool together with their upstream: when to request a slab, when to give one back.
 #pragma once
 
 #include <bit>
@@ -29,15 +29,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A cell on its way out, and whether somebody has had it before.
+/// A cell about to be handed out, and whether it was handed out before.
 struct taken_cell {
   located_cell cell;
   bool was_used = false;
 };
 
-/// Cells leave it in words or runs and come back one by one; empty slabs go back upstream, but for as many as the
-/// `spare_policy` keeps, so that a program at a slab's boundary does not thrash. The owner passes the same geometry to
-/// every call. Thread safety: none.
+/// Cells leave it in batches or runs and come back one by one. Empty slabs go back upstream except for those that the
+/// `spare_policy` retains, so that a program at a slab's boundary does not thrash. The owner passes the same geometry
+/// to every call. Thread safety: none.
 template <resource Upstream>
 class slab_store {
 public:
@@ -56,17 +56,17 @@ public:
     return set_.take_batch(geometry, most, lane);
   }
 
-  /// Effects: lets the next free to the slab `home` find it at once.
+  /// Effects: enters the slab `home` in the map, for the next free to it.
   void remember(const slab_geometry& geometry, slab* home) noexcept { set_.remember(geometry, home); }
 
-  /// Returns: a free cell, now taken, to be handed to `hand_out`; none where that needs `take_batch`. Reports nothing.
+  /// Returns: a free cell, now taken, to be passed to `hand_out`; none where `take_batch` is needed. Reports nothing.
   [[nodiscard]] ASHLAR_INLINE taken_cell take_next_cell(const slab_geometry& geometry) noexcept {
     const located_cell cell = set_.take_next_cell();
     if (ASHLAR_UNLIKELY(cell.home == nullptr)) return {};
     return {cell, cell_watch(geometry, cell.home).use(cell.index)};
   }
 
-  /// Returns: a run of neighbouring cells, now a caller's, or null where a fresh slab is needed. See `slab_set`.
+  /// Returns: a run of neighbouring cells, now owned by a caller; null where a fresh slab is needed. See `slab_set`.
   [[nodiscard]] void* take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
     const cell_batch got = set_.take_run(geometry, cells);
     if (got.mask == 0) return nullptr;
@@ -79,7 +79,7 @@ public:
     return run;
   }
 
-  /// Returns: `cell`, which a caller gets from now on. Reports a write to it since it died. Expects: it is taken.
+  /// Returns: `cell`, now owned by a caller. Reports a write to it since it died. Expects: the cell is taken.
   ASHLAR_INLINE void* hand_out(const slab_geometry& geometry, void* cell) noexcept {
     if constexpr (has_guards) {
       slab* const home = slab_set::slab_around(geometry, cell);
@@ -88,20 +88,20 @@ public:
     return cell;
   }
 
-  /// As above. Touches nothing that cells share, so no lock is needed.
+  /// As above. Touches no state shared by cells, so no lock is needed.
   [[nodiscard]] ASHLAR_INLINE static void* hand_out(const slab_geometry& geometry, const taken_cell& taken) noexcept {
     const auto [home, index] = taken.cell;
     cell_watch(geometry, home).hand_out(index, taken.was_used);
     return home->cells + std::size_t{index} * geometry.cell_stride();
   }
 
-  /// Effects: takes a cell back that a caller had. Expects: it is taken.
+  /// Effects: takes a cell back from a caller. Expects: the cell is taken.
   ASHLAR_INLINE void retire(const slab_geometry& geometry, void* cell) noexcept {
     slab* const home = slab_set::slab_around(geometry, cell);
     retire(geometry, home, slab_set::index_in(geometry, home, cell));
   }
 
-  /// As above, of a cell that is known by its slab and number.
+  /// As above, for a cell given by its slab and index.
   ASHLAR_INLINE void retire(const slab_geometry& geometry, slab* home, std::uint32_t cell) noexcept {
     if constexpr (has_guards) {
       cell_watch(geometry, home).bury(cell);
@@ -110,17 +110,18 @@ public:
     if (slab* const turned = set_.give(home, cell); ASHLAR_UNLIKELY(turned != nullptr)) refile(geometry, turned);
   }
 
-  /// Effects: takes a cell back that no caller had. Expects: it is taken.
+  /// Effects: takes a cell back that no caller had. Expects: the cell is taken.
   ASHLAR_INLINE void give(const slab_geometry& geometry, void* cell) noexcept {
     if (slab* const turned = set_.give(geometry, cell); ASHLAR_UNLIKELY(turned != nullptr)) refile(geometry, turned);
   }
 
-  /// Effects: takes the cells of `mask` in a word of the slab `home` back. Expects: they are taken, there is one.
+  /// Effects: takes the cells of `mask` in a word of the slab `home` back. Expects: they are taken, `mask` is not
+  /// empty.
   void give_batch(const slab_geometry& geometry, slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
     if (slab* const turned = set_.give_batch(home, word, mask); turned != nullptr) refile(geometry, turned);
   }
 
-  /// Effects: takes back a run of `cells` cells that a caller had. Expects: it came from `take_run`.
+  /// Effects: takes a run of `cells` cells back from a caller. Expects: it came from `take_run`.
   void retire_run(const slab_geometry& geometry, void* run, std::size_t cells) noexcept {
     slab* const home = slab_set::slab_around(geometry, run);
     const std::uint32_t first = slab_set::index_in(geometry, home, run);
@@ -130,13 +131,13 @@ public:
     give_batch(geometry, home, first / 64, mask);
   }
 
-  /// Returns: memory for one more slab, to be handed to `add`. Throws: what the upstream throws.
+  /// Returns: memory for one more slab, to be passed to `add`. Throws: what the upstream throws.
   [[nodiscard]] void* request(const slab_geometry& geometry) {
     if (void* const raw = take_raw(geometry); raw != nullptr) return raw;
     return keep(geometry, request_region(geometry, set_.slabs()));
   }
 
-  /// As `request`, but null where the upstream has no memory left.
+  /// As `request`, but returns null where the upstream has no memory left.
   [[nodiscard]] void* try_request(const slab_geometry& geometry) noexcept {
     if (void* const raw = take_raw(geometry); raw != nullptr) return raw;
     const block region = try_request_region(geometry, set_.slabs());
@@ -157,8 +158,8 @@ public:
     return source_.keep(region, geometry.slab_bytes());
   }
 
-  /// Effects: makes the first pages of a new slab resident at once, as many as a pool of `slabs` slabs has 128 times:
-  /// so little may stay unused. None where that is too little to be worth a call. Expects: no lock is held.
+  /// Effects: makes the first pages of a new slab resident at once: 1/128 of the bytes of `slabs` slabs, which limits
+  /// the unused part. Does nothing where that is too little for a call. Expects: no lock is held.
   void prepare(const slab_geometry& geometry, void* memory, std::size_t slabs) noexcept {
     registry_at_fork::enter();
     if constexpr (prefaulting_resource<Upstream>) {
@@ -167,13 +168,13 @@ public:
     }
   }
 
-  /// Effects: prepares `memory` and makes a slab of it, all cells free.
+  /// Effects: prepares `memory` and formats it as a slab, all cells free.
   void add(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
     prepare(geometry, memory, set_.slabs());
     add_prepared(geometry, owner, memory);
   }
 
-  /// Effects: makes a slab of `memory`, all cells free.
+  /// Effects: formats `memory` as a slab, all cells free.
   void add_prepared(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
     ASHLAR_EXPECTS(is_aligned(memory, geometry.slab_bytes()), "the upstream did not align a slab to its size");
     auto* const start = static_cast<std::byte*>(memory);
@@ -188,29 +189,29 @@ public:
     mark_free(cells, bytes);
   }
 
-  /// Effects: holds slabs for `cells` cells, until `shrink`. Throws: what the upstream throws; keeps what was gained.
+  /// Effects: holds slabs for `cells` cells, until `shrink`. Throws: what the upstream throws, but keeps its gains.
   void reserve(const slab_geometry& geometry, const void* owner, std::size_t cells) {
     registry_at_fork::enter();
     while (set_.capacity() < cells) {
-      add_prepared(geometry, owner, request(geometry));  // not yet used, so not yet resident
+      add_prepared(geometry, owner, request(geometry));  // not in use yet, so not made resident
       keep_for(detail::min(cells, set_.capacity()));
     }
     keep_for(cells);
   }
 
-  /// Effects: keeps slabs for `cells` cells from now on, though they be empty.
+  /// Effects: retains slabs for `cells` cells from now on, empty ones included.
   void keep_for(std::size_t cells) noexcept { reserved_ = detail::max(reserved_, cells); }
 
-  /// Effects: keeps empty slabs as `spare` says from now on. Complexity: O(slabs given back).
+  /// Effects: retains empty slabs by the policy `spare` from now on. Complexity: O(slabs given back).
   void retain(const slab_geometry& geometry, spare_policy spare) noexcept {
     spare_ = spare;
     trim(geometry);
   }
 
-  /// Effects: forgets what was reserved, so that slabs go back as they become empty.
+  /// Effects: cancels all reservations, so that slabs go back as they become empty.
   void unreserve() noexcept { reserved_ = 0; }
 
-  /// Effects: gives empty slabs back, all but `retained`, and orders the others by address. Reports writes to dead
+  /// Effects: gives empty slabs back except for `retained`, and orders the others by address. Reports writes to dead
   /// cells and guards. Complexity: O(slabs); at `hardened` O(bytes of dead cells).
   void shrink(const slab_geometry& geometry, std::size_t retained = 0) noexcept {
     while (set_.empty_slabs() > retained) give_back(geometry, set_.empty_slab());
@@ -220,7 +221,7 @@ public:
     set_.sort();
   }
 
-  /// Effects: gives all slabs back, whatever they hold. Reports writes to dead cells and guards, before any slab goes.
+  /// Effects: gives all slabs back with all their cells. First reports writes to dead cells and guards.
   void release(const slab_geometry& geometry) noexcept {
     sweep(geometry);
     set_.for_each([&](slab& each) { give_memory_back(geometry, each); });
@@ -234,7 +235,7 @@ private:
 
   ASHLAR_COLD void refile(const slab_geometry& geometry, slab* turned) noexcept {
     if (!set_.refile(turned) || !is_worth_a_call(geometry)) return;
-    if (is_too_many(*turned)) give_back(geometry, turned);  // the lower ones are kept
+    if (is_too_many(*turned)) give_back(geometry, turned);  // the lower ones stay
     trim(geometry);
   }
 
@@ -242,14 +243,14 @@ private:
     while (set_.empty_slabs() != 0 && is_too_many(*set_.empty_slab())) give_back(geometry, set_.empty_slab());
   }
 
-  // A region's worth of slabs goes back in one go: neighbours may go in one call, and other threads wait once.
+  // The slabs of a region go back together: neighbours may go in one call, and other threads wait once.
   [[nodiscard]] bool is_worth_a_call(const slab_geometry& geometry) const noexcept {
     return set_.empty_slabs() >= kept() + spare_.batch(source_.region(geometry.slab_bytes(), set_.slabs()));
   }
 
   [[nodiscard]] std::size_t kept() const noexcept { return spare_.kept(set_.slabs() - set_.empty_slabs(), missed_); }
 
-  // Expects: `empty` is.
+  // Expects: `empty` has no taken cells.
   [[nodiscard]] bool is_too_many(const slab& empty) const noexcept {
     return set_.empty_slabs() > kept() && set_.capacity() - empty.capacity >= reserved_;
   }
@@ -258,7 +259,7 @@ private:
     if constexpr (has_guards) set_.for_each([&](slab& each) { cell_watch(geometry, &each).sweep(); });
   }
 
-  // A slab comes: had one gone before, it should have stayed.
+  // A slab was requested: if one has gone back before, it should have stayed.
   void learn(const slab_geometry& geometry) noexcept {
     if (gone_ == 0) return;
     --gone_;
@@ -272,7 +273,7 @@ private:
     give_memory_back(geometry, *empty);
   }
 
-  // The slab's first run brings memory for its marks. The run is taken already, so the upstream may use this pool.
+  // The slab's first run gets memory for its marks. The run is already taken, so the upstream may use this pool.
   void mark_run(const slab_geometry& geometry, const cell_batch& run) noexcept {
     slab* const home = slab_set::slab_around(geometry, run.base);
     if (home->runs.needs_memory()) {
@@ -295,8 +296,8 @@ private:
 
   slab_set set_;
   std::size_t reserved_ = 0;  // cells
-  std::size_t gone_ = 0;      // empty slabs that were given back and have not been asked for again
-  std::size_t missed_ = 0;    // empty slabs to keep, since so many were asked for again
+  std::size_t gone_ = 0;      // empty slabs given back and not requested again
+  std::size_t missed_ = 0;    // empty slabs to retain, since as many were requested again
   spare_policy spare_;
   slab_source<Upstream> source_;
 };
