@@ -147,8 +147,8 @@ public:
     return {this, on_top.serial, on_top.bytes};
   }
 
-  /// Effects: removes the blocks above `to`. Reports a position of another stack, or one with a top block that was freed
-  /// or resized; the report has `top` and `resource`. Complexity: O(blocks above).
+  /// Effects: removes the blocks above `to`. Reports a position of another stack, or one with a top block that was
+  /// freed or resized; the report has `top` and `resource`. Complexity: O(blocks above).
   void rewind(const position& to, const void* top, const void* resource) noexcept {
     if (to.order != this) report_marker("rewound to a marker of another stack", top, resource);
     while (last_ != nullptr && read(last_).serial > to.serial) forget_top(resource);

@@ -21,8 +21,8 @@ inline namespace ASHLAR_ABI {
 namespace detail {
 
 /// Allocation is good fit: the most recently freed block of the request's bin if it is large enough, otherwise one from
-/// the smallest bin with only blocks large enough. The rest behind the block is cut off. A freed block merges with its free
-/// neighbours at once.
+/// the smallest bin with only blocks large enough. The rest behind the block is cut off. A freed block merges with its
+/// free neighbours at once.
 ///
 /// Invariant: no two neighbours are free; the index holds exactly the free blocks; `used()` is the sum of the strides
 /// of the others. Complexity: O(1) at level `fast`; O(log regions) more from `checked` on. Thread safety: none.
