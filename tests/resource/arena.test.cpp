@@ -146,7 +146,7 @@ TEST_F(arenas, grow_and_shrink_the_last_block_where_it_stands) {
   void* p = a.allocate(16, 8);
   std::size_t bytes = 16;
   for (; bytes < 2048; bytes *= 2) EXPECT_TRUE(a.try_expand(p, bytes, 2 * bytes, 8));
-  EXPECT_EQ(a.used(), bytes);  // nothing was left behind
+  EXPECT_EQ(a.used(), bytes);  // no bytes are left behind
   EXPECT_FALSE(a.try_expand(p, bytes, 5000, 8));
   EXPECT_FALSE(a.try_expand(p, bytes, ashlar::detail::max_size, 8));
   EXPECT_TRUE(a.try_expand(p, bytes, 100, 8));
@@ -241,7 +241,7 @@ TEST_F(arenas, forget_an_object_whose_constructor_throws) {
   EXPECT_EQ(a.used(), 8u);
   EXPECT_EQ(ended, std::string(20, '-'));
   ended.clear();
-  EXPECT_THROW(static_cast<void>(a.make<fails>(a)), int);  // what it made lies above it, and stays
+  EXPECT_THROW(static_cast<void>(a.make<fails>(a)), int);  // its objects lie above it, and stay
   EXPECT_GT(a.used(), 8u);
   EXPECT_EQ(ended, "");
   a.reset();
@@ -252,7 +252,7 @@ TEST_F(arenas, forget_an_object_whose_constructor_throws) {
 }
 #endif
 
-// Its end makes another in the same arena, a number of times, and uses scratch memory of it.
+// Its destructor makes another one in the same arena, several times, and uses scratch memory of the arena.
 struct heir {
   counted_arena& from;
   int left;
@@ -299,7 +299,7 @@ TEST_F(arenas, end_a_long_chain_without_a_deep_stack) {
   EXPECT_EQ(ends, 100'000u);
 }
 
-// A plain model: what is live, by marker; every block keeps its contents until it is taken back.
+// A plain model: the live blocks, by marker; every block keeps its contents until it is taken back.
 TEST_F(arenas, agree_with_a_model) {
   for (unsigned seed = 0; seed < (ashlar_test::is_slow ? 10u : 100u); ++seed) {
     std::mt19937 random(seed);

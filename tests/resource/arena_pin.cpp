@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The calls of the arena whose machine code arena_pin.sh counts.
+// The calls of the arena whose instructions arena_pin.sh counts.
 #include <cstddef>
 
 #include <ashlar/resource/arena.hpp>

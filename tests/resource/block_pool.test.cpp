@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the pool whose cell size is chosen at run time: every size against a model, its options, its overhead.
+// Tests of the pool with a run-time cell size: every size against a model, its options, its overhead.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -35,7 +35,7 @@ using pool_type = block_pool<upstream_ref>;
 
 constexpr std::array<std::size_t, 14> cell_sizes = {1, 2, 3, 4, 8, 12, 16, 24, 40, 48, 100, 512, 4096, 65536};
 
-// The smallest slab that has room for one cell whatever its alignment.
+// The smallest slab with room for one cell at any alignment.
 constexpr std::size_t least_slab(std::size_t cell_bytes, std::size_t alignment) {
   const std::size_t metadata =
       sizeof(ashlar::detail::slab) + 8 * ashlar::detail::cell_bitmaps + ashlar::detail::front_guard;
@@ -59,7 +59,7 @@ void run_model(const block_pool_options& options, std::size_t most) {
 }
 
 struct small_cells : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 8;  // a larger one is not a cell's, and needs its size to come back
+  static constexpr std::size_t max_alignment = 8;  // beyond it a block is no cell, and needs its size to come back
   static constexpr std::size_t largest = 24;
   counting_resource<> upstream;
   pool_type resource{{.cell_bytes = 24, .slab_bytes = 1024}, upstream};
@@ -141,7 +141,7 @@ TEST(block_pool, neither_copies_nor_moves) {
   EXPECT_TRUE(std::is_nothrow_destructible_v<block_pool<>>);
 }
 
-// Slabs without their contents: counts bytes, and maps no page before it is touched.
+// Slabs without their contents: counts bytes, and maps no page before its first touch.
 class tallied_pages {
 public:
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -160,7 +160,7 @@ private:
   ashlar::basic_page_resource<ashlar::fresh_plain> pages_;
 };
 
-// Overhead is what the strides, 1/8 byte a cell and bitmap, 2 % and one slab do not explain.
+// Overhead: held bytes beyond the strides, 1/8 byte per cell and bitmap, 2 % and one slab.
 void expect_no_overhead(std::size_t cell_bytes) {
   constexpr std::size_t most_bytes = std::size_t{256} << (ashlar_test::has_asan || sizeof(void*) == 4 ? 20 : 24);
   const std::size_t cells = std::min(std::size_t{1'000'000}, most_bytes / cell_bytes);
@@ -193,7 +193,7 @@ TEST(block_pool, very_large_cells_are_cells_too) {
   pool.release();
 }
 
-// Wrong layouts are refused at every level, before any memory is touched.
+// Every level refuses wrong layouts, before any memory is touched.
 struct bad_options {
   block_pool_options options;
   const char* what;
@@ -218,7 +218,7 @@ TEST(block_pool_death, a_wrong_layout_is_misuse_at_every_level) {
     ASHLAR_EXPECT_DEATH(static_cast<void>(block_pool<>(bad.options)), std::string("ashlar: precondition: ") + bad.what);
 }
 
-// An upstream that uses the pool it serves, as a new_handler that frees some of the program's objects would.
+// An upstream that uses the pool above it, as a new_handler does that frees objects of the program.
 struct meddling_upstream {
   std::function<void()> meddle;
 
@@ -271,13 +271,13 @@ TEST(block_pool, large_cells_do_not_rest_in_front) {
   std::vector<void*> cells(64);
   for (void*& cell : cells) cell = pool.allocate();
   for (void* const cell : cells) pool.deallocate(cell);
-  EXPECT_LE(pool.slabs(), 1u);  // the one whose last cells nobody has had yet
+  EXPECT_LE(pool.slabs(), 1u);  // the one with cells that were never handed out
 }
 
 }  // namespace
 
 namespace ashlar_test {
-// What is left of an upstream that throws, where nothing can be thrown, is an abort.
+// An exception of an upstream aborts where nothing can be thrown.
 using may_throw = std::conditional_t<has_exceptions, cells_over_a_throwing_upstream, cells_in_pages>;
 using block_pools = ::testing::Types<small_cells, odd_cells, bounded_cells, may_throw, cells_in_pages>;
 INSTANTIATE_TYPED_TEST_SUITE_P(block_pool, conformance, block_pools);

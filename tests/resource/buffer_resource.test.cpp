@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the resource inside a buffer that somebody else owns.
+// Tests of the resource inside a buffer that the caller owns.
 #include <array>
 #include <cstddef>
 #include <new>

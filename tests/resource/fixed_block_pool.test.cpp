@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the pool whose cell size is known at compile time: the same laws and the same model, type by type.
+// Tests of the pool with a compile-time cell size: the same laws and the same model, type by type.
 #include <cstddef>
 #include <type_traits>
 
@@ -72,7 +72,7 @@ TEST(fixed_block_pool, alignment_defaults_to_what_an_object_of_that_size_may_nee
   EXPECT_TRUE((std::is_same_v<fixed_block_pool<4096>, fixed_block_pool<4096, alignof(std::max_align_t)>>));
 }
 
-// Static storage without a constructor that runs.
+// Constant-initialised static storage: no constructor runs.
 constinit fixed_block_pool<16> made_at_compile_time;
 
 TEST(fixed_block_pool, is_made_at_compile_time) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the arena whose blocks are good for this frame and the next.
+// Tests of the arena with blocks valid for this frame and the next.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -90,7 +90,7 @@ TEST(frame_arena, gives_back_what_destructors_took_meanwhile) {
         static_cast<void>(frames.make<leaves_another>(frames, ends));
         frames.next_frame();
         static_cast<void>(frames.make<leaves_another>(frames, ends));
-        if (round == 2) break;  // the arena's end does the same
+        if (round == 2) break;  // the arena's destructor does the same
         frames.release();
         EXPECT_EQ(ends, 2);
         EXPECT_EQ(frames.current().held_bytes() + frames.previous().held_bytes(), 0u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The two calls whose machine code hot_path.sh counts.
+// The two calls whose instructions hot_path.sh counts.
 #include <ashlar/resource/fixed_block_pool.hpp>
 
 using pool = ashlar::fixed_block_pool<64>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the arena that brings its first bytes along.
+// Tests of the arena with its first bytes inside the object.
 #include <cstddef>
 #include <type_traits>
 

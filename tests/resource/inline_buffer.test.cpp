@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the buffer resource that brings its buffer along.
+// Tests of the buffer resource with its buffer inside the object.
 #include <cstddef>
 #include <type_traits>
 

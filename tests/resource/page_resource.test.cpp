@@ -35,7 +35,7 @@ struct pages_of : ashlar_test::conformance_defaults {
   ashlar::basic_page_resource<Fresh> resource;
 };
 
-// The system refuses what a test tells it to.
+// System calls that fail on a test's request.
 struct refusing_calls : ashlar::os::system_calls {
   static inline int maps_left = 0;
   static inline bool may_populate = true;
@@ -172,7 +172,7 @@ TEST(page_resource, what_cannot_be_locked_is_given_back_and_memory_that_ran_out)
   pages.deallocate(pages.allocate(1, 1), 1, 1);
 }
 
-// A block grows where something was given back behind it: a shrunk one by what it has lost.
+// A block grows into freed pages behind it: a shrunk one into its former pages.
 TEST(page_resource, shrinks_always_and_grows_into_what_is_free) {
   page_resource pages;
   const std::size_t page = ashlar::os::pages::page_bytes();
@@ -238,7 +238,7 @@ TEST(page_resource, the_systems_limit_of_locked_memory_is_memory_that_ran_out) {
   const auto under_the_limit = [] {
     const rlimit one_page = {ashlar::os::pages::page_bytes(), ashlar::os::pages::page_bytes()};
     if (::setrlimit(RLIMIT_MEMLOCK, &one_page) != 0) std::_Exit(0);
-    if (::geteuid() == 0 && ::setuid(65534) != 0) std::_Exit(0);  // the limit does not bind who may lock anything
+    if (::geteuid() == 0 && ::setuid(65534) != 0) std::_Exit(0);  // the limit does not bind a privileged user
     ashlar::basic_page_resource<ashlar::fresh_locked<>> pages;
     void* const first = pages.try_allocate(1, 1);
     const bool refused = first == nullptr || pages.try_allocate(1, 1) == nullptr;
@@ -249,7 +249,7 @@ TEST(page_resource, the_systems_limit_of_locked_memory_is_memory_that_ran_out) {
 
 TEST(page_resource, a_refused_map_is_null_or_bad_alloc) {
   refusing_pages<ashlar::fresh_plain> pages;
-  for (int granted = 0; granted < 2; ++granted) {  // 1: the first try succeeds, and its wider second may not
+  for (int granted = 0; granted < 2; ++granted) {  // 1: the first mapping succeeds, and its wider second one may not
     refusing_calls::maps_left = granted;
     errno = 12345;
     void* const p = pages.try_allocate(4096, std::size_t{1} << 24);

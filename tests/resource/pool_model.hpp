@@ -17,8 +17,8 @@
 
 namespace ashlar_test {
 
-/// A pool as a resource that takes each of the pool's own spellings in turn. A cell that was allocated without a size
-/// is freed with one only where that is the cell's own.
+/// A pool as a resource that uses each of the pool's own functions in turn. A cell allocated without a size is freed
+/// with a size only if that is the cell's own.
 template <class Pool>
 class every_road {
 public:
@@ -41,7 +41,7 @@ private:
   unsigned turn_ = 0;
 };
 
-/// Checks after every operation that no two cells overlap and that contents stay, and in `check()` all the rest.
+/// Checks after every operation that cells do not overlap and keep their contents, and in `check()` everything else.
 template <class Pool>
 class pool_model {
 public:
@@ -78,7 +78,7 @@ public:
     EXPECT_TRUE(blocks_.all_intact());
   }
 
-  /// Effects: also lets the pool enumerate its live cells, which settles what it had in its front.
+  /// Effects: also enumerates the pool's live cells, which flushes its cached cells.
   void check_each_live() {
     std::vector<void*> expected(blocks_.size());
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = blocks_[i].data;
@@ -98,7 +98,7 @@ public:
       churn(most / 4);
       check_each_live();
       grow_to(most);
-      shrink_to(most / 16, by);  // in bulk: the front overflows
+      shrink_to(most / 16, by);  // in bulk: the cached cells overflow
       check();
       churn(most / 8);
       check();
@@ -127,7 +127,7 @@ private:
   live_blocks<every_road<Pool>> blocks_;
 };
 
-/// Returns: how many cells of a size make the front overflow several times and still run in a moment.
+/// Returns: a number of cells of one size that overflows the cached cells several times, in a short run.
 [[nodiscard]] inline std::size_t model_cells(std::size_t cell_bytes) {
   constexpr std::size_t bytes = (has_asan || has_tsan ? 160 : 256) * 1024;
   return std::clamp(bytes / cell_bytes, std::size_t{150}, std::size_t{9000});

@@ -42,7 +42,7 @@ struct cells_of_all_sizes : ashlar_test::conformance_defaults {
 struct large_blocks_too : ashlar_test::conformance_defaults {
   static constexpr std::size_t largest = 40'000;
   static constexpr std::size_t churn_steps = 300;
-  static constexpr bool reuses = false;  // each large block is a call of the upstream
+  static constexpr bool reuses = false;  // each large block is an upstream call
   counting_resource<> upstream;
   counted_set resource{{}, upstream};
 };
@@ -151,7 +151,7 @@ TEST(pool_set, asks_for_no_more_cells_at_once_than_its_options_say) {
   pools.release();
 }
 
-// Every class, twice, and large blocks: whichever call of the upstream fails.
+// Every class, twice, and large blocks, with a failure at each upstream call.
 TEST(pool_set, survives_a_failure_of_its_upstream_at_every_index) {
   const auto make = [](counting_resource<>& upstream) { return counted_set({.max_growth_count = 8}, upstream); };
   ashlar_test::fail_each_allocation(make, [](counted_set& pools) {
@@ -168,7 +168,7 @@ TEST(pool_set, survives_a_failure_of_its_upstream_at_every_index) {
   });
 }
 
-// An upstream that uses the set it serves, as a new_handler may.
+// An upstream that uses the set above it, as a new_handler may.
 struct meddling_upstream {
   std::function<void()> meddle;
   counting_resource<> upstream;
@@ -198,7 +198,7 @@ TEST(pool_set, may_be_used_by_its_upstream_meanwhile) {
 
 TEST(pool_set, owns_a_large_block_of_no_bytes) {
   ashlar::pool_set<> pools;
-  void* const p = pools.allocate(0, 512);  // aligned by more than cells are
+  void* const p = pools.allocate(0, 512);  // above the largest alignment of cells
   EXPECT_TRUE(pools.owns(p));
   pools.deallocate(p, 0, 512);
   EXPECT_FALSE(pools.owns(p));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what the options of a set come to for each class: slabs with no more cells than asked for, or none.
+// Tests of the options of a set for each class: slabs within the limit of cells, or none.
 #include <cstddef>
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using pages = ashlar::page_resource;
 TEST(pool_set_options, every_class_gets_slabs_with_room_and_aligned_cells) {
   for (std::size_t number = 1; number <= pool_classes::count; ++number)
     for (const block_pool_options& got : {options_of_class<heap>(number, {}), options_of_class<pages>(number, {})}) {
-      const ashlar::detail::slab_geometry geometry = ashlar::make_slab_geometry(got);  // looks at all of them
+      const ashlar::detail::slab_geometry geometry = ashlar::make_slab_geometry(got);  // checks all of them
       ASSERT_EQ(geometry.cell_bytes(), pool_classes::bytes_of(number));
       ASSERT_GE(geometry.least_capacity(), 6u) << number;
       ASSERT_EQ(geometry.cell_bytes() % geometry.cell_alignment(), 0u);

@@ -58,7 +58,7 @@ TEST(scratch_arena, keeps_apart_from_the_arenas_of_the_results) {
   EXPECT_FALSE(is_same_memory(results, second) || is_same_memory(results, third) || is_same_memory(second, third));
   EXPECT_FALSE(is_same_memory(fourth, third) || is_same_memory(fourth, results) || is_same_memory(fourth, second));
   ashlar::arena<> elsewhere;
-  // No scratch arena: there is nothing to keep apart from.
+  // No scratch arena: no arena is excluded.
   EXPECT_TRUE(is_same_memory(scratch_arena::beside(elsewhere), results));
 }
 
@@ -124,7 +124,7 @@ TEST(scratch_arena, gives_the_threads_memory_back_when_asked_and_no_scope_is_ope
   EXPECT_EQ(anew.memory().held_bytes(), 0u);
 }
 
-// What a scope ends with may use that scope, open others, and ask for the thread's memory to go.
+// A destructor at the end of a scope may use that scope, open others, and release the thread's memory.
 struct uses_scratch {
   scratch_arena& of;
   int& ends;
@@ -165,7 +165,7 @@ TEST(scratch_arena, may_be_used_by_the_objects_that_end_with_it) {
   EXPECT_EQ(ends, 10);
 }
 
-// An inner scope starts where the outer one's last block ends.
+// An inner scope starts at the end of the outer one's last block.
 TEST(scratch_arena, grows_no_block_under_an_open_scope) {
   scratch_arena outer;
   void* const p = outer.allocate(100, 8);
@@ -180,7 +180,7 @@ TEST(scratch_arena, grows_no_block_under_an_open_scope) {
   EXPECT_TRUE(outer.try_expand(q, 8, 200, 8));
 }
 
-// Memory that is asked for again by a key's destructor, after the thread's end has begun.
+// A key's destructor requests memory again after the thread has begun to end.
 TEST(scratch_arena, works_while_the_thread_ends) {
   static pthread_key_t key;
   static bool worked = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the pool that any thread may use: the laws of a resource, handing cells over, ends of threads and of pools.
+// Tests of the pool for any thread: the laws of a resource, cells that change threads, ends of threads and of pools.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -32,7 +32,7 @@ namespace {
 using ashlar::shared_block_pool;
 using ashlar_test::counting_resource;
 
-// Keeps book under a lock, so that threads may share it.
+// Keeps its records under a lock, so that threads may share it.
 class locked_upstream {
 public:
   static constexpr bool is_thread_safe = true;
@@ -93,7 +93,7 @@ std::vector<void*> take(auto& pool, std::size_t cells) {
   return taken;
 }
 
-// Each cell still holds its number.
+// Checks that each cell still holds its number.
 void check_and_free(auto& pool, const std::vector<void*>& cells) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     std::size_t number = 0;
@@ -145,7 +145,7 @@ TEST(shared_block_pool, threads_hand_cells_to_each_other_all_at_once) {
   EXPECT_TRUE(pool.invariant());
 }
 
-// Allocates, uses and frees cells with and without a size, so that other threads do the same with their neighbours.
+// Allocates, uses and frees cells with and without a size, while other threads do the same with neighbouring cells.
 void use_cells_over_and_over(shared_block_pool<>& pool) {
   std::array<void*, 8> sized{}, unsized{};
   for (std::size_t round = 0; round < 10'000; ++round) {
@@ -157,7 +157,7 @@ void use_cells_over_and_over(shared_block_pool<>& pool) {
   }
 }
 
-// AddressSanitizer has one mark for 8 bytes, so cells of other sizes share some.
+// AddressSanitizer has one mark for 8 bytes, so cells of other sizes share marks.
 TEST(shared_block_pool, threads_use_neighbouring_cells_that_share_marks) {
   for (const std::size_t cell_bytes : {1U, 4U, 12U, 20U}) {
     shared_block_pool<> pool({.cell_bytes = cell_bytes});
@@ -181,7 +181,7 @@ TEST(shared_block_pool, a_thread_gives_back_what_it_has_at_hand_by_flush_and_at_
   EXPECT_EQ(pool.slabs(), 0U);
 }
 
-// The thread's table has one place for both, so each call finds its cache late, and not empty.
+// The thread's table has one entry for both pools, so each call finds its cache late, and not empty.
 TEST(shared_block_pool, a_thread_uses_pools_in_turn_that_share_a_place_in_its_table) {
   std::vector<std::unique_ptr<shared_block_pool<>>> pools;
   for (int i = 0; i < 17; ++i)
@@ -214,7 +214,7 @@ TEST(shared_block_pool, pools_come_and_go_while_threads_stay) {
   });
   for (int round = 0; round < 40; ++round) {
     pool.emplace(ashlar::block_pool_options{.cell_bytes = 32, .slab_bytes = 8192}, upstream);
-    void* const kept = pool->allocate();  // the pool goes with a live cell, and with what the worker has at hand
+    void* const kept = pool->allocate();  // the pool goes with a live cell and with the worker's cached cells
     pool->deallocate(kept);
     turn.store(2 * round + 1, std::memory_order_release);
     while (turn.load(std::memory_order_acquire) != 2 * round + 2) std::this_thread::yield();

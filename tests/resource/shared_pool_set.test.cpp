@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the pools of all sizes for any thread: the laws of a resource, handing over, ends of threads and sets,
-// forks.
+// Tests of pools of all sizes for any thread: resource laws, blocks that change threads, ends of threads, forks.
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -78,7 +77,7 @@ TEST(shared_pool_set, release_restores_the_initial_state_whatever_is_live) {
 }
 
 TEST(shared_pool_set, survives_a_failure_of_its_upstream_at_every_index) {
-  // Neither copies nor moves, so it is made in place.
+  // Not copyable and not movable, so it is made in place.
   struct made {
     explicit made(counting_resource<>& upstream) : pools({.max_growth_count = 8}, upstream) {}
     counted_set pools;
@@ -99,7 +98,7 @@ struct handed_block {
   std::size_t bytes = 0;
 };
 
-// Each thread fills a slot with a block and frees what the other left there, and marks show who wrote last.
+// Each thread fills a slot with a block and frees the other's block there; marks show the last writer.
 TEST(shared_pool_set, blocks_of_all_sizes_cross_between_threads) {
   shared_pool_set<> pools;
   constexpr std::size_t slots = 64;

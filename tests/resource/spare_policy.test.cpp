@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests how many empty slabs each policy keeps.
+// Tests of the number of empty slabs that each policy retains.
 #include <ashlar/resource/spare_policy.hpp>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The calls of a stack whose machine code stack_pin.sh counts.
+// The calls of a stack whose instructions stack_pin.sh counts.
 #include <cstddef>
 
 #include <ashlar/resource/stack_resource.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the resource whose blocks are freed in reverse: padding, borders of chunks, markers, growth, want of memory.
+// Tests of the resource with frees in reverse order: padding, chunk boundaries, markers, growth, lack of memory.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -37,7 +37,7 @@ using buffer_stack = stack_resource<null_resource>;
 
 constexpr proportional_growth small_steps{.smallest = 1024, .largest = 8192, .divisor = 1};
 
-// What a block of `bytes` at an ordinary alignment takes.
+// The bytes that a block of `bytes` takes at an ordinary alignment.
 constexpr std::size_t taken(std::size_t bytes) {
   return stack_order::label_bytes(1) + ashlar::detail::stack_bytes(bytes);
 }
@@ -274,7 +274,7 @@ TEST(stack_resource, may_rewind_to_one_marker_many_times) {
   EXPECT_LE(upstream.balance().blocks, 2u);
 }
 
-// At fast a wrong order corrupts nothing: the block is let be. From checked on it is reported, see the death tests.
+// At `fast` a wrong order corrupts nothing: the block stays. From `checked` on it is reported; see the death tests.
 TEST(stack_resource, lets_a_block_be_that_is_freed_out_of_order_at_fast) {
   if (ashlar_test::is_checked) GTEST_SKIP() << "is reported";
   counting_resource<> upstream;

@@ -33,7 +33,7 @@ struct table {
 using heap_ref = ashlar::resource_ref<counting_resource<>>;
 using guard = ashlar::static_arena_guard<table, heap_ref>;
 
-/// +0 +1 -0 +2 -1 -2: the third lies where the first did.
+/// +0 +1 -0 +2 -1 -2: the third buffer has the address of the first.
 const table three{{0, 64, 0}, {64, 32, 48}, 96};
 const std::array<std::uint32_t, 6> steps{step::birth(0).code, step::birth(1).code, step::death(0).code,
                                          step::birth(2).code, step::death(1).code, step::death(2).code};
@@ -159,7 +159,7 @@ TEST_F(static_arena_guard, blocks_of_an_earlier_run_may_come_late) {
   followed.deallocate(a, 64, 16);
 }
 
-/// Follows a random plan, now and then not.
+/// Follows a random plan, with occasional deviations.
 TEST(static_arena_guard_random, keeps_blocks_apart_whatever_the_program_does) {
   plan::splitmix random(7);
   for (int round = 0; round < 60; ++round) {
@@ -177,7 +177,7 @@ TEST(static_arena_guard_random, keeps_blocks_apart_whatever_the_program_does) {
     std::byte* const base = ashlar::detail::align_up(memory.data(), 16);
     counting_resource<> heap;
     guard g(base, height, t, codes, heap);
-    const std::uint64_t odd = random.below(60);  // the step that goes wrong, if any
+    const std::uint64_t odd = random.below(60);  // the deviating step, if any
     std::vector<std::pair<std::byte*, std::size_t>> live(p.buffers.size());
     const auto end = [&](std::size_t i) {
       if (live[i].first == nullptr) return;
@@ -202,7 +202,7 @@ TEST(static_arena_guard_random, keeps_blocks_apart_whatever_the_program_does) {
 }
 
 struct subject : ashlar_test::conformance_defaults {
-  static constexpr bool reuses = false;  // not while the heap says no
+  static constexpr bool reuses = false;  // not while the heap refuses
   alignas(16) std::array<std::byte, 96> memory{};
   counting_resource<> upstream;
   guard resource{memory.data(), memory.size(), three, steps, upstream};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The calls whose machine code static_arena_pin.sh looks at.
+// The calls whose machine code static_arena_pin.sh checks.
 #include <array>
 #include <cstddef>
 

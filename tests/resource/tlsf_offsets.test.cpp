@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the allocator over offsets: beside an interval map, at its limits, and with records that cannot be had.
+// Tests of the allocator over offsets: against an interval map, at its limits, and without available records.
 #include <ashlar/resource/tlsf_offsets.hpp>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class tlsf_offset_types : public ::testing::Test {};
 using offset_types = ::testing::Types<std::uint16_t, std::uint32_t, std::uint64_t>;
 TYPED_TEST_SUITE(tlsf_offset_types, offset_types);
 
-// Live blocks by offset. What is handed out must be apart from them; the rest must be free.
+// Live blocks by offset. A new block must not overlap them; all other offsets must be free.
 template <class Offset>
 class interval_map {
 public:
@@ -173,7 +173,7 @@ TEST(tlsf_offsets, a_bounded_number_of_blocks_is_refused_and_recovers) {
   while (const auto got = heap.try_allocate(100)) handles.push_back(got.handle);
   EXPECT_EQ(handles.size(), 9u);  // and a free one
   for (int again = 0; again < 1000; ++again) EXPECT_FALSE(heap.try_allocate(100));
-  EXPECT_FALSE(heap.try_expand(handles[0], 50));  // what is cut off would be a block
+  EXPECT_FALSE(heap.try_expand(handles[0], 50));  // the rest would be a block
   EXPECT_TRUE(heap.invariant());
   heap.deallocate(handles[3]);
   EXPECT_TRUE(heap.try_allocate(100));

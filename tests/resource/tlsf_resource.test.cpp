@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the resource for blocks of any size: in a buffer, on an upstream, and beside an oracle.
+// Tests of the resource for blocks of any size: in a buffer, on an upstream, and against an oracle.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -73,7 +73,7 @@ TEST(tlsf_resource, asks_for_nothing_before_the_first_block_and_grows_by_bounded
   while (r.capacity() < 400'000) blocks.allocate(1000, 8);
   EXPECT_LT(upstream.balance().bytes, 400'000u + 2 * 32768);
   EXPECT_LE(r.regions(), 20u);
-  blocks.allocate(100'000, 8);  // larger than any step: a region of its own
+  blocks.allocate(100'000, 8);  // larger than any growth step: a region of its own
   EXPECT_TRUE(r.invariant());
 }
 
@@ -150,7 +150,7 @@ TEST(tlsf_resource, expands_into_a_free_neighbour_and_shrinks_in_place) {
   ashlar_test::write_pattern(p, 100, 3);
   EXPECT_FALSE(r.try_expand(p, 100, 400, 1));
   EXPECT_TRUE(r.try_expand(p, 100, 30, 1));
-  EXPECT_TRUE(r.try_expand(p, 30, 100, 1));  // what it lost is still free
+  EXPECT_TRUE(r.try_expand(p, 30, 100, 1));  // the bytes given up are still free
   r.deallocate(wall, 100, 1);
   const std::size_t rest = r.largest_free();
   EXPECT_TRUE(r.try_expand(p, 100, rest, 1));
@@ -171,7 +171,7 @@ TEST(tlsf_resource, any_alignment_wastes_no_memory_for_good) {
     void* const p = r.allocate(10, alignment);
     void* const q = r.allocate(1000, alignment);
     EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment) && ashlar::detail::is_aligned(q, alignment));
-    EXPECT_LT(r.used(), 10 + 1000 + 6 * tlsf_block::least);  // what is skipped is free
+    EXPECT_LT(r.used(), 10 + 1000 + 6 * tlsf_block::least);  // skipped bytes are free
     r.deallocate(p, 10, alignment);
     r.deallocate(q, 1000, alignment);
     EXPECT_TRUE(r.invariant());
@@ -268,7 +268,7 @@ TEST(tlsf_resource, survives_an_upstream_that_fails_at_any_call) {
     });
 }
 
-// Blocks by address with what stands in them: what is handed out must be apart from all of them, and say so itself.
+// Blocks by address with their contents: a new block must not overlap any of them, and each must keep its contents.
 class oracle {
 public:
   explicit oracle(counted& r) : r_(r) {}
@@ -363,8 +363,8 @@ TEST(tlsf_resource, agrees_with_a_map_in_random_walks) {
   walk_at_random(100, 200, ashlar_test::is_slow ? 500 : 4000);
 }
 
-// Robson, 1977: good fit over sizes up to n times the smallest needs at most about live * (log2 n / 2 + 1) in theory; a
-// program's own mix needs far less. Here: churn at a constant live size may not need more than 1.25 of the live bytes.
+// Robson, 1977: good fit over sizes up to n times the smallest needs at most about live * (log2 n / 2 + 1) bytes in
+// theory; real programs need far less. Here a churn at constant live size may need at most 1.25 times the live bytes.
 TEST(tlsf_resource, long_churn_does_not_fragment_without_bound) {
   std::vector<std::byte> memory(2 * 1024 * 1024);
   tlsf_resource<null_resource> r(memory);

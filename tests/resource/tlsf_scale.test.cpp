@@ -11,7 +11,7 @@
 
 namespace {
 
-using drawn = ashlar::tlsf_scale<0, 8, 2>;  // the one of the drawing
+using drawn = ashlar::tlsf_scale<0, 8, 2>;  // the scale of the drawing
 
 template <class Scale>
 class tlsf_scales : public ::testing::Test {};
@@ -52,7 +52,7 @@ TEST(tlsf_scale, is_as_drawn) {
   const std::array<std::uint64_t, 17> least = {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32};
   for (unsigned bin = 0; bin < least.size(); ++bin) EXPECT_EQ(drawn::least_of(bin), least[bin]);
   EXPECT_EQ(drawn::bin_for(9u), drawn::bin_of(10u));
-  EXPECT_GE(drawn::bin_for(255u), drawn::bins);  // none is sure to be as large as the largest
+  EXPECT_GE(drawn::bin_for(255u), drawn::bins);  // no bin guarantees the largest size
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of two stacks in one buffer: apart from each other, exact to the byte, and full when they meet.
+// Tests of two stacks in one buffer: disjoint, exact to the byte, and full when they meet.
 #include <array>
 #include <cstddef>
 #include <span>
@@ -80,7 +80,7 @@ TEST(two_ended_stack, gives_padding_back_at_both_ends) {
       void* const low = s.front().allocate(bytes, alignment);
       void* const high = s.back().allocate(bytes, alignment);
       EXPECT_TRUE(ashlar::detail::is_aligned(low, alignment) && ashlar::detail::is_aligned(high, alignment));
-      s.front().deallocate(low, bytes, alignment);  // the ends know nothing of each other's order
+      s.front().deallocate(low, bytes, alignment);  // each end's order is independent of the other
       s.back().deallocate(high, bytes, alignment);
       ASSERT_EQ(s.used(), used);
     }
@@ -115,7 +115,7 @@ TEST(two_ended_stack, a_small_or_empty_buffer_has_nothing) {
   none.release();
 }
 
-// Two models that share a buffer: whatever one does, the other's blocks stay as they are.
+// Two models that share a buffer: operations at one end leave the other's blocks unchanged.
 TEST(two_ended_stack, each_end_says_what_a_vector_of_blocks_says_in_a_random_walk) {
   alignas(16) static std::array<std::byte, 12'001> memory;
   for (unsigned seed = 1; seed <= 6; ++seed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what every fixed-size pool does: bounds, growth and shrinking, hysteresis, misuse, failing upstreams.
+// Tests of every fixed-size pool: bounds, growth and shrinking, hysteresis, misuse, failing upstreams.
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -38,7 +38,7 @@ std::vector<void*> take(auto& pool, std::size_t cells) {
   return taken;
 }
 
-// Until the pool has handed out all it holds, so that the next cell needs a new slab.
+// Takes cells until the pool has handed out all it holds, so that the next cell needs a new slab.
 std::vector<void*> take_whole_slabs(auto& pool, std::size_t at_least) {
   std::vector<void*> taken = take(pool, at_least);
   while (pool.live() != pool.capacity()) taken.push_back(pool.allocate());
@@ -125,7 +125,7 @@ TEST(basic_block_pool, reserve_refuses_what_can_never_be) {
   bounded.reserve(10);
   upstream.fail_at(2);
   EXPECT_THROW(pool.reserve(1000), ashlar_test::injected_failure);
-  EXPECT_EQ(pool.slabs(), 2u);  // what was gained is kept
+  EXPECT_EQ(pool.slabs(), 2u);  // keeps its gains
   EXPECT_TRUE(pool.invariant());
   pool.reserve(1000);
 #endif
@@ -137,7 +137,7 @@ TEST(basic_block_pool, does_not_thrash_at_the_boundary_of_a_slab) {
       counting_resource<> upstream;
       pool_type pool({.cell_bytes = 64, .slab_bytes = slab_bytes}, upstream);
       const std::vector<void*> cells = take_whole_slabs(pool, 1000);
-      if (batch > pool.capacity() / pool.slabs()) {  // more than a slab at once is no boundary
+      if (batch > pool.capacity() / pool.slabs()) {  // more than a slab at once: no boundary to cross
         give(pool, cells);
         continue;
       }
@@ -235,7 +235,7 @@ TEST(basic_block_pool, what_no_cell_can_hold_comes_from_the_upstream) {
     EXPECT_EQ(pool.live(), 0u);
     pool.deallocate(p, bytes, alignment);
   }
-  void* const cell = pool.allocate(0, 1);  // an empty block is a cell of its own
+  void* const cell = pool.allocate(0, 1);  // an empty block has a cell of its own
   EXPECT_TRUE(pool.owns(cell));
   pool.deallocate(cell, 0, 1);
 }
@@ -265,7 +265,7 @@ TEST(basic_block_pool, survives_an_upstream_that_throws) {
 }
 
 #if defined(__cpp_exceptions)
-struct out_of_order {};  // no std::exception at all
+struct out_of_order {};  // not derived from std::exception
 
 struct throwing_upstream {
   void* allocate(std::size_t, std::size_t) { throw out_of_order(); }
@@ -358,7 +358,7 @@ TEST(basic_block_pool_death, a_cell_that_nobody_has_yet_counts_as_free) {
   block_pool<> pool({.cell_bytes = 32});
   auto* const first = static_cast<std::byte*>(pool.allocate());
   ASHLAR_EXPECT_DEATH(pool.deallocate(first + pool.cell_stride()),
-                      double_free);  // taken out of the bitmap with its word
+                      double_free);  // taken out of the bitmap with its batch
   ASHLAR_EXPECT_DEATH(pool.deallocate(first + pool.cell_stride() * 1000), double_free);  // still in the bitmap
   pool.release();
 }

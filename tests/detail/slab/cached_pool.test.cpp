@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests a pool with several caches: beside an oracle in an order chosen at random, with failing memory, among threads.
+// Tests of a pool with several caches: against an oracle in a random order, with failing memory, among threads.
 #include <ashlar/detail/slab/cached_pool.hpp>
 
 #include <algorithm>
@@ -198,7 +198,7 @@ TEST(cached_pool, misuse_is_named_at_the_levels_that_check) {
   EXPECT_EXIT(free_to_another_pool(), ::testing::KilledBySignal(SIGABRT), "freed ");
 }
 
-// Users in one thread, as one resource: it is whoever's turn it is; nobody's, sometimes.
+// Several users in one thread, as one resource: the current user changes, and sometimes there is none.
 class anyone {
 public:
   static constexpr std::size_t users = 3;
@@ -231,7 +231,7 @@ public:
   }
 
 private:
-  // Mostly the one before goes on, so that fronts fill and overflow.
+  // Mostly the same user continues, so that caches fill and overflow.
   void turn() noexcept {
     if (random_() % 100 == 0) now_ = random_() % 10 == 0 ? nullptr : users_[random_() % users].get();
   }
@@ -242,7 +242,7 @@ private:
   user* now_ = nullptr;
 };
 
-// The order is the seed's; what one frees, another took.
+// The seed determines the order; a user frees cells that another one took.
 class several_users {
 public:
   explicit several_users(unsigned seed, std::size_t cell_bytes, std::size_t slab_bytes)
@@ -326,7 +326,7 @@ TEST(cached_pool, survives_each_failure_that_is_thrown) {
 }
 #endif
 
-// Everybody takes and frees what somebody took; each cell carries who holds it.
+// Every thread takes cells, and frees cells of any thread; each cell carries its holder.
 TEST(cached_pool, hands_each_cell_to_one_thread_at_a_time) {
   using shared_pool = ashlar::detail::cached_pool<ashlar::static_geometry<32, 8>, ashlar::page_resource, std::mutex>;
   constexpr std::size_t threads = 4;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests a thread's cache alone: open and closed, full and empty, with and without memory for its frees.
+// Tests of a thread cache alone: open and closed, full and empty, with and without memory for its frees.
 #include <ashlar/detail/slab/cell_cache.hpp>
 
 #include <cstddef>
@@ -29,12 +29,12 @@ using cache_type = ashlar::detail::cell_cache<slabs_type>;
 
 constexpr std::size_t cell_bytes = 32;
 
-// Is thread-local at no cost.
+// Constant-initialised: a thread-local cache needs no guard.
 [[maybe_unused]] constinit thread_local cache_type of_this_thread;
 static_assert(std::is_trivially_destructible_v<cache_type>);
 static_assert(sizeof(cache_type) <= 9 * 1024, "one for each thread and pool");
 
-// What a pool does with a cache.
+// The work of a pool on a cache.
 struct world {
   counting_resource<> upstream;
   slabs_type slabs{
@@ -69,7 +69,7 @@ struct world {
     return slabs.count([](const ashlar::detail::slab_set& set) { return set.taken(); });
   }
 
-  // Of the cells that have left the slabs, those at hand are not live.
+  // Cached cells have left the slabs, but are not live.
   [[nodiscard]] std::size_t live() { return taken() - cache.at_hand(); }
 };
 
@@ -185,7 +185,7 @@ TEST(cell_cache, says_no_and_goes_on_when_memory_is_back) {
   w.free(cell);
 }
 
-// A thread that only frees has nothing in front: every free is noted, and more than the batcher holds are sent.
+// A thread that only frees caches no cells: every free is noted, and the batcher sends its surplus.
 TEST(cell_cache, a_thread_that_only_frees_keeps_a_bounded_number_and_never_waits) {
   world w;
   cache_type freer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests guards: each byte of them counts, and the damage is measured up to the last byte that changed.
+// Tests of guards: each byte of them counts, and the damage is measured up to the last changed byte.
 #include <ashlar/detail/slab/cell_guard.hpp>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the watch over the cells of a slab: what is written when, and what each look reports.
+// Tests of the watch over the cells of a slab: the time of each write, and the reports of each check.
 #include <ashlar/detail/slab/cell_watch.hpp>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ protected:
 
   [[nodiscard]] std::byte* at(std::uint32_t cell) const { return home_->cells + cell * geometry_.cell_stride(); }
 
-  /// Effects: hands a cell out that is the lowest free one.
+  /// Effects: hands out `cell`, which must be the lowest free one.
   std::byte* hand_out(std::uint32_t cell) {
     static_cast<void>(home_->take_cell(cell));
     watch().hand_out(cell);
@@ -56,7 +56,7 @@ protected:
 
   [[nodiscard]] cell_watch watch() const { return {geometry_, home_}; }
 
-  /// Returns: what `look` reports where a byte has changed, which is put right again.
+  /// Returns: the report of `look` after one changed byte, which is restored afterwards.
   template <class F>
   [[nodiscard]] std::optional<fault> reported_by(std::byte* byte, F look) {
     ashlar::detail::mark_readable(byte, 1);
@@ -94,7 +94,7 @@ TEST_F(cell_watch_test, both_sides_of_a_live_cell_are_seen) {
   }
 }
 
-// The first of two neighbours to come writes the guard between them; what it hides then, it hides for good.
+// The first of two neighbours handed out writes the guard between them; the second must not rewrite a damaged one.
 TEST_F(cell_watch_test, a_neighbour_does_not_cover_up_what_was_written) {
   std::byte* const p = hand_out(5);
   ashlar::detail::mark_readable(p - 1, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of how a pool takes back what may be no live cell, on slabs made by hand.
+// Tests of a pool's checked frees, live cells and others, on slabs made by hand.
 #include <cstddef>
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace {
 
-// One slab of which a word is taken: its first three cells are live.
+// One slab with a batch taken from it: its first three cells are live.
 class checked_free : public ::testing::Test {
 protected:
   checked_free() {
@@ -75,7 +75,7 @@ TEST_F(checked_free, leaves_what_was_written_around_to_who_reports_it) {
   ASHLAR_EXPECT_DEATH(static_cast<void>(closely(cell(1))),
                       "ashlar: overflow: bytes behind a block were written to, pointer 0x*, resource 0x*, size 24, "
                       "expected 24, got 25");
-  cell(1)[24] = std::byte{ashlar::detail::guard_byte};  // lest the end of the store sees it
+  cell(1)[24] = std::byte{ashlar::detail::guard_byte};  // restored before the store's final check
 }
 
 TEST_F(checked_free, knows_what_no_slab_has) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that memory given back waits, and goes back when it is handed on.
+// Tests that deallocated memory waits until it is handed on.
 #include <ashlar/detail/slab/deferring_upstream.hpp>
 
 #include <cstddef>
@@ -60,7 +60,7 @@ TEST(deferring_upstream, has_nothing_waiting_once_it_was_taken) {
 }
 
 TEST(deferring_upstream, hands_on_each_of_many_with_its_own_size) {
-  counting_resource<> upstream;  // complains about any that comes back otherwise than it went out
+  counting_resource<> upstream;  // reports blocks that do not come back as they went out
   deferring r{upstream};
   std::vector<void*> blocks(100);
   const auto bytes_of = [](std::size_t i) { return 64 * (i + 1); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what a pool checks before it takes a cell back, on slabs made by hand; the pools' own are in tests/death.
+// Tests of a pool's checks before a free, on slabs made by hand; tests/death has those of whole pools.
 #include <cstddef>
 #include <cstdint>
 
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t cell_bytes = 24;
 
-// One slab of which a word is taken: its first cell is live.
+// One slab with a batch taken from it: its first cell is live.
 class free_check : public ::testing::Test {
 protected:
   free_check() {
@@ -95,7 +95,7 @@ TEST_F(free_check, knows_what_is_nobodys_without_reading_it) {
 }
 
 TEST_F(free_check, knows_a_cell_that_is_freed_as_something_larger) {
-  ashlar::detail::check_larger_free(site(), &store_, {.bytes = 100, .alignment = 8});  // may be the upstream's
+  ashlar::detail::check_larger_free(site(), &store_, {.bytes = 100, .alignment = 8});  // may belong to the upstream
   ASHLAR_EXPECT_DEATH(ashlar::detail::check_larger_free(site(), cell(0), {.bytes = 100, .alignment = 8}),
                       "ashlar: size_mismatch: freed a cell with the size of a larger block, pointer 0x*, resource 0x*, "
                       "size 24, expected 24, got 100");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the cells at hand against a stack and the set of cells of one word.
+// Tests of the cached cells against a stack and the set of cells of one batch.
 #include <ashlar/detail/slab/hot_cells.hpp>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using ashlar::detail::hot_cells;
 
 constexpr std::size_t cell_bytes = 24;
 
-/// Hot cells beside a stack and a set; cells are bytes of an array, never touched.
+/// Cached cells with a stack and a set as model; the cells are bytes of an array, never touched.
 class modelled_cells {
 public:
   explicit modelled_cells(unsigned seed) : memory_(std::size_t{4096} * 64 * cell_bytes), random_(seed) {}
@@ -128,7 +128,7 @@ TEST(hot_cells, are_a_stack_in_front_of_a_word) {
   }
 }
 
-// The front grows by what words bring, never beyond 64 KiB of cells, nor beyond its slots. No cell is touched.
+// The array of cached cells grows by the cells of batches, up to 64 KiB and its slots. No cell is touched.
 TEST(hot_cells, the_front_is_bounded) {
   std::byte* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 28);
   for (const std::size_t bytes : {1u, 24u, 64u, 65u, 4096u, 65536u, 65537u}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the list of large blocks: where its notes lie, what it finds, and that it forgets in any order.
+// Tests of the list of large blocks: the place of its notes, its searches, and removal in any order.
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -20,7 +20,7 @@ namespace {
 using ashlar::detail::large_block;
 using ashlar::detail::large_blocks;
 
-// In front of a block and behind it.
+// Bytes in front of a block and behind it.
 constexpr std::size_t canary_bytes =
     (ashlar_test::is_checked ? 8 : 0) + (ashlar::checking_level >= ashlar::checking::hardened ? 16 : 0);
 
@@ -40,7 +40,7 @@ struct held_block {
   std::byte* p = nullptr;
 };
 
-/// A list of `count` blocks of different sizes, all written to by their caller.
+/// A list of `count` blocks of different sizes, filled by their caller.
 class held_blocks {
 public:
   explicit held_blocks(std::size_t count) {
@@ -63,7 +63,7 @@ private:
     held_block& made = held.back();
     made.p = static_cast<std::byte*>(list.add(made.memory.get(), bytes, 8, &list));
     EXPECT_EQ(large_blocks::whole_of(made.p, 8), made.memory.get());
-    std::memset(made.p, 0xff, bytes);  // all of it is the caller's
+    std::memset(made.p, 0xff, bytes);  // all of it belongs to the caller
   }
 };
 
@@ -97,15 +97,16 @@ TEST(large_blocks, knows_a_block_of_no_bytes_by_its_address) {
   ashlar::detail::mark_live(memory, sizeof memory);
 }
 
-// Each byte behind a block, up to the end of its note: nothing wild is read or unlinked, whoever meets it first.
+// Overwrites each byte behind a block, up to the end of its note. No damaged link is followed, whichever call comes
+// first.
 class large_blocks_written_over : public ::testing::Test {
 protected:
   void SetUp() override {
     if (ashlar::detail::always_marked) GTEST_SKIP() << "the tool sees the write itself";
   }
 
-  // Returns: what is reported when block 1 is freed, its note's neighbour is, or all are, once `at` bytes behind block
-  // 1 were overwritten.
+  // Returns: the report of `step` after `at` bytes behind block 1 were overwritten. `step` frees block 1, frees its
+  // neighbour in the list, or releases all.
   template <class Step>
   [[nodiscard]] static std::optional<ashlar::violation> reported(std::ptrdiff_t at, Step step) {
     held_blocks all(3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the ground that the sets of pools stand on: which requests have a class, and the large blocks beside it.
+// Tests of the base of pool sets: the requests that have a class, and the large blocks beside them.
 #include <concepts>
 #include <cstddef>
 

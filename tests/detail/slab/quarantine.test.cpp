@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that dead cells rest: after the others of their slab, in the order in which they died, and no longer than said.
+// Tests that freed cells rest: behind the other cells of their slab, in the order of their frees, for a bounded time.
 #include <ashlar/detail/slab/quarantine.hpp>
 
 #include <bit>

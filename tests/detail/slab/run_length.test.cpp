@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the classes of run lengths, one length at a time.
+// Tests of the classes of run lengths, one length at a time.
 #include <ashlar/detail/slab/run_length.hpp>
 
 #include <cstddef>

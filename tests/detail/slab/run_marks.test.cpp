@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the marks of runs against a list of them.
+// Tests of the marks of runs against a list of runs.
 #include <ashlar/detail/slab/run_marks.hpp>
 
 #include <array>
@@ -24,7 +24,7 @@ constexpr std::uint32_t words = 3;
 
 TEST(run_marks, know_where_each_run_starts_and_how_long_it_is) {
   std::array<std::uint64_t, words> memory;
-  memory.fill(~std::uint64_t{0});  // rubbish
+  memory.fill(~std::uint64_t{0});  // garbage
   run_marks marks;
   EXPECT_TRUE(marks.needs_memory());
   marks.use(memory.data(), words);

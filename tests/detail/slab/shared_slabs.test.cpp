@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of slabs that threads share: stocks, the inbox, memory going up and down, and misuse that arrives in packets.
+// Tests of slabs shared by threads: stocks, the inbox, growth and shrinking, and misuse that arrives in packets.
 #include <ashlar/detail/slab/shared_slabs.hpp>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ ashlar::dynamic_geometry cells_of(std::size_t bytes, std::size_t slab_bytes = 40
   return ashlar::dynamic_geometry(ashlar::make_slab_geometry({.cell_bytes = bytes, .slab_bytes = slab_bytes}));
 }
 
-// With an upstream that complains about any block that comes back wrongly or never.
+// The upstream reports a block that comes back wrongly or never.
 struct world {
   counting_resource<> upstream;
   slabs_type slabs;
@@ -267,7 +267,7 @@ TEST(shared_slabs, places_a_cell_where_its_bit_is) {
   }
 }
 
-// The second free of a cell comes in a packet of another thread; the first has arrived.
+// The second free of a cell comes in a packet of another thread, after the first has arrived.
 TEST(shared_slabs, notices_in_a_packet_what_is_free_already) {
   const auto free_twice = [] {
     world w;
@@ -283,10 +283,10 @@ TEST(shared_slabs, notices_in_a_packet_what_is_free_already) {
                       "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 32");
 }
 
-// An upstream that takes the lock of the slabs would hang, or be caught, if it were called under it.
+// An upstream that takes the lock of the slabs: a call under that lock would hang, or be caught.
 struct needs_the_lock_free {
   static constexpr bool is_thread_safe = true;
-  static inline std::function<bool()> is_free;  // NOLINT: a test's own
+  static inline std::function<bool()> is_free;  // NOLINT: state of a test
 
   void* allocate(std::size_t bytes, std::size_t alignment) {
     check();
@@ -315,7 +315,7 @@ TEST(shared_slabs, never_calls_its_upstream_under_the_lock) {
   slabs.release();
 }
 
-// Threads take and give in every way there is; a cell that two have at a time is a lost write to it.
+// Threads take and give cells in every way; a cell held by two threads at once shows as a lost write.
 TEST(shared_slabs, hands_each_cell_to_one_thread_at_a_time) {
   constexpr int rounds = ashlar_test::has_tsan || ashlar_test::has_asan ? 150 : 1500;
   world w(32, 1);

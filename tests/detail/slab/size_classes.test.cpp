@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the size classes: every size and alignment against the plain definition, the bounds that are promised.
+// Tests of the size classes: every size and alignment against the plain definition, and the documented bounds.
 #include <bit>
 #include <cstddef>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests a slab's bitmap against vector<bool>.
+// Tests of a slab's bitmap against vector<bool>.
 #include <ashlar/detail/slab/slab.hpp>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using ashlar::detail::slab;
 
 static_assert(sizeof(slab) % 8 == 0 && alignof(slab) == 64, "the bitmap follows the header");
 
-/// Memory for a header and the bitmaps of up to 512 cells. They start full of rubbish.
+/// Memory for a header and the bitmaps of up to 512 cells, initially filled with garbage.
 struct alignas(64) slab_memory {
   std::byte bytes[sizeof(slab) + 8 * 8 * ashlar::detail::cell_bitmaps];
   slab_memory() { std::ranges::fill(bytes, std::byte{0xA5}); }
@@ -37,7 +37,7 @@ public:
     free_[cell] = true;
   }
 
-  /// Effects: takes a word, and checks that it is the lowest free cells of the next word that has some.
+  /// Effects: takes a batch, and checks that it has the lowest free cells of the next word with free cells.
   std::vector<std::uint32_t> take(std::size_t most) {
     const std::uint32_t next = next_word_with([this](std::uint32_t cell) { return bool{free_[cell]}; }, 8);
     const slab::taken got = slab_->take_batch(most);
@@ -53,7 +53,7 @@ public:
     return cells;
   }
 
-  /// Effects: takes a run, and checks that it is the lowest of the next word that has one, among `most_words`.
+  /// Effects: takes a run, and checks that it is the lowest of the next word with such a run, among `most_words`.
   std::vector<std::uint32_t> take_run(std::uint32_t length, std::size_t most_words) {
     const std::uint32_t next =
         next_word_with([this, length](std::uint32_t cell) { return has_run(cell, length); }, most_words);
@@ -80,7 +80,7 @@ public:
 private:
   static constexpr std::uint32_t none = 1000;
 
-  // Whether a run of free cells that stays in one word starts at `cell`.
+  // Whether a run of free cells inside one word starts at `cell`.
   [[nodiscard]] bool has_run(std::uint32_t cell, std::uint32_t length) const {
     if (cell % 64 + length > 64 || cell + length > free_.size()) return false;
     for (std::uint32_t i = 0; i < length; ++i)
@@ -88,7 +88,7 @@ private:
     return true;
   }
 
-  // The first of so many words, from the slab's next on, with a cell that is `good`.
+  // The first word, among `most_words` from the slab's next on, with a `good` cell.
   [[nodiscard]] std::uint32_t next_word_with(auto good, std::size_t most_words) const {
     const auto words = static_cast<std::uint32_t>(slab_->words());
     for (std::uint32_t i = 0; i < most_words; ++i) {
@@ -170,12 +170,12 @@ TEST(slab, goes_round_so_that_words_may_gather) {
   modelled_slab s(128);
   const std::uint32_t first = s.take(64).front();
   s.set_free(first);
-  EXPECT_EQ(s.take(1).front(), first);  // the same word has one again
+  EXPECT_EQ(s.take(1).front(), first);  // the same word has a free cell again
   s.set_free(first);
   EXPECT_EQ(s.take(64).front(), first);
   EXPECT_EQ(s.take(64).size(), 64u);
   s.set_free(3), s.set_free(70);
-  EXPECT_EQ(s.take(64).front(), 70u);  // the word under way first, then round
+  EXPECT_EQ(s.take(64).front(), 70u);  // the current word first, then round-robin
   EXPECT_EQ(s.take(64).front(), 3u);
 }
 

@@ -17,12 +17,12 @@ namespace {
 using ashlar::detail::slab_geometry;
 using ashlar::detail::slab_shape;
 
-/// An address that is computed with and never touched.
+/// An address for arithmetic only, never touched.
 std::byte* address(std::uintptr_t at) { return reinterpret_cast<std::byte*>(at); }
 
 std::uintptr_t number(const void* p) { return ashlar::detail::address_of(p); }
 
-/// A slab's parts as offsets from its start, worked out by the geometry under test.
+/// A slab's parts as offsets from its start, computed by the geometry under test.
 struct parts {
   std::uintptr_t header, bitmap, bitmap_end, cells, cells_end;
   std::uint32_t capacity;
@@ -122,7 +122,7 @@ TEST(slab_geometry, small_slabs_have_one_colour) {
   for (std::size_t k = 1; k < 32; ++k) EXPECT_EQ(g.header_of(address(8192 * k)), address(8192 * k));
 }
 
-// Header, bitmap and gap of a slab of small cells: what the user pays besides the cells.
+// The header, bitmap and gap of a slab of small cells: its overhead.
 TEST(slab_geometry, overhead_is_one_bit_a_cell_and_the_header) {
   constexpr std::size_t slab_bytes = std::size_t{256} << 10;
   for (std::size_t cell = 8; cell <= 256; cell += 8) {
@@ -134,7 +134,7 @@ TEST(slab_geometry, overhead_is_one_bit_a_cell_and_the_header) {
   }
 }
 
-// One word fewer would leave cells without a bit, unless the last word is there for rounding alone.
+// One word fewer would leave cells without a bit, unless the last word exists for rounding only.
 TEST(slab_geometry, the_bitmap_has_no_more_words_than_the_cells_need) {
   for (const std::size_t slab_bytes : {std::size_t{4} << 10, std::size_t{64} << 10, std::size_t{256} << 10})
     for (std::size_t cell = 1; cell <= 300; ++cell) {

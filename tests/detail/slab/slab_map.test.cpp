@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the table that finds slabs by their numbers, and of what a slab_set remembers in it.
+// Tests of the table that finds slabs by their slab numbers, and of the entries that a slab_set makes in it.
 #include <cstddef>
 #include <vector>
 
@@ -73,7 +73,7 @@ TEST_F(slabs_remembered, are_those_that_were_freed_to) {
   EXPECT_EQ(remembered(word.base), nullptr);
   store_.remember(geometry_, home);
   EXPECT_EQ(remembered(word.base), home);
-  store_.give(geometry_, word.base);  // empty now: it goes, and is not looked at any more
+  store_.give(geometry_, word.base);  // empty now: it goes, and leaves the table
   store_.shrink(geometry_);
   EXPECT_EQ(remembered(word.base), nullptr);
 }
@@ -89,7 +89,7 @@ TEST_F(slabs_remembered, are_none_that_have_had_a_run) {
   EXPECT_EQ(remembered(home->cells), nullptr);
 }
 
-// More slabs than places, freed in an order that displaces each before it is met again.
+// More slabs than entries, freed in an order that displaces each before its next free.
 TEST(slabs_displaced, are_found_nevertheless) {
   constexpr std::size_t slabs = 2 * ashlar::detail::slab_map::places + 1;
   ashlar::block_pool<> pool({.cell_bytes = 1024, .slab_bytes = 4096});

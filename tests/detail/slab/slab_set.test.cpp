@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the slabs of a pool against counts and a set of taken cells.
+// Tests of the slabs of a pool against counts and a set of taken cells.
 #include <ashlar/detail/slab/slab_set.hpp>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using ashlar::detail::slab;
 using ashlar::detail::slab_geometry;
 using ashlar::detail::slab_set;
 
-/// Slabs in memory of the test, up to a number, and which of their cells are taken.
+/// Slabs in memory of the test, up to a limit, and a model of their taken cells.
 class modelled_set {
 public:
   static constexpr std::size_t slab_bytes = 16 * 1024;
@@ -62,7 +62,7 @@ public:
     note(got, partial);
   }
 
-  /// Returns: whether there was a run. Where a slab is empty there is.
+  /// Returns: whether there was a run. An empty slab always has one.
   bool take_run(std::size_t length) {
     const bool must = set_.empty_slabs() != 0;
     const ashlar::detail::cell_batch got = set_.take_run(geometry_, length);
@@ -118,7 +118,7 @@ public:
     });
   }
 
-  // Returns: the slab of the cell taken last.
+  // Returns: the slab of the last taken cell.
   [[nodiscard]] slab* latest() const { return slab_set::slab_around(geometry_, cells_.back()); }
 
   slab_geometry geometry_;
@@ -192,7 +192,8 @@ TEST(slab_set, after_sorting_the_lowest_cells_leave_first) {
   EXPECT_EQ(slab_set::slab_around(m.geometry_, m.cells_[before]), lowest);
 }
 
-// Slabs with 40, 30, 20 and 10 of 50 or more cells live: words come from the first until it is full, then the second.
+// Slabs with 40, 30, 20 and 10 of 50 or more cells live: batches come from the first until it is full, then the
+// second.
 TEST(slab_set, the_fullest_slabs_are_filled_first) {
   modelled_set m(4, 256);
   for (int i = 0; i < 4; ++i) m.add();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that memory for slabs comes in regions where it can, and all of it goes back.
+// Tests that memory for slabs comes in regions if possible, and that all of it goes back.
 #include <ashlar/detail/slab/slab_source.hpp>
 
 #include <cstddef>
@@ -119,7 +119,7 @@ TEST(slab_source, lets_a_pool_grow_and_shrink_in_regions) {
   EXPECT_EQ(upstream.bytes_out(), 0u);
 }
 
-// Less than a page would take its neighbours along when it goes back.
+// A part of a page would take its neighbours along when it goes back.
 TEST(slab_source, slabs_smaller_than_a_page_come_one_by_one) {
   ashlar::block_pool<> pool({.cell_bytes = 64, .slab_bytes = 1024, .retain_slabs = ashlar::release_now});
   std::vector<unsigned char*> cells;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests when slabs are asked for, kept and given back.
+// Tests of the times when slabs are requested, retained and given back.
 #include <ashlar/detail/slab/slab_store.hpp>
 
 #include <bit>
@@ -24,7 +24,7 @@ using store_type = ashlar::detail::slab_store<upstream_ref>;
 constexpr std::size_t slab_bytes = 4096;
 constexpr slab_geometry geometry = ashlar::make_slab_geometry({.cell_bytes = 64, .slab_bytes = slab_bytes});
 
-/// A store of full slabs, and the words that were taken from them.
+/// A store of full slabs, and the batches taken from them.
 struct full_store {
   full_store(spare_policy spare, std::size_t slabs) : store(spare, upstream) {
     for (std::size_t i = 0; i < slabs; ++i) store.add(geometry, this, store.request(geometry));
