@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Poison: what a resource fills a dead block with at level hardened, so that a write to it is seen later.
+// Poison: the byte pattern of free blocks at level hardened, which reveals later writes to them.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Whether resources write canaries and poison. AddressSanitizer sees each access itself, and sooner.
+/// Whether resources write canaries and poison. AddressSanitizer needs neither: it detects each access at once.
 inline constexpr bool keeps_canaries = checking_level >= checking::hardened && !always_marked;
 
-/// A word of it is no address, and not null.
+/// A word of poison is neither a valid address nor null.
 inline constexpr unsigned char poison_byte = 0xFD;
 
-// Returns: bits that are set where the word at `p` is not `expected`.
+// Returns: the bits in which the word at `p` differs from `expected`.
 [[nodiscard]] ASHLAR_INLINE std::uint64_t changed_bits(const void* p, std::uint64_t expected) noexcept {
   std::uint64_t word = 0;
   std::memcpy(&word, p, sizeof(word));
@@ -42,10 +42,10 @@ inline constexpr unsigned char poison_byte = 0xFD;
   const std::uint64_t expected = 0x0101010101010101u * value;
   const std::uint64_t changed = detail::changed_bits(at, expected) | detail::changed_bits(at + bytes - step, expected);
   if (bytes <= 2 * step) return changed == 0;
-  return changed == 0 && std::memcmp(at, at + step, bytes - step) == 0;  // each byte is as the one a step before
+  return changed == 0 && std::memcmp(at, at + step, bytes - step) == 0;  // each byte equals the one a step before
 }
 
-/// Effects: fills `bytes` dead bytes at `p` with poison.
+/// Effects: fills `bytes` free bytes at `p` with poison.
 ASHLAR_INLINE void poison_block(void* p, std::size_t bytes) noexcept {
   mark_readable(p, bytes);
   std::memset(p, poison_byte, bytes);
@@ -56,7 +56,7 @@ ASHLAR_INLINE void poison_block(void* p, std::size_t bytes) noexcept {
   return is_filled(p, bytes, poison_byte);
 }
 
-/// Effects: reports that a dead block of `resource`, `held` bytes large, was written to; does not return.
+/// Effects: reports a write to a free block of `held` bytes of `resource`; does not return.
 [[noreturn]] ASHLAR_COLD inline void report_poison(const void* p, std::size_t held, const void* resource) noexcept {
   report({.kind = fault::corrupt_link,
           .what = "a free block was written to",
@@ -65,8 +65,8 @@ ASHLAR_INLINE void poison_block(void* p, std::size_t bytes) noexcept {
           .size = held});
 }
 
-/// Effects: reports a dead block of `held` bytes if its poison, the first `bytes` of it, was written to. Tools take
-/// those bytes for readable from then on.
+/// Effects: reports a free block of `held` bytes if its poison, the first `bytes` bytes, has changed. Tools consider
+/// these bytes readable from then on.
 ASHLAR_INLINE void verify_poison(const void* p, std::size_t bytes, std::size_t held, const void* resource) noexcept {
   mark_readable(p, bytes);
   if (ASHLAR_UNLIKELY(!is_poisoned(p, bytes))) report_poison(p, held, resource);

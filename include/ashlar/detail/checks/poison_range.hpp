@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A range of dead bytes that is poisoned, cut, and searched for the first byte that is no poison.
+// A range of free bytes with operations to fill it with poison, to intersect it and to find the first changed byte.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The bytes from `begin` up to `end`. They are dead for tools, too, whatever is done here.
+/// The bytes from `begin` up to `end`. After every operation they are free for tools, too.
 struct poison_range {
   std::byte* begin = nullptr;
   std::byte* end = nullptr;
@@ -22,7 +22,7 @@ struct poison_range {
   [[nodiscard]] bool is_empty() const noexcept { return begin == end; }
   [[nodiscard]] std::size_t bytes() const noexcept { return static_cast<std::size_t>(end - begin); }
 
-  /// Returns: what of it lies from `from` up to `to`.
+  /// Returns: the intersection with the range from `from` up to `to`.
   [[nodiscard]] poison_range within(std::byte* from, std::byte* to) const noexcept {
     const poison_range cut = {std::max(begin, from), std::min(end, to)};
     return cut.begin < cut.end ? cut : poison_range{};
@@ -35,7 +35,7 @@ struct poison_range {
     mark_free(begin, bytes());
   }
 
-  /// Returns: the first byte that is no poison, or null. Complexity: O(bytes).
+  /// Returns: the first byte that is not poison, or null. Complexity: O(bytes).
   [[nodiscard]] const std::byte* first_changed() const noexcept {
     if (is_empty()) return nullptr;
     mark_readable(begin, bytes());
@@ -46,7 +46,7 @@ struct poison_range {
     return changed;
   }
 
-  /// Effects: reports the first byte that is no poison. `held`: what is free there, in bytes.
+  /// Effects: reports the first byte that is not poison. `held`: the size of the free block in bytes.
   void verify(std::size_t held, const void* resource) const noexcept {
     if (const std::byte* const changed = first_changed(); ASHLAR_UNLIKELY(changed != nullptr))
       report_poison(changed, held, resource);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A check word over words of metadata and their address, which is verified before the metadata is believed.
+// A check word over words of metadata and their address, verified before the metadata is used.
 #pragma once
 
 #include <concepts>
@@ -19,9 +19,9 @@ template <class T>
   else return std::uint64_t{word};
 }
 
-/// Returns: the check word of `words` that lie at `where`. It depends on every bit of them and on the address, so that
-/// metadata that was written to, or copied from elsewhere, does not match its seal but once in 2^64 (2^32) times.
-/// Who knows no address cannot compute it; it is no cryptography against who does.
+/// Returns: the check word of `words` at address `where`. It depends on every bit of the words and of the address:
+/// overwritten or copied metadata matches its seal with a probability of 2^-64 (2^-32 on 32 bits). An attacker without
+/// the address cannot compute it; it is not cryptographic against one with the address.
 template <class... Words>
   requires((std::is_pointer_v<Words> || std::unsigned_integral<Words>) && ...)
 [[nodiscard]] std::uintptr_t seal_of(const void* where, Words... words) noexcept {
@@ -30,8 +30,8 @@ template <class... Words>
   return static_cast<std::uintptr_t>(sum ^ (sum >> 32));
 }
 
-/// A check word in a header, kept from level `checked` on; below, it takes no room and always matches. `Place` keeps
-/// two of one header apart.
+/// A check word in a header, present from level `checked` on; at `fast` it takes no memory and always matches. `Place`
+/// distinguishes two of them in one header.
 template <int Place, bool IsKept = checking_level >= checking::checked>
 class seal_word {
 public:

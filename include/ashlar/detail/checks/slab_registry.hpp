@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All slabs of the process by address, at the levels that check: it knows whose a cell is without reading it.
+// The registry of all slabs of the process by address, from level `checked` on: it finds a cell's owner without a read.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Where a cell lies and whose it is. All fields are null where nobody's slab has it.
+/// The owner and the size of a cell. All fields are null or 0 for an address outside of all slabs.
 struct cell_place {
   const void* owner = nullptr;  ///< the pool
   std::size_t cell_bytes = 0;
 };
 
-/// A slab's line in the registry. It lies in the slab, in front of the cells, so that nothing is allocated for it.
+/// A slab's entry in the registry. It lies in the slab in front of the cells, so the registry allocates nothing.
 struct registered_slab : tree_node<registered_slab> {
   const void* owner = nullptr;
   const std::byte* cells = nullptr;
@@ -29,28 +29,28 @@ struct registered_slab : tree_node<registered_slab> {
   std::uint32_t cell_bytes = 0;
 };
 
-/// The slabs that are entered, ordered by address.
+/// The registered slabs, ordered by address.
 ///
-///   free of p -> the pool does not know p -> registry: highest slab at or below p -> has p ? its owner : nobody's
+///     free of p -> p is not a cell of the pool -> registry: highest slab at or below p -> contains p ? owner : none
 ///
-/// Where slabs lie in cells of other pools, an inner slab hides the outer cells behind it: those are nobody's.
+/// A slab may lie in a cell of another pool. Such an inner slab hides the outer cells behind it: they have no owner.
 /// Thread safety: any thread. Complexity: O(log slabs) expected, under one lock. A slab leaves before its memory is
-/// given back, so a pool must be destroyed, or released, before the memory under its slabs goes.
+/// returned, so a pool must be destroyed or released before the memory under its slabs.
 class slab_registry {
 public:
-  /// Effects: enters a slab. Expects: `line` lies in front of its cells, in the same slab, and is in no registry.
+  /// Effects: adds a slab. Expects: `line` lies in front of the cells of the slab and is in no registry.
   void enter(registered_slab& line) noexcept {
     const check_scope<spin_lock> held(lock_);
     slabs_.insert(&line);
   }
 
-  /// Effects: takes a slab out. Expects: it was entered.
+  /// Effects: removes a slab. Expects: it was entered.
   void leave(registered_slab& line) noexcept {
     const check_scope<spin_lock> held(lock_);
     slabs_.erase(&line);
   }
 
-  /// Returns: whose cell `p` points into, or nobody's. Reads slabs' lines only, never `p`.
+  /// Returns: the cell that contains `p`, or an empty result. Reads entries of slabs only, never `p`.
   [[nodiscard]] cell_place find(const void* p) const noexcept {
     const check_scope<spin_lock> held(lock_);
     const registered_slab* const below = slabs_.find_at_or_below(p);
@@ -59,8 +59,8 @@ public:
     return {below->owner, below->cell_bytes};
   }
 
-  /// Effects: holds the registry as it is, so that a fork finds it at rest. Expects: it is held for a moment, and
-  /// `find` and all changes wait for it.
+  /// Effects: locks the registry, so that a fork finds it consistent. `find` and all changes wait until `unlock`, so it
+  /// must be held for a short time only.
   void lock() noexcept { lock_.lock(); }
   void unlock() noexcept { lock_.unlock(); }
 
@@ -80,10 +80,10 @@ static_assert(std::is_trivially_destructible_v<slab_registry>, "usable after mai
 /// The registry of the process, constant-initialised and never destroyed: usable before `main` and after it.
 constinit inline slab_registry process_slabs;
 
-/// What a slab's header keeps for the registry: its line at the levels that check, nothing at `fast`.
+/// The member of a slab's header for the registry from level `checked` on.
 class slab_registration {
 public:
-  /// Effects: enters the slab whose header this lies in.
+  /// Effects: adds the slab of this header.
   void enter(const void* owner, const std::byte* cells, std::size_t bytes, std::size_t cell_bytes) noexcept {
     line_.owner = owner;
     line_.cells = cells;
@@ -92,14 +92,14 @@ public:
     process_slabs.enter(line_);
   }
 
-  /// Effects: takes the slab out. Expects: it was entered.
+  /// Effects: removes the slab. Expects: it was entered.
   void leave() noexcept { process_slabs.leave(line_); }
 
 private:
   registered_slab line_;
 };
 
-/// The same at `fast`: no bytes and no code.
+/// The same member at `fast`: no data and no code.
 struct no_slab_registration {
   void enter(const void*, const std::byte*, std::size_t, std::size_t) noexcept {}
   void leave() noexcept {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The bytes of a cell behind what was asked for: a canary that also says how much was asked for.
+// The slack of a cell, its bytes behind the requested size: filled with a canary that encodes the requested size.
 #pragma once
 
 #include <array>
@@ -16,34 +16,34 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What the slack of a cell says when the cell comes back.
+/// The state of a cell's slack at deallocation.
 struct slack_state {
   bool is_intact = true;
-  std::size_t allocated = 0;   ///< bytes asked for, as far as the canary tells
+  std::size_t allocated = 0;   ///< requested bytes, as decoded from the canary
   std::size_t written_to = 0;  ///< one past the last byte that is not canary
 };
 
 inline constexpr std::size_t slack_period = 128;
 
-// With it the first canary byte behind a request of any size is no letter, digit or space, neither 1 nor 0xFF.
+// This phase makes the first canary byte behind every size differ from letters, digits, space, 1 and 0xFF.
 inline constexpr std::size_t slack_phase = 77;
 
-// Seven bits of the size and of the place, so that neighbours differ; never 0, so that a terminator is seen.
+// Seven bits of the size and the position, so that neighbours differ; never 0, so that a string terminator is detected.
 [[nodiscard]] inline std::byte slack_byte(std::size_t bytes, std::size_t at) noexcept {
   return static_cast<std::byte>(((bytes + at * 79 + slack_phase) % slack_period) << 1 | 1);
 }
 
 inline constexpr std::uint64_t each_lane = 0x0101010101010101u;
 
-// The eight canary bytes from `at` on, as one word in memory order, half of each: a lane holds the sum of two 7-bit
-// numbers, so no carry leaves it.
+// The eight canary bytes from `at` on as one word in memory order, each shifted right by one bit: a lane holds the sum
+// of two 7-bit numbers, so no carry leaves it.
 [[nodiscard]] ASHLAR_INLINE std::uint64_t slack_lanes(std::size_t bytes, std::size_t at) noexcept {
   constexpr auto places = std::bit_cast<std::uint64_t>(std::array<std::uint8_t, 8>{
       0, 79, 79 * 2 % 128, 79 * 3 % 128, 79 * 4 % 128, 79 * 5 % 128, 79 * 6 % 128, 79 * 7 % 128});
   return ((bytes + at * 79 + slack_phase) % slack_period * each_lane + places) & each_lane * (slack_period - 1);
 }
 
-// The lanes eight bytes on.
+// The lanes of the next eight bytes.
 [[nodiscard]] ASHLAR_INLINE std::uint64_t next_lanes(std::uint64_t lanes) noexcept {
   return (lanes + 79 * 8 % slack_period * each_lane) & each_lane * (slack_period - 1);
 }
@@ -57,7 +57,7 @@ ASHLAR_INLINE void put_slack(void* cell, std::size_t at, std::uint64_t word) noe
   std::memcpy(static_cast<std::byte*>(cell) + at, &word, sizeof(word));
 }
 
-// Returns: whether the canary for `bytes` bytes stands whole. Complexity: O(slack), 8 bytes a step.
+// Returns: whether the canary for `bytes` bytes is intact. Complexity: O(slack), 8 bytes a step.
 [[nodiscard]] inline bool is_slack_whole(const std::byte* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
   constexpr std::size_t step = sizeof(std::uint64_t);
   std::size_t at = bytes;
@@ -82,12 +82,12 @@ ASHLAR_INLINE void put_slack(void* cell, std::size_t at, std::uint64_t word) noe
   return (std::endian::native == std::endian::little ? changed >> before : changed << before) == 0;
 }
 
-// The size, modulo the period, that the canary byte at `at` was written for.
+// Returns: the size, modulo the period, that the canary byte at `at` encodes.
 [[nodiscard]] inline std::size_t slack_size(std::byte canary, std::size_t at) noexcept {
   return ((std::to_integer<std::size_t>(canary) >> 1) - at * 79 - slack_phase) % slack_period;
 }
 
-// The start of the run of canary for `bytes` that ends the cell, not looked for in front of `least`.
+// Returns: the start of the intact canary for `bytes` bytes at the end of the cell, at least `least`.
 [[nodiscard]] inline std::size_t slack_start(const std::byte* cell, std::size_t bytes, std::size_t cell_bytes,
                                              std::size_t least) noexcept {
   std::size_t start = cell_bytes;
@@ -106,7 +106,7 @@ inline void fill_slack(void* cell, std::size_t bytes, std::size_t cell_bytes) no
   for (; at < cell_bytes; ++at) data[at] = detail::slack_byte(bytes, at);
 }
 
-/// As `fill_slack`, where the bytes in front of the slack hold nothing yet: the last word may reach into them.
+/// As `fill_slack`, for a cell without contents yet: the last word may overlap the bytes in front of the slack.
 ASHLAR_INLINE void fill_fresh_slack(void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
   if (bytes == cell_bytes) return;
   if (cell_bytes < sizeof(std::uint64_t)) return fill_slack(cell, bytes, cell_bytes);
@@ -117,7 +117,7 @@ ASHLAR_INLINE void fill_fresh_slack(void* cell, std::size_t bytes, std::size_t c
   detail::put_slack(cell, last, detail::slack_word(bytes, last));
 }
 
-/// Returns: whether the canary for `bytes` bytes stands. Expects: `bytes <= cell_bytes`.
+/// Returns: whether the canary for `bytes` bytes is intact. Expects: `bytes <= cell_bytes`.
 [[nodiscard]] ASHLAR_INLINE bool is_slack_intact(const void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
   const auto* const data = static_cast<const std::byte*>(cell);
   if (bytes == cell_bytes) return true;
@@ -126,14 +126,15 @@ ASHLAR_INLINE void fill_fresh_slack(void* cell, std::size_t bytes, std::size_t c
   return detail::is_end_whole(data, bytes, cell_bytes);
 }
 
-/// Returns: whether the canary for `bytes` bytes stands, and where not, what was asked for instead (where the rest of
-/// the canary tells, else `bytes`) and how far bytes behind it were written to. Expects: `bytes <= cell_bytes`.
+/// Returns: whether the canary for `bytes` bytes is intact; if not, the size that was requested (decoded from the rest
+/// of the canary, else `bytes`) and the end of the bytes written behind it. Expects: `bytes <= cell_bytes`.
 [[nodiscard]] inline slack_state look_at_slack(const void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
   const auto* const data = static_cast<const std::byte*>(cell);
   if (ASHLAR_LIKELY(detail::is_slack_whole(data, bytes, cell_bytes))) return {};
-  const std::size_t start = detail::slack_start(data, bytes, cell_bytes, bytes);  // who asked may not have written
+  const std::size_t start =
+      detail::slack_start(data, bytes, cell_bytes, bytes);  // the caller may not have written its bytes
   const slack_state overflow = {.is_intact = false, .allocated = bytes, .written_to = start};
-  if (start != cell_bytes || cell_bytes == 0) return overflow;  // the end still says `bytes`
+  if (start != cell_bytes || cell_bytes == 0) return overflow;  // the end still encodes `bytes`
   const std::size_t size = detail::slack_size(data[cell_bytes - 1], cell_bytes - 1);
   const std::size_t other_start = detail::slack_start(data, size, cell_bytes, 0);
   const std::size_t allocated = other_start + (size - other_start) % detail::slack_period;

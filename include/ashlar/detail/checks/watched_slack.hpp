@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The canary behind a block as tools see it, which take it for dead, and the reports of writes beside a block.
+// The canary behind a block, marked as free for memory checkers, and the reports of writes beside a block.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ inline void fill_watched_slack(std::byte* data, std::size_t bytes, std::size_t h
   return found;
 }
 
-/// Effects: reports that bytes behind the `expected` bytes of a block were written to, up to `got`; does not return.
-/// `size`: as in the report, 0 where the resource knows none.
+/// Effects: reports a write behind the `expected` bytes of a block, up to `got`; does not return. `size`: the block's
+/// size in the report, 0 if the resource does not know it.
 [[noreturn]] ASHLAR_COLD inline void report_write_behind(const void* p, std::size_t size, std::size_t expected,
                                                          std::size_t got, const void* resource) noexcept {
   report({.kind = fault::overflow,
@@ -43,7 +43,7 @@ inline void fill_watched_slack(std::byte* data, std::size_t bytes, std::size_t h
           .got = got});
 }
 
-/// Effects: reports that bytes before a block were written to; does not return.
+/// Effects: reports a write before a block; does not return.
 [[noreturn]] ASHLAR_COLD inline void report_write_before(const void* p, std::size_t size,
                                                          const void* resource) noexcept {
   report({.kind = fault::underflow,

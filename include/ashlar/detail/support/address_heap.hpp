@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap of memory regions with the lowest address on top, linked through the regions themselves.
+// An intrusive pairing heap of memory regions with the lowest address on top.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,14 @@ struct heap_node {
   T* previous = nullptr;  ///< the sibling to its left, or its parent
 };
 
-/// A pairing heap (Fredman, Sedgewick, Sleator and Tarjan, 1986). Pushing looks at the top alone, so a program that
-/// frees in bulk and never asks for the lowest pays for no order.
+/// A pairing heap (Fredman, Sedgewick, Sleator and Tarjan, 1986). A push compares with the top only, so a program that
+/// frees in bulk and never takes the lowest region does not pay for order.
 ///
-///   top -> [ lowest ]                    child: a member above it in address
-///             | child                    sibling: another child of the same parent
-///          [ a ] -sibling-> [ b ]
+///     top -> [ lowest ]                  child: a member at a higher address
+///               | child                  sibling: another child of the same parent
+///            [ a ] -sibling-> [ b ]
 ///
-/// Invariant: no member lies below its parent in address; the top has no sibling.
+/// Invariant: every member has a higher address than its parent; the top has no sibling.
 /// Complexity: push O(1), erase O(log n) amortised.
 template <class T>
 class address_heap {
@@ -59,7 +59,7 @@ public:
   }
 
 private:
-  // Both are roots. The higher one becomes the first child of the lower.
+  // Expects: both are roots. The higher one becomes the first child of the lower one.
   [[nodiscard]] static T* meld(T* a, T* b) noexcept {
     T* const lower = address_of(a) < address_of(b) ? a : b;
     T* const higher = lower == a ? b : a;
@@ -88,7 +88,7 @@ private:
     return all;
   }
 
-  // Takes the first of a chain of siblings off it.
+  // Detaches and returns the first of a chain of siblings.
   [[nodiscard]] static T* detach(T*& first) noexcept {
     T* const taken = first;
     first = taken->sibling;
@@ -121,7 +121,7 @@ private:
     return true;
   }
 
-  // The member after this one, parents before children: a walk without recursion, for a heap may be a long chain.
+  // Returns: the next member in preorder. No recursion, since a heap may be a long chain.
   [[nodiscard]] static const T* next_of(const T* member) noexcept {
     if (member->child != nullptr) return member->child;
     while (member != nullptr && member->sibling == nullptr) member = parent_of(member);

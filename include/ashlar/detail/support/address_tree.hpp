@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A search tree of memory regions ordered by address, linked through the regions themselves: nothing is allocated.
+// An intrusive search tree of memory regions, ordered by address.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@ struct tree_node {
   T* right = nullptr;
 };
 
-/// A treap (Seidel and Aragon, "Randomized search trees", 1996): a search tree by address which is at the same time a
-/// heap by priority. The priority is a hash of the address, so the shape depends only on the set of members.
-/// Complexity: insert, erase and find O(log n) expected; the depth of recursion likewise.
+/// A treap (Seidel and Aragon, "Randomized search trees", 1996): a search tree by address and a heap by priority. The
+/// priority is a hash of the address, so the shape depends only on the set of members. Nothing is allocated.
+/// Complexity: insert, erase and find O(log n) expected, as is the depth of recursion.
 template <class T>
 class address_tree {
 public:
@@ -72,7 +72,7 @@ public:
     visit(root_, f);
   }
 
-  /// Effects: forgets all members.
+  /// Effects: empties the tree; members keep stale links.
   void clear() noexcept { root_ = nullptr; }
 
   /// Complexity: O(n).
@@ -87,7 +87,7 @@ private:
     return address_of(member) < address_of(from) ? &from->left : &from->right;
   }
 
-  // Cuts a subtree in two at the address of `at`.
+  // Splits a subtree at the address of `at`.
   static void split(T* tree, const T* at, T** lower, T** upper) noexcept {
     while (tree != nullptr) {
       if (address_of(tree) < address_of(at)) {
@@ -103,7 +103,7 @@ private:
     *lower = *upper = nullptr;
   }
 
-  // Joins two subtrees, all of `lower` before all of `upper`.
+  // Joins two subtrees. Expects: all addresses in `lower` are below those in `upper`.
   [[nodiscard]] static T* join(T* lower, T* upper) noexcept {
     T* joined = nullptr;
     T** place = &joined;

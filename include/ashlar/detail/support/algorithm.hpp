@@ -32,7 +32,7 @@ template <class T>
   return max(max(a, b), c);
 }
 
-/// Returns: `value`, or the limit that it exceeds. Expects: `low <= high`.
+/// Returns: `value` limited to [low, high]. Expects: `low <= high`.
 template <class T>
 [[nodiscard]] constexpr T clamp(T value, T low, T high) noexcept {
   return value < low ? low : high < value ? high : value;

@@ -16,11 +16,11 @@ namespace detail {
 
 inline constexpr std::size_t max_size = std::numeric_limits<std::size_t>::max();
 
-/// The largest block anyone may ask for: pointer differences inside it must not overflow.
+/// The largest block in bytes: pointer differences inside it must not overflow.
 inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
 
-// The bits up to the lowest one are the highest number only where that one is alone. In this form, since compilers make
-// a population count of the others, and twenty instructions of that where the processor may lack one.
+// `n ^ (n - 1)` is the mask up to the lowest set bit; it exceeds `n - 1` only if no higher bit is set. Compilers turn
+// the usual forms into a population count, which takes twenty instructions on processors without one.
 [[nodiscard]] constexpr bool is_power_of_two(std::size_t n) noexcept { return (n ^ (n - 1)) > n - 1; }
 
 /// Returns: `a + b` in `sum`, or false if it overflows.
@@ -54,7 +54,7 @@ inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::num
   return (address_of(p) & (alignment - 1)) == 0;
 }
 
-/// Returns: the address rounded down, derived from `p` so that the compiler knows where it points.
+/// Returns: the address rounded down, derived from `p` so that the compiler knows its provenance.
 /// Expects: `alignment` is a power of two.
 [[nodiscard]] ASHLAR_INLINE std::byte* align_down(void* p, std::size_t alignment) noexcept {
   return static_cast<std::byte*>(p) - (address_of(p) & (alignment - 1));
@@ -65,19 +65,19 @@ inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::num
   return static_cast<std::byte*>(p) + ((0 - address_of(p)) & (alignment - 1));
 }
 
-/// Returns: the alignment that any object of `bytes` bytes may need: the largest power of two that divides `bytes`, at
-/// most that of `std::max_align_t`.
+/// Returns: the largest alignment of an object of `bytes` bytes: the largest power of two that divides `bytes`, at most
+/// that of `std::max_align_t`.
 [[nodiscard]] constexpr std::size_t natural_alignment(std::size_t bytes) noexcept {
   const std::size_t divisor = bytes & (0 - bytes);
   return divisor < alignof(std::max_align_t) ? divisor : alignof(std::max_align_t);
 }
 
-/// Whether `n` bytes at `alignment` is a request that any resource may serve.
+/// Returns: whether some resource may serve a request for `bytes` bytes at `alignment`.
 [[nodiscard]] constexpr bool is_valid_request(std::size_t bytes, std::size_t alignment) noexcept {
   return is_power_of_two(alignment) && bytes <= max_block_bytes && alignment <= max_block_bytes - bytes;
 }
 
-/// Division of offsets inside a slab by the cell size, as one multiplication:
+/// Divides offsets inside a slab by the cell size with one multiplication:
 /// `n / d == (n * ceil(2^32 / d)) >> 32` for all `n * d < 2^32` (Granlund and Montgomery, 1994, theorem 4.2:
 /// the error `n * (d * ceil(2^32/d) - 2^32) <= n * (d - 1)` must stay below `2^32`).
 class reciprocal {
@@ -92,7 +92,7 @@ public:
   }
 
 private:
-  std::uint64_t factor_ = 0;  // 2^32 for the divisor 1: does not fit 32 bits
+  std::uint64_t factor_ = 0;  // 64 bits, since it is 2^32 for the divisor 1
 };
 
 }  // namespace detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the compiler is told about hot paths, cold paths and empty members.
+// Compiler hints: branch prediction, inlining, cold paths, prefetches, empty members.
 #pragma once
 
 #include <cstddef>
@@ -26,15 +26,15 @@
 #define ASHLAR_NO_UNIQUE_ADDRESS [[no_unique_address]]
 #endif
 
-// Makes the compiler keep an object's address in a register instead of naming the object in each instruction. A list
-// head that is stored and reloaded by absolute address costs about 1 ns more a pair on current cores.
+// Makes the compiler keep an object's address in a register instead of an absolute address in each instruction. A store
+// and a reload of a list head by absolute address take about 1 ns more on current cores.
 #if defined(__GNUC__) || defined(__clang__)
 #define ASHLAR_IN_REGISTER(pointer) __asm__("" : "+r"(pointer))
 #else
 #define ASHLAR_IN_REGISTER(pointer) static_cast<void>(pointer)
 #endif
 
-// Asks for a line that will be written to, which another core may have. Nothing happens where it cannot be had.
+// Prefetches a cache line for a write; another core may hold it. An invalid address has no effect.
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
 #define ASHLAR_FETCH_TO_WRITE(pointer) __asm__ volatile("prefetchw (%0)" : : "r"(static_cast<const void*>(pointer)))
 #elif defined(__GNUC__) || defined(__clang__)
@@ -43,37 +43,37 @@
 #define ASHLAR_FETCH_TO_WRITE(pointer) static_cast<void>(pointer)
 #endif
 
-// What the compiler may rely on, without a test.
+// A condition that the compiler may assume without a test.
 #if defined(__GNUC__) || defined(__clang__)
 #define ASHLAR_ASSUME(condition) (static_cast<bool>(condition) ? static_cast<void>(0) : __builtin_unreachable())
 #else
 #define ASHLAR_ASSUME(condition) __assume(condition)
 #endif
 
-// Whether the compiler knows the value, after inlining: of two right ways, the one that is shorter for known values may
-// be taken.
+// Whether the value is a compile-time constant after inlining, to select the shorter of two equivalent paths.
 #if defined(__GNUC__) || defined(__clang__)
 #define ASHLAR_IS_CONSTANT(value) (__builtin_constant_p(value) != 0)
 #else
 #define ASHLAR_IS_CONSTANT(value) false
 #endif
 
-// Where the function that asks returns to; the function must not be inlined. Null where the compiler cannot say.
+// The return address of the current function, which must not be inlined. Null if the compiler has no such builtin.
 #if defined(__GNUC__) || defined(__clang__)
 #define ASHLAR_RETURN_ADDRESS() static_cast<const void*>(__builtin_return_address(0))
 #else
 #define ASHLAR_RETURN_ADDRESS() static_cast<const void*>(nullptr)
 #endif
 
-// Whether this may become a library, which finds its thread-local variables by a call, since it may be loaded late: so
-// variables that are used together stand together there. In a program each is found best by itself.
+// Whether this code may become part of a shared library. A library that may be loaded late finds its thread-local
+// variables by a call, so variables used together share one object there; in a program separate variables are faster.
 #if defined(__PIC__) && !defined(__PIE__)
 #define ASHLAR_IS_LIBRARY_CODE true
 #else
 #define ASHLAR_IS_LIBRARY_CODE false
 #endif
 
-// For what each library must have for itself, even where all libraries share what is inline: it dies with the library.
+// Marks functions and variables that each library needs as its own copy, although inline ones are shared between
+// libraries: the copy ends with its library.
 #if defined(__GNUC__) || defined(__clang__)
 #define ASHLAR_OF_THIS_LIBRARY __attribute__((visibility("hidden")))
 #else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// JSON for whoever takes it: commas where they belong, strings escaped, nothing allocated.
+// A JSON writer over a text sink: places commas, escapes strings, allocates nothing.
 #pragma once
 
 #include <concepts>
@@ -14,13 +14,14 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Writes one value, which may be an object or an array of others.
+/// Writes one value, which may be an object or an array. The following code writes {"blocks":3,"sizes":[48,64]}:
 ///
-///   json_writer json(out);
-///   json.begin_object().member("blocks", 3).key("sizes").begin_array().value(48).value(64).end_array().end_object();
-///   json.finish();                                                                 {"blocks":3,"sizes":[48,64]}
+///     json_writer json(out);
+///     json.begin_object().member("blocks", 3);
+///     json.key("sizes").begin_array().value(48).value(64).end_array().end_object();
+///     json.finish();
 ///
-/// Text is taken to be UTF-8. Thread safety: none.
+/// Text must be UTF-8. Thread safety: none.
 template <text_sink Out>
 class json_writer {
 public:
@@ -32,7 +33,7 @@ public:
   json_writer& begin_array() { return open("["); }
   json_writer& end_array() { return close("]"); }
 
-  /// Effects: the name of the value that is written next. Expects: an object is open.
+  /// Effects: writes the name of the next value. Expects: an object is open.
   json_writer& key(std::string_view name) {
     comma();
     quoted(name);
@@ -60,7 +61,7 @@ public:
     return key(name).value(what);
   }
 
-  /// Effects: hands over the rest. Expects: what was begun has ended.
+  /// Effects: flushes the rest. Expects: all objects and arrays are closed.
   void finish() {
     ASHLAR_EXPECTS(depth_ == 0, "finished JSON inside an object or array");
     out_.flush();
@@ -102,8 +103,8 @@ private:
   }
 
   text_writer<Out> out_;
-  std::size_t depth_ = 0;  // objects and arrays that are open
-  bool is_first_ = true;   // nothing stands before the next value that a comma would part it from
+  std::size_t depth_ = 0;  // open objects and arrays
+  bool is_first_ = true;   // whether the next value needs no comma before it
 };
 
 }  // namespace detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An intrusive doubly linked list: members carry their own links, nothing is allocated.
+// An intrusive doubly linked list: members contain their links, and nothing is allocated.
 #pragma once
 
 #include <ashlar/base/config.hpp>
@@ -15,8 +15,8 @@ struct list_node {
   T* previous = nullptr;
 };
 
-/// First to last in the order of insertion. All operations are O(1).
-/// Invariant: `front_` and `back_` are both null or both not; neighbours point at each other.
+/// Members in the order of insertion. Complexity: O(1), unless stated otherwise.
+/// Invariant: `front_` and `back_` are both null or both non-null; neighbours point at each other.
 template <class T>
 class list {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks that the resource which handed them out will know again, for adaptors that find the owner of a block.
+// Allocation of blocks that `owns` of their resource recognises, for adaptors that find the owner of a block.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Returns: whether `r` would hand such a request on to an upstream of its own, so that asking it is in vain: a pool
-/// owns its cells, not the larger blocks of its upstream.
+/// Returns: whether `r` would forward the request to its upstream, so that `r.owns` would not recognise the block: a
+/// pool owns its cells, but not the larger blocks of its upstream.
 template <owning_resource R>
 [[nodiscard]] ASHLAR_INLINE bool hands_on([[maybe_unused]] const R& r, [[maybe_unused]] std::size_t bytes,
                                           [[maybe_unused]] std::size_t alignment) noexcept {
@@ -23,15 +23,15 @@ template <owning_resource R>
   else return false;
 }
 
-/// Effects: gives back a block that `r` does not know. Returns: null.
+/// Effects: deallocates a block that `r.owns` does not recognise. Returns: null.
 template <owning_resource R>
 ASHLAR_COLD void* give_back_unknown(R& r, void* p, std::size_t bytes, std::size_t alignment) noexcept {
   r.deallocate(p, bytes, alignment);
   return nullptr;
 }
 
-/// Returns: a block of `r` that `r.owns` knows, or null where `r` has no memory left, or serves such a request with
-/// memory that it does not know: freed by an owner test, that block would go astray.
+/// Returns: a block of `r` that `r.owns` recognises, or null. Null means that `r` is exhausted or serves the request
+/// with a block that it does not recognise: an owner test would free such a block to the wrong resource.
 template <owning_resource R>
 [[nodiscard]] ASHLAR_INLINE void* try_allocate_owned(R& r, std::size_t bytes, std::size_t alignment) noexcept {
   if (hands_on(r, bytes, alignment)) return nullptr;
@@ -41,8 +41,8 @@ template <owning_resource R>
   return give_back_unknown(r, p, bytes, alignment);
 }
 
-/// As `try_allocate_owned`, but never null. Throws: what `r.allocate` throws; `std::bad_alloc` where `r` serves such a
-/// request with memory that it does not know.
+/// As `try_allocate_owned`, but never null. Throws: any exception of `r.allocate`; `std::bad_alloc` if `r` serves the
+/// request with a block that it does not recognise.
 template <owning_resource R>
 [[nodiscard]] void* allocate_owned(R& r, std::size_t bytes, std::size_t alignment) {
   if (hands_on(r, bytes, alignment)) throw_bad_alloc(bytes, alignment);

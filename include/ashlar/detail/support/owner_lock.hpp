@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A spin lock that knows the thread which holds it, and so names a thread that would wait for itself.
+// A spin lock that records its holder and so detects a thread that would wait for itself.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// As `spin_lock`, but a thread that holds it and wants it again ends the process with a message. The lock itself is
-/// the note of its holder: a signal finds both or neither, and a short section under it needs no `report_scope`, as
-/// long as it reports nothing.
+/// As `spin_lock`, but a second lock by the holding thread ends the process with a message. One word is both the lock
+/// and the record of its holder, so a signal handler sees both or neither. A short critical section without reports
+/// needs no `report_scope`.
 class owner_lock {
 public:
   ASHLAR_INLINE void lock() noexcept {
@@ -42,7 +42,7 @@ private:
     } while (!try_lock());
   }
 
-  static inline constinit ASHLAR_THREAD_LOCAL const char this_thread_ = 0;  // its address is the thread's name
+  static inline constinit ASHLAR_THREAD_LOCAL const char this_thread_ = 0;  // its address identifies the thread
 
   std::atomic<const void*> holder_ = nullptr;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The last words of a process: one line on the error stream, composed without allocating, then abort.
+// The end of a process after an error: one line on the error stream, composed without allocation, then abort.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A line of bounded length, built in place. Text past the end is cut, never written outside.
+/// A line of at most `capacity` characters, built in place. Excess text is cut off.
 class panic_line {
 public:
   static constexpr std::size_t capacity = 512;  ///< characters
@@ -50,8 +50,8 @@ private:
   std::size_t size_ = 0;
 };
 
-/// Effects: writes the words and a newline to the error stream. Allocates nothing; a failed write is ignored, since
-/// there is nobody left to tell.
+/// Effects: writes the words and a newline to the error stream. Allocates nothing; a failed write is ignored, since no
+/// other channel for the message exists.
 inline void write_error_line(std::string_view words) noexcept {
   panic_line line;
   if (words.size() >= panic_line::capacity) words.remove_suffix(words.size() - panic_line::capacity + 1);

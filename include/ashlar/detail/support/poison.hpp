@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Marks that tell AddressSanitizer and Valgrind which bytes of a resource's memory a program may touch.
+// Marks of a resource's memory for AddressSanitizer and Valgrind: free bytes, live bytes.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +25,13 @@ inline constexpr bool always_marked = true;
 inline constexpr bool marks_memory = true;
 inline constexpr bool always_marked = false;
 #else
-/// Whether this build tells a tool which bytes are live. Where false, the marks cost nothing.
+/// Whether this build marks live bytes for a tool. If false, the marks cost nothing.
 inline constexpr bool marks_memory = false;
-/// Whether a tool is at work in every run of this build, and not only under Valgrind.
+/// Whether a tool checks every run of this build, not only runs under Valgrind.
 inline constexpr bool always_marked = false;
 #endif
 
-/// Effects: says that `bytes` at `p` are free; the tool reports a program that touches them.
+/// Effects: marks `bytes` bytes at `p` as free; the tool reports any access to them.
 ASHLAR_INLINE void mark_free([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(ASHLAR_ASAN)
   __asan_poison_memory_region(p, bytes);
@@ -40,8 +40,8 @@ ASHLAR_INLINE void mark_free([[maybe_unused]] const void* p, [[maybe_unused]] st
 #endif
 }
 
-/// As `mark_free`, of bytes that others follow, which another thread may be marking: bytes that share a mark of
-/// AddressSanitizer's with those, 7 at most, stay as they are.
+/// As `mark_free`, but another thread may mark the bytes behind the range at the same time. AddressSanitizer has one
+/// mark for 8 bytes: the last bytes of the range that share a mark with the bytes behind, at most 7, keep theirs.
 ASHLAR_INLINE void mark_free_before_others([[maybe_unused]] const void* p,
                                            [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(ASHLAR_ASAN)
@@ -52,7 +52,7 @@ ASHLAR_INLINE void mark_free_before_others([[maybe_unused]] const void* p,
 #endif
 }
 
-/// Effects: says that `bytes` at `p` are handed out, with undefined contents.
+/// Effects: marks `bytes` bytes at `p` as live, with undefined contents.
 ASHLAR_INLINE void mark_live([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(ASHLAR_ASAN)
   __asan_unpoison_memory_region(p, bytes);
@@ -61,8 +61,8 @@ ASHLAR_INLINE void mark_live([[maybe_unused]] const void* p, [[maybe_unused]] st
 #endif
 }
 
-/// @{ As `mark_live` and `mark_free`, of bytes beside which other threads mark theirs. Of 8 bytes that have one mark of
-/// AddressSanitizer's and are not all of `p`, all become live, and none is free again.
+/// @{ As `mark_live` and `mark_free`, but other threads may mark the neighbouring bytes at the same time. If a mark of
+/// AddressSanitizer covers 8 bytes that are only partly in the range, all 8 become live and none becomes free again.
 ASHLAR_INLINE void mark_live_among_others([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(ASHLAR_ASAN)
   const std::size_t before = reinterpret_cast<std::uintptr_t>(p) % 8;
@@ -81,7 +81,7 @@ ASHLAR_INLINE void mark_free_among_others([[maybe_unused]] const void* p, [[mayb
 }
 /// @}
 
-/// Effects: says that the resource itself is about to read or write `bytes` at `p` of free memory.
+/// Effects: marks `bytes` free bytes at `p` as accessible and defined, for an access by the resource itself.
 ASHLAR_INLINE void mark_readable([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(ASHLAR_ASAN)
   __asan_unpoison_memory_region(p, bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Text for whoever takes it, in pieces out of a buffer: words, numbers, addresses, sizes that people read.
+// A buffered text writer over a text sink: words, numbers, addresses, human-readable sizes.
 #pragma once
 
 #include <charconv>
@@ -15,12 +15,12 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// `out(text)` takes a piece of text, which it must use before it returns.
+/// `out(text)` consumes a piece of text, which is valid only during the call.
 template <class Out>
 concept text_sink = std::invocable<Out&, std::string_view>;
 
-/// Collects text and hands it to `out` in pieces of at most `capacity` characters; the last one at `flush`.
-/// Allocates nothing; locales do not matter. Throws what `out` throws: what was collected is lost then.
+/// Buffers text and passes it to `out` in pieces of at most `capacity` characters; `flush` passes the last one.
+/// Allocates nothing and ignores locales. Throws: any exception of `out`, after which the buffered text is lost.
 template <text_sink Out>
 class text_writer {
 public:
@@ -48,7 +48,7 @@ public:
 
   text_writer& address(const void* p) { return text("0x").hex(address_of(p)); }
 
-  /// Effects: the number with a comma before each three digits: 1,234,567.
+  /// Effects: writes the number with a comma before every three digits: 1,234,567.
   text_writer& grouped(std::uint64_t value) {
     char plain[20];
     const auto end = std::to_chars(plain, plain + sizeof plain, value).ptr;
@@ -59,7 +59,7 @@ public:
     return *this;
   }
 
-  /// Effects: so many bytes in three figures: 48 B, 1.50 KiB, 12.0 MiB, 310 GiB.
+  /// Effects: writes a number of bytes with three digits and a unit: 48 B, 1.50 KiB, 12.0 MiB, 310 GiB.
   text_writer& size(std::uint64_t bytes) {
     if (bytes < 1000) return number(bytes).text(" B");
     unsigned unit = 1;
@@ -69,7 +69,7 @@ public:
     return text(" ").text(std::string_view("KMGTP").substr(unit - 1, 1)).text("iB");
   }
 
-  /// Effects: `part` of `whole` in a hundred, to a tenth where that is below ten: 0 %, 0.0 %, 2.5 %, 97 %.
+  /// Effects: writes `part` of `whole` in percent, with one decimal if it is below ten: 0 %, 0.0 %, 2.5 %, 97 %.
   text_writer& percentage(std::uint64_t part, std::uint64_t whole) {
     for (; part >= std::uint64_t{1} << 50; part /= 2) whole /= 2;  // else the product below could overflow
     const std::uint64_t tenths = whole == 0 ? 0 : (part * 1000 + whole / 2) / whole;
@@ -77,7 +77,7 @@ public:
     return number(tenths / 10).text(".").number(tenths % 10).text(" %");
   }
 
-  /// Effects: hands over what was collected.
+  /// Effects: passes the buffered text to `out`.
   void flush() {
     const std::size_t size = size_;
     size_ = 0;
@@ -90,7 +90,7 @@ private:
     return text({plain, static_cast<std::size_t>(std::to_chars(plain, plain + sizeof plain, value, base).ptr - plain)});
   }
 
-  // Rounded to the nearest.
+  // Returns: the size in hundredths of the unit, rounded to the nearest.
   [[nodiscard]] static std::uint64_t hundredths_of(std::uint64_t bytes, unsigned unit) noexcept {
     const unsigned shift = 10 * unit;
     const std::uint64_t below = bytes & ((std::uint64_t{1} << shift) - 1);
