@@ -16,7 +16,7 @@ straight_path() {
     inside && /^ *[0-9a-f]+:/ { sub(/^ *[0-9a-f]+:[ \t]*/, ""); if ($1 ~ /^ret/) inside = 0; else print }'
 }
 
-# expect_straight_path <function> <most instructions> <branches>: no call, jump or lock. A landing mark is no work.
+# expect_straight_path <function> <most instructions> <branches>: no call, jump or lock. A landing mark does not count.
 expect_straight_path() {
   local path count
   path=$(straight_path "$1" | grep -v '^endbr' || true)

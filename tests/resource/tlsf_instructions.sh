@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: tlsf_instructions.sh <source> <program> <valgrind> <function=most,…> <compiler> <flags…>
-# Passes if no call of a churn takes more instructions than is said, here and in docs/, as callgrind counts them.
+# Passes if no call of a churn takes more instructions, as callgrind counts them, than given here and in docs/.
 set -euo pipefail
 source=$1
 program=$2
@@ -14,7 +14,7 @@ shift 4
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# count <function>: instructions are collected inside it only, and written down at the end of each call: a file a call.
+# count <function>: collects instructions inside it only, and writes one file at the end of each call.
 count() {
   local calls=$folder/$1
   mkdir "$calls"
