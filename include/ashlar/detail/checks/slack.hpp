@@ -72,8 +72,8 @@ ASHLAR_INLINE void put_slack(void* cell, std::size_t at, std::uint64_t word) noe
   return at == cell_bytes;
 }
 
-// As `is_slack_whole`, of less than 8 bytes of slack in a cell of 8 or more: the last word of the cell, but for its
-// bytes in front of the slack.
+// As `is_slack_whole`, for less than 8 bytes of slack in a cell of at least 8 bytes: compares the last word of the cell
+// without its bytes in front of the slack.
 [[nodiscard]] ASHLAR_INLINE bool is_end_whole(const std::byte* cell, std::size_t bytes,
                                               std::size_t cell_bytes) noexcept {
   const std::size_t at = cell_bytes - sizeof(std::uint64_t);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The blocks a heap profiler was told of, so that it can be told when all of a pool's end at once.
+// The table of blocks reported to a heap profiler, which lets a pool report the end of all its blocks at once.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A hash table of addresses with open addressing, at most half full, in pages of its own: a profiler does not see
-/// them. Where the system has no pages left, blocks are no longer noted, and nothing else happens.
-/// Invariant: between an entry and its home every slot is taken.
-/// Thread safety: any thread. Complexity: O(1) expected; `end` looks at every entry.
+/// A hash table of addresses with open addressing, at most half full, in separate pages that a profiler does not see.
+/// When the system has no pages left, new blocks are not recorded, without another effect.
+/// Invariant: every slot between an entry and its home is taken.
+/// Thread safety: any thread. Complexity: O(1) expected; `end` is O(capacity).
 class profiled_blocks {
 public:
   profiled_blocks() = default;
@@ -27,8 +27,8 @@ public:
   profiled_blocks& operator=(const profiled_blocks&) = delete;
   ~profiled_blocks() { give_back(); }
 
-  /// Effects: notes that the block belongs to `pool`, and to no other. Returns: whether it was noted before: a block
-  /// that came to its end unseen.
+  /// Effects: records `pool` as the only owner of the block. Returns: whether the address was already recorded, which
+  /// means that the end of the earlier block was not reported.
   bool note(const void* block, const void* pool) noexcept {
     const check_scope<spin_lock> held(lock_);
     if ((size_ + 1) * 2 > capacity_ && !grow()) return false;
@@ -38,14 +38,14 @@ public:
     return was_noted;
   }
 
-  /// Effects: forgets a block, if it was noted.
+  /// Effects: removes a block, if it is recorded.
   void forget(const void* block) noexcept {
     const check_scope<spin_lock> held(lock_);
     if (size_ == 0) return;
     if (const std::size_t at = find(block); slots_[at].block != nullptr) erase(at);
   }
 
-  /// Effects: calls `f(block)` for each block of the pool, and forgets it. Expects: `f` does not come back here.
+  /// Effects: calls `f(block)` for each block of the pool and removes it. Expects: `f` does not use this table.
   template <class F>
   void end(const void* pool, F f) noexcept {
     const check_scope<spin_lock> held(lock_);
@@ -91,14 +91,14 @@ private:
     return static_cast<std::size_t>(mixed ^ (mixed >> 32)) & (capacity_ - 1);
   }
 
-  // Returns: where the block is, or the empty slot where it belongs.
+  // Returns: the index of the block's slot, or of the empty slot for it.
   [[nodiscard]] std::size_t find(const void* block) const noexcept {
     std::size_t at = home(block);
     while (slots_[at].block != nullptr && slots_[at].block != block) at = (at + 1) & (capacity_ - 1);
     return at;
   }
 
-  // Followers that are not at home move up.
+  // Deletion by backward shift: displaced entries behind the hole move into it.
   void erase(std::size_t hole) noexcept {
     --size_;
     for (std::size_t at = hole;;) {

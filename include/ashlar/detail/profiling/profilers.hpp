@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What heap profilers and memory checkers are told of blocks that do not come from malloc: heaptrack and Valgrind.
+// Reports of blocks that do not come from malloc to heap profilers and memory checkers: heaptrack and Valgrind.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 #endif
 
 #if defined(__ELF__)
-// As heaptrack_api.h declares them: null, but in a process that heaptrack has loaded itself into. Nothing is linked.
+// As in heaptrack_api.h: weak, so null in a process without heaptrack. Nothing is linked.
 extern "C" {
 __attribute__((weak)) void heaptrack_malloc(void* p, std::size_t bytes);
 __attribute__((weak)) void heaptrack_realloc(void* p, std::size_t bytes, void* moved_to);
@@ -27,7 +27,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-// Never destroyed: pools may outlive every static object.
+// Never destroyed, since pools may outlive every static object.
 union lasting_blocks {
   profiled_blocks blocks;
 
@@ -35,8 +35,8 @@ union lasting_blocks {
   ~lasting_blocks() {}
 };
 
-/// heaptrack records each block with the stack of calls that asked for it. A program that does not run under it pays
-/// for one load and one predicted branch a call.
+/// heaptrack records each block with the backtrace of its allocation. Without heaptrack the cost is one load and one
+/// predicted branch for each call.
 class heaptrack {
 public:
 #if defined(__ELF__)
@@ -44,7 +44,7 @@ public:
 
   ASHLAR_COLD static void allocated(const void* pool, void* p, std::size_t bytes) noexcept {
     fork_participants::enter(at_fork_);
-    if (told_.blocks.note(p, pool)) tell_freed(p);  // it ended unseen: by a rewind, say
+    if (told_.blocks.note(p, pool)) tell_freed(p);  // its end was not reported, as after a rewind
     heaptrack_malloc(p, bytes);
   }
   ASHLAR_COLD static void resized(void* p, std::size_t bytes) noexcept {
@@ -54,7 +54,7 @@ public:
     told_.blocks.forget(p);
     tell_freed(p);
   }
-  /// Effects: all blocks of the pool end here.
+  /// Effects: reports the end of all blocks of the pool.
   ASHLAR_COLD static void all_freed(const void* pool) noexcept {
     told_.blocks.end(pool, [](const void* p) { tell_freed(const_cast<void*>(p)); });
   }
@@ -81,8 +81,8 @@ private:
 #endif
 };
 
-/// Valgrind's mempools: memcheck then says of an address which block it is, who allocated and who freed it. Requests
-/// are a few instructions that do nothing elsewhere; a build without `ASHLAR_VALGRIND` has none.
+/// Valgrind's mempools: memcheck then describes an address by its block and the backtraces of allocation and free. A
+/// request is a few instructions without effect outside of Valgrind; a build without `ASHLAR_VALGRIND` has none.
 class mempool {
 public:
   static ASHLAR_INLINE void begin([[maybe_unused]] const void* pool) noexcept {
@@ -104,7 +104,7 @@ public:
 #endif
   }
 
-  /// Effects: the block ends at another place. Which bytes may be touched is not changed.
+  /// Effects: changes the size of the block. The marks of its bytes stay unchanged.
   static ASHLAR_INLINE void resized([[maybe_unused]] const void* pool, [[maybe_unused]] const void* p,
                                     [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(ASHLAR_VALGRIND)
@@ -112,17 +112,17 @@ public:
 #endif
   }
 
-  /// Effects: the block is freed here; its memory may be touched by nobody.
+  /// Effects: frees the block; any access to its memory is an error.
   static ASHLAR_INLINE void freed([[maybe_unused]] const void* pool, [[maybe_unused]] const void* p) noexcept {
 #if defined(ASHLAR_VALGRIND)
     VALGRIND_MEMPOOL_FREE(pool, p);
 #endif
   }
 
-  /// Effects: all blocks of the pool are freed here.
+  /// Effects: frees all blocks of the pool.
   static ASHLAR_INLINE void all_freed([[maybe_unused]] const void* pool) noexcept {
 #if defined(ASHLAR_VALGRIND)
-    VALGRIND_MEMPOOL_TRIM(pool, pool, 0);  // keeps what lies in an empty range
+    VALGRIND_MEMPOOL_TRIM(pool, pool, 0);  // keeps only blocks in an empty range
 #endif
   }
 };

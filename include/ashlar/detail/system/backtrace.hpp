@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The calls that led here, by the unwinder that exceptions use: no allocation, no library beyond the compiler's own.
+// Backtraces by the unwinder of exceptions: no allocation, and no library besides the compiler's own.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Whether `backtrace` finds anything on this system.
+/// Whether this system supports `backtrace`.
 inline constexpr bool has_backtrace = ASHLAR_HAS_UNWINDER != 0;
 
 struct frame_walk {
@@ -32,7 +32,7 @@ struct frame_walk {
 #if ASHLAR_HAS_UNWINDER
 inline _Unwind_Reason_Code keep_frame(_Unwind_Context* context, void* argument) noexcept {
   auto& walk = *static_cast<frame_walk*>(argument);
-  // Return addresses are numbers to the unwinder.
+  // The unwinder returns addresses as numbers.
   const auto* const at = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(_Unwind_GetIP(context)));
   if (at == walk.from) walk.from = nullptr;
   if (walk.from == nullptr && at != nullptr) walk.to[walk.found++] = at;
@@ -47,13 +47,13 @@ inline std::size_t walk_frames(frame_walk walk) noexcept {
 inline std::size_t walk_frames(const frame_walk&) noexcept { return 0; }
 #endif
 
-/// Effects: writes return addresses to `to`, the innermost first, from that which is `from` on; from the caller's on
-/// where `from` is null or not among them. Returns: how many. Needs unwind tables, which compilers make by default on
-/// 64-bit systems. Complexity: about a microsecond for eight frames. Thread safety: any thread, not a signal handler.
+/// Effects: writes return addresses to `to`, the innermost first. The first one is `from`; if `from` is null or not on
+/// the stack, it is the caller's. Returns: the number of addresses. Expects: unwind tables, the default of compilers on
+/// 64-bit systems. Complexity: about 1 us for eight frames. Thread safety: any thread, but no signal handler.
 [[nodiscard]] ASHLAR_NOINLINE inline std::size_t backtrace(std::span<const void*> to, const void* from) noexcept {
   if (to.empty()) return 0;
   std::size_t found = from != nullptr ? walk_frames({to, from}) : 0;
-  if (found == 0) found = walk_frames({to, ASHLAR_RETURN_ADDRESS()});  // else the walk itself comes first
+  if (found == 0) found = walk_frames({to, ASHLAR_RETURN_ADDRESS()});  // else the first frame is this walk
   return found != 0 ? found : walk_frames({to, nullptr});
 }
 

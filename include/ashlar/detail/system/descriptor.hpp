@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Writing text to a file descriptor, whole, whatever interrupts it.
+// A complete write of text to a file descriptor, despite interruptions.
 #pragma once
 
 #include <cerrno>
@@ -14,8 +14,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Effects: writes all of `text`, in one call where the system takes it so; `errno` stays as it was.
-/// Returns: whether all was written. Allocates nothing.
+/// Effects: writes all of `text`, in one call if the system accepts it; preserves `errno`. Allocates nothing.
+/// Returns: whether all of it was written.
 inline bool write_all(int descriptor, std::string_view text) noexcept {
   const int error_before = errno;
   while (!text.empty()) {

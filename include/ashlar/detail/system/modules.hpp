@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which files are mapped into this program as code, and where: what makes a return address readable later.
+// The code modules of the process and their address ranges, needed to resolve return addresses later.
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Whether `for_each_module` finds anything on this system.
+/// Whether this system supports `for_each_module`.
 inline constexpr bool has_modules = ASHLAR_HAS_MODULES != 0;
 
-/// The program or a shared library: [begin, end) in memory; address - bias is an address in the file.
+/// The program or a shared library: [begin, end) in memory; `address - bias` is an address in the file.
 struct module_place {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
@@ -51,7 +51,8 @@ struct module_place {
   return m;
 }
 
-/// Effects: calls `f(const module_place&)` for each; paths live as long as the call. Expects: `f` does not throw.
+/// Effects: calls `f(const module_place&)` for each module; paths are valid during the call. Expects: `f` does not
+/// throw.
 template <class F>
 void for_each_module(F f) noexcept {
   std::array<char, 4096> program{};
@@ -63,7 +64,7 @@ void for_each_module(F f) noexcept {
   const auto each = [](::dl_phdr_info* info, std::size_t, void* argument) noexcept {
     auto& to = *static_cast<visit*>(argument);
     module_place m = place_of(*info);
-    if (m.path.empty()) m.path = to.program;  // the program itself comes first, and without a name
+    if (m.path.empty()) m.path = to.program;  // the first module is the program, without a name
     to.program = {};
     if (!m.path.empty() && m.begin < m.end) to.f(m);
     return 0;
@@ -75,7 +76,7 @@ template <class F>
 void for_each_module(F) noexcept {}
 #endif
 
-/// Returns: the module that `p` points into, without its path; an empty one where there is none.
+/// Returns: the module that contains `p`, without its path, or an empty one.
 [[nodiscard]] inline module_place module_around(const void* p) noexcept {
   module_place found;
   for_each_module([&](const module_place& each) {

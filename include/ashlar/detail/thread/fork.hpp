@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What must come to rest before the process forks, so that the child finds no lock held by a thread it does not have.
+// The fork handlers: they take all locks before a fork, so that no lock is held by a thread that the child lacks.
 #pragma once
 
 #include <atomic>
@@ -22,27 +22,27 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Which locks are taken before a fork, in this order: those of one step by all participants before any of the next. So
-/// it does not matter who entered first, and a thread that holds a lock may wait for one of a later step, never of an
-/// earlier one or of its own.
+/// The order of locks before a fork: all participants take their locks of one step before any lock of the next. So the
+/// order of entry does not matter, and a thread that holds a lock may wait for one of a later step, but never for one
+/// of the same or an earlier step.
 enum class fork_step : unsigned char {
-  outer_locks,  ///< held while inner locks are taken, of others too
+  outer_locks,  ///< held while inner locks are taken, also those of other participants
   inner_locks,
-  shared_locks,  ///< taken under inner locks, of what their owners share
+  shared_locks,  ///< of objects shared by owners of inner locks; taken under those
   last_locks,    ///< taken under any of these
 };
 
 struct fork_registry;
 
-/// One thing that comes to rest. Its functions run in the thread that forks, and must neither enter nor leave, nor wait
-/// for another participant. `before` and `in_parent` may be called several times for one fork.
+/// An owner of locks that a fork takes. Its functions run in the forking thread and must neither enter nor leave nor
+/// wait for another participant. `before` and `in_parent` may be called several times for one fork.
 struct fork_participant {
   void (*before)(void* self, fork_step step) noexcept = nullptr;
   void (*in_parent)(void* self) noexcept = nullptr;
   void (*in_child)(void* self) noexcept = nullptr;
   void* self = nullptr;
   fork_participant* next = nullptr;
-  std::atomic<fork_registry*> entered = nullptr;  ///< the list that it is in: another library's may be the one
+  std::atomic<fork_registry*> entered = nullptr;  ///< its list, perhaps of another library
 };
 
 #if ASHLAR_HOSTED
@@ -53,23 +53,23 @@ using thread_name = int;
 [[nodiscard]] inline thread_name this_thread() noexcept { return 0; }
 #endif
 
-/// Which thread forks. Each library that has handlers is called for the same fork: the first to begin locks, the last
-/// to end unlocks. Thread safety: `begin` and `end` by the thread that holds the lock of the registry.
+/// The forking thread. The handlers of all libraries run for the same fork: the first one to begin locks, the last one
+/// to end unlocks. Thread safety: only the thread that holds the lock of the registry calls `begin` and `end`.
 class fork_turn {
 public:
-  /// Returns: whether handlers have begun a fork of the calling thread.
+  /// Returns: whether a handler has begun a fork of the calling thread.
   [[nodiscard]] bool is_mine() const noexcept {
     return begun_.load(std::memory_order_acquire) != 0 && forking_.load(std::memory_order_relaxed) == this_thread();
   }
 
-  /// Effects: one more has begun. The release pairs with the acquire in is_mine(): a number of another thread's fork
-  /// comes with its name.
+  /// Effects: counts one more handler. The release pairs with the acquire in is_mine(): a reader that sees the count of
+  /// another thread's fork also sees that thread.
   void begin() noexcept {
     forking_.store(this_thread(), std::memory_order_relaxed);
     begun_.store(begun_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
-  /// Effects: one has ended. Returns: whether it was the last.
+  /// Effects: counts one handler less. Returns: whether it was the last.
   [[nodiscard]] bool end() noexcept {
     const unsigned rest = begun_.load(std::memory_order_relaxed) - 1;
     begun_.store(rest, std::memory_order_relaxed);
@@ -81,7 +81,7 @@ private:
   std::atomic<unsigned> begun_ = 0;
 };
 
-/// The list of them.
+/// The list of participants.
 struct fork_registry {
   spin_lock lock;
   fork_participant* first = nullptr;
@@ -89,23 +89,22 @@ struct fork_registry {
   fork_turn turn;
 };
 
-/// The participants of the process, called in the order in which they entered, before the fork once for each step; and
-/// the locks that may be held while any participant is called, taken after all steps. Where such a lock is refused, its
-/// holder may wait for a participant: then everything is given up for a moment.
+/// The participants of the process, called in the order of entry, before the fork once for each step. The `fork_locks`,
+/// which a thread may hold while it calls any participant, are taken after all steps. If one is refused, its holder may
+/// be waiting for a participant: then the fork releases everything, yields and retries.
 ///
-///   fork -> steps: wait for locks in their order -> fork_locks: try -> the process forks -> all are unlocked, twice
-///             ^                                        | refused
-///             +---------- unlock all, yield -----------+
+///     fork -> steps: wait for locks in order -> fork_locks: try -> the process forks -> unlock in parent and child
+///               ^                                   | refused
+///               +--------- unlock all, yield -------+
 ///
-/// Where libraries share the list, each that adds to it has handlers of its own, since those of a library that is
-/// closed go with it; what lies in that library leaves the list then. A thread that forks while it holds a lock itself,
-/// in what an upstream or a callback does, waits for ever; from level `checked` on that ends the process with a
-/// message. Thread safety: any thread.
+/// Libraries may share the list. Each library that adds to it has its own handlers, since those of a closed library end
+/// with it; its participants leave the list then. A thread that forks while it holds such a lock, in an upstream or a
+/// callback, deadlocks; from level `checked` on it ends the process with a message. Thread safety: any thread.
 class fork_participants {
 public:
-  /// Effects: adds a participant, once. It must leave before its memory goes.
+  /// Effects: adds a participant, once. It must leave before its memory is released.
   static void enter(fork_participant& joining) noexcept {
-    if (joining.entered.load(std::memory_order_relaxed) != nullptr) return;  // nothing is read that its entering wrote
+    if (joining.entered.load(std::memory_order_relaxed) != nullptr) return;  // no data is published with `entered`
     if (!expects_forks()) return;
     const lock_scope held(all_.lock);
     if (joining.entered.load(std::memory_order_relaxed) != nullptr) return;
@@ -115,7 +114,7 @@ public:
     joining.entered.store(&all_, std::memory_order_relaxed);
   }
 
-  /// Effects: removes a participant from the list that it is in, if any. Complexity: O(participants).
+  /// Effects: removes a participant from its list, if any. Complexity: O(participants).
   static void leave(fork_participant& leaving) noexcept {
     fork_registry* const list = leaving.entered.load(std::memory_order_relaxed);
     if (list == nullptr) return;
@@ -126,7 +125,7 @@ public:
     take_out(at);
   }
 
-  /// @{ As above, for a lock. Whoever enters one may hold others.
+  /// @{ As above, for a lock. The caller of `enter` may hold other locks.
   ASHLAR_COLD static void enter(fork_lock& joining) noexcept {
     if (expects_forks()) all_.locks.enter(joining);
   }
@@ -134,8 +133,8 @@ public:
   /// @}
 
 private:
-  // Returns: whether there are handlers, so that something may enter; not in a library that is being closed. Takes a
-  // lock that no fork waits for, since the caller may hold one that a fork waits for.
+  // Returns: whether handlers are installed, so that participants may enter; false in a library that is being closed.
+  // Takes a lock that no fork waits for, since the caller may hold one that a fork waits for.
   [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool expects_forks() noexcept {
     if (is_installed_.load(std::memory_order_relaxed)) return !is_closed_.load(std::memory_order_relaxed);
     const lock_scope held(installing_);
@@ -153,8 +152,7 @@ private:
 #endif
   }
 
-  // What lies in a library that is closed leaves the list: inline variables of pools for the process are never
-  // destroyed.
+  // Removes the participants of a closed library: inline variables of process-wide pools are never destroyed.
   ASHLAR_OF_THIS_LIBRARY static void close_library() {
     is_closed_.store(true, std::memory_order_relaxed);
     const module_place closing = module_around(&is_closed_);
@@ -165,7 +163,7 @@ private:
       else at = &(*at)->next;
   }
 
-  // All go with the list itself: they may enter another.
+  // If the list itself is in the library, all participants leave: they may enter another list.
   [[nodiscard]] static bool goes_with(const module_place& closing, const fork_participant& each) noexcept {
     return closing.contains(&all_) || closing.contains(&each) ||
            closing.contains(reinterpret_cast<const void*>(each.before));
@@ -173,7 +171,7 @@ private:
 
   static void take_out(fork_participant** at) noexcept {
     fork_participant& leaving = **at;
-    *at = std::exchange(leaving.next, nullptr);  // it may enter again, as the last
+    *at = std::exchange(leaving.next, nullptr);  // it may enter again, at the end
     leaving.entered.store(nullptr, std::memory_order_relaxed);
   }
 
@@ -184,12 +182,14 @@ private:
 
   static void hold() noexcept {
     if constexpr (checking_level >= checking::checked) held_locks::expect_none_to_wait_for();
-    // A holder that waits for a participant waits in vain; among many holders that do not, a fork must insist.
+    // A holder that waits for a participant never unlocks, so attempts are limited. They grow, since among many busy
+    // holders a few attempts may always fail.
     constexpr unsigned attempts = 64;
     for (unsigned patience = attempts; !try_hold(patience); patience += attempts) yield_thread();
   }
 
-  // Returns: whether everything is at rest, and nobody joins or leaves until the fork is over; else nothing is held.
+  // Returns: whether all locks are held; then no participant enters or leaves until the end of the fork. If false, none
+  // is held.
   [[nodiscard]] static bool try_hold(unsigned patience) noexcept {
     all_.lock.lock();
     for (const fork_step step :
@@ -213,7 +213,7 @@ private:
 
   ASHLAR_OF_THIS_LIBRARY static void in_child() {
     if (!all_.turn.end()) return;
-    all_.locks.unlock_all();  // first: what participants give back may go through them
+    all_.locks.unlock_all();  // first, since participants may deallocate through them
     for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->in_child(each->self);
     all_.lock.unlock();
   }

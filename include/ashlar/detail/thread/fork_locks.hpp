@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The locks that are held while an upstream is called, all of which a fork takes at once or not at all.
+// The locks that are held during calls of an upstream: a fork takes all of them or none.
 #pragma once
 
 #include <atomic>
@@ -15,25 +15,25 @@ namespace detail {
 
 class fork_locks;
 
-/// One of them, as the list knows it.
+/// The entry of one lock in the list.
 struct fork_lock {
-  /// Returns: whether the lock is held now; false after `patience` attempts.
+  /// Returns: whether the lock was taken; false after `patience` failed attempts.
   bool (*try_lock)(fork_lock& self, unsigned patience) noexcept;
   void (*unlock)(fork_lock& self) noexcept;
   fork_lock* next = nullptr;
   fork_lock* previous = nullptr;
-  std::atomic<fork_locks*> entered = nullptr;  ///< the list that it is in: another library's may be the one
+  std::atomic<fork_locks*> entered = nullptr;  ///< its list, perhaps of another library
 
   constexpr fork_lock(bool (*try_it)(fork_lock&, unsigned) noexcept, void (*unlock_it)(fork_lock&) noexcept) noexcept
       : try_lock(try_it), unlock(unlock_it) {}
 };
 
-/// Adaptors and pools stand on each other in any order, so no fixed order suits their locks: a thread may hold the
-/// outer one and wait for the inner one. So the list takes them in order of entry, and lets go of all where one is
-/// refused. Thread safety: any thread.
+/// Adaptors and pools may be composed in any order, so no fixed lock order exists: a thread may hold the outer lock and
+/// wait for the inner one. The list takes the locks in the order of entry and releases all if one is refused.
+/// Thread safety: any thread.
 class fork_locks {
 public:
-  /// Effects: adds a lock, once, as the last. It must leave before its memory goes.
+  /// Effects: adds a lock, once, at the end. It must leave before its memory is released.
   void enter(fork_lock& joining) noexcept {
     const lock_scope held(lock_);
     if (joining.entered.load(std::memory_order_relaxed) != nullptr) return;
@@ -43,7 +43,7 @@ public:
     joining.entered.store(this, std::memory_order_relaxed);
   }
 
-  /// Effects: removes a lock from the list that it is in, if any. Expects: nobody uses it.
+  /// Effects: removes a lock from its list, if any. Expects: no thread uses the lock.
   static void leave(fork_lock& leaving) noexcept {
     fork_locks* const list = leaving.entered.load(std::memory_order_relaxed);
     if (list == nullptr) return;
@@ -51,8 +51,8 @@ public:
     if (leaving.entered.load(std::memory_order_relaxed) == list) list->take_out(leaving);
   }
 
-  /// Effects: removes the locks that lie in a library, or have functions there; all, where the list lies there itself:
-  /// they may enter another. Complexity: O(locks).
+  /// Effects: removes the locks with data or functions in a closed library. If the list itself is in the library, all
+  /// locks leave: they may enter another list. Complexity: O(locks).
   void leave_all_in(const module_place& closing) noexcept {
     const lock_scope held(lock_);
     for (fork_lock* each = first_; each != nullptr;) {
@@ -63,7 +63,7 @@ public:
     }
   }
 
-  /// Returns: whether all locks are held now, so that nobody enters or leaves either; else none is.
+  /// Returns: whether all locks were taken; then no lock enters or leaves until `unlock_all`. If false, none is held.
   [[nodiscard]] bool try_lock_all(unsigned patience) noexcept {
     lock_.lock();
     for (fork_lock* each = first_; each != nullptr; each = each->next) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A lock that no fork finds held by a thread which the child does not have.
+// A lock that a fork never finds held by a thread that the child lacks.
 #pragma once
 
 #include <atomic>
@@ -16,13 +16,12 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A `Lock` that the thread which forks holds across the fork. It enters the list of those before it is held for the
-/// first time, for one relaxed load and one predicted branch at each `lock`, and leaves when it ends.
+/// A `Lock` that the forking thread holds across the fork. It enters the list of `fork_locks` before it is first taken
+/// and leaves it in the destructor. The cost is one relaxed load and one predicted branch for each `lock`.
 ///
-/// A `Lock` without `try_lock` cannot be given up again: the fork waits for it in the order in which such locks were
-/// first held, and hangs where threads hold them in another order, or hold one for the first time while they hold
-/// another.
-/// Expects: no thread forks while it holds one. Thread safety: as that of `Lock`.
+/// The fork cannot back out of a `Lock` without `try_lock`: it waits for such locks in the order in which they were
+/// first taken. It deadlocks if threads nest them in another order, or take one for the first time while they hold
+/// another. Expects: no thread forks while it holds such a lock. Thread safety: as that of `Lock`.
 template <basic_lockable Lock>
 class fork_safe_lock : private fork_lock {
 public:
@@ -57,7 +56,7 @@ private:
     if constexpr (requires { wanted.try_lock(); }) {
       for (; !wanted.try_lock(); --patience) {
         if (patience == 0) return false;
-        if (patience % attempts_before_yield == 0) yield_thread();  // so that a holder that is preempted can run
+        if (patience % attempts_before_yield == 0) yield_thread();  // lets a preempted holder run
       }
     } else {
       wanted.lock();
@@ -73,7 +72,7 @@ private:
   Lock lock_ = {};
 };
 
-/// What a type with the lock policy `Lock` has for a lock.
+/// The lock of a type with the lock policy `Lock`.
 template <basic_lockable Lock>
 using fork_safe = std::conditional_t<std::same_as<Lock, null_lock>, null_lock, fork_safe_lock<Lock>>;
 

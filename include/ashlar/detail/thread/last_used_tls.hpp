@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the calling thread used last, of objects that come and go: found by their address, by one compare.
+// A thread-local cache of the owner that the thread used last, and its data there: a lookup is one compare.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Two thread-local words, each found by itself: GCC computes the address of what is not the first in an object.
+/// Two separate thread-local words: GCC computes the address of a second member at run time.
 template <class First, class Second>
 struct thread_words_apart {
   [[nodiscard]] static ASHLAR_INLINE First& first() noexcept { return first_; }
@@ -24,7 +24,7 @@ private:
   static inline constinit thread_local Second second_ = nullptr;
 };
 
-/// Two thread-local words, found by one call where finding is a call.
+/// Two thread-local words in one object, found by one call in a library that finds thread-local variables by calls.
 template <class First, class Second>
 struct thread_words_together {
   [[nodiscard]] static ASHLAR_INLINE First& first() noexcept { return both_.first; }
@@ -38,11 +38,11 @@ private:
   static inline constinit thread_local pair both_ = {};
 };
 
-/// One place for each thread: an owner, and what the thread has there. An address is found only while that owner lives:
-/// `forget` takes it out of a thread's place before another object may stand there, whoever ends the owner. Libraries
-/// that are loaded late have no room in the static thread-local storage, so none is asked for: there the place costs a
-/// call, unless the library is compiled with `-ftls-model=initial-exec` and loaded at the start.
-/// Thread safety: each thread sees its own place, where nothing else is said.
+/// One place for each thread: an owner and the thread's data there. An owner is found only while it lives: `forget`
+/// clears the place before another object can have its address, in whichever thread the owner ends. Libraries loaded
+/// late have no guaranteed room in static thread-local storage, so the place does not use it: it costs a call there,
+/// unless the library is compiled with `-ftls-model=initial-exec` and loaded at the start.
+/// Thread safety: each thread sees its own place, unless stated otherwise.
 template <class Owner, class Found, bool IsLibraryCode = ASHLAR_IS_LIBRARY_CODE>
 class last_used_tls {
   using owner_word = std::atomic<const Owner*>;
@@ -51,13 +51,13 @@ class last_used_tls {
                                    thread_words_apart<owner_word, found_word>>;
 
 public:
-  /// Where a thread's place is.
+  /// The address of a thread's place.
   struct place {
     owner_word* owner = nullptr;
     found_word* found = nullptr;
   };
 
-  /// Returns: what the thread has of this owner; null where it is another that was used last.
+  /// Returns: the thread's data of this owner; null if the thread used another one last.
   [[nodiscard]] static ASHLAR_INLINE Found* of(const Owner* owner) noexcept {
     if (ASHLAR_UNLIKELY(words::first().load(std::memory_order_relaxed) != owner)) return nullptr;
     Found* const what = found();
@@ -65,19 +65,19 @@ public:
     return what;
   }
 
-  /// Returns: what the thread has of the owner that it used last, or null.
+  /// Returns: the thread's data of the owner that it used last, or null.
   [[nodiscard]] static ASHLAR_INLINE Found* found() noexcept { return words::second().load(std::memory_order_relaxed); }
 
-  /// Effects: `of(owner)` and `found()` are `what`. Returns: the place, for `forget`, without which the owner may not
-  /// end. Expects: neither is null.
+  /// Effects: `of(owner)` and `found()` return `what` from now on. Returns: the place for `forget`, which must be
+  /// called before the owner ends. Expects: neither argument is null.
   static place remember(const Owner* owner, Found* what) noexcept {
     words::second().store(what, std::memory_order_relaxed);
     words::first().store(owner, std::memory_order_relaxed);
     return {&words::first(), &words::second()};
   }
 
-  /// Effects: nobody finds `what` in that place any more. A place that is none is left alone. Thread safety: any
-  /// thread, whatever the place's own thread does with other owners meanwhile; it does nothing with this one.
+  /// Effects: removes `owner` and `what` from the place. Ignores an empty place. Thread safety: any thread; the thread
+  /// of the place may use other owners at the same time, but not this one.
   static void forget(const place& at, const Owner* owner, Found* what) noexcept {
     if (at.owner == nullptr || (at.owner != &words::first() && !is_there(at))) return;
     if (at.owner->load(std::memory_order_relaxed) != owner || at.found->load(std::memory_order_relaxed) != what) return;
@@ -86,7 +86,7 @@ public:
   }
 
 private:
-  // A thread whose end was missed, see `thread_end`, is remembered for ever, and its place may be gone.
+  // `thread_end` may miss the end of a thread; its place stays recorded, although its memory may be unmapped.
   [[nodiscard]] static bool is_there(const place& at) noexcept {
     return os::system_calls::is_mapped(at.owner, sizeof *at.owner) &&
            os::system_calls::is_mapped(at.found, sizeof *at.found);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lets a fork find the registry of slabs at rest: a child that hung for its lock could use no pool at all.
+// The fork participant of the slab registry: a child that waits for its lock forever could not use any pool.
 #pragma once
 
 #include <ashlar/base/config.hpp>
@@ -11,11 +11,11 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The registry is changed under the locks of pools, so it is held last.
+/// Pools change the registry under their own locks, so a fork takes its lock last.
 class registry_at_fork {
 public:
-  /// Effects: from now on a fork waits until no thread looks at the registry or changes it. Nothing at level `fast`.
-  /// Expects: no participant's lock is held. Whoever makes slabs calls it before their first.
+  /// Effects: from now on a fork waits until no thread reads or changes the registry. Nothing at level `fast`.
+  /// Expects: no participant's lock is held. Owners of slabs call it before they make their first slab.
   static ASHLAR_INLINE void enter() noexcept {
     if constexpr (checking_level >= checking::checked) fork_participants::enter(participant_);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The caches that the calling thread has in pools that come and go.
+// The directory of a thread's caches in pools, found by the number of the pool.
 #pragma once
 
 #include <atomic>
@@ -16,18 +16,18 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// One cache of one thread. The owner puts it into a larger object and says how that is retired.
+/// One cache of one thread. The owner embeds it in a larger object and supplies the functions.
 struct thread_cache_record {
   thread_cache_record* next = nullptr;
   std::uint64_t pool = 0;  ///< the pool's number, see `thread_caches::new_pool`
   void* cache = nullptr;   ///< what `find` returns
-  /// Returns: whether the pool is gone. It is asked where locks of other pools are held, so it takes none.
+  /// Returns: whether the pool is destroyed. Takes no lock, since callers may hold locks of other pools.
   bool (*is_orphan)(thread_cache_record*) noexcept = nullptr;
-  /// Effects: gives everything back, where the pool still is, and ends the record.
+  /// Effects: returns the contents to the pool, if it still exists, and ends the record.
   void (*retire)(thread_cache_record*) noexcept = nullptr;
 };
 
-/// The caches of one thread: all of them, and where those used last are found at once.
+/// The caches of one thread: a list of all, and a direct-mapped table of those used last.
 struct thread_cache_directory {
   static constexpr std::size_t table_size = 16;
 
@@ -44,20 +44,22 @@ struct thread_cache_directory {
   thread_end_participant at_end = {};
 };
 
-/// Finds a thread's cache by the number of the pool; numbers are never used twice, so what is left of a pool that is
-/// gone is never found. The low byte of a number is where in the table its place is, so that nothing is computed; no
-/// number is 0. All caches are retired when the thread ends.
-/// A process may have this class more than once, as where a library is loaded whose names are its own; any of them may
-/// be asked for any pool. So what stands above the count in a number is where a page is that was taken from the system
-/// and never goes back: one for a copy of this class, and one more for each 2^20 pools.
-/// Thread safety: each thread sees its own.
+/// Finds a thread's cache by the number of the pool. Numbers are never reused, so the remains of a destroyed pool are
+/// never found. All caches are retired when the thread ends.
+///
+///     number:  | page number: 36 bits | count: 20 bits | byte offset of the pool's entry in the table: 8 bits |
+///
+/// The offset in the low byte saves its computation; no number is 0. A process may contain several copies of this
+/// class, as with a library that hides its symbols, and any copy may serve any pool. To keep numbers of all copies
+/// distinct, their high bits are the number of a page that is never returned to the system: one page for each copy of
+/// this class, and one more for every 2^20 pools. Thread safety: each thread sees its own caches.
 class thread_caches {
   using recent = thread_cache_directory::recent;
   using state = thread_cache_directory::state;
   static constexpr std::size_t table_size = thread_cache_directory::table_size;
 
 public:
-  /// Returns: a number that no pool of this process ever had.
+  /// Returns: a number that is new in this process.
   [[nodiscard]] static std::uint64_t new_pool() noexcept {
     std::uint64_t last = last_pool_.load(std::memory_order_relaxed), count = 0;
     do count = (last + 1) % pools_a_page != 0 ? last + 1 : first_of_page();
@@ -65,7 +67,7 @@ public:
     return count * 256 + count % table_size * sizeof(recent);
   }
 
-  /// Returns: the cache, or null where `find_slow` must look. A compare and a load, at a known place.
+  /// Returns: the cache, or null if the table does not contain it (see `find_slow`). Complexity: a compare and a load.
   [[nodiscard]] static ASHLAR_INLINE void* find(std::uint64_t pool) noexcept {
     const recent& latest = place_of(pool);
     if (ASHLAR_UNLIKELY(latest.pool != pool)) return nullptr;
@@ -74,7 +76,7 @@ public:
     return found;
   }
 
-  /// Returns: the record, or null where this thread has none in that pool. `find` finds its cache from now on.
+  /// Effects: enters the cache into the table. Returns: its record, or null if this thread has no cache in that pool.
   /// Complexity: O(caches of this thread).
   [[nodiscard]] static ASHLAR_COLD thread_cache_record* find_slow(std::uint64_t pool) noexcept {
     retire_orphans();
@@ -83,21 +85,21 @@ public:
     return found;
   }
 
-  /// As `find_slow`, but it neither retires nor remembers anything: for a fork.
+  /// As `find_slow`, but changes nothing: for a fork.
   [[nodiscard]] static ASHLAR_COLD thread_cache_record* find_unchanged(std::uint64_t pool) noexcept {
     thread_cache_record* each = mine_.first;
     while (each != nullptr && each->pool != pool) each = each->next;
     return each;
   }
 
-  /// Returns: whether the thread may still have caches; it may not while it ends.
+  /// Returns: whether the thread may have caches; false while it ends.
   [[nodiscard]] static bool accepts() noexcept {
     if (ASHLAR_UNLIKELY(mine_.is == state::fresh))
       mine_.is = thread_end::enter(mine_.at_end) ? state::open : state::ended;
     return mine_.is == state::open;
   }
 
-  /// Effects: adds a record. Expects: `accepts()` has said so.
+  /// Effects: adds a record. Expects: `accepts()` returned true.
   static void enter(thread_cache_record* fresh) noexcept {
     fresh->next = mine_.first;
     mine_.first = fresh;
@@ -105,8 +107,8 @@ public:
   }
 
 private:
-  // Where the system has no page left, which takes many libraries on 32 bits, the copy's own data stand for one: no
-  // other that is loaded has that, but one that is loaded when this is closed may.
+  // If the system has no page left, the address of this copy's data replaces it: unique among loaded copies, but not
+  // against a copy that is loaded after this one is closed. This takes many libraries on 32 bits.
   [[nodiscard]] static ASHLAR_COLD std::uint64_t first_of_page() noexcept {
     const void* const page = os::system_calls::map(4096, false);
     return address_of(page != nullptr ? page : &last_pool_) / 4096 * pools_a_page;
@@ -143,7 +145,7 @@ private:
   }
 
   static inline constinit thread_local thread_cache_directory mine_ = {.at_end = {.at_end = retire_all}};
-  static constexpr std::uint64_t pools_a_page = std::uint64_t{1} << 20;  // 36 bits of an address are above, and below 8
+  static constexpr std::uint64_t pools_a_page = std::uint64_t{1} << 20;  // 36 bits of an address above, 8 bits below
   static inline constinit std::atomic<std::uint64_t> last_pool_ = pools_a_page - 1;
 
   static_assert(sizeof(recent) * table_size == 256, "a low byte says each place in the table");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What is done once when a thread ends, even if it is first asked for while the thread is ending.
+// Callbacks at the end of a thread, also for registrations while the thread is ending.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// One thing to do at the end of a thread.
+/// One callback at the end of a thread.
 struct thread_end_participant {
   void (*at_end)(thread_end_participant* self) noexcept = nullptr;
   thread_end_participant* next = nullptr;
@@ -22,25 +22,23 @@ struct thread_end_participant {
 
 /// The participants of the calling thread.
 ///
-///   end of a thread:  thread_local objects, latest first  ->  keys' values, round by round
-///   participants run:          here, nearly always             or here
+///     end of a thread:   thread_local objects, latest first  ->  values of pthread keys, round by round
+///     participants run:  here, nearly always                     or here
 ///
-/// A thread_local destructor that is registered while keys are being destroyed never runs, so a thread that first
-/// enters there has a key to call it back. The destructors alone would do but for that; the key alone would outlive a
-/// library that is closed, which a pending destructor keeps loaded. A thread whose first entry is in the last round of
-/// its keys, from a key that is destroyed after this one, is missed.
+/// A thread_local destructor that is registered during the destruction of keys never runs, so a key calls participants
+/// that enter then. A key alone would outlive a closed library; a pending thread_local destructor keeps the library
+/// loaded. One case is missed: a first entry in the last round of keys, from a key that is destroyed after this one.
 ///
-/// Where the loader lets libraries share inline variables, as it does with those of GCC, they share the participants,
-/// but not the code: the first library to end one of its thread_local objects calls all participants, as all are loaded
-/// yet.
+/// Libraries may share inline variables, as those of GCC do: then they share the participants, but not the code. The
+/// first library to destroy its thread_local object calls all participants, since all libraries are still loaded.
 ///
-/// Thread safety: each thread sees its own.
+/// Thread safety: each thread sees its own participants.
 class thread_end {
 public:
-  /// Effects: `joining.at_end(&joining)` is called when this thread ends, once; those that entered last come first.
-  /// Returns: false, and it is not called, where the thread has called them already, or the library that this is
-  /// compiled into is being closed. The library stays loaded until then, since the function may be its own. Expects:
-  /// `joining` lives until then.
+  /// Effects: calls `joining.at_end(&joining)` once at the end of this thread, the latest participant first. This
+  /// library stays loaded until then, since it may contain the function. Returns: false, without a later call, if the
+  /// thread has already called its participants, or if this library is being closed. Expects: `joining` lives until the
+  /// call.
   [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool enter(thread_end_participant& joining) noexcept {
     if (has_come_ || library_ends_) return false;
     arm();
@@ -49,9 +47,8 @@ public:
     return true;
   }
 
-  /// Effects: the library that this is compiled into stays loaded until the thread has called its participants, even if
-  /// it is closed before. For what lies in lists of the thread with functions of the library. Expects: a participant
-  /// has entered.
+  /// Effects: keeps this library loaded until the thread has called its participants, even if it is closed before. For
+  /// objects in lists of the thread that use functions of the library. Expects: a participant has entered.
   ASHLAR_OF_THIS_LIBRARY static void hold_library() noexcept {
     static thread_local closer with_thread_locals;
     with_thread_locals.arm();
@@ -63,14 +60,14 @@ private:
     void arm() noexcept {}
   };
 
-  // Goes with the library that this is compiled into, if that is closed: a process has few keys.
+  // Ends with its library, since a process has few keys.
   struct key_owner {
     key_owner() noexcept {
       pthread_key_t made = {};
       if (::pthread_key_create(&made, [](void*) { run_all(); }) == 0) key_ = std::uint64_t{made} + 1;
     }
     ~key_owner() {
-      library_ends_ = true;  // a destructor registered from now on would be called when it is gone
+      library_ends_ = true;  // a destructor registered later would run after the unload
       if (const std::uint64_t leaving = key_.exchange(0); leaving != 0)
         static_cast<void>(::pthread_key_delete(static_cast<pthread_key_t>(leaving - 1)));
     }
@@ -100,7 +97,7 @@ private:
   }
 
   ASHLAR_OF_THIS_LIBRARY static inline constinit std::atomic<bool> library_ends_ = false;
-  ASHLAR_OF_THIS_LIBRARY static inline constinit std::atomic<std::uint64_t> key_ = 0;  // plus 1; 0 where there is none
+  ASHLAR_OF_THIS_LIBRARY static inline constinit std::atomic<std::uint64_t> key_ = 0;  // plus 1; 0 without a key
   static inline constinit thread_local thread_end_participant* first_ = nullptr;
   static inline constinit thread_local bool has_come_ = false;
 };

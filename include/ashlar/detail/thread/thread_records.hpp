@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The records that threads need of what they use: from pages of their own, so that no allocator is asked for them.
+// Allocation of per-thread records from separate pages, without any other allocator.
 #pragma once
 
 #include <atomic>
@@ -23,13 +23,13 @@ namespace detail {
 /// Cells of one size for the process, constant-initialised and never destroyed: usable before `main`, after it, and by
 /// a thread that ends late.
 ///
-///   chunk, aligned to its size   | head: freed -> cell -> cell | cell | cell | … | not used yet |
-///   try_allocate <- free list <- all chunks' freed cells, taken at once; then cells not used yet; then a new chunk
+///     chunk, aligned to its size:  | header: freed -> cell -> cell | cell | cell | … | unused |
+///     try_allocate:  1. free list, 2. freed cells of all chunks, 3. unused part of the latest chunk, 4. new chunk
 ///
-/// A cell goes back to the head of its chunk, by one compare-and-swap and whichever library frees it: a copy of this
-/// class in another library gets its own cells back, also when it has been closed. Each library has a copy of its own,
-/// which leaves the participants of forks before the library goes. Chunks stay for the process, as many as were needed
-/// at once. Thread safety: any thread; allocation takes one lock, which a fork finds free until static objects end.
+/// A free pushes the cell onto the list of its chunk by one compare-and-swap, in any library: the copy of this class in
+/// another library gets its cells back, even after that library was closed. Each library has its own copy, which leaves
+/// the fork participants before the library is unloaded. Chunks are never returned; their number is that of the peak.
+/// Thread safety: any thread; allocation takes one lock, which a fork finds free until static objects are destroyed.
 template <std::size_t Bytes>
 class ASHLAR_OF_THIS_LIBRARY record_cells {
 public:
@@ -44,7 +44,7 @@ public:
     return memory != nullptr ? add_and_take(::new (memory) chunk) : nullptr;
   }
 
-  /// Effects: takes a cell back. Expects: it came from `try_allocate` of this size, in whatever library.
+  /// Effects: takes a cell back. Expects: it came from `try_allocate` of this size, in any library.
   static void deallocate(void* p) noexcept {
     std::atomic<free_cell*>& freed = reinterpret_cast<chunk*>(align_down(p, chunk_bytes))->freed;
     auto* const cell = ::new (p) free_cell{freed.load(std::memory_order_relaxed)};
@@ -57,7 +57,7 @@ private:
   };
 
   struct alignas(alignment) chunk {
-    std::atomic<free_cell*> freed = nullptr;  // release by who frees; acquire in take_freed()
+    std::atomic<free_cell*> freed = nullptr;  // release in deallocate(); acquire in take_locked()
     chunk* next = nullptr;
   };
 
@@ -65,7 +65,7 @@ private:
     spin_lock lock;
     chunk* chunks = nullptr;
     free_cell* free = nullptr;
-    std::byte* unused = nullptr;  // of the latest chunk, up to its end
+    std::byte* unused = nullptr;  // the unused part of the latest chunk
     std::size_t unused_count = 0;
   };
 
@@ -105,7 +105,7 @@ private:
   static_assert(Bytes % alignment == 0 && Bytes >= sizeof(free_cell), "each cell has cache lines of its own");
 
   static inline constinit cells all_;
-  // Nothing is waited for under the lock.
+  // The last step, since no thread waits under this lock.
   static inline constinit fork_participant at_fork_{.before =
                                                         [](void*, fork_step step) noexcept {
                                                           if (step == fork_step::last_locks) all_.lock.lock();
@@ -114,7 +114,7 @@ private:
                                                     .in_child = [](void*) noexcept { all_.lock.unlock(); }};
 };
 
-/// Makes and ends records. Types of about one size share cells.
+/// Makes and ends records. Types of the same size, rounded up to 64 bytes, share cells.
 template <class Record>
 class thread_records {
 public:
@@ -132,7 +132,7 @@ public:
   }
 
 private:
-  // A template, since the record may be incomplete yet.
+  // A template, since the record may still be incomplete.
   template <class R = Record>
   using cells = record_cells<align_up(sizeof(R), std::size_t{64})>;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A table for each thread that uses an object: found at once, closed when the thread ends or the object does.
+// One table for each thread that uses an owner: found in O(1), closed at the end of the thread or of the owner.
 #pragma once
 
 #include <atomic>
@@ -18,14 +18,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The tables of one owner. `Table` derives from `list_node<Table>` and is default-constructible; `owner.close(table)`
-/// gives back what is in one, and is called under the lock of `tables`, once for each: by the thread that ends, or by
-/// the owner in its own end, whichever comes first.
+/// The tables of one owner. `Table` derives from `list_node<Table>` and is default-constructible. `owner.close(table)`
+/// returns the contents of a table to the owner. It is called once for each table under the lock of the link: by the
+/// ending thread or by `part` of the owner, whichever comes first.
 ///
-///   owner --> [ link: lock, tables, owner or null ] <-- record of thread 1: table
-///                                                   <-- record of thread 2: table         the last of them ends it
-/// What that takes comes from `Records<T>`, which says null where there is no memory. Thread safety: any thread, where
-/// nothing else is said.
+///     owner --> [ link: lock, tables, owner or null ] <-- record of thread 1: table
+///                                                     <-- record of thread 2: table
+///
+/// The owner and each record hold a reference to the link; the last one ends it. `Records<T>` allocates link and
+/// records and returns null without memory. Thread safety: any thread, unless stated otherwise.
 template <class Owner, class Table, template <class> class Records = thread_records>
 class thread_tables {
 public:
@@ -33,25 +34,25 @@ public:
   thread_tables(const thread_tables&) = delete;
   thread_tables& operator=(const thread_tables&) = delete;
 
-  /// Returns: the calling thread's table; null where `known` must look. Two loads and a compare.
+  /// Returns: the calling thread's table, or null on a miss (see `known`). Complexity: two loads and a compare.
   [[nodiscard]] ASHLAR_INLINE Table* recent() const noexcept {
     return static_cast<Table*>(thread_caches::find(number_));
   }
 
-  /// Returns: the calling thread's table, or null where it has none. Complexity: O(tables of this thread).
+  /// Returns: the calling thread's table, or null. Complexity: O(tables of this thread).
   [[nodiscard]] Table* known() const noexcept {
     if (Table* const latest = recent(); latest != nullptr) return latest;
     return table_of(thread_caches::find_slow(number_));
   }
 
-  /// Returns: the calling thread's table, made if need be; null where it cannot have one.
+  /// Returns: the calling thread's table, made on its first use; null while the thread ends or without memory.
   [[nodiscard]] Table* obtain(Owner& owner) noexcept {
     if (!thread_caches::accepts()) return nullptr;
     Table* const mine = known();
     return mine != nullptr ? mine : make(owner);
   }
 
-  /// Effects: calls `f(table)` for every table, of whatever thread, and then `last()`; no thread ends meanwhile.
+  /// Effects: calls `f(table)` for every table of all threads, then `last()`; an ending thread waits meanwhile.
   /// Expects: no other thread uses the owner.
   template <class F, class Last>
   void for_each(F f, Last last) noexcept {
@@ -62,8 +63,8 @@ public:
     last();
   }
 
-  /// Effects: closes all tables; from now on threads that end leave the owner alone. Calls `then()` before it lets go
-  /// of what a fork would wait for. Expects: no other thread uses the owner.
+  /// Effects: closes all tables; threads that end later do not use the owner. Calls `then()` before it drops the link,
+  /// which a fork locks. Expects: no other thread uses the owner.
   template <class Then>
   void part(Owner& owner, Then then) noexcept {
     link* const shared = link_.load(std::memory_order_acquire);
@@ -86,9 +87,9 @@ public:
     if (at_fork_ != nullptr) at_fork_->lock.unlock();
   }
 
-  /// Returns: the only thread's table, or null. Its other tables are forgotten, since the child has not their threads.
+  /// Effects: drops the tables of other threads, which the child lacks. Returns: the only thread's table, or null.
   Table* after_fork_in_child() noexcept {
-    link_.store(at_fork_, std::memory_order_relaxed);  // one made meanwhile may be locked, by a thread that is not here
+    link_.store(at_fork_, std::memory_order_relaxed);  // a later link may be locked by a thread that the child lacks
     if (at_fork_ == nullptr) return nullptr;
     Table* const mine = table_of(thread_caches::find_unchanged(number_));
     at_fork_->tables = {};
@@ -100,13 +101,13 @@ public:
 private:
   struct link {
     spin_lock lock;
-    std::atomic<Owner*> owner;  // null where it is gone; changed under the lock
+    std::atomic<Owner*> owner;  // null after its end; changed under the lock
     std::atomic<std::size_t> references = 1;
     list<Table> tables;
 
     explicit link(Owner& of) : owner(&of) {}
 
-    // Without the lock, which this thread may hold, or may wait for while it holds another's.
+    // Without the lock: this thread may hold it, or a wait under another owner's lock may deadlock.
     [[nodiscard]] bool is_orphan() const noexcept {
       return owner.load(std::memory_order_acquire) == nullptr;  // pairs with part(), which closed the tables
     }
@@ -125,7 +126,7 @@ private:
       cache = static_cast<Table*>(this);
       is_orphan = [](thread_cache_record* self) noexcept { return static_cast<record*>(self)->shared->is_orphan(); };
       retire = [](thread_cache_record* self) noexcept { static_cast<record*>(self)->end(); };
-      thread_end::hold_library();  // the functions are its
+      thread_end::hold_library();  // it contains these functions
     }
 
     void end() noexcept {
@@ -169,7 +170,7 @@ private:
 
   const std::uint64_t number_ = thread_caches::new_pool();
   std::atomic<link*> link_ = nullptr;
-  link* at_fork_ = nullptr;  // what the fork holds: another thread may make one meanwhile
+  link* at_fork_ = nullptr;  // the link that the fork locked: another thread may make one meanwhile
 };
 
 }  // namespace detail
