@@ -47,9 +47,9 @@ struct stack_marker {
 /// Freeing the top block also takes its padding back: `used()` returns to its value before the block, at any
 /// alignment. A block takes its bytes rounded up to `stack_grain`, and one grain more above that alignment. From level
 /// `checked` on, it also takes a label of three grains, and the order of frees is checked. At `fast`, a block freed
-/// out of order stays, as do the blocks below it; their memory comes back by `rewind` or `release`.
+/// out of order stays, as do the blocks below it when they are freed, until `rewind` or `release`.
 ///
-/// The stack retains one spare chunk, the largest emptied so far: repeated crossings of a boundary call no upstream.
+/// The stack retains one spare chunk, the largest emptied so far, so repeated crossings make no upstream call.
 ///
 /// Invariant: `begin <= top_ <= limit_ <= end` in the current chunk, `high_water() >= used()`; no chunk below the
 /// current one is empty, except the buffer. Complexity: O(1) plus an occasional upstream call; `owns`, `capacity`:

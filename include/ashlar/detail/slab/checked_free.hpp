@@ -40,7 +40,7 @@ template <class Store, class... Bytes>
   return true;
 }
 
-/// Effects: reports a free of an address in no slab of the pool, without a size or with that of a cell. In that case
+/// Effects: reports a free of an address in no slab of the pool, without a size or with that of a cell. With a size,
 /// the upstream may be asked whether it owns the block. `p` is not read.
 template <resource Upstream>
 [[noreturn]] void report_unheld(const free_site& site, const Upstream&, const void* p) noexcept {

@@ -26,9 +26,9 @@ namespace detail {
 ///   put  -> [ array: p0 p1 p2 ... pn-1 | room | beyond the limit ] -> take
 ///   take <- [ cell batch: base, mask ]                                when the array is empty
 ///
-/// The front is an array of addresses. A free list through the cells would be smaller, but its pop waits for the link
-/// in the cell and its push writes to a dead cell. The array touches no cell, so a cell may be out of the cache, and
-/// as small as a byte.
+/// `front_` is an array of addresses. A free list through the cells would be smaller, but its pop waits for the link
+/// in the cell and its push writes to a dead cell. The array touches no cell, so a cell may be out of the CPU's cache,
+/// and as small as a byte.
 ///
 /// The limit of the array grows by the cells of each batch, up to `slots` cells and 64 KiB; an overflow resets it. A
 /// program that frees more than it took is freeing in bulk: the owner then empties the array into the bitmaps, and the

@@ -34,12 +34,12 @@ namespace detail {
 /// Bin 0 comes late: with so few free cells in a slab, the search for each is long. A slab is filed anew when its
 /// `free` reaches its `turn`, so that a free costs one comparison; slabs in use for batches or runs are in no bin.
 ///
-/// Batches are taken by lanes, one per thread. Each lane has bins 0 to 4 and a slab in use of its own, so that threads
-/// do not write to each other's cache lines; all lanes share bin 5. A lane without free cells takes over the slabs of
-/// others before the pool grows, so every free cell is reachable. Runs belong to lane 0.
-/// Invariant: `taken_ == sum over slabs of (capacity - free)`. Each slab is in `all_`; it is in a bin iff it has a
-/// free cell and is not in use, and in bin 5 iff all its cells are free; `free < turn` except in bin 5.
-/// Thread safety: none. Complexity: O(1) unless stated.
+/// Batches are taken by lanes; each thread has one. Each lane has bins 0 to 4 and a slab in use of its own, so that
+/// threads do not write to each other's cache lines; all lanes share bin 5. A lane without free cells takes over the
+/// slabs of others before the pool grows, so every free cell is reachable. Runs belong to lane 0. Invariant: `taken_ ==
+/// sum over slabs of (capacity - free)`. Each slab is in `all_`; it is in a bin iff it has a free cell and is not in
+/// use, and in bin 5 iff all its cells are free; `free < turn` except in bin 5. Thread safety: none. Complexity: O(1)
+/// unless stated.
 class slab_set {
 public:
   static constexpr std::uint32_t lanes = 8;
