@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that the atomics policy is the standard library's own, and that its words need no lock.
+// Tests that the atomics policy is that of the standard library, and that its atomics are lock-free.
 #include <ashlar/base/atomics.hpp>
 
 #include <atomic>
@@ -17,7 +17,7 @@ struct node {
 static_assert(std::is_same_v<ashlar::std_atomics::atomic<node*>, std::atomic<node*>>);
 static_assert(std::is_same_v<ashlar::std_atomics::plain<node*>, node*>);
 
-// What the parts keep in atomics; a lock in there would not survive a fork.
+// The types that parts keep in atomics; a lock inside them would not survive a fork.
 static_assert(ashlar::std_atomics::atomic<node*>::is_always_lock_free);
 static_assert(ashlar::std_atomics::atomic<std::uint32_t>::is_always_lock_free);
 static_assert(ashlar::std_atomics::atomic<bool>::is_always_lock_free);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests which bytes belong to a block.
+// Tests `contains` of a block at its bounds.
 #include <ashlar/base/block.hpp>
 
 #include <cstdint>

@@ -43,7 +43,7 @@ TEST(config, abi_name_tells_all_that_changes_the_code) {
   EXPECT_EQ(abi_name, "v" + version + "_" + std::string(level_name()) + std::string(marks_name()) + throws);
 }
 
-// An installed header changes nothing: the marks are asked for.
+// The marks are off by default: an installed header changes nothing.
 TEST(config, valgrind_is_not_marked_for_unasked) { EXPECT_EQ(abi_name.find("valgrind"), abi_name.npos); }
 
 TEST(config, level_is_the_one_asked_for) { EXPECT_EQ(static_cast<int>(ashlar::checking_level), ASHLAR_CHECKING); }

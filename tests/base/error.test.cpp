@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that misuse reaches the handler and ends the process, and that lack of memory is thrown.
+// Tests that misuse reaches the handler and ends the process, and that exhausted memory throws.
 #include <ashlar/base/error.hpp>
 
 #include <array>

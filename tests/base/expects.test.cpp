@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests which preconditions are checked at which level, and what they say.
+// Tests the levels at which preconditions are checked, and their messages.
 #include <ashlar/base/expects.hpp>
 
 #include <gtest/gtest.h>

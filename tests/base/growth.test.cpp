@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests how growth policies choose their steps.
+// Tests the steps of the growth policies.
 #include <ashlar/base/growth.hpp>
 
 #include <cstddef>

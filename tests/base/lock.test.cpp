@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that a lock lets one thread in at a time, and that a scope gives it back.
+// Tests mutual exclusion by locks, and that a scope releases its lock.
 #include <ashlar/base/lock.hpp>
 
 #include <atomic>
@@ -24,7 +24,7 @@ void on_threads(int count, F f) {
   for (std::thread& each : threads) each.join();
 }
 
-// The counter is plain: a lost update, or a report of ThreadSanitizer, is a lock that does not exclude.
+// The counter is plain: a lost update or a report of ThreadSanitizer reveals a lock that does not exclude.
 template <class Lock>
 void excludes() {
   constexpr int threads = 4;
@@ -38,7 +38,7 @@ void excludes() {
       const ashlar::lock_scope scope(lock);
       if (inside.fetch_add(1, std::memory_order_relaxed) != 0) crowds.fetch_add(1, std::memory_order_relaxed);
       ++counter;
-      if (i % 512 == 0) std::this_thread::yield();  // a holder that is preempted
+      if (i % 512 == 0) std::this_thread::yield();  // a preempted holder
       inside.fetch_sub(1, std::memory_order_relaxed);
     }
   });

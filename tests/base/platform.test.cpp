@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests what stands between the library and the system; tests/freestanding tests it where there is no system.
+// Tests the services of the operating system; tests/freestanding tests them without one.
 #include <ashlar/base/platform.hpp>
 
 #include <atomic>

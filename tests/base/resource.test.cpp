@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the concepts, and that a reference to a resource has exactly the refinements of what it refers to.
+// Tests the concepts, and that a reference to a resource has exactly the refinements of the resource.
 #include <ashlar/base/resource.hpp>
 
 #include <cstddef>
@@ -32,7 +32,7 @@ enum refinement : unsigned {
   all = 127
 };
 
-/// A resource with the refinements in `Set`. It hands out its own address and remembers its last call.
+/// A resource with the refinements in `Set`. It hands out its own address and records its last call.
 template <unsigned Set>
 struct refined {
   using call = std::tuple<const char*, const void*, std::size_t, std::size_t, std::size_t>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every public type that has a default constructor, as a static member of a class, as a plain member and as a variable.
+// Every public type with a default constructor as a static member of a class, a plain member and a variable.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -98,7 +98,7 @@ constexpr table layout{{0}, {64}, 64, 64};
 #define ASHLAR_AS_MEMBER(name, ...) __VA_ARGS__ name;
 #define ASHLAR_AS_VALUE(name, ...) __VA_ARGS__ name{};
 
-/// g++ 12 finds no default constructor here that is one by the default argument of its options.
+/// g++ 12 does not see a default constructor here that consists of a default argument for the options.
 struct as_static {
   ASHLAR_EACH_RESOURCE(ASHLAR_AS_STATIC)
   ASHLAR_EACH_OTHER(ASHLAR_AS_STATIC)
@@ -115,7 +115,7 @@ namespace as_variable {
 ASHLAR_EACH_RESOURCE(ASHLAR_AS_MEMBER)
 }  // namespace as_variable
 
-/// Takes a block of one, and gives it back.
+/// Allocates a block of the resource and deallocates it.
 template <class Resource>
 void expect_service(Resource& r, const char* name) {
   void* const p = r.allocate(8, 8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the threads policies: what they say at compile time.
+// Tests the compile-time properties of the threads policies.
 #include <ashlar/base/threads.hpp>
 
 #include <mutex>

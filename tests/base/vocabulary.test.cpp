@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One word for one act: a table of all public resources, pools and adaptors, with the words that each of them knows.
+// One word for one act: a table of the words of all public resources, pools and adaptors.
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -19,7 +19,7 @@ struct visitor {
   void operator()(Args&&...) const noexcept {}
 };
 
-// The words of the public face; a type has a row in the table with those that it knows, and knows no others.
+// The words of the public face. A type has a row in the table with its words, and has no other of them.
 enum word : unsigned {
   nothing = 0,
   upstream = 1,  // upstream_resource()
@@ -143,17 +143,17 @@ constexpr row table[] = {
     row_of<ashlar::pmr::monotonic_buffer_resource>("pmr::monotonic_buffer_resource", upstream),
 };
 
-// A container of objects: it has the words of the standard's containers for what these do.
+// A container of objects uses the words of standard containers for these acts.
 static_assert(words_of<ashlar::slot_map<thing>> == (upstream | live));
 static_assert(requires(ashlar::slot_map<thing>& map) { map.shrink_to_fit(); });
 
-// A bound is `max_bytes`, wherever it is read or set.
+// A bound is `max_bytes`, both as an option and as a query.
 static_assert(requires(ashlar::budget& limits) {
   { limits.max_bytes() } -> std::same_as<std::size_t>;
   limits.set_max_bytes(1);
 });
 
-// What a type retains, how it begins and where it ends is spelled alike in all options.
+// All options use the same names for retained memory, initial size and limit.
 static_assert(requires(ashlar::heap_options o) { o.max_bytes, o.retain_bytes; });
 static_assert(requires(ashlar::arena_options o) { o.max_bytes, o.initial_bytes; });
 static_assert(requires(ashlar::block_pool_options o) { o.max_count, o.retain_slabs; });
@@ -180,7 +180,7 @@ TEST(vocabulary, each_public_type_knows_the_words_of_its_row_and_no_others) {
   }
 }
 
-// The table would not miss a type that speaks otherwise.
+// The table detects a type with other words.
 struct stranger {
   std::size_t shrink_to_fit();
   void upstream();

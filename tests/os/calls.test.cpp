@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that each system call does what its name says on this system.
+// Tests the effect of each system call on this system.
 #include <ashlar/os/calls.hpp>
 
 #include <cerrno>
@@ -16,7 +16,7 @@ namespace {
 
 using calls = ashlar::os::system_calls;
 
-/// Some pages of the real system, given back at the end.
+/// Some pages of the real system, released at the end.
 class calls_on_pages : public ::testing::Test {
 protected:
   static constexpr std::size_t count = 4;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A made-up operating system for os/pages: address space as a map of pages, and calls that fail when a test says so.
+// A simulated operating system for os/pages: address space as a map of pages, and calls that a test lets fail.
 #pragma once
 
 #include <cerrno>
@@ -13,8 +13,8 @@
 
 namespace ashlar_test {
 
-/// Knows each page that is mapped, and whether it is usable. A usable page counts as resident once `touch`ed.
-/// Every call leaves `errno` changed, as a system may. A call on a page that is not mapped is a test failure.
+/// Records each mapped page and whether it is usable. A usable page counts as resident after `touch`.
+/// Every call changes `errno`, as a system may. A call on a page that is not mapped is a test failure.
 class model_system {
 public:
   static constexpr std::size_t page = 4096;
@@ -24,12 +24,12 @@ public:
     bool resident = false;
   };
 
-  std::uintptr_t next_address = 0x10000000;  ///< where the next mapping is placed
-  std::size_t most_pages = 1'000'000;        ///< more cannot be mapped at once
-  std::string calls;                         ///< the letter of each call so far: m u p d P a l g v
+  std::uintptr_t next_address = 0x10000000;  ///< address of the next mapping
+  std::size_t most_pages = 1'000'000;        ///< limit of pages mapped at once
+  std::string calls;                         ///< the letters of all calls so far: m u p d P a l g v
   std::map<std::uintptr_t, page_state> pages;
 
-  /// Decides which calls fail, by the letter of the call and its number among all calls, from 0.
+  /// Selects the failing calls by the letter of the call and its index among all calls, from 0.
   std::function<bool(char, std::size_t)> fails = [](char, std::size_t) { return false; };
 
   [[nodiscard]] void* map(std::size_t bytes, bool accessible) {
@@ -61,7 +61,7 @@ public:
     return on_pages('l', p, bytes, [](auto found) { found->second.resident = found->second.usable; });
   }
 
-  /// Grows where nothing is mapped behind; new pages are as the one before them.
+  /// Grows if the range behind the mapping is free; new pages have the state of the page before them.
   [[nodiscard]] bool grow(void* p, std::size_t bytes, std::size_t new_bytes) {
     if (!on_pages('g', p, bytes, [](auto) {})) return false;
     const auto start = reinterpret_cast<std::uintptr_t>(p);
@@ -72,7 +72,7 @@ public:
     return true;
   }
 
-  /// Unmaps what is at the place even where it is refused for want of pages, as a system does.
+  /// Unmaps the target range even if the call then fails for lack of pages, as a system does.
   [[nodiscard]] bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) {
     if (!enter('v')) return false;
     const auto start = reinterpret_cast<std::uintptr_t>(p), to = reinterpret_cast<std::uintptr_t>(place);
@@ -84,7 +84,7 @@ public:
     return true;
   }
 
-  /// Effects: a program writes to all pages of a range. They must be usable.
+  /// Effects: writes to all pages of a range as a program would. Expects: they are usable.
   void touch(void* p, std::size_t bytes) {
     const auto start = reinterpret_cast<std::uintptr_t>(p);
     for (std::uintptr_t at = start; at < start + bytes; at += page) {
@@ -136,7 +136,7 @@ private:
   }
 };
 
-/// The calls of `basic_pages`, answered by the system of the running test.
+/// The calls of `basic_pages`, forwarded to the simulated system of the running test.
 struct model_calls {
   static inline model_system* system = nullptr;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of no_heap_scope in a program without the hooks: it must say so, never pass. With them: tests/no_heap.
+// Tests of no_heap_scope in a program without the hooks: it must fail loudly. tests/no_heap tests it with hooks.
 #include <type_traits>
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(no_heap_scope, scopes_neither_copy_nor_move) {
 
 TEST(no_heap_scope, a_program_without_the_hooks_can_ask) {
   EXPECT_FALSE(ashlar::heap_hooks_work());
-  const allow_heap_scope allowed;  // does nothing, as nothing is forbidden
+  const allow_heap_scope allowed;  // no effect outside of a no_heap_scope
 }
 
 TEST(no_heap_scope_death, a_scope_without_the_hooks_is_misuse_at_every_level) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests pages on a made-up system whose calls fail at every point, and on the real one up to its limits.
+// Tests pages on a simulated system with a failure at every call, and on the real one up to its limits.
 #include <ashlar/os/pages.hpp>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using ashlar::os::pages;
 
 constexpr std::size_t page = model_system::page;
 
-/// Each test has a fresh system; whatever it does, `errno` stays.
+/// Each test has a fresh system; `errno` must stay unchanged.
 class pages_on_a_model : public ::testing::Test {
 protected:
   pages_on_a_model() {
@@ -199,7 +199,7 @@ TEST_F(pages_on_a_model, pages_move_as_they_are) {
   system_.touch(place, 8 * page);
 }
 
-// Whether the place is still there, nobody can tell: at worst it is address space.
+// The state of the place is unknown after the failure: at worst its address space leaks.
 TEST_F(pages_on_a_model, a_move_that_is_refused_leaves_the_pages_where_they_are) {
   void* const p = model_pages::map(3 * page, page);
   for (const bool late : {false, true}) {
@@ -260,7 +260,7 @@ TEST_F(pages_on_a_model, sizes_and_alignments_beyond_address_space_are_refused) 
   EXPECT_EQ(system_.mapped_bytes(), 0u);
 }
 
-/// Returns: whether the system knows the page.
+/// Returns: whether the page is mapped in the system.
 [[nodiscard]] bool is_mapped(void* p) { return ::msync(p, pages::page_bytes(), MS_ASYNC) == 0; }
 
 [[nodiscard]] bool is_zero(const void* p, std::size_t bytes) {
@@ -361,7 +361,7 @@ void allow_more(std::size_t bytes) {
   if (::setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(11);
 }
 
-// Ends by the number of the first thing that is wrong.
+// Exits with the number of the first failed step.
 [[noreturn]] void live_under_a_limit(std::size_t allowed) {
   constexpr std::size_t gigabyte = std::size_t{1} << 30;
   allow_more(allowed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests poison: any byte of it that has changed is reported, and none that has not, whatever the size and alignment.
+// Tests that poison reports every changed byte and no unchanged one, at any size and alignment.
 #include <ashlar/detail/checks/poison.hpp>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of a range of dead bytes: cut, poisoned, and searched for what was written to.
+// Tests of a range of free bytes: intersection, poison, and the first changed byte.
 #include <ashlar/detail/checks/poison_range.hpp>
 
 #include <array>

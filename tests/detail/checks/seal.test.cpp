@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the seal: it changes with each bit of what it covers, with the order of the words, and with the address.
+// Tests that the seal depends on each bit of its words, on their order and on the address.
 #include <ashlar/detail/checks/seal.hpp>
 
 #include <cstddef>

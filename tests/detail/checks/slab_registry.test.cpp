@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the registry of slabs against a sorted list, alone and among threads.
+// Tests of the registry of slabs against a sorted list, with one thread and with several.
 #include <ashlar/detail/checks/slab_registry.hpp>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using ashlar::detail::slab_registry;
 static_assert(std::is_empty_v<ashlar::detail::slab_registration_if_checked> == !ashlar_test::is_checked);
 static_assert(noexcept(ashlar::detail::process_slabs.find(nullptr)));
 
-// A slab as pools make it: the line, a gap, 8 cells of 24 bytes, and bytes that are nobody's.
+// A slab as pools make it: the entry, a gap, 8 cells of 24 bytes, and bytes without an owner.
 struct fake_slab {
   static constexpr std::size_t cell_bytes = 24;
   registered_slab line;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the canary behind a request: every size in a cell, every byte behind it, every other size.
+// Tests the canary behind a request for every size in a cell, every byte behind it and every other size.
 #include <ashlar/detail/checks/slack.hpp>
 
 #include <array>
@@ -46,7 +46,7 @@ TEST(slack, sees_each_byte_behind_the_request) {
     }
 }
 
-// A caller need not write all that it asked for, and tools tell who reads it.
+// A caller need not write all requested bytes, and tools report reads of unwritten ones.
 TEST(slack, does_not_look_at_what_was_asked_for) {
   alignas(8) cell_type cell = cell_of(64, std::byte{0});
   ashlar::detail::mark_free(cell.data(), 64);
@@ -81,7 +81,7 @@ TEST(slack, sees_a_fill_of_two_bytes_and_more_whatever_the_value) {
     }
 }
 
-// Up to the period of the canary: sizes that differ by a multiple of it look alike.
+// Sizes up to the period of the canary: sizes that differ by a multiple of it have equal canaries.
 TEST(slack, tells_which_size_was_asked_for) {
   for (std::size_t bytes = 0; bytes < cell_bytes; ++bytes)
     for (std::size_t given = 0; given < cell_bytes; ++given) {
@@ -95,7 +95,7 @@ TEST(slack, tells_which_size_was_asked_for) {
 
 TEST(slack, a_full_cell_freed_as_a_smaller_one_is_seen) {
   cell_type cell;
-  cell.fill(std::byte{0xEE});  // even: never a canary
+  cell.fill(std::byte{0xEE});  // an even byte is never part of a canary
   for (std::size_t given = 0; given < cell_bytes; ++given) {
     const slack_state found = look_at_slack(cell.data(), given, cell_bytes);
     ASSERT_FALSE(found.is_intact);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the canary that tools take for dead: it stands, or says how far writes reached; and of the two reports.
+// Tests of the canary that is marked as free: it is intact or gives the end of writes; and of the two reports.
 #include <ashlar/detail/checks/watched_slack.hpp>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the book of profiled blocks against std::map: random notes, removals, and ends of pools.
+// Tests of the table of profiled blocks against std::map: random insertions, removals and ends of pools.
 #include <ashlar/detail/profiling/profiled_blocks.hpp>
 
 #include <array>

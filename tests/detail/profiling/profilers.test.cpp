@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that nobody is told anything where no profiler is there; tests/visibility asks the profilers themselves.
+// Tests that hooks do nothing without a profiler; tests/visibility tests them with profilers.
 #include <ashlar/detail/profiling/profilers.hpp>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the tree of addresses against std::set, and that it stays flat where addresses come in order.
+// Tests the tree of addresses against std::set, and its depth for addresses in ascending order.
 #include <ashlar/detail/support/address_tree.hpp>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct region : ashlar::detail::tree_node<region> {
 };
 using regions = ashlar::detail::address_tree<region>;
 
-/// Returns: what `find_at_or_below` should.
+/// Returns: the expected result of `find_at_or_below`.
 region* below(const std::set<region*>& model, const void* p) {
   const auto above = model.upper_bound(const_cast<region*>(static_cast<const region*>(p)));
   return above == model.begin() ? nullptr : *std::prev(above);
@@ -38,7 +38,7 @@ void expect_same(const regions& tree, const std::set<region*>& model) {
   ASSERT_TRUE(std::ranges::equal(seen, model));
 }
 
-// Neighbours in an array share cache lines, and so priorities: ties are part of the test.
+// Neighbours in an array share cache lines and so priorities: the test covers ties.
 TEST(address_tree, behaves_as_an_ordered_set) {
   for (unsigned seed = 1; seed <= 10; ++seed) {
     std::mt19937 random(seed);
@@ -86,7 +86,7 @@ TEST(address_tree, members_may_end_while_they_are_visited) {
     EXPECT_LT(ashlar::detail::address_of(previous), ashlar::detail::address_of(&each));
     previous = &each;
     ++ended;
-    each.left = each.right = &each;  // a visit that reads them again does not end
+    each.left = each.right = &each;  // a visit that reads the links again would not end
     delete &each;
   });
   EXPECT_EQ(ended, count);
@@ -98,7 +98,7 @@ std::size_t height(const region* root) {
   return root == nullptr ? 0 : 1 + std::max(height(root->left), height(root->right));
 }
 
-// Slabs often lie side by side. A plain search tree of n such would be n high, and recursion would overflow the stack.
+// Slabs often lie side by side. A plain search tree of n such slabs would have depth n and overflow the stack.
 TEST(address_tree, stays_flat_for_addresses_in_order) {
   constexpr std::size_t count = 4096;
   for (std::size_t stride = 64; stride <= 4096; stride *= 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the four algorithms: they return what those of the standard return.
+// Tests the four algorithms against those of the standard.
 #include <ashlar/detail/support/algorithm.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests integer arithmetic against the obvious way of doing it.
+// Tests integer arithmetic against straightforward implementations.
 #include <ashlar/detail/support/bits.hpp>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 using ashlar::detail::max_block_bytes;
 using ashlar::detail::max_size;
 
-/// Numbers around which arithmetic goes wrong: both ends, powers of two, their neighbours.
+/// Boundary values of arithmetic: both ends, powers of two, their neighbours.
 std::vector<std::size_t> boundaries() {
   std::vector<std::size_t> all = {0, max_size, max_block_bytes, max_block_bytes + 1, max_size / 3};
   for (int bit = 0; bit < std::numeric_limits<std::size_t>::digits; ++bit)
@@ -95,7 +95,7 @@ TEST(bits, requests_that_no_machine_serves_are_not_valid) {
     EXPECT_FALSE(ashlar::detail::is_valid_request(8, alignment));
 }
 
-// A slab divides offsets of cells, which are multiples, up to 2^31.
+// A slab divides offsets of cells, multiples of the cell size, up to 2^31.
 TEST(reciprocal, is_exact_for_every_multiple_of_every_cell_size) {
   for (std::uint32_t d = 1; d <= 4096; ++d) {
     const ashlar::detail::reciprocal inverse(d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that a report lets go of the locks of its thread, the latest first, and of those of no other.
+// Tests that a report releases the locks of its thread, the latest first, and no lock of another thread.
 #include <ashlar/detail/support/held_locks.hpp>
 
 #include <csetjmp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that JSON is JSON: commas, nesting, escapes, and the reader that other tests trust.
+// Tests the syntax of JSON: commas, nesting, escapes; and the JSON reader that other tests rely on.
 #include <cstdint>
 #include <string>
 #include <string_view>

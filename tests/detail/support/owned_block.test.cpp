@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of how a resource is asked for blocks that it will know again.
+// Tests allocation of blocks that `owns` of their resource recognises.
 #include <cstddef>
 #include <new>
 

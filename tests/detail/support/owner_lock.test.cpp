@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the lock that knows its holder.
+// Tests of the lock that records its holder.
 #include <csignal>
 #include <thread>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that last words are exact, bounded, one line, and followed by abort.
+// Tests that the error line is exact and bounded, and that abort follows it.
 #include <ashlar/detail/support/panic.hpp>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that marks reach AddressSanitizer where it is there, and change no byte.
+// Tests that marks reach AddressSanitizer if it is on, and change no byte.
 #include <ashlar/detail/support/poison.hpp>
 
 #include <cstddef>

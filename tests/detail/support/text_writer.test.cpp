@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that text arrives whole and in order, and how numbers look.
+// Tests that text arrives complete and in order, and the format of numbers.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Returns: what `write(writer)` writes.
+// Returns: the output of `write(writer)`.
 template <class F>
 std::string written(F write) {
   std::string all;

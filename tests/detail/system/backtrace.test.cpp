@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the unwinder's frames: the first is the one asked for, and nothing is written behind the room given.
+// Tests of backtraces: the first frame is the requested one, and no write exceeds the given memory.
 #include <ashlar/detail/system/backtrace.hpp>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of whole writes: what arrives in a pipe, what a closed one says, and that errno stays as it was.
+// Tests of complete writes: the contents of a pipe, the result for a closed one, and an unchanged errno.
 #include <ashlar/detail/system/descriptor.hpp>
 
 #include <array>

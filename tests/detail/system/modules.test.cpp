@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the list of mapped files: this program is one of them, and its code lies in it.
+// Tests of the list of modules: it includes this program, and the program's range contains its code.
 #include <ashlar/detail/system/modules.hpp>
 
 #include <cstddef>

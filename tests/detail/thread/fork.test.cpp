@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what happens around a fork: everybody is called, in order and step by step, in parent and child.
+// Tests of the fork handlers: all participants are called, in order and step by step, in parent and child.
 #include <string>
 #include <thread>
 
@@ -41,12 +41,12 @@ TEST(fork, calls_everybody_step_by_step_in_the_order_of_entering) {
   fork_participant second = speaker("b");
   fork_participants::enter(first);
   fork_participants::enter(second);
-  fork_participants::enter(first);  // once is enough
+  fork_participants::enter(first);  // the second entry has no effect
   said.clear();
   EXPECT_TRUE(child_says("<a0<b0<a1<b1<a2<b2<a3<b3|a|b"));
   EXPECT_EQ(said, "<a0<b0<a1<b1<a2<b2<a3<b3>a>b");
   fork_participants::leave(first);
-  fork_participants::leave(first);  // and out is out
+  fork_participants::leave(first);  // the second leave has no effect
   said.clear();
   EXPECT_TRUE(child_says("<b0<b1<b2<b3|b"));
   EXPECT_EQ(said, "<b0<b1<b2<b3>b");
@@ -74,7 +74,7 @@ TEST(fork, who_has_left_may_enter_again_as_the_last) {
   fork_participants::enter(first);
   fork_participants::enter(second);
   fork_participants::leave(first);
-  ASSERT_EQ(first.next, nullptr);  // else the list has no end once it is back
+  ASSERT_EQ(first.next, nullptr);  // else the list would have no end after it enters again
   fork_participants::enter(first);
   said.clear();
   EXPECT_TRUE(child_says("<b0<a0<b1<a1<b2<a2<b3<a3|b|a"));

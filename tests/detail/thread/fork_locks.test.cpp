@@ -37,7 +37,7 @@ std::string tried(fork_locks& all, unsigned patience = 1) {
 TEST(fork_locks, are_taken_in_order_of_entry_and_given_back_the_last_first) {
   fork_locks all;
   named a("a"), b("b"), c("c");
-  for (named* each : {&a, &b, &c, &a}) all.enter(*each);  // once is enough
+  for (named* each : {&a, &b, &c, &a}) all.enter(*each);  // the second entry has no effect
   EXPECT_EQ(tried(all), "+a+b+c-c-b-a");
 }
 
@@ -57,7 +57,7 @@ TEST(fork_locks, leave_from_anywhere_and_may_enter_again_as_the_last) {
   named a("a"), b("b"), c("c");
   for (named* each : {&a, &b, &c}) all.enter(*each);
   all.leave(b);
-  all.leave(b);  // and out is out
+  all.leave(b);  // the second leave has no effect
   EXPECT_EQ(tried(all), "+a+c-c-a");
   all.leave(a);
   all.enter(b);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the lock that is held across forks: a fork waits for its holder, and gives it back in parent and child.
+// Tests of the lock that is held across forks: a fork waits for its holder; parent and child release it.
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 
 #include <array>
@@ -35,7 +35,7 @@ static_assert(ashlar::never_recursive<fork_safe_lock<spin_lock>> &&
               !ashlar::never_recursive<fork_safe_lock<std::mutex>>);
 static_assert(noexcept(std::declval<fork_safe_lock<spin_lock>&>().lock()));
 
-// Made before the program starts, and used by it.
+// Constructed before `main` and used by it.
 constinit fork_safe_lock<spin_lock> lasting;
 
 template <class Lock>
@@ -63,8 +63,8 @@ TYPED_TEST(fork_safe, the_fork_waits_for_the_holder) {
   const lock_scope held(lock);
 }
 
-// The order of entry is not that in which a thread takes them, but for locks that can only be waited for: those enter
-// in that order, one by one.
+// The order of entry differs from the order in which a thread takes the locks. Locks without `try_lock` enter in the
+// latter order, one by one.
 TYPED_TEST(fork_safe, whichever_lock_is_held_while_the_other_is_waited_for) {
   const ashlar_test::deadline hang(40);
   constexpr bool can_be_tried = !std::is_same_v<TypeParam, blocking_lock>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what a thread finds by an address: what it used last there, and nothing once that owner has ended.
+// Tests of a thread's cache of its last owner: it finds that owner's data, and nothing after the owner's end.
 #include <atomic>
 #include <cstddef>
 #include <latch>
@@ -69,7 +69,7 @@ TEST(last_used_tls, forgets_in_a_thread_that_uses_another_owner_meanwhile) {
   std::thread other([&] {
     there = latest::remember(&ends_again_and_again, &one);
     turn.count_down();
-    do {  // as the heaps do: whoever finds nothing remembers it anew
+    do {  // as in the heaps: a miss enters the owner again
       if (latest::of(&lasting) == nullptr) static_cast<void>(latest::remember(&lasting, &two));
       ASSERT_TRUE(latest::of(&lasting) == &two && latest::found() == &two);
     } while (!is_over);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that a child can use pools whatever the parent's other threads did to the registry of slabs at the fork.
+// Tests that a child can use pools while the parent's other threads change the registry of slabs.
 #include <ashlar/detail/thread/registry_at_fork.hpp>
 
 #include <atomic>
@@ -30,7 +30,7 @@ bool allocates(auto& pool) {
   return pool.live() == 0;
 }
 
-// Pools come and go, a slab each.
+// Makes and destroys pools of one slab each.
 class restless {
 public:
   ~restless() {

@@ -30,7 +30,7 @@ TEST(thread_caches, numbers_pools_without_repetition) {
   EXPECT_GT(first, 0U);
   EXPECT_GT(thread_caches::new_pool(), first);
   EXPECT_NE(first % 256, thread_caches::new_pool() % 256) << "neighbours have places of their own";
-  // Above the count stands where a page is that is never given back, so that no copy of the class draws it.
+  // The high bits are the number of a page that is never released, so no other copy of the class uses it.
   const std::uint64_t page = first >> 28;
   void* const place = reinterpret_cast<void*>(static_cast<std::uintptr_t>(page * 4096));
   EXPECT_TRUE(ashlar::os::system_calls::is_mapped(place, 1));
@@ -40,7 +40,7 @@ TEST(thread_caches, numbers_pools_without_repetition) {
 }
 
 TEST(thread_caches, finds_each_of_many_and_retires_them_with_the_thread) {
-  std::array<watched, 100> records;  // more than are found at once
+  std::array<watched, 100> records;  // more than the table holds
   std::thread([&] {
     for (watched& each : records) {
       EXPECT_EQ(thread_caches::find(each.pool), nullptr);
@@ -57,7 +57,7 @@ TEST(thread_caches, finds_each_of_many_and_retires_them_with_the_thread) {
 }
 
 TEST(thread_caches, finds_in_a_fork_without_touching_anything) {
-  std::array<watched, 17> records;  // the last takes the first one's place in the table
+  std::array<watched, 17> records;  // the last one replaces the first one in the table
   std::thread([&] {
     ASSERT_TRUE(thread_caches::accepts());
     for (watched& each : records) thread_caches::enter(&each);
@@ -95,7 +95,8 @@ TEST(thread_caches, a_thread_that_ends_accepts_no_more) {
   bool accepted = true;
   watched record;
   std::thread([&] {
-    static thread_local last_words late{&accepted};  // made before the directory's own end, so destroyed after it
+    static thread_local last_words late{
+        &accepted};  // made before the end of the directory was registered, so destroyed after it
     late.accepted = &accepted;
     ASSERT_TRUE(thread_caches::accepts());
     thread_caches::enter(&record);

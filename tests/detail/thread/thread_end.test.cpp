@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that participants run once when their thread ends, whether they entered early, late or too late.
+// Tests that participants run once at the end of their thread, for early, late and too late entries.
 #include <ashlar/detail/thread/thread_end.hpp>
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace {
 using ashlar::detail::thread_end;
 using ashlar::detail::thread_end_participant;
 
-// Notes its name in a log when its thread ends.
+// Appends its name to a log at the end of its thread.
 struct noting : thread_end_participant {
   char name;
   std::string* log;
@@ -55,7 +55,7 @@ TEST(thread_end, is_each_threads_own) {
   EXPECT_EQ(first, "a");
 }
 
-// Is destroyed after the participants have run if it was made before the first of them entered.
+// Destroyed after the participants have run, if made before the first of them entered.
 struct enters_at_end {
   noting* joining = nullptr;
   bool* was_taken = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the records of threads: distinct, aligned, used again, by many threads and in the child of a fork.
+// Tests of the records of threads: distinct, aligned, reused, by many threads and in the child of a fork.
 #include <atomic>
 #include <cstddef>
 #include <set>
@@ -47,7 +47,7 @@ TEST(thread_records, cells_are_used_again) {
   const std::vector<void*> again = take<small_cells>(1000);
   std::size_t used_again = 0;
   for (void* const each : again) used_again += known.count(each);
-  EXPECT_GE(used_again, 900u);  // what was not used yet may come first
+  EXPECT_GE(used_again, 900u);  // unused cells may come first
   give<small_cells>(again);
 }
 

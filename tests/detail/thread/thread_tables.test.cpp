@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the tables that threads have with an owner: one each, closed once, whoever ends first.
+// Tests of the tables of threads: one for each thread and owner, closed once, in any order of ends.
 #include <atomic>
 #include <cstddef>
 #include <latch>
@@ -101,7 +101,7 @@ TEST(thread_tables, a_child_of_a_fork_has_none_of_a_thread_that_came_first_meanw
   owner mine(closed);
   std::latch entered(1);
   std::latch forked(1);
-  mine.tables.before_fork();  // there is nothing to hold
+  mine.tables.before_fork();  // there is no link to lock
   std::thread other([&] {
     mine.tables.obtain(mine)->entered = 1;
     entered.count_down();
@@ -124,7 +124,7 @@ TEST(thread_tables, a_child_of_a_fork_has_none_of_a_thread_that_came_first_meanw
 
 int records_left = 0;
 
-// Records that are refused after a few.
+// Records whose allocation fails after a few.
 template <class Record>
 struct scarce_records {
   template <class... Args>
@@ -144,7 +144,7 @@ struct scarce_owner {
 
 TEST(thread_tables, gives_none_where_there_is_no_memory_and_one_once_there_is) {
   scarce_owner mine;
-  for (const int left : {0, 1}) {  // the list of tables, the table
+  for (const int left : {0, 1}) {  // the link, the table
     records_left = left;
     EXPECT_EQ(mine.tables.obtain(mine), nullptr);
     EXPECT_EQ(mine.tables.known(), nullptr);
