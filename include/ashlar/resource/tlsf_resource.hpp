@@ -222,7 +222,7 @@ private:
   }
 
   ASHLAR_INLINE void give(void* p) noexcept {
-    if constexpr (detail::marks_memory) mark_free(p, space_.room_of(p));
+    if constexpr (detail::marks_memory) detail::mark_free(p, space_.room_of(p));
     detail::tlsf_region* const emptied = space_.give(p);
     if (ASHLAR_UNLIKELY(emptied != nullptr)) let_go(emptied);
   }
