@@ -22,7 +22,7 @@ enum class fault {
   precondition,       ///< A documented `Expects` did not hold.
   double_free,        ///< The block is already free.
   invalid_free,       ///< This resource never handed out the pointer.
-  misaligned_free,    ///< The pointer points into a block, not at its start.
+  misaligned_free,    ///< The pointer is inside a block, not at its start.
   wrong_pool,         ///< The block belongs to another pool.
   size_mismatch,      ///< The size or alignment differs from that of the allocation.
   corrupt_link,       ///< A free block was written to.

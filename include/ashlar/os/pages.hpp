@@ -77,8 +77,8 @@ public:
     return false;
   }
 
-  /// Effects: makes usable pages more where they stand; the new ones are zero.
-  /// Returns: false where something else is mapped behind them, or memory has run out.
+  /// Effects: extends usable pages in place; the new ones are zero.
+  /// Returns: false if the range behind them is mapped or memory is exhausted.
   [[nodiscard]] static bool grow(void* p, std::size_t bytes, std::size_t new_bytes) noexcept
     requires requires { Calls::grow(p, bytes, new_bytes); }
   {

@@ -28,7 +28,7 @@ struct poison_range {
     return cut.begin < cut.end ? cut : poison_range{};
   }
 
-  /// Effects: fills it with poison. Complexity: O(bytes).
+  /// Effects: fills the range with poison. Complexity: O(bytes).
   void poison() const noexcept {
     if (is_empty()) return;
     poison_block(begin, bytes());

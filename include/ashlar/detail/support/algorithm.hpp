@@ -10,7 +10,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-// <algorithm> brings half of <functional> and 700 KB of text into a translation unit.
+// <algorithm> adds half of <functional> and 700 KB of text to a translation unit.
 
 template <class T>
 [[nodiscard]] constexpr T min(T a, T b) noexcept {

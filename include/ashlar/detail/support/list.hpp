@@ -8,7 +8,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The links of one member. `T` derives from `list_node<T>`.
+/// The links of a member. `T` derives from `list_node<T>`.
 template <class T>
 struct list_node {
   T* next = nullptr;

@@ -36,7 +36,7 @@ public:
   static constexpr std::size_t alignment = 64;
   static constexpr std::size_t chunk_bytes = detail::max(std::size_t{16} * 1024, std::bit_ceil(8 * Bytes));
 
-  /// Returns: a cell, or null where the system has no memory left. Complexity: O(chunks) at worst.
+  /// Returns: a cell, or null if the system has no memory left. Complexity: O(chunks) at worst.
   [[nodiscard]] static void* try_allocate() noexcept {
     fork_participants::enter(at_fork_);
     if (void* const cell = take(); cell != nullptr) return cell;
@@ -86,7 +86,7 @@ private:
     return take_locked();
   }
 
-  // Under the lock.
+  // Expects: the lock is held.
   [[nodiscard]] static void* take_locked() noexcept {
     for (chunk* each = all_.chunks; each != nullptr && all_.free == nullptr; each = each->next)
       all_.free = each->freed.exchange(nullptr, std::memory_order_acquire);
@@ -118,7 +118,7 @@ private:
 template <class Record>
 class thread_records {
 public:
-  /// Returns: a record made from the arguments, or null where the system has no memory left.
+  /// Returns: a record made from the arguments, or null if the system has no memory left.
   template <class... Args>
   [[nodiscard]] static Record* try_make(Args&&... args) noexcept {
     void* const cell = cells<>::try_allocate();
