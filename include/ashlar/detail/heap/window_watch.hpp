@@ -37,7 +37,7 @@ public:
   /// Effects: a free cell becomes a caller's. Reports it if it was written to.
   void hand_out(std::byte* cell, std::size_t bytes) const noexcept {
     if constexpr (keeps_canaries)
-      if (size_of(cell) == dead_cell) verify_block_poison(cell, home_.cell_bytes, home_.cell_bytes, heap_);
+      if (size_of(cell) == dead_cell) verify_poison(cell, home_.cell_bytes, home_.cell_bytes, heap_);
     resize(cell, 0, bytes);
   }
 
@@ -77,7 +77,7 @@ private:
     const std::size_t bytes = sizes()[index];
     if (bytes == never_used) return;
     if (bytes != dead_cell) return expect_canary(cell, bytes, home_.cell_bytes, heap_);
-    verify_block_poison(cell, home_.cell_bytes, home_.cell_bytes, heap_);
+    verify_poison(cell, home_.cell_bytes, home_.cell_bytes, heap_);
     mark_free(cell, home_.cell_bytes);
   }
 
