@@ -9,9 +9,8 @@ import sys
 
 sys.dont_write_bytecode = True
 
-import plot
-import summary
-from questions import QUESTIONS
+from support import plot, summary
+from support.questions import QUESTIONS
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "benchmarks.md"
