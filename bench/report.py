@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the tables of docs/benchmarks.md, between its markers, and docs/plots/*.svg from bench/results/*.json."""
+"""Writes docs/benchmarks.md, the tables of docs/benchmarks/*.md and the plots of docs/plots from bench/results/*.json.
 
+The page of the answers is bench/answers.md with its figures and plots filled in. --check writes nothing and exits with 1
+where a page or a plot differs from the results.
+"""
+
+import argparse
 import json
 import pathlib
 import re
@@ -9,18 +14,18 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from support import plot, summary
-from support.questions import QUESTIONS
+from support import answers, plot, summary
+from support.questions import FOLDER_OF, QUESTIONS
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "benchmarks.md"
+BENCH = pathlib.Path(__file__).resolve().parent
+DOCS = BENCH.parent / "docs"
 
 
 def section(result, question):
     parts = [f"{summary.conditions(result)}."]
     parts += [summary.as_markdown(table) for table in summary.tables_of(result, question)]
     parts += [f"Not measured: {peer} ({reason})." for peer, reason in result["skipped"].items()]
-    parts.append(f"![{question.title}](plots/{result['bench']}.svg)")
+    parts.append(f"![{question.title}](../plots/{result['bench']}.svg)")
     return "\n\n".join(parts)
 
 
@@ -28,23 +33,53 @@ def filled(page, name, content):
     """The page with what stands between the markers of `name` replaced."""
     markers = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
     if not markers.search(page):
-        sys.exit(f"bench/report.py: docs/benchmarks.md has no markers for {name}")
+        sys.exit(f"bench/report.py: docs/benchmarks/{FOLDER_OF[name]}.md has no markers for {name}")
     return markers.sub(lambda found: f"{found.group(1)}\n{content}\n\n{found.group(2)}", page)
 
 
-def main():
-    page = PAGE.read_text()
-    (PAGE.parent / "plots").mkdir(exist_ok=True)
-    for name, question in QUESTIONS.items():
-        source = ROOT / "bench" / "results" / f"{name}.json"
-        if not source.exists():
+def results():
+    """The result of each question that has one."""
+    for name in QUESTIONS:
+        source = BENCH / "results" / f"{name}.json"
+        if source.exists():
+            yield name, json.loads(source.read_text())
+        else:
             print(f"no bench/results/{name}.json yet: bench/run {name}")
-            continue
-        result = json.loads(source.read_text())
-        page = filled(page, name, section(result, question))
-        (PAGE.parent / "plots" / f"{name}.svg").write_text(plot.svg(result, question))
-        print(f"docs/benchmarks.md: {name}; docs/plots/{name}.svg")
-    PAGE.write_text(page)
+
+
+def reports(known):
+    """Every file that the results determine, with its text."""
+    pages = {}
+    for name, result in known.items():
+        path = DOCS / "benchmarks" / f"{FOLDER_OF[name]}.md"
+        pages[path] = filled(pages.get(path) or path.read_text(), name, section(result, QUESTIONS[name]))
+        yield DOCS / "plots" / f"{name}.svg", plot.svg(result, QUESTIONS[name])
+    yield from pages.items()
+    page = answers.filled((BENCH / "answers.md").read_text(), known)
+    yield DOCS / "benchmarks.md", page.text
+    for name, drawing in page.plots.items():
+        yield DOCS / "plots" / "answers" / f"{name}.svg", drawing
+
+
+def is_current(path, text):
+    return path.exists() and path.read_text() == text
+
+
+def write(path, text):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where something would change")
+    arguments = parser.parse_args()
+    stale = [(path, text) for path, text in reports(dict(results())) if not is_current(path, text)]
+    for path, text in stale:
+        print(f"{'stale' if arguments.check else 'written'}: {path.relative_to(BENCH.parent)}")
+        if not arguments.check:
+            write(path, text)
+    sys.exit(1 if arguments.check and stale else 0)
 
 
 if __name__ == "__main__":
