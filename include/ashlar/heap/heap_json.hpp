@@ -57,7 +57,9 @@ void write_json(const heap_statistics& statistics, Out&& out) {
   json.key("classes").begin_array();
   for (std::size_t size_class = 1; size_class <= detail::size_classes::count; ++size_class) {
     if (statistics.of_class[size_class].slabs == 0) continue;
-    json.begin_object().member("size_class", size_class).member("cell_bytes", detail::size_classes::bytes_of(size_class));
+    json.begin_object()
+        .member("size_class", size_class)
+        .member("cell_bytes", detail::size_classes::bytes_of(size_class));
     detail::write_members(json, statistics.of_class[size_class]);
     json.end_object();
   }
