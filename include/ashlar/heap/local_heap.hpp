@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks of any size for one thread: hot cells by class in front, slabs, runs of slices and huge blocks behind.
+// Blocks of any size for one thread: a thread cache in front of slabs, spans of slices and huge blocks.
 #pragma once
 
 #include <type_traits>
@@ -22,16 +22,14 @@ using detail::region_kind;
 
 /// A heap of one thread.
 ///
-///   deallocate(p) -> last_freed -> stack of the class -> sweep: bits of the slabs -> empty slabs: slices -> upstream
-///   allocate(n)   <- last_freed <- stack of the class <- word of 64 cells <- slabs <- run of slices <- segment <-
-///   upstream
+///     deallocate(p) -> last-freed slot -> free list -> sweep: bitmaps -> empty slabs -> slices -> upstream
+///     allocate(n)   <- last-freed slot <- free list <- cell batch <- slab <- span of slices <- segment <- upstream
 ///
-/// Up to 32 KiB a block is a cell of one of 72 classes; up to 63 slices of 64 KiB a run of slices; else it is a block
-/// of the upstream's own. Nothing is kept in a block: what is known of it stands at the head of its 4 MiB segment.
-/// Every block is aligned by 16 at least. `deallocate(p)` finds the class by one load.
-/// The last_freed holds the block that was freed last, so that a free followed by an allocation of the same class waits
-/// for no store to be forwarded through a stack. Blocks that are live when the heap ends go with it. Thread safety:
-/// none. Nothing is allocated before the first block.
+/// A block of up to 32 KiB is a cell of one of 72 size classes. A block of up to 63 slices of 64 KiB is a span. A
+/// larger block is an extent of the upstream. Blocks hold no metadata: it stands in the head of their 4 MiB segment.
+/// The alignment is at least 16 bytes. `deallocate(p)` finds the size class by one load. The last-freed slot spares a
+/// free followed by an allocation of the same class the store forwarding through the free list. Live blocks end with
+/// the heap. Thread safety: none. Nothing is allocated before the first block.
 template <resource Upstream>
 class local_heap : public detail::basic_local_heap<detail::heap_core<Upstream>> {
   using base = detail::basic_local_heap<detail::heap_core<Upstream>>;

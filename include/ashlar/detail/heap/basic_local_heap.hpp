@@ -27,12 +27,12 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What `local_heap` says, over a `Core`: a `heap_core`, or one that does more in the same calls. All that is not cache
-/// is the core's, so what several threads do with it meets there. Thread safety: none.
+/// The API of `local_heap` over a `Core`: a `heap_core`, or one that does more in the same calls. Everything behind the
+/// thread cache belongs to the core, where the calls of several threads meet. Thread safety: none.
 template <class Core>
 class basic_local_heap {
 public:
-  /// What every block is aligned by.
+  /// Bytes: the alignment of every block.
   static constexpr std::size_t least_alignment = size_classes::granule;
 
   basic_local_heap(const basic_local_heap&) = delete;  // live blocks belong to it
@@ -83,8 +83,8 @@ public:
     put_last_freed(p, segment::owner_of(p));
   }
 
-  /// As `deallocate(p)`, and faster: the size says the class. Expects: `p` is a block of that size and alignment, or
-  /// was made so large by `try_expand`, or `bytes` is between what was asked for and what `allocate_at_least` gave.
+  /// As `deallocate(p)`, and faster: the size gives the class. Expects: `p` is a block of this size and alignment, or
+  /// `try_expand` resized it to `bytes`, or `bytes` lies between the request and the result of `allocate_at_least`.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
     const std::size_t size_class = class_for(bytes, alignment);
     if constexpr (checking_level >= checking::checked) core_.checks().end_life(p, bytes, alignment, size_class);
@@ -103,8 +103,8 @@ public:
     cache_in_register()->lists.push(size_class, p);
   }
 
-  /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands. Expects: it was allocated with
-  /// `bytes` and `alignment`. A run grows into free slices behind it, and gives its tail back where it shrinks.
+  /// Returns: whether the block at `p` has `new_bytes` bytes now, in place. Expects: it was allocated with `bytes` and
+  /// `alignment`. A span grows into the free slices behind it, and gives its tail back when it shrinks.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     const std::size_t size_class = class_for(bytes, alignment);
     if constexpr (checking_level >= checking::checked)
@@ -112,13 +112,13 @@ public:
     return core_.resize(p, size_class, class_for(new_bytes, alignment), new_bytes);
   }
 
-  /// Returns: as `try_expand`, for a block that is to become smaller; false where it would grow.
+  /// Returns: as `try_expand` for a smaller size; false for a larger one.
   [[nodiscard]] bool try_shrink(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     return new_bytes <= bytes && try_expand(p, bytes, new_bytes, alignment);
   }
 
-  /// Returns: a block of `new_bytes` with the contents of the one at `p`, as far as both reach; `p` itself if it can be
-  /// resized where it stands. A null `p` is a block of nothing. Throws: `std::bad_alloc`; the block at `p` stays then.
+  /// Returns: a block of `new_bytes` bytes with the contents of the block at `p`, up to the smaller size; `p` itself if
+  /// it can be resized in place. A null `p` is an empty block. Throws: `std::bad_alloc`; the block at `p` stays then.
   [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {
     void* const moved = try_reallocate(p, new_bytes, alignment);
     if (ASHLAR_UNLIKELY(moved == nullptr)) throw_bad_alloc(new_bytes, alignment);
@@ -141,14 +141,14 @@ public:
     return moved;
   }
 
-  /// Returns: how many bytes of the block may be used: what was asked for, or more. Expects: it is live.
+  /// Returns: the usable bytes of the block, at least the requested ones. Expects: it is live.
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
     if constexpr (checking_level >= checking::checked)
       static_cast<void>(core_.checks(using_block).size_of(const_cast<void*>(p)));
     return core_.usable_size(p);
   }
 
-  /// Returns: whether the address lies in memory that this heap has for blocks, live or free. `p` is not read.
+  /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
   [[nodiscard]] bool owns(const void* p) const noexcept { return core_.owns(p); }
 
   /// Calls `f(p, bytes)` for each live block: those in segments by address within each, then huge ones.
@@ -159,8 +159,8 @@ public:
     core_.for_each_live(std::move(f));
   }
 
-  /// Calls `f(heap_region)` for each piece of what is held: segments, each from its head on, then huge blocks. `f` may
-  /// not use the heap, which stays as it is. Complexity: O(slices and cells on lists).
+  /// Calls `f(heap_region)` for each region held: the segments, each from its head on, then the huge blocks. `f` may
+  /// not use the heap. Complexity: O(slices and cells on free lists).
   template <class F>
   void inspect(F f) const {
     core_.inspect(std::move(f), cache_.lists, cache_.last_freed);
@@ -172,9 +172,8 @@ public:
     core_.release();
   }
 
-  /// Effects: gives memory back that no block needs, all but `retain_bytes`: whole segments, the contents of free
-  /// slices, and those of whole free pages inside slabs. Returns: bytes given back. Complexity: O(slabs and free
-  /// cells).
+  /// Effects: purges free memory down to `retain_bytes`: whole segments, the contents of free slices, and of whole free
+  /// pages inside slabs. Returns: bytes given back. Complexity: O(slabs and free cells).
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     empty_pocket();
     return core_.trim(retain_bytes, cache_.lists);
@@ -182,7 +181,7 @@ public:
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }    ///< of the upstream
   [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }  ///< of it too, not in `held`
-  /// Returns: bytes of slabs, runs and huge blocks handed out again that had not gone back to the system between.
+  /// Returns: bytes of slabs, spans and huge blocks reused without a purge in between.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return core_.reused_bytes(); }
   [[nodiscard]] std::size_t segments() const noexcept { return core_.segments(); }
   [[nodiscard]] const typename Core::upstream_type& upstream_resource() const noexcept { return core_.upstream(); }
@@ -202,7 +201,7 @@ protected:
   [[nodiscard]] Core& core() noexcept { return core_; }
   [[nodiscard]] const Core& core() const noexcept { return core_; }
 
-  // As `try_allocate`; says too whether the block is zero already.
+  // As `try_allocate`; the result also tells whether the block is zero.
   [[nodiscard]] slice_run try_allocate_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t size_class = class_for(bytes, alignment);
@@ -210,7 +209,7 @@ protected:
     return {static_cast<std::byte*>(take_cell<or_null>(size_class, bytes)), false};
   }
 
-  // As `deallocate`, but false where that would have to look further than at the cell: then nothing was done.
+  // As `deallocate`, but false, without an effect, when the cell alone does not suffice.
   [[nodiscard]] ASHLAR_INLINE bool try_deallocate_cell(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t size_class = class_for(bytes, alignment);
     if (is_sampled(p) || !core_.checks().ends_known_cell(p, bytes, size_class)) return false;
@@ -218,7 +217,7 @@ protected:
     return true;
   }
 
-  // As `try_expand`, for who does not know the size that it had.
+  // As `try_expand`, without the present size.
   [[nodiscard]] bool try_resize(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     if constexpr (checking_level >= checking::checked) static_cast<void>(checked_size(p));
     return core_.resize(p, class_of_block(p), class_for(new_bytes, alignment), new_bytes);
@@ -237,7 +236,7 @@ protected:
     return alignment <= size_classes::largest ? size_classes::of(with_canary(bytes), alignment) : size_classes::none;
   }
 
-  /// Returns: a cell that is at hand and need not be counted, else what `otherwise()` returns.
+  /// Returns: a cached cell without a sampled address, else the result of `otherwise()`.
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_cell_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
     thread_cache* const cache = cache_in_register();
@@ -259,28 +258,28 @@ protected:
     return handed_out(p, size_class, bytes);
   }
 
-  // As above where the stack is empty: of the word behind it, if that is the owner's.
+  // As above for an empty free list: a cell of the batch behind it, if that belongs to the owner.
   [[nodiscard]] ASHLAR_INLINE void* take_excluding_cache(std::size_t size_class, std::size_t bytes) noexcept {
     void* const p = core_.take_cell_excluding_cache(size_class, cache_.lists);
     return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, size_class, bytes) : nullptr;
   }
 
-  /// Effects: forgets the cache cells. Expects: nobody wants them back: they stay taken.
+  /// Effects: forgets the cached cells, which stay taken.
   void forget_hot() noexcept { cache_ = {}; }
 
 private:
   struct alignas(64) thread_cache {
     free_lists lists;
-    void* last_freed = nullptr;        // the cell freed last; not a sampled address
-    std::size_t last_freed_class = 0;  // its class
+    void* last_freed = nullptr;        // the last-freed slot: never a sampled address
+    std::size_t last_freed_class = 0;  // its size class
   };
 
-  // A link in a dead cell could be forged: there a cell goes to its bitmap at once, as it does in a pool.
+  // A link in a dead cell could be forged: a cell goes to its bitmap at once, as in a pool.
   static constexpr bool has_no_links = checking_level >= checking::hardened;
 
   enum failure { or_throw, or_null };
 
-  // A heap that is a global object would else be named by address in each instruction, which costs 1.5 ns a pair.
+  // Without the register each instruction holds the address of a global heap, which costs 1.5 ns a pair.
   [[nodiscard]] ASHLAR_INLINE thread_cache* cache_in_register() noexcept {
     thread_cache* cache = &cache_;
     ASHLAR_IN_REGISTER(cache);
@@ -351,7 +350,7 @@ private:
     return p;
   }
 
-  // An address that is known late is pushed by the next free; this one changes nothing that an allocation waits for.
+  // The next free pushes the previous cell: this free stores nothing that the next allocation waits for.
   ASHLAR_INLINE void put_last_freed(void* p, std::size_t size_class) noexcept {
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
     if constexpr (has_no_links) return core_.give_cell(p);
@@ -361,7 +360,7 @@ private:
     if (ASHLAR_LIKELY(of_waiting != size_classes::none)) cache->lists.push(of_waiting, waiting);
   }
 
-  // A cell that counts, null, or a block of slices or pages.
+  // A cell at a sampled address, null, a span or a huge block.
   ASHLAR_NOINLINE void deallocate_sampled(void* p) noexcept {
     if (p == nullptr) return;
     if (is_aligned(p, window_bytes)) return core_.give_huge(p);
@@ -385,7 +384,7 @@ private:
     else return usable_size(p);
   }
 
-  // Returns: how much of a block that has `held` bytes is its caller's.
+  // Returns: the caller's bytes of a block of `held` bytes.
   [[nodiscard]] std::size_t contents_of([[maybe_unused]] const void* p, std::size_t held) const noexcept {
     if constexpr (checking_level >= checking::hardened) return core_.usable_size(p);
     else return held;

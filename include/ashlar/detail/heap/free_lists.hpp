@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The stacks of a heap's hot cells: what counts of what is on them, and how cells of a word come there.
+// The free lists of a heap's thread cache: their sampled accounting, and their refill from cell batches.
 #pragma once
 
 #include <array>
@@ -17,23 +17,23 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// One stack of hot cells for each class; number 0 stays empty.
+/// One free list for each size class; list 0 stays empty.
 using free_lists = pair_stacks<size_classes::count + 1>;
 
-/// How many bytes of a class a sampled address stands for, by the class.
+/// The bytes that one sampled address stands for, by size class.
 inline constexpr auto sampled_bytes_of = [] {
   std::array<std::uint32_t, size_classes::count + 1> made{};
   for (std::size_t i = 1; i < made.size(); ++i) made[i] = static_cast<std::uint32_t>(bytes_per_sample(i));
   return made;
 }();
 
-/// What is on the stack of a class, by its sampled addresses; what one stands for; what the stack may have.
+/// Bytes of one free list: present by its sampled addresses, for each sampled address, and at most.
 struct list_share {
   std::uint32_t bytes, each, most;
 };
 using list_shares = std::array<list_share, size_classes::count + 1>;
 
-/// Returns: shares of empty stacks that may have 256 KiB or so each, and `most_cells` at most.
+/// Returns: the shares of empty free lists, with limits of about 256 KiB and of `most_cells` cells each.
 [[nodiscard]] inline list_shares no_cached_cells(std::size_t most_cells) noexcept {
   list_shares made{};
   for (std::size_t size_class = 1; size_class < made.size(); ++size_class) {
@@ -44,11 +44,11 @@ using list_shares = std::array<list_share, size_classes::count + 1>;
   return made;
 }
 
-/// So many cells of a word leave it together.
+/// The cells that leave a batch together.
 inline constexpr int cells_at_once = 8;
 
-/// Effects: puts the next cells of a word on a stack, one less than `cells_at_once` at most, the next one uppermost.
-/// Not one that is a sampled address: it would have to be counted. Expects: the stack is empty.
+/// Effects: pushes the next cells of a batch onto a free list, at most `cells_at_once - 1`, the first one on top. Stops
+/// before a sampled address, which must be counted. Expects: the list is empty.
 inline void refill(cell_batch& word, std::size_t cell_bytes, std::size_t stack, free_lists& lists) noexcept {
   std::array<std::byte*, cells_at_once - 1> next;
   std::size_t cells = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a heap does, without being asked, about memory that its blocks have left.
+// The purge policy of a heap: when free memory goes back to the system, and how much stays.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A heap may keep as much free memory as its blocks use, and `retain_bytes` in any case; and more, where what it gave
-/// back was wanted again, until that much has been free all along for a while: so memory that a program swings through
-/// stays, and what it has left goes. Whoever frees says how much. Where that has become too much, a round begins: hot
-/// cells are swept into their bitmaps, free slices lose their pages, and then the whole free pages inside slabs. Each
-/// free that is told does a part of it, of the last one segment. The next round waits until more is spare than ever
-/// since, or until four times what the heap has was freed: in a steady state there is nothing new to find.
+/// A heap retains as much free memory as its live blocks take, and at least `retain_bytes`. It retains more when purged
+/// bytes fault in again, until that much was free for a while: memory that a program swings through stays, memory that
+/// it has left goes. Frees report their bytes. Above the limit a round begins: free lists are swept into the bitmaps,
+/// free slices are decommitted, then the whole free pages inside slabs. Each further free does one step, of one segment
+/// at most. The next round waits for a new maximum of free memory, or for frees of four times the heap's size: a steady
+/// state has nothing new to purge.
 ///
-/// Where the upstream has a budget, `retain_bytes` is of all heaps over it together: each counts there what it keeps
-/// beyond what its blocks use, and looks each MiB. Then so much more may be kept by each, since others learn of it then
-/// only. Thread safety: none. Never allocates.
+/// An upstream with a budget shares `retain_bytes` between all heaps over it. Each heap counts its excess there once
+/// per MiB of frees; so the total may exceed the budget by 1 MiB for each heap. Thread safety: none. Never allocates.
 template <resource Upstream>
 class purge_policy {
   static constexpr bool has_budget = requires(Upstream& upstream) { upstream.budget(); };
@@ -45,7 +44,7 @@ public:
     until_evaluation_ -= bytes;
   }
 
-  /// Effects: as good as new. Expects: so are the segments and the cells.
+  /// Effects: resets the policy. Expects: the segments and the cells are reset.
   void clear() noexcept {
     refaulted_bytes_ = lowest_ = freed_ = freed_since_ = segment_ = 0;
     low_water_ = max_size;
@@ -54,18 +53,18 @@ public:
     next_ = part::none;
   }
 
-  /// Returns: how much may be kept whatever is in use.
+  /// Returns: bytes that may be retained whatever is live.
   [[nodiscard]] std::size_t retention_left() const noexcept { return kept_.most(); }
 
-  /// Effects: free slices lose their pages where too much is spare, and more than `least`, whatever was freed since the
-  /// last round. For what comes from elsewhere, without a evaluate at the hot cells.
+  /// Effects: decommits free slices above the limit and above `least` bytes, regardless of the frees since the last
+  /// round. For remote frees: the free lists are not touched.
   void discard_slices(std::size_t least) noexcept {
     const shares have = now();
     const std::size_t most = detail::max(have.most, least);
     if (have.spare > most) segments_.discard_some(have.spare - most);
   }
 
-  /// Effects: others learn what is kept here. Whoever gives something back without being asked by `on_freed` calls it.
+  /// Effects: updates the share of the common budget. Called after a purge outside of `on_freed`.
   void recount() noexcept {
     if constexpr (has_budget) static_cast<void>(now());
   }
@@ -84,9 +83,9 @@ private:
 
   enum class part { none, slices, slabs };
 
-  // What the heap has, in bytes.
+  // The memory of the heap, in bytes.
   struct shares {
-    std::size_t spare;  ///< free and resident, as far as is known
+    std::size_t spare;  ///< free and resident, by the heap's own accounts
     std::size_t live;
     std::size_t most;  ///< may be spare
 
@@ -130,15 +129,15 @@ private:
     }
   }
 
-  // Effects: drops the free pages inside the slabs of the next segment that has such. Returns: whether there is one.
+  // Effects: decommits the free pages inside the slabs of the next segment with any. Returns: whether there is one.
   [[nodiscard]] bool drop_some_pages() noexcept {
     while (segment_ < segments_.segments())
       if (cells_.discard_free_pages(segment_++) != 0) return true;
     return false;
   }
 
-  // What was freed while nobody looked. Regret wears off by a quarter of what nobody has needed while twice as much was
-  // freed as the heap has.
+  // Adds the frees since the last evaluation. Refaulted bytes decay by a quarter of the low water each time twice the
+  // heap's size was freed.
   void count_freed(const shares& have) noexcept {
     freed_ += waited_;
     segments_.space().count_freed(waited_);
@@ -157,15 +156,15 @@ private:
   segment_store<Upstream>& segments_;
   cell_store<Upstream>& cells_;
   share kept_;
-  std::size_t until_evaluation_;      // so many bytes may become free before there can be too much
-  std::size_t waited_;                // what that was when it was set
+  std::size_t until_evaluation_;      // frees until the next evaluation
+  std::size_t waited_;                // the initial value of that
   std::size_t freed_ = 0;             // since the last round
-  std::size_t lowest_ = 0;            // that was spare since, with some room above it
-  std::size_t refaulted_bytes_ = 0;   // bytes that were given back and wanted again
-  std::size_t low_water_ = max_size;  // that was spare at least since regret wore off
-  std::size_t freed_since_ = 0;       // that wearing off
-  part next_ = part::none;            // of the round that is going on
-  std::size_t segment_ = 0;           // the next one whose slabs are looked through
+  std::size_t lowest_ = 0;            // the least spare since then, with some room
+  std::size_t refaulted_bytes_ = 0;   // purged and faulted in again
+  std::size_t low_water_ = max_size;  // the least spare since the last decay
+  std::size_t freed_since_ = 0;       // the last decay
+  part next_ = part::none;            // of the present round
+  std::size_t segment_ = 0;           // the next one to purge
 };
 
 }  // namespace detail

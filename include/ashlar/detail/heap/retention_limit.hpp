@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How much free memory may be kept whatever is in use: by a heap alone, or by several together.
+// The free memory that is retained whatever is live: the limit of one heap, or of several together.
 #pragma once
 
 #include <atomic>
@@ -13,18 +13,18 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Invariant: `kept` is the sum of what its shares have counted. Thread safety: any thread. What one has counted others
-/// see a little later, and that is soon enough: nothing else hangs on it.
+/// The common limit of several heaps, in bytes. Invariant: `kept` is the sum of the counts of its shares. Thread
+/// safety: any thread; counts are relaxed, since they guard nothing.
 class retention_limit {
 public:
   explicit retention_limit(std::size_t most) noexcept : most_(most) {}
 
-  /// Returns: what is left for one that has counted `own`.
+  /// Returns: bytes left for a share with the count `own`.
   [[nodiscard]] std::size_t left_beside(std::size_t own) const noexcept {
     return most_ - detail::min(most_, kept() - own);
   }
 
-  /// Effects: one has counted `bytes` instead of `were`.
+  /// Effects: replaces a count of `were` by `bytes`.
   void change(std::size_t were, std::size_t bytes) noexcept {
     kept_.fetch_add(bytes - were, std::memory_order_relaxed);
   }
@@ -37,7 +37,7 @@ private:
   std::atomic<std::size_t> kept_ = 0;
 };
 
-/// The part of a budget that one heap takes up. Thread safety: none.
+/// The share of one heap in a common limit. Thread safety: none.
 class retention_share {
 public:
   static constexpr bool is_shared = true;
@@ -47,10 +47,10 @@ public:
   retention_share& operator=(const retention_share&) = delete;
   ~retention_share() { count(0); }
 
-  /// Returns: how much may be kept.
+  /// Returns: bytes that may be retained.
   [[nodiscard]] std::size_t most() const noexcept { return budget_.left_beside(counted_); }
 
-  /// Effects: says how much is kept.
+  /// Effects: sets the count to `bytes`.
   void count(std::size_t bytes) noexcept {
     if (bytes == counted_) return;
     budget_.change(counted_, bytes);
@@ -62,7 +62,7 @@ private:
   std::size_t counted_ = 0;
 };
 
-/// The same for a heap that shares with nobody.
+/// The same for a heap with a limit of its own.
 class own_retention {
 public:
   static constexpr bool is_shared = false;
