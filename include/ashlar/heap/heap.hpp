@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks of any size for any thread: a heap for each, frees that travel in packets, one table of address space.
+// Blocks of any size for any thread: a thread heap for each, remote frees in packets, one map of address space.
 #pragma once
 
 #include <cstddef>
@@ -35,18 +35,17 @@ using detail::region_kind;
 
 /// A heap for any thread.
 ///
-///   thread 1 -> thread_heap: owner_heap, remote_freer --+
-///   thread 2 -> thread_heap  <-- packets of frees --    +--> [ lock: shared_extent_map ] --> upstream
-///   without one, and huge blocks -> [ lock: common ] ---+
+///     thread 1 -> thread_heap: owner_heap, remote_freer --+
+///     thread 2 -> thread_heap  <-- packets of frees --    +--> [ lock: shared_extent_map ] --> upstream
+///     without one, and huge blocks -> [ lock: common ] ---+
 ///
-/// A thread gets a `thread_heap` at its first call, and leaves it to the next one when it ends, with all blocks that
-/// live. One that only frees asks the upstream for nothing but that, 16 KiB. One that is ending, or for which there is
-/// no memory, shares the common heap under a lock.
-/// The fast paths are those of `local_heap`, and on x86-64 three instructions more: two words of the thread's own
-/// say which heap it used last, and what it has there. A free that is told the size has five more, since it must look
-/// whose the block is all the same. So by clang `allocate` has 15 for 12, `deallocate(p)` 22 for 19, `allocate<Bytes>`
-/// 11 for 8. None locks, and of atomics they have plain loads only. Whoever uses two heaps in turn calls a function at
-/// each turn, which finds the other in a table of the thread.
+/// A thread gets a `thread_heap` at its first call and leaves it, with its live blocks, to the next thread when it
+/// ends. A thread that only frees costs the upstream 16 KiB. A thread that is ending, or that gets no memory, shares
+/// the common heap under a lock. The fast paths are those of `local_heap` and on x86-64 three instructions more: two
+/// thread-local words hold the heap last used and its thread heap. A sized free has five more, since it still looks up
+/// the owner of the block. By clang, `allocate` has 15 instructions for 12, `deallocate(p)` 22 for 19,
+/// `allocate<Bytes>` 11 for 8. The fast paths take no lock, and their only atomics are plain loads. A thread that
+/// alternates between two heaps calls a function at each change, which finds the other heap in a table of the thread.
 /// Thread safety: any thread; the destructor and `release` expect that no other thread uses the heap, and that all uses
 /// have happened before. Nothing is allocated before the first block.
 template <thread_safe_resource Upstream>
@@ -58,7 +57,7 @@ class heap : public detail::heap_survey<heap<Upstream>> {
 
 public:
   static constexpr bool is_thread_safe = true;
-  /// What every block is aligned by.
+  /// Bytes: the alignment of every block.
   static constexpr std::size_t least_alignment = detail::size_classes::granule;
 
   heap() : heap(heap_options{}) {}
@@ -114,8 +113,7 @@ public:
     return {p, usable_size(p)};
   }
 
-  /// Effects: takes a block back, from whatever thread; nothing where `p` is null. Expects: it is live and of this
-  /// heap.
+  /// Effects: takes a block back, from any thread; nothing for null. Expects: the block is live and of this heap.
   ASHLAR_INLINE void deallocate(void* p) noexcept {
     if (ASHLAR_UNLIKELY(checks || detail::is_sampled(p))) return deallocate_slow(p);
     thread_heap* const mine = members::latest();
@@ -123,8 +121,8 @@ public:
     deallocate_remote(p);
   }
 
-  /// As `deallocate(p)`. Expects: the block was allocated with this size and alignment, or `bytes` is between what was
-  /// asked for and what `allocate_at_least` gave. `p` is not null.
+  /// As `deallocate(p)`. Expects: the block was allocated with this size and alignment, or `bytes` lies between the
+  /// request and the result of `allocate_at_least`. `p` is not null.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
     if (ASHLAR_UNLIKELY(checks || detail::is_sampled(p))) return deallocate_slow(p, bytes, alignment);
     thread_heap* const mine = members::latest();
@@ -141,19 +139,19 @@ public:
     deallocate_remote(p);
   }
 
-  /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands. Expects: it was allocated with
-  /// `bytes` and `alignment`.
+  /// Returns: whether the block at `p` has `new_bytes` bytes now, in place. Expects: it was allocated with `bytes` and
+  /// `alignment`.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     return members_.home_of(p).try_expand(p, bytes, new_bytes, alignment);
   }
 
-  /// Returns: as `try_expand`, for a block that is to become smaller; false where it would grow.
+  /// Returns: as `try_expand` for a smaller size; false for a larger one.
   [[nodiscard]] bool try_shrink(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     return new_bytes <= bytes && try_expand(p, bytes, new_bytes, alignment);
   }
 
-  /// Returns: a block of `new_bytes` with the contents of the one at `p`, as far as both reach; `p` itself if it can be
-  /// resized where it stands. A null `p` is a block of nothing. Throws: `std::bad_alloc`; the block at `p` stays then.
+  /// Returns: a block of `new_bytes` bytes with the contents of the block at `p`, up to the smaller size; `p` itself if
+  /// it can be resized in place. A null `p` is an empty block. Throws: `std::bad_alloc`; the block at `p` stays then.
   [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {
     void* const moved = try_reallocate(p, new_bytes, alignment);
     if (ASHLAR_UNLIKELY(moved == nullptr)) throw_bad_alloc(new_bytes, alignment);
@@ -176,24 +174,24 @@ public:
     return moved;
   }
 
-  /// Returns: how many bytes of the block may be used: what was asked for, or more. Expects: it is live.
+  /// Returns: the usable bytes of the block, at least the requested ones. Expects: it is live.
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
     return members_.home_of(const_cast<void*>(p)).usable_size(p);
   }
 
-  /// Returns: whether the address lies in memory that this heap has for blocks, live or free. `p` is not read.
-  /// Complexity: O(threads), a lock for each; but O(1) where it is not, or in a huge block.
+  /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
+  /// Complexity: O(threads), a lock for each; O(1) for foreign addresses and huge blocks.
   [[nodiscard]] bool owns(const void* p) const noexcept { return members_.owns(p); }
 
-  /// Returns: whether the address lies in memory that is the calling thread's for blocks. Huge blocks are nobody's.
+  /// Returns: whether the address lies in memory of the calling thread for blocks. Huge blocks belong to no thread.
   /// `p` is not read.
   [[nodiscard]] bool is_mine(const void* p) const noexcept {
     const thread_heap* const mine = members_.known();
     return mine != nullptr && mine->blocks.owns(p);
   }
 
-  /// What a thread has had, on its way to another: whoever adopts it frees these blocks as its own. What nobody adopts
-  /// is left to the next thread that needs one. It may not outlive the heap.
+  /// The blocks of a thread in transit to another, which frees them as its own after `adopt`. Blocks that are not
+  /// adopted go to the next thread without a heap. Lifetime: the heap outlives it.
   class detached {
   public:
     detached(detached&& from) noexcept : heap_(from.heap_), what_(std::exchange(from.what_, nullptr)) {}
@@ -214,31 +212,31 @@ public:
     thread_heap* what_;
   };
 
-  /// Returns: all blocks that the calling thread has allocated. Its next ones are apart from them.
+  /// Returns: all blocks that the calling thread has allocated, separate from its next ones.
   [[nodiscard]] detached detach() noexcept { return detached(*this, members_.detach()); }
 
-  /// Effects: the blocks are as if the calling thread had allocated them; those that it had are left to the next.
-  /// Expects: they are of this heap. That is looked at, whatever the level.
+  /// Effects: makes the blocks those of the calling thread; its former ones go to the next thread.
+  /// Expects: they are of this heap, which is checked at every level.
   void adopt(detached from) noexcept {
     ASHLAR_REQUIRE(from.heap_ == this, "adopted blocks of another heap");
     from.what_ = members_.adopt(from.what_);
   }
 
-  /// Effects: sends the calling thread's frees of others' blocks.
+  /// Effects: sends the remote frees of the calling thread.
   void flush() noexcept { members_.flush(); }
 
   /// Effects: takes all blocks back and gives all memory to the upstream but the threads' records, 16 KiB each.
   /// Expects: no other thread uses the heap; those that did may be ending.
   void release() noexcept { members_.release(); }
 
-  /// Effects: gives memory back that no block needs, of whatever thread; but what other threads have at hand, and the
-  /// frees that they have noted, stay with them. The calling thread keeps at most `retain_bytes` of its own.
+  /// Effects: purges free memory of all threads, except the thread caches and unsent remote frees of other threads. The
+  /// calling thread retains at most `retain_bytes`.
   /// Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept { return members_.trim(retain_bytes); }
 
   /// Returns: bytes of segments and huge blocks held of the upstream.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return members_.space().held_bytes(); }
-  /// Returns: heaps of threads that have ended, waiting for others.
+  /// Returns: thread heaps of ended threads that wait for adoption.
   [[nodiscard]] std::size_t parked() const noexcept { return members_.parked(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return members_.space().upstream(); }
   [[nodiscard]] Upstream& upstream_resource() noexcept { return members_.space().upstream(); }
@@ -253,7 +251,7 @@ private:
 
   [[nodiscard]] const members& parts() const noexcept { return members_; }
 
-  // `otherwise()` where no block is at hand.
+  // Returns `otherwise()` on a miss.
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment, Otherwise otherwise) {
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
@@ -263,13 +261,13 @@ private:
     return otherwise();
   }
 
-  // Whether the block is of what the calling thread has of the heap that it used last: that address stands in the
-  // segment. Expects: `p` is not a sampled address.
+  // Whether the block is of the thread heap last used: its address stands in the head of the segment. Expects: `p` is
+  // not a sampled address.
   [[nodiscard]] static ASHLAR_INLINE bool is_of(const thread_heap* mine, void* p) noexcept {
     return detail::segment::heap_of(p) == static_cast<const void*>(mine);
   }
 
-  // Apart from the fast paths, which would else save registers for them.
+  // Out of line, since inlined they would make the fast paths save registers.
   [[nodiscard]] ASHLAR_NOINLINE void* try_allocate_excluding_cache(std::size_t bytes, std::size_t alignment) noexcept {
     thread_heap* const mine = members_.recent();
     if (ASHLAR_UNLIKELY(mine == nullptr)) return try_allocate_after_another(bytes, alignment);
@@ -277,12 +275,12 @@ private:
     if (ASHLAR_LIKELY(bytes <= detail::size_classes::largest && alignment <= least_alignment))
       p = mine->blocks.allocate_excluding_cache(bytes);
     else if (bytes <= detail::most_slices * detail::slice_bytes &&
-             alignment <= detail::slice_bytes)  // a run, as a rule
+             alignment <= detail::slice_bytes)  // a span, as a rule
       p = mine->blocks.try_allocate_unzeroed(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_slow(bytes, alignment);
   }
 
-  // Where it was another heap that the thread used last, or none.
+  // For a thread that used another heap last, or none.
   [[nodiscard]] ASHLAR_NOINLINE void* try_allocate_after_another(std::size_t bytes, std::size_t alignment) noexcept {
     if (members_.known() == nullptr) return try_allocate_slow(bytes, alignment);
     return take(bytes, alignment, [=, this] { return try_allocate_slow(bytes, alignment); });
@@ -294,7 +292,7 @@ private:
     return p;
   }
 
-  // The thread heap looks again at what was at hand: a sampled address may be, which is counted.
+  // The thread heap tries its cache again: a sampled address may be there, which is counted.
   [[nodiscard]] ASHLAR_NOINLINE void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
     constexpr std::size_t most = detail::size_classes::largest;
     if (thread_heap* const mine = members_.recent(); mine != nullptr && bytes <= most && alignment <= most)
@@ -302,7 +300,7 @@ private:
     return members_.allocate_by(bytes, alignment, [&](owner& from) { return from.try_allocate(bytes, alignment); });
   }
 
-  // A block of another thread, or it was another heap that this one used last.
+  // A block of another thread, or a thread that used another heap last.
   ASHLAR_NOINLINE void deallocate_remote(void* p) noexcept {
     if (thread_heap* const mine = members_.recent(); ASHLAR_LIKELY(mine != nullptr))
       return mine->freer.defer_free(*owner::of(p), p);

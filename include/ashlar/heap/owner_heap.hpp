@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap of one thread whose blocks any thread may free.
+// A heap of one thread with remote frees: any thread may free its blocks.
 #pragma once
 
 #include <cstddef>
@@ -29,16 +29,16 @@ inline namespace ASHLAR_ABI {
 using detail::heap_region;
 using detail::region_kind;
 
-/// A `local_heap` that knows of other threads. Its owner is whoever allocates: one thread at a time, and who comes next
-/// must know of what the last one did, as by a lock. Others free by a `remote_freer`, many blocks for one atomic.
+/// A `local_heap` with remote frees. The owner is the allocating thread: one at a time, and a change of owners needs
+/// synchronisation, such as a lock. Other threads free by a `remote_freer`, many blocks for one atomic operation.
 ///
 ///     ashlar::owner_heap<> mesh;                  // of the thread that streams
 ///     ashlar::remote_freer freer;                 // of a thread that renders
 ///     freer.defer_free(mesh, p);
 ///
-/// The fast paths are those of `local_heap`; what has arrived is taken in where they end. From level `checked` on
-/// every call takes a lock. The heap may end, or be released, once every `remote_freer` that was given blocks of it has
-/// ended or called `leave`: what is flushed is on its way still.
+/// The fast paths are those of `local_heap`; the slow paths drain the inbox. From level `checked` on every call takes a
+/// lock. The heap may end, or be released, once every `remote_freer` with frees of its blocks has ended or called
+/// `leave`: flushed packets are still in transit.
 template <resource Upstream>
 class owner_heap : private detail::basic_local_heap<detail::owner_core<Upstream>> {
   using base = detail::basic_local_heap<detail::owner_core<Upstream>>;
@@ -84,7 +84,7 @@ public:
   [[nodiscard]] void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
     return zeroed(try_allocate_unzeroed(bytes, alignment), bytes);
   }
-  /// As `try_allocate`; says too whether the block is zero already. Who must clear it need hold no lock meanwhile.
+  /// As `try_allocate`; the result also tells whether the block is zero, so that the caller clears it without a lock.
   [[nodiscard]] detail::slice_run try_allocate_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     const scope held(whole_call());
     return base::try_allocate_unzeroed(bytes, alignment);
@@ -118,7 +118,7 @@ public:
     const scope held(whole_call());
     return base::try_reallocate(p, new_bytes, alignment);
   }
-  /// Effects: whatever is at hand goes where other threads can reach it.
+  /// Effects: moves the cached cells to the bitmaps, where other threads reach them.
   void flush_caches() noexcept {
     const scope held(whole_call());
     base::flush_caches();
@@ -148,7 +148,7 @@ public:
   }
   /// @}
 
-  /// @{ Returns: a block that is at hand, else what `otherwise()` returns, called without a lock.
+  /// @{ Returns: a cached block, else the result of `otherwise()`, called without a lock.
   /// Expects: `bytes <= size_classes::largest`. Thread safety: the owner.
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* allocate_or(std::size_t bytes, Otherwise otherwise) {
@@ -166,14 +166,14 @@ public:
   }
   /// @}
 
-  /// Returns: a block of what other threads have freed and is at hand behind that, or null.
+  /// Returns: a remotely freed block from behind the thread cache, or null.
   /// Expects: `bytes <= size_classes::largest`. Thread safety: the owner.
   [[nodiscard]] ASHLAR_INLINE void* allocate_excluding_cache(std::size_t bytes) noexcept {
     if constexpr (sends) return this->take_excluding_cache(detail::size_classes::of(bytes), bytes);
     else return nullptr;
   }
 
-  /// As `deallocate`, but false, with nothing done, where the block may be of another heap or there is more to look at.
+  /// As `deallocate`, but false, without an effect, when the block may be of another heap or needs the slow path.
   /// Expects: level `checked`. Thread safety: any thread.
   [[nodiscard]] bool try_deallocate_cell(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const scope held(whole_call());
@@ -187,19 +187,19 @@ public:
     else if (p != nullptr) this->core().give_now(p);
   }
 
-  /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands. Thread safety: any thread.
+  /// Returns: whether the block at `p` has `new_bytes` bytes now, in place. Thread safety: any thread.
   [[nodiscard]] bool try_resize(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     const scope held(whole_call());
     return base::try_resize(p, new_bytes, alignment);
   }
 
-  /// Effects: takes cells back at once that share a word, under the lock. Thread safety: any thread.
+  /// Effects: takes cells of one bitmap word back, under the lock. Thread safety: any thread.
   void take_back(const detail::freed_word& cells) noexcept { this->core().give_now(cells); }
 
-  /// Effects: takes in what other threads have freed and sent. Thread safety: any thread.
+  /// Effects: drains the inbox. Thread safety: any thread.
   void drain_inbox() noexcept { this->core().take_in_now(); }
 
-  /// As `inspect`; what the owner has at hand counts as live. Thread safety: any thread.
+  /// As `inspect`; cells in the thread cache count as live. Thread safety: any thread.
   template <class F>
   void inspect_remote(F f) {
     this->core().take_in_now();
@@ -208,8 +208,8 @@ public:
     else base::inspect(std::move(f));
   }
 
-  /// As `for_each_live`; what the owner has at hand is visited too, where no call takes a lock. Thread safety: any
-  /// thread.
+  /// As `for_each_live`; also visits cells in the thread cache at levels without a lock in every call. Thread safety:
+  /// any thread.
   template <class F>
   void for_each_live_from_elsewhere(F f) {
     const scope held(whole_call());
@@ -217,25 +217,25 @@ public:
     else base::for_each_live(std::move(f));
   }
 
-  /// Returns: about how many bytes that others take for live the owner has at hand: none where calls take a lock, since
-  /// they can see them then. Thread safety: any thread.
+  /// Returns: approximate bytes in the thread cache, which look live to other threads; 0 at levels with a lock in every
+  /// call. Thread safety: any thread.
   [[nodiscard]] std::size_t at_hand_bytes() const noexcept { return sends ? this->core().hot_bytes() : 0; }
 
-  /// Returns: where the pages of a huge block are now that it has `new_bytes` bytes; null if `p` is none, or they
-  /// cannot be moved. Expects: it is smaller. Thread safety: any thread.
+  /// Returns: the new address of a huge block resized to `new_bytes` by moving its pages; null if `p` is not huge, or
+  /// its pages cannot move. Expects: the block is smaller. Thread safety: any thread.
   [[nodiscard]] void* try_move(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     const scope held(whole_call());
     return this->core().move_huge(p, new_bytes, alignment);
   }
 
-  /// Effects: as `trim`; what the owner has at hand stays there. Thread safety: any thread.
+  /// Effects: as `trim`, but the thread cache stays. Thread safety: any thread.
   std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept {
     const scope held(whole_call());
     if constexpr (sends) return this->core().trim_excluding_cache(retain_bytes);
     else return base::trim(retain_bytes);
   }
 
-  /// Effects: as `trim_remote`, unless the heap is in use. For who holds the lock of another heap.
+  /// Effects: as `trim_remote`, unless the heap is in use. For callers that hold the lock of another heap.
   /// Returns: bytes given back.
   std::size_t try_trim_remote() noexcept { return this->core().try_trim_excluding_cache(); }
 
@@ -261,7 +261,7 @@ public:
     return this->core().reused_bytes();
   }
   [[nodiscard]] detail::heap_inbox& inbox() noexcept { return this->core().inbox(); }
-  /// Returns: whom reports name: this, or the heap of which it is a part.
+  /// Returns: the heap named in reports: this, or the heap of which it is a part.
   [[nodiscard]] const void* name() const noexcept { return this->core().name(); }
   /// @}
 
@@ -272,18 +272,18 @@ public:
   void before_fork() noexcept { this->core().before_fork(); }
   void after_fork() noexcept { this->core().after_fork(); }
 
-  /// Effects: forgets what the owner had at hand: it was another thread, and is not in this process. Where calls take a
-  /// lock none was going on when the process forked, and what was at hand goes where it belongs.
+  /// Effects: forgets the thread cache of an owner that the forked child does not have. At levels with a lock in every
+  /// call no call was under way at the fork, and the cached cells go to their bitmaps.
   void forget_owner() noexcept {
     if constexpr (sends) this->forget_hot();
     flush_caches();
   }
 
-  /// Returns: the heap that a cell or a run is of. Expects: it is live, of an `owner_heap`, and not huge.
+  /// Returns: the owner of a cell or a span. Expects: it is live, of an `owner_heap`, and not huge.
   [[nodiscard]] static ASHLAR_INLINE owner_heap* of(void* p) noexcept {
     return of_segment(detail::segment::heap_of(p));
   }
-  /// Returns: the same, by what the segment says of whose it is.
+  /// Returns: the same, by the owner in the head of the segment.
   [[nodiscard]] static ASHLAR_INLINE owner_heap* of_segment(const void* heap) noexcept {
     return static_cast<owner_heap*>(static_cast<base*>(const_cast<void*>(heap)));
   }

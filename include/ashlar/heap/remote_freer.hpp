@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a thread uses to free blocks of other threads' heaps.
+// A thread's side of remote frees: batches frees of other threads' blocks into packets.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +25,16 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Cells that are freed here are noted, 64 KiB of them at most, and sent by the packet; the dead cells are not touched.
-/// Larger blocks go back at once. It owns no memory but itself, 9 KiB, and never allocates.
-/// From level `checked` on everything goes back at once, and what is wrong with it is found in the call that frees.
-/// The heaps must outlive it, or its last `leave`. Thread safety: one thread, any number of heaps.
+/// Notes up to 64 KiB of freed cells and sends them in packets, without touching the dead cells. Larger blocks go back
+/// at once. Size: 9 KiB; never allocates. From level `checked` on every block goes back at once, so that the freeing
+/// call reports misuse. Lifetime: the heaps outlive it, or its last `leave`. Thread safety: one thread, any number of
+/// heaps.
 template <resource Upstream>
 class remote_freer {
   using owner_type = owner_heap<Upstream>;
 
 public:
-  /// So many bytes of dead cells are kept back at most, but for one cell.
+  /// Bytes: the limit of noted cells, exceeded by at most one cell.
   static constexpr std::size_t most_held = std::size_t{64} * 1024;
 
   remote_freer() = default;
@@ -42,31 +42,31 @@ public:
   remote_freer& operator=(const remote_freer&) = delete;
   ~remote_freer() { leave(); }
 
-  /// Effects: frees a block of `owner`; nothing where `p` is null. Complexity: O(1) amortised.
+  /// Effects: frees a block of `owner`; nothing for null. Complexity: O(1) amortised.
   ASHLAR_INLINE void defer_free(owner_type& owner, void* p) noexcept {
     if (ASHLAR_UNLIKELY(!detail::owner_core<Upstream>::sends || detail::is_sampled(p))) return defer_sampled(owner, p);
     note(owner, p);
   }
 
-  /// Effects: sends what is noted. Where no packet is back it goes at once, under the owners' locks.
+  /// Effects: sends the noted cells; without a free packet they go back at once, under the owners' locks.
   void flush() noexcept {
     if (!batch_.flush(route)) hand_over();
   }
 
-  /// Effects: flushes, unless something was noted since this was called last: who goes on freeing sends it in time.
+  /// Effects: flushes, unless cells were noted since the last call: an active freer sends them in time.
   void flush_if_quiet() noexcept {
     if (batch_.held() != 0 && batch_.held() == seen_) flush();
     seen_ = batch_.held();
   }
 
-  /// Effects: flushes, and brings all packets back: heaps that blocks were freed of may end.
+  /// Effects: flushes, and brings all packets back: the heaps of the freed blocks may end.
   void leave() noexcept {
     flush();
     batch_.for_each_under_way([](auto& sent_to) { drain_inbox(sent_to); });
-    ASHLAR_ASSERT(batch_.is_idle());  // whoever took packets out has given them back before he let go of the lock
+    ASHLAR_ASSERT(batch_.is_idle());  // packets taken out come back before their lock is released
   }
 
-  /// Effects: forgets what was noted, and not sent. Expects: no packet is under way: all inboxes were taken in.
+  /// Effects: forgets the noted cells. Expects: no packet is in transit: all inboxes were drained.
   void forget() noexcept {
     using batcher = detail::heap_batcher;
     batch_.~batcher();
@@ -78,7 +78,7 @@ public:
   [[nodiscard]] bool invariant() const noexcept { return batch_.invariant(); }
 
 private:
-  // Null, and blocks that no slab has, start with a slice; so do some cells.
+  // Null and blocks outside of slabs start with a slice; so do some cells.
   ASHLAR_NOINLINE void defer_sampled(owner_type& owner, void* p) noexcept {
     const bool may_wait = detail::owner_core<Upstream>::sends && detail::address_of(p) % detail::window_bytes != 0;
     if (!may_wait || detail::segment::owner_of(p) == detail::size_classes::none) return owner.free_remote(p);
@@ -92,7 +92,7 @@ private:
     detail::mark_free(cell, slab.cell_bytes);
   }
 
-  // A call that is the last thing done: who notes without it needs no frame for it.
+  // A tail call: the path without it needs no stack frame.
   ASHLAR_NOINLINE void note_slow(owner_type& owner, void* cell, detail::freed_word place, std::size_t bytes) noexcept {
     const detail::batch_result result = batch_.add(place.key, place.cells, route, bytes);
     if (ASHLAR_LIKELY(result == detail::batch_result::noted)) return detail::mark_free(cell, bytes);
@@ -109,8 +109,8 @@ private:
     owner.free_remote(cell);
   }
 
-  // No packet is back: the owners sleep, or are slow. Their work is done here, by the packet, one lock for each owner;
-  // what of the rest does not find a packet even so goes by the word.
+  // No packet is free: the owners sleep, or are slow. Their inboxes are drained here, one lock for each owner; cells
+  // that still find no packet go back one bitmap word at a time.
   ASHLAR_COLD void hand_over() noexcept {
     batch_.for_each_under_way([](auto& sent_to) { drain_inbox(sent_to); });
     if (batch_.flush(route)) return;
@@ -131,7 +131,7 @@ private:
   };
 
   detail::heap_batcher batch_{most_held};
-  std::size_t seen_ = 0;  // that was held when somebody asked whether it is quiet here
+  std::size_t seen_ = 0;  // noted cells at the last `flush_if_quiet`
 };
 
 }  // namespace ASHLAR_ABI

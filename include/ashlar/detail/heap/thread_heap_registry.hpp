@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the threads of a heap have together and each for itself, and all that is done with it off the fast paths.
+// The thread heaps of a heap, its common heap, and the slow paths over them.
 #pragma once
 
 #include <cstddef>
@@ -31,24 +31,23 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Behind the face of `heap`: the space, the common heap, and who has which thread's heap.
+/// Behind the API of `heap`: the extent map, the common heap, and the thread heap of each thread.
 ///
-///   thread --table--> thread_heap --> space
-///   thread that has none, huge blocks --> common heap --> space
+///     thread --table--> thread_heap --> extent map
+///     thread without one, huge blocks --> common heap --> extent map
 ///
-/// Invariant: what `recent` and `latest` find is in a table of the thread. Thread safety: any thread, where nothing
-/// else is said.
+/// Invariant: the results of `recent` and `latest` are in a table of the thread. Thread safety: any thread, unless
+/// stated otherwise.
 template <resource Upstream>
 class thread_heap_registry {
 public:
   using source = extent_resource<Upstream>;
   using thread_heap = detail::thread_heap<source>;
   using owner = owner_heap<source>;
-  /// Whether what is wrong with a free is found in the call; then whoever frees does it himself, under the owner's
-  /// lock.
+  /// Whether the freeing call reports misuse; then it frees the block itself, under the owner's lock.
   static constexpr bool checks = checking_level >= checking::checked;
 
-  /// `heap`: whom reports name.
+  /// `heap`: named in reports.
   thread_heap_registry(const heap_options& options, Upstream upstream, void* heap)
       : space_(options.max_bytes, std::move(upstream), options.retain_bytes, heap),
         common_(of_each(options), source(space_)), heaps_(of_each(options), source(space_)) {
@@ -61,14 +60,14 @@ public:
     tables_.part(*this, [this] { fork_participants::leave(at_fork_); });
   }
 
-  /// Returns: the calling thread's; null where it has none, or `known` and `obtain` must look.
+  /// Returns: the calling thread's heap if it was used last; else null: see `known` and `obtain`.
   [[nodiscard]] ASHLAR_INLINE thread_heap* recent() const noexcept { return last_used::of(this); }
 
-  /// Returns: the calling thread's of that heap of this type which it used last, or null. It stands where its blocks'
-  /// segments say that their heap does.
+  /// Returns: the calling thread's part of the heap of this type that it used last, or null. Segments of its blocks
+  /// name the same address.
   [[nodiscard]] static ASHLAR_INLINE thread_heap* latest() noexcept { return last_used::found(); }
 
-  /// Returns: the calling thread's; null where it has none. `recent` finds it from now on.
+  /// Returns: the calling thread's heap, or null. `recent` finds it from now on.
   [[nodiscard]] thread_heap* known() const noexcept {
     if (thread_heap* const mine = recent(); mine != nullptr) return mine;
     table* const mine = tables_.known();
@@ -77,7 +76,7 @@ public:
     return mine->mine;
   }
 
-  /// Returns: the calling thread's, made or adopted if need be; null where it cannot have one.
+  /// Returns: the calling thread's heap, made or adopted if needed; null without memory.
   [[nodiscard]] thread_heap* obtain() noexcept {
     if (thread_heap* const mine = recent(); mine != nullptr) return mine;
     fork_participants::enter(at_fork_);
@@ -88,7 +87,7 @@ public:
     return mine->mine;
   }
 
-  /// Effects: parts the calling thread from its heap, whose frees are sent. Returns: it, or null.
+  /// Effects: sends the remote frees of the calling thread and detaches its heap. Returns: the heap, or null.
   [[nodiscard]] thread_heap* detach() noexcept {
     table* const mine = tables_.known();
     if (mine == nullptr || mine->mine == nullptr) return nullptr;
@@ -97,7 +96,7 @@ public:
     return attach(*mine, nullptr);
   }
 
-  /// Effects: gives the calling thread the heap. Returns: the one that it had, or null; `adopted` itself where the
+  /// Effects: attaches the heap to the calling thread. Returns: its former heap, or null; `adopted` itself if the
   /// thread cannot have one.
   [[nodiscard]] thread_heap* adopt(thread_heap* adopted) noexcept {
     fork_participants::enter(at_fork_);
@@ -107,42 +106,42 @@ public:
     return attach(*mine, adopted);
   }
 
-  /// Effects: leaves a heap that nobody has to the next thread that needs one.
+  /// Effects: leaves a detached heap to the next thread without one.
   void park(thread_heap& left) noexcept { heaps_.park(left); }
 
-  /// Effects: sends the calling thread's frees of others' blocks.
+  /// Effects: sends the remote frees of the calling thread.
   void flush() noexcept {
     if (thread_heap* const mine = known(); mine != nullptr) mine->freer.flush();
   }
 
-  /// Returns: what `allocate(from)` does, a block or null, with the heap that the request is for. Before it is null,
-  /// all memory is given back that nobody needs, and what no thread has is tried.
+  /// Returns: the result of `allocate(from)`, a block or null, for the heap of the request. Before it returns null, it
+  /// purges all free memory and tries the parked heaps.
   template <class Allocate>
   [[nodiscard]] void* allocate_by(std::size_t bytes, std::size_t alignment, Allocate allocate) noexcept {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const bool is_common = is_huge(bytes, alignment);
     if (void* const p = allocate_somewhere(is_common, allocate); p != nullptr) return p;
     if (!is_valid_request(bytes, alignment)) return nullptr;
-    static_cast<void>(trim());  // whatever there is anywhere, before a request is refused
+    static_cast<void>(trim());  // everything is purged before a request is refused
     if (void* const p = allocate_somewhere(is_common, allocate); p != nullptr || is_common) return p;
     if (void* const p = allocate_parked(allocate); p != nullptr) return p;
     return allocate_common(allocate);
   }
 
-  /// Calls `free(home)` where that may be done: by its owner, and by anybody where whole calls take the lock. Else the
-  /// block travels. Expects: `p` is not null.
+  /// Calls `free(home)` on the owner's thread, or on any thread at levels with a lock in every call. Otherwise the
+  /// block is a remote free. Expects: `p` is not null.
   template <class Free>
   void deallocate_by(void* p, Free free) noexcept {
     owner& home = home_of(p);
     if (checks) return free(home);
     const bool is_noted = !is_aligned(p, window_bytes) && segment::owner_of(p) != size_classes::none;
-    thread_heap* const mine = is_noted ? obtain() : known();  // who notes nothing needs no heap
+    thread_heap* const mine = is_noted ? obtain() : known();  // without a note no heap is needed
     if (mine != nullptr && &home == &mine->blocks) return free(home);
     mine != nullptr ? mine->freer.defer_free(home, p) : home.free_remote(p);
   }
 
-  /// Returns: whose block it is. Huge ones are common. From level `checked` on `p` may be anything; of what is no block
-  /// of this heap the common one says so.
+  /// Returns: the owner of a block; the common heap for huge blocks. From level `checked` on `p` may be any address;
+  /// the common heap reports foreign ones.
   [[nodiscard]] owner& home_of(void* p) const noexcept {
     if (is_aligned(p, window_bytes)) return common_;
     if constexpr (!checks) return *owner::of(p);
@@ -158,8 +157,8 @@ public:
     return found;
   }
 
-  /// Calls `f(owner_heap, heap_part)` for each: the threads', and then the common one. The frees that the calling
-  /// thread has noted are sent before.
+  /// Calls `f(owner_heap, heap_part)` for each thread heap, then for the common heap, after sending the calling
+  /// thread's remote frees.
   template <class F>
   void for_each_part(F f) const {
     thread_heap* const mine = known();
@@ -171,7 +170,7 @@ public:
   /// Expects: no other thread uses the heap; those that did may be ending.
   void release() noexcept {
     const auto release_all = [this] {
-      heaps_.for_each([](thread_heap& each) { each.freer.leave(); });  // no packet may name what is gone
+      heaps_.for_each([](thread_heap& each) { each.freer.leave(); });  // no packet may name a released heap
       heaps_.for_each([](thread_heap& each) { each.blocks.release(); });
       common_.release();
       space_.trim();
@@ -203,16 +202,16 @@ public:
   }
 
 private:
-  // What a thread has of this heap.
+  // A thread's entry of this heap.
   using last_used = last_used_tls<thread_heap_registry, thread_heap>;
   struct table : list_node<table> {
     thread_heap* mine = nullptr;
-    typename last_used::place found_at = {};  // where the thread may find it at once
+    typename last_used::place found_at = {};  // its thread-local fast look-up
   };
   using thread_tables_type = thread_tables<thread_heap_registry, table>;
   friend thread_tables_type;
 
-  // The limit is the shared space's.
+  // The limit is that of the shared extent map.
   [[nodiscard]] static heap_options of_each(heap_options options) noexcept {
     options.max_bytes = max_size;
     return options;
@@ -226,13 +225,13 @@ private:
     return last;
   }
 
-  // What others have freed meanwhile lies about piece by piece, and whoever comes next may want other lengths.
+  // Joins the free slices that remote frees left behind, for other span lengths.
   [[nodiscard]] static thread_heap* prepared(thread_heap* adopted) noexcept {
     if (adopted != nullptr) adopted->blocks.flush_caches();
     return adopted;
   }
 
-  // Of a table: its thread ends, or the heap does. Under the lock of the tables.
+  // The thread of the table ends, or the heap. Under the lock of the tables.
   void close(table& leaving) noexcept {
     forget(leaving);
     if (leaving.mine != nullptr) heaps_.park(*std::exchange(leaving.mine, nullptr));
@@ -240,7 +239,7 @@ private:
 
   void remember(table& its) const noexcept {
     ASHLAR_REQUIRE(static_cast<const void*>(its.mine) == &its.mine->blocks, "a segment names another place");
-    forget(its);  // of another library's, where functions are shared and what threads have is not
+    forget(its);  // of another library, with shared functions but separate thread-local words
     its.found_at = last_used::remember(this, its.mine);
   }
 
@@ -271,7 +270,7 @@ private:
     return p;
   }
 
-  // With the heaps that nobody has, each once. The one that has room becomes the calling thread's, whose own is parked.
+  // Tries each parked heap once. The first with room becomes the calling thread's, whose own heap is parked.
   template <class Allocate>
   [[nodiscard]] ASHLAR_COLD void* allocate_parked(Allocate allocate) noexcept {
     for (std::size_t left = heaps_.parked(); left != 0; --left) {
@@ -319,7 +318,7 @@ private:
 
   shared_extent_map<Upstream> space_;
   mutable owner common_;
-  mutable spin_lock common_lock_;  // held by who uses it as its own
+  mutable spin_lock common_lock_;  // held by its user
   thread_heaps<source> heaps_;
   thread_tables_type tables_;
   mutable fork_participant at_fork_{.before = [](void* of, fork_step step) noexcept { self(of).before_fork(step); },
