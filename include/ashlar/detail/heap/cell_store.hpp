@@ -32,7 +32,7 @@ namespace detail {
 
 /// Cells of slabs, each slab of one size class. A free cell is in one of three places:
 ///
-///   free list of its class   cell batch: up to 64 cells being handed out   bitmap of its slab
+///     free list of its class   cell batch: up to 64 cells being handed out   bitmap of its slab
 ///
 /// A free goes to a free list without access to the slab. A sweep moves a free list into the bitmaps and gives empty
 /// slabs back. It runs when the sampled addresses of a list stand for 256 KiB, and over all lists before the store asks
@@ -52,21 +52,21 @@ public:
     return take_from_batch_and_refill(size_class, lists);
   }
 
-  /// Where strangers come, words of classes below this one are the owner's alone; others would keep too much from them.
+  /// With remote frees the batches of smaller classes belong to the owner alone; larger ones would retain too much.
   static constexpr std::size_t first_common_batch = size_classes::of(1024) + 1;
 
-  /// As `take`, but null where the word is empty.
+  /// As `take`, but null if the batch is empty.
   [[nodiscard]] ASHLAR_INLINE void* take_from_batch(std::size_t size_class, free_lists& lists) noexcept {
     return ASHLAR_LIKELY(partial_[size_class].batch.mask != 0) ? take_from_batch_and_refill(size_class, lists)
                                                                : nullptr;
   }
 
-  /// Effects: has the lines fetched of what `take` will hand out next; other threads may have freed it.
+  /// Effects: prefetches the cells that `take` hands out next, which other threads may have freed.
   ASHLAR_INLINE void fetch_ahead(std::size_t size_class) const noexcept {
     partial_[size_class].batch.fetch_ahead(partial_[size_class].cell_bytes, cells_at_once);
   }
 
-  /// Effects: sets the cell's bit; gives its slab back where all are set then. Reports a cell that is free already.
+  /// Effects: sets the bit of the cell; gives an empty slab back. Reports a double free.
   void give(void* cell) noexcept {
     span_header& slab = segment::slab_of(cell);
     if (ASHLAR_UNLIKELY(!slab_view(slab).give(cell))) report_twice(cell, heap_);
@@ -74,7 +74,7 @@ public:
     file(slab);
   }
 
-  /// Effects: as `give`, for cells of one word of a bitmap. Returns: their bytes.
+  /// Effects: as `give`, for cells of one bitmap word. Returns: their bytes.
   std::size_t give_mask(span_header& slab, std::size_t word, std::uint64_t cells) noexcept {
     const std::size_t bytes = static_cast<std::size_t>(std::popcount(cells)) * slab.cell_bytes;
     expect_none_twice(slab, word, slab_view(slab).give_batch(word, cells), heap_);
@@ -83,14 +83,14 @@ public:
     return bytes;
   }
 
-  /// Effects: empties the stacks into the bitmaps. From level `checked` on reports a cell whose link is none.
+  /// Effects: sweeps all free lists into the bitmaps. From level `checked` on reports a cell with a corrupt link.
   ASHLAR_COLD void sweep(free_lists& lists) noexcept {
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class) sweep(size_class, lists);
     made_bytes_ = 0;
   }
 
-  /// Effects: a sampled address of a class came on its stack: sweeps that where it has become too much. Returns: bytes
-  /// that a sampled address stands for.
+  /// Effects: counts a sampled address pushed onto a free list; sweeps the list above its limit. Returns: the bytes
+  /// that the address stands for.
   std::size_t count_hot(std::size_t size_class, free_lists& lists) noexcept {
     list_share& share = hot_[size_class];
     share.bytes += share.each, add_hot_bytes(share.each);
@@ -98,30 +98,30 @@ public:
     return share.each;
   }
 
-  /// Effects: a sampled address of a class left its stack.
+  /// Effects: counts a sampled address popped from a free list.
   void count_taken(std::size_t size_class) noexcept {
     const std::uint32_t each = detail::min(hot_[size_class].bytes, hot_[size_class].each);
     hot_[size_class].bytes -= each;
     add_hot_bytes(std::size_t{0} - each);
   }
 
-  /// Returns: bytes of hot cells, by their sampled addresses. Thread safety: any thread; only their owner changes it.
+  /// Returns: bytes in free lists, by their sampled addresses. Thread safety: any thread; only the owner changes them.
   [[nodiscard]] std::size_t hot_bytes() const noexcept { return hot_bytes_.load(std::memory_order_relaxed); }
-  /// Returns: bytes of pages that were given back, and are in use again since this was asked last.
+  /// Returns: bytes of decommitted pages that came into use again since the last call.
   [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_, 0); }
 
-  /// Returns: bytes of pages that were given back out of slabs.
+  /// Returns: bytes of decommitted pages inside slabs.
   [[nodiscard]] std::size_t dropped_bytes() const noexcept { return dropped_bytes_; }
-  /// Returns: bytes of cells whose bit is set, all but those of pages that were given back.
+  /// Returns: bytes of cells with a set bit, without decommitted pages.
   [[nodiscard]] std::size_t free_bytes() const noexcept { return free_bytes_ - dropped_bytes_; }
 
-  /// Effects: puts every free cell into its bitmap.
+  /// Effects: moves every free cell to its bitmap.
   ASHLAR_COLD void flush_caches(free_lists& lists) noexcept {
     sweep(lists);
     settle_words();
   }
 
-  /// Effects: puts what is left of the words being handed out into the bitmaps: of classes from `first` on.
+  /// Effects: returns the rest of the cell batches to the bitmaps, of classes from `first` on.
   ASHLAR_COLD void settle_words(std::size_t first = 0) noexcept {
     for (std::size_t size_class = first; size_class < partial_.size(); ++size_class) {
       const cell_batch batch = std::exchange(partial_[size_class].batch, {});
@@ -139,8 +139,8 @@ public:
     });
   }
 
-  /// Effects: counts in each slab's record the free cells that have no bit: on stacks, in words, in the last_freed.
-  /// Of words: those of classes from `first` on. Complexity: O(slices and cells on stacks).
+  /// Effects: counts for each slab the free cells without a bit: in free lists, in batches of classes from `first` on,
+  /// and in the last-freed slot. Complexity: O(slices and cells in free lists).
   void count_waiting(const free_lists& lists, void* last_freed, std::size_t first = 0) const noexcept {
     const auto count = [](void* cell, int cells) { segment::slab_of(cell).waiting += static_cast<unsigned>(cells); };
     for_each_slab([](span_header& slab) { slab.waiting = 0; });
@@ -152,7 +152,7 @@ public:
     if (last_freed != nullptr) count(last_freed, 1);
   }
 
-  /// Calls `f(cell, bytes)` for each cell that a caller has. Expects: the store is settled.
+  /// Calls `f(cell, bytes)` for each live cell. Expects: the caches are flushed.
   template <class F>
   void for_each_live(F f) const {
     for_each_slab([&](span_header& slab) {
@@ -160,7 +160,7 @@ public:
     });
   }
 
-  /// Whether nobody but a caller or a stack can have the cell. Expects: it is a cell of one of the slabs.
+  /// Whether the cell is live or in a free list. Expects: it is a cell of one of the slabs.
   [[nodiscard]] bool is_cached(void* cell) const noexcept {
     span_header& slab = segment::slab_of(cell);
     const slab_view cells(slab);
@@ -173,16 +173,16 @@ public:
     return place >= 64 || ((batch.mask >> place) & 1) == 0;
   }
 
-  /// Effects: drops the contents of whole free pages inside slabs. Returns: their bytes.
-  /// Complexity: O(words of bitmaps), and a system call for each run of such pages.
+  /// Effects: decommits whole free pages inside slabs. Returns: their bytes.
+  /// Complexity: O(bitmap words), and a system call for each run of such pages.
   std::size_t discard_free_pages() noexcept {
     std::size_t given = 0;
     for_each_slab([&](span_header& slab) { given += discard_free_pages_of(slab); });
     return given;
   }
 
-  /// As above, for the slabs of one segment, and not again for slabs that have given as long as three quarters of the
-  /// cells live that were so then: it is the last cells of a page that free it.
+  /// As above, for the slabs of one segment. Skips a purged slab while three quarters of its live cells of then remain:
+  /// a page becomes free with its last cells.
   std::size_t discard_free_pages(std::size_t segment_number) noexcept {
     std::size_t given = 0;
     segments_.for_each_run_of(segment_number, [&](segment& home, std::size_t first, std::size_t) {
@@ -195,7 +195,7 @@ public:
     return given;
   }
 
-  /// Returns: cells of a class that wait in its word.
+  /// Returns: cells in the batch of a class.
   [[nodiscard]] std::size_t in_batch(std::size_t size_class) const noexcept {
     return static_cast<std::size_t>(std::popcount(partial_[size_class].batch.mask));
   }
@@ -206,7 +206,7 @@ public:
     return sampled_bytes_of[size_class];
   }
 
-  /// Effects: forgets all slabs. Expects: so do the segments.
+  /// Effects: forgets all slabs. Expects: the segments forget them too.
   void clear() noexcept {
     if constexpr (keeps_canaries) for_each_slab([&](span_header& slab) { verify_poison(slab, 0, slab.capacity); });
     partial_ = {};
@@ -239,7 +239,7 @@ private:
   struct partial_slabs {
     cell_batch batch;
     std::size_t cell_bytes = 0;
-    span_header* slabs = nullptr;  // those with a bit set
+    span_header* slabs = nullptr;  // slabs with a set bit
   };
 
   void add_hot_bytes(std::size_t bytes) noexcept { hot_bytes_.store(hot_bytes() + bytes, std::memory_order_relaxed); }
@@ -277,9 +277,9 @@ private:
     slab.dropped_bytes = static_cast<std::uint32_t>(bytes);
   }
 
-  // Returns: a cell of a word, of which the next ones become hot: so of eight requests one comes here. Not one that
-  // counts, for it would have to be counted, and none of what strangers may look for in the word.
-  // Expects: the word is not empty, the stack is.
+  // Returns: a cell of a batch, after moving the next cells to the free list: one request in eight comes here. Sampled
+  // addresses, which must be counted, and batches open to remote threads stay.
+  // Expects: the batch is not empty, the free list is.
   [[nodiscard]] ASHLAR_INLINE std::byte* take_from_batch_and_refill(std::size_t size_class,
                                                                     free_lists& lists) noexcept {
     partial_slabs& from = partial_[size_class];
@@ -290,7 +290,7 @@ private:
     return cell;
   }
 
-  // Effects: fills the word of a class. Expects: it is empty.
+  // Effects: fills the batch of a class. Expects: it is empty.
   [[nodiscard]] ASHLAR_COLD bool restock(std::size_t size_class, free_lists& lists) noexcept {
     partial_slabs& at = partial_[size_class];
     if (at.slabs == nullptr && !add_slab(size_class, lists)) return false;
@@ -338,13 +338,13 @@ private:
     add_partial(slab);
   }
 
-  // Effects: puts a slab that has got a bit more where it belongs now.
+  // Effects: lists a slab that gained its first bit.
   void file(span_header& slab) noexcept {
     if (slab.free == slab.capacity) return remove_slab(slab);
     if (!slab.is_available) add_partial(slab);
   }
 
-  // Looks at dead cells before they are gone. Nothing below level `hardened`.
+  // Verifies the poison of dead cells before they go. No effect below level `hardened`.
   void verify_poison([[maybe_unused]] span_header& slab, [[maybe_unused]] std::size_t first,
                      [[maybe_unused]] std::size_t last) const noexcept {
     if constexpr (keeps_canaries) verify_poison_of_cells(slab, first, last, heap_);
@@ -385,11 +385,11 @@ private:
   // A colour counter for each class: a shared one could give a class the same few colours, without a sampled address.
   std::array<std::uint16_t, size_classes::count + 1> slabs_made_ = {};
   std::size_t slab_bytes_ = 0;
-  std::size_t free_bytes_ = 0;              // of cells whose bit is set
-  std::size_t dropped_bytes_ = 0;           // of pages given back out of slabs
+  std::size_t free_bytes_ = 0;              // of cells with a set bit
+  std::size_t dropped_bytes_ = 0;           // of decommitted pages inside slabs
   std::size_t refetched_ = 0;               // of these, in use again
-  std::size_t made_bytes_ = 0;              // of slabs since all stacks were swept
-  std::atomic<std::size_t> hot_bytes_ = 0;  // of cells on stacks, by their sampled addresses; others may ask how many
+  std::size_t made_bytes_ = 0;              // of slabs since the last sweep of all lists
+  std::atomic<std::size_t> hot_bytes_ = 0;  // in free lists, by sampled addresses; any thread reads
   list_shares hot_;
   segment_store<Upstream>& segments_;
   const void* heap_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The address space that a heap holds: extents of its upstream, up to a limit, and whose an address is.
+// The extent map of a heap: extents of its upstream up to a limit, found by address.
 #pragma once
 
 #include <bit>
@@ -25,7 +25,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Memory out of the space. `is_zero`: all of its bytes are, as it has not been used since it came from the system.
+/// A span of slices or an extent. `is_zero`: all bytes are zero, unused since they came from the system.
 struct slice_run {
   std::byte* data = nullptr;
   bool is_zero = false;
@@ -38,10 +38,10 @@ inline void* zeroed(const slice_run& got, std::size_t bytes) noexcept {
   return got.data;
 }
 
-/// Extents start at a window and hold nothing else in the windows they reach into. A segment is one, a huge block too.
-/// An extent may be spare: nobody has it, and it goes back before anything is refused.
-/// Invariant: `held_bytes` is the sum of the extents, spare ones too; the table is not counted, nor what is set aside.
-/// Thread safety: none. Nothing is allocated before it is needed.
+/// An extent, which is a segment or a huge block, starts at a multiple of 4 MiB (a window) and shares no window. A
+/// spare extent is free, retained for reuse, and goes back before a request is refused. Invariant: `held_bytes` is the
+/// sum of all extents, spare ones included; tables and charged bytes are not in it. Thread safety: none. Nothing is
+/// allocated before it is needed.
 template <resource Upstream>
 class extent_map {
   using pages = page_discard<Upstream>;
@@ -55,7 +55,7 @@ public:
   extent_map& operator=(const extent_map&) = delete;
   ~extent_map() { release(); }
 
-  /// Returns: a new extent, or null. Expects: `bytes` is a multiple of 4096, `alignment` a window's at least.
+  /// Returns: a new extent, or null. Expects: `bytes` is a multiple of 4096, `alignment` at least a window.
   [[nodiscard]] ASHLAR_COLD std::byte* take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
     return retry_after_purge([&] { return try_take(bytes, alignment, is_segment); });
   }
@@ -67,7 +67,7 @@ public:
     give_up(gone);
   }
 
-  /// Returns: what `attempt()` does. Where that is null or false, spare extents go back, and it is called again.
+  /// Returns: the result of `attempt()`; if that is null or false, of a second one after spare extents went back.
   template <class F>
   auto retry_after_purge(F attempt) noexcept {
     auto got = attempt();
@@ -75,21 +75,21 @@ public:
     return got;
   }
 
-  /// Returns: whether an extent has `bytes` bytes now, where it stands. Expects: it starts at `p`; as `take`.
+  /// Returns: whether an extent has `bytes` bytes now, in place. Expects: it starts at `p`; as `take`.
   [[nodiscard]] ASHLAR_COLD bool resize(const void* p, std::size_t bytes) noexcept {
     if constexpr (!expanding_resource<Upstream>) return false;
     const window was = *map_.find(p);
     const std::size_t more = windows_of(bytes) - detail::min(windows_of(bytes), windows_of(was.bytes()));
     if (!may_grow(was, bytes)) return false;
-    // The table comes first, since an extent that has grown might not shrink; but no table that none may ever need.
+    // The table grows first, since a grown extent might not shrink; but not for an absurd size.
     if (!map_.has_room_for(more) && (more > map_.count() + 256 || !make_room(more))) return false;
     if (!expand(was, bytes)) return false;
     replace(was, was.start, bytes, was.alignment());
     return true;
   }
 
-  /// Returns: where an extent of pages is now, with `bytes` bytes, without having been copied; or null, and it is as it
-  /// was. Expects: it starts at `p` and is smaller; as `take`.
+  /// Returns: the new address of an extent of `bytes` bytes, moved by its pages without a copy; or null, and the extent
+  /// is unchanged. Expects: it starts at `p` and is smaller; as `take`.
   [[nodiscard]] ASHLAR_COLD std::byte* move([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes,
                                             [[maybe_unused]] std::size_t alignment) noexcept {
     if constexpr (pages::can_move) {
@@ -120,8 +120,7 @@ public:
     spares_.add(extent);
   }
 
-  /// Returns: what was a spare extent, and is large enough, by an eighth too large at most; or null. Its contents are
-  /// any.
+  /// Returns: a former spare extent of at least `bytes` bytes, at most an eighth larger, with any contents; or null.
   [[nodiscard]] ASHLAR_COLD std::byte* take_spare(std::size_t bytes, std::size_t alignment) noexcept {
     std::size_t found = spares_.best_for(bytes, alignment);
     const bool fits = found != spare_extents::none;
@@ -135,17 +134,17 @@ public:
     return p;
   }
 
-  /// Effects: gives spare extents back, the oldest first, until `most` bytes of them are left or less; none to an
-  /// upstream where they would be lost. Returns: bytes given back.
+  /// Effects: gives spare extents back, the oldest first, down to `most` bytes; none to an upstream that would lose
+  /// them. Returns: bytes given back.
   ASHLAR_COLD std::size_t give_spares(std::size_t most) noexcept { return pages::takes_back ? give_until(most) : 0; }
 
-  /// Effects: ends an epoch: gives the extents back that have been spare for a whole one.
+  /// Effects: ends an epoch: gives back the extents that were spare during all of it.
   ASHLAR_COLD void age_spares() noexcept {
     freed_bytes_ = 0;
     for (std::size_t old = pages::takes_back ? spares_.end_epoch() : 0; old != 0; --old) give_spare(0);
   }
 
-  /// Effects: so many bytes of other blocks have been freed. Four times what is spare ends an epoch.
+  /// Effects: counts `bytes` of freed blocks. Four times the spare bytes end an epoch.
   void count_freed(std::size_t bytes) noexcept {
     freed_bytes_ += bytes;
     if (freed_bytes_ / 4 >= spares_.bytes()) age_spares();
@@ -154,10 +153,10 @@ public:
   [[nodiscard]] bool is_spare(const void* start) const noexcept { return spares_.find(start) != spare_extents::none; }
   [[nodiscard]] std::size_t spare_bytes() const noexcept { return spares_.bytes(); }
 
-  /// Returns: what holds the address, or null. `p` is not read.
+  /// Returns: the window of the address, or null. `p` is not read.
   [[nodiscard]] const window* find(const void* p) const noexcept { return map_.find(p); }
 
-  /// Returns: whether the address lies in a segment; false may be wrong, until `note_segment`. `p` is not read.
+  /// Returns: whether the address lies in a segment; false is a hint only, until `note_segment`. `p` is not read.
   [[nodiscard]] ASHLAR_INLINE bool has_recent_segment(const void* p) const noexcept { return recent_.has(p); }
   /// Effects: `has_recent_segment` is right for `p`. Expects: `p` lies in a segment that is not spare.
   void note_segment(const void* p) const noexcept { recent_.note(p); }
@@ -170,14 +169,14 @@ public:
     });
   }
 
-  /// Returns: whether the limit leaves room for `bytes` that are no extent. They count from now on.
+  /// Effects: charges `bytes` outside of extents to the limit. Returns: whether they fit.
   [[nodiscard]] bool charge(std::size_t bytes) noexcept {
     const bool has_room = retry_after_purge([&] { return is_within_limit(bytes); });
     charged_bytes_ += has_room ? bytes : 0;
     return has_room;
   }
 
-  /// Effects: such bytes do not count any more.
+  /// Effects: takes a charge back.
   void uncharge(std::size_t bytes) noexcept { charged_bytes_ -= bytes; }
 
   /// Effects: gives all extents and the table back.
@@ -192,14 +191,15 @@ public:
     if (bytes != 0) upstream_.deallocate(wide, bytes, alignof(window));
   }
 
-  /// Effects: from now on reports name `heap`, and other heaps know what is of it. Nothing at level `fast`.
+  /// Effects: enters the registry, by which other heaps find the owner of an address and reports name `heap`. No effect
+  /// at level `fast`.
   void enter_registry(const void* heap) noexcept { registration_.enter(heap, map_); }
-  /// Effects: as above, where others know it already: its upstream has been entered for `heap`.
+  /// Effects: names `heap` in reports, for an upstream that is registered already.
   void name(const void* heap) noexcept { registration_.name(heap); }
-  /// Returns: whom reports name; null if nobody has said, or at level `fast`.
+  /// Returns: the heap named in reports; null if unset, or at level `fast`.
   [[nodiscard]] const void* heap() const noexcept { return registration_.heap(); }
 
-  /// Effects: keeps how much was asked for of the extent that starts at `p`. Expects: level hardened.
+  /// Effects: keeps the requested bytes of the extent at `p`. Expects: level hardened.
   void keep_requested(const void* p, std::size_t bytes) noexcept { map_.find(p)->requested.set(bytes); }
 
   [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
@@ -231,7 +231,7 @@ private:
   [[nodiscard]] std::byte* try_take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
     if (!is_within_limit(bytes)) return nullptr;
     auto* const p = static_cast<std::byte*>(try_take_from_upstream(bytes, alignment, is_segment));
-    if (p == nullptr) return nullptr;  // only now a table, which for an extent that nobody has could take all memory
+    if (p == nullptr) return nullptr;  // the table grows only after success
     held_bytes_ += bytes;
     if (!make_room(windows_of(bytes))) return give_up(window::of(p, 0, bytes, alignment, is_segment)), nullptr;
     remember(p, bytes, alignment, is_segment);
@@ -249,7 +249,7 @@ private:
     return more <= max_bytes_ && held_bytes_ + charged_bytes_ <= max_bytes_ - more;
   }
 
-  // Effects: gives spare extents back where only without them the limit would be kept to.
+  // Effects: gives spare extents back if the limit requires it.
   [[nodiscard]] bool may_grow(const window& extent, std::size_t bytes) noexcept {
     return bytes <= extent.bytes() || retry_after_purge([&] { return is_within_limit(bytes - extent.bytes()); });
   }
@@ -266,7 +266,7 @@ private:
     }
   }
 
-  // Returns: where the pages of an extent are now, for which the table has room; or null, and they are where they were.
+  // Returns: the new address of the moved pages, with room in the table; or null, and nothing has moved.
   [[nodiscard]] std::byte* move_pages(const window& was, std::size_t bytes, std::size_t alignment) noexcept {
     if constexpr (pages::is_shared) {
       if (!make_room(windows_of(bytes))) return nullptr;
@@ -275,7 +275,7 @@ private:
       auto* const place = static_cast<std::byte*>(retry_after_purge([&] { return pages::reserve(bytes, alignment); }));
       if (place == nullptr) return nullptr;
       if (!make_room(windows_of(bytes))) return pages::give_back(place, bytes), nullptr;
-      mark_readable(was.start, was.bytes());  // of all of it, since whoever gets the place next knows nothing of marks
+      mark_readable(was.start, was.bytes());  // all of it, since the next user of the address knows no marks
       if (!pages::move(was.start, was.bytes(), place, bytes)) return nullptr;
       mark_readable(place, was.bytes());
       mark_live(place + was.bytes(), bytes - was.bytes());
@@ -283,14 +283,14 @@ private:
     }
   }
 
-  // Returns: the pages of an extent as one of another size, or null, and it is as it was or shorter.
+  // Returns: the extent with another size; or null, and it is unchanged or shorter.
   [[nodiscard]] std::byte* refit(const window& extent, std::size_t bytes, std::size_t alignment) noexcept {
     if (bytes > extent.bytes()) return move(extent.start, bytes, alignment);
     const std::size_t head = cut(extent, windows_of(bytes) * window_bytes);
     return head <= bytes + bytes / 8 || resize(extent.start, bytes) ? extent.start : nullptr;
   }
 
-  // Effects: makes what lies behind whole windows of an extent a spare one, if that is worth it. Returns: bytes left.
+  // Effects: splits the tail of an extent off as a spare one, if it is large enough. Returns: bytes left.
   std::size_t cut(const window& extent, std::size_t head) noexcept {
     if (extent.bytes() < head + window_bytes / 4) return extent.bytes();
     if constexpr (pages::is_shared) upstream_.split(extent.start, head);
@@ -368,7 +368,7 @@ private:
   std::size_t freed_bytes_ = 0;  // of other blocks, in this epoch
   std::size_t max_bytes_;
   std::size_t held_bytes_ = 0;
-  std::size_t charged_bytes_ = 0;  // of the upstream too, for who has asked
+  std::size_t charged_bytes_ = 0;  // held of the upstream outside of extents
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
   ASHLAR_NO_UNIQUE_ADDRESS heap_registration_if_checked registration_;
   ASHLAR_NO_UNIQUE_ADDRESS mutable recent_segments_if_checked recent_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks of whole slices that were freed lately, by their length: kept whole for the next ones.
+// Bins of free runs: recently freed blocks of whole slices, by length, kept whole for the next ones.
 #pragma once
 
 #include <array>
@@ -17,11 +17,11 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A list for each length, last in first out, and a bit for each list that has something.
+/// A LIFO list for each length, and a bit for each list that is not empty.
 /// Thread safety: none. Never allocates.
 class free_run_bins {
 public:
-  /// Effects: puts a run there. Expects: its record says how long it is; nobody else has it.
+  /// Effects: adds a run. Expects: its span header holds the length; it is free.
   void put(span_header& run) noexcept {
     run.is_available = true;
     run.next = tops_[run.length];
@@ -30,7 +30,7 @@ public:
     put_slices_ += run.length;
   }
 
-  /// Returns: the run that was put last among the shortest of `length` to `length + longer` slices, taken out, or null.
+  /// Returns: the latest of the shortest runs of `length` to `length + longer` slices, removed, or null.
   [[nodiscard]] ASHLAR_INLINE span_header* take(std::size_t length, std::size_t longer) noexcept {
     const slice_mask fit = (lengths_ >> length) & ((slice_mask{2} << longer) - 1);
     if (fit == 0) return nullptr;
@@ -60,7 +60,7 @@ public:
   void forget() noexcept { *this = {}; }
 
   [[nodiscard]] std::size_t slices() const noexcept { return static_cast<std::size_t>(put_slices_ - taken_slices_); }
-  /// Returns: slices taken out since the bins was made or forgot.
+  /// Returns: slices removed since the bins were made or forgotten.
   [[nodiscard]] std::uint64_t taken_slices() const noexcept { return taken_slices_; }
 
   /// Complexity: O(runs).
@@ -78,7 +78,7 @@ public:
 private:
   std::array<span_header*, slices_per_segment> tops_ = {};
   slice_mask lengths_ = 0;
-  std::uint64_t put_slices_ = 0;  // what is there is the difference, so that it costs nothing to know what was taken
+  std::uint64_t put_slices_ = 0;  // the difference is present: a count of removals costs nothing
   std::uint64_t taken_slices_ = 0;
 };
 

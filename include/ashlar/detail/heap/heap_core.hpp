@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap behind its hot cells: slabs, runs of slices and huge blocks, and what every call does that is not straight.
+// A heap behind its thread cache: slabs, spans of slices and huge blocks, and the slow path of every call.
 #pragma once
 
 #include <cstddef>
@@ -34,17 +34,17 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Up to `size_classes::largest` a block is a cell; up to the slices of a segment a run of them; else huge. Whose block
-/// an address is, its owner byte says, and its alignment: huge blocks start at a window.
-/// The hot cells are the caller's: each call gets them that may have to look among them.
+/// Up to `size_classes::largest` bytes a block is a cell, up to the slices of a segment a span, above that huge. The
+/// owner byte of a 64 KiB slice gives its size class. Huge blocks are recognised by their 4 MiB alignment.
+/// The free lists belong to the caller, which passes them to each call that may sweep them.
 /// Thread safety: none. Nothing is allocated before the first block.
 template <resource Upstream>
 class heap_core {
 public:
   using upstream_type = Upstream;
-  static constexpr bool sends = false;  ///< whether blocks may come back by themselves
+  static constexpr bool sends = false;  ///< whether blocks may come back in packets
 
-  /// `heap`: whom segments name, and reports, unless it is a part of one that its upstream knows.
+  /// `heap`: the owner in segments and reports, unless the upstream names a heap of which this is a part.
   heap_core(const heap_options& options, Upstream upstream, const void* heap)
       : space_(options.max_bytes, std::move(upstream)), segments_(space_, heap),
         huge_(space_, options.retain_bytes, named(heap)), cells_(segments_, options.max_cached_cells, named(heap)),
@@ -59,18 +59,18 @@ public:
     if constexpr (keeps_canaries) cells_.clear();  // looks at dead cells, as the segments and the space do at their own
   }
 
-  /// Returns: a cell of a class that has no hot one, or null.
+  /// Returns: a cell of a class with an empty free list, or null.
   [[nodiscard]] void* take_cell(std::size_t size_class, free_lists& lists) noexcept {
     return cells_.take(size_class, lists);
   }
 
-  /// As `take_cell`, of the word at hand alone; null where that is empty.
+  /// As `take_cell`, of the cell batch alone; null if that is empty.
   [[nodiscard]] ASHLAR_INLINE void* take_cell_of_batch(std::size_t size_class, free_lists& lists) noexcept {
     return cells_.take_from_batch(size_class, lists);
   }
 
-  /// As `take_cell`, of the word at hand alone, and behind a stack that is empty; null where nothing is there or it is
-  /// not the owner's.
+  /// As `take_cell`, of the cell batch alone, behind an empty free list; null if the batch is empty or open to other
+  /// threads.
   [[nodiscard]] ASHLAR_INLINE void* take_cell_excluding_cache(std::size_t size_class, free_lists& lists) noexcept {
     if (!lists.is_empty(size_class) || size_class >= cells_.first_common_batch) return nullptr;
     void* const cell = cells_.take_from_batch(size_class, lists);
@@ -78,27 +78,27 @@ public:
     return cell;
   }
 
-  /// Effects: has the lines fetched of cells that the owner will be given next, where they are his already.
+  /// Effects: prefetches the next cells of a batch that belongs to the owner.
   ASHLAR_INLINE void fetch_ahead(std::size_t size_class) const noexcept {
     if (size_class < cells_.first_common_batch) cells_.fetch_ahead(size_class);
   }
 
-  /// Effects: puts a cell back that is on no stack.
+  /// Effects: returns a cell that is in no free list to its bitmap.
   void give_cell(void* cell) noexcept { cells_.give(cell); }
 
-  /// As `give_cell`, for a sampled address of class `size_class`. Expects: level hardened, at which no stack has cells.
+  /// As `give_cell`, for a sampled address of class `size_class`. Expects: level hardened, where free lists stay empty.
   void give_sampled(void* cell, std::size_t size_class, free_lists& lists) noexcept {
     cells_.give(cell);
     purge_.on_freed(cells_.sampled_bytes(size_class), lists);
   }
 
-  /// Effects: a sampled address left the stack of a class for a caller, or came there.
+  /// Effects: counts a sampled address that left a free list, or came onto it.
   void count_taken(std::size_t size_class) noexcept { cells_.count_taken(size_class); }
   void count_hot(std::size_t size_class, free_lists& lists) noexcept {
     purge_.on_freed(cells_.count_hot(size_class, lists), lists);
   }
 
-  /// Returns: slices or pages for a block that is no cell, or null.
+  /// Returns: a span or a huge block, or null.
   [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment,
                                                    free_lists& lists) noexcept {
     const bool is_run = bytes - 1 < most_slices * slice_bytes && alignment <= slice_bytes;
@@ -108,14 +108,14 @@ public:
     return ASHLAR_LIKELY(cached != nullptr) ? slice_run{cached, false} : take_block(length, lists);
   }
 
-  /// Effects: takes a block of slices back.
+  /// Effects: takes a span back.
   void give_run(void* p, free_lists& lists) noexcept { purge_.on_freed(take_back_run(p), lists); }
 
-  /// Effects: takes a block back that starts at a window.
+  /// Effects: takes a huge block back.
   void give_huge(void* p) noexcept { huge_.give(p); }
 
-  /// Returns: whether the block at `p`, of class `size_class`, has `new_bytes` bytes now. It stays where it is only if
-  /// a sized free finds it by its new size and alignment: `wanted` is their class.
+  /// Returns: whether the block at `p`, of class `size_class`, has `new_bytes` bytes now, in place. A sized free must
+  /// find it by its new size and alignment, whose class is `wanted`.
   [[nodiscard]] bool resize(void* p, std::size_t size_class, std::size_t wanted, std::size_t new_bytes) noexcept {
     if constexpr (checking_level >= checking::hardened) {
       const std::size_t were = usable_size(p);
@@ -126,8 +126,8 @@ public:
     }
   }
 
-  /// Returns: where a huge block is now, with `new_bytes` bytes: its pages have moved, and no byte was copied; or null,
-  /// and it is as it was. Expects: `resize` has said no.
+  /// Returns: the new address of a huge block of `new_bytes` bytes, moved by its pages without a copy; or null, and it
+  /// is unchanged. Expects: `resize` returned false.
   [[nodiscard]] void* move_huge(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     if constexpr (checking_level >= checking::hardened) {
       const std::size_t were = usable_size(p);
@@ -154,13 +154,12 @@ public:
     return found != nullptr && (!found->is_segment() || segments_.is_taken(p));
   }
 
-  /// Effects: takes cells back that share a word of a slab's bitmap. Returns: their bytes. Expects: they are on no
-  /// stack.
+  /// Effects: takes cells of one bitmap word back. Returns: their bytes. Expects: they are in no free list.
   std::size_t give_cells(const freed_word& cells) noexcept {
     return cells_.give_mask(slab_of_key(cells.key), word_of_key(cells.key), cells.cells);
   }
 
-  /// Effects: takes a cell or a run back and leaves the hot cells alone, which another thread may be using.
+  /// Effects: takes a cell or a span back without the thread cache, which another thread may be using.
   /// Returns: its bytes.
   std::size_t give_block(void* p) noexcept {
     if (segment::owner_of(p) == size_classes::none) return take_back_run(p);
@@ -170,16 +169,16 @@ public:
     return bytes;
   }
 
-  /// Effects: drops the contents of free slices, but for as much as may be kept, `least` bytes in any case.
+  /// Effects: decommits free slices above the retention limit, and above `least` bytes in any case.
   void discard_free_slices(std::size_t least) noexcept {
     purge_.discard_slices(least);
     purge_.recount();
   }
 
-  /// Returns: how much free memory may be kept whatever is in use.
+  /// Returns: bytes of free memory that may be retained whatever is live.
   [[nodiscard]] std::size_t retention_left() const noexcept { return purge_.retention_left(); }
 
-  /// Effects: as `trim`, as far as it goes without the hot cells.
+  /// Effects: as `trim`, without the thread cache.
   std::size_t trim_excluding_cache(std::size_t retain_bytes) noexcept {
     cells_.settle_words(cells_.first_common_batch);
     segments_.join_spare();
@@ -193,8 +192,7 @@ public:
     purge_.recount();
   }
 
-  /// As `take_large`, for what that has refused: once all that is free has come together, and then without the segments
-  /// that have no block.
+  /// As `take_large`, after a refusal: first with all free memory joined, then with empty segments given back.
   [[nodiscard]] ASHLAR_COLD slice_run take_large_retry(std::size_t bytes, std::size_t alignment,
                                                        free_lists& lists) noexcept {
     if (!is_valid_request(bytes, alignment)) return {};
@@ -204,7 +202,7 @@ public:
     return take_large(bytes, alignment, lists);
   }
 
-  /// Calls `f(p, bytes)` for each block that a caller has. Expects: the heap is settled.
+  /// Calls `f(p, bytes)` for each live block. Expects: the caches are flushed.
   template <class F>
   void for_each_live(F f) {
     segments_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
@@ -217,7 +215,7 @@ public:
     huge_.for_each([&](std::byte* p, std::size_t bytes) { f(static_cast<void*>(p), bytes_in(p, bytes)); });
   }
 
-  /// As `for_each_live`, as far as it is known without the hot cells: those count as their callers' blocks.
+  /// As `for_each_live`, without the thread cache: cached cells count as live.
   template <class F>
   void for_each_live_behind(F f) {
     cells_.settle_words(cells_.first_common_batch);
@@ -225,21 +223,21 @@ public:
     for_each_live(std::move(f));
   }
 
-  /// Calls `f(heap_region)` for each piece of what is held. `last_freed`: a cell that waits there, or null.
+  /// Calls `f(heap_region)` for each region held. `last_freed`: the cell in the last-freed slot, or null.
   template <class F>
   void inspect(F f, const free_lists& lists, void* last_freed) const {
     cells_.count_waiting(lists, last_freed);
     inspect_counted(f);
   }
 
-  /// As above, and leaves the hot cells alone: they count as live.
+  /// As above, without the thread cache: cached cells count as live.
   template <class F>
   void inspect_excluding_cache(F f) const {
     cells_.count_waiting(free_lists{}, nullptr, cells_.first_common_batch);
     inspect_counted(f);
   }
 
-  /// Effects: takes all blocks back and gives all memory to the upstream. Expects: so are the hot cells forgotten.
+  /// Effects: takes all blocks back and gives all memory to the upstream. Expects: the thread cache is forgotten too.
   void release() noexcept {
     expect_live_intact();
     cells_.clear();
@@ -249,7 +247,7 @@ public:
     purge_.clear();
   }
 
-  /// Effects: gives memory back that no block needs, all but `retain_bytes`. Returns: bytes given back.
+  /// Effects: purges free memory down to `retain_bytes`. Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes, free_lists& lists) noexcept {
     flush_caches(lists);
     return trim_settled(retain_bytes);
@@ -261,17 +259,17 @@ public:
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
     return segments_.reused_bytes() + (page_discard<Upstream>::gives_zeroes ? huge_.reused_bytes() : 0);
   }
-  /// Returns: bytes of hot cells, as far as the sampled addresses among them tell. Thread safety: any thread.
+  /// Returns: bytes of cached cells, by their sampled addresses. Thread safety: any thread.
   [[nodiscard]] std::size_t hot_bytes() const noexcept { return cells_.hot_bytes(); }
   [[nodiscard]] const Upstream& upstream() const noexcept { return space_.upstream(); }
-  /// Returns: whom reports name.
+  /// Returns: the heap named in reports.
   [[nodiscard]] const void* name() const noexcept { return heap_; }
   [[nodiscard]] block_check<Upstream> checks(const block_use& use = freeing_block) const noexcept {
     return {segments_, heap_, use};
   }
   [[nodiscard]] exact_sizes<Upstream> sizes() noexcept { return {space_, heap_}; }
 
-  /// Whether a cell is of a class, and neither in a bitmap nor with a caller.
+  /// Whether a cell is of a class, and neither in a bitmap nor live.
   [[nodiscard]] bool is_hot(void* cell, std::size_t size_class) const noexcept {
     return owns(cell) && segment::owner_of(cell) == size_class && segment::slab_of(cell).is_cell(cell) &&
            cells_.is_cached(cell);
@@ -286,7 +284,7 @@ public:
   }
 
 private:
-  // Reports writes beside live blocks, of which nobody will know any more. Nothing below level `hardened`.
+  // Reports writes beside live blocks before they are forgotten. No effect below level `hardened`.
   void expect_live_intact() const noexcept {
     if constexpr (!keeps_canaries) return;
     const auto look = [this](void* p, std::size_t held) {
@@ -316,7 +314,7 @@ private:
     return heap;
   }
 
-  // That it is free already is seen at every level, since its record is written to anyway.
+  // Every level detects a double free here, since the span header is written anyway.
   std::size_t take_back_run(void* p) noexcept {
     if (ASHLAR_UNLIKELY(segments_.is_given(p))) report_twice(p, heap_);
     return segments_.give_block(p) * slice_bytes;
@@ -334,7 +332,7 @@ private:
     return run.data != nullptr ? run : take_after_growth(length, 1, lists);
   }
 
-  // Huge, or of nothing, or aligned above a slice.
+  // Huge, empty, or aligned above a slice.
   [[nodiscard]] ASHLAR_COLD slice_run take_slow(std::size_t bytes, std::size_t alignment, free_lists& lists) noexcept {
     if (!is_valid_request(bytes, alignment)) return {};
     const std::size_t length = slices_of(bytes), step = detail::max<std::size_t>(1, alignment / slice_bytes);
@@ -358,7 +356,7 @@ private:
     return new_bytes <= segment_bytes && resize_run(p, slices_of(new_bytes));
   }
 
-  // Returns: how much of a live block that has `held` bytes may be used.
+  // Returns: the usable bytes of a live block of `held` bytes.
   [[nodiscard]] std::size_t bytes_in([[maybe_unused]] const void* p, std::size_t held) const noexcept {
     if constexpr (checking_level >= checking::hardened) return usable_size(p);
     else return held;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What lies behind the hot cells of one thread's heap, where other threads may reach it: a lock, and an inbox of frees.
+// The core of a heap with remote frees: a lock around the heap core, and an inbox.
 #pragma once
 
 #include <cstddef>
@@ -26,28 +26,27 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// How frees travel between the threads of heaps.
+/// The batcher of remote frees between heaps.
 using heap_batcher = batcher<>;
 
-/// The inbox of a heap, by itself, so that its senders' writes disturb nothing else.
+/// The inbox of a heap, on cache lines of its own: the writes of senders share no line with other data.
 struct alignas(64) heap_inbox : heap_batcher::inbox_type {
-  /// Whose it is, and what is done there to bring packets back: all that were there are back afterwards.
+  /// The owner, and its function that drains the inbox, after which all packets are back.
   void* owner = nullptr;
   void (*drain_inbox)(void* owner) noexcept = nullptr;
 };
 
-/// As `heap_core`; each call takes the lock, which the owner meets about once in 64 requests of a size, and takes in
-/// what has arrived. The hot cells are the owner's alone, so what strangers do here leaves them alone:
+/// As `heap_core`; each call takes the lock, about one in 64 requests of the owner, and drains the inbox. The thread
+/// cache belongs to the owner alone; calls of other threads leave it untouched:
 ///
-///   owner ---- hot cells ---- [ lock: words, bitmaps, slices, segments, huge blocks ] <--- strangers: what cannot wait
-///                                      ^ taken in by whoever holds the lock next
-///   freers --- packets --> [ inbox ] --+
+///     owner ---- thread cache ---- [ lock: batches, bitmaps, slices, segments, huge blocks ] <--- urgent remote calls
+///                                           ^ drained by the next holder of the lock
+///     freers --- packets --> [ inbox ] -----+
 ///
-/// So blocks of a thread that sleeps come back too, and its memory goes where somebody asks for it.
-/// How many cells are hot is the owner's too, so `count_taken` takes no lock.
-/// From level `checked` on `owner_heap` holds the lock around whole calls, hot cells and all, and nothing is sent: what
-/// is wrong with a free is found in the call that frees.
-/// Thread safety: any thread for what has no hot cells among its arguments; the owner for the rest.
+/// So remote frees reach a sleeping thread's heap too, and its memory can be purged. The count of cached cells belongs
+/// to the owner: `count_taken` takes no lock. From level `checked` on `owner_heap` holds the lock around whole calls,
+/// thread cache included, and sends nothing: the freeing call reports misuse. Thread safety: the owner for calls with
+/// free lists among the arguments; any thread for the others.
 template <resource Upstream>
 class owner_core : public heap_core<Upstream> {
   using base = heap_core<Upstream>;
@@ -65,14 +64,14 @@ public:
   [[nodiscard]] heap_inbox& inbox() noexcept { return inbox_; }
   [[nodiscard]] whole_call_lock& whole_call() const noexcept { return whole_call_lock_; }
 
-  /// Effects: from now on `f(self)` is called by the owner at each 4th of its calls that are not straight, while
-  /// no lock is held. Nothing at levels where nothing is sent.
+  /// Effects: registers `f(self)`, called by the owner at each 4th of its slow calls, without a lock. No effect at
+  /// levels without packets.
   void on_slow_calls(void* self, void (*f)(void* self) noexcept) noexcept {
     slow_self_ = self;
     on_slow_ = f;
   }
 
-  /// Takes no lock: the words of small cells are the owner's, as the stacks are.
+  /// Takes no lock: the batches of small cells belong to the owner, as the free lists do.
   [[nodiscard]] ASHLAR_NOINLINE void* take_cell_excluding_cache(std::size_t size_class, free_lists& lists) noexcept {
     return base::take_cell_excluding_cache(size_class, lists);
   }
@@ -164,7 +163,7 @@ public:
     base::for_each_live(std::move(f));
   }
 
-  /// Effects: as `for_each_live`, from any thread: what the owner has at hand counts as live.
+  /// Effects: as `for_each_live`, from any thread: cached cells count as live.
   template <class F>
   void for_each_live_behind(F f) {
     const scope held(inner_lock_);
@@ -172,7 +171,7 @@ public:
     base::for_each_live_behind(std::move(f));
   }
 
-  /// Effects: as `inspect`, from any thread: what the owner has at hand counts as live.
+  /// Effects: as `inspect`, from any thread: cached cells count as live.
   template <class F>
   void inspect_excluding_cache(F f) const {
     const scope held(inner_lock_);
@@ -197,34 +196,34 @@ public:
     return base::trim(retain_bytes, lists);
   }
 
-  /// Effects: as `trim`, from any thread: what the owner has at hand stays there.
+  /// Effects: as `trim`, from any thread: the thread cache stays.
   std::size_t trim_excluding_cache(std::size_t retain_bytes) noexcept {
     const scope held(inner_lock_);
     drain_inbox();
     return base::trim_excluding_cache(retain_bytes);
   }
 
-  /// As above, unless a lock is held.
+  /// As above, unless a lock is held already.
   std::size_t try_trim_excluding_cache() noexcept {
     if (!whole_call_lock_.try_lock()) return 0;
     const check_scope<whole_call_lock> held(whole_call_lock_, already_held{});
     return try_trim_inside();
   }
 
-  /// Effects: takes in what has arrived. Thread safety: any thread.
+  /// Effects: drains the inbox. Thread safety: any thread.
   void take_in_now() noexcept {
     if (inbox_.is_empty()) return;
     const scope held(inner_lock_);
     drain_inbox();
   }
 
-  /// As above, and waits for whoever is at it: he has emptied the inbox, and may not be through with what was there.
+  /// As above, and waits for a thread that is draining: it has emptied the inbox, but may still process the packets.
   void drain_inbox_locked() noexcept {
     const scope held(inner_lock_);
     drain_inbox();
   }
 
-  /// Effects: takes a block back at once, whoever frees it. Thread safety: any thread.
+  /// Effects: takes a block back at once. Thread safety: any thread.
   void give_now(void* p) noexcept {
     const scope held(inner_lock_);
     drain_inbox();
@@ -232,14 +231,14 @@ public:
     count_arrived(base::give_block(p));
   }
 
-  /// As above, for cells that share a word.
+  /// As above, for cells of one bitmap word.
   void give_now(const freed_word& cells) noexcept {
     const scope held(inner_lock_);
     drain_inbox();
     count_arrived(base::give_cells(cells));
   }
 
-  /// Effects: holds the locks, so that a fork finds everything that they guard at rest.
+  /// Effects: holds the locks over a fork.
   void before_fork() noexcept {
     whole_call_lock_.lock();
     inner_lock_.lock();
@@ -309,8 +308,8 @@ private:
     count_arrived(bytes);
   }
 
-  // What comes from elsewhere is not among the hot cells, so that it is no more than free slices, as a rule, which may
-  // be too many by now. The owner's own frees bring the rest.
+  // Remote frees bypass the thread cache: as a rule they leave free slices, which may exceed the limit now. The frees
+  // of the owner drive the rest of the purge.
   void count_arrived(std::size_t bytes) noexcept {
     arrived_bytes_ += bytes;
     if (ASHLAR_LIKELY(arrived_bytes_ < segment_bytes)) return;

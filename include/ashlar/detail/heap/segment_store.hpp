@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The segments of a heap, cut into runs of slices.
+// The segments of a heap, cut into spans of slices.
 #pragma once
 
 #include <bit>
@@ -28,16 +28,16 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Segments come from the upstream whole as long as there is that much, then as much as there is. A run of slices is
-/// the lowest that fits in the oldest segment that has one, if it can where one has started before: there pages are
-/// resident that are touched first. A block is one that was freed lately, if it is as long.
+/// Segments come whole from the upstream, or shorter when memory is short. A new span is the lowest fit in the oldest
+/// segment with room, preferably at the start of a former span, where the first pages are resident. A block reuses a
+/// recently freed one of its length.
 /// Thread safety: none. Nothing is allocated before it is needed.
 template <resource Upstream>
 class segment_store {
   using pages = page_discard<Upstream>;
 
 public:
-  /// `heap`: what the segments say of whose they are.
+  /// `heap`: the owner in the heads of the segments.
   explicit segment_store(extent_map<Upstream>& space, const void* heap = nullptr) noexcept
       : space_(space), heap_(heap) {}
 
@@ -55,7 +55,7 @@ public:
     return run;
   }
 
-  /// As `take`, out of slices that have been used: pages may be resident there, and elsewhere none is.
+  /// As `take`, of used slices only, whose pages may be resident.
   [[nodiscard]] slice_run take_used(std::size_t length) noexcept {
     if (free_runs_.slices() != 0) join_spare();
     if (dirty_slices_ < length) return {};
@@ -68,8 +68,8 @@ public:
     return {};
   }
 
-  /// Returns: a block that was freed lately, a quarter longer at most, or null. Its record says what it is.
-  /// Where frees are checked, so are their sizes: none is longer than asked for then.
+  /// Returns: a recently freed block, at most a quarter longer, or null. Its span header holds the length. From level
+  /// `checked` on, which checks sizes, the length is exact.
   [[nodiscard]] ASHLAR_INLINE std::byte* take_free_run(std::size_t length) noexcept {
     span_header* const run = free_runs_.take(length, checking_level >= checking::checked ? 0 : length / 4);
     if (ASHLAR_UNLIKELY(run == nullptr)) return nullptr;
@@ -78,14 +78,14 @@ public:
     return run->cells;
   }
 
-  /// Returns: a new block, the front of a longer one that was freed lately, or what there is when all such are joined.
+  /// Returns: a new block, the head of a longer free one, or a span after free blocks are joined.
   [[nodiscard]] slice_run take_block(std::size_t length) noexcept {
     if (const slice_run run = take_free(length, 1); run.data != nullptr) return made_block(run, length);
     span_header* const run = free_runs_.take(length, slices_per_segment - 1 - length);
     if (run == nullptr) return made_block(take(length), length);
     verify_poison(*run);
     const std::size_t held = std::exchange(run->length, static_cast<std::uint8_t>(length));
-    reused_slices_ -= held - length;  // the bins has counted the whole
+    reused_slices_ -= held - length;  // the bins count the whole
     if (held != length) give(run->cells + length * slice_bytes, held - length);
     mark_live(run->cells, length * slice_bytes);
     return {run->cells, false};
@@ -97,14 +97,14 @@ public:
     return run;
   }
 
-  /// Returns: whether no block can start at `p`, since it is free already, in a bin or joined with its neighbours. That
-  /// is not known any more once the slice is part of another run. Expects: a block has started there.
+  /// Returns: whether a block at `p` is free: in a bin, or joined with its neighbours. Unknown once the slice is part
+  /// of another span. Expects: a block has started there.
   [[nodiscard]] static bool is_given(void* p) noexcept {
     return segment::of(p)->record(segment::slice_of(p)).is_available || !is_aligned(p, slice_bytes);
   }
 
-  /// Effects: takes a block back. It stays whole, for the next of its length, until a run is wanted that is not there.
-  /// Returns: its slices. Expects: it is not given.
+  /// Effects: takes a block back. It stays whole, for the next of its length, until a span finds no other room.
+  /// Returns: its slices. Expects: it is live.
   std::size_t give_block(void* p) noexcept {
     span_header& run = segment::of(p)->record(segment::slice_of(p));
     if constexpr (keeps_canaries) poison_run(run);
@@ -113,7 +113,7 @@ public:
     return run.length;
   }
 
-  /// Effects: joins the blocks that were freed lately with the free slices around them.
+  /// Effects: joins the binned blocks with the free slices around them.
   ASHLAR_COLD void join_spare() noexcept {
     free_runs_.clear([&](span_header& run) { give(run.cells, run.length); });
   }
@@ -132,7 +132,7 @@ public:
     segment* const home = segment::of(p);
     const std::size_t i = home->head.index, first = segment::slice_of(p);
     mark_free(p, length * slice_bytes);
-    home->record(first).is_available = true;  // until it is the start of a run: whoever frees it again is found
+    home->record(first).is_available = true;  // until a span starts there: a double free is reported
     spaces_[i].free |= slices(first, length);
     used_slices_ -= length;
     dirty_slices_ += length;
@@ -179,8 +179,8 @@ public:
     }
   }
 
-  /// Effects: drops the contents of free slices, all but `keep` bytes of the oldest, and gives segments back that
-  /// have nothing but free ones. Returns: bytes that may have been resident and are not.
+  /// Effects: decommits free slices, all but `keep` bytes of the oldest, and gives empty segments back.
+  /// Returns: bytes that may have been resident and are not.
   std::size_t trim(std::size_t keep) noexcept {
     join_spare();
     std::size_t given = 0;
@@ -194,8 +194,8 @@ public:
     return given;
   }
 
-  /// Effects: drops the contents of free slices, segment by segment, the youngest first, until `too_much` bytes are
-  /// gone; whole segments go back where contents cannot be dropped.
+  /// Effects: decommits `too_much` bytes of free slices, the youngest segment first; whole segments go back to an
+  /// upstream that cannot decommit.
   ASHLAR_COLD void discard_some(std::size_t too_much) noexcept {
     join_spare();
     const std::size_t dirty = dirty_bytes();
@@ -204,7 +204,7 @@ public:
       else if (pages::takes_back && is_unused(i)) remove_segment(i);
   }
 
-  /// Effects: gives segments back that have nothing but free slices. Returns: whether there was one.
+  /// Effects: gives empty segments back. Returns: whether there was one.
   [[nodiscard]] ASHLAR_COLD bool give_unused() noexcept {
     const std::size_t were = count_;
     for (std::size_t i = count_; pages::takes_back && i-- != 0;)
@@ -227,9 +227,9 @@ public:
   [[nodiscard]] std::size_t segments() const noexcept { return count_; }
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_slices_ * slice_bytes; }
 
-  /// Returns: bytes of blocks that were freed and are not joined with their neighbours. They count as used.
+  /// Returns: bytes of binned blocks, which count as used.
   [[nodiscard]] std::size_t spare_bytes() const noexcept { return free_runs_.slices() * slice_bytes; }
-  /// Returns: bytes that were given back out of slices, and are in use again since this was asked last.
+  /// Returns: bytes of decommitted slices that came into use again since the last call.
   [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_slices_, 0) * slice_bytes; }
 
   /// Returns: bytes of free slices that have been used.
@@ -239,8 +239,8 @@ public:
     return spaces_.upstream_bytes() + longest_.upstream_bytes();
   }
 
-  /// Returns: bytes of slices handed out again, since the store was made, that had not gone back to the
-  /// system. 0 where the upstream is not its pages: nobody knows which were used before they came.
+  /// Returns: bytes of slices reused without a decommit in between. 0 over an upstream other than system pages, whose
+  /// memory may have been used before.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
     return pages::gives_zeroes ? (reused_slices_ + free_runs_.taken_slices()) * slice_bytes : 0;
   }
@@ -297,7 +297,7 @@ private:
     return spaces_[i].free == all_of(spaces_[i].home->head.bytes);
   }
 
-  // Whatever dead blocks lie in a run, segment or slices: they are not written to, or it is the end.
+  // Verifies the poison of the dead blocks in a span, a segment or slices.
   void verify_poison([[maybe_unused]] const span_header& run) const noexcept {
     if constexpr (keeps_canaries)
       verify_poison_of_runs(*segment::of(run.cells), slices(run.first, run.length), space_.heap());
@@ -337,7 +337,7 @@ private:
     return (longest + ones * (0x80 - length)) & (ones << 7);
   }
 
-  // Of the places where a run may start, the lowest where one has, or else the lowest.
+  // The lowest possible start at which a span has started before, or else the lowest.
   [[nodiscard]] static std::size_t first_of(slice_mask starts, slice_mask started) noexcept {
     return static_cast<std::size_t>(std::countr_zero((starts & started) != 0 ? starts & started : starts));
   }
@@ -389,8 +389,8 @@ private:
   std::size_t used_slices_ = 0;
   std::size_t dirty_slices_ = 0;      // free, and used since they were fresh
   std::size_t refetched_slices_ = 0;  // in use again after their contents were dropped
-  std::uint64_t reused_slices_ = 0;   // taken, and not fresh; the bins counts its own, and sums may wrap
-  free_run_bins free_runs_;           // blocks freed lately
+  std::uint64_t reused_slices_ = 0;   // taken, and not fresh; the bins count their own; sums may wrap
+  free_run_bins free_runs_;           // recently freed blocks
   extent_map<Upstream>& space_;
   const void* heap_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where the threads' heaps of one heap get their segments from: one table of address space, one limit, one lock.
+// The extent map that the thread heaps of one heap share: one page map, one limit, one lock, a cache of segments.
 #pragma once
 
 #include <cstddef>
@@ -23,27 +23,27 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A `extent_map` for any thread. Whatever is aligned by a window is an extent of it; the rest are tables and records,
-/// which the limit counts too.
+/// An `extent_map` for any thread. Blocks aligned to a window are extents; the others are tables and records, which the
+/// limit counts too.
 ///
-///   thread's heap: segment given up -> segment cache, two at most -> the next that wants one, with its pages -> or the
-///   upstream
+///     thread heap: free segment -> segment cache, at most two -> next thread heap, pages included
+///                                                              -> upstream
 ///
-/// Heaps over it share one `retain_bytes`, and what is on the segment cache is part of that.
+/// Heaps over it share one `retain_bytes`, which includes the segment cache.
 template <thread_safe_resource Upstream>
 class shared_extent_map {
 public:
-  /// So many bytes of segments wait for others at most.
+  /// Bytes: the limit of the segment cache.
   static constexpr std::size_t most_cached = 2 * segment_bytes;
 
-  /// `heap`: whom reports name of whatever lies in here; null: whichever heap asked for it.
+  /// `heap`: named in reports about blocks in here; null: the requesting heap.
   shared_extent_map(std::size_t max_bytes, Upstream upstream, std::size_t retain_bytes = std::size_t{16} << 20,
                     void* heap = nullptr)
       : space_(max_bytes, std::move(upstream)), budget_(retain_bytes), heap_(heap) {
     if (heap != nullptr) space_.enter_registry(heap);
   }
 
-  /// Effects: from now on calls `run_short(self)` before the upstream is asked for an extent. It may give some back.
+  /// Effects: registers `run_short(self)`, called before each request for an extent; it may free memory.
   void before_growth(void* self, void (*run_short)(void* self) noexcept) noexcept {
     self_ = self;
     run_short_ = run_short;
@@ -65,7 +65,7 @@ public:
     space_.uncharge(bytes);
   }
 
-  /// Returns: memory for a segment, or null. It has a head and any contents where it has been one before.
+  /// Returns: memory for a segment, or null. A cached segment keeps its head and contents.
   [[nodiscard]] void* try_allocate_segment(std::size_t bytes) noexcept {
     if (void* const cached = take_cached(bytes)) return cached;
     if (run_short_ != nullptr) run_short_(self_);
@@ -73,7 +73,7 @@ public:
     return take(bytes, segment_bytes, true);
   }
 
-  /// Effects: shelves a segment, or gives it back.
+  /// Effects: caches a segment, or gives it back.
   void deallocate_segment(void* p, std::size_t bytes) noexcept {
     const scope held(lock_);
     const bool has_room = space_.spare_bytes() + bytes <= detail::min(most_cached, kept_.most());
@@ -82,7 +82,7 @@ public:
     count_cached();
   }
 
-  /// Effects: gives back what is on the segment cache. Returns: its bytes.
+  /// Effects: empties the segment cache. Returns: bytes given back.
   std::size_t trim() noexcept {
     const scope held(lock_);
     const std::size_t given = space_.give_spares(0);
@@ -95,7 +95,7 @@ public:
     return space_.resize(p, new_bytes);
   }
 
-  /// Returns: where the pages of an extent are now, which has `new_bytes` bytes; or null, and it is as it was.
+  /// Returns: the new address of an extent of `new_bytes` bytes, moved by its pages; or null, and it is unchanged.
   /// Expects: it starts at `p` and is smaller.
   [[nodiscard]] std::byte* try_move(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     const scope held(lock_);
@@ -108,15 +108,15 @@ public:
     space_.split(p, head);
   }
 
-  /// Returns: whether the address lies in an extent that somebody has. `p` is not read.
+  /// Returns: whether the address lies in an extent in use. `p` is not read.
   [[nodiscard]] bool has(const void* p) const noexcept {
     const scope held(lock_);
     const window* const found = space_.find(p);
     return found != nullptr && !space_.is_spare(found->start);
   }
 
-  /// Returns: whose the segment is that the address lies in; null where it lies in none that somebody has. Nothing is
-  /// read but the head of a segment, which cannot go meanwhile.
+  /// Returns: the owner of the segment of the address; null outside of segments in use. Reads the head of that segment
+  /// only, which the lock keeps alive.
   [[nodiscard]] const void* heap_of(void* p) const noexcept {
     const scope held(lock_);
     const window* const found = space_.find(p);
@@ -124,7 +124,7 @@ public:
     return is_there ? segment::heap_of(p) : nullptr;
   }
 
-  /// Calls `f(start, bytes)` for each segment on the segment cache.
+  /// Calls `f(start, bytes)` for each cached segment.
   template <class F>
   void for_each_cached(F f) const {
     const scope held(lock_);
@@ -157,12 +157,12 @@ public:
   [[nodiscard]] spin_lock& lock() noexcept { return lock_; }
 
 private:
-  using scope = check_scope<spin_lock>;  // spare extents are looked at when they are taken or go
+  using scope = check_scope<spin_lock>;  // spare extents are verified when taken or given back
 
   [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
     const scope held(lock_);
     void* const p = space_.take(bytes, alignment, is_segment);
-    count_cached();  // which goes before anything is refused
+    count_cached();  // cached segments go before a request is refused
     return p;
   }
 
@@ -229,7 +229,7 @@ public:
     return space_->try_expand(p, new_bytes);
   }
 
-  /// @{ What a `extent_map` over it asks besides: as those of the space.
+  /// @{ The further calls of an `extent_map` over it: as those of the shared map.
   [[nodiscard]] void* try_allocate_segment(std::size_t bytes) noexcept { return space_->try_allocate_segment(bytes); }
   void deallocate_segment(void* p, std::size_t bytes) noexcept { space_->deallocate_segment(p, bytes); }
   [[nodiscard]] std::byte* try_move(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
@@ -248,7 +248,7 @@ private:
   shared_extent_map<Upstream>* space_;
 };
 
-/// Extents are as fresh as what the upstream hands out, but for segments off the segment cache. The space moves them.
+/// Extents are as fresh as those of the upstream, except cached segments. The shared map moves their pages.
 template <class Upstream>
 struct page_discard<extent_resource<Upstream>> : page_discard<Upstream> {
   static constexpr bool is_shared = true;
