@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A segment: 4 MiB of address space in 64 slices, whose first tell all there is to know of the others.
+// A segment: 4 MiB of address space in 64 slices, with the metadata of all in the first ones.
 #pragma once
 
 #include <bit>
@@ -26,36 +26,36 @@ namespace detail {
 inline constexpr std::size_t segment_bytes = window_bytes;
 inline constexpr std::size_t slices_per_segment = segment_bytes / slice_bytes;
 
-/// One bit for each cell that a slice may have.
+/// One bit for each possible cell of a slice.
 using cell_bits = std::uint64_t[slice_bytes / size_classes::granule / 64];
 inline constexpr std::size_t words_per_slab = sizeof(cell_bits) / sizeof(std::uint64_t);
 
-/// What a run of slices is: a slab of equal cells, or one block. It stands in the segment's first slices, so that
-/// neither has a header: sixteen cells of 32 KiB fill eight slices.
-/// Invariant: `free` is the number of set bits; no bit from `capacity` on is set.
+/// The header of a span: a slab of equal cells, or one block. It stands in the head of the segment, so that spans hold
+/// no metadata: sixteen cells of 32 KiB fill eight slices. Invariant: `free` is the number of set bits; no bit from
+/// `capacity` on is set.
 struct alignas(64) span_header {
-  span_header* next;      ///< on the shelf of its class, as long as a cell is free
+  span_header* next;      ///< in the list of partial slabs of its class
   span_header* previous;  ///< the same
-  std::byte* cells;       ///< the first one, or the block
+  std::byte* cells;       ///< the first cell, or the block
   reciprocal by_cell;
   std::uint32_t cell_bytes;
   std::uint32_t capacity;           ///< cells
-  std::uint32_t free;               ///< cells whose bit is set
-  std::uint32_t free_when_dropped;  ///< as `free` was when pages of the slab were given back; 0: all may be resident
-  std::uint32_t dropped_bytes;      ///< of these pages
-  std::uint32_t waiting;            ///< cells that were free without their bit when that was counted last
-  std::uint16_t hint;               ///< a word of the bitmap; none before it has a bit set
-  std::uint8_t size_class;          ///< of the class; `size_classes::none`: one block
+  std::uint32_t free;               ///< cells with a set bit
+  std::uint32_t free_when_dropped;  ///< `free` at the last decommit; 0: all pages may be resident
+  std::uint32_t dropped_bytes;      ///< decommitted pages
+  std::uint32_t waiting;            ///< free cells without a bit, at the last count
+  std::uint16_t hint;               ///< an index: earlier bitmap words have no bit set
+  std::uint8_t size_class;          ///< `size_classes::none`: one block
   std::uint8_t length;              ///< slices
-  std::uint8_t first;               ///< the slice where the run that holds this one starts; of blocks only if checked
-  bool is_available;  ///< a slab with a bit set, or a block that is free: kept whole, or joined with its neighbours
+  std::uint8_t first;               ///< the first slice of the span of this slice; for blocks from level `checked` on
+  bool is_available;                ///< a slab with a set bit, or a free block: in a bin, or joined with its neighbours
 
   [[nodiscard]] std::uint32_t index_of(const void* cell) const noexcept {
     return by_cell.divide(static_cast<std::uint32_t>(address_of(cell) - address_of(cells)));
   }
   [[nodiscard]] std::byte* cell(std::size_t index) const noexcept { return cells + index * cell_bytes; }
   [[nodiscard]] std::size_t words() const noexcept { return (std::size_t{capacity} + 63) / 64; }
-  /// Returns: whether `p` is where a cell starts. Expects: `p` points into the slab's slices.
+  /// Returns: whether a cell starts at `p`. Expects: `p` points into the slices of the slab.
   [[nodiscard]] bool is_cell(const void* p) const noexcept {
     if (address_of(p) < address_of(cells)) return false;
     const std::uint32_t index = index_of(p);
@@ -63,15 +63,15 @@ struct alignas(64) span_header {
   }
 };
 
-/// Where a cell is to be looked for by who frees it, for each slice of a slab. It stands apart from the slab's record:
-/// that is written to whenever cells are taken or given, and its line would go to and fro between the threads.
+/// The data of a slab that a remote free reads, for each slice. It stands apart from the span header, whose cache line
+/// changes with each batch and would bounce between threads.
 struct alignas(16) remote_free_info {
   std::uint32_t cells;       ///< bytes from the segment's start to the slab's first cell
-  std::uint32_t first_word;  ///< of the slab's bitmap, among the words of all slices
+  std::uint32_t first_word;  ///< of the bitmap of the slab, among the words of all slices
   std::uint32_t cell_bytes;
   std::uint32_t by_cell;  ///< 2^32 by that, rounded up
 
-  /// Returns: the number of the cell that starts so many bytes behind the segment's start.
+  /// Returns: the index of the cell at `bytes` from the start of the segment.
   [[nodiscard]] ASHLAR_INLINE std::uint32_t index_of(std::size_t bytes) const noexcept {
     return static_cast<std::uint32_t>((std::uint64_t{static_cast<std::uint32_t>(bytes) - cells} * by_cell) >> 32);
   }
@@ -83,7 +83,7 @@ struct no_live_cells {
   static void flip(const void*) noexcept {}
   static void clear(std::size_t, std::size_t) noexcept {}
 };
-// A bit for each address that a cell can start at, so that it is found without the slab.
+// A bit for each possible start of a cell, found without the slab.
 struct live_cells {
   static constexpr bool is_kept = true;
   [[nodiscard]] ASHLAR_INLINE bool has(const void* cell) const noexcept {
@@ -116,19 +116,19 @@ struct requested_sizes {
 };
 /// The head of a segment.
 ///
-///   slice 0                                                     (1)  first_slice                    63
-///   | owners 4 KiB | records 4 KiB | bits 32 KiB | remote_free_infos | (live) |    | slab | slab | one block |  …  |
+///     slice 0                                                          (1)  first_slice                    63
+///     | owners 4 KiB | records 4 KiB | bits 32 KiB | remote_free_infos | (live) | slab | slab | one block | … |
 ///
-/// `owners` has a byte for each slice: the class of its cells, 0 where it holds none. Byte `(address >> 16) & 4095`:
-/// the low six bits are the slice, the high six the segment's own number, so that the 64 bytes in use lie in another
-/// cache set in each of 64 neighbours. One load finds the class of a block from its address alone. From level `checked`
-/// on a second bitmap says which cells are live; from `hardened` on two bytes a cell say how much was asked for, for
-/// which the head has nine slices more. Nothing of it is resident before it is used.
+/// `owners` has a byte for each slice: the size class of its cells, 0 without cells. The byte of an address is
+/// `(address >> 16) & 4095`: six bits of slice, six bits of segment, so that the 64 bytes in use of 64 neighbouring
+/// segments lie in different cache sets. One load gives the size class of a block. From level `checked` on a second
+/// bitmap marks live cells; from `hardened` on two bytes a cell hold the requested size, in nine more slices. Pages of
+/// the head become resident on first use.
 struct segment {
   struct alignas(64) header {
     std::size_t index;  ///< in the table of the heap
-    std::size_t bytes;  ///< as it came from the upstream: less than `segment_bytes` where memory was short
-    const void* heap;   ///< whose it is, as long as it is a segment; any thread that has a block of it may ask
+    std::size_t bytes;  ///< less than `segment_bytes` if memory was short
+    const void* heap;   ///< the owner; any thread with a live block in the segment may read it
   };
 
   using live_cells = std::conditional_t<checking_level >= checking::checked, detail::live_cells, detail::no_live_cells>;
@@ -136,9 +136,9 @@ struct segment {
       std::conditional_t<checking_level >= checking::hardened, detail::requested_sizes, detail::no_requested_sizes>;
 
   std::uint8_t owners[4096];
-  header head;                                  // in the place of the record of slice 0
+  header head;                                  // in place of the record of slice 0
   span_header records[slices_per_segment - 1];  // of the slices from 1 on
-  cell_bits bits[slices_per_segment];           // set: the cell is free, and nobody holds it
+  cell_bits bits[slices_per_segment];           // set: the cell is free, and in no cache
   alignas(64) remote_free_info remote_free_infos[slices_per_segment];
   ASHLAR_NO_UNIQUE_ADDRESS live_cells live;
   ASHLAR_NO_UNIQUE_ADDRESS requested_sizes requested;
@@ -147,31 +147,30 @@ struct segment {
     return reinterpret_cast<segment*>(align_down(p, segment_bytes));
   }
 
-  /// Returns: the class of the slab that `p` lies in, or none. Expects: `p` lies in a segment, not at its start.
+  /// Returns: the size class of the slab of `p`, or none. Expects: `p` lies in a segment, not at its start.
   [[nodiscard]] static ASHLAR_INLINE std::size_t owner_of(void* p) noexcept {
     return of(p)->owners[(address_of(p) / slice_bytes) % sizeof owners];
   }
 
-  /// Returns: whose the segment is that `p` lies in. Expects: as `owner_of`.
+  /// Returns: the owner of the segment of `p`. Expects: as `owner_of`.
   [[nodiscard]] static ASHLAR_INLINE const void* heap_of(void* p) noexcept { return of(p)->head.heap; }
 
   [[nodiscard]] static std::size_t slice_of(const void* p) noexcept {
     return (address_of(p) / slice_bytes) % slices_per_segment;
   }
 
-  /// Returns: the record of the slab that `p` lies in. Expects: it lies in one.
+  /// Returns: the span header of the slab of `p`. Expects: `p` lies in a slab.
   [[nodiscard]] static span_header& slab_of(void* p) noexcept {
     segment* const home = of(p);
     return home->record(home->record(slice_of(p)).first);
   }
 
-  /// Whether a caller has a cell that starts at `p`. Expects: level `checked`, below which nobody knows; `p` points
-  /// into a slab.
+  /// Whether a live cell starts at `p`. Expects: level `checked`, below which this is unknown; `p` points into a slab.
   [[nodiscard]] static ASHLAR_INLINE bool is_live(void* p) noexcept {
     return is_aligned(p, size_classes::granule) && of(p)->live.has(p);
   }
 
-  /// Effects: as `is_live` says, the other way round. Expects: level `checked`; `p` is a cell.
+  /// Effects: inverts `is_live(p)`. Expects: level `checked`; `p` is a cell.
   static ASHLAR_INLINE void flip_live(void* p) noexcept { of(p)->live.flip(p); }
 
   /// Effects: makes the head of a segment without slabs in raw memory. Expects: `memory` is aligned to a segment.
@@ -191,10 +190,10 @@ struct segment {
   [[nodiscard]] std::byte* slice(std::size_t index) noexcept {
     return reinterpret_cast<std::byte*>(this) + index * slice_bytes;
   }
-  /// How many slices there are, those of the head included.
+  /// The number of slices, those of the head included.
   [[nodiscard]] std::size_t slices_held() const noexcept { return head.bytes / slice_bytes; }
 
-  /// Effects: says that a run of slices is one block. Which slices belong to it is looked up where frees are checked.
+  /// Effects: makes a span one block. From level `checked` on each of its slices names the first.
   void set_block(std::size_t first, std::size_t length) noexcept {
     span_header& run = record(first);
     run.size_class = size_classes::none;
@@ -211,31 +210,30 @@ struct segment {
   }
 };
 
-/// Slices that the head of a segment takes, the first for blocks is the one behind them.
+/// Slices of the head of a segment; blocks start behind them.
 inline constexpr std::size_t first_slice = (sizeof(segment) + slice_bytes - 1) / slice_bytes;
-/// Slices of the longest run that a segment can hold.
+/// Slices of the longest span of a segment.
 inline constexpr std::size_t most_slices = slices_per_segment - first_slice;
 static_assert(sizeof(span_header) == 64 && sizeof(segment::header) == 64);
 static_assert(first_slice == (checking_level >= checking::hardened ? 10 : checking_level >= checking::checked ? 2 : 1));
 
-/// Returns: the first slice that a run can start at whose number is a multiple of `step`, a power of two.
+/// Returns: the first slice for a span with an index that is a multiple of `step`, a power of two.
 [[nodiscard]] constexpr std::size_t first_slice_at(std::size_t step) noexcept {
   return first_slice <= 2 ? detail::max(first_slice, step) : align_up(first_slice, step);
 }
 
-/// Returns: how many slices hold so many bytes, one at least.
+/// Returns: the slices of a block of `bytes` bytes, at least one.
 [[nodiscard]] constexpr std::size_t slices_of(std::size_t bytes) noexcept {
   return detail::max<std::size_t>(1, bytes / slice_bytes + (bytes % slice_bytes != 0 ? 1 : 0));
 }
 
-/// A slab seen through its record: what is done with its cells' bits.
+/// A view of a slab through its span header: the operations on its bitmap.
 class slab_view {
 public:
   explicit slab_view(span_header& record) noexcept
       : record_(record), home_(*segment::of(&record)), slice_(home_.slice_of_record(record)) {}
 
-  /// Effects: makes a slab of all free cells in a run of slices that starts at the record's. `turn` counts those of
-  /// its class.
+  /// Effects: makes a slab of free cells in the span of the record. `turn` counts the slabs of its class.
   void format(std::size_t size_class, std::size_t turn) noexcept {
     const cell_layout layout = cell_layout::of(size_class);
     const std::size_t colour = layout.colour(turn), capacity = layout.capacity(colour);
@@ -266,7 +264,7 @@ public:
     home_.set_owner(slice_, layout.slices, size_class);
   }
 
-  /// Effects: takes up to 64 free cells side by side. Expects: some cell is free.
+  /// Effects: takes a batch of up to 64 neighbouring free cells. Expects: a cell is free.
   [[nodiscard]] cell_batch take_batch() noexcept {
     while (bits()[record_.hint] == 0) ++record_.hint;
     const std::size_t word = record_.hint;
@@ -276,13 +274,13 @@ public:
     return {record_.cell(word * 64), mask};
   }
 
-  /// Effects: takes back what is left of a word; nothing where some of it is free already and would be counted twice.
-  /// Returns: which are free already. Expects: `rest` is what `take_batch` gave, or less.
+  /// Effects: takes the rest of a batch back; nothing if a cell of it is free already. Returns: a mask of those.
+  /// Expects: `rest` is a subset of a batch of `take_batch`.
   std::uint64_t give_batch(const cell_batch& rest) noexcept {
     return give_batch(record_.index_of(rest.base) / 64, rest.mask);
   }
 
-  /// As above, by the number of the word.
+  /// As above, by the index of the bitmap word.
   std::uint64_t give_batch(std::size_t word, std::uint64_t cells) noexcept {
     std::uint64_t& free = bits()[word];
     if (ASHLAR_UNLIKELY((free & cells) != 0)) return free & cells;
@@ -292,7 +290,7 @@ public:
     return 0;
   }
 
-  /// Effects: takes a cell back. Returns: false, and nothing is done, where it is free already.
+  /// Effects: takes a cell back. Returns: false, without an effect, if it is free already.
   bool give(const void* cell) noexcept {
     const std::uint32_t index = record_.index_of(cell);
     if (ASHLAR_UNLIKELY(is_free(index))) return false;
@@ -312,7 +310,7 @@ public:
     return from_here >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << from_here) - 1;
   }
 
-  /// Calls `f(first, last)` for each longest run of cells whose bit is set, by their indices, `last` not being one.
+  /// Calls `f(first, last)` for each maximal run of cells with a set bit, by indices, `last` excluded.
   template <class F>
   void for_each_free_run(F f) const {
     for (std::size_t first = next_with(true, 0); first < record_.capacity;) {
@@ -322,7 +320,7 @@ public:
     }
   }
 
-  /// Calls `f(cell)` for each cell whose bit is not set, in order.
+  /// Calls `f(cell)` for each cell with a clear bit, in order.
   template <class F>
   void for_each_taken(F f) const {
     for (std::size_t word = 0; word < record_.words(); ++word)
@@ -330,7 +328,7 @@ public:
         f(record_.cell(word * 64 + static_cast<std::size_t>(std::countr_zero(rest))));
   }
 
-  /// Calls `f(cell)` for each cell that a caller has. Expects: level `checked`.
+  /// Calls `f(cell)` for each live cell. Expects: level `checked`.
   template <class F>
   void for_each_live(F f) const {
     for (std::uint32_t index = 0; index < record_.capacity; ++index)
@@ -348,7 +346,7 @@ public:
   }
 
 private:
-  // Returns: the first cell from `index` on whose bit is so; the capacity if there is none.
+  // Returns: the first cell from `index` on with a bit of this value, or the capacity.
   [[nodiscard]] std::size_t next_with(bool bit, std::size_t index) const noexcept {
     for (std::size_t word = index / 64; index < record_.capacity; index = ++word * 64) {
       const std::uint64_t such = (bit ? bits()[word] : ~bits()[word]) >> (index % 64);

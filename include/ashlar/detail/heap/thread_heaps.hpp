@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The heaps that threads have had of one heap: one for each that is there, those of threads that ended for the next.
+// The thread heaps of one heap: one for each running thread, parked ones of ended threads for the next.
 #pragma once
 
 #include <atomic>
@@ -20,13 +20,13 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What a thread has of a heap: blocks of its own, and frees of others' blocks that it has not sent yet.
-/// It is never given back before all are, so that whoever sends frees there needs not ask whether it still is.
+/// A thread's part of a heap: its blocks, and its unsent remote frees. All thread heaps end together, so that a sender
+/// needs no check whether one still exists.
 ///
-///   made -> used by one thread -> parked -> used by another -> … -> all end at once
+///     made -> used by one thread -> parked -> used by another -> … -> all end at once
 ///
-/// What a thread has noted of frees, and then frees nothing any more, goes when it allocates for a while.
-/// Invariant: what is parked has nothing at hand and nothing noted: whatever it has, its lock guards.
+/// Noted frees of a thread that stops freeing go with its next slow calls.
+/// Invariant: a parked heap has an empty thread cache and no notes: its lock guards everything in it.
 template <resource Upstream>
 struct alignas(64) thread_heap {
   explicit thread_heap(const heap_options& options, const Upstream& upstream) : blocks(options, upstream) {
@@ -37,10 +37,10 @@ struct alignas(64) thread_heap {
 
   owner_heap<Upstream> blocks;
   remote_freer<Upstream> freer;
-  thread_heap* next = nullptr;         // of all; as long as both live
-  thread_heap* next_parked = nullptr;  // under the lock of who parks
+  thread_heap* next = nullptr;         // of all, while both live
+  thread_heap* next_parked = nullptr;  // under the lock of parking
   bool is_parked = false;              // the same
-  bool is_in_transit = false;          // the same: from one thread to another, neither of which has it
+  bool is_in_transit = false;          // the same: in transit between two threads
 };
 
 /// Thread safety: any thread.
@@ -52,7 +52,7 @@ public:
   thread_heaps(const heap_options& options, Upstream upstream) : options_(options), upstream_(std::move(upstream)) {}
   thread_heaps(const thread_heaps&) = delete;
   thread_heaps& operator=(const thread_heaps&) = delete;
-  /// Expects: no thread uses one any more.
+  /// Expects: no thread uses any of them.
   ~thread_heaps() {
     for_each([](thread_heap& each) { each.freer.leave(); });  // while all inboxes are there
     for (thread_heap* each = first_.load(std::memory_order_relaxed); each != nullptr;) {
@@ -63,7 +63,7 @@ public:
     }
   }
 
-  /// Returns: one that is parked, or a new one; null where memory has run out.
+  /// Returns: a parked heap, or a new one; null without memory.
   [[nodiscard]] ASHLAR_COLD thread_heap* adopt() noexcept {
     if (thread_heap* const parked = take_parked()) return parked;
     void* const memory = try_allocate_from(upstream_, sizeof(thread_heap), alignof(thread_heap));
@@ -75,7 +75,7 @@ public:
     return made;
   }
 
-  /// Effects: leaves a heap to the next thread that needs one. Expects: its user is the caller, or has ended.
+  /// Effects: parks a heap for the next thread. Expects: its user is the caller, or has ended.
   ASHLAR_COLD void park(thread_heap& leaving) noexcept {
     leaving.freer.flush();
     leaving.blocks.flush_caches();
@@ -85,7 +85,7 @@ public:
     leaving.next_parked = std::exchange(parked_, &leaving);
   }
 
-  /// Effects: as `adopt`, of the one that has been parked for longest; null where there is none.
+  /// Effects: as `adopt`, of the heap parked longest; null if none is parked.
   [[nodiscard]] ASHLAR_COLD thread_heap* adopt_oldest() noexcept {
     const check_scope<spin_lock> held(parked_lock_);
     thread_heap** last = &parked_;
@@ -93,8 +93,7 @@ public:
     return take_parked_at(*last);
   }
 
-  /// Effects: notes whether a heap is on its way from one thread to another: a child of a fork leaves it to whoever
-  /// has it then.
+  /// Effects: notes whether a heap is in transit between threads: a forked child leaves such a heap alone.
   void set_in_transit(thread_heap& moved, bool is_in_transit) noexcept {
     const check_scope<spin_lock> held(parked_lock_);
     moved.is_in_transit = is_in_transit;
@@ -108,7 +107,7 @@ public:
       f(*each);
   }
 
-  /// Effects: gives back what one of the parked heaps need not keep, unless somebody is at it. They take turns.
+  /// Effects: purges one parked heap, unless it is in use. They take turns.
   ASHLAR_COLD void scavenge() noexcept {
     if (thread_heap* const parked = next_parked(); parked != nullptr)
       static_cast<void>(parked->blocks.try_trim_remote());
@@ -124,7 +123,7 @@ public:
     for_each([](thread_heap& each) { each.blocks.after_fork(); });
     making_lock_.unlock();
   }
-  /// Effects: parks what other threads had; what they had at hand stays taken, at most what a thread keeps.
+  /// Effects: in a forked child: parks the heaps of other threads. Their cached cells stay taken.
   void after_fork_in_child(const thread_heap* mine) noexcept {
     after_fork_in_parent();
     for_each([](thread_heap& each) { each.blocks.drain_inbox(); });  // so all packets are back
@@ -144,13 +143,13 @@ public:
   }
 
 private:
-  // Acquire and release of the lock make the next user see what the last one did.
+  // The lock passes the writes of the last user to the next one.
   [[nodiscard]] thread_heap* take_parked() noexcept {
     const check_scope<spin_lock> held(parked_lock_);
     return take_parked_at(parked_);
   }
 
-  // Under the lock: out of the list.
+  // Under the lock: removes it from the list.
   [[nodiscard]] thread_heap* take_parked_at(thread_heap*& place) noexcept {
     thread_heap* const found = place;
     if (found == nullptr) return nullptr;
@@ -159,7 +158,7 @@ private:
     return found;
   }
 
-  // It may be adopted as soon as the lock is free, so only what its own lock guards may be touched.
+  // It may be adopted once the lock is free: only data under its own lock may be touched.
   [[nodiscard]] thread_heap* next_parked() noexcept {
     const check_scope<spin_lock> held(parked_lock_);
     turn_ = turn_ != nullptr && turn_->next_parked != nullptr ? turn_->next_parked : parked_;
@@ -169,10 +168,10 @@ private:
   heap_options options_;
   Upstream upstream_;
   std::atomic<thread_heap*> first_ = nullptr;
-  spin_lock making_lock_;          // held while one is added, and so never while a fork goes through them
-  mutable spin_lock parked_lock_;  // may be taken by who holds the lock of one
+  spin_lock making_lock_;          // held while a heap is added, and during a fork
+  mutable spin_lock parked_lock_;  // may be taken under the lock of a heap
   thread_heap* parked_ = nullptr;
-  thread_heap* turn_ = nullptr;  // who was scavenged last; whoever left the list has nobody behind him
+  thread_heap* turn_ = nullptr;  // the heap purged last; a removed heap has no successor
 };
 
 }  // namespace detail
