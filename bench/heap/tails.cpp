@@ -120,7 +120,7 @@ struct result {
 
   [[nodiscard]] double ns(std::uint64_t ticks) const { return static_cast<double>(ticks) * ns_per_tick; }
 
-  // Returns: the quantile of the median round, for a machine may be busy elsewhere in some of them.
+  // Returns: the quantile of the median round, since other programs disturb some of them.
   [[nodiscard]] double quantile_ns(std::size_t which) {
     std::vector<std::uint64_t>& all = by_round[which];
     std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());

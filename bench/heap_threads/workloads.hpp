@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Ways in which threads hand blocks to each other that others free: streams, to and fro, in batches, by inheritance.
+// Workloads of remote frees: streams, ping-pong, batches, inheritance.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ private:
   std::vector<std::uint16_t> bytes_;
 };
 
-// Each block is written to by who makes it, and read by who frees it.
+// The allocating thread writes each block, the freeing one reads it.
 template <class User>
 void* make_block(User& user, std::size_t bytes, std::uint64_t value) {
   void* const p = user.allocate(bytes);

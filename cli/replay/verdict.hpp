@@ -14,7 +14,7 @@ namespace ashlar::cli {
 [[nodiscard]] std::string replay_findings_heading(const replay_figures& figures);
 /// Returns: a line for each rival of the baseline: what it gains, what it loses, what is undecided.
 [[nodiscard]] std::vector<std::string> replay_findings(const replay_figures& figures);
-/// Returns: whom to take, or to change nothing, or what more repetitions would take to tell.
+/// Returns: the allocator to take, or to change nothing, or the repetitions that a decision needs.
 [[nodiscard]] std::string replay_verdict(const replay_figures& figures);
 /// Returns: the rival that gains most time, else tail, else memory; null if none gains.
 [[nodiscard]] const candidate_figures* replay_winner(const replay_figures& figures);

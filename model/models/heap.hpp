@@ -99,7 +99,7 @@ using remote_freer = ashlar::remote_freer<source>;
 using thread_heaps = ashlar::detail::thread_heaps<source>;
 using thread_heap = thread_heaps::thread_heap;
 
-/// Effects: lets others come first, of whom nothing is learnt.
+/// Effects: lets other threads run first, without synchronising with them.
 inline void wait_a_moment() {
   checker::atomics::atomic<int> moment = 0;
   (void)moment.load(std::memory_order_relaxed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread does all that others than the owner can do with a core, while the owner restocks its hot cells.
+// A thread makes every call of a non-owner on a core, while the owner refills its thread cache.
 #include "heap.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread detaches its heap, with hot cells and frees that it has noted, and another adopts it and parks its own,
+// A thread detaches its heap, with cached cells and frees that it has noted, and another adopts it and parks its own,
 // which a third finds: what `heap` does for `detach` and `adopt`, on the heaps of threads.
 #include "heap.hpp"
 

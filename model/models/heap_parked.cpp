@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread ends and parks its heap, hot cells and noted frees and all, while another frees a cell of it by a packet
+// A thread ends and parks its heap, with cached cells and noted frees, while another frees a cell of it by a packet
 // that is under way; a third adopts what is parked, or a heap that is new, and goes on with the cells.
 #include "heap.hpp"
 

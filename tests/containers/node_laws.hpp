@@ -90,7 +90,7 @@ void nests(World& world) {
   };
   std::vector<Container, nesting> outer{nesting(world.template first<Container>())};
   for (int i = 0; i < 5; ++i) fill(outer.emplace_back(), 40);
-  outer.push_back(make.in_second(40));  // copied or moved in from elsewhere
+  outer.push_back(make.in_second(40));  // copied or moved from another container
   expect_all_in(outer, make.first());
   std::list<Container, nesting> moved{nesting(world.template second<Container>())};
   for (Container& inner : outer) moved.push_back(std::move(inner));

@@ -259,7 +259,7 @@ TYPED_TEST(intrusive_pool, an_own_count_may_be_named) {
   const auto b = a;
   EXPECT_EQ(a->references.load(), 2u);
   EXPECT_EQ(b->value, 9);
-  // A base without the count would count elsewhere.
+  // A base without the count would use another one.
   struct base {
     int value = 1;
   };

@@ -70,7 +70,7 @@ TYPED_TEST(ref_ptr, converts_as_pointers_do_and_no_further) {
   using number = typename TestFixture::template pointer_to<int>;
   using constant = typename TestFixture::template pointer_to<const int>;
   static_assert(std::is_convertible_v<number, constant> && !std::is_convertible_v<constant, number>);
-  // What lies elsewhere is not looked for there.
+  // A count in another place is not found there.
   static_assert(!std::is_convertible_v<ashlar::ref_ptr<int, TypeParam, count_in_slab>,
                                        ashlar::ref_ptr<int, TypeParam, count_beside>>);
   using other_threads = std::conditional_t<std::is_same_v<TypeParam, one_thread>, any_thread<>, one_thread>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the one who frees: how much he keeps back, that he may leave, that he may have nothing to do.
+// Tests of remote_freer: its limit, leaving, and an idle one.
 #include <ashlar/heap/remote_freer.hpp>
 
 #include <algorithm>

@@ -165,7 +165,7 @@ void in_a_thread_that_ends(ashlar::heap<>& all, const std::function<void()>& act
   }).join();
 }
 
-// The common heap serves those of whom nothing can be known, and takes back what others free.
+// The common heap serves threads without a heap, and takes remote frees.
 TEST(heap_oom_threads, serves_a_thread_that_cannot_be_known) {
   ashlar::heap<> all;
   holdings held, of_known;

@@ -31,7 +31,7 @@ void use(ashlar::heap<>& all) {
   for (void* const each : blocks) all.deallocate(each);
 }
 
-// Blocks of a heap of the host go to and fro between its code and the library's.
+// Blocks of a heap of the host pass between its code and the code of the library.
 void share(share_function with, ashlar::heap<>& all) {
   std::vector<void*> blocks(500);
   for (void*& each : blocks) each = all.allocate(64);

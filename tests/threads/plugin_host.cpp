@@ -32,7 +32,7 @@ void use_own_pool() {
   mine.resize(100);
 }
 
-// Cells of a pool of the host go to and fro between its code and the library's.
+// Cells of a pool of the host pass between its code and the code of the library.
 void share(share_function with, ashlar::shared_block_pool<>& all) {
   std::vector<void*> cells(500);
   for (void*& each : cells) each = all.allocate();

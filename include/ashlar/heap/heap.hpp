@@ -316,7 +316,7 @@ private:
 
   ASHLAR_NOINLINE void deallocate_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (!checks && p != nullptr) return deallocate_slow(p);
-    if constexpr (checks)  // of whom else it may be is known under another lock
+    if constexpr (checks)  // the other owner is known under another lock
       if (thread_heap* const mine = members_.recent();
           mine != nullptr && mine->blocks.try_deallocate_cell(p, bytes, alignment))
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of slabs behind hot cells: each class, sweeping, and what goes back when all cells are free.
+// Tests of slabs behind a thread cache: each size class, sweeps, and the return of empty slabs.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

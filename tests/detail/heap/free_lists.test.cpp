@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what stacks of hot cells may have, and of the cells that come there out of a word.
+// Tests of free lists: their limits, and their refill from cell batches.
 #include <ashlar/detail/heap/free_lists.hpp>
 
 #include <cstddef>

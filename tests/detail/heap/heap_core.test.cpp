@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of a heap behind its hot cells: what each kind of block is, and how one becomes another's memory.
+// Tests of a heap behind its thread cache: each kind of block, and memory that changes its kind.
 #include <cstddef>
 
 #include <gtest/gtest.h>

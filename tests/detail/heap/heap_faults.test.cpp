@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Misuse of a heap is the end, and named: freed twice, freed elsewhere, freed in the middle, freed as another size.
+// Misuse of a heap ends the program with its name: double free, foreign free, free inside a block, wrong size.
 #include <sys/mman.h>
 
 #include <bit>

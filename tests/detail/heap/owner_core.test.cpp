@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what strangers may do behind the hot cells of an owner.
+// Tests of the calls of other threads behind the thread cache of an owner.
 #include <ashlar/detail/heap/owner_core.hpp>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of when a heap gives memory back unasked: not before there is too much, in parts, and less after regret.
+// Tests of the purge policy: nothing below the limit, in steps, and less after refaults.
 #include <atomic>
 #include <cstddef>
 #include <thread>

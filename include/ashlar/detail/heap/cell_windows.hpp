@@ -113,7 +113,7 @@ struct alignas(64) cell_window : list_node<cell_window> {
 /// The windows of a stretch of memory, and for each class those that have a free cell. Windows come from and go to
 /// whoever shares the memory out: they start at a multiple of `cell_window::bytes`.
 ///
-///     address / 16 KiB -> byte: the class, 0 where no cells are      apart, since who frees a large block reads only
+///     address / 16 KiB -> byte: the class, 0 where no cells are      apart, since a free of a large block reads only
 ///     it
 ///                      -> record of 192 bytes: bits of the cells, links
 ///

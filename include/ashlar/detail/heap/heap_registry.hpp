@@ -81,7 +81,7 @@ public:
     if (line_.windows != nullptr) process_heaps.leave(line_);
   }
 
-  /// Effects: only says whom reports name: what is of it is entered by another.
+  /// Effects: sets the heap named in reports, whose addresses another registration enters.
   void name(const void* heap) noexcept { line_.heap = heap; }
 
   /// Effects: enters the heap. From now on a fork waits until no thread looks at the registry.

@@ -29,7 +29,7 @@ namespace detail {
 template <resource Upstream>
 class huge_store {
 public:
-  /// `heap`: whom reports name.
+  /// `heap`: named in reports.
   explicit huge_store(extent_map<Upstream>& space, std::size_t retain_bytes = std::size_t{16} << 20,
                       const void* heap = nullptr) noexcept
       : space_(space), keep_bytes_(retain_bytes), heap_(heap) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The way home for slots that any thread gives back, and who frees the memory when the pool goes before its objects.
+// The queue in which slots return to a pool from any thread, and the count that frees a pool which its objects outlive.
 #pragma once
 
 #include <atomic>
@@ -48,7 +48,7 @@ public:
   /// Effects: says how many slots are out, all that are not free or in the chain of `close`.
   /// Returns: as `give`. Expects: closed; nobody takes slots any more.
   [[nodiscard]] bool abandon(std::uint32_t out) noexcept {
-    // Pairs with give_late(), both ways: who frees sees what the others did to the objects and to the pool.
+    // Pairs with give_late(), both ways: the thread that frees sees the writes of the others to objects and pool.
     return outstanding_.fetch_add(out, std::memory_order_acq_rel) + out == 0;
   }
 
