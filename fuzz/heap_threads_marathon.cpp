@@ -28,7 +28,7 @@ namespace {
   std::abort();
 }
 
-/// What stands in the first bytes of a live block, and its complement in the last: who allocated it, as which of his
+/// What stands in the first bytes of a live block, and its complement in the last: who allocated it, as which of its
 /// blocks, and how large it is. Two that have one block at once see each other's.
 struct stamp {
   static constexpr std::uint64_t gone = 0x5A5A'5A5A'5A5A'5A5A;

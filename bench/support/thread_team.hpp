@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A team of threads on the cores that there are, and what is written down about its pace.
+// A team of threads on the machine's cores, and the record of its pace.
 #pragma once
 
 #include <sched.h>

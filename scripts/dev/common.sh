@@ -65,7 +65,7 @@ configure() {
   }
 }
 
-# build <preset> <target>…: shows its progress on a terminal, elsewhere only what went wrong; goes on after an error, to
+# build <preset> <target>…: shows its progress on a terminal, otherwise only what went wrong; goes on after an error, to
 # show them all.
 build() {
   local preset=$1 options=(-k 0 --quiet)

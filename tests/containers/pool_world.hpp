@@ -24,7 +24,7 @@ struct pool_watch {
     return true;
   }
 
-  // What a thread keeps at hand is out as far as the pool knows, so it goes back first.
+  // The pool counts cells of a thread cache as taken, so they go back first.
   template <class T>
   static std::size_t live_cells() {
     using pooled = ashlar::pool_allocator<T, Lock>;

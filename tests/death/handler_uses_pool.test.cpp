@@ -174,7 +174,7 @@ TEST(a_handler_at_every_level, may_use_a_synchronized_resource_that_noticed) {
                            "ashlar: precondition: alignment is not a power of two");
 }
 
-// Where threads keep cells at hand, two frees by threads that keep nothing meet in the shared slabs.
+// Where threads cache cells, two frees by threads that keep nothing meet in the shared slabs.
 TEST(a_handler_at_every_level, may_use_the_shared_pool_that_noticed_late) {
   if (ashlar_test::has_tsan) GTEST_SKIP() << "the tool does not let a child have threads";
   using pool = by_allocator<ashlar::thread_cached>;

@@ -40,7 +40,7 @@ inline void free(ashlar::heap<>& all, const stamped_block& block) {
   block.stamp % 2 == 0 ? all.deallocate(block.p) : all.deallocate(block.p, block.bytes);
 }
 
-/// Returns: whether all memory goes back, so that nothing is at hand anywhere.
+/// Returns: whether all memory goes back, so that every cache is empty.
 inline bool goes_back(ashlar::heap<>& all) {
   static_cast<void>(all.trim());
   return all.invariant() && all.held_bytes() == 0;

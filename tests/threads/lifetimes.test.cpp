@@ -43,7 +43,7 @@ struct cell_pool {
   static bool is_sound() {
     return pool::with_pool([](auto& p) { return p.invariant(); });
   }
-  /// Returns: whether all memory goes back, so that no cell is at hand anywhere.
+  /// Returns: whether all memory goes back, so that every cache is empty.
   static bool goes_back() {
     pool::flush();
     return pool::with_pool([](auto& p) {

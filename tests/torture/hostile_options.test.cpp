@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Options that nobody in his right mind gives: what is made of them works, says no, or names the precondition it
+// Senseless options: what is made of them works, refuses, or names the precondition it
 // missed.
 #include <sys/wait.h>
 #include <unistd.h>
