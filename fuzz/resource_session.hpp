@@ -16,7 +16,7 @@
 
 namespace ashlar_fuzz {
 
-/// Uses of `R` and of each refinement that it has. `may_refuse()` says whether a refusal is no fault of `R`'s.
+/// Uses of `R` and of each refinement that it has. `may_refuse()` tells whether a refusal is no fault of `R`'s.
 template <class R, class MayRefuse>
 class resource_session {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the fuzz targets share: bytes as a source of decisions, an upstream that says no when told, an end that is seen.
+// What the fuzz targets share: bytes as a source of decisions, an upstream that refuses when told, an end that is seen.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ inline void expect(bool condition) {
   if (!condition) std::abort();
 }
 
-// Says no where the input says so, and knows whether all came back.
+// Refuses where the input says so, and knows whether all came back.
 struct unreliable {
   std::size_t held = 0;
   bool dry = false;

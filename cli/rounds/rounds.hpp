@@ -49,7 +49,7 @@ private:
   std::size_t next_;
 };
 
-/// Effects: calls `play(round)`, and at each look `decided(error)`, which says whether to stop.
+/// Effects: calls `play(round)`, and at each look `decided(error)`, which tells whether to stop.
 template <class Play, class Decided>
 [[nodiscard]] rounds_played play_rounds(const round_limits& limits, std::size_t questions, Play play, Decided decided) {
   const auto start = std::chrono::steady_clock::now();

@@ -33,7 +33,7 @@ ASHLAR_EACH_ADAPTOR(ASHLAR_DECLARE_KIND)
 struct entry {
   const char* outer;
   const char* inner;
-  composition_maker over_null;      // the memory below says no by null
+  composition_maker over_null;      // the memory below refuses by null
   composition_maker over_throwing;  // …by exception only
 };
 

@@ -38,7 +38,7 @@ private:
   }
 };
 
-/// Returns: where the first element is, which says whether elements moved.
+/// Returns: where the first element is, which tells whether elements moved.
 template <class Container>
 [[nodiscard]] const void* place_of(const Container& c) {
   return std::addressof(*c.begin());

@@ -25,7 +25,7 @@ namespace ashlar_test {
 // A world has
 //   template <class T> using allocator    what is tested
 //   template <class T> using nesting      an allocator that hands itself on to the elements
-//   first<T>(), second<T>()               allocators of the two places; `apart` says whether they are unequal
+//   first<T>(), second<T>()               allocators of the two places; `apart` tells whether they are unequal
 //   balance()                             what was allocated in all places and not freed: zero when a test ends
 //   fail_at(k), refusals()                where allocations can be made to fail
 

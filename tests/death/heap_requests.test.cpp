@@ -37,7 +37,7 @@ constexpr std::size_t sizes_of_each_kind[] = {40, 30'000, 200'000, 5'000'000};
 
 using entry = void* (*)(local_heap<>&, std::size_t bytes, std::size_t alignment);
 
-// Null or the block, whichever way the entry says no.
+// Null or the block, whichever way the entry refuses.
 template <class F>
 void* null_if_thrown(F f) {
   void* p = nullptr;

@@ -55,7 +55,7 @@ protected:
   R pool_;
 };
 
-/// A pool by its own spelling, which says no size: each request is a whole cell.
+/// A pool by its own spelling, which takes no size: each request is a whole cell.
 template <class Pool>
 class whole_cells : public sized_cells<Pool> {
 public:

@@ -51,7 +51,7 @@ struct calling_pages : ashlar::page_resource {
   }
 };
 
-// Each kind has a `use()` that needs memory of the upstream at the first call, and says whether it calls the upstream
+// Each kind has a `use()` that needs memory of the upstream at the first call, and tells whether it calls the upstream
 // under a lock.
 
 template <class Pool>

@@ -7,7 +7,7 @@ namespace machine {
 /// Effects: ends the program; 0 says that all went well.
 [[noreturn]] void leave(int status) noexcept;
 
-/// Effects: ends the program where something is not so; the status says which of its expectations it was.
+/// Effects: ends the program where something is not so; the status tells which of its expectations it was.
 inline void expect(bool condition) noexcept {
   static int expectation = 0;
   ++expectation;

@@ -18,7 +18,7 @@
 namespace ashlar_test {
 
 /// Blocks are multiples of 64 bytes, and may be resized within that. Owns what is live, and nothing else.
-/// With `SaysNull` false it says no by throwing only.
+/// With `SaysNull` false it refuses by throwing only.
 template <bool SaysNull = true>
 class able_resource {
 public:

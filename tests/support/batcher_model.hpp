@@ -38,7 +38,7 @@ public:
     return note(cell) == ashlar::detail::batch_result::already_noted && check();
   }
 
-  /// As `add`; where it is refused, `by_hand_over` says which of the two remedies must help: what is noted may need
+  /// As `add`; where it is refused, `by_hand_over` tells which of the two remedies must help: what is noted may need
   /// more packets than there are, so that one has to be drained again and again.
   bool add_whatever_it_takes(std::size_t cell, bool by_hand_over) {
     const bool was_live = is_away_[cell] == 0;

@@ -106,7 +106,7 @@ private:
 static_assert(ashlar::try_resource<counting_resource<>>);
 
 /// Refers to a resource and hides everything about it but `allocate` and `deallocate`: a `resource` without
-/// refinements, which says no by throwing only.
+/// refinements, which refuses by throwing only.
 template <ashlar::resource R = counting_resource<>>
 class throwing_only {
 public:

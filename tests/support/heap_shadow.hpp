@@ -51,7 +51,7 @@ private:
   bool is_endless_ = false;
 };
 
-/// Effects: ends the process and says where, unless `condition` holds.
+/// Effects: ends the process and tells where, unless `condition` holds.
 inline void require(bool condition, const std::source_location where = std::source_location::current()) {
   if (condition) return;
   std::fprintf(stderr, "%s:%u: the heap and its shadow differ\n", where.file_name(), where.line());

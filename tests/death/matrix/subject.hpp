@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The interfaces of the fault matrix: each is made, takes blocks back, and says which misuse it can express.
+// The interfaces of the fault matrix: each is made, takes blocks back, and tells which misuse it can express.
 #pragma once
 
 #include <cstddef>
