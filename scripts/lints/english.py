@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Comments use the field's words, in plain sentences: phrases that the code base has given up stay out of it."""
+"""Comments and pages use the field's words, in plain sentences: phrases that the code base has given up stay out."""
 import re
+import tokenize
+from io import StringIO
 
-RULE = "comments of C++ avoid phrases that stand for a term of the field, or for nothing"
+from .docs import without_code
+
+RULE = "comments and pages avoid phrases that stand for a term of the field, or for nothing"
 
 # Phrase -> what to write in its place.
 BANNED = {
@@ -20,22 +24,88 @@ BANNED = {
     "pocket": "last-freed slot",
     "regret": "refaulted bytes",
     "strangers": "other threads",
+    "at large": "cached",
+    "be it": "whether",
+    "cell word": "cell batch",
+    "none of that": "name the thing",
+    "shelves": "bins, partial slabs, segment caches",
+    "such that are": "name the things",
+    "whence": "from which",
+    "whomever": "rephrase with a noun",
+    "whosoever": "rephrase with a noun",
+    "he": "name the thread or the caller",
+    "his": "name the thread or the caller",
 }
-PHRASE = re.compile(r"\b(" + "|".join(re.escape(phrase) for phrase in BANNED) + r")s?\b", re.IGNORECASE)
-# The start of a comment: two slashes that are not part of an address.
-COMMENT = re.compile(r"(?:^|\s)//(.*)")
-CODE_SPAN = re.compile(r"`[^`]*`")
+ANY = "|".join(phrase.replace(" ", r"\s+") for phrase in BANNED)
+PHRASE = re.compile(rf"\b({ANY})s?\b", re.IGNORECASE)
+# Literals come first, so that a comment inside one is none; code between literals and comments matches nothing.
+CPP = re.compile(r'R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])*\''
+                 r"|(?P<comment>//[^\n]*|/\*.*?\*/)", re.DOTALL)
+HASH = re.compile(r"""\[(?P<mark>=*)\[.*?\](?P=mark)\]|"(?:\\.|[^"\\])*"|(?P<comment>(?<![^\s(])\#[^\n]*)""", re.DOTALL)
+HASH_LINE = re.compile(r"^\s*(?P<comment>#[^\n]*)", re.MULTILINE)
+SPAN = re.compile(r"`[^`\n]*`")
+GENERATED = re.compile(r"^\|.*$", re.MULTILINE)
+
+
+def blanked(pattern, text):
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def python_comments(text):
+    """Returns (line, comment) of every comment; docstrings are strings."""
+    tokens = tokenize.generate_tokens(StringIO(text).readline)
+    return [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
+
+
+def matched_comments(pattern, text):
+    found = (match for match in pattern.finditer(text) if match["comment"])
+    return [(text.count("\n", 0, match.start("comment")) + 1, match["comment"]) for match in found]
+
+
+def prose_of(file):
+    """Returns (first line, text) of every comment, or of the one page."""
+    name = file.path.rsplit("/", 1)[-1]
+    if name == "CHANGELOG.md":
+        return []
+    if name.endswith(".md"):
+        return [(1, blanked(GENERATED, without_code(file.text)))]
+    if file.is_cpp:
+        return matched_comments(CPP, file.text)
+    if name.endswith(".py"):
+        return python_comments(file.text)
+    if name == "CMakeLists.txt" or name.endswith(".cmake"):
+        return matched_comments(HASH, file.text)
+    return matched_comments(HASH_LINE, file.text) if file.is_script else []
 
 
 def check(tree):
-    for file in tree.cpp:
-        for number, line in enumerate(file.lines, 1):
-            comment = COMMENT.search(line)
-            found = comment and PHRASE.search(CODE_SPAN.sub("", comment.group(1)))
-            if found:
-                phrase = found.group(1).lower()
-                yield file.problem(number, f'"{phrase}" in a comment; better: {BANNED[phrase]}')
+    for file in tree.files:
+        for first, text in prose_of(file):
+            text = blanked(SPAN, text)
+            for match in PHRASE.finditer(text):
+                phrase = " ".join(match.group(1).lower().split())
+                line = first + text.count("\n", 0, match.start())
+                yield file.problem(line, f'"{phrase}" in a comment or page; better: {BANNED[phrase]}')
 
 
-PLANTED = [{"cli/a.cpp": "// Blocks that are freed elsewhere.\n"}, {"include/ashlar/base/a.hpp": "int x;  // of the hot cells\n"}]
-CLEAN = [{"cli/a.cpp": "// A remote free; `shelf` is a name.\nconst char* text = \"elsewhere\";\n"}]
+PLANTED = [
+    {"include/ashlar/base/b.hpp": "int x;  // of the hot cells\n"},
+    {"cli/a.cpp": "// The table lies elsewhere.\n"},
+    {"include/ashlar/base/a.hpp": 'auto s = "//";  /* one\n  milestone */\n'},
+    {"bench/a.cpp": "const char c = '\"';  // A Shelf of slabs.\n"},
+    {"cmake/a.cmake": "set(a b)  # the straight path\n"},
+    {"CMakeLists.txt": "# lest it fails\n"},
+    {"scripts/a.py": "a = 1  # kept in a pocket\n"},
+    {"scripts/a.sh": "# be it so\n"},
+    {"docs/a.md": "A block goes of its\nown accord.\n"},
+]
+CLEAN = [
+    {"cli/c.cpp": "// A remote free; `shelf` is a name.\nconst char* text = \"elsewhere\";\n"},
+    {"cli/a.cpp": 'print("elsewhere");  // The shelflife of `pocket`, at 1\'000\'000 pockets_.\n'},
+    {"cli/b.cpp": 'auto s = R"(// a shelf)"; auto pocket = shelf(1\'000, "// lest");\n'},
+    {"cmake/a.cmake": 'message("# elsewhere")\nset(a [[\n# a shelf ]])\n'},
+    {"scripts/a.py": '"""A shelf."""\npocket = "# elsewhere"\n'},
+    {"scripts/a.sh": 'pocket="a#shelf"  # fine\n'},
+    {"docs/a.md": "Call `pocket()`.\n\n    elsewhere();\n\n```cpp\n// a shelf\n```\n| milestone | 3 |\n"},
+    {"CHANGELOG.md": "- Blocks lie elsewhere.\n"},
+]
