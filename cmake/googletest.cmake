@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # GoogleTest, built from Debian's source package with the flags of the configuration under test: a sanitizer, a 32-bit
-# build and a build without exceptions each need their own. Other builds use an installed GoogleTest is used.
+# build and a build without exceptions each need their own. Other builds use an installed GoogleTest.
 set(ASHLAR_GOOGLETEST_SOURCE /usr/src/googletest CACHE PATH "Where GoogleTest's sources are")
 
 if(EXISTS "${ASHLAR_GOOGLETEST_SOURCE}/CMakeLists.txt")
