@@ -19,32 +19,31 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What became of a free that was handed to a `batcher`.
+/// The outcome of a free in a `batcher`.
 enum class batch_result : std::uint8_t {
-  noted,          ///< it is, and will be sent
-  already_noted,  ///< the cell waits in here since an earlier free: a double free
-  refused,        ///< it is not: all packets are under way; take what is noted by `hand_over`
+  noted,          ///< the free is noted and will be sent
+  already_noted,  ///< an earlier free of the cell is still noted: a double free
+  refused,        ///< all packets are under way: the free is not noted; `hand_over` takes the noted ones
 };
 
-/// Sizes of a batcher. With the defaults it takes 9.2 KiB.
+/// Sizes of a batcher. A batcher of the default shape takes 9.2 KiB.
 struct batch_shape {
   std::size_t packets = 8;
   std::size_t words = 63;  ///< in a packet
-  std::size_t slots = 64;  ///< a power of two: words gathered at a time
+  std::size_t slots = 64;  ///< a power of two: entries of the direct-mapped table
 };
 
-/// Frees are gathered by word of a slab's bitmap: a direct-mapped table holds one mask a word; a word that is displaced
-/// goes into a packet, and a full packet into the inbox of the slab's owner. The dead cell itself is never touched: its
-/// line would travel to the freeing thread and back, which costs more than all atomics here (after Bagherzadeh et al.,
+/// A direct-mapped table gathers frees by word of a slab's bitmap, with one mask a word. A displaced word goes into a
+/// packet, and a full packet into the inbox of the slab's owner. A batcher never touches the dead cell: its cache line
+/// would travel to the freeing thread and back, which costs more than all atomics here (after Bagherzadeh et al.,
 /// "BatchIt", ISMM 2024, which links the cells instead).
 ///
-/// A batcher never waits and never allocates. Its packets come back when a taker has read them; where none is back, a
-/// free is refused and the caller finds another road. `Route` is a callable: `route(key)` is the inbox of the owner of
-/// that slab. Frees have weights; when those noted weigh `most_held` or more, the next one sends everything.
+/// A batcher never waits and never allocates. A packet comes back once its taker has read it. While no packet is
+/// blank, a free is refused and the caller takes another path. `Route` is a callable: `route(key)` is the inbox of
+/// the owner of that slab. Frees have weights; once the noted ones weigh `most_held` or more, the next free flushes.
 ///
 /// Invariant: a packet is under way, or being filled (at most one for an owner, and fewer than half of all), or blank.
-/// Thread safety: one thread; the packets that are under way belong to their takers, so the batcher must outlive them:
-/// `is_idle()` says when.
+/// Thread safety: one thread. Packets under way belong to their takers, so the batcher must live until `is_idle()`.
 template <class Atomics = std_atomics, batch_shape Shape = batch_shape{}>
 class batcher {
   static_assert(std::has_single_bit(Shape.slots) && Shape.slots > 1 && Shape.packets != 0);
@@ -57,7 +56,7 @@ public:
   batcher(const batcher&) = delete;
   batcher& operator=(const batcher&) = delete;
 
-  /// Effects: notes that the cell `bit` of the word `key` is free. Expects: it weighs something.
+  /// Effects: notes that the cell `bit` of the word `key` is free. Expects: `weight` is not 0.
   /// Complexity: O(1) amortised.
   template <class Route>
   [[nodiscard]] ASHLAR_INLINE batch_result add(std::uintptr_t key, std::uint64_t bit, Route route,
@@ -66,7 +65,7 @@ public:
     return ASHLAR_LIKELY(try_add(word, weight)) ? batch_result::noted : add_slow(word, weight, route);
   }
 
-  /// As `add`, where nothing has to move for it. Returns: false where it has, or the cell waits in here already.
+  /// The fast path of `add`. Returns: false if a word has to move first, or the cell is noted already.
   [[nodiscard]] ASHLAR_INLINE bool try_add(const freed_word& word, std::size_t weight) noexcept {
     freed_word& slot = slots_[slot_of(word.key)];
     if (ASHLAR_UNLIKELY(slot.key != word.key || held_ >= most_held_ || (slot.cells & word.cells) != 0)) return false;
@@ -75,7 +74,7 @@ public:
     return true;
   }
 
-  /// Effects: sends everything noted. Returns: false where no packet is back and some of it stays.
+  /// Effects: sends all noted frees. Returns: false if no packet is blank; some frees then stay noted.
   /// Words for a closed inbox are dropped: their slabs are gone.
   template <class Route>
   bool flush(Route route) noexcept {
@@ -87,7 +86,7 @@ public:
     return true;
   }
 
-  /// Effects: calls `f(freed_word)` for everything noted and not sent, and notes nothing any more.
+  /// Effects: calls `f(freed_word)` for each noted word that was not sent, and forgets all of them.
   template <class F>
   void hand_over(F f) noexcept {
     hand_over_packet(f);
@@ -98,7 +97,7 @@ public:
     held_ = 0;
   }
 
-  /// Calls `f(inbox)` for each packet that is under way: where it was sent, and may have been taken out by now.
+  /// Calls `f(inbox)` for each packet under way, with the inbox it was sent to. A taker may have taken it since.
   template <class F>
   void for_each_under_way(F f) noexcept {
     for (std::size_t i = 0; i < Shape.packets; ++i)
@@ -125,7 +124,7 @@ public:
     return cells;
   }
 
-  /// Returns: what was noted weighs, since everything was sent.
+  /// Returns: the weight of all frees noted since the last complete flush or hand-over.
   [[nodiscard]] std::size_t held() const noexcept { return held_; }
 
   /// Complexity: as `noted`.
@@ -140,7 +139,7 @@ public:
   }
 
 private:
-  // Packets for other owners than the one being filled, set aside.
+  // Partly filled packets for other owners, set aside.
   static constexpr std::size_t most_begun = Shape.packets < 4 ? 0 : Shape.packets / 2 - 1;
   struct begun {
     packet_type* filled = nullptr;
@@ -168,7 +167,7 @@ private:
     return batch_result::noted;
   }
 
-  // Moves a word into the packet. Returns: false where none is back, and the word stays.
+  // Moves a word into a packet. Returns: false if no packet is blank; the word then stays.
   template <class Route>
   [[nodiscard]] bool evict(freed_word& word, Route route) noexcept {
     inbox_type& to = route(word.key);
@@ -180,8 +179,8 @@ private:
     return true;
   }
 
-  // Leaves the packet that is being filled for another owner's. Where the frees of a few owners take turns it is set
-  // aside, or packets would leave with a word or two.
+  // Switches to the packet of another owner and sets the current one aside. Without that, alternating frees of a few
+  // owners would send packets of one or two words.
   void turn_to(inbox_type& to) noexcept {
     begun* place = nullptr;
     for (begun& each : begun_)
@@ -240,14 +239,14 @@ private:
   }
 
   freed_word slots_[Shape.slots] = {};
-  std::size_t held_ = 0;  // what was noted weighs, since everything was sent
+  std::size_t held_ = 0;  // the weight noted since the last complete flush or hand-over
   std::size_t most_held_;
   packet_type* filling_ = nullptr;
-  inbox_type* to_ = nullptr;  // where the packet being filled will go
+  inbox_type* to_ = nullptr;  // destination of the packet being filled
   std::size_t next_packet_ = 0;
   std::array<begun, most_begun> begun_ = {};
-  std::size_t next_begun_ = 0;               // of them will make room
-  inbox_type* sent_to_[Shape.packets] = {};  // what is under way
+  std::size_t next_begun_ = 0;               // index in begun_ to displace next
+  inbox_type* sent_to_[Shape.packets] = {};  // destination of each packet under way
   packet_type packets_[Shape.packets];
 };
 

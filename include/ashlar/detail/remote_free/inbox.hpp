@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An inbox: any thread pushes, one at a time takes everything.
+// An inbox of remote frees: any thread pushes, and one thread at a time takes all nodes.
 #pragma once
 
 #include <atomic>
@@ -13,15 +13,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A linked stack with one word of state. `Node` has a member `next` of type `Atomics::plain<Node*>`, and an alignment
-/// above 1. There is no pop of one node, hence no ABA: a push needs only that the head still is what it linked to.
+/// A linked stack with one pointer of state. `Node` has a member `next` of type `Atomics::plain<Node*>` and an
+/// alignment above 1 byte. No operation pops a single node, so ABA is harmless: a push needs only an unchanged head.
 ///
-/// Every change of the head is a read-modify-write, so a push continues the release sequences of all pushes below it,
-/// and the one acquiring exchange of a taker synchronises with each of them: the links, and whatever the pushers wrote
-/// before, may be plain. No state in between is ever visible, so a thread may die or fork at any point.
+/// Every change of the head is a read-modify-write, so a push continues the release sequences of all pushes below it.
+/// The acquiring exchange of a taker synchronises with each of them: the links and all earlier writes of the pushers
+/// may be plain. No intermediate state is visible, so a thread may die or fork at any point.
 /// (Treiber, "Systems Programming: Coping with Parallelism", 1986, with removal of the whole stack only.)
 ///
-/// Thread safety: any thread pushes; takers and closers are serialised by the caller.
+/// Thread safety: any thread pushes; the caller serialises takers and closers.
 template <class Node, class Atomics = std_atomics>
 class inbox {
 public:
@@ -29,7 +29,7 @@ public:
   inbox(const inbox&) = delete;
   inbox& operator=(const inbox&) = delete;
 
-  /// Effects: adds a node; lock-free. Returns: false, and nothing is added, where the inbox is closed.
+  /// Effects: adds a node; lock-free. Returns: false if the inbox is closed; the node is then not added.
   [[nodiscard]] bool push(Node* node) noexcept {
     Node* head = head_.load(std::memory_order_relaxed);  // only compared, never followed
     do {
@@ -40,19 +40,19 @@ public:
     return true;
   }
 
-  /// Returns: all nodes, linked by `next`, the latest first; null where there are none, or it is closed. Wait-free.
+  /// Returns: all nodes, linked by `next`, the latest first; null if the inbox is empty or closed. Wait-free.
   [[nodiscard]] Node* take_all() noexcept {
     if (is_empty() || is_closed()) return nullptr;
     return head_.exchange(nullptr, std::memory_order_acquire);  // pairs with push()
   }
 
-  /// Effects: refuses all pushes from now on. Returns: as `take_all`. Wait-free.
+  /// Effects: closes the inbox; later pushes fail. Returns: as `take_all`. Wait-free.
   [[nodiscard]] Node* close() noexcept {
     Node* const all = head_.exchange(closed(), std::memory_order_acquire);  // pairs with push()
     return all == closed() ? nullptr : all;
   }
 
-  /// Returns: whether nothing was there a moment ago.
+  /// Returns: whether the inbox was empty at the load; a push may follow at once.
   [[nodiscard]] bool is_empty() const noexcept { return head_.load(std::memory_order_relaxed) == nullptr; }
   [[nodiscard]] bool is_closed() const noexcept { return head_.load(std::memory_order_relaxed) == closed(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A packet: what one thread freed, on its way to whoever owns the slabs.
+// A packet: a batch of remote frees on its way to the owner of their slabs.
 #pragma once
 
 #include <atomic>
@@ -14,30 +14,30 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Freed cells of one word of a slab's bitmap. The key is the start of the slab plus the number of the word, which is
-/// always below the size of the slab: the owner of the slabs takes the two apart by a mask.
+/// Freed cells of one word of a slab's bitmap. The key is the start of the slab plus the number of the word. That
+/// number is below the size of the slab in bytes, so the owner of the slabs separates the two by a mask.
 struct freed_word {
   std::uintptr_t key = 0;
   std::uint64_t cells = 0;
 };
 
-/// Carries freed words out of band: no dead cell is written or read on the way.
-/// It belongs to its sender while it is not under way, and to the taker while it is.
+/// Carries freed words out of band: a remote free neither reads nor writes the dead cell.
+/// The taker owns a packet that is under way; the sender owns it at all other times.
 template <class Atomics = std_atomics, std::size_t Words = 63>
 struct alignas(64) packet {
   static constexpr std::size_t max_words = Words;
 
-  typename Atomics::template plain<packet*> next = nullptr;  ///< the inbox's
+  typename Atomics::template plain<packet*> next = nullptr;  ///< link of the inbox
   typename Atomics::template atomic<std::uint32_t> under_way = 0;
   typename Atomics::template plain<std::uint32_t> count = 0;
   typename Atomics::template plain<freed_word> words[Words] = {};
 
-  /// Sender's side. Returns: whether the packet is the sender's again.
+  /// Sender's side. Returns: whether the packet belongs to the sender again.
   [[nodiscard]] bool is_back() const noexcept {
     return under_way.load(std::memory_order_acquire) == 0;  // pairs with give_back()
   }
 
-  /// Sender's side. Expects: room is left.
+  /// Sender's side. Expects: the packet is not full.
   void add(const freed_word& word) noexcept {
     const std::uint32_t at = count;
     words[at] = word;
@@ -46,14 +46,14 @@ struct alignas(64) packet {
 
   [[nodiscard]] bool is_full() const noexcept { return count == Words; }
 
-  /// Taker's side. Effects: leaves the packet to its sender. Expects: nothing of it is read any more.
+  /// Taker's side. Effects: returns the packet to its sender. Expects: the taker reads it no more.
   void give_back() noexcept {
     under_way.store(0, std::memory_order_release);  // pairs with is_back()
   }
 };
 
-/// Effects: takes all packets, calls `f(freed_word)` for each of their words, and gives the packets back.
-/// Thread safety: takers are serialised by the caller. Complexity: O(words).
+/// Effects: takes all packets, calls `f(freed_word)` for each of their words, and returns the packets to their senders.
+/// Thread safety: the caller serialises takers. Complexity: O(words).
 template <class Packet, class Atomics, class F>
 void drain(inbox<Packet, Atomics>& from, F f) {
   for (Packet* each = from.take_all(); each != nullptr;) {
