@@ -322,7 +322,7 @@ private:
 
   [[nodiscard]] detail::window_watch watch(detail::cell_window& home) const noexcept { return {home, this}; }
 
-  // Effects: reports writes beside live cells and to dead ones, of which nobody will know any more.
+  // Effects: reports writes beside live cells and to dead ones, before the heap forgets them.
   void sweep_windows() const noexcept {
     if constexpr (detail::keeps_canaries)
       cells_.for_each_window([this](detail::cell_window& home) { watch(home).sweep(); });

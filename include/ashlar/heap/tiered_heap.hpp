@@ -103,7 +103,7 @@ public:
   /// Effects: sets the clock of the plan, as `static_arena::advance`.
   void advance(std::uint64_t moment) noexcept { planned_.advance(moment); }
 
-  /// @{ As those of `heap`: blocks that nobody has planned.
+  /// @{ As those of `heap`: unplanned blocks.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment = least_alignment) {
     return heap_.allocate(bytes, alignment);
   }

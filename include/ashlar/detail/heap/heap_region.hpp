@@ -19,8 +19,8 @@ enum class region_kind : std::uint8_t {
   slab,   ///< cells of one class
   run,    ///< slices that are one live block
   spare,  ///< a block that was freed lately: kept whole for the next of its length
-  free,   ///< slices that nobody has, and somebody had: they may be resident
-  fresh,  ///< slices that nobody has had since they came from the system: not resident
+  free,   ///< free slices that were in use before: they may be resident
+  fresh,  ///< slices unused since they came from the system: not resident
   huge,   ///< a block of the upstream's own, live, or freed lately and kept for the next of about its size
 };
 

@@ -46,7 +46,7 @@ namespace detail {
   return segment_of_key(key).record(key % segment_bytes / words_per_slab);
 }
 
-/// Returns: which word of the slab's bitmap a key says.
+/// Returns: the word of the slab's bitmap that a key names.
 [[nodiscard]] ASHLAR_INLINE std::size_t word_of_key(std::uintptr_t key) noexcept { return key % words_per_slab; }
 
 static_assert(slices_per_segment * words_per_slab <= segment_bytes);
