@@ -14,7 +14,7 @@ struct device_memory {
 };
 
 struct buffer {
-  ashlar::tlsf_range<std::uint64_t> where;
+  ashlar::tlsf_offsets<std::uint64_t>::range where;
   std::uint64_t size;
 };
 

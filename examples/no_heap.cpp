@@ -25,7 +25,7 @@ std::size_t heap_uses(void (*log)(std::pmr::vector<std::pmr::string>&)) {
   std::array<std::byte, 16 * 1024> memory;
   std::pmr::monotonic_buffer_resource arena(memory.data(), memory.size(), std::pmr::null_memory_resource());
   std::pmr::vector<std::pmr::string> lines(&arena);
-  const ashlar::no_heap_scope counted(ashlar::count_heap_use);
+  const ashlar::no_heap_scope counted(ashlar::no_heap_scope::count_use);
   for (int i = 0; i < 32; ++i) log(lines);
   return counted.uses();
 }

@@ -18,12 +18,13 @@ struct frame {
   frame() noexcept {}  // leaves the pixels as they are
 };
 
-// `fresh_locked` in place of `fresh_resident` would keep the frames from being swapped out, or say that it cannot.
+// `ashlar::fresh::locked` in place of `ashlar::fresh::resident` would keep the frames from being swapped out, or say
+// that it cannot.
 struct frame_traits : ashlar::object_pool_traits {
   using lifetime = ashlar::keep_constructed<>;
   using exhausted = ashlar::null_when_exhausted;
   using threads = ashlar::any_thread<>;
-  using upstream = ashlar::basic_page_resource<ashlar::fresh_resident<ashlar::fresh_huge>>;
+  using upstream = ashlar::basic_page_resource<ashlar::fresh::resident<ashlar::fresh::huge>>;
 };
 using frame_pool = ashlar::object_pool<frame, frame_traits>;
 

@@ -25,7 +25,7 @@ bool draw_frame(frame_memory& memory, int things) {
   return true;
 }
 
-void tell(void*, const ashlar::spill& request) noexcept {
+void tell(void*, const ashlar::spill::request& request) noexcept {
   std::printf("  a frame asked for %zu more bytes\n", request.bytes);
 }
 
@@ -35,11 +35,11 @@ int main() {
   gate_type gate;
   frame_memory memory({.initial_bytes = 64 * 1024}, ashlar::resource_ref<gate_type>(gate));
   for (int frame = 0; frame < 10; ++frame) static_cast<void>(draw_frame(memory, 3000));
-  const ashlar::spill_counters warm = gate.counters();
+  const ashlar::spill::counters warm = gate.counters();
   std::printf("warming up: %llu requests, the largest of %zu bytes\n", static_cast<unsigned long long>(warm.spills),
               warm.largest);
 
-  gate.choose(ashlar::on_spill::refuse);  // in development: ashlar::on_spill::end
+  gate.choose(ashlar::spill::action::refuse);  // in development: ashlar::spill::action::end
   bool is_steady = true;
   for (int frame = 0; frame < 1000; ++frame) is_steady = draw_frame(memory, 3000) && is_steady;
   const bool asked_nothing = gate.counters() == warm;

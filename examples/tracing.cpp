@@ -20,7 +20,7 @@
 // Nodes of a map, from a pool of 64-byte cells.
 template <class Log>
 void work(Log& log) {
-  using pool = ashlar::tracing<ashlar::block_pool<>, Log, ashlar::return_site>;
+  using pool = ashlar::tracing<ashlar::block_pool<>, Log, ashlar::site::return_address>;
   pool cells(log, ashlar::block_pool_options{.cell_bytes = 64});
   std::map<int, int, std::less<>, ashlar::allocator<std::pair<const int, int>, pool>> squares(cells);
   for (int i = 0; i < 1000; ++i) squares.emplace(i, i * i);

@@ -10,21 +10,21 @@
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
-using heap = ashlar::tracking<ashlar::new_delete_resource, ashlar::labelled<>>;
+using heap = ashlar::tracking<ashlar::new_delete_resource, ashlar::site::labelled<>>;
 using numbers = std::vector<int, ashlar::allocator<int, heap>>;
 
 int main() {
   heap memory;
   std::unique_ptr<numbers> level;
   {
-    const ashlar::site_label now("loading the level");
+    const ashlar::site::label now("loading the level");
     level = std::make_unique<numbers>(1000, 7, ashlar::allocator<int, heap>(memory));
   }
-  const ashlar::site_label now("running");
+  const ashlar::site::label now("running");
   const numbers other(10, 7, ashlar::allocator<int, heap>(memory));
 
   std::size_t of_the_level = 0;
-  memory.for_each_live([&](const ashlar::tracked_block<ashlar::labelled<>>& block) {
+  memory.for_each_live([&](const ashlar::tracked_block<ashlar::site::labelled<>>& block) {
     std::printf("%zu bytes, allocated while %s\n", block.bytes, block.allocated.name());
     if (block.bytes == 1000 * sizeof(int)) ++of_the_level;
   });

@@ -51,7 +51,7 @@ private:
   }
 
   void allocate(std::size_t bytes, std::size_t alignment) {
-    auto* const p = static_cast<std::uint8_t*>(ashlar::try_allocate_from(r_, bytes, alignment));
+    auto* const p = static_cast<std::uint8_t*>(ashlar::detail::try_allocate_from(r_, bytes, alignment));
     expect(p != nullptr || may_refuse_());
     if (p == nullptr) return;
     expect(ashlar::detail::is_aligned(p, alignment));

@@ -27,16 +27,16 @@
 namespace {
 
 // Never allocated by the loader on first use: that would call malloc.
-__attribute__((tls_model("initial-exec"))) constinit thread_local ashlar::heap_watch* watch = nullptr;
+__attribute__((tls_model("initial-exec"))) constinit thread_local ashlar::detail::heap_watch* watch = nullptr;
 
 ASHLAR_INLINE void note(const char* function, std::size_t bytes, const void* caller) noexcept {
-  ashlar::heap_watch* const watching = watch;
+  ashlar::detail::heap_watch* const watching = watch;
   if (ASHLAR_UNLIKELY(watching != nullptr)) watching->on_use(*watching, {function, bytes, caller});
 }
 
 }  // namespace
 
-extern "C" ashlar::heap_watch** ashlar_heap_watch_1() noexcept { return &watch; }
+extern "C" ashlar::detail::heap_watch** ashlar_heap_watch_1() noexcept { return &watch; }
 
 #if defined(ASHLAR_SANITIZER_HAS_HEAP)
 
@@ -140,7 +140,7 @@ void* ask(std::size_t bytes, std::size_t alignment) {
 ASHLAR_INLINE void* make(const char* function, std::size_t bytes, std::size_t alignment, const void* caller) {
   note(function, bytes, caller);
   void* const p = ask(bytes, alignment);
-  if (ASHLAR_UNLIKELY(p == nullptr)) ashlar::throw_bad_alloc(bytes, alignment);
+  if (ASHLAR_UNLIKELY(p == nullptr)) ashlar::detail::throw_bad_alloc(bytes, alignment);
   return p;
 }
 

@@ -42,7 +42,7 @@ private:
   ashlar::local_heap<Upstream> heap_;
 };
 
-using huge_pages = ashlar::basic_page_resource<ashlar::fresh_huge>;
+using huge_pages = ashlar::basic_page_resource<ashlar::fresh::huge>;
 
 constexpr std::array<std::string_view, 7> workloads{"small",        "mixed",          "phases", "drift",
                                                     "huge_touched", "huge_untouched", "swing"};

@@ -194,7 +194,7 @@ private:
   ashlar::counted_pool<> counts_;
 };
 
-template <class T, class Threads, class Placement = ashlar::count_by_padding>
+template <class T, class Threads, class Placement = ashlar::count::by_padding>
 class ashlar_ref_pointers {
 public:
   using pointer = ashlar::ref_ptr<T, Threads, Placement>;
@@ -210,7 +210,7 @@ using ashlar_one_thread = ashlar_ref_pointers<T, ashlar::one_thread>;
 template <class T>
 using ashlar_elsewhere =
     ashlar_ref_pointers<T, ashlar::one_thread,
-                        std::conditional_t<(alignof(T) > 4), ashlar::count_beside, ashlar::count_in_slab>>;
+                        std::conditional_t<(alignof(T) > 4), ashlar::count::beside, ashlar::count::in_slab>>;
 template <class T>
 using ashlar_any_thread = ashlar_ref_pointers<T, ashlar::any_thread<>>;
 

@@ -98,9 +98,9 @@ private:
   node_pools pools_;
 };
 
-using ashlar_plain_peer = ashlar_fresh_peer<ashlar::fresh_plain>;
-using ashlar_populated_peer = ashlar_fresh_peer<ashlar::fresh_populated>;
-using ashlar_huge_peer = ashlar_fresh_peer<ashlar::fresh_huge, ashlar::fresh_huge::huge_bytes>;
+using ashlar_plain_peer = ashlar_fresh_peer<ashlar::fresh::plain>;
+using ashlar_populated_peer = ashlar_fresh_peer<ashlar::fresh::populated>;
+using ashlar_huge_peer = ashlar_fresh_peer<ashlar::fresh::huge, ashlar::fresh::huge::huge_bytes>;
 
 template <class Resource>
 class pmr_peer {

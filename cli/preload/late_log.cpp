@@ -30,7 +30,7 @@ void make_room(log_writer write) noexcept {
 }  // namespace
 
 std::uint64_t append_late(std::uint32_t thread, const detail::trace_io::record& r, log_writer write) noexcept {
-  const lock_scope hold(late_lock);
+  const ashlar::detail::lock_scope hold(late_lock);
   if (late == nullptr) late = make();
   if (late == nullptr) return 1;
   make_room(write);
@@ -42,7 +42,7 @@ std::uint64_t append_late(std::uint32_t thread, const detail::trace_io::record& 
 }
 
 void write_late_log(log_writer write) noexcept {
-  const lock_scope hold(late_lock);
+  const ashlar::detail::lock_scope hold(late_lock);
   if (late != nullptr) write(*late);
 }
 

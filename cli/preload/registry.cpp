@@ -40,11 +40,11 @@ thread_log* make_log() noexcept {
 std::uint32_t new_thread_number() noexcept { return threads.fetch_add(1, std::memory_order_relaxed); }
 
 thread_log* take_log() noexcept {
-  const lock_scope hold(registry_lock);
+  const ashlar::detail::lock_scope hold(registry_lock);
   thread_log* log = find_free();
   if (log == nullptr) log = make_log();
   if (log == nullptr) return nullptr;
-  const lock_scope alone(log->lock);
+  const ashlar::detail::lock_scope alone(log->lock);
   log->count.store(0, std::memory_order_relaxed);
   log->written = log->sequence = 0;
   log->last_time = 0;
@@ -53,7 +53,7 @@ thread_log* take_log() noexcept {
 }
 
 void give_back_log(thread_log* log) noexcept {
-  const lock_scope hold(registry_lock);
+  const ashlar::detail::lock_scope hold(registry_lock);
   log->in_use = false;
 }
 

@@ -82,7 +82,7 @@ slot& find_slot(std::uint64_t hash) noexcept {
 }
 
 std::uint32_t add_new(std::uint64_t hash, std::span<const std::uint64_t> frames) noexcept {
-  const lock_scope hold(stacks_lock);
+  const ashlar::detail::lock_scope hold(stacks_lock);
   slot& s = find_slot(hash);
   if (s.hash.load(std::memory_order_relaxed) == hash) return s.id.load(std::memory_order_relaxed);
   if (stacks >= max_stacks) return 0;
@@ -131,7 +131,7 @@ ASHLAR_NOINLINE std::uint32_t take_stack() noexcept {
 
 bool write_stacks() noexcept {
   if (stack_depth == 0) return true;
-  const lock_scope hold(stacks_lock);
+  const ashlar::detail::lock_scope hold(stacks_lock);
   return write_pending();
 }
 

@@ -20,7 +20,6 @@
 #include <ashlar/adaptor/tracing.hpp>
 #include <ashlar/adaptor/tracking.hpp>
 #include <ashlar/base/allocation_result.hpp>
-#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>

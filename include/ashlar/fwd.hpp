@@ -34,14 +34,17 @@ struct options;
 struct layout;
 }  // namespace plan
 
-struct fresh_plain;
-struct fresh_populated;
-struct fresh_huge;
-template <class Fresh = fresh_plain>
-struct fresh_resident;
-template <class Fresh = fresh_plain>
-struct fresh_locked;
-template <class Fresh = fresh_populated, class Pages = os::pages>
+namespace fresh {
+struct plain;
+struct populated;
+struct huge;
+template <class Fresh = plain>
+struct resident;
+template <class Fresh = plain>
+struct locked;
+}  // namespace fresh
+
+template <class Fresh = fresh::populated, class Pages = os::pages>
 class basic_page_resource;
 using page_resource = basic_page_resource<>;
 
@@ -104,7 +107,7 @@ template <const auto& Layout, const auto&... Buffers>
 struct static_plan;
 template <class Plan, thread_safe_resource Upstream = page_resource>
 class tiered_heap;
-template <resource Upstream = basic_page_resource<fresh_resident<>>, class Scale = tlsf_wide>
+template <resource Upstream = basic_page_resource<fresh::resident<>>, class Scale = tlsf_wide>
 class bounded_heap;
 
 template <class Layout>
@@ -120,15 +123,19 @@ template <resource R, basic_lockable Lock = spin_lock>
 class synchronized;
 template <resource R>
 class guarding;
-struct no_site;
-class return_site;
+namespace site {
+struct none;
+class return_address;
 template <std::size_t Frames = 8>
-class backtrace_site;
-template <class Site = no_site>
+class backtrace;
+template <class Site = none>
 class labelled;
-template <resource R, class Site = return_site, resource Book = new_delete_resource, basic_lockable Lock = null_lock>
+}  // namespace site
+
+template <resource R, class Site = site::return_address, resource Book = new_delete_resource,
+          basic_lockable Lock = null_lock>
 class tracking;
-template <threads_policy Threads>
+template <policy::threads Threads>
 class basic_budget;
 using budget = basic_budget<one_thread>;
 using shared_budget = basic_budget<any_thread<>>;
@@ -139,7 +146,7 @@ template <resource R, class Sink = error_log>
 class logging;
 template <class Codec = trace::raw_codec, class Sink = trace::file_sink, basic_lockable Lock = null_lock>
 class trace_log;
-template <resource R, class Log = trace_log<>, class Site = no_site>
+template <resource R, class Log = trace_log<>, class Site = site::none>
 class tracing;
 template <resource R>
 class profiling;
@@ -163,7 +170,7 @@ template <class Base, resource R>
 class base_delete;
 template <class T, resource R>
 class allocator;
-template <class T, lock_policy Lock = null_lock>
+template <class T, policy::lock Lock = null_lock>
 class pool_allocator;
 template <class T, process_wide_resource R>
 class stateless_allocator;
@@ -174,7 +181,10 @@ class slot_handle;
 template <class T, resource Upstream = page_resource>
 class slot_map;
 
-struct count_by_padding;
+namespace count {
+struct by_padding;
+}  // namespace count
+
 struct construct_on_acquire;
 struct throw_when_exhausted;
 /// Capacity of an object_pool given as an argument of the constructor.
@@ -186,15 +196,15 @@ template <std::size_t Capacity, class Traits = object_pool_traits>
 struct with_capacity;
 template <class T, class Traits = object_pool_traits>
 class object_pool;
-template <class T, threads_policy Threads = one_thread, class Placement = count_by_padding>
+template <class T, policy::threads Threads = one_thread, class Placement = count::by_padding>
 class ref_ptr;
-template <class T, threads_policy Threads = one_thread, class Placement = count_by_padding,
+template <class T, policy::threads Threads = one_thread, class Placement = count::by_padding,
           resource Upstream = page_resource>
 class ref_pool;
 struct intrusive_pool_traits;
 template <class T, class Traits = intrusive_pool_traits>
 class intrusive_pool;
-template <std::size_t Bytes, threads_policy Threads = one_thread, class Exhausted = throw_when_exhausted,
+template <std::size_t Bytes, policy::threads Threads = one_thread, class Exhausted = throw_when_exhausted,
           resource Upstream = page_resource>
 class buffer_pool;
 

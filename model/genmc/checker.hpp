@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <new>
 
-#include <ashlar/base/atomics.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 
 // What GenMC offers to programs.
 extern "C" {
@@ -23,7 +23,7 @@ void __VERIFIER_assert_fail(const char* condition, const char* file, int line) n
 namespace checker {
 
 /// GenMC watches the compiled program, so the headers are checked as they ship.
-using atomics = ashlar::std_atomics;
+using atomics = ashlar::detail::std_atomics;
 
 /// An object that one of the threads ends, while others may still be about.
 template <class T>

@@ -11,10 +11,10 @@ HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 EXAMPLE = re.compile(r"^```cpp\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Programs do not spell these: they are defaults, aggregates given by braces, and bases of types with an example.
-UNSPELLED = {"arena_options", "base_delete", "basic_budget", "basic_pages", "constructed", "construct_on_acquire",
-             "count_by_padding", "divided_upstream", "error_log", "file_sink", "fresh_populated", "heap_options",
-             "options", "pool_set_options", "raw_codec", "resource_delete", "system_calls", "threshold", "throw_when_exhausted",
-             "tlsf_scale", "tlsf_wide"}
+UNSPELLED = {"arena_options", "base_delete", "basic_budget", "basic_pages", "by_padding", "construct_on_acquire",
+             "constructed", "divided_upstream", "error_log", "file_sink", "heap_options", "options",
+             "pool_set_options", "populated", "raw_codec", "resource_delete", "system_calls", "threshold",
+             "throw_when_exhausted", "tlsf_scale", "tlsf_wide"}
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 MENTION = re.compile(r"\bdocs/[\w/-]+\.md")
 WORD = re.compile(r"\S*\w\S*")

@@ -29,9 +29,7 @@ namespace {
 using namespace ashlar_test;
 using ashlar::fallback_monitor;
 using ashlar::new_delete_resource;
-using ashlar::on_spill;
 using ashlar::resource_ref;
-using ashlar::spill_counters;
 
 template <skills... Each>
 constexpr bool pass_through = ((skills_of<fallback_monitor<skilled<Each>>> == Each &&
@@ -51,35 +49,35 @@ struct gated : conformance_defaults {
 TEST(fallback_monitor, counts_every_request_whatever_comes_of_it) {
   counting_resource<> below;
   fallback_monitor<able_resource<>> gate(below);
-  EXPECT_EQ(gate.chosen(), on_spill::allow);
+  EXPECT_EQ(gate.chosen(), ashlar::spill::action::allow);
   void* const a = gate.allocate(10, 1);
   void* const b = gate.try_allocate(300, 8);
   void* const c = gate.allocate_at_least(20, 1).data;
-  EXPECT_EQ(gate.counters(), (spill_counters{3, 330, 300}));
+  EXPECT_EQ(gate.counters(), (ashlar::spill::counters{3, 330, 300}));
   below.fail_at(0);
   EXPECT_EQ(gate.try_allocate(1000, 1), nullptr);
-  EXPECT_EQ(gate.counters(), (spill_counters{4, 1330, 1000}));
-  gate.choose(on_spill::refuse);
+  EXPECT_EQ(gate.counters(), (ashlar::spill::counters{4, 1330, 1000}));
+  gate.choose(ashlar::spill::action::refuse);
   EXPECT_EQ(gate.try_allocate(5, 1), nullptr);
-  EXPECT_EQ(gate.counters(), (spill_counters{5, 1335, 1000}));
+  EXPECT_EQ(gate.counters(), (ashlar::spill::counters{5, 1335, 1000}));
   gate.deallocate(a, 10, 1);
   gate.deallocate(b);
   gate.deallocate(c, 20, 1);
   gate.reset_counters();
-  EXPECT_EQ(gate.counters(), spill_counters());
+  EXPECT_EQ(gate.counters(), ashlar::spill::counters());
 }
 
 TEST(fallback_monitor, refuses_in_both_spellings) {
   counting_resource<> below;
   fallback_monitor<able_resource<>> gate(below);
-  gate.choose(on_spill::refuse);
+  gate.choose(ashlar::spill::action::refuse);
   EXPECT_EQ(gate.try_allocate(8, 8), nullptr);
 #if defined(__cpp_exceptions)
   EXPECT_THROW(static_cast<void>(gate.allocate(8, 8)), std::bad_alloc);
   EXPECT_THROW(static_cast<void>(gate.allocate_at_least(8, 8)), std::bad_alloc);
 #endif
   EXPECT_EQ(below.allocations() + below.refusals(), 0U);
-  gate.choose(on_spill::allow);
+  gate.choose(ashlar::spill::action::allow);
   void* const p = gate.allocate(8, 8);
   EXPECT_NE(p, nullptr);
   gate.deallocate(p, 8, 8);
@@ -90,8 +88,8 @@ TEST(fallback_monitor, growing_in_place_is_a_request_and_shrinking_is_none) {
   fallback_monitor<able_resource<>> gate(below);
   void* const p = gate.allocate(10, 1);
   EXPECT_TRUE(gate.try_expand(p, 10, 50, 1));
-  EXPECT_EQ(gate.counters(), (spill_counters{2, 50, 40}));
-  gate.choose(on_spill::refuse);
+  EXPECT_EQ(gate.counters(), (ashlar::spill::counters{2, 50, 40}));
+  gate.choose(ashlar::spill::action::refuse);
   EXPECT_TRUE(gate.try_expand(p, 50, 20, 1));
   EXPECT_EQ(gate.counters().spills, 2U);
   EXPECT_FALSE(gate.try_expand(p, 20, 21, 1));
@@ -103,7 +101,7 @@ struct witness {
   std::vector<std::size_t> seen;
   std::uint64_t counted = 0;
 
-  static void see(void* context, const ashlar::spill& request) noexcept {
+  static void see(void* context, const ashlar::spill::request& request) noexcept {
     auto& self = *static_cast<witness*>(context);
     self.seen.push_back(request.bytes);
     EXPECT_EQ(request.gate, self.gate);
@@ -112,7 +110,7 @@ struct witness {
   }
 
   // Allocates from the monitor itself, which then does not call it again.
-  static void spill_too(void* context, const ashlar::spill& request) noexcept {
+  static void spill_too(void* context, const ashlar::spill::request& request) noexcept {
     see(context, request);
     auto& gate = *static_cast<witness*>(context)->gate;
     gate.deallocate(gate.allocate(16, 8), 16, 8);
@@ -124,17 +122,17 @@ TEST(fallback_monitor, calls_before_it_serves) {
   fallback_monitor<able_resource<>> gate(below);
   witness saw{&gate, {}, 0};
   gate.call(&witness::see, &saw);
-  EXPECT_EQ(gate.chosen(), on_spill::notify);
+  EXPECT_EQ(gate.chosen(), ashlar::spill::action::notify);
   for (const std::size_t bytes : {8U, 80U}) gate.deallocate(gate.allocate(bytes, 8), bytes, 8);
   EXPECT_EQ(saw.seen, (std::vector<std::size_t>{8, 80}));
   EXPECT_EQ(saw.counted, 2U);  // its own request is already counted
-  gate.choose(on_spill::allow);
+  gate.choose(ashlar::spill::action::allow);
   gate.deallocate(gate.allocate(8, 8), 8, 8);
-  gate.choose(on_spill::notify);
+  gate.choose(ashlar::spill::action::notify);
   gate.deallocate(gate.allocate(9, 8), 9, 8);
   EXPECT_EQ(saw.seen, (std::vector<std::size_t>{8, 80, 9}));
   gate.call(nullptr);
-  EXPECT_EQ(gate.chosen(), on_spill::allow);
+  EXPECT_EQ(gate.chosen(), ashlar::spill::action::allow);
 }
 
 TEST(fallback_monitor, a_callback_may_use_the_gate) {
@@ -145,7 +143,7 @@ TEST(fallback_monitor, a_callback_may_use_the_gate) {
   gate.deallocate(gate.allocate(8, 8), 8, 8);
   gate.deallocate(gate.allocate(8, 8), 8, 8);
   EXPECT_EQ(saw.seen.size(), 2U);
-  EXPECT_EQ(gate.counters(), (spill_counters{4, 48, 16}));
+  EXPECT_EQ(gate.counters(), (ashlar::spill::counters{4, 48, 16}));
 }
 
 TEST(fallback_monitor, stands_behind_a_buffer) {
@@ -153,8 +151,8 @@ TEST(fallback_monitor, stands_behind_a_buffer) {
   void* const inside = scratch.allocate(200, 8);
   EXPECT_EQ(scratch.second().counters().spills, 0U);
   void* const outside = scratch.allocate(100, 8);
-  EXPECT_EQ(scratch.second().counters(), (spill_counters{1, 100, 100}));
-  scratch.second().choose(on_spill::refuse);
+  EXPECT_EQ(scratch.second().counters(), (ashlar::spill::counters{1, 100, 100}));
+  scratch.second().choose(ashlar::spill::action::refuse);
   EXPECT_EQ(scratch.try_allocate(100, 8), nullptr);
   scratch.deallocate(outside, 100, 8);  // frees pass a monitor that refuses
   scratch.deallocate(inside, 200, 8);
@@ -166,8 +164,8 @@ TEST(fallback_monitor, stands_under_a_pool) {
   gate_type gate(below);
   ashlar::block_pool<resource_ref<gate_type>> pool({.cell_bytes = 32, .slab_bytes = 1024}, gate);
   pool.reserve(20);
-  const spill_counters warm = gate.counters();
-  gate.choose(on_spill::refuse);
+  const ashlar::spill::counters warm = gate.counters();
+  gate.choose(ashlar::spill::action::refuse);
   std::vector<void*> cells;
   while (void* const cell = pool.try_allocate()) cells.push_back(cell);
   EXPECT_GE(cells.size(), 20U);
@@ -179,20 +177,21 @@ TEST(fallback_monitor, threads_spill_at_once) {
   static_assert(ashlar::thread_safe_resource<fallback_monitor<new_delete_resource>>);
   fallback_monitor<new_delete_resource> gate;
   std::atomic<int> calls = 0;
-  gate.call([](void* context, const ashlar::spill&) noexcept { ++*static_cast<std::atomic<int>*>(context); }, &calls);
+  gate.call([](void* context, const ashlar::spill::request&) noexcept { ++*static_cast<std::atomic<int>*>(context); },
+            &calls);
   const auto spill_much = [&gate] {
     for (std::size_t i = 1; i <= 1000; ++i) gate.deallocate(gate.allocate(i, 8), i, 8);
   };
   std::thread other(spill_much);
   spill_much();
   other.join();
-  EXPECT_EQ(gate.counters(), (spill_counters{2000, 1'001'000, 1000}));
+  EXPECT_EQ(gate.counters(), (ashlar::spill::counters{2000, 1'001'000, 1000}));
   EXPECT_EQ(calls, 2000);
 }
 
 TEST(fallback_monitor, ends_the_process_with_one_line) {
   fallback_monitor<new_delete_resource> gate;
-  gate.choose(on_spill::end);
+  gate.choose(ashlar::spill::action::end);
   ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(gate.allocate(4096, 16)),
                            "ashlar: spill: 4096 bytes at alignment 16 were asked for through a gate that is shut, "
                            "gate 0x*");

@@ -52,7 +52,7 @@ constexpr bool has_exactly_the_refinements_of =
     ashlar::owning_resource<guarding<R>> == ashlar::owning_resource<R> &&
     ashlar::releasable_resource<guarding<R>> == ashlar::releasable_resource<R> &&
     ashlar::expanding_resource<guarding<R>> == ashlar::expanding_resource<R> &&
-    ashlar::prefaulting_resource<guarding<R>> == ashlar::prefaulting_resource<R> &&
+    ashlar::detail::prefaulting_resource<guarding<R>> == ashlar::detail::prefaulting_resource<R> &&
     ashlar::self_describing_resource<guarding<R>> == ashlar::self_describing_resource<R> &&
     ashlar::thread_safe_resource<guarding<R>> == ashlar::thread_safe_resource<R>;
 
@@ -105,7 +105,7 @@ struct guarded_and_growing : ashlar_test::conformance_defaults {
       return bytes <= 1000 ? new_delete_resource::try_allocate(1000, alignment) : nullptr;
     }
     void* allocate(std::size_t bytes, std::size_t alignment) {
-      return ashlar::allocate_or_throw(*this, bytes, alignment);
+      return ashlar::detail::allocate_or_throw(*this, bytes, alignment);
     }
   };
   guarding<growing> resource;

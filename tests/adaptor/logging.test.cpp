@@ -39,7 +39,7 @@ using ashlar_test::counting_resource;
 template <class... R>
 constexpr bool forwards_exactly =
     ((ashlar_test::has_refinements_of<logging<R>, R> && ashlar_test::has_sizeless_refinements_of<logging<R>, R> &&
-      ashlar::divisible_resource<logging<R>> == ashlar::divisible_resource<R> &&
+      ashlar::detail::divisible_resource<logging<R>> == ashlar::detail::divisible_resource<R> &&
       ashlar::thread_safe_resource<logging<R>> == ashlar::thread_safe_resource<R>) &&
      ...);
 static_assert(forwards_exactly<new_delete_resource, ashlar::null_resource, ashlar::page_resource,

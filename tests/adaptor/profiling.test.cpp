@@ -76,15 +76,16 @@ constexpr bool has_exactly_the_refinements_of =
     ashlar::owning_resource<profiling<R>> == ashlar::owning_resource<R> &&
     ashlar::releasable_resource<profiling<R>> == ashlar::releasable_resource<R> &&
     ashlar::expanding_resource<profiling<R>> == ashlar::expanding_resource<R> &&
-    ashlar::prefaulting_resource<profiling<R>> == ashlar::prefaulting_resource<R> &&
+    ashlar::detail::prefaulting_resource<profiling<R>> == ashlar::detail::prefaulting_resource<R> &&
     ashlar::self_describing_resource<profiling<R>> == ashlar::self_describing_resource<R> &&
-    ashlar::at_least_resource<profiling<R>> == ashlar::at_least_resource<R> &&
+    ashlar::detail::at_least_resource<profiling<R>> == ashlar::detail::at_least_resource<R> &&
     ashlar::thread_safe_resource<profiling<R>> == ashlar::thread_safe_resource<R> && sizeof(profiling<R>) == sizeof(R);
 
 static_assert(has_exactly_the_refinements_of<ashlar::new_delete_resource>);
 static_assert(has_exactly_the_refinements_of<ashlar::null_resource>);
 static_assert(has_exactly_the_refinements_of<ashlar::page_resource>);
-static_assert(has_exactly_the_refinements_of<ashlar::block_pool<>> && ashlar::at_least_resource<ashlar::block_pool<>>);
+static_assert(has_exactly_the_refinements_of<ashlar::block_pool<>> &&
+              ashlar::detail::at_least_resource<ashlar::block_pool<>>);
 static_assert(has_exactly_the_refinements_of<ashlar::shared_block_pool<>>);
 static_assert(has_exactly_the_refinements_of<resource_ref<ashlar::buffer_resource>>);
 static_assert(has_exactly_the_refinements_of<resource_ref<std::pmr::memory_resource>>);

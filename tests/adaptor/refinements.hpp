@@ -17,19 +17,19 @@ constexpr bool has_refinements_of = ashlar::resource<A> && ashlar::try_resource<
                                     ashlar::owning_resource<A> == ashlar::owning_resource<R> &&
                                     ashlar::releasable_resource<A> == ashlar::releasable_resource<R> &&
                                     ashlar::expanding_resource<A> == ashlar::expanding_resource<R> &&
-                                    ashlar::prefaulting_resource<A> == ashlar::prefaulting_resource<R>;
+                                    ashlar::detail::prefaulting_resource<A> == ashlar::detail::prefaulting_resource<R>;
 template <class A, class R>
 constexpr bool has_sizeless_refinements_of =
     ashlar::self_describing_resource<A> == ashlar::self_describing_resource<R> &&
-    ashlar::at_least_resource<A> == ashlar::at_least_resource<R>;
+    ashlar::detail::at_least_resource<A> == ashlar::detail::at_least_resource<R>;
 template <class A>
-constexpr bool needs_its_sizes = !ashlar::self_describing_resource<A> && !ashlar::at_least_resource<A>;
+constexpr bool needs_its_sizes = !ashlar::self_describing_resource<A> && !ashlar::detail::at_least_resource<A>;
 
 /// Grants 1000 bytes for any request: so it knows its sizes, and grows blocks in place.
 struct roomy : ashlar::new_delete_resource {
   using new_delete_resource::deallocate;
   void* allocate(std::size_t bytes, std::size_t alignment) {
-    return ashlar::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::detail::allocate_or_throw(*this, bytes, alignment);
   }
   void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return bytes <= 1000 ? new_delete_resource::try_allocate(1000, alignment) : nullptr;
@@ -44,7 +44,7 @@ struct roomy : ashlar::new_delete_resource {
   bool try_expand(void*, std::size_t, std::size_t new_bytes, std::size_t) noexcept { return new_bytes <= 1000; }
 };
 
-static_assert(ashlar::self_describing_resource<roomy> && ashlar::at_least_resource<roomy> &&
+static_assert(ashlar::self_describing_resource<roomy> && ashlar::detail::at_least_resource<roomy> &&
               ashlar::expanding_resource<roomy> && ashlar::try_resource<roomy>);
 
 }  // namespace ashlar_test

@@ -13,8 +13,6 @@
 
 namespace {
 
-using ashlar::site_label;
-
 template <class Site>
 ASHLAR_NOINLINE Site captured() {
   return Site::capture(ASHLAR_RETURN_ADDRESS());
@@ -28,38 +26,39 @@ std::string described(const Site& site) {
 }
 
 TEST(site, none_is_nothing) {
-  EXPECT_EQ(described(captured<ashlar::no_site>()), "");
-  EXPECT_TRUE(captured<ashlar::no_site>().frames().empty());
+  EXPECT_EQ(described(captured<ashlar::site::none>()), "");
+  EXPECT_TRUE(captured<ashlar::site::none>().frames().empty());
 }
 
 TEST(site, a_return_address_is_one_frame) {
-  const auto site = captured<ashlar::return_site>();
+  const auto site = captured<ashlar::site::return_address>();
   ASSERT_EQ(site.frames().size(), 1U);
   EXPECT_NE(site.frames()[0], nullptr);
   EXPECT_EQ(described(site), "0x*");
 }
 
 TEST(site, a_backtrace_starts_with_the_return_address) {
-  const auto site = captured<ashlar::backtrace_site<4>>();
+  const auto site = captured<ashlar::site::backtrace<4>>();
   ASSERT_GE(site.frames().size(), 1U);
   EXPECT_LE(site.frames().size(), 4U);
   EXPECT_EQ(described(site).substr(0, 3), "0x*");
-  EXPECT_EQ(site, ashlar::backtrace_site<4>(site));
+  EXPECT_EQ(site, ashlar::site::backtrace<4>(site));
 }
 
 TEST(site, labels_nest_and_name_their_line) {
-  using named = ashlar::labelled<>;
+  using named = ashlar::site::labelled<>;
   EXPECT_EQ(described(captured<named>()), "no label");
-  const site_label outer("outer");
+  const ashlar::site::label outer("outer");
   const auto first = captured<named>();
   {
-    const site_label inner("inner");
+    const ashlar::site::label inner("inner");
     EXPECT_STREQ(captured<named>().name(), "inner");
     EXPECT_NE(captured<named>(), first);
   }
   EXPECT_EQ(captured<named>(), first);
   EXPECT_EQ(described(first).substr(0, 21), "outer (site.test.cpp:");
-  EXPECT_NE(described(captured<ashlar::labelled<ashlar::return_site>>()).find(") 0x*"), std::string::npos);
+  EXPECT_NE(described(captured<ashlar::site::labelled<ashlar::site::return_address>>()).find(") 0x*"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ constexpr bool has_exactly_the_refinements_of =
     ashlar::owning_resource<statistics<R>> == ashlar::owning_resource<R> &&
     ashlar::releasable_resource<statistics<R>> == ashlar::releasable_resource<R> &&
     ashlar::expanding_resource<statistics<R>> == ashlar::expanding_resource<R> &&
-    ashlar::prefaulting_resource<statistics<R>> == ashlar::prefaulting_resource<R> &&
+    ashlar::detail::prefaulting_resource<statistics<R>> == ashlar::detail::prefaulting_resource<R> &&
     !ashlar::self_describing_resource<statistics<R>>;  // a block must be freed with its size, to be counted
 
 static_assert(has_exactly_the_refinements_of<ashlar::new_delete_resource>);

@@ -36,7 +36,7 @@ constexpr bool has_exactly_the_refinements_of =
     ashlar::try_resource<S> == ashlar::try_resource<R> && ashlar::owning_resource<S> == ashlar::owning_resource<R> &&
     ashlar::releasable_resource<S> == ashlar::releasable_resource<R> &&
     ashlar::expanding_resource<S> == ashlar::expanding_resource<R> &&
-    ashlar::prefaulting_resource<S> == ashlar::prefaulting_resource<R> &&
+    ashlar::detail::prefaulting_resource<S> == ashlar::detail::prefaulting_resource<R> &&
     ashlar::self_describing_resource<S> == ashlar::self_describing_resource<R> && ashlar::thread_safe_resource<S>;
 
 static_assert(has_exactly_the_refinements_of<ashlar::new_delete_resource>);

@@ -159,7 +159,7 @@ TEST(tracing, a_release_frees_in_the_trace_what_was_live) {
 TEST(tracing, blocks_that_grow_fail_and_free_themselves_are_in_the_trace) {
   std::vector<std::byte> bytes;
   memory_log log{memory_sink(bytes)};
-  tracing<ashlar_test::roomy, memory_log, ashlar::return_site> r(log);
+  tracing<ashlar_test::roomy, memory_log, ashlar::site::return_address> r(log);
   void* const p = r.allocate(10, 8);
   EXPECT_TRUE(r.try_expand(p, 10, 500, 8));
   EXPECT_EQ(r.try_allocate(5000, 8), nullptr);

@@ -33,13 +33,12 @@ namespace {
 
 using ashlar::fault;
 using ashlar::new_delete_resource;
-using ashlar::no_site;
 using ashlar::resource_ref;
 using ashlar::tracking;
 using ashlar_test::caught_in;
 using ashlar_test::counting_resource;
 using counted = resource_ref<counting_resource<>>;
-using labelled = tracking<new_delete_resource, ashlar::labelled<>>;
+using labelled = tracking<new_delete_resource, ashlar::site::labelled<>>;
 
 template <class... R>
 constexpr bool forwards_exactly =
@@ -49,13 +48,13 @@ constexpr bool forwards_exactly =
 static_assert(forwards_exactly<new_delete_resource, ashlar::null_resource, ashlar::page_resource, ashlar::block_pool<>,
                                resource_ref<ashlar::buffer_resource>, resource_ref<std::pmr::memory_resource>,
                                ashlar_test::throwing_only<>, ashlar_test::roomy, tracking<new_delete_resource>>);
-using shared = tracking<new_delete_resource, no_site, new_delete_resource, ashlar::spin_lock>;
+using shared = tracking<new_delete_resource, ashlar::site::none, new_delete_resource, ashlar::spin_lock>;
 static_assert(ashlar::thread_safe_resource<shared>);
-static_assert(!ashlar::thread_safe_resource<
-              tracking<resource_ref<ashlar::buffer_resource>, no_site, new_delete_resource, ashlar::spin_lock>>);
+static_assert(!ashlar::thread_safe_resource<tracking<resource_ref<ashlar::buffer_resource>, ashlar::site::none,
+                                                     new_delete_resource, ashlar::spin_lock>>);
 // The book is state; an empty resource and an empty site add nothing to it.
-static_assert(sizeof(tracking<ashlar::null_resource, no_site>) ==
-              sizeof(ashlar::detail::block_book<no_site, new_delete_resource>));
+static_assert(sizeof(tracking<ashlar::null_resource, ashlar::site::none>) ==
+              sizeof(ashlar::detail::block_book<ashlar::site::none, new_delete_resource>));
 
 struct tracked_operator_new : ashlar_test::conformance_defaults {
   static constexpr bool exhaustible = false;
@@ -65,7 +64,7 @@ struct tracked_operator_new : ashlar_test::conformance_defaults {
 struct tracked_upstream : ashlar_test::conformance_defaults {
   static constexpr bool reuses = false;
   counting_resource<> upstream;
-  tracking<counted, ashlar::backtrace_site<>> resource{upstream};
+  tracking<counted, ashlar::site::backtrace<>> resource{upstream};
 };
 
 struct tracked_buffer : ashlar_test::conformance_defaults {
@@ -91,7 +90,7 @@ void see_leak(const ashlar::leaked_blocks& leak) noexcept {
 template <class F>
 leak_seen leaked_in(F f) {
   last_leak = {};
-  const ashlar::leak_handler before = ashlar::set_leak_handler(&see_leak);
+  const ashlar::leaked_blocks::handler before = ashlar::set_leak_handler(&see_leak);
   f();
   ashlar::set_leak_handler(before);
   return last_leak;
@@ -130,10 +129,10 @@ TEST(tracking, leaks_are_counted_by_site) {
     labelled r;
     const auto take = [&](std::size_t bytes) { kept.push_back(r.allocate(bytes, 8)); };
     {
-      const ashlar::site_label now("first");
+      const ashlar::site::label now("first");
       for (int i = 0; i < 20; ++i) take(10);
     }
-    const ashlar::site_label now("second");
+    const ashlar::site::label now("second");
     take(1000);
   });
   EXPECT_EQ(leak.count, 21U);
@@ -194,7 +193,7 @@ TEST(tracking, sizes_follow_a_block_that_grew_or_became_larger_than_asked_for) {
 TEST(tracking, where_the_book_or_the_upstream_has_no_room_nothing_has_happened) {
   counting_resource<> memory;
   counting_resource<> books;
-  tracking<counted, no_site, counted> r{ashlar::book_in, counted(books), counted(memory)};
+  tracking<counted, ashlar::site::none, counted> r{ashlar::book_in, counted(books), counted(memory)};
   books.fail_at(0);
   EXPECT_EQ(r.try_allocate(8, 8), nullptr);
   EXPECT_EQ(memory.allocations(), 0U);
@@ -255,7 +254,7 @@ TEST(tracking_death, each_fault_has_its_sentence) {
 
 TEST(tracking_death, leaks_have_a_line_of_their_own) {
   const auto leak = [] {
-    tracking<new_delete_resource, no_site>* const r = new tracking<new_delete_resource, no_site>;
+    tracking<new_delete_resource, ashlar::site::none>* const r = new tracking<new_delete_resource, ashlar::site::none>;
     static_cast<void>(r->allocate(24, 8));
     delete r;
     std::abort();

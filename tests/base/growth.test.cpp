@@ -12,9 +12,9 @@
 
 namespace {
 
-using ashlar::expect_growth;
 using ashlar::fixed_growth;
 using ashlar::proportional_growth;
+using ashlar::detail::expect_growth;
 
 struct may_throw {
   [[nodiscard]] std::size_t next(std::size_t) const { return 1; }
@@ -22,8 +22,8 @@ struct may_throw {
 struct wrong_type {
   [[nodiscard]] int next(std::size_t) const noexcept { return 1; }
 };
-static_assert(ashlar::growth_policy<fixed_growth> && ashlar::growth_policy<proportional_growth>);
-static_assert(!ashlar::growth_policy<may_throw> && !ashlar::growth_policy<wrong_type>);
+static_assert(ashlar::policy::growth<fixed_growth> && ashlar::policy::growth<proportional_growth>);
+static_assert(!ashlar::policy::growth<may_throw> && !ashlar::policy::growth<wrong_type>);
 
 TEST(fixed_growth, always_takes_the_same_step) {
   for (const std::size_t held : {std::size_t{0}, std::size_t{1} << 20, ashlar::detail::max_size})

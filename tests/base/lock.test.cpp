@@ -35,7 +35,7 @@ void excludes() {
   std::atomic<int> crowds = 0;
   on_threads(threads, [&] {
     for (int i = 0; i < rounds; ++i) {
-      const ashlar::lock_scope scope(lock);
+      const ashlar::detail::lock_scope scope(lock);
       if (inside.fetch_add(1, std::memory_order_relaxed) != 0) crowds.fetch_add(1, std::memory_order_relaxed);
       ++counter;
       if (i % 512 == 0) std::this_thread::yield();  // a preempted holder
@@ -75,7 +75,7 @@ TEST(spin_lock, waits_for_the_holder) {
 TEST(lock_scope, holds_until_its_end) {
   ashlar::spin_lock lock;
   {
-    const ashlar::lock_scope scope(lock);
+    const ashlar::detail::lock_scope scope(lock);
     EXPECT_FALSE(lock.try_lock());
   }
   EXPECT_TRUE(lock.try_lock());
@@ -86,8 +86,8 @@ TEST(scopes, give_back_what_was_held_already) {
   ashlar::spin_lock lock;
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(lock.try_lock());
-    if (i == 0) const ashlar::lock_scope scope(lock, ashlar::already_held{});
-    else const ashlar::report_scope scope(lock, ashlar::already_held{});
+    if (i == 0) const ashlar::detail::lock_scope scope(lock, ashlar::detail::already_held{});
+    else const ashlar::detail::report_scope scope(lock, ashlar::detail::already_held{});
   }
   EXPECT_TRUE(lock.try_lock());
   lock.unlock();
@@ -98,7 +98,7 @@ TEST(scopes, let_go_for_a_report_of_what_was_held_already) {
   EXPECT_EXIT(
       {
         static_cast<void>(lock.try_lock());
-        const ashlar::report_scope scope(lock, ashlar::already_held{});
+        const ashlar::detail::report_scope scope(lock, ashlar::detail::already_held{});
         ashlar::detail::held_locks::let_go();
         std::_Exit(lock.try_lock() ? 7 : 1);
       },
@@ -109,7 +109,7 @@ TEST(null_lock, never_waits) {
   ashlar::null_lock lock;
   lock.lock();
   EXPECT_TRUE(lock.try_lock());
-  const ashlar::lock_scope scope(lock);
+  const ashlar::detail::lock_scope scope(lock);
   lock.unlock();
 }
 

@@ -18,18 +18,18 @@ static_assert(ashlar::is_hosted, "tests run on an operating system");
 
 TEST(platform, text_reaches_the_error_stream_as_it_is) {
   ::testing::internal::CaptureStderr();
-  ashlar::write_error("no line end, ");
-  ashlar::write_error("");
-  ashlar::write_error({"a\0b", 3});
+  ashlar::detail::write_error("no line end, ");
+  ashlar::detail::write_error("");
+  ashlar::detail::write_error({"a\0b", 3});
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), std::string("no line end, a\0b", 16));
 }
 
-TEST(platform, the_end_is_an_abort) { ASHLAR_EXPECT_DEATH(ashlar::end_process(), ""); }
+TEST(platform, the_end_is_an_abort) { ASHLAR_EXPECT_DEATH(ashlar::detail::end_process(), ""); }
 
 TEST(platform, a_thread_that_yields_comes_back) {
   std::atomic<bool> done = false;
   std::thread other([&] { done = true; });
-  while (!done) ashlar::yield_thread();
+  while (!done) ashlar::detail::yield_thread();
   other.join();
 }
 

@@ -31,7 +31,7 @@ constexpr table layout{{0}, {64}, 64, 64};
   X(inline_arena, ashlar::inline_arena<1024>)                                                                     \
   X(frame_arena, ashlar::frame_arena<>)                                                                           \
   X(page_resource, ashlar::page_resource)                                                                         \
-  X(resident_pages, ashlar::basic_page_resource<ashlar::fresh_resident<>>)                                        \
+  X(resident_pages, ashlar::basic_page_resource<ashlar::fresh::resident<>>)                                       \
   X(new_delete_resource, ashlar::new_delete_resource)                                                             \
   X(inline_buffer, ashlar::inline_buffer<1024>)                                                                   \
   X(stack_resource, ashlar::stack_resource<>)                                                                     \
@@ -59,9 +59,9 @@ constexpr table layout{{0}, {64}, 64, 64};
 
 #define ASHLAR_EACH_OTHER(X)                                                            \
   X(scratch_arena, ashlar::scratch_arena)                                               \
-  X(locked_pages, ashlar::basic_page_resource<ashlar::fresh_locked<>>)                  \
+  X(locked_pages, ashlar::basic_page_resource<ashlar::fresh::locked<>>)                 \
   X(null_resource, ashlar::null_resource)                                               \
-  X(labelled, ashlar::labelled<>)                                                       \
+  X(labelled, ashlar::site::labelled<>)                                                 \
   X(logging, ashlar::logging<ashlar::new_delete_resource>)                              \
   X(budget, ashlar::budget)                                                             \
   X(shared_budget, ashlar::shared_budget)                                               \

@@ -17,11 +17,11 @@ using ashlar::one_thread;
 struct says_nothing {};
 
 TEST(threads, policies_are_types_with_a_lock_and_an_answer) {
-  EXPECT_TRUE(ashlar::threads_policy<one_thread>);
-  EXPECT_TRUE(ashlar::threads_policy<any_thread<>>);
-  EXPECT_TRUE(ashlar::threads_policy<any_thread<std::mutex>>);
-  EXPECT_FALSE(ashlar::threads_policy<says_nothing>);
-  EXPECT_FALSE(ashlar::threads_policy<std::mutex>);
+  EXPECT_TRUE(ashlar::policy::threads<one_thread>);
+  EXPECT_TRUE(ashlar::policy::threads<any_thread<>>);
+  EXPECT_TRUE(ashlar::policy::threads<any_thread<std::mutex>>);
+  EXPECT_FALSE(ashlar::policy::threads<says_nothing>);
+  EXPECT_FALSE(ashlar::policy::threads<std::mutex>);
 }
 
 TEST(threads, only_any_thread_shares) {

@@ -82,7 +82,7 @@ struct object_pools {
   }
 };
 struct ref_pools {
-  ashlar::ref_pool<double, ashlar::one_thread, ashlar::count_by_padding, below> resource;
+  ashlar::ref_pool<double, ashlar::one_thread, ashlar::count::by_padding, below> resource;
   explicit ref_pools(counting_resource<>& from) : resource(below(from)) {}
 
   void use(std::size_t count) {

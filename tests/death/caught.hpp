@@ -25,7 +25,7 @@ inline void leave_by_jump(const ashlar::violation& v) noexcept {
 /// resource that holds no lock, and holds nothing itself.
 template <class F>
 [[nodiscard]] std::optional<ashlar::violation> caught_in(const F& f) {
-  const ashlar::violation_handler before = ashlar::set_violation_handler(&detail::leave_by_jump);
+  const ashlar::violation::handler before = ashlar::set_violation_handler(&detail::leave_by_jump);
   const bool reported = setjmp(detail::back) != 0;
   if (!reported) f();
   ashlar::set_violation_handler(before == &detail::leave_by_jump ? nullptr : before);

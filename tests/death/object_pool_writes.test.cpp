@@ -78,7 +78,7 @@ using in_intrusives = counted<
 using counting_member =
     ashlar::intrusive_pool<counts_itself,
                            ashlar_test::intrusive_traits<construct_on_acquire, throw_when_exhausted, one_thread,
-                                                         ashlar::count_in_member<&counts_itself::count>>>;
+                                                         ashlar::count::in_member<&counts_itself::count>>>;
 struct in_own_count : counting_member {
   void* take() { return this->make().release(); }
   void give(void* p) { static_cast<void>(pointer::adopt(static_cast<counts_itself*>(p))); }

@@ -62,7 +62,7 @@ struct failing_calls : ashlar::os::system_calls {
   [[nodiscard]] static bool populate(void*, std::size_t) noexcept { return false; }
 };
 
-using failing_pages = ashlar::basic_page_resource<ashlar::fresh_populated, ashlar::os::basic_pages<failing_calls>>;
+using failing_pages = ashlar::basic_page_resource<ashlar::fresh::populated, ashlar::os::basic_pages<failing_calls>>;
 using failing_pool = block_pool<failing_pages>;
 
 /// Returns: the cells that the pool gave before it said no, at most `most`.
@@ -201,10 +201,10 @@ static_assert(sizeof(ashlar::allocation_counters::allocations) == 8, "totals out
 static_assert(sizeof(ashlar::detail::slab::capacity) == 4 && sizeof(ashlar::detail::slab::free) == 4);
 constexpr std::size_t largest_slab = std::size_t{1} << 31;
 static_assert(largest_slab - 1 <= std::numeric_limits<std::uint32_t>::max(), "a slab has fewer than 2^32 cells");
-constexpr auto most_cells = ashlar::make_slab_geometry({.cell_bytes = 1, .slab_bytes = largest_slab});
+constexpr auto most_cells = ashlar::detail::make_slab_geometry({.cell_bytes = 1, .slab_bytes = largest_slab});
 static_assert(most_cells.least_capacity() > largest_slab / most_cells.cell_stride() / 2);
 static_assert(most_cells.words() <= largest_slab / 64);
-static_assert(ashlar::make_slab_geometry({.cell_bytes = 4096, .slab_bytes = largest_slab}).slab_bytes() ==
+static_assert(ashlar::detail::make_slab_geometry({.cell_bytes = 4096, .slab_bytes = largest_slab}).slab_bytes() ==
               largest_slab);
 
 // Pools do not move: live cells, and the owners in slabs, point into them.
@@ -217,7 +217,7 @@ static_assert(stays<pool_type> && stays<ashlar::fixed_block_pool<24>>);
 TEST(pool_faults_memory, a_pool_beyond_2_to_the_33_bytes_counts_right) {
   if (sizeof(void*) == 4 || ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "no such address space";
   constexpr std::size_t cell_bytes = 4096;
-  using plain_pages = ashlar::basic_page_resource<ashlar::fresh_plain>;
+  using plain_pages = ashlar::basic_page_resource<ashlar::fresh::plain>;
   block_pool<plain_pages> pool({.cell_bytes = cell_bytes, .slab_bytes = largest_slab});
   constexpr std::size_t cells = (std::size_t{1} << 21) + 1000;
   std::vector<void*> taken(cells);
@@ -244,7 +244,7 @@ TEST(pool_faults_memory, a_pool_beyond_2_to_the_33_bytes_counts_right) {
 TEST(pool_faults_memory, the_largest_cells_fill_the_largest_slabs) {
   if (sizeof(void*) == 4 || ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "no such address space";
   constexpr std::size_t cell_bytes = std::size_t{1} << 27;
-  using plain_pages = ashlar::basic_page_resource<ashlar::fresh_plain>;
+  using plain_pages = ashlar::basic_page_resource<ashlar::fresh::plain>;
   block_pool<plain_pages> pool({.cell_bytes = cell_bytes, .slab_bytes = largest_slab});
   std::vector<void*> cells = fill(pool, 70);
   if (cells.size() < 70) {

@@ -108,7 +108,7 @@ struct counters {
 
 struct tracked {
   static constexpr bool waits_for_itself = true;  // the book's memory is asked for under the lock
-  ashlar::tracking<ashlar::page_resource, ashlar::no_site, calling_pages, ashlar::spin_lock> all;
+  ashlar::tracking<ashlar::page_resource, ashlar::site::none, calling_pages, ashlar::spin_lock> all;
   void use() { all.deallocate(all.allocate(40, 8), 40, 8); }
 };
 
@@ -132,10 +132,10 @@ struct reentry_of : ::testing::Test {
 };
 
 using kinds = ::testing::Types<
-    counted<ashlar::ref_pool<object, any_thread<>, ashlar::count_by_padding, calling_pages>>,
+    counted<ashlar::ref_pool<object, any_thread<>, ashlar::count::by_padding, calling_pages>>,
     counted<ashlar::intrusive_pool<
         object, ashlar_test::intrusive_traits<ashlar::construct_on_acquire, ashlar::throw_when_exhausted, any_thread<>,
-                                              ashlar::count_by_padding, calling_pages>>>,
+                                              ashlar::count::by_padding, calling_pages>>>,
     objects<ashlar::growing>, objects<ashlar::dynamic_capacity>, cells, resource<synchronized<calling_pages>, true>,
     resource<synchronized<ashlar::tlsf_resource<calling_pages>>, true>, counters, tracked, cached_cells,
     resource<ashlar::shared_pool_set<calling_pages>, false>, huge_blocks>;

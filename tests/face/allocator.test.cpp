@@ -274,7 +274,7 @@ struct four_words {
 };
 
 TEST(allocator, arrays_of_a_pools_own_cells_are_runs) {
-  static_assert(ashlar::run_resource<pool_type> && !ashlar::run_resource<counting_resource<>>);
+  static_assert(ashlar::detail::run_resource<pool_type> && !ashlar::detail::run_resource<counting_resource<>>);
   counting_resource<> upstream;
   pool_type pool({.cell_bytes = sizeof(four_words), .slab_bytes = 64 * 1024}, upstream);
   pool.reserve(4000);  // two slabs: words come from one, runs from the other

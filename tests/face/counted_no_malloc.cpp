@@ -55,7 +55,7 @@ void expect_no_malloc(const char* what) {
   constexpr std::size_t reserved = 5000;
   using node = object<Threads>;
   ashlar::intrusive_pool<node, ashlar_test::intrusive_traits<Lifetime, ashlar::throw_when_exhausted, Threads,
-                                                             ashlar::count_by_padding, ashlar::new_delete_resource>>
+                                                             ashlar::count::by_padding, ashlar::new_delete_resource>>
       pool({.growth_count = reserved});
   pool.reserve(reserved);
   const std::size_t slots = pool.capacity();  // whole slabs

@@ -73,7 +73,8 @@ TYPED_TEST(counted_pool_with, a_counter_has_four_bytes_and_neighbours) {
   while (all.size() < many) all.insert(counts.make());
   EXPECT_EQ(counts.live(), many);
   std::size_t neighbours = 0;
-  const std::size_t stride = ashlar::static_geometry<4, 4>::get().cell_stride() / 4;  // at hardened, with a guard
+  const std::size_t stride =
+      ashlar::detail::static_geometry<4, 4>::get().cell_stride() / 4;  // at hardened, with a guard
   for (auto* const each : all) neighbours += all.count(each + stride);
   EXPECT_GT(neighbours, many - 10) << "but at the end of a slab";
   for (auto* const each : all) {

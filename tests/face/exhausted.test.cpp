@@ -11,7 +11,7 @@ struct no_answer {};
 TEST(exhausted, there_are_two_answers) {
   EXPECT_TRUE(ashlar::throw_when_exhausted::throws);
   EXPECT_FALSE(ashlar::null_when_exhausted::throws);
-  EXPECT_FALSE(ashlar::exhaustion_policy<no_answer>);
+  EXPECT_FALSE(ashlar::policy::exhaustion<no_answer>);
 }
 
 }  // namespace

@@ -32,7 +32,6 @@ namespace {
 
 using ashlar::any_thread;
 using ashlar::construct_on_acquire;
-using ashlar::count_by_padding;
 using ashlar::keep_constructed;
 using ashlar::null_when_exhausted;
 using ashlar::one_thread;
@@ -253,7 +252,7 @@ struct has_member {
 TYPED_TEST(intrusive_pool, an_own_count_may_be_named) {
   ashlar::intrusive_pool<has_member,
                          ashlar_test::intrusive_traits<construct_on_acquire, throw_when_exhausted, TypeParam,
-                                                       ashlar::count_in_member<&has_member::references>>>
+                                                       ashlar::count::in_member<&has_member::references>>>
       pool;
   const auto a = pool.make(9);
   const auto b = a;
@@ -266,14 +265,14 @@ TYPED_TEST(intrusive_pool, an_own_count_may_be_named) {
   struct counts_below : base {
     std::atomic<std::uint32_t> references = 0;
   };
-  using below = ashlar::ref_ptr<counts_below, TypeParam, ashlar::count_in_member<&counts_below::references>>;
+  using below = ashlar::ref_ptr<counts_below, TypeParam, ashlar::count::in_member<&counts_below::references>>;
   static_assert(!std::is_convertible_v<below, ashlar::ref_ptr<base, TypeParam>>);
 }
 
 TYPED_TEST(intrusive_pool, allocates_nothing_until_more_live_than_were_reserved) {
   counting_resource<> upstream;
   ashlar::intrusive_pool<recycled, ashlar_test::intrusive_traits<construct_on_acquire, throw_when_exhausted, TypeParam,
-                                                                 count_by_padding, counted>>
+                                                                 ashlar::count::by_padding, counted>>
       pool({.growth_count = 1000}, upstream);
   pool.reserve(1000);
   const std::size_t before = upstream.allocations();
@@ -292,7 +291,7 @@ TYPED_TEST(intrusive_pool, survives_an_upstream_that_fails_at_any_call) {
   for (std::size_t k = 0; k < 12; ++k) {
     counting_resource<> upstream;
     ashlar::intrusive_pool<witness, ashlar_test::intrusive_traits<construct_on_acquire, null_when_exhausted, TypeParam,
-                                                                  count_by_padding, counted>>
+                                                                  ashlar::count::by_padding, counted>>
         pool({.growth_count = 8}, upstream);
     std::vector<typename decltype(pool)::pointer> all;
     for (int scenario = 0; scenario < 2; ++scenario) {

@@ -35,7 +35,7 @@ struct cleared {
 TEST(lifetime, policies_say_whether_they_keep) {
   EXPECT_TRUE(keep_constructed<>::keeps);
   EXPECT_FALSE(ashlar::construct_on_acquire::keeps);
-  EXPECT_FALSE(ashlar::lifetime_policy<no_lifetime>);
+  EXPECT_FALSE(ashlar::policy::lifetime<no_lifetime>);
   EXPECT_TRUE(std::is_empty_v<keep_constructed<reset_with<&cleared::clear>>>);
 }
 

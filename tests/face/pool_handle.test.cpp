@@ -27,7 +27,7 @@ TEST(pool_handle, releases_once_to_its_pool) {
   counting_pool pool;
   int object = 5;
   {
-    handle one(&object, ashlar::returns_to(pool));
+    handle one(&object, ashlar::detail::returns_to(pool));
     handle other = std::move(one);
     EXPECT_EQ(other.get_deleter().pool(), &pool);
     EXPECT_EQ(*other, 5);
@@ -48,8 +48,8 @@ TEST(pool_handle, is_two_words_and_an_empty_one_knows_no_pool) {
 TEST(pool_handle, assigned_from_another_pools_goes_home_to_its_own) {
   counting_pool first, second;
   int a = 1, b = 2;
-  handle of_first(&a, ashlar::returns_to(first));
-  of_first = handle(&b, ashlar::returns_to(second));
+  handle of_first(&a, ashlar::detail::returns_to(first));
+  of_first = handle(&b, ashlar::detail::returns_to(second));
   EXPECT_EQ(first.last, &a);
   of_first.reset();
   EXPECT_EQ(second.last, &b);

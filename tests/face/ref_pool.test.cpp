@@ -31,9 +31,6 @@
 namespace {
 
 using ashlar::any_thread;
-using ashlar::count_beside;
-using ashlar::count_by_padding;
-using ashlar::count_in_slab;
 using ashlar::one_thread;
 using ashlar_test::counting_resource;
 using ashlar_test::nothing;
@@ -63,9 +60,10 @@ protected:
   counting_resource<> upstream;
 };
 using policies =
-    ::testing::Types<policy<one_thread, count_by_padding>, policy<one_thread, count_in_slab>,
-                     policy<one_thread, count_beside>, policy<any_thread<>, count_by_padding>,
-                     policy<any_thread<>, count_in_slab>, policy<any_thread<ashlar::null_lock>, count_beside>>;
+    ::testing::Types<policy<one_thread, ashlar::count::by_padding>, policy<one_thread, ashlar::count::in_slab>,
+                     policy<one_thread, ashlar::count::beside>, policy<any_thread<>, ashlar::count::by_padding>,
+                     policy<any_thread<>, ashlar::count::in_slab>,
+                     policy<any_thread<ashlar::null_lock>, ashlar::count::beside>>;
 TYPED_TEST_SUITE(ref_pool, policies);
 
 TYPED_TEST(ref_pool, makes_objects_with_one_reference) {
@@ -116,7 +114,8 @@ TYPED_TEST(ref_pool, objects_of_every_size_lie_apart_from_their_counts) {
   check(sized<3, 1>());
   check(sized<12, 4>());
   check(sized<200'000, 8>());
-  if constexpr (std::same_as<TypeParam, policy<one_thread, count_by_padding>>) {  // the layouts differ by size only
+  if constexpr (std::same_as<TypeParam,
+                             policy<one_thread, ashlar::count::by_padding>>) {  // the layouts differ by size only
     check(sized<1, 1>());
     check(sized<8, 8>());
     check(sized<40, 8>());

@@ -22,8 +22,6 @@
 namespace {
 
 using ashlar::any_thread;
-using ashlar::count_beside;
-using ashlar::count_in_slab;
 using ashlar::one_thread;
 
 template <class Threads>
@@ -71,8 +69,8 @@ TYPED_TEST(ref_ptr, converts_as_pointers_do_and_no_further) {
   using constant = typename TestFixture::template pointer_to<const int>;
   static_assert(std::is_convertible_v<number, constant> && !std::is_convertible_v<constant, number>);
   // A count in another place is not found there.
-  static_assert(!std::is_convertible_v<ashlar::ref_ptr<int, TypeParam, count_in_slab>,
-                                       ashlar::ref_ptr<int, TypeParam, count_beside>>);
+  static_assert(!std::is_convertible_v<ashlar::ref_ptr<int, TypeParam, ashlar::count::in_slab>,
+                                       ashlar::ref_ptr<int, TypeParam, ashlar::count::beside>>);
   using other_threads = std::conditional_t<std::is_same_v<TypeParam, one_thread>, any_thread<>, one_thread>;
   static_assert(!std::is_convertible_v<number, ashlar::ref_ptr<int, other_threads>>);
 }

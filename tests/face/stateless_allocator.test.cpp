@@ -33,7 +33,7 @@ using ashlar_test::fill;
 using heap = ashlar::new_delete_resource;
 
 static_assert(process_wide_resource<heap> && process_wide_resource<ashlar::page_resource>);
-static_assert(process_wide_resource<ashlar::basic_page_resource<ashlar::fresh_huge>>);
+static_assert(process_wide_resource<ashlar::basic_page_resource<ashlar::fresh::huge>>);
 static_assert(process_wide_resource<ashlar::null_resource>);
 static_assert(!process_wide_resource<ashlar::block_pool<>> && !process_wide_resource<ashlar::resource_ref<heap>>);
 

@@ -15,7 +15,7 @@
 
 namespace {
 
-void expect_share(const ashlar_test::json& read, const std::string& path, const ashlar::heap_share& share) {
+void expect_share(const ashlar_test::json& read, const std::string& path, const ashlar::heap_statistics::share& share) {
   EXPECT_EQ(read.number(path + ".live_blocks"), share.live_blocks) << path;
   EXPECT_EQ(read.number(path + ".live_bytes"), share.live_bytes) << path;
   EXPECT_EQ(read.number(path + ".spare_blocks"), share.spare_blocks) << path;

@@ -31,7 +31,7 @@ TEST(heap_map, is_one_page_with_a_map_and_a_row_for_each_class) {
   EXPECT_EQ(ashlar_test::fault_of_markup(text), "");
   const ashlar::heap_statistics sums = ashlar::statistics_of(used.heap);
   std::size_t classes = 0;
-  for (const ashlar::heap_share& each : sums.of_class) classes += each.slabs != 0 ? 1 : 0;
+  for (const ashlar::heap_statistics::share& each : sums.of_class) classes += each.slabs != 0 ? 1 : 0;
   EXPECT_EQ(count_of(text, "<tr><td>"), classes + 2) << "and one for runs, one for huge blocks";
   EXPECT_EQ(count_of(text, "<svg xmlns"), 1u);
   EXPECT_NE(text.find("<td>" + std::to_string(sums.huge.live_blocks) + "</td>"), text.npos);

@@ -28,9 +28,8 @@
 namespace {
 
 using ashlar::allow_heap_scope;
-using ashlar::count_heap_use;
-using ashlar::heap_use;
 using ashlar::no_heap_scope;
+using heap_use = no_heap_scope::use;
 
 constexpr bool sanitizer_tells = ashlar_test::has_asan || ashlar_test::has_tsan;
 
@@ -74,7 +73,7 @@ void expect_seen(const noted& seen, std::string_view function, std::size_t bytes
   EXPECT_EQ(seen.caller == nullptr, sanitizer_tells) << function;
 }
 
-TEST(no_heap_hooks, work_and_say_so) { EXPECT_TRUE(ashlar::heap_hooks_work()); }
+TEST(no_heap_hooks, work_and_say_so) { EXPECT_TRUE(ashlar::no_heap_scope::hooks_work()); }
 
 TEST(no_heap_hooks, see_each_function_of_the_c_library) {
   expect_seen(noted_in([] { return std::malloc(24); }), "malloc", 24);
@@ -169,7 +168,7 @@ TEST(no_heap_hooks, see_the_temporaries_of_pmr_strings) {
   constexpr const char* text = "too long for the small string optimisation of anybody";
   std::pmr::vector<std::pmr::string> trapped(&arena);
   trapped.reserve(8);
-  no_heap_scope scope(&count_heap_use);
+  no_heap_scope scope(&no_heap_scope::count_use);
   trapped.push_back(std::pmr::string(text));
   EXPECT_EQ(scope.uses(), 1u);
   trapped.emplace_back(text);  // made where it is to be
@@ -203,7 +202,7 @@ TEST(no_heap_hooks, what_is_allowed_is_not_reported) {
   {
     const allow_heap_scope allowed;
     std::free(hidden(std::malloc(1)));
-    no_heap_scope again(&count_heap_use);
+    no_heap_scope again(&no_heap_scope::count_use);
     std::free(hidden(std::malloc(1)));
     EXPECT_EQ(again.uses(), 1u);
   }
@@ -230,7 +229,7 @@ TEST(no_heap_hooks, other_threads_are_left_alone) {
       std::free(hidden(std::malloc(16)));
       ++made;
     }
-    no_heap_scope own(&count_heap_use);
+    no_heap_scope own(&no_heap_scope::count_use);
     std::free(hidden(std::malloc(16)));
     EXPECT_EQ(own.uses(), 1u);
   });
@@ -257,8 +256,8 @@ TEST(no_heap_hooks_death, scopes_end_in_reverse) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "checked from level 1 on";
   const auto wrong = [] {
     alignas(no_heap_scope) static std::byte first[sizeof(no_heap_scope)];
-    auto* const outer = ::new (static_cast<void*>(first)) no_heap_scope(&count_heap_use);
-    const no_heap_scope inner(&count_heap_use);
+    auto* const outer = ::new (static_cast<void*>(first)) no_heap_scope(&no_heap_scope::count_use);
+    const no_heap_scope inner(&no_heap_scope::count_use);
     outer->~no_heap_scope();
   };
   ASHLAR_EXPECT_DEATH(wrong(), "ashlar: precondition: ended a no_heap_scope inside another, or in another thread");

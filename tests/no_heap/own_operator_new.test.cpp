@@ -28,7 +28,7 @@ std::size_t made = 0, freed = 0, strange = 0;
 
 void* operator new(std::size_t n) {
   void* const p = std::malloc(n + sizeof(head));
-  if (p == nullptr) ashlar::throw_bad_alloc(n, alignof(head));
+  if (p == nullptr) ashlar::detail::throw_bad_alloc(n, alignof(head));
   ++made;
   return ::new (p) head + 1;
 }
@@ -90,7 +90,7 @@ TEST(own_operator_new, is_not_asked_where_the_alignment_is_above_its_own) {
 
 TEST(own_operator_new, has_its_mallocs_reported_once) {
   if (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "the sanitizer's own forms";
-  ashlar::no_heap_scope counted(ashlar::count_heap_use);
+  ashlar::no_heap_scope counted(ashlar::no_heap_scope::count_use);
   delete hidden(new int(1));
   EXPECT_EQ(counted.uses(), 1u);
   delete[] hidden(new int[3]);

@@ -56,7 +56,7 @@ void* operator new(std::size_t n) {
   const head front = {n + sizeof(head), where};
   void* const p = take(front.from, front.bytes);
   --depth;
-  if (p == nullptr) ashlar::throw_bad_alloc(n, alignof(head));
+  if (p == nullptr) ashlar::detail::throw_bad_alloc(n, alignof(head));
   return ::new (p) head(front) + 1;
 }
 

@@ -19,7 +19,7 @@ TEST(no_heap_scope, scopes_neither_copy_nor_move) {
 }
 
 TEST(no_heap_scope, a_program_without_the_hooks_can_ask) {
-  EXPECT_FALSE(ashlar::heap_hooks_work());
+  EXPECT_FALSE(ashlar::no_heap_scope::hooks_work());
   const allow_heap_scope allowed;  // no effect outside of a no_heap_scope
 }
 
@@ -31,9 +31,9 @@ TEST(no_heap_scope_death, a_scope_without_the_hooks_is_misuse_at_every_level) {
 
 TEST(no_heap_scope_death, the_default_handler_says_what_was_asked_for_and_where) {
   static const int code = 0;
-  ASHLAR_EXPECT_DEATH(ashlar::abort_on_heap_use({"malloc", 24, &code}, nullptr),
+  ASHLAR_EXPECT_DEATH(ashlar::no_heap_scope::abort_on_use({"malloc", 24, &code}, nullptr),
                       "ashlar: heap use: malloc of 24 bytes in a no_heap_scope, caller 0x*");
-  ASHLAR_EXPECT_DEATH(ashlar::abort_on_heap_use({"malloc or new", 24, nullptr}, nullptr),
+  ASHLAR_EXPECT_DEATH(ashlar::no_heap_scope::abort_on_use({"malloc or new", 24, nullptr}, nullptr),
                       "ashlar: heap use: malloc or new of 24 bytes in a no_heap_scope");
 }
 

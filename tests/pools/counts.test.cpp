@@ -35,8 +35,8 @@ struct alignas(64) claimed_slab {
 TEST(counts, of_all_slabs_pass_2_to_the_32) {
   if constexpr (ashlar::detail::has_guards) GTEST_SKIP() << "the other bitmaps would lie behind all words of the first";
   if constexpr (sizeof(std::size_t) == 8) {
-    const auto geometry =
-        ashlar::make_slab_geometry({.cell_bytes = 1, .cell_alignment = 1, .slab_bytes = ashlar::largest_slab});
+    const auto geometry = ashlar::detail::make_slab_geometry(
+        {.cell_bytes = 1, .cell_alignment = 1, .slab_bytes = ashlar::detail::largest_slab});
     std::array<claimed_slab, 3> memory;
     slab_set set;
     for (claimed_slab& each : memory) set.add(each.format());

@@ -53,7 +53,7 @@ private:
 
 // Bytes and bits that a cell costs by design: at hardened also a guard and two more bits.
 double cost_of(std::size_t cell_bytes) {
-  const std::size_t stride = ashlar::make_slab_geometry({.cell_bytes = cell_bytes}).cell_stride();
+  const std::size_t stride = ashlar::detail::make_slab_geometry({.cell_bytes = cell_bytes}).cell_stride();
   return static_cast<double>(stride) + static_cast<double>(ashlar::detail::cell_bitmaps) / 8;
 }
 

@@ -129,7 +129,7 @@ TEST(block_pool, agrees_with_a_model_at_every_alignment) {
 TEST(block_pool, fills_in_what_the_options_leave_open) {
   const block_pool<> pool({.cell_bytes = 24});
   EXPECT_EQ(pool.cell_bytes(), 24u);
-  EXPECT_EQ(pool.slab_bytes(), ashlar::default_slab_bytes(24));
+  EXPECT_EQ(pool.slab_bytes(), ashlar::detail::default_slab_bytes(24));
   EXPECT_EQ(block_pool<>({.cell_bytes = 20, .cell_alignment = 8}).cell_bytes(), 24u);
   EXPECT_EQ(block_pool<>({.cell_bytes = 1}).cell_bytes(), 1u);
   EXPECT_EQ(block_pool<>({.cell_bytes = 3, .slab_bytes = 256}).slab_bytes(), 256u);
@@ -157,7 +157,7 @@ public:
   std::size_t held = 0;
 
 private:
-  ashlar::basic_page_resource<ashlar::fresh_plain> pages_;
+  ashlar::basic_page_resource<ashlar::fresh::plain> pages_;
 };
 
 // Overhead: held bytes beyond the strides, 1/8 byte per cell and bitmap, 2 % and one slab.

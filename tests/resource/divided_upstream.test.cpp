@@ -18,13 +18,13 @@
 namespace {
 
 using ashlar::divided_upstream;
-using ashlar::least_part;
 using ashlar::resource_ref;
+using ashlar::detail::least_part;
 using ashlar_test::counting_resource;
 using ashlar_test::nothing;
 using divided = divided_upstream<resource_ref<counting_resource<>>>;
 
-static_assert(ashlar::divisible_resource<divided> && ashlar::try_resource<divided>);
+static_assert(ashlar::detail::divisible_resource<divided> && ashlar::try_resource<divided>);
 static_assert(!ashlar::thread_safe_resource<divided>);
 static_assert(ashlar::thread_safe_resource<divided_upstream<ashlar::page_resource, ashlar::spin_lock>>);
 static_assert(!ashlar::thread_safe_resource<divided_upstream<ashlar::page_resource>>);

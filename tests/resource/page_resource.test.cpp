@@ -81,9 +81,9 @@ TEST(page_resource, is_empty_and_always_equal) {
 }
 
 TEST(page_resource, only_the_populated_policy_prefaults) {
-  EXPECT_TRUE(ashlar::prefaulting_resource<page_resource>);
-  EXPECT_FALSE(ashlar::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh_plain>>);
-  EXPECT_FALSE(ashlar::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh_huge>>);
+  EXPECT_TRUE(ashlar::detail::prefaulting_resource<page_resource>);
+  EXPECT_FALSE(ashlar::detail::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::plain>>);
+  EXPECT_FALSE(ashlar::detail::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::huge>>);
 }
 
 TEST(page_resource, hands_out_zeroes) {
@@ -110,7 +110,7 @@ TEST(page_resource, huge_policy_aligns_large_blocks_and_lives_without_huge_pages
   for (const bool granted : {true, false}) {
     refusing_calls::may_advise = granted;
     refusing_calls::maps_left = 10;
-    refusing_pages<ashlar::fresh_huge> pages;
+    refusing_pages<ashlar::fresh::huge> pages;
     constexpr std::size_t bytes = std::size_t{3} << 20;
     void* const p = pages.allocate(bytes, 1);
     EXPECT_TRUE(ashlar::detail::is_aligned(p, std::size_t{2} << 20));
@@ -122,7 +122,7 @@ TEST(page_resource, huge_policy_aligns_large_blocks_and_lives_without_huge_pages
 TEST(page_resource, a_refused_hint_is_no_failure_and_leaves_errno_alone) {
   refusing_calls::may_populate = false;
   refusing_calls::maps_left = 10;
-  refusing_pages<ashlar::fresh_populated> pages;
+  refusing_pages<ashlar::fresh::populated> pages;
   errno = 12345;
   void* const p = pages.allocate(100'000, 1);
   pages.prefault(p, 100'000);
@@ -136,7 +136,7 @@ TEST(page_resource, resident_policy_populates_every_block_once_and_lives_without
     refusing_calls::may_populate = granted;
     refusing_calls::maps_left = 10;
     refusing_calls::populated = 0;
-    refusing_pages<ashlar::fresh_resident<>> pages;
+    refusing_pages<ashlar::fresh::resident<>> pages;
     errno = 12345;
     void* const p = pages.allocate(100'000, 1);
     EXPECT_EQ(refusing_calls::populated, ashlar::os::pages::round_up(100'000));
@@ -150,7 +150,7 @@ TEST(page_resource, resident_policy_populates_every_block_once_and_lives_without
 TEST(page_resource, locked_policy_locks_every_block) {
   refusing_calls::maps_left = 10;
   refusing_calls::locked = 0;
-  refusing_pages<ashlar::fresh_locked<>> pages;
+  refusing_pages<ashlar::fresh::locked<>> pages;
   void* const p = pages.allocate(100'000, 1);
   EXPECT_EQ(refusing_calls::locked, ashlar::os::pages::round_up(100'000));
   pages.deallocate(p, 100'000, 1);
@@ -160,7 +160,7 @@ TEST(page_resource, what_cannot_be_locked_is_given_back_and_memory_that_ran_out)
   refusing_calls::may_lock = false;
   refusing_calls::maps_left = 10;
   refusing_calls::unmapped = 0;
-  refusing_pages<ashlar::fresh_locked<>> pages;
+  refusing_pages<ashlar::fresh::locked<>> pages;
   errno = 12345;
   EXPECT_EQ(pages.try_allocate(100'000, 1), nullptr);
   EXPECT_EQ(errno, 12345);
@@ -200,10 +200,10 @@ void grow_a_shrunk_block(std::size_t bytes) {
   ASSERT_TRUE(pages.try_expand(p, bytes, bytes / 2, 1));
   refusing_calls::populated = refusing_calls::advised = 0;
   const bool grown = pages.try_expand(p, bytes / 2, bytes, 1);
-  if (grown && std::is_same_v<Fresh, ashlar::fresh_resident<>>) {
+  if (grown && std::is_same_v<Fresh, ashlar::fresh::resident<>>) {
     EXPECT_EQ(refusing_calls::populated, bytes / 2);
   }
-  if (grown && std::is_same_v<Fresh, ashlar::fresh_huge>) {
+  if (grown && std::is_same_v<Fresh, ashlar::fresh::huge>) {
     EXPECT_EQ(refusing_calls::advised, bytes);
   }
   const std::size_t held = grown ? bytes : bytes / 2;
@@ -215,16 +215,16 @@ void grow_a_shrunk_block(std::size_t bytes) {
 
 TEST(page_resource, policies_hold_for_what_a_block_grows_by) {
   constexpr std::size_t bytes = std::size_t{4} << 20;
-  grow_a_shrunk_block<ashlar::fresh_plain>(bytes);
-  grow_a_shrunk_block<ashlar::fresh_resident<>>(bytes);
-  grow_a_shrunk_block<ashlar::fresh_huge>(bytes);
-  grow_a_shrunk_block<ashlar::fresh_locked<ashlar::fresh_resident<ashlar::fresh_huge>>>(bytes);
+  grow_a_shrunk_block<ashlar::fresh::plain>(bytes);
+  grow_a_shrunk_block<ashlar::fresh::resident<>>(bytes);
+  grow_a_shrunk_block<ashlar::fresh::huge>(bytes);
+  grow_a_shrunk_block<ashlar::fresh::locked<ashlar::fresh::resident<ashlar::fresh::huge>>>(bytes);
 }
 
 TEST(page_resource, policies_combine) {
   refusing_calls::maps_left = 10;
   refusing_calls::locked = 0;
-  refusing_pages<ashlar::fresh_locked<ashlar::fresh_huge>> pages;
+  refusing_pages<ashlar::fresh::locked<ashlar::fresh::huge>> pages;
   constexpr std::size_t bytes = std::size_t{3} << 20;
   void* const p = pages.allocate(bytes, 1);
   EXPECT_TRUE(ashlar::detail::is_aligned(p, std::size_t{2} << 20));
@@ -239,7 +239,7 @@ TEST(page_resource, the_systems_limit_of_locked_memory_is_memory_that_ran_out) {
     const rlimit one_page = {ashlar::os::pages::page_bytes(), ashlar::os::pages::page_bytes()};
     if (::setrlimit(RLIMIT_MEMLOCK, &one_page) != 0) std::_Exit(0);
     if (::geteuid() == 0 && ::setuid(65534) != 0) std::_Exit(0);  // the limit does not bind a privileged user
-    ashlar::basic_page_resource<ashlar::fresh_locked<>> pages;
+    ashlar::basic_page_resource<ashlar::fresh::locked<>> pages;
     void* const first = pages.try_allocate(1, 1);
     const bool refused = first == nullptr || pages.try_allocate(1, 1) == nullptr;
     std::_Exit(refused ? 0 : 1);
@@ -248,7 +248,7 @@ TEST(page_resource, the_systems_limit_of_locked_memory_is_memory_that_ran_out) {
 }
 
 TEST(page_resource, a_refused_map_is_null_or_bad_alloc) {
-  refusing_pages<ashlar::fresh_plain> pages;
+  refusing_pages<ashlar::fresh::plain> pages;
   for (int granted = 0; granted < 2; ++granted) {  // 1: the first mapping succeeds, and its wider second one may not
     refusing_calls::maps_left = granted;
     errno = 12345;
@@ -277,7 +277,7 @@ TEST(page_resource, prefault_of_less_than_a_page_does_nothing) {
 }  // namespace
 
 namespace ashlar_test {
-using page_policies = ::testing::Types<pages_of<ashlar::fresh_plain>, pages_of<ashlar::fresh_populated>,
-                                       pages_of<ashlar::fresh_huge>, pages_of<ashlar::fresh_resident<>>>;
+using page_policies = ::testing::Types<pages_of<ashlar::fresh::plain>, pages_of<ashlar::fresh::populated>,
+                                       pages_of<ashlar::fresh::huge>, pages_of<ashlar::fresh::resident<>>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(page_resource, conformance, page_policies);
 }  // namespace ashlar_test

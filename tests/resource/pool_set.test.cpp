@@ -24,9 +24,9 @@
 
 namespace {
 
-using ashlar::pool_classes;
 using ashlar::pool_set;
 using ashlar::resource_ref;
+using ashlar::detail::pool_classes;
 using ashlar_test::counting_resource;
 using ashlar_test::nothing;
 using counted_set = pool_set<resource_ref<counting_resource<>>>;
@@ -76,7 +76,7 @@ TEST(pool_set, serves_each_size_from_the_pool_of_its_class) {
   counted_set pools({}, upstream);
   std::size_t made = 0;
   for (std::size_t bytes = 0; bytes <= pool_classes::largest; bytes += 1 + bytes / 16)
-    for (std::size_t alignment = 1; alignment <= ashlar::largest_cell_alignment; alignment *= 4) {
+    for (std::size_t alignment = 1; alignment <= ashlar::detail::largest_cell_alignment; alignment *= 4) {
       void* const p = pools.allocate(bytes, alignment);
       ASSERT_TRUE(ashlar::detail::is_aligned(p, alignment));
       const std::size_t cell = pool_classes::rounded(bytes, alignment);

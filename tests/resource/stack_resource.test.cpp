@@ -69,7 +69,7 @@ TEST(stack_resource, asks_for_nothing_before_the_first_block_and_ends_with_nothi
     EXPECT_EQ(s.capacity(), 0u);
     EXPECT_EQ(upstream.allocations(), 0u);
     static_cast<void>(s.allocate(100, 8));
-    EXPECT_EQ(upstream.balance().bytes, ashlar::stack_growth.smallest);
+    EXPECT_EQ(upstream.balance().bytes, ashlar::stack_resource<>::default_growth.smallest);
   }
   EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
 }

@@ -41,7 +41,7 @@ public:
   }
 
   [[nodiscard]] ashlar::block allocate_at_least(std::size_t bytes, std::size_t alignment) {
-    ashlar::expect_request(bytes, alignment);
+    ashlar::detail::expect_request(bytes, alignment);
     void* const p = below_->allocate(rounded(bytes), alignment);
     live_[ashlar::detail::address_of(p)] = {rounded(bytes), alignment};
     return {p, rounded(bytes)};
@@ -97,6 +97,6 @@ private:
 };
 
 static_assert(ashlar::try_resource<able_resource<>> && !ashlar::try_resource<able_resource<false>>);
-static_assert(ashlar::owning_resource<able_resource<>> && ashlar::at_least_resource<able_resource<>>);
+static_assert(ashlar::owning_resource<able_resource<>> && ashlar::detail::at_least_resource<able_resource<>>);
 
 }  // namespace ashlar_test

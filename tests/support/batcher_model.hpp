@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include <ashlar/base/atomics.hpp>
 #include <ashlar/detail/remote_free/batcher.hpp>
 #include <ashlar/detail/remote_free/packet.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 
 namespace ashlar_test {
 
@@ -18,7 +18,7 @@ namespace ashlar_test {
 template <ashlar::detail::batch_shape Shape>
 class batcher_model {
 public:
-  using batcher_type = ashlar::detail::batcher<ashlar::std_atomics, Shape>;
+  using batcher_type = ashlar::detail::batcher<ashlar::detail::std_atomics, Shape>;
   using packet_type = typename batcher_type::packet_type;
   using inbox_type = typename batcher_type::inbox_type;
 

@@ -79,8 +79,8 @@ TYPED_TEST_P(conformance, keeps_the_promises_of_its_refinements) {
   using tested = typename TestFixture::resource_type;
   if constexpr (ashlar::owning_resource<tested>) owns_its_blocks_only(this->subject_);
   if constexpr (ashlar::releasable_resource<tested>) releases_everything(this->subject_);
-  if constexpr (ashlar::at_least_resource<tested>) gives_at_least(this->subject_);
-  if constexpr (ashlar::prefaulting_resource<tested>) prefaults_without_harm(this->subject_);
+  if constexpr (ashlar::detail::at_least_resource<tested>) gives_at_least(this->subject_);
+  if constexpr (ashlar::detail::prefaulting_resource<tested>) prefaults_without_harm(this->subject_);
   if constexpr (ashlar::self_describing_resource<tested>) finds_the_size_of_a_block(this->subject_);
   if constexpr (ashlar::expanding_resource<tested>) expands_in_place(this->subject_);
 }

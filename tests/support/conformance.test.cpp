@@ -29,7 +29,7 @@ public:
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     if (void* const p = try_allocate(bytes, alignment)) return p;
-    ashlar::throw_bad_alloc(bytes, alignment);
+    ashlar::detail::throw_bad_alloc(bytes, alignment);
   }
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     ASHLAR_REQUIRE(ashlar::detail::is_power_of_two(alignment), "alignment is not a power of two");

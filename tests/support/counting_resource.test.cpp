@@ -78,7 +78,7 @@ TEST(counting_resource, throws_an_exception_of_its_own) {
   ashlar_test::throwing_only<> only_throws(r);
   EXPECT_THROW(static_cast<void>(only_throws.allocate(8, 8)), std::bad_alloc);
   r.fail_at(0);
-  EXPECT_EQ(ashlar::try_allocate_from(only_throws, 8, 8), nullptr);
+  EXPECT_EQ(ashlar::detail::try_allocate_from(only_throws, 8, 8), nullptr);
 }
 #endif
 

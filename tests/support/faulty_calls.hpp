@@ -82,6 +82,6 @@ struct faulty_calls : ashlar::os::system_calls {
 };
 
 template <class Tag>
-using faulty_pages = ashlar::basic_page_resource<ashlar::fresh_plain, ashlar::os::basic_pages<faulty_calls<Tag>>>;
+using faulty_pages = ashlar::basic_page_resource<ashlar::fresh::plain, ashlar::os::basic_pages<faulty_calls<Tag>>>;
 
 }  // namespace ashlar_test

@@ -27,7 +27,7 @@ struct object_traits : ashlar::object_pool_traits {
 };
 
 template <class Lifetime, class Exhausted = ashlar::throw_when_exhausted, class Threads = ashlar::one_thread,
-          class Placement = ashlar::count_by_padding, class Upstream = ashlar::page_resource>
+          class Placement = ashlar::count::by_padding, class Upstream = ashlar::page_resource>
 struct intrusive_traits : ashlar::intrusive_pool_traits {
   using lifetime = Lifetime;
   using exhausted = Exhausted;

@@ -130,7 +130,7 @@ struct lock_on_lock {
 
 struct objects_on_a_lock {
   synchronized<ashlar::page_resource> pages;
-  ashlar::ref_pool<object, any_thread<>, ashlar::count_by_padding, resource_ref<synchronized<ashlar::page_resource>>>
+  ashlar::ref_pool<object, any_thread<>, ashlar::count::by_padding, resource_ref<synchronized<ashlar::page_resource>>>
       pool{resource_ref(pages)};
   void use() {
     static_cast<void>(pool.make());
@@ -161,7 +161,8 @@ struct lock_on_a_heap {
 
 struct tracked {
   synchronized<ashlar::block_pool<>> pool{ashlar::block_pool_options{.cell_bytes = 40}};
-  ashlar::tracking<resource_ref<synchronized<ashlar::block_pool<>>>, ashlar::no_site, ashlar::page_resource, spin_lock>
+  ashlar::tracking<resource_ref<synchronized<ashlar::block_pool<>>>, ashlar::site::none, ashlar::page_resource,
+                   spin_lock>
       resource{resource_ref(pool)};
   void use() { use_resource(resource); }
 };

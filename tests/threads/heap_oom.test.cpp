@@ -41,7 +41,7 @@ struct shared_counting {
     return p;
   }
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return ashlar::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::detail::allocate_or_throw(*this, bytes, alignment);
   }
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     take_turn();

@@ -34,7 +34,7 @@ using ashlar_test::stress_rounds;
 using counted = ashlar::resource_ref<counting_resource<>>;
 
 template <class T, class Lock = ashlar::spin_lock>
-using shared_pool = ashlar::ref_pool<T, any_thread<Lock>, ashlar::count_by_padding, counted>;
+using shared_pool = ashlar::ref_pool<T, any_thread<Lock>, ashlar::count::by_padding, counted>;
 
 template <class F>
 void on_threads(std::size_t count, F f) {

@@ -37,7 +37,7 @@ struct one_block {
   std::size_t given = 0;
   static constexpr bool is_thread_safe = true;
   void* allocate(std::size_t bytes, std::size_t alignment) {
-    return ashlar::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::detail::allocate_or_throw(*this, bytes, alignment);
   }
   void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (std::exchange(given, bytes) != 0 || bytes > memory.size() / 2) return nullptr;

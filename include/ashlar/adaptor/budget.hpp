@@ -16,6 +16,8 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+namespace detail {
+
 /// A number of bytes that is never raised above a limit. If it is shared, every change is one atomic step; otherwise it
 /// uses plain loads and stores.
 template <bool IsShared>
@@ -54,6 +56,8 @@ private:
   std::atomic<std::size_t> bytes_ = 0;
 };
 
+}  // namespace detail
+
 /// A node of a tree of limits: `budget` for one thread at a time, `shared_budget` for any thread. A node neither copies
 /// nor moves: children point to their parent, which must outlive them.
 ///
@@ -66,7 +70,7 @@ private:
 /// Thread safety: any thread may use a shared budget at any time; handlers are set before. If an ancestor refuses a
 /// charge, the charges below it are undone. Meanwhile another charge may be refused that would have fitted a moment
 /// later. No charge ever exceeds a limit.
-template <threads_policy Threads>
+template <policy::threads Threads>
 class basic_budget {
 public:
   static constexpr bool is_shared = Threads::is_shared;
@@ -191,8 +195,8 @@ private:
     if (soft_ != nullptr && used() <= soft_limit_) soft_told_.store(false, std::memory_order_release);
   }
 
-  byte_count<is_shared> used_;
-  byte_count<is_shared> peak_;
+  detail::byte_count<is_shared> used_;
+  detail::byte_count<is_shared> peak_;
   std::atomic<std::size_t> limit_;
   basic_budget* parent_;
   exceeded_handler exceeded_ = nullptr;

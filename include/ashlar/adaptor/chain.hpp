@@ -48,6 +48,8 @@ struct constructed {
   }
 };
 
+namespace detail {
+
 /// Makes a resource from no argument or from its room.
 template <class Maker, class R>
 concept maker_of = requires(Maker& make) {
@@ -57,6 +59,8 @@ template <class Maker, class R>
 concept room_maker_of = requires(Maker& make, std::span<std::byte> room) {
   { make(room) } -> std::same_as<R>;
 };
+
+}  // namespace detail
 
 /// A growing sequence of `R`s, each made by `Maker` in memory of `Upstream` and followed by its room:
 ///
@@ -76,7 +80,7 @@ concept room_maker_of = requires(Maker& make, std::span<std::byte> room) {
 /// Thread safety: none.
 template <owning_resource R, resource Upstream, class Maker>
 class chain {
-  static_assert(maker_of<Maker, R> || room_maker_of<Maker, R>,
+  static_assert(detail::maker_of<Maker, R> || detail::room_maker_of<Maker, R>,
                 "a maker returns an R, made from the room that it is handed or from nothing");
 
 public:
@@ -136,7 +140,7 @@ public:
   }
 
   void prefault(void* p, std::size_t bytes) noexcept
-    requires prefaulting_resource<R>
+    requires detail::prefaulting_resource<R>
   {
     owner_of(p).resource.prefault(p, bytes);
   }
@@ -196,7 +200,7 @@ private:
     link(Maker& maker, std::span<std::byte> room) : resource(make(maker, room)) {}
 
     [[nodiscard]] static R make(Maker& maker, [[maybe_unused]] std::span<std::byte> room) {
-      if constexpr (room_maker_of<Maker, R>) return maker(room);
+      if constexpr (detail::room_maker_of<Maker, R>) return maker(room);
       else return maker();
     }
 
@@ -276,17 +280,17 @@ private:
   [[nodiscard]] ASHLAR_COLD link& find_owner(const void* p) noexcept {
     freed_ = find(p);
     if (freed_ == nullptr)
-      report({.kind = fault::invalid_free,
-              .what = "freed a pointer that is of no resource of this chain",
-              .pointer = p,
-              .resource = this});
+      detail::report({.kind = fault::invalid_free,
+                      .what = "freed a pointer that is of no resource of this chain",
+                      .pointer = p,
+                      .resource = this});
     return *freed_;
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_cold(std::size_t bytes, std::size_t alignment) {
-    expect_request(bytes, alignment);
+    detail::expect_request(bytes, alignment);
     if (void* const p = serve_by_any(bytes, alignment)) return p;
-    if (count_ >= options_.max_count) throw_bad_alloc(bytes, alignment);
+    if (count_ >= options_.max_count) detail::throw_bad_alloc(bytes, alignment);
     building_site site(*this);
     site.memory = upstream_.allocate(link_bytes(), link_alignment);
     probation trial(*this, build(site));
@@ -334,7 +338,7 @@ private:
 
   [[nodiscard]] link* try_build() noexcept {
     building_site site(*this);
-    site.memory = try_allocate_from(upstream_, link_bytes(), link_alignment);
+    site.memory = detail::try_allocate_from(upstream_, link_bytes(), link_alignment);
     if (site.memory == nullptr) return nullptr;
     ASHLAR_TRY { return &build(site); }
     ASHLAR_CATCH_ALL { return nullptr; }

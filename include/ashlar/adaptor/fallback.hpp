@@ -68,7 +68,7 @@ public:
   /// Throws: the exceptions of `Second::allocate`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     void* const p = detail::try_allocate_owned(first_, bytes, alignment);
-    return ASHLAR_LIKELY(p != nullptr) ? p : of_second(allocate_upstream(second_, bytes, alignment));
+    return ASHLAR_LIKELY(p != nullptr) ? p : of_second(detail::allocate_upstream(second_, bytes, alignment));
   }
 
   /// Returns: a block, or null if neither side has memory. Expects: `alignment` is a power of two.
@@ -76,12 +76,12 @@ public:
     requires try_resource<Second>
   {
     void* const p = detail::try_allocate_owned(first_, bytes, alignment);
-    return ASHLAR_LIKELY(p != nullptr) ? p : of_second(try_allocate_upstream(second_, bytes, alignment));
+    return ASHLAR_LIKELY(p != nullptr) ? p : of_second(detail::try_allocate_upstream(second_, bytes, alignment));
   }
 
   /// As `allocate`. Returns: also the size of the block, if it is of the second side.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires at_least_resource<Second>
+    requires detail::at_least_resource<Second>
   {
     void* const p = detail::try_allocate_owned(first_, bytes, alignment);
     if (ASHLAR_LIKELY(p != nullptr)) return {p, bytes};
@@ -124,7 +124,7 @@ public:
   }
 
   void prefault(void* p, std::size_t bytes) noexcept
-    requires(prefaulting_resource<First> || prefaulting_resource<Second>)
+    requires(detail::prefaulting_resource<First> || detail::prefaulting_resource<Second>)
   {
     first_.owns(p) ? prefault_in(first_, p, bytes) : prefault_in(second_, p, bytes);
   }
@@ -161,7 +161,7 @@ private:
   template <class R>
   static void prefault_in([[maybe_unused]] R& side, [[maybe_unused]] void* p,
                           [[maybe_unused]] std::size_t bytes) noexcept {
-    if constexpr (prefaulting_resource<R>) side.prefault(p, bytes);
+    if constexpr (detail::prefaulting_resource<R>) side.prefault(p, bytes);
   }
 
   ASHLAR_NO_UNIQUE_ADDRESS First first_;

@@ -21,8 +21,10 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+namespace spill {
+
 /// The treatment of a request after it has been counted.
-enum class on_spill {
+enum class action {
   allow,   ///< Serves it.
   notify,  ///< Calls the callback, then serves it.
   refuse,  ///< Fails it: null, or `std::bad_alloc`.
@@ -30,25 +32,27 @@ enum class on_spill {
 };
 
 /// One request, as a callback sees it.
-struct spill {
+struct request {
   std::size_t bytes = 0;
   std::size_t alignment = 0;
   const void* gate = nullptr;
 };
 
-/// Called for every spill while `on_spill::notify` is chosen. It may use the monitor: its own requests are counted and
-/// served without a callback.
-using spill_callback = void (*)(void* context, const spill& request) noexcept;
+/// Called for every spill while `spill::action::notify` is chosen. It may use the monitor: its own requests are counted
+/// and served without a callback.
+using callback = void (*)(void* context, const request& seen) noexcept;
 
 /// Spills of a monitor since its construction or last reset. Requests that the monitor or its upstream refused are
 /// counted.
-struct spill_counters {
+struct counters {
   std::uint64_t spills = 0;  ///< requests
   std::uint64_t bytes = 0;   ///< bytes of all requests
   std::size_t largest = 0;   ///< bytes of the largest request
 
-  [[nodiscard]] friend bool operator==(const spill_counters&, const spill_counters&) noexcept = default;
+  [[nodiscard]] friend bool operator==(const counters&, const counters&) noexcept = default;
 };
+
+}  // namespace spill
 
 namespace detail {
 
@@ -80,7 +84,7 @@ private:
 ///
 ///     using spilling = ashlar::fallback_monitor<ashlar::new_delete_resource>;
 ///     ashlar::fallback<ashlar::inline_buffer<4096>, spilling> scratch;
-///     scratch.second().choose(ashlar::on_spill::refuse);
+///     scratch.second().choose(ashlar::spill::action::refuse);
 ///
 /// Spills are allowed until another treatment is chosen. Two are equal if their upstreams are: they have no state of
 /// any block. Thread safety: that of `R`; any thread may use the counters and choices. Neither copies nor moves.
@@ -88,7 +92,7 @@ template <resource R>
 class fallback_monitor : public forwarding<R> {
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<R>;
-  static constexpr bool is_divisible = divisible_resource<R>;
+  static constexpr bool is_divisible = detail::divisible_resource<R>;
 
   using forwarding<R>::forwarding;
   using forwarding<R>::upstream_resource;
@@ -99,7 +103,7 @@ public:
 
   /// As `R::allocate`. Throws: `std::bad_alloc` also if spills are refused.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    if (!passes(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    if (!passes(bytes, alignment)) detail::throw_bad_alloc(bytes, alignment);
     return upstream_resource().allocate(bytes, alignment);
   }
 
@@ -112,9 +116,9 @@ public:
 
   /// As `R::allocate_at_least`. Throws: as `allocate`.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires at_least_resource<R>
+    requires detail::at_least_resource<R>
   {
-    if (!passes(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    if (!passes(bytes, alignment)) detail::throw_bad_alloc(bytes, alignment);
     return upstream_resource().allocate_at_least(bytes, alignment);
   }
 
@@ -138,21 +142,21 @@ public:
     return upstream_resource().try_expand(p, bytes, new_bytes, alignment);
   }
 
-  /// Effects: sets the treatment of later requests. `on_spill::notify` uses the callback set last.
-  void choose(on_spill what) noexcept { what_.store(what, std::memory_order_relaxed); }
+  /// Effects: sets the treatment of later requests. `spill::action::notify` uses the callback set last.
+  void choose(spill::action what) noexcept { what_.store(what, std::memory_order_relaxed); }
 
-  /// Effects: chooses `on_spill::notify`, or `on_spill::allow` if `callback` is null.
+  /// Effects: chooses `spill::action::notify`, or `spill::action::allow` if `callback` is null.
   /// Thread safety: only while no request is under way.
-  void call(spill_callback callback, void* context = nullptr) noexcept {
+  void call(spill::callback callback, void* context = nullptr) noexcept {
     callback_ = callback;
     context_ = context;
-    choose(callback != nullptr ? on_spill::notify : on_spill::allow);
+    choose(callback != nullptr ? spill::action::notify : spill::action::allow);
   }
 
-  [[nodiscard]] on_spill chosen() const noexcept { return what_.load(std::memory_order_relaxed); }
+  [[nodiscard]] spill::action chosen() const noexcept { return what_.load(std::memory_order_relaxed); }
 
   /// Returns: the counters. While other threads spill, they may be of different moments.
-  [[nodiscard]] spill_counters counters() const noexcept {
+  [[nodiscard]] spill::counters counters() const noexcept {
     return {spills_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed),
             largest_.load(std::memory_order_relaxed)};
   }
@@ -172,10 +176,10 @@ private:
   // Counted before any callback runs. Relaxed suffices: the counters order no other memory.
   ASHLAR_COLD bool passes(std::size_t bytes, std::size_t alignment) noexcept {
     count(bytes);
-    const on_spill what = chosen();
-    if (what == on_spill::refuse) return false;
-    if (what == on_spill::end) end(bytes, alignment);
-    if (what == on_spill::notify) notify(bytes, alignment);
+    const spill::action what = chosen();
+    if (what == spill::action::refuse) return false;
+    if (what == spill::action::end) end(bytes, alignment);
+    if (what == spill::action::notify) notify(bytes, alignment);
     return true;
   }
 
@@ -202,8 +206,8 @@ private:
   std::atomic<std::uint64_t> spills_ = 0;
   std::atomic<std::uint64_t> bytes_ = 0;
   std::atomic<std::size_t> largest_ = 0;
-  std::atomic<on_spill> what_ = on_spill::allow;
-  spill_callback callback_ = nullptr;
+  std::atomic<spill::action> what_ = spill::action::allow;
+  spill::callback callback_ = nullptr;
   void* context_ = nullptr;
 };
 

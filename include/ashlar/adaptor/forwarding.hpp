@@ -53,7 +53,7 @@ public:
   }
 
   void prefault(void* p, std::size_t bytes) noexcept
-    requires prefaulting_resource<R>
+    requires detail::prefaulting_resource<R>
   {
     upstream_.prefault(p, bytes);
   }

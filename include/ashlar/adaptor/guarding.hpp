@@ -53,7 +53,7 @@ public:
 
   /// As `R::allocate`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    if (!is_possible(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    if (!is_possible(bytes, alignment)) detail::throw_bad_alloc(bytes, alignment);
     return guard(upstream_resource().allocate(guarded_bytes(bytes, alignment), alignment), {bytes, alignment});
   }
 
@@ -228,13 +228,13 @@ private:
   };
 
   [[noreturn]] ASHLAR_COLD void found(fault kind, const char* what, const void* p, const figures& f) const noexcept {
-    report({.kind = kind,
-            .what = what,
-            .pointer = p,
-            .resource = this,
-            .size = f.size,
-            .expected = f.expected,
-            .got = f.got});
+    detail::report({.kind = kind,
+                    .what = what,
+                    .pointer = p,
+                    .resource = this,
+                    .size = f.size,
+                    .expected = f.expected,
+                    .got = f.got});
   }
 };
 

@@ -45,7 +45,7 @@ public:
 
   /// As `R::allocate`. Throws: `std::bad_alloc` also if the budget refuses.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    if (!charge(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    if (!charge(bytes, alignment)) detail::throw_bad_alloc(bytes, alignment);
     charge_guard charged{*this, bytes};
     void* const p = upstream_resource().allocate(bytes, alignment);
     charged.bytes = 0;
@@ -117,7 +117,7 @@ private:
   }
 
   Budget* budget_;
-  byte_count<Budget::is_shared> charged_;
+  detail::byte_count<Budget::is_shared> charged_;
 };
 
 }  // namespace ASHLAR_ABI

@@ -15,6 +15,8 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+namespace policy {
+
 /// `s.write(line)` gets one whole line with its newline; it neither throws nor allocates from the logged resource.
 /// `S::is_thread_safe` tells whether threads may write at once.
 template <class S>
@@ -23,10 +25,12 @@ concept log_sink = requires(S& s, std::string_view line) {
   { S::is_thread_safe } -> std::convertible_to<bool>;
 };
 
+}  // namespace policy
+
 /// The error stream: one write a line. Empty.
 struct error_log {
   static constexpr bool is_thread_safe = true;  // the system keeps single writes apart
-  static void write(std::string_view line) noexcept { write_error(line); }
+  static void write(std::string_view line) noexcept { detail::write_error(line); }
 };
 
 /// A file descriptor, which its owner closes. Lines of several threads stay whole if the system keeps single writes
@@ -69,7 +73,7 @@ private:
   void* context_;
 };
 
-static_assert(log_sink<error_log> && log_sink<descriptor_log> && log_sink<function_log>);
+static_assert(policy::log_sink<error_log> && policy::log_sink<descriptor_log> && policy::log_sink<function_log>);
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

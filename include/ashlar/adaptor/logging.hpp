@@ -41,11 +41,11 @@ inline namespace ASHLAR_ABI {
 /// line is the last.
 template <resource R, class Sink>
 class logging : public forwarding<R> {
-  static_assert(log_sink<Sink>, "a sink has a noexcept write(line), and says whether it is_thread_safe");
+  static_assert(policy::log_sink<Sink>, "a sink has a noexcept write(line), and says whether it is_thread_safe");
 
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<R> && Sink::is_thread_safe;
-  static constexpr bool is_divisible = divisible_resource<R>;
+  static constexpr bool is_divisible = detail::divisible_resource<R>;
 
   using forwarding<R>::forwarding;
   using forwarding<R>::upstream_resource;
@@ -71,7 +71,7 @@ public:
 
   /// As `R::allocate_at_least`.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires at_least_resource<R>
+    requires detail::at_least_resource<R>
   {
     line_at_end end{sink_, words("allocate_at_least", bytes, alignment)};
     const block got = upstream_resource().allocate_at_least(bytes, alignment);
@@ -122,7 +122,7 @@ public:
 
   /// As `R::prefault`.
   void prefault(void* p, std::size_t bytes) noexcept
-    requires prefaulting_resource<R>
+    requires detail::prefaulting_resource<R>
   {
     put(words("prefault", static_cast<const void*>(p), bytes));
     upstream_resource().prefault(p, bytes);

@@ -73,7 +73,7 @@ public:
 
   /// As `R::allocate_at_least`; the profile has the size granted.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires at_least_resource<R>
+    requires detail::at_least_resource<R>
   {
     const block got = upstream_resource().allocate_at_least(bytes, alignment);
     allocated(got.data, got.size);

@@ -19,16 +19,24 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+namespace policy {
+
 /// Decides whether a request is small. The answer depends only on the size, the alignment and the rule's arguments, so
 /// that a free finds the side of the allocation.
 template <class Rule>
-concept segregation_rule = std::equality_comparable<Rule> && requires(const Rule& rule, std::size_t n) {
+concept segregation = std::equality_comparable<Rule> && requires(const Rule& rule, std::size_t n) {
   { rule.is_small(n, n) } noexcept -> std::same_as<bool>;
 };
 
+}  // namespace policy
+
+namespace detail {
+
 /// A large request stays large when it grows, if the rule has a member `is_monotone` that is true.
 template <class Rule>
-concept monotone_rule = segregation_rule<Rule> && requires { requires Rule::is_monotone; };
+concept monotone_rule = policy::segregation<Rule> && requires { requires Rule::is_monotone; };
+
+}  // namespace detail
 
 /// Small: at most `bytes` bytes, and aligned to at most `alignment`.
 struct threshold {
@@ -54,7 +62,7 @@ struct fixed_threshold {
   [[nodiscard]] friend bool operator==(const fixed_threshold&, const fixed_threshold&) noexcept = default;
 };
 
-static_assert(monotone_rule<threshold>);
+static_assert(detail::monotone_rule<threshold>);
 
 /// Owns both sides. Blocks that `Rule` calls small belong to `Small` from `allocate` to `deallocate`, all others to
 /// `Large`:
@@ -75,7 +83,7 @@ static_assert(monotone_rule<threshold>);
 /// allow it.
 template <resource Small, resource Large, class Rule>
 class segregator {
-  static_assert(segregation_rule<Rule>, "a rule has is_small(bytes, alignment), noexcept, and can be compared");
+  static_assert(policy::segregation<Rule>, "a rule has is_small(bytes, alignment), noexcept, and can be compared");
 
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<Small> && thread_safe_resource<Large>;
@@ -116,10 +124,10 @@ public:
 
   /// As `allocate`. Returns: also the size of the block, cut at the limit of small blocks.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires(monotone_rule<Rule> && (at_least_resource<Small> || at_least_resource<Large>))
+    requires(detail::monotone_rule<Rule> && (detail::at_least_resource<Small> || detail::at_least_resource<Large>))
   {
-    if (!rule_.is_small(bytes, alignment)) return allocate_at_least_from(large_, bytes, alignment);
-    const block got = allocate_at_least_from(small_, bytes, alignment);
+    if (!rule_.is_small(bytes, alignment)) return detail::allocate_at_least_from(large_, bytes, alignment);
+    const block got = detail::allocate_at_least_from(small_, bytes, alignment);
     return {got.data, rule_.is_small(got.size, alignment) ? got.size : bytes};
   }
 
@@ -177,11 +185,11 @@ private:
   void check_large([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) const noexcept {
     if constexpr (checking_level >= checking::checked && owning_resource<Small>)
       if (ASHLAR_UNLIKELY(small_.owns(p)))
-        report({.kind = fault::size_mismatch,
-                .what = "freed a block of the small side with a size of the large side",
-                .pointer = p,
-                .resource = this,
-                .size = bytes});
+        detail::report({.kind = fault::size_mismatch,
+                        .what = "freed a block of the small side with a size of the large side",
+                        .pointer = p,
+                        .resource = this,
+                        .size = bytes});
   }
 
   ASHLAR_NO_UNIQUE_ADDRESS Rule rule_;

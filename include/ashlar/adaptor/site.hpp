@@ -21,38 +21,57 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+namespace policy {
+
 /// The record of a call site.
 ///     S::capture(caller)   the site of the call that returns to `caller`; allocates nothing
 ///     s.describe(line)     appends it as text
 ///     s.frames()           its return addresses, innermost first; may be empty
 ///     s == s               the same site
 template <class S>
-concept site_policy = std::copyable<S> && std::equality_comparable<S> &&
-                      requires(const S& s, const void* caller, detail::panic_line& line) {
-                        { S::capture(caller) } noexcept -> std::same_as<S>;
-                        { s.describe(line) } noexcept;
-                        { s.frames() } noexcept -> std::same_as<std::span<const void* const>>;
-                      };
+concept site = std::copyable<S> && std::equality_comparable<S> &&
+               requires(const S& s, const void* caller, detail::panic_line& line) {
+                 { S::capture(caller) } noexcept -> std::same_as<S>;
+                 { s.describe(line) } noexcept;
+                 { s.frames() } noexcept -> std::same_as<std::span<const void* const>>;
+               };
 
-/// Records nothing: no byte, no instruction.
-struct no_site {
-  [[nodiscard]] static constexpr no_site capture(const void*) noexcept { return {}; }
-  static constexpr void describe(detail::panic_line&) noexcept {}
-  [[nodiscard]] static constexpr std::span<const void* const> frames() noexcept { return {}; }
-  [[nodiscard]] friend constexpr bool operator==(const no_site&, const no_site&) noexcept = default;
+}  // namespace policy
+
+namespace detail {
+
+/// The text of a `site::label` and its source position.
+struct label_text {
+  const char* name = nullptr;  ///< null: no label
+  const char* file = "";
+  std::uint_least32_t line = 0;
+
+  [[nodiscard]] friend bool operator==(const label_text&, const label_text&) noexcept = default;
 };
 
-/// The return address: one word, one instruction. Inside a container it is the container's code; see `backtrace_site`.
-class return_site {
+}  // namespace detail
+
+namespace site {
+
+/// Records nothing: no byte, no instruction.
+struct none {
+  [[nodiscard]] static constexpr none capture(const void*) noexcept { return {}; }
+  static constexpr void describe(detail::panic_line&) noexcept {}
+  [[nodiscard]] static constexpr std::span<const void* const> frames() noexcept { return {}; }
+  [[nodiscard]] friend constexpr bool operator==(const none&, const none&) noexcept = default;
+};
+
+/// The return address: one word, one instruction. Inside a container it is the container's code; see `site::backtrace`.
+class return_address {
 public:
-  [[nodiscard]] static return_site capture(const void* caller) noexcept {
-    return_site here;
+  [[nodiscard]] static return_address capture(const void* caller) noexcept {
+    return_address here;
     here.caller_ = caller;
     return here;
   }
   void describe(detail::panic_line& line) const noexcept { line.address(caller_); }
   [[nodiscard]] std::span<const void* const> frames() const noexcept { return {&caller_, 1}; }
-  [[nodiscard]] friend bool operator==(const return_site&, const return_site&) noexcept = default;
+  [[nodiscard]] friend bool operator==(const return_address&, const return_address&) noexcept = default;
 
 private:
   const void* caller_ = nullptr;
@@ -60,12 +79,12 @@ private:
 
 /// Up to `Frames` return addresses, innermost first: `Frames` words, about one microsecond a call.
 template <std::size_t Frames>
-class backtrace_site {
+class backtrace {
   static_assert(Frames > 0, "a backtrace has frames");
 
 public:
-  [[nodiscard]] static backtrace_site capture(const void* caller) noexcept {
-    backtrace_site here;
+  [[nodiscard]] static backtrace capture(const void* caller) noexcept {
+    backtrace here;
     here.count_ = static_cast<std::uint32_t>(detail::backtrace(here.frames_, caller));
     if (here.count_ == 0) here.frames_[here.count_++] = caller;
     return here;
@@ -74,50 +93,41 @@ public:
     for (const void* const& each : frames()) line.text(&each == frames_.data() ? "" : " < ").address(each);
   }
   [[nodiscard]] std::span<const void* const> frames() const noexcept { return {frames_.data(), count_}; }
-  [[nodiscard]] friend bool operator==(const backtrace_site&, const backtrace_site&) noexcept = default;
+  [[nodiscard]] friend bool operator==(const backtrace&, const backtrace&) noexcept = default;
 
 private:
   std::array<const void*, Frames> frames_{};
   std::uint32_t count_ = 0;
 };
 
-/// The text of a `site_label` and its source position.
-struct label_words {
-  const char* name = nullptr;  ///< null: no label
-  const char* file = "";
-  std::uint_least32_t line = 0;
-
-  [[nodiscard]] friend bool operator==(const label_words&, const label_words&) noexcept = default;
-};
-
-/// Names the activity of this thread until the end of the scope, for sites that are `labelled`. Scopes nest. Lifetime:
-/// the name outlives every block allocated meanwhile; a literal does.
+/// Names the activity of this thread until the end of the scope, for sites that are `site::labelled`. Scopes nest.
+/// Lifetime: the name outlives every block allocated meanwhile; a literal does.
 ///
-///     const ashlar::site_label now("loading level 3");
-class site_label {
+///     const ashlar::site::label now("loading level 3");
+class label {
 public:
-  explicit site_label(const char* name, std::source_location where = std::source_location::current()) noexcept
+  explicit label(const char* name, std::source_location where = std::source_location::current()) noexcept
       : outer_(std::exchange(current_, {name, where.file_name(), where.line()})) {}
-  ~site_label() { current_ = outer_; }
-  site_label(const site_label&) = delete;
-  site_label& operator=(const site_label&) = delete;
+  ~label() { current_ = outer_; }
+  label(const label&) = delete;
+  label& operator=(const label&) = delete;
 
   /// Returns: the innermost label of this thread.
-  [[nodiscard]] static const label_words& current() noexcept { return current_; }
+  [[nodiscard]] static const detail::label_text& current() noexcept { return current_; }
 
 private:
-  static inline constinit thread_local label_words current_{};
+  static inline constinit thread_local detail::label_text current_{};
 
-  label_words outer_;
+  detail::label_text outer_;
 };
 
-/// The site that `Site` records, and the innermost `site_label` of the thread.
+/// The site that `Site` records, and the innermost `site::label` of the thread.
 template <class Site>
 class labelled {
 public:
   [[nodiscard]] static labelled capture(const void* caller) noexcept {
     labelled here;
-    here.label_ = site_label::current();
+    here.label_ = site::label::current();
     here.site_ = Site::capture(caller);
     return here;
   }
@@ -137,12 +147,14 @@ private:
     return path.substr(path.rfind('/') + 1);
   }
 
-  label_words label_{};
+  detail::label_text label_{};
   ASHLAR_NO_UNIQUE_ADDRESS Site site_{};
 };
 
-static_assert(site_policy<no_site> && std::is_empty_v<no_site> && site_policy<return_site>);
-static_assert(site_policy<backtrace_site<8>> && site_policy<labelled<return_site>>);
+}  // namespace site
+
+static_assert(policy::site<site::none> && std::is_empty_v<site::none> && policy::site<site::return_address>);
+static_assert(policy::site<site::backtrace<8>> && policy::site<site::labelled<site::return_address>>);
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -130,7 +130,7 @@ public:
 
 private:
   using clock = std::chrono::steady_clock;
-  using scope = check_scope<detail::fork_safe<Lock>>;
+  using scope = detail::check_scope<detail::fork_safe<Lock>>;
 
   // The logs that this thread is writing to, innermost first. The writer then works under the lock: its own allocations
   // from a heap that is traced to the same log cannot be recorded.

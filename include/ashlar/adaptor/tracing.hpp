@@ -38,7 +38,7 @@ inline namespace ASHLAR_ABI {
 /// is handed out again. Lifetime: the log outlives the adaptor. Complexity: that of `R`, one clock reading, and O(1).
 template <resource R, class Log, class Site>
 class tracing : public forwarding<R> {
-  static_assert(site_policy<Site>, "a site captures, describes itself, has frames and compares");
+  static_assert(policy::site<Site>, "a site captures, describes itself, has frames and compares");
 
   using lock_type = typename Log::lock_type;
 
@@ -70,7 +70,7 @@ public:
 
   /// As `R::allocate_at_least`. The trace records the bytes requested.
   [[nodiscard]] ASHLAR_NOINLINE block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires at_least_resource<R>
+    requires detail::at_least_resource<R>
   {
     note_at_end end{*this, bytes, alignment, Site::capture(ASHLAR_RETURN_ADDRESS())};
     const block got = upstream_resource().allocate_at_least(bytes, alignment);
@@ -142,7 +142,7 @@ private:
     }
 
   private:
-    using scope = check_scope<detail::fork_safe<lock_type>>;
+    using scope = detail::check_scope<detail::fork_safe<lock_type>>;
 
     std::unordered_set<const void*> addresses_;
     detail::fork_safe<lock_type> lock_ = {};

@@ -67,7 +67,7 @@ public:
   /// As `R::allocate`. Throws: `std::bad_alloc` also if the book has no room.
   [[nodiscard]] ASHLAR_NOINLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     fresh_entry fresh(*this);
-    if (fresh.e == nullptr) throw_bad_alloc(bytes, alignment);
+    if (fresh.e == nullptr) detail::throw_bad_alloc(bytes, alignment);
     void* const p = upstream_resource().allocate(bytes, alignment);
     return fresh.keep({p, bytes}, bytes, alignment, Site::capture(ASHLAR_RETURN_ADDRESS()));
   }
@@ -84,10 +84,10 @@ public:
 
   /// As `R::allocate_at_least`. Throws: `std::bad_alloc` also if the book has no room.
   [[nodiscard]] ASHLAR_NOINLINE block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires at_least_resource<R>
+    requires detail::at_least_resource<R>
   {
     fresh_entry fresh(*this);
-    if (fresh.e == nullptr) throw_bad_alloc(bytes, alignment);
+    if (fresh.e == nullptr) detail::throw_bad_alloc(bytes, alignment);
     const block got = upstream_resource().allocate_at_least(bytes, alignment);
     static_cast<void>(fresh.keep(got, bytes, alignment, Site::capture(ASHLAR_RETURN_ADDRESS())));
     return got;
@@ -119,7 +119,7 @@ public:
     const Site here = Site::capture(ASHLAR_RETURN_ADDRESS());
     entry* const e = look_up(p, bytes, alignment, here);
     if (!upstream_resource().try_expand(p, bytes, new_bytes, alignment)) return false;
-    const report_scope held(lock_);
+    const detail::report_scope held(lock_);
     book_.resize(e, new_bytes);
     return true;
   }
@@ -129,7 +129,7 @@ public:
     requires releasable_resource<R>
   {
     {
-      const report_scope held(lock_);
+      const detail::report_scope held(lock_);
       book_.clear();
     }
     upstream_resource().release();
@@ -139,19 +139,19 @@ public:
   /// not use this resource.
   template <class F>
   void for_each_live(F f) const {
-    const report_scope held(lock_);
+    const detail::report_scope held(lock_);
     book_.for_each(f);
   }
 
   /// Returns: the number of live blocks.
   [[nodiscard]] std::size_t live() const noexcept {
-    const report_scope held(lock_);
+    const detail::report_scope held(lock_);
     return book_.live();
   }
 
   /// Returns: the bytes requested for all live blocks.
   [[nodiscard]] std::size_t live_bytes() const noexcept {
-    const report_scope held(lock_);
+    const detail::report_scope held(lock_);
     return book_.bytes();
   }
 
@@ -161,7 +161,7 @@ public:
 
   /// Complexity: O(live).
   [[nodiscard]] bool invariant() const noexcept {
-    const report_scope held(lock_);
+    const detail::report_scope held(lock_);
     return book_.invariant();
   }
 
@@ -169,14 +169,14 @@ private:
   // Room in the book is taken before the block: a failure then has nothing to undo in the upstream.
   struct fresh_entry {
     explicit fresh_entry(tracking& of) noexcept : owner(of) {
-      const report_scope held(owner.lock_);
+      const detail::report_scope held(owner.lock_);
       e = owner.book_.make();
     }
     fresh_entry(const fresh_entry&) = delete;
     fresh_entry& operator=(const fresh_entry&) = delete;
     ~fresh_entry() {
       if (e == nullptr) return;
-      const report_scope held(owner.lock_);
+      const detail::report_scope held(owner.lock_);
       owner.book_.drop(e);
     }
 
@@ -186,7 +186,7 @@ private:
       e->capacity = got.size;
       e->alignment = alignment;
       e->allocated = where;
-      const report_scope held(owner.lock_);
+      const detail::report_scope held(owner.lock_);
       owner.book_.insert(std::exchange(e, nullptr));
       return got.data;
     }
@@ -198,7 +198,7 @@ private:
   // The check precedes the upstream's free: afterwards another thread may already have the address.
   template <class Check>
   void take(void* p, const Site& here, Check check) noexcept {
-    const report_scope held(lock_);
+    const detail::report_scope held(lock_);
     entry* const e = book_.find(p);
     if (ASHLAR_UNLIKELY(e == nullptr)) explain_unknown(p, here);
     check(*e, here);
@@ -206,7 +206,7 @@ private:
   }
 
   [[nodiscard]] entry* look_up(void* p, std::size_t bytes, std::size_t alignment, const Site& here) noexcept {
-    const report_scope held(lock_);
+    const detail::report_scope held(lock_);
     entry* const e = book_.find(p);
     if (ASHLAR_UNLIKELY(e == nullptr)) explain_unknown(p, here);
     expect_size(*e, bytes, here);
@@ -275,7 +275,7 @@ private:
     std::array<char, detail::panic_line::capacity + 1> words{};
     std::copy(line.view().begin(), line.view().end(), words.begin());
     v.what = words.data();
-    report(v);
+    detail::report(v);
   }
 
   struct leaking_site {
@@ -299,11 +299,11 @@ private:
     });
     detail::panic_line line;
     if constexpr (!std::is_empty_v<Site>) describe(places, line);
-    report_leak({.resource = this,
-                 .count = book_.live(),
-                 .bytes = book_.bytes(),
-                 .first = {first.data(), shown},
-                 .sites = line.view()});
+    detail::report_leak({.resource = this,
+                         .count = book_.live(),
+                         .bytes = book_.bytes(),
+                         .first = {first.data(), shown},
+                         .sites = line.view()});
   }
 
   static void describe(const std::array<leaking_site, leaked_blocks::most_shown>& places,

@@ -55,6 +55,10 @@ enum class fault {
 
 /// One detected misuse. Fields without a meaning for the kind are zero.
 struct violation {
+  /// Called on misuse, without any lock of ashlar held: it may use the resource that detected the misuse. If it
+  /// returns, the process aborts.
+  using handler = void (*)(const violation&) noexcept;
+
   fault kind = fault::precondition;
   const char* what = "";           ///< The caller's mistake in a few words.
   const void* pointer = nullptr;   ///< The block concerned.
@@ -65,12 +69,12 @@ struct violation {
   std::size_t got = 0;
 };
 
-/// Called on misuse, without any lock of ashlar held: it may use the resource that detected the misuse. If it returns,
-/// the process aborts.
-using violation_handler = void (*)(const violation&) noexcept;
-
 /// Blocks still live at the destruction of their resource. Their memory is released; objects in it are not destroyed.
 struct leaked_blocks {
+  /// Called from level `checked` on, if blocks are live at the destruction of their resource. If it returns, the
+  /// program continues.
+  using handler = void (*)(const leaked_blocks&) noexcept;
+
   static constexpr std::size_t most_shown = 8;
 
   const void* resource = nullptr;
@@ -80,10 +84,6 @@ struct leaked_blocks {
   std::span<const void* const> first{};  ///< The lowest addresses, at most `most_shown`.
   std::string_view sites{};              ///< The allocation sites as text, if the resource records them.
 };
-
-/// Called from level `checked` on, if blocks are live at the destruction of their resource. If it returns, the program
-/// continues.
-using leak_handler = void (*)(const leaked_blocks&) noexcept;
 
 /// Called when memory is exhausted and exceptions are off. If it returns, the process aborts.
 using out_of_memory_handler = void (*)(std::size_t bytes, std::size_t alignment) noexcept;
@@ -123,20 +123,20 @@ inline void print_out_of_memory(std::size_t bytes, std::size_t alignment) noexce
 
 namespace detail {
 // Relaxed suffices: a handler is a plain function that publishes no other data.
-inline std::atomic<violation_handler> on_violation{&print_violation};
-inline std::atomic<leak_handler> on_leak{&print_leak};
+inline std::atomic<violation::handler> on_violation{&print_violation};
+inline std::atomic<leaked_blocks::handler> on_leak{&print_leak};
 inline std::atomic<out_of_memory_handler> on_out_of_memory{&print_out_of_memory};
 }  // namespace detail
 
 /// Effects: replaces the handler of misuse; null restores the default.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
-inline violation_handler set_violation_handler(violation_handler handler) noexcept {
+inline violation::handler set_violation_handler(violation::handler handler) noexcept {
   return detail::on_violation.exchange(handler != nullptr ? handler : &print_violation, std::memory_order_relaxed);
 }
 
 /// Effects: replaces the handler of leaks; null restores the default, which writes one line to the error stream.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
-inline leak_handler set_leak_handler(leak_handler handler) noexcept {
+inline leaked_blocks::handler set_leak_handler(leaked_blocks::handler handler) noexcept {
   return detail::on_leak.exchange(handler != nullptr ? handler : &print_leak, std::memory_order_relaxed);
 }
 
@@ -146,6 +146,8 @@ inline out_of_memory_handler set_out_of_memory_handler(out_of_memory_handler han
   return detail::on_out_of_memory.exchange(handler != nullptr ? handler : &print_out_of_memory,
                                            std::memory_order_relaxed);
 }
+
+namespace detail {
 
 /// Effects: releases the thread's `held_locks`, calls the violation handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void report(const violation& v) noexcept {
@@ -172,6 +174,8 @@ ASHLAR_COLD inline void report_leak(const leaked_blocks& leak) noexcept {
   detail::on_out_of_memory.load(std::memory_order_relaxed)(static_cast<std::size_t>(-1), 1);
   end_process();
 }
+
+}  // namespace detail
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

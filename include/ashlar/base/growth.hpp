@@ -13,11 +13,15 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+namespace policy {
+
 /// `next(held)` returns the number of bytes to request next by a resource that holds `held` bytes.
 template <class Policy>
-concept growth_policy = requires(const Policy& policy, std::size_t held) {
+concept growth = requires(const Policy& policy, std::size_t held) {
   { policy.next(held) } noexcept -> std::same_as<std::size_t>;
 };
+
+}  // namespace policy
 
 /// A constant step.
 struct fixed_growth {
@@ -38,13 +42,17 @@ struct proportional_growth {
   }
 };
 
+namespace detail {
+
 /// Expects: a divisor above 0 and ordered bounds. Constructors that store a growth policy call this once.
 constexpr void expect_growth(const proportional_growth& growth) noexcept {
   ASHLAR_REQUIRE(growth.divisor != 0, "the divisor of growth is 0");
   ASHLAR_REQUIRE(growth.smallest <= growth.largest, "the smallest step of growth is above its largest");
 }
 
-static_assert(growth_policy<fixed_growth> && growth_policy<proportional_growth>);
+}  // namespace detail
+
+static_assert(policy::growth<fixed_growth> && policy::growth<proportional_growth>);
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

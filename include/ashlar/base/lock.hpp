@@ -32,9 +32,13 @@ struct null_lock {
 /// at a time.
 struct thread_cached {};
 
+namespace policy {
+
 /// Synchronisation of the threads of a pool: a lock, or `thread_cached`.
 template <class T>
-concept lock_policy = basic_lockable<T> || std::same_as<T, thread_cached>;
+concept lock = basic_lockable<T> || std::same_as<T, thread_cached>;
+
+}  // namespace policy
 
 /// A lock that spins on a read, then yields, so that a preempted holder can run on a machine with few cores.
 class spin_lock {
@@ -55,7 +59,7 @@ private:
   ASHLAR_COLD void wait() noexcept {
     do {
       for (unsigned spin = 0; held_.load(std::memory_order_relaxed); ++spin)
-        if (spin >= spins_before_yield) yield_thread();
+        if (spin >= spins_before_yield) detail::yield_thread();
     } while (!try_lock());
   }
 
@@ -68,6 +72,8 @@ template <class Lock>
 inline constexpr bool never_recursive = false;
 template <>
 inline constexpr bool never_recursive<spin_lock> = true;
+
+namespace detail {
 
 /// Tag: the caller already holds the lock, for example after `try_lock`.
 struct already_held {};
@@ -143,6 +149,8 @@ private:
 template <basic_lockable Lock>
 using check_scope = std::conditional_t<checking_level >= checking::checked && !std::same_as<Lock, null_lock>,
                                        report_scope<Lock>, lock_scope<Lock>>;
+
+}  // namespace detail
 
 static_assert(basic_lockable<null_lock> && basic_lockable<spin_lock>);
 

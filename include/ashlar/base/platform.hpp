@@ -26,6 +26,8 @@ extern "C" __attribute__((weak)) void ashlar_write_error(const char* text, std::
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+namespace detail {
+
 /// Effects: writes the text to the error stream. Allocates nothing; a failed write is ignored, since no other channel
 /// for the message exists.
 inline void write_error(std::string_view text) noexcept {
@@ -56,6 +58,8 @@ inline void yield_thread() noexcept {
   std::this_thread::yield();
 #endif
 }
+
+}  // namespace detail
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -65,6 +65,8 @@ concept expanding_resource = resource<R> && requires(R& r, void* p, std::size_t 
   { r.try_expand(p, n, n, n) } noexcept -> std::same_as<bool>;
 };
 
+namespace detail {
+
 /// Refinement: `prefault` makes fresh memory resident before its first access, where that is cheaper than page faults.
 template <class R>
 concept prefaulting_resource = resource<R> && requires(R& r, void* p, std::size_t n) {
@@ -88,6 +90,8 @@ concept run_resource = resource<R> && requires(R& r, const R& c, void* p, std::s
   { c.cell_alignment() } noexcept -> std::same_as<std::size_t>;
 };
 
+}  // namespace detail
+
 /// Whether any thread may use the resource at any time: a member `is_thread_safe` that is true. Specialise it for a
 /// resource of another library.
 template <class R>
@@ -106,6 +110,8 @@ concept thread_safe_resource = resource<R> && enable_thread_safe<R>;
 template <class R>
 concept process_wide_resource =
     resource<R> && std::is_empty_v<R> && std::default_initializable<R> && requires { requires R::is_process_wide; };
+
+namespace detail {
 
 /// The smallest part of a divisible resource in bytes. No page is larger, so parts of this size share no page.
 inline constexpr std::size_t least_part = std::size_t{64} * 1024;
@@ -172,13 +178,15 @@ template <resource R>
   return detail::is_valid_request(bytes, alignment) ? try_allocate_from(upstream, bytes, alignment) : nullptr;
 }
 
+}  // namespace detail
+
 /// A copyable reference to a resource, one pointer wide, with exactly the refinements of `R`.
 /// Lifetime: the resource outlives every copy.
 template <resource R>
 class resource_ref {
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<R>;
-  static constexpr bool is_divisible = divisible_resource<R>;
+  static constexpr bool is_divisible = detail::divisible_resource<R>;
 
   // Implicit, so that a resource converts where a reference is stored.
   resource_ref(R& r) noexcept : resource_(__builtin_addressof(r)) {}
@@ -198,7 +206,7 @@ public:
   }
 
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires at_least_resource<R>
+    requires detail::at_least_resource<R>
   {
     return resource_->allocate_at_least(bytes, alignment);
   }
@@ -228,7 +236,7 @@ public:
   }
 
   void prefault(void* p, std::size_t bytes) noexcept
-    requires prefaulting_resource<R>
+    requires detail::prefaulting_resource<R>
   {
     resource_->prefault(p, bytes);
   }

@@ -24,12 +24,16 @@ struct any_thread {
   static constexpr bool is_shared = true;
 };
 
+namespace policy {
+
 template <class T>
-concept threads_policy = basic_lockable<typename T::lock_type> && requires {
+concept threads = basic_lockable<typename T::lock_type> && requires {
   { T::is_shared } -> std::convertible_to<bool>;
 };
 
-static_assert(threads_policy<one_thread> && threads_policy<any_thread<>>);
+}  // namespace policy
+
+static_assert(policy::threads<one_thread> && policy::threads<any_thread<>>);
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

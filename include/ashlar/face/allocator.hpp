@@ -53,8 +53,8 @@ public:
   /// Returns: memory for `n` objects. Throws: `std::bad_array_new_length` where `n * sizeof(T)` overflows; else as the
   /// resource.
   [[nodiscard]] ASHLAR_INLINE T* allocate(std::size_t n) {
-    if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
-    if constexpr (run_resource<R>)
+    if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
+    if constexpr (detail::run_resource<R>)
       if (is_run(n)) return static_cast<T*>(resource_->allocate_run(n));
     return static_cast<T*>(resource_->allocate(n * sizeof(T), alignof(T)));
   }
@@ -62,19 +62,19 @@ public:
   /// As `allocate(n)`. Returns: also how many objects there is room for, where the resource can say so: `deallocate`
   /// takes any number from `n` to that.
   [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) {
-    if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
-    if constexpr (run_resource<R>)
+    if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
+    if constexpr (detail::run_resource<R>)
       if (is_run(n)) {
         const auto run = resource_->allocate_at_least(n);
         return {static_cast<T*>(run.cells), run.count};
       }
-    const block got = allocate_at_least_from(*resource_, n * sizeof(T), alignof(T));
+    const block got = detail::allocate_at_least_from(*resource_, n * sizeof(T), alignof(T));
     return {static_cast<T*>(got.data), got.size / sizeof(T)};
   }
 
   /// Expects: `p` came from `allocate(n)` of an equal allocator, or `n` is a number that `allocate_at_least` gave.
   ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept {
-    if constexpr (run_resource<R>)
+    if constexpr (detail::run_resource<R>)
       if (is_run(n)) return resource_->deallocate_run(p, n);
     resource_->deallocate(p, n * sizeof(T), alignof(T));
   }
@@ -90,7 +90,7 @@ public:
 
 private:
   [[nodiscard]] ASHLAR_INLINE bool is_run(std::size_t n) const noexcept
-    requires run_resource<R>
+    requires detail::run_resource<R>
   {
     return n > 1 && resource_->cell_bytes() == sizeof(T) && resource_->cell_alignment() >= alignof(T);
   }

@@ -37,13 +37,13 @@ struct byte_buffer final {
 };
 
 /// A counted handle of one word to a buffer.
-template <std::size_t Bytes, threads_policy Threads = one_thread>
+template <std::size_t Bytes, policy::threads Threads = one_thread>
 using buffer_ptr = ref_ptr<byte_buffer<Bytes>, Threads>;
 
 /// A part of a buffer, which it keeps alive: handle, offset and length, 16 bytes. Parts share the buffer; to cut one
 /// moves two numbers and copies no byte. Who writes to a part that others see must agree with them.
 /// Invariant: `offset + size() <= Bytes`; an empty view without buffer has offset and size 0.
-template <std::size_t Bytes, threads_policy Threads = one_thread>
+template <std::size_t Bytes, policy::threads Threads = one_thread>
 class buffer_view {
 public:
   using pointer = buffer_ptr<Bytes, Threads>;
@@ -144,7 +144,7 @@ struct buffer_pool_traits : intrusive_pool_traits {
 ///     const auto header = packet.take_front(20);                 // two views of one buffer
 ///
 /// Thread safety: by `Threads`, as in `ref_pool`: a view is one thread's, the buffer is anybody's.
-template <std::size_t Bytes, threads_policy Threads, class Exhausted, resource Upstream>
+template <std::size_t Bytes, policy::threads Threads, class Exhausted, resource Upstream>
 class buffer_pool
     : public intrusive_pool<byte_buffer<Bytes>, detail::buffer_pool_traits<Threads, Exhausted, Upstream>> {
 public:

@@ -15,17 +15,21 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+namespace count {
+
 /// Placement: an array of counts in front of the slots of each slab; 4 bytes an object, whatever its alignment.
-struct count_in_slab {};
+struct in_slab {};
 /// Placement: right behind the object. Costs what aligning the next object costs, touches one line less.
-struct count_beside {};
+struct beside {};
 /// Placement: a member of the object. `Count` is a `std::uint32_t`, or a `std::atomic<std::uint32_t>` where any thread
 /// counts; its value when an object has been constructed does not matter.
 template <auto Member>
-struct count_in_member {};
+struct in_member {};
 /// Placement, the default: in the object where `ref_count(object)` is found by argument-dependent lookup, and gives a
 /// reference to such a count; else beside it where its padding leaves room; else in the slab.
-struct count_by_padding {};
+struct by_padding {};
+
+}  // namespace count
 
 namespace detail {
 
@@ -44,24 +48,24 @@ inline constexpr bool has_room_beside =
 template <class T, class Placement>
 struct placement_traits;
 template <class T>
-struct placement_traits<T, count_in_slab> {
+struct placement_traits<T, count::in_slab> {
   static constexpr bool is_beside = false;
   static constexpr bool is_own = false;
 };
 template <class T>
-struct placement_traits<T, count_beside> {
+struct placement_traits<T, count::beside> {
   static constexpr bool is_beside = true;
   static constexpr bool is_own = false;
 };
 // The slot's own word says only whether the slot is free.
 template <class T, auto Member>
-struct placement_traits<T, count_in_member<Member>> {
+struct placement_traits<T, count::in_member<Member>> {
   static constexpr bool is_beside = has_room_beside<T>;
   static constexpr bool is_own = true;
   [[nodiscard]] static auto& own(T& object) noexcept { return object.*Member; }
 };
 template <class T>
-struct placement_traits<T, count_by_padding> {
+struct placement_traits<T, count::by_padding> {
   static constexpr bool is_beside = has_room_beside<T>;
   static constexpr bool is_own = has_ref_count<T>;
   [[nodiscard]] static auto& own(T& object) noexcept
@@ -72,7 +76,7 @@ struct placement_traits<T, count_by_padding> {
 };
 
 /// The layout of a pool of `T`.
-template <class T, threads_policy Threads, class Placement>
+template <class T, policy::threads Threads, class Placement>
 using layout_of = slot_layout<Threads, sizeof(T), alignof(T), placement_traits<T, Placement>::is_beside>;
 
 }  // namespace detail

@@ -30,9 +30,13 @@ inline namespace ASHLAR_ABI {
 
 using detail::atomic_counter;
 
+namespace detail {
+
 /// The counter that goes with a lock policy: one for any thread, unless there is no lock.
-template <lock_policy Lock>
+template <policy::lock Lock>
 using counter_for = std::conditional_t<std::same_as<Lock, null_lock>, detail::plain_counter, detail::atomic_counter>;
+
+}  // namespace detail
 
 /// Limits of a `counted_pool`: `max_count` and `retain_slabs`.
 using counted_pool_options = detail::pool_limits;
@@ -102,7 +106,7 @@ template <class Counter, class Cells>
 /// `Lock` as in `pool_allocator`; counters are plain with `null_lock`, else atomic, unless `Counter` says otherwise.
 /// Counters that live when the pool ends are reported as a leak from level `checked` on. Nothing is allocated before
 /// the first `make` or `reserve`. Thread safety: by `Lock`.
-template <lock_policy Lock = null_lock, detail::owner_counter Counter = counter_for<Lock>,
+template <policy::lock Lock = null_lock, detail::owner_counter Counter = detail::counter_for<Lock>,
           resource Upstream = page_resource>
 class counted_pool {
   using source = detail::counter_cells<Counter, Lock, Upstream>;
@@ -180,7 +184,7 @@ private:
 
 /// The same without an object: the process's pool of such counters, for smart pointers of two words that can be made
 /// before `main` and after it. See `process_pool`.
-template <lock_policy Lock = null_lock, detail::owner_counter Counter = counter_for<Lock>>
+template <policy::lock Lock = null_lock, detail::owner_counter Counter = detail::counter_for<Lock>>
 class process_counted_pool {
   using pool = detail::process_pool<sizeof(Counter), alignof(Counter), Lock>;
 

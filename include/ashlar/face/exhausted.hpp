@@ -19,12 +19,16 @@ struct null_when_exhausted {
   static constexpr bool throws = false;
 };
 
+namespace policy {
+
 template <class E>
-concept exhaustion_policy = requires {
+concept exhaustion = requires {
   { E::throws } -> std::convertible_to<bool>;
 };
 
-static_assert(exhaustion_policy<throw_when_exhausted> && exhaustion_policy<null_when_exhausted>);
+}  // namespace policy
+
+static_assert(policy::exhaustion<throw_when_exhausted> && policy::exhaustion<null_when_exhausted>);
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -31,8 +31,8 @@ struct intrusive_pool_traits {
   using exhausted = throw_when_exhausted;
   /// `one_thread`, or `any_thread<Lock>`.
   using threads = one_thread;
-  /// Where the count lies: `count_by_padding`, `count_in_slab`, `count_beside`, `count_in_member<&T::count>`.
-  using placement = count_by_padding;
+  /// Where the count lies: `count::by_padding`, `count::in_slab`, `count::beside`, `count::in_member<&T::count>`.
+  using placement = count::by_padding;
   /// Where memory comes from.
   using upstream = page_resource;
 };
@@ -47,12 +47,12 @@ using counted_objects_by =
 /// As `ref_pool`, bounded or growing by steps, with the choices of `Traits`.
 ///
 /// An object carries its own count where `ref_count(object)` is found by argument-dependent lookup or the placement is
-/// `count_in_member`; no base class is asked for, nor RTTI. `add_reference` and `drop_reference` serve other intrusive
+/// `count::in_member`; no base class is asked for, nor RTTI. `add_reference` and `drop_reference` serve other intrusive
 /// pointers.
 template <class T, class Traits>
 class intrusive_pool : public detail::counted_objects_by<T, Traits> {
   using upstream_type = typename Traits::upstream;
-  static_assert(lifetime_policy<typename Traits::lifetime> && exhaustion_policy<typename Traits::exhausted>);
+  static_assert(policy::lifetime<typename Traits::lifetime> && policy::exhaustion<typename Traits::exhausted>);
 
 public:
   using traits_type = Traits;

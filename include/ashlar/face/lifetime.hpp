@@ -49,13 +49,17 @@ struct keep_constructed {
   ASHLAR_NO_UNIQUE_ADDRESS Reset reset;
 };
 
+namespace policy {
+
 /// Either of the two.
 template <class L>
-concept lifetime_policy = requires {
+concept lifetime = requires {
   { L::keeps } -> std::convertible_to<bool>;
 };
 
-static_assert(lifetime_policy<construct_on_acquire> && lifetime_policy<keep_constructed<>>);
+}  // namespace policy
+
+static_assert(policy::lifetime<construct_on_acquire> && policy::lifetime<keep_constructed<>>);
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -89,7 +89,7 @@ class object_pool {
   static_assert(std::is_object_v<T> && !std::is_array_v<T> && std::is_same_v<T, std::remove_cv_t<T>>,
                 "an object_pool holds objects, neither const nor arrays");
   static_assert(std::is_nothrow_destructible_v<T>, "a destructor that throws would leave the pool half way");
-  static_assert(lifetime_policy<lifetime_type> && exhaustion_policy<exhausted_type> && resource<upstream_type>);
+  static_assert(policy::lifetime<lifetime_type> && policy::exhaustion<exhausted_type> && resource<upstream_type>);
   static_assert(fixed_capacity == dynamic_capacity || fixed_capacity == growing ||
                 fixed_capacity <= detail::slot_word::max_slots);
 

@@ -55,7 +55,7 @@ public:
   [[nodiscard]] std::pmr::pool_options options() const noexcept {
     std::pmr::pool_options told;
     told.max_blocks_per_chunk = std::min(pools_.options().max_growth_count, most_blocks);
-    told.largest_required_pool_block = pool_classes::bytes_of(largest_class_of(pools_.options()));
+    told.largest_required_pool_block = detail::pool_classes::bytes_of(largest_class_of(pools_.options()));
     return told;
   }
 
@@ -76,7 +76,7 @@ protected:
 
 private:
   // A region of 4 MiB of the smallest cells.
-  static constexpr std::size_t most_blocks = (std::size_t{4} << 20) / pool_classes::granule;
+  static constexpr std::size_t most_blocks = (std::size_t{4} << 20) / detail::pool_classes::granule;
 
   [[nodiscard]] static pool_set_options pool_options_of(const std::pmr::pool_options& asked) noexcept {
     const std::size_t most = asked.max_blocks_per_chunk;

@@ -35,7 +35,7 @@ inline namespace ASHLAR_ABI {
 /// Thread safety: with `null_lock` (the default) all containers of one (size, alignment) must be used by one thread at
 /// a time; with `thread_cached`, which is the one to choose for threads, or with any lock, any thread may. A lock is
 /// default-constructible at compile time, as `std::mutex` is.
-template <class T, lock_policy Lock>
+template <class T, policy::lock Lock>
 class pool_allocator {
 public:
   using value_type = T;
@@ -111,13 +111,13 @@ private:
     const detail::cell_place place = detail::process_slabs.find(p);
     if (place.owner == nullptr || (n != 0 && n <= place.cell_bytes / sizeof(T))) return;
     if (n == 0 && !owns(p)) return;
-    report({.kind = fault::size_mismatch,
-            .what = "freed an object of a pool with another count than it was allocated with",
-            .pointer = p,
-            .owner = place.owner,
-            .size = place.cell_bytes,
-            .expected = sizeof(T),
-            .got = n * sizeof(T)});
+    detail::report({.kind = fault::size_mismatch,
+                    .what = "freed an object of a pool with another count than it was allocated with",
+                    .pointer = p,
+                    .owner = place.owner,
+                    .size = place.cell_bytes,
+                    .expected = sizeof(T),
+                    .got = n * sizeof(T)});
   }
 
   [[nodiscard]] static bool owns(const T* p) noexcept {
@@ -125,7 +125,7 @@ private:
   }
 
   [[nodiscard]] static ASHLAR_COLD void* allocate_array(std::size_t n) {
-    if (n > max_size()) throw_bad_array_new_length();
+    if (n > max_size()) detail::throw_bad_array_new_length();
     return new_delete_resource().allocate(n * sizeof(T), alignof(T));
   }
 };

@@ -10,6 +10,8 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+namespace detail {
+
 /// Releases an object to the pool that it came from.
 template <class Pool>
 class returns_to {
@@ -24,10 +26,6 @@ private:
   Pool* pool_ = nullptr;
 };
 
-/// Two words: object and pool. Moves, does not copy. Lifetime: the pool outlives it.
-template <class Pool>
-using pool_handle = std::unique_ptr<typename Pool::value_type, returns_to<Pool>>;
-
 /// Releases an object to a pool with static storage.
 template <auto& Pool>
 struct returns_to_static {
@@ -36,10 +34,16 @@ struct returns_to_static {
   }
 };
 
+}  // namespace detail
+
+/// Two words: object and pool. Moves, does not copy. Lifetime: the pool outlives it.
+template <class Pool>
+using pool_handle = std::unique_ptr<typename Pool::value_type, detail::returns_to<Pool>>;
+
 /// One word: the pool is part of the type. `static_pool_handle<messages> m(messages.acquire());`
 template <auto& Pool>
 using static_pool_handle =
-    std::unique_ptr<typename std::remove_reference_t<decltype(Pool)>::value_type, returns_to_static<Pool>>;
+    std::unique_ptr<typename std::remove_reference_t<decltype(Pool)>::value_type, detail::returns_to_static<Pool>>;
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

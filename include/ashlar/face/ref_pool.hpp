@@ -27,7 +27,7 @@ inline namespace ASHLAR_ABI {
 ///     ashlar::ref_ptr<drawable> b = a;      // a base; two references to one object
 ///
 /// Grows without bound, by slabs; nothing is allocated before the first object or `reserve`. See `counted_objects`.
-template <class T, threads_policy Threads, class Placement, resource Upstream>
+template <class T, policy::threads Threads, class Placement, resource Upstream>
 class ref_pool
     : public detail::counted_objects<T, construct_on_acquire, throw_when_exhausted, Threads, Placement, Upstream> {
 public:

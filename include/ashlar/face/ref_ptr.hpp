@@ -25,7 +25,7 @@ inline namespace ASHLAR_ABI {
 namespace detail {
 
 // Declared before `ref_ptr` makes it a friend: clang 16 finds the constraints of a later declaration to differ.
-template <class T, class Lifetime, class Exhausted, threads_policy Threads, class Placement, resource Upstream>
+template <class T, class Lifetime, class Exhausted, policy::threads Threads, class Placement, resource Upstream>
 class counted_objects;
 
 template <class T, class Placement>
@@ -46,7 +46,7 @@ concept same_count =
 /// converts to a pointer to a base, also to one that does not stand first; bases need no virtual destructor.
 /// Thread safety: `one_thread` counts plainly. `any_thread` counts as `std::shared_ptr` does: each `ref_ptr` is one
 /// thread's at a time, the object and its count are anybody's.
-template <class T, threads_policy Threads, class Placement>
+template <class T, policy::threads Threads, class Placement>
 class ref_ptr {
   using counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
 
@@ -125,7 +125,7 @@ public:
   [[nodiscard]] friend bool operator==(const ref_ptr& a, std::nullptr_t) noexcept { return a.object_ == nullptr; }
 
 private:
-  template <class U, class Lifetime, class Exhausted, threads_policy OfThreads, class P, resource Upstream>
+  template <class U, class Lifetime, class Exhausted, policy::threads OfThreads, class P, resource Upstream>
   friend class detail::counted_objects;
 
   struct made_object {};
@@ -147,7 +147,7 @@ private:
 static_assert(sizeof(ref_ptr<int>) == sizeof(int*), "a counted pointer is one word");
 
 /// Effects: counts one more reference to an object of a pool, as copying a `ref_ptr` does: for other smart pointers.
-template <threads_policy Threads = one_thread, class Placement = count_by_padding, class T>
+template <policy::threads Threads = one_thread, class Placement = count::by_padding, class T>
 void add_reference(T* object) noexcept {
   using counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
   if constexpr (checking_level >= checking::checked) counts::check_address(object);
@@ -155,7 +155,7 @@ void add_reference(T* object) noexcept {
 }
 
 /// Effects: counts one less, as destroying a `ref_ptr` does.
-template <threads_policy Threads = one_thread, class Placement = count_by_padding, class T>
+template <policy::threads Threads = one_thread, class Placement = count::by_padding, class T>
 void drop_reference(T* object) noexcept {
   using counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
   if constexpr (checking_level >= checking::checked) counts::check_address(object);
@@ -164,10 +164,10 @@ void drop_reference(T* object) noexcept {
 
 /// Returns: a pointer to the same object as a `U`, by `static_cast`. Expects: the object is one, and lies in a pool
 /// that counts where a `ref_ptr<U>` looks.
-template <class U, class T, threads_policy Threads, class Placement>
+template <class U, class T, policy::threads Threads, class Placement>
 [[nodiscard]] ref_ptr<U, Threads> static_pointer_cast(ref_ptr<T, Threads, Placement> from) noexcept {
   using from_counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
-  using to_counts = detail::ref_counts<std::remove_cv_t<U>, Threads, count_by_padding>;
+  using to_counts = detail::ref_counts<std::remove_cv_t<U>, Threads, count::by_padding>;
   U* const object = static_cast<U*>(from.get());
   if (object == nullptr) return {};
   const void* const counted = &from_counts::count_of(const_cast<std::remove_cv_t<T>*>(from.get()));
@@ -178,7 +178,7 @@ template <class U, class T, threads_policy Threads, class Placement>
 }
 
 /// Returns: a pointer to the same object, which may be written to.
-template <class U, class T, threads_policy Threads, class Placement>
+template <class U, class T, policy::threads Threads, class Placement>
   requires std::same_as<U, std::remove_cv_t<T>>
 [[nodiscard]] ref_ptr<U, Threads, Placement> const_pointer_cast(ref_ptr<T, Threads, Placement> from) noexcept {
   return ref_ptr<U, Threads, Placement>::adopt(const_cast<U*>(from.release()));

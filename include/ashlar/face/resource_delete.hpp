@@ -24,8 +24,6 @@ concept same_but_for_const = std::convertible_to<U*, T*> && std::same_as<std::re
 template <class T, class Base>
 concept castable_from = requires(Base* p) { static_cast<T*>(p); };
 
-}  // namespace detail
-
 /// Effects: destroys an object that was made as a `T` and nothing else, so that no table of virtual functions is asked.
 template <class T>
 ASHLAR_INLINE void destroy_exactly(T* p) noexcept {
@@ -33,6 +31,8 @@ ASHLAR_INLINE void destroy_exactly(T* p) noexcept {
   if constexpr (std::is_class_v<T>) p->T::~T();
   else p->~T();
 }
+
+}  // namespace detail
 
 /// Destroys an object that was made as a `T` in memory of an `R`, and gives the memory back. One pointer, nothing where
 /// `R` has no state. It does not convert to the deleter of a base, since that would free with the size and at the

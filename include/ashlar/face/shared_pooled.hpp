@@ -78,7 +78,7 @@ template <class F>
 constinit inline thread_local F* waiting_visitor = nullptr;
 
 // Shows the process's pool to a visitor before it takes a cell of it.
-template <class T, lock_policy Lock, class F>
+template <class T, policy::lock Lock, class F>
 class visiting_allocator : public pool_allocator<T, Lock> {
 public:
   template <class U>
@@ -116,7 +116,7 @@ template <class T, detail::resource_argument R, class... Args>
 /// As above, in the process's pool for cells of that size. What is above 64 KiB with its counts comes from operator
 /// new. Name a `Lock`, if only `thread_cached`, where the first argument of the constructor is a resource. Thread
 /// safety: that of `pool_allocator<T, Lock>`: any thread, unless `Lock` is `null_lock`.
-template <class T, lock_policy Lock = thread_cached, class... Args>
+template <class T, policy::lock Lock = thread_cached, class... Args>
   requires(!std::is_array_v<T>)
 [[nodiscard]] std::shared_ptr<T> allocate_shared_pooled(Args&&... args) {
   return std::allocate_shared<T>(pool_allocator<std::remove_cv_t<T>, Lock>(), std::forward<Args>(args)...);
@@ -125,7 +125,7 @@ template <class T, lock_policy Lock = thread_cached, class... Args>
 /// Effects: calls `f(pool)` with the process's pool that `allocate_shared_pooled<T, Lock>(…)` takes its cells from,
 /// under its lock where it has one: to `reserve`, to read `live`. Takes a cell of it for a moment.
 /// Throws: what `f` throws, and `std::bad_alloc`.
-template <class T, lock_policy Lock = thread_cached, class F>
+template <class T, policy::lock Lock = thread_cached, class F>
 void with_shared_pool(F f) {
   using stand_in = detail::shared_stand_in<T>;
   detail::waiting_visitor<F> = std::addressof(f);

@@ -54,7 +54,7 @@ public:
   /// Returns: memory for `n` objects. Throws: `std::bad_array_new_length` where `n * sizeof(T)` overflows; else as the
   /// resource.
   [[nodiscard]] ASHLAR_INLINE T* allocate(std::size_t n) {
-    if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
+    if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
     R resource;
     return static_cast<T*>(resource.allocate(n * sizeof(T), alignof(T)));
   }
@@ -62,9 +62,9 @@ public:
   /// As `allocate(n)`. Returns: also how many objects there is room for, where the resource can say so: `deallocate`
   /// takes any number from `n` to that.
   [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) {
-    if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
+    if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
     R resource;
-    const block got = allocate_at_least_from(resource, n * sizeof(T), alignof(T));
+    const block got = detail::allocate_at_least_from(resource, n * sizeof(T), alignof(T));
     return {static_cast<T*>(got.data), got.size / sizeof(T)};
   }
 

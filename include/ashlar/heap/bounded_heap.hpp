@@ -79,7 +79,7 @@ public:
   /// Returns: a block. Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = least_alignment) {
     void* const p = try_allocate(bytes, alignment);
-    if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
+    if (ASHLAR_UNLIKELY(p == nullptr)) detail::throw_bad_alloc(bytes, alignment);
     return p;
   }
 
@@ -166,7 +166,7 @@ public:
   /// resized where it stands. A null `p` is a block of nothing. Throws: `std::bad_alloc`; the block at `p` stays then.
   [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {
     void* const moved = try_reallocate(p, new_bytes, alignment);
-    if (ASHLAR_UNLIKELY(moved == nullptr)) throw_bad_alloc(new_bytes, alignment);
+    if (ASHLAR_UNLIKELY(moved == nullptr)) detail::throw_bad_alloc(new_bytes, alignment);
     return moved;
   }
 
@@ -343,19 +343,19 @@ private:
     const std::size_t expected = size_of_cell(p);
     const bool is_exact = checking_level < checking::hardened || detail::at_least_one_byte(bytes) == expected;
     if (ASHLAR_LIKELY(is_exact && class_for(bytes, alignment) == cells_.of(p).size_class)) return;
-    report({.kind = fault::size_mismatch,
-            .what = checking_level >= checking::hardened && is_exact
-                        ? "freed a block with another alignment than it was allocated with"
-                        : "freed a block with another size than it was allocated with",
-            .pointer = p,
-            .resource = this,
-            .size = expected,
-            .expected = expected,
-            .got = bytes});
+    detail::report({.kind = fault::size_mismatch,
+                    .what = checking_level >= checking::hardened && is_exact
+                                ? "freed a block with another alignment than it was allocated with"
+                                : "freed a block with another size than it was allocated with",
+                    .pointer = p,
+                    .resource = this,
+                    .size = expected,
+                    .expected = expected,
+                    .got = bytes});
   }
 
   [[noreturn]] ASHLAR_COLD void report_fault(const void* p, fault kind, const char* what) const noexcept {
-    report({.kind = kind, .what = what, .pointer = p, .resource = this});
+    detail::report({.kind = kind, .what = what, .pointer = p, .resource = this});
   }
 
   // First, so that what it reports names the heap by its address; ended by hand, before the memory goes.
@@ -370,7 +370,7 @@ private:
 
 static_assert(try_resource<bounded_heap<>> && owning_resource<bounded_heap<>> && releasable_resource<bounded_heap<>>);
 static_assert(self_describing_resource<bounded_heap<>> && expanding_resource<bounded_heap<>>);
-static_assert(at_least_resource<bounded_heap<>>);
+static_assert(detail::at_least_resource<bounded_heap<>>);
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

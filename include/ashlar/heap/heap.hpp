@@ -93,7 +93,7 @@ public:
   /// Throws: `std::bad_alloc`.
   [[nodiscard]] void* allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) {
     void* const p = try_allocate_zeroed(bytes, alignment);
-    if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
+    if (ASHLAR_UNLIKELY(p == nullptr)) detail::throw_bad_alloc(bytes, alignment);
     return p;
   }
 
@@ -154,7 +154,7 @@ public:
   /// it can be resized in place. A null `p` is an empty block. Throws: `std::bad_alloc`; the block at `p` stays then.
   [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {
     void* const moved = try_reallocate(p, new_bytes, alignment);
-    if (ASHLAR_UNLIKELY(moved == nullptr)) throw_bad_alloc(new_bytes, alignment);
+    if (ASHLAR_UNLIKELY(moved == nullptr)) detail::throw_bad_alloc(new_bytes, alignment);
     return moved;
   }
 
@@ -288,7 +288,7 @@ private:
 
   [[nodiscard]] ASHLAR_NOINLINE void* allocate_excluding_cache(std::size_t bytes, std::size_t alignment) {
     void* const p = try_allocate_excluding_cache(bytes, alignment);
-    if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
+    if (ASHLAR_UNLIKELY(p == nullptr)) detail::throw_bad_alloc(bytes, alignment);
     return p;
   }
 

@@ -17,7 +17,7 @@ inline namespace ASHLAR_ABI {
 namespace detail {
 
 template <class Json>
-void write_members(Json& json, const heap_share& share) {
+void write_members(Json& json, const heap_statistics::share& share) {
   json.member("live_blocks", share.live_blocks)
       .member("live_bytes", share.live_bytes)
       .member("spare_blocks", share.spare_blocks)
@@ -28,7 +28,7 @@ void write_members(Json& json, const heap_share& share) {
 }
 
 template <class Json>
-void write_share(Json& json, std::string_view name, const heap_share& share) {
+void write_share(Json& json, std::string_view name, const heap_statistics::share& share) {
   json.key(name).begin_object();
   write_members(json, share);
   json.end_object();

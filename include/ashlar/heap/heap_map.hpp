@@ -165,7 +165,7 @@ private:
     figures(heap_.of_class[size_class]);
   }
 
-  void named(std::string_view style, std::string_view name, const heap_share& share) {
+  void named(std::string_view style, std::string_view name, const heap_statistics::share& share) {
     if (share.held_bytes() == 0) return;
     swatch().text(style);
     end_swatch();
@@ -173,7 +173,7 @@ private:
     figures(share);
   }
 
-  void figures(const heap_share& share) {
+  void figures(const heap_statistics::share& share) {
     out_.text("<td>");
     if (share.slabs != 0) out_.grouped(share.slabs);
     out_.text("</td><td>").grouped(share.live_blocks).text("</td><td>").grouped(share.spare_blocks);

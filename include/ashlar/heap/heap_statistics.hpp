@@ -14,53 +14,53 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// What a class has of a heap, or all runs have, or all huge blocks.
-/// `live_bytes` counts whole cells and runs: what was asked for is kept at level `hardened` alone, so how much of them
-/// is rounding is not said. Alignments apart, a cell is at most 12.5 % larger than what was asked for, or 15 bytes; a
-/// run nearly a slice, and at `fast` a quarter where it was freed lately; a huge block an eighth, or a third once it
-/// shrank.
-struct heap_share {
-  std::size_t live_blocks = 0;    ///< that callers have
-  std::size_t live_bytes = 0;     ///< of these: whole cells, runs and huge blocks
-  std::size_t spare_blocks = 0;   ///< free cells of its slabs, wherever they wait; runs and huge blocks freed lately
-  std::size_t spare_bytes = 0;    ///< of these
-  std::size_t dropped_bytes = 0;  ///< of the spare ones: pages that went back out of slabs, and are not resident
-  std::size_t waste_bytes = 0;    ///< of its slabs, in no cell: in front of the first, behind the last
-  std::size_t slabs = 0;          ///< of a class
-
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return live_bytes + spare_bytes + waste_bytes; }
-
-  void add(const detail::heap_region& piece) noexcept {
-    live_blocks += piece.live;
-    live_bytes += piece.live_bytes();
-    spare_blocks += piece.capacity - piece.live;
-    spare_bytes += piece.spare_bytes();
-    dropped_bytes += piece.dropped_bytes;
-    waste_bytes += piece.waste_bytes();
-    slabs += piece.kind == detail::region_kind::slab ? 1 : 0;
-  }
-
-  heap_share& operator+=(const heap_share& other) noexcept {
-    live_blocks += other.live_blocks;
-    live_bytes += other.live_bytes;
-    spare_blocks += other.spare_blocks;
-    spare_bytes += other.spare_bytes;
-    dropped_bytes += other.dropped_bytes;
-    waste_bytes += other.waste_bytes;
-    slabs += other.slabs;
-    return *this;
-  }
-
-  [[nodiscard]] friend bool operator==(const heap_share&, const heap_share&) noexcept = default;
-};
-
 /// Invariant: `held_bytes == all.held_bytes() + free_bytes + fresh_bytes + head_bytes`, and `all` is the sum of the
 /// classes, runs and huge blocks.
 struct heap_statistics {
-  std::array<heap_share, detail::size_classes::count + 1> of_class = {};  ///< by number; none has 0
-  heap_share runs;                                                        ///< blocks of whole slices
-  heap_share huge;                                                        ///< blocks of the upstream's own
-  heap_share all;
+  /// What a class has of a heap, or all runs have, or all huge blocks.
+  /// `live_bytes` counts whole cells and runs: what was asked for is kept at level `hardened` alone, so how much of
+  /// them is rounding is not said. Alignments apart, a cell is at most 12.5 % larger than what was asked for, or 15
+  /// bytes; a run nearly a slice, and at `fast` a quarter where it was freed lately; a huge block an eighth, or a third
+  /// once it shrank.
+  struct share {
+    std::size_t live_blocks = 0;    ///< that callers have
+    std::size_t live_bytes = 0;     ///< of these: whole cells, runs and huge blocks
+    std::size_t spare_blocks = 0;   ///< free cells of its slabs, wherever they wait; runs and huge blocks freed lately
+    std::size_t spare_bytes = 0;    ///< of these
+    std::size_t dropped_bytes = 0;  ///< of the spare ones: pages that went back out of slabs, and are not resident
+    std::size_t waste_bytes = 0;    ///< of its slabs, in no cell: in front of the first, behind the last
+    std::size_t slabs = 0;          ///< of a class
+
+    [[nodiscard]] std::size_t held_bytes() const noexcept { return live_bytes + spare_bytes + waste_bytes; }
+
+    void add(const detail::heap_region& piece) noexcept {
+      live_blocks += piece.live;
+      live_bytes += piece.live_bytes();
+      spare_blocks += piece.capacity - piece.live;
+      spare_bytes += piece.spare_bytes();
+      dropped_bytes += piece.dropped_bytes;
+      waste_bytes += piece.waste_bytes();
+      slabs += piece.kind == detail::region_kind::slab ? 1 : 0;
+    }
+
+    share& operator+=(const share& other) noexcept {
+      live_blocks += other.live_blocks;
+      live_bytes += other.live_bytes;
+      spare_blocks += other.spare_blocks;
+      spare_bytes += other.spare_bytes;
+      dropped_bytes += other.dropped_bytes;
+      waste_bytes += other.waste_bytes;
+      slabs += other.slabs;
+      return *this;
+    }
+
+    [[nodiscard]] friend bool operator==(const share&, const share&) noexcept = default;
+  };
+
+  std::array<share, detail::size_classes::count + 1> of_class = {};  ///< by number; none has 0
+  share runs;                                                        ///< blocks of whole slices
+  share huge;                                                        ///< blocks of the upstream's own
+  share all;
   std::size_t segments = 0;
   std::size_t held_bytes = 0;   ///< of the upstream; not all of it need be resident
   std::size_t free_bytes = 0;   ///< free slices that somebody has had: they may be resident
@@ -92,8 +92,8 @@ struct heap_statistics {
   }
 
   [[nodiscard]] bool invariant() const noexcept {
-    heap_share sum = runs;
-    for (const heap_share& each : of_class) sum += each;
+    share sum = runs;
+    for (const share& each : of_class) sum += each;
     sum += huge;
     return sum == all && held_bytes == all.held_bytes() + free_bytes + fresh_bytes + head_bytes;
   }

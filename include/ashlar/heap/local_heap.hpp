@@ -46,7 +46,7 @@ public:
 
 static_assert(try_resource<local_heap<>> && owning_resource<local_heap<>> && releasable_resource<local_heap<>>);
 static_assert(self_describing_resource<local_heap<>> && expanding_resource<local_heap<>>);
-static_assert(at_least_resource<local_heap<>>);
+static_assert(detail::at_least_resource<local_heap<>>);
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -78,7 +78,7 @@ public:
   }
   [[nodiscard]] void* allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) {
     void* const p = try_allocate_zeroed(bytes, alignment);
-    if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
+    if (ASHLAR_UNLIKELY(p == nullptr)) detail::throw_bad_alloc(bytes, alignment);
     return p;
   }
   [[nodiscard]] void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
@@ -291,7 +291,7 @@ public:
   [[nodiscard]] friend bool operator==(const owner_heap& a, const owner_heap& b) noexcept { return &a == &b; }
 
 private:
-  using scope = check_scope<typename detail::owner_core<Upstream>::whole_call_lock>;
+  using scope = detail::check_scope<typename detail::owner_core<Upstream>::whole_call_lock>;
 
   [[nodiscard]] auto& whole_call() const noexcept { return this->core().whole_call(); }
 };

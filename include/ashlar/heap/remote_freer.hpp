@@ -101,10 +101,10 @@ private:
 
   ASHLAR_COLD void refused(owner_type& owner, void* cell, detail::batch_result result) noexcept {
     if (result == detail::batch_result::already_noted)
-      report({.kind = fault::double_free,
-              .what = "freed a block that is free",
-              .pointer = cell,
-              .resource = owner.name()});
+      detail::report({.kind = fault::double_free,
+                      .what = "freed a block that is free",
+                      .pointer = cell,
+                      .resource = owner.name()});
     hand_over();
     owner.free_remote(cell);
   }

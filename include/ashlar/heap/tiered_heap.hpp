@@ -149,7 +149,7 @@ public:
   /// was meant for a `heap` would be taken for another.
   [[nodiscard]] void* reallocate(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) {
     void* const moved = try_reallocate(p, bytes, new_bytes, alignment);
-    if (ASHLAR_UNLIKELY(moved == nullptr)) throw_bad_alloc(new_bytes, alignment);
+    if (ASHLAR_UNLIKELY(moved == nullptr)) detail::throw_bad_alloc(new_bytes, alignment);
     return moved;
   }
 

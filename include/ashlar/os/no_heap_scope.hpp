@@ -14,6 +14,8 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+namespace detail {
+
 /// One use of the heap inside a `no_heap_scope`.
 struct heap_use {
   const char* function = "";     ///< the called function; under a sanitizer "malloc or new"
@@ -25,8 +27,6 @@ struct heap_use {
 struct heap_watch {
   void (*on_use)(heap_watch& self, const heap_use& use) noexcept = nullptr;
 };
-
-namespace detail {
 
 #if defined(__ELF__)
 // Returns: the slot of this thread's watch, null in it without one. malloc/no_heap_hooks.cpp defines the function; the
@@ -82,45 +82,48 @@ private:
 
 }  // namespace detail
 
-/// Returns: whether this program is linked with the hooks (`ashlar::no_heap_hooks`, malloc/no_heap_hooks.cpp) and they
-/// really see calls of malloc. The first call tests this by one malloc.
-[[nodiscard]] inline bool heap_hooks_work() noexcept {
-  static const bool do_work = detail::sees_a_malloc();
-  return do_work;
-}
-
-/// Called on each use of the heap by the using thread, before the memory is handed out. Its own uses of the heap are
-/// not reported. `context` is the argument of the scope's constructor.
-using heap_use_handler = void (*)(const heap_use& use, void* context) noexcept;
-
-/// Handler: writes one line to the error stream and aborts.
-[[noreturn]] ASHLAR_COLD inline void abort_on_heap_use(const heap_use& use, void* /*context*/) noexcept {
-  detail::panic_line line;
-  line.text("ashlar: heap use: ").text(use.function).text(" of ").number(use.bytes).text(" bytes in a no_heap_scope");
-  if (use.caller != nullptr) line.text(", caller ").address(use.caller);
-  detail::panic(line.view());
-}
-
-/// Handler: does nothing, since the scope counts all uses.
-inline void count_heap_use(const heap_use& /*use*/, void* /*context*/) noexcept {}
-
 /// Reports every `malloc`, `calloc`, `realloc`, `aligned_alloc` and similar call and every `operator new` of its thread
 /// to the handler, in the program and in its libraries. It reports neither frees nor other threads. Scopes nest: only
 /// the innermost handler is called, and all enclosing scopes count the use too.
 ///
 ///     const ashlar::no_heap_scope quiet;                                // a use writes one line and aborts
-///     ashlar::no_heap_scope counted(ashlar::count_heap_use);            // counted.uses()
+///     ashlar::no_heap_scope counted(&ashlar::no_heap_scope::count_use); // counted.uses()
 ///     ashlar::no_heap_scope told(&on_use, &log);                        // on_use(use, &log)
 ///
 /// Without the hooks it would see nothing, so it ends the process at every level.
 /// Cost: without an open scope, one load and one branch for each use of the heap. Thread safety: one thread for each
 /// scope.
-class no_heap_scope : private heap_watch {
+class no_heap_scope : private detail::heap_watch {
 public:
-  no_heap_scope() noexcept : no_heap_scope(&abort_on_heap_use) {}
+  using use = detail::heap_use;
 
-  explicit no_heap_scope(heap_use_handler handler, void* context = nullptr) noexcept
-      : heap_watch{&tell}, handler_((expect_hooks(), handler)), context_(context), scope_(this) {}
+  /// Called on each use of the heap by the using thread, before the memory is handed out. Its own uses of the heap are
+  /// not reported. `context` is the argument of the scope's constructor.
+  using handler = void (*)(const use& seen, void* context) noexcept;
+
+  /// Handler: writes one line to the error stream and aborts.
+  [[noreturn]] ASHLAR_COLD static void abort_on_use(const use& seen, void* /*context*/) noexcept {
+    detail::panic_line line;
+    line.text("ashlar: heap use: ").text(seen.function).text(" of ").number(seen.bytes);
+    line.text(" bytes in a no_heap_scope");
+    if (seen.caller != nullptr) line.text(", caller ").address(seen.caller);
+    detail::panic(line.view());
+  }
+
+  /// Handler: does nothing, since the scope counts all uses.
+  static void count_use(const use& /*seen*/, void* /*context*/) noexcept {}
+
+  /// Returns: whether this program is linked with the hooks (`ashlar::no_heap_hooks`, malloc/no_heap_hooks.cpp) and
+  /// they really see calls of malloc. The first call tests this by one malloc.
+  [[nodiscard]] static bool hooks_work() noexcept {
+    static const bool do_work = detail::sees_a_malloc();
+    return do_work;
+  }
+
+  no_heap_scope() noexcept : no_heap_scope(&abort_on_use) {}
+
+  explicit no_heap_scope(handler on_use, void* context = nullptr) noexcept
+      : heap_watch{&tell}, handler_((expect_hooks(), on_use)), context_(context), scope_(this) {}
 
   no_heap_scope(const no_heap_scope&) = delete;
   no_heap_scope& operator=(const no_heap_scope&) = delete;
@@ -134,18 +137,18 @@ public:
 
 private:
   static void expect_hooks() noexcept {
-    ASHLAR_REQUIRE(heap_hooks_work(), "made a no_heap_scope in a program whose heap has no hooks: link "
-                                      "ashlar::no_heap_hooks, or compile malloc/no_heap_hooks.cpp into it");
+    ASHLAR_REQUIRE(hooks_work(), "made a no_heap_scope in a program whose heap has no hooks: link "
+                                 "ashlar::no_heap_hooks, or compile malloc/no_heap_hooks.cpp into it");
   }
 
-  static void tell(heap_watch& innermost, const heap_use& use) noexcept {
+  static void tell(heap_watch& innermost, const use& seen) noexcept {
     const detail::watch_scope unwatched(nullptr);
     auto& told = static_cast<no_heap_scope&>(innermost);
     for (auto* each = &told; each != nullptr; each = static_cast<no_heap_scope*>(each->scope_.outer())) ++each->uses_;
-    told.handler_(use, told.context_);
+    told.handler_(seen, told.context_);
   }
 
-  heap_use_handler handler_;
+  handler handler_;
   void* context_;
   std::size_t uses_ = 0;
   detail::watch_scope scope_;

@@ -29,22 +29,6 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// A position in an arena to rewind to, any number of times. It is valid until the arena rewinds to an older position,
-/// resets or releases.
-class arena_marker {
-  template <resource Upstream>
-  friend class arena;
-  using book =
-      std::conditional_t<checking_level >= checking::checked, detail::marker_registry, detail::no_marker_registry>;
-
-  const void* arena_ = nullptr;
-  detail::chunk* chunk_ = nullptr;
-  std::byte* top_ = nullptr;
-  detail::finalizer* objects_ = nullptr;
-  std::size_t used_ = 0;
-  ASHLAR_NO_UNIQUE_ADDRESS decltype(std::declval<book&>().open()) ticket_ = {};
-};
-
 /// Growth of an arena. A block larger than the next chunk gets a chunk of its own size.
 struct arena_options {
   std::size_t initial_bytes = 64 * 1024;            ///< of the first chunk
@@ -73,7 +57,20 @@ struct arena_options {
 template <resource Upstream>
 class arena {
 public:
-  using marker = arena_marker;
+  /// A position to rewind to, any number of times. It is valid until the arena rewinds to an older position, resets or
+  /// releases.
+  class marker {
+    friend class arena;
+    using book =
+        std::conditional_t<checking_level >= checking::checked, detail::marker_registry, detail::no_marker_registry>;
+
+    const void* arena_ = nullptr;
+    detail::chunk* chunk_ = nullptr;
+    std::byte* top_ = nullptr;
+    detail::finalizer* objects_ = nullptr;
+    std::size_t used_ = 0;
+    ASHLAR_NO_UNIQUE_ADDRESS decltype(std::declval<book&>().open()) ticket_ = {};
+  };
 
   constexpr arena() : arena(arena_options{}) {}
   constexpr explicit arena(const arena_options& options, Upstream upstream = Upstream())
@@ -165,7 +162,7 @@ public:
     constexpr bool is_plain = std::is_trivially_destructible_v<T>;
     using held = detail::finalized_array<T>;
     constexpr std::size_t before = is_plain ? 0 : held::offset();
-    if (count > (detail::max_block_bytes - before) / sizeof(T)) throw_bad_array_new_length();
+    if (count > (detail::max_block_bytes - before) / sizeof(T)) detail::throw_bad_array_new_length();
     const std::size_t bytes = before + count * sizeof(T);
     void* const p = allocate(bytes, is_plain ? alignof(T) : std::max(alignof(T), alignof(held)));
     unbuilt until_built{*this, p, bytes};
@@ -345,10 +342,10 @@ private:
 
   ASHLAR_COLD void expect_owned(const void* p) const noexcept {
     if (owns(p)) return;
-    report({.kind = fault::invalid_free,
-            .what = "freed a pointer that is not of this arena",
-            .pointer = p,
-            .resource = this});
+    detail::report({.kind = fault::invalid_free,
+                    .what = "freed a pointer that is not of this arena",
+                    .pointer = p,
+                    .resource = this});
   }
 
   [[nodiscard]] bool is_in_use(const detail::chunk* sought) const noexcept {
@@ -360,10 +357,11 @@ private:
   ASHLAR_COLD void expect_good(const marker& to) const noexcept {
     const bool is_mine = to.arena_ == this;
     if (is_mine && marks_.is_good(to.ticket_) && is_in_use(to.chunk_)) return;
-    report({.kind = fault::bad_marker,
-            .what = is_mine ? "rewound to a marker that is good no longer" : "rewound to a marker of another arena",
-            .pointer = to.top_,
-            .resource = this});
+    detail::report(
+        {.kind = fault::bad_marker,
+         .what = is_mine ? "rewound to a marker that is good no longer" : "rewound to a marker of another arena",
+         .pointer = to.top_,
+         .resource = this});
   }
 
   detail::bump bump_;
@@ -374,7 +372,7 @@ private:
   std::size_t waste_ = 0;
   std::size_t high_water_ = 0;
   std::size_t ending_from_ = 0;  // 0, or `used()` when the destructors began to run
-  ASHLAR_NO_UNIQUE_ADDRESS arena_marker::book marks_;
+  ASHLAR_NO_UNIQUE_ADDRESS typename marker::book marks_;
   detail::chunk_store<Upstream> store_;
 };
 

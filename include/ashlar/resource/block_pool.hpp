@@ -33,6 +33,8 @@ struct block_pool_options {
   spare_policy retain_slabs = 1;  ///< empty slabs to retain; also `release_now`, `never_release`
 };
 
+namespace detail {
+
 /// Returns: the default slab size for cells of `cell_bytes`. At 256 KiB the system calls of growing and shrinking no
 /// longer matter (bench/run fresh_memory), and tree nodes still spread over the cache sets (bench/run node_containers).
 /// Cells below 8 bytes get smaller slabs, with a bitmap that a small pool can afford; slabs of large cells have room
@@ -80,23 +82,25 @@ private:
   detail::slab_geometry geometry_;
 };
 
+}  // namespace detail
+
 /// Equal cells in slabs aligned to their own size, with 0 bytes of overhead per cell. See `basic_block_pool`.
 ///
 ///     ashlar::block_pool pool({.cell_bytes = 24});
 ///     void* cell = pool.allocate();
 ///     pool.deallocate(cell);
 template <resource Upstream>
-class block_pool : public detail::basic_block_pool<dynamic_geometry, Upstream> {
-  using base = detail::basic_block_pool<dynamic_geometry, Upstream>;
+class block_pool : public detail::basic_block_pool<detail::dynamic_geometry, Upstream> {
+  using base = detail::basic_block_pool<detail::dynamic_geometry, Upstream>;
 
 public:
   explicit block_pool(const block_pool_options& options, Upstream upstream = {})
-      : base(dynamic_geometry(make_slab_geometry(options)),
+      : base(detail::dynamic_geometry(detail::make_slab_geometry(options)),
              {.max_count = options.max_count, .retain_slabs = options.retain_slabs}, std::move(upstream)) {}
 };
 
 static_assert(try_resource<block_pool<>> && owning_resource<block_pool<>> && releasable_resource<block_pool<>> &&
-              run_resource<block_pool<>>);
+              detail::run_resource<block_pool<>>);
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -37,7 +37,7 @@ public:
 
   /// Throws: `std::bad_alloc` where the free part of the buffer is too small. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return allocate_or_throw(*this, bytes, alignment);
+    return detail::allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: a block, or null. A block of 0 bytes takes one byte, so that its address is unique.

@@ -47,8 +47,8 @@ public:
 
   /// As `allocate`, but returns null where the upstream has no memory left.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    if (!is_region(bytes)) return try_allocate_from(upstream_, bytes, alignment);
-    void* const p = try_allocate_from(upstream_, with_note(bytes), aligned(alignment));
+    if (!is_region(bytes)) return detail::try_allocate_from(upstream_, bytes, alignment);
+    void* const p = detail::try_allocate_from(upstream_, with_note(bytes), aligned(alignment));
     return p != nullptr ? noted(p, bytes, alignment) : nullptr;
   }
 
@@ -60,7 +60,7 @@ public:
   }
 
   void prefault(void* p, std::size_t bytes) noexcept
-    requires prefaulting_resource<Upstream>
+    requires detail::prefaulting_resource<Upstream>
   {
     upstream_.prefault(p, bytes);
   }
@@ -93,7 +93,9 @@ private:
     std::size_t alignment;
   };
 
-  [[nodiscard]] static bool is_region(std::size_t bytes) noexcept { return bytes != 0 && bytes % least_part == 0; }
+  [[nodiscard]] static bool is_region(std::size_t bytes) noexcept {
+    return bytes != 0 && bytes % detail::least_part == 0;
+  }
   [[nodiscard]] static std::size_t with_note(std::size_t bytes) noexcept { return bytes + sizeof(note); }
   [[nodiscard]] static std::size_t aligned(std::size_t alignment) noexcept {
     return std::max(alignment, alignof(note));
@@ -102,14 +104,14 @@ private:
   [[nodiscard]] void* noted(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     auto* const start = static_cast<std::byte*>(p);
     note* const made = ::new (static_cast<void*>(start + bytes)) note{{}, start, bytes, bytes, alignment};
-    const check_scope<Lock> held(lock_);
+    const detail::check_scope<Lock> held(lock_);
     notes_.insert(made);
     return p;
   }
 
   // Returns: a copy of the updated note. The region can go back once no byte is out.
   [[nodiscard]] note take_back(void* p, std::size_t bytes) noexcept {
-    const check_scope<Lock> held(lock_);
+    const detail::check_scope<Lock> held(lock_);
     note* const found = notes_.find_above(p);
     found->out -= bytes;
     if (found->out == 0) notes_.erase(found);

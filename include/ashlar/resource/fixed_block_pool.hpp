@@ -22,6 +22,8 @@ using detail::cell_run;
 /// Limits of a `fixed_block_pool`: `max_count` and `retain_slabs`.
 using fixed_block_pool_options = detail::pool_limits;
 
+namespace detail {
+
 /// A slab layout known at compile time.
 template <std::size_t CellBytes, std::size_t CellAlignment>
 struct static_geometry {
@@ -30,10 +32,12 @@ struct static_geometry {
   [[nodiscard]] static ASHLAR_INLINE constexpr const detail::slab_geometry& get() noexcept { return value; }
 };
 
+}  // namespace detail
+
 /// As `block_pool`, with cell size and alignment known at compile time. See `basic_block_pool`.
 template <std::size_t CellBytes, std::size_t CellAlignment, resource Upstream>
-class fixed_block_pool : public detail::basic_block_pool<static_geometry<CellBytes, CellAlignment>, Upstream> {
-  using geometry_type = static_geometry<CellBytes, CellAlignment>;
+class fixed_block_pool : public detail::basic_block_pool<detail::static_geometry<CellBytes, CellAlignment>, Upstream> {
+  using geometry_type = detail::static_geometry<CellBytes, CellAlignment>;
   using base = detail::basic_block_pool<geometry_type, Upstream>;
 
 public:

@@ -22,7 +22,7 @@ public:
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return allocate_or_throw(*this, bytes, alignment);
+    return detail::allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.

@@ -21,7 +21,7 @@ public:
 
   /// Throws: `std::bad_alloc`, always.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return allocate_or_throw(*this, bytes, alignment);
+    return detail::allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: null, always. Expects: `alignment` is a power of two.
@@ -33,7 +33,7 @@ public:
   /// Expects: never called, since nothing was allocated.
   void deallocate(void* p, std::size_t bytes, std::size_t /*alignment*/) noexcept {
     if constexpr (checking_level >= checking::checked)
-      report({.kind = fault::invalid_free, .what = "freed to null_resource", .pointer = p, .size = bytes});
+      detail::report({.kind = fault::invalid_free, .what = "freed to null_resource", .pointer = p, .size = bytes});
   }
 
   [[nodiscard]] bool owns(const void* /*p*/) const noexcept { return false; }

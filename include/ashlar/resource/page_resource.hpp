@@ -14,8 +14,10 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+namespace fresh {
+
 /// Fresh-memory policy: the first touch of each page makes it resident by a page fault.
-struct fresh_plain {
+struct plain {
   template <class Pages>
   static void* map(std::size_t bytes, std::size_t alignment) noexcept {
     return Pages::map(bytes, alignment);
@@ -24,7 +26,7 @@ struct fresh_plain {
 
 /// Fresh-memory policy, the default: as plain, but a growing resource above may make a whole range resident in one
 /// call. This takes 0.8 to 0.9 of the time of the faults it replaces (bench/run fresh_memory).
-struct fresh_populated : fresh_plain {
+struct populated : plain {
   template <class Pages>
   static void prefault(void* p, std::size_t bytes) noexcept {
     Pages::populate(p, bytes);
@@ -34,7 +36,7 @@ struct fresh_populated : fresh_plain {
 /// Fresh-memory policy: blocks of 2 MiB and more ask for transparent huge pages. On a virtual machine this is 3 times
 /// faster or 5 times slower, depending on whether the host backs the memory already (bench/run fresh_memory): measure
 /// before use.
-struct fresh_huge {
+struct huge {
   static constexpr std::size_t huge_bytes = std::size_t{2} << 20;
 
   template <class Pages>
@@ -52,6 +54,8 @@ struct fresh_huge {
   }
 };
 
+}  // namespace fresh
+
 namespace detail {
 // Effects: informs a policy of a block's growth, if the policy has a hook for it.
 template <class Fresh, class Pages>
@@ -61,10 +65,12 @@ void tell_grown(void* p, std::size_t from, std::size_t bytes) noexcept {
 }
 }  // namespace detail
 
+namespace fresh {
+
 /// Fresh-memory policy: as `Fresh`, and resident before it is handed out, if the system can do that in one call (Linux
 /// 5.14 and later). The cost of all first touches moves into the allocation. On other systems: as `Fresh`.
 template <class Fresh>
-struct fresh_resident {
+struct resident {
   template <class Pages>
   static void* map(std::size_t bytes, std::size_t alignment) noexcept {
     void* const p = Fresh::template map<Pages>(bytes, alignment);
@@ -82,7 +88,7 @@ struct fresh_resident {
 /// Fresh-memory policy: as `Fresh`, resident before it is handed out and never swapped out. Memory that the system
 /// refuses to lock is not handed out: an allocation beyond `RLIMIT_MEMLOCK` fails.
 template <class Fresh>
-struct fresh_locked {
+struct locked {
   template <class Pages>
   static void* map(std::size_t bytes, std::size_t alignment) noexcept {
     void* const p = Fresh::template map<Pages>(bytes, alignment);
@@ -98,6 +104,8 @@ struct fresh_locked {
   }
 };
 
+}  // namespace fresh
+
 /// Stateless: all instances with the same policies are equal. Sizes are rounded up to whole pages.
 /// Complexity: one system call; three where the alignment exceeds a page and the first mapping misses it.
 /// Thread safety: any thread.
@@ -110,7 +118,7 @@ public:
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return allocate_or_throw(*this, bytes, alignment);
+    return detail::allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: zeroed pages, or null. Expects: `alignment` is a power of two.
@@ -159,8 +167,8 @@ public:
   [[nodiscard]] friend bool operator==(const basic_page_resource&, const basic_page_resource&) noexcept = default;
 };
 
-static_assert(try_resource<page_resource> && prefaulting_resource<page_resource> && divisible_resource<page_resource> &&
-              process_wide_resource<page_resource>);
+static_assert(try_resource<page_resource> && detail::prefaulting_resource<page_resource> &&
+              detail::divisible_resource<page_resource> && process_wide_resource<page_resource>);
 static_assert(!is_hosted || expanding_resource<page_resource>, "the system grows what it can");
 
 }  // namespace ASHLAR_ABI

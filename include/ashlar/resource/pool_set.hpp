@@ -45,7 +45,7 @@ class pool_set {
   using base = detail::pool_set_base<Upstream, null_lock>;
 
 public:
-  using pool_type = block_pool<class_upstream<typename base::source_type>>;
+  using pool_type = block_pool<detail::class_upstream<typename base::source_type>>;
 
   constexpr pool_set()
     requires std::default_initializable<Upstream>
@@ -153,7 +153,8 @@ public:
 private:
   // Returns: the pool of the request's class; null where it has none so far, or never will.
   [[nodiscard]] ASHLAR_INLINE pool_type* pool_for(std::size_t bytes, std::size_t alignment) const noexcept {
-    return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pools_[pool_classes::of(bytes, alignment)] : nullptr;
+    return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pools_[detail::pool_classes::of(bytes, alignment)]
+                                                                : nullptr;
   }
 
   [[nodiscard]] static ASHLAR_INLINE void* from(pool_type& pool, std::size_t bytes, std::size_t alignment) {
@@ -175,9 +176,9 @@ private:
 
   [[nodiscard]] ASHLAR_COLD void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t size_class = base_.class_with_cells(bytes, alignment);
-    if (size_class == pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
+    if (size_class == detail::pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
     if (pools_[size_class] == nullptr)
-      add_pool(size_class, try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
+      add_pool(size_class, detail::try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
     return pools_[size_class] != nullptr ? try_from(*pools_[size_class], bytes, alignment) : nullptr;
   }
 
@@ -188,7 +189,7 @@ private:
   // Returns: the pool of the request's class, made on demand; null for a large block.
   [[nodiscard]] pool_type* made_pool(std::size_t bytes, std::size_t alignment) {
     const std::size_t size_class = base_.class_with_cells(bytes, alignment);
-    if (size_class == pool_classes::none) return nullptr;
+    if (size_class == detail::pool_classes::none) return nullptr;
     if (pools_[size_class] == nullptr)
       add_pool(size_class, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
     return pools_[size_class];
@@ -215,12 +216,12 @@ private:
     base_.with_large([this](const detail::large_blocks& large) { large.report_leaks(this); });
   }
 
-  std::array<pool_type*, pool_classes::count + 1> pools_ = {};  // by size class; class 0 has none
+  std::array<pool_type*, detail::pool_classes::count + 1> pools_ = {};  // by size class; class 0 has none
   base base_;
 };
 
 static_assert(try_resource<pool_set<>> && owning_resource<pool_set<>> && releasable_resource<pool_set<>> &&
-              at_least_resource<pool_set<>>);
+              detail::at_least_resource<pool_set<>>);
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

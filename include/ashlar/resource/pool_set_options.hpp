@@ -28,6 +28,8 @@ struct pool_set_options {
   spare_policy retain_slabs = 1;  ///< empty slabs that each class retains; also `release_now`, `never_release`
 };
 
+namespace detail {
+
 /// The size classes of a `pool_set`: they include 24 and 40 bytes, common sizes of nodes.
 using pool_classes = detail::fine_size_classes;
 
@@ -111,6 +113,8 @@ private:
   Source* source_;
   std::size_t most_bytes_;
 };
+
+}  // namespace detail
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -21,6 +21,8 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+namespace detail {
+
 /// The arenas that the scratch scopes of one thread share. The first scope makes them; they go back when the thread
 /// ends.
 class thread_scratch {
@@ -95,6 +97,8 @@ private:
   static inline constinit thread_local bool is_watched_ = false;  // `at_end_` is registered
 };
 
+}  // namespace detail
+
 /// A scope of the thread's scratch memory. At its end its objects are destroyed and its blocks taken back; the memory
 /// stays with the thread.
 ///
@@ -118,7 +122,7 @@ public:
   /// Throws: as the constructor.
   template <resource... Results>
   [[nodiscard]] static scratch_arena beside(const Results&... results) {
-    static_assert(sizeof...(Results) < thread_scratch::count, "a thread has four scratch arenas");
+    static_assert(sizeof...(Results) < detail::thread_scratch::count, "a thread has four scratch arenas");
     return scratch_arena({memory_of(results)...});
   }
 
@@ -172,14 +176,15 @@ public:
   [[nodiscard]] bool invariant() const noexcept { return in_.depth >= depth_ && in_.memory.invariant(); }
 
   /// Effects: gives back the memory retained by the calling thread, unless it has a scope open.
-  static void release_thread() noexcept { thread_scratch::give_back(); }
+  static void release_thread() noexcept { detail::thread_scratch::give_back(); }
 
   // Compares scopes, not arenas: an object moved out of an inner scope must not keep memory of that scope.
   [[nodiscard]] friend bool operator==(const scratch_arena& a, const scratch_arena& b) noexcept { return &a == &b; }
 
 private:
   explicit scratch_arena(std::initializer_list<const void*> others)
-      : of_(thread_scratch::mine()), in_(of_.other_than(others)), depth_(++in_.depth), start_(in_.memory.mark()) {}
+      : of_(detail::thread_scratch::mine()), in_(of_.other_than(others)), depth_(++in_.depth),
+        start_(in_.memory.mark()) {}
 
   template <class R>
   [[nodiscard]] static const void* memory_of(const R& results) noexcept {
@@ -192,10 +197,10 @@ private:
     ASHLAR_EXPECTS(is_on_top(), "allocated from a scratch scope under one that is open; that one belongs beside it");
   }
 
-  thread_scratch& of_;
-  thread_scratch::slot& in_;
+  detail::thread_scratch& of_;
+  detail::thread_scratch::slot& in_;
   std::size_t depth_;
-  arena_marker start_;
+  arena_type::marker start_;
 };
 
 static_assert(try_resource<scratch_arena> && owning_resource<scratch_arena> && expanding_resource<scratch_arena>);

@@ -36,7 +36,7 @@ inline namespace ASHLAR_ABI {
 /// uses have happened before. Level `checked` reports a later call if the memory of the pool is still readable.
 template <thread_safe_resource Upstream>
 class shared_block_pool {
-  using pool_type = detail::cached_pool<dynamic_geometry, Upstream, spin_lock>;
+  using pool_type = detail::cached_pool<detail::dynamic_geometry, Upstream, spin_lock>;
   using cache_type = typename pool_type::cache_type;
 
 public:
@@ -45,7 +45,8 @@ public:
 
   /// Expects: `options` as for `block_pool`, without `max_count`: cells in thread caches could not be counted.
   explicit shared_block_pool(const block_pool_options& options, Upstream upstream = {})
-      : pool_(dynamic_geometry(make_slab_geometry(options)), options.retain_slabs, std::move(upstream)) {
+      : pool_(detail::dynamic_geometry(detail::make_slab_geometry(options)), options.retain_slabs,
+              std::move(upstream)) {
     ASHLAR_REQUIRE(options.max_count == detail::max_size, "a shared_block_pool has no max_count");
   }
 
@@ -55,7 +56,8 @@ public:
   ~shared_block_pool() {
     if constexpr (checking_level >= checking::checked)
       if (const std::size_t cells = live(); cells != 0)
-        report_leak({.resource = this, .count = cells, .block_bytes = cell_bytes(), .bytes = cells * cell_bytes()});
+        detail::report_leak(
+            {.resource = this, .count = cells, .block_bytes = cell_bytes(), .bytes = cells * cell_bytes()});
     tables_.part(*this, [this] { detail::fork_participants::leave(at_fork_); });  // a fork waits for them until then
   }
 
@@ -79,13 +81,13 @@ public:
   /// Returns: a cell if the request fits one, else a block of the upstream. Throws: as `allocate`.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return fits(bytes, alignment) ? with_slack(pool_.geometry(), allocate(), bytes)
-                                  : allocate_upstream(pool_.upstream(), bytes, alignment);
+                                  : detail::allocate_upstream(pool_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`, but returns null where memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return fits(bytes, alignment) ? with_slack(pool_.geometry(), try_allocate(), bytes)
-                                  : try_allocate_upstream(pool_.upstream(), bytes, alignment);
+                                  : detail::try_allocate_upstream(pool_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`. Returns: also the size of the block: that of the whole cell, except at level

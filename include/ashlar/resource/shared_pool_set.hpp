@@ -44,7 +44,8 @@ inline namespace ASHLAR_ABI {
 template <thread_safe_resource Upstream>
 class shared_pool_set {
   using base = detail::pool_set_base<Upstream, spin_lock>;
-  using pool_type = detail::cached_pool<dynamic_geometry, class_upstream<typename base::source_type>, spin_lock>;
+  using pool_type =
+      detail::cached_pool<detail::dynamic_geometry, detail::class_upstream<typename base::source_type>, spin_lock>;
   using cache_type = typename pool_type::cache_type;
 
 public:
@@ -85,7 +86,8 @@ public:
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if constexpr (checking_level >= checking::hardened) return {allocate(bytes, alignment), bytes};
     const std::size_t size_class = base_.class_with_cells(bytes, alignment);
-    const std::size_t held = size_class == pool_classes::none ? bytes : pool_classes::bytes_of(size_class);
+    const std::size_t held =
+        size_class == detail::pool_classes::none ? bytes : detail::pool_classes::bytes_of(size_class);
     void* const p = allocate(bytes, alignment);
     detail::mark_live(static_cast<std::byte*>(p) + bytes, held - bytes);
     return {p, held};
@@ -153,7 +155,7 @@ private:
 
   // A thread's part of the set.
   struct table : detail::list_node<table> {
-    std::array<entry, pool_classes::count + 1> by_class = {};
+    std::array<entry, detail::pool_classes::count + 1> by_class = {};
   };
   friend detail::thread_tables<shared_pool_set, table>;
 
@@ -161,12 +163,13 @@ private:
   [[nodiscard]] ASHLAR_INLINE entry recent_entry(std::size_t bytes, std::size_t alignment) const noexcept {
     table* const mine = tables_.recent();
     if (ASHLAR_UNLIKELY(mine == nullptr || !base::may_be_a_cell(bytes, alignment))) return {};
-    return mine->by_class[pool_classes::of(bytes, alignment)];
+    return mine->by_class[detail::pool_classes::of(bytes, alignment)];
   }
 
   // Returns: the pool of the request's class; null where it has none so far, or never will.
   [[nodiscard]] ASHLAR_INLINE pool_type* pool_for(std::size_t bytes, std::size_t alignment) const noexcept {
-    return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pool_at(pool_classes::of(bytes, alignment)) : nullptr;
+    return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pool_at(detail::pool_classes::of(bytes, alignment))
+                                                                : nullptr;
   }
 
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) const noexcept {
@@ -193,7 +196,7 @@ private:
   [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) {
     detail::fork_participants::enter(at_fork_);
     const std::size_t size_class = class_of(bytes, alignment);
-    if (size_class == pool_classes::none) return base_.allocate_large(bytes, alignment, this);
+    if (size_class == detail::pool_classes::none) return base_.allocate_large(bytes, alignment, this);
     if (pool_at(size_class) == nullptr)
       add_pool(size_class, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
     return watched(pool_at(size_class)->allocate_slow(usable_cache(size_class)), size_class, bytes);
@@ -202,9 +205,9 @@ private:
   [[nodiscard]] ASHLAR_COLD void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
     detail::fork_participants::enter(at_fork_);
     const std::size_t size_class = class_of(bytes, alignment);
-    if (size_class == pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
+    if (size_class == detail::pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
     if (pool_at(size_class) == nullptr)
-      add_pool(size_class, try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
+      add_pool(size_class, detail::try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
     if (pool_at(size_class) == nullptr) return nullptr;
     return watched(pool_at(size_class)->try_allocate_slow(usable_cache(size_class)), size_class, bytes);
   }
@@ -217,7 +220,7 @@ private:
 
   ASHLAR_COLD void deallocate_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t size_class = class_of(bytes, alignment);
-    if (ASHLAR_UNLIKELY(size_class == pool_classes::none || pool_at(size_class) == nullptr))
+    if (ASHLAR_UNLIKELY(size_class == detail::pool_classes::none || pool_at(size_class) == nullptr))
       return base_.deallocate_large(p, bytes, alignment, this);
     pool_at(size_class)->deallocate_slow(usable_cache(size_class), p, bytes);
   }
@@ -225,8 +228,8 @@ private:
   // Returns: as `class_with_cells`. A class that has its pool skips that call: the plan of its slabs need not be
   // repeated.
   [[nodiscard]] std::size_t class_of(std::size_t bytes, std::size_t alignment) const noexcept {
-    if (!base::may_be_a_cell(bytes, alignment)) return pool_classes::none;
-    const std::size_t size_class = pool_classes::of(bytes, alignment);
+    if (!base::may_be_a_cell(bytes, alignment)) return detail::pool_classes::none;
+    const std::size_t size_class = detail::pool_classes::of(bytes, alignment);
     return ASHLAR_LIKELY(pool_at(size_class) != nullptr) ? size_class : base_.class_with_cells(bytes, alignment);
   }
 
@@ -245,11 +248,11 @@ private:
   void add_pool(std::size_t size_class, void* memory) noexcept {
     if (memory == nullptr) return;
     const block_pool_options options = base_.pool_options_of(size_class);
-    auto* const made = ::new (memory)
-        pool_type(dynamic_geometry(make_slab_geometry(options)), options.retain_slabs, base_.upstream_of(options));
+    auto* const made = ::new (memory) pool_type(detail::dynamic_geometry(detail::make_slab_geometry(options)),
+                                                options.retain_slabs, base_.upstream_of(options));
     bool is_first = false;
     {
-      const check_scope<spin_lock> held(making_lock_);
+      const detail::check_scope<spin_lock> held(making_lock_);
       is_first = pool_at(size_class) == nullptr;
       if (is_first) pools_[size_class].store(made, std::memory_order_release);
     }
@@ -279,7 +282,7 @@ private:
   }
 
   void open_cache(entry& place, std::size_t size_class) noexcept {
-    void* const memory = try_allocate_from(base_.upstream(), sizeof(cache_type), alignof(cache_type));
+    void* const memory = detail::try_allocate_from(base_.upstream(), sizeof(cache_type), alignof(cache_type));
     if (memory == nullptr) return;
     auto* const made = ::new (memory) cache_type;
     pool_at(size_class)->open(*made);
@@ -301,7 +304,7 @@ private:
       const std::size_t cells = pool.live();
       if (cells == 0) return;
       const std::size_t bytes = pool.cell_bytes();
-      report_leak({.resource = this, .count = cells, .block_bytes = bytes, .bytes = cells * bytes});
+      detail::report_leak({.resource = this, .count = cells, .block_bytes = bytes, .bytes = cells * bytes});
     });
     base_.with_large([this](const detail::large_blocks& large) { large.report_leaks(this); });
   }
@@ -329,13 +332,13 @@ private:
   void after_fork_in_child() noexcept {
     base_.after_fork();
     const table* const mine = tables_.after_fork_in_child();
-    for (std::size_t size_class = 1; size_class <= pool_classes::count; ++size_class)
+    for (std::size_t size_class = 1; size_class <= detail::pool_classes::count; ++size_class)
       if (pool_type* const pool = pool_at(size_class); pool != nullptr)
         pool->after_fork_in_child(mine != nullptr ? mine->by_class[size_class].cache : nullptr);
     making_lock_.unlock();
   }
 
-  std::array<std::atomic<pool_type*>, pool_classes::count + 1> pools_ = {};  // by size class; class 0 has none
+  std::array<std::atomic<pool_type*>, detail::pool_classes::count + 1> pools_ = {};  // by size class; class 0 has none
   base base_;
   spin_lock making_lock_;  // held while a pool is entered
   detail::thread_tables<shared_pool_set, table> tables_;
@@ -347,7 +350,7 @@ private:
 };
 
 static_assert(try_resource<shared_pool_set<>> && owning_resource<shared_pool_set<>> &&
-              releasable_resource<shared_pool_set<>> && at_least_resource<shared_pool_set<>> &&
+              releasable_resource<shared_pool_set<>> && detail::at_least_resource<shared_pool_set<>> &&
               thread_safe_resource<shared_pool_set<>>);
 
 }  // namespace ASHLAR_ABI

@@ -26,18 +26,6 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// The default growth of a stack: each chunk is as large as all before it, up to 2 MiB.
-inline constexpr proportional_growth stack_growth{
-    .smallest = std::size_t{64} * 1024, .largest = std::size_t{2} * 1024 * 1024, .divisor = 1};
-
-/// A position in a stack, small and freely copied. It can be rewound to any number of times while the block that was
-/// on top at `mark()` is live.
-struct stack_marker {
-  detail::stack_chunk* chunk = nullptr;
-  std::byte* top = nullptr;
-  ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order::position position{};
-};
-
 /// Owns an `Upstream`. Blocks form a stack in chunks of it, or in a buffer and then in chunks.
 ///
 ///   buffer or nothing     chunk                 chunk                            spare
@@ -59,20 +47,30 @@ struct stack_marker {
 template <resource Upstream>
 class stack_resource {
 public:
-  using marker = stack_marker;
+  /// The default growth: each chunk is as large as all before it, up to 2 MiB.
+  static constexpr proportional_growth default_growth{
+      .smallest = std::size_t{64} * 1024, .largest = std::size_t{2} * 1024 * 1024, .divisor = 1};
+
+  /// A position, small and freely copied. It can be rewound to any number of times while the block that was on top at
+  /// `mark()` is live.
+  struct marker {
+    detail::stack_chunk* chunk = nullptr;
+    std::byte* top = nullptr;
+    ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order::position position{};
+  };
 
   stack_resource() = default;
   explicit stack_resource(Upstream upstream) noexcept : upstream_(std::move(upstream)) {}
   explicit stack_resource(const proportional_growth& growth, Upstream upstream = {}) noexcept
       : growth_(growth), upstream_(std::move(upstream)) {
-    expect_growth(growth);
+    detail::expect_growth(growth);
   }
 
   /// Effects: starts in `buffer`; a `null_resource` keeps the stack there. Lifetime: the buffer outlives the stack.
   explicit stack_resource(std::span<std::byte> buffer, Upstream upstream = {},
-                          const proportional_growth& growth = stack_growth) noexcept
+                          const proportional_growth& growth = default_growth) noexcept
       : growth_(growth), upstream_(std::move(upstream)) {
-    expect_growth(growth);
+    detail::expect_growth(growth);
     const std::size_t skipped = (0 - detail::address_of(buffer.data())) & (detail::stack_grain - 1);
     if (buffer.size() < skipped + detail::stack_grain) return;
     bottom_.begin = bottom_.top = buffer.data() + skipped;
@@ -277,7 +275,7 @@ private:
   ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) {
     if (void* const p = push_above_high_water(bytes, alignment)) return p;
     const std::size_t needed = room_for(bytes, alignment);
-    if (needed == 0) throw_bad_alloc(bytes, alignment);
+    if (needed == 0) detail::throw_bad_alloc(bytes, alignment);
     if (!spare_has(needed)) {
       const std::size_t whole = next_chunk_bytes(needed);
       keep_new(upstream_.allocate(whole, alignof(chunk)), whole);
@@ -292,7 +290,7 @@ private:
     if (needed == 0) return nullptr;
     if (!spare_has(needed)) {
       const std::size_t whole = next_chunk_bytes(needed);
-      void* const memory = try_allocate_from(upstream_, whole, alignof(chunk));
+      void* const memory = detail::try_allocate_from(upstream_, whole, alignof(chunk));
       if (memory == nullptr) return nullptr;
       keep_new(memory, whole);
     }
@@ -389,7 +387,7 @@ private:
   chunk bottom_{};  // the buffer, or nothing
   ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order order_{};
   ASHLAR_NO_UNIQUE_ADDRESS detail::stack_poison<> poison_{};
-  proportional_growth growth_ = stack_growth;
+  proportional_growth growth_ = default_growth;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_{};
 };
 

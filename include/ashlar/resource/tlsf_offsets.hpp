@@ -28,32 +28,12 @@ inline namespace ASHLAR_ABI {
 /// Names a live block of a `tlsf_offsets`: 32 bits to store beside the offset.
 enum class tlsf_handle : std::uint32_t { none = ~std::uint32_t{0} };
 
-/// A block that was handed out, or none.
-template <std::unsigned_integral Offset>
-struct tlsf_range {
-  Offset offset = 0;
-  tlsf_handle handle = tlsf_handle::none;
-
-  [[nodiscard]] explicit operator bool() const noexcept { return handle != tlsf_handle::none; }
-  [[nodiscard]] friend bool operator==(const tlsf_range&, const tlsf_range&) noexcept = default;
-};
-
 struct tlsf_offsets_options {
   /// A power of two; sizes are rounded up to its multiples, and offsets are its multiples. A coarse granule makes
   /// fewer, larger holes: 256 suits buffers of a GPU, 4096 pages of a file.
   std::size_t granule = 1;
   /// Limit of the number of blocks, free ones included.
   std::size_t max_count = detail::max_size;
-};
-
-/// Statistics of a range.
-template <std::unsigned_integral Offset>
-struct tlsf_report {
-  Offset used = 0;          ///< in live blocks
-  Offset free = 0;          ///< in free ones
-  Offset largest_free = 0;  ///< the largest request that is sure to succeed at an alignment of the granule
-  std::size_t live_blocks = 0;
-  std::size_t free_blocks = 0;
 };
 
 /// Hands out parts of `[0, size)`. Its metadata is in records (`tlsf_node`) from `Upstream`. The range is never read
@@ -72,7 +52,24 @@ template <std::unsigned_integral Offset, resource Upstream>
 class tlsf_offsets {
 public:
   using offset_type = Offset;
-  using range = tlsf_range<Offset>;
+
+  /// A block that was handed out, or none.
+  struct range {
+    Offset offset = 0;
+    tlsf_handle handle = tlsf_handle::none;
+
+    [[nodiscard]] explicit operator bool() const noexcept { return handle != tlsf_handle::none; }
+    [[nodiscard]] friend bool operator==(const range&, const range&) noexcept = default;
+  };
+
+  /// Statistics of the whole range.
+  struct statistics {
+    Offset used = 0;          ///< in live blocks
+    Offset free = 0;          ///< in free ones
+    Offset largest_free = 0;  ///< the largest request that is sure to succeed at an alignment of the granule
+    std::size_t live_blocks = 0;
+    std::size_t free_blocks = 0;
+  };
 
   static constexpr Offset most_size =
       sizeof(Offset) == 8 ? std::numeric_limits<Offset>::max() / 2 : std::numeric_limits<Offset>::max();
@@ -93,7 +90,8 @@ public:
   [[nodiscard]] range allocate(Offset size, Offset alignment = 1) {
     nodes_.ensure(most_new_nodes);
     const range got = try_allocate(size, alignment);
-    if (ASHLAR_UNLIKELY(!got)) throw_bad_alloc(static_cast<std::size_t>(size), static_cast<std::size_t>(alignment));
+    if (ASHLAR_UNLIKELY(!got))
+      detail::throw_bad_alloc(static_cast<std::size_t>(size), static_cast<std::size_t>(alignment));
     return got;
   }
 
@@ -225,7 +223,7 @@ public:
     return largest != none ? node(largest).size : 0;
   }
 
-  [[nodiscard]] tlsf_report<Offset> report_storage() const noexcept {
+  [[nodiscard]] statistics report_storage() const noexcept {
     return {.used = used_,
             .free = static_cast<Offset>(size_ - used_),
             .largest_free = largest_free(),
@@ -347,7 +345,7 @@ private:
   }
 
   [[noreturn]] ASHLAR_COLD void report_handle(fault kind, const char* what, tlsf_handle handle) const noexcept {
-    report({.kind = kind, .what = what, .resource = this, .size = static_cast<std::size_t>(handle)});
+    detail::report({.kind = kind, .what = what, .resource = this, .size = static_cast<std::size_t>(handle)});
   }
 
   nodes nodes_;

@@ -63,7 +63,7 @@ public:
   tlsf_resource() : tlsf_resource(tlsf_resource_options{}) {}
   explicit tlsf_resource(const tlsf_resource_options& options, Upstream upstream = {})
       : upstream_(std::move(upstream)), options_(options) {
-    expect_growth(options.growth);
+    detail::expect_growth(options.growth);
   }
 
   /// Effects: uses `buffer` first, then the upstream. A buffer is not used if it has no room for the record of a
@@ -71,7 +71,7 @@ public:
   /// Lifetime: the buffer outlives the resource and every block.
   explicit tlsf_resource(std::span<std::byte> buffer, Upstream upstream = {}, const tlsf_resource_options& options = {})
       : upstream_(std::move(upstream)), options_(options), buffer_{buffer.data(), buffer.size()} {
-    expect_growth(options.growth);
+    detail::expect_growth(options.growth);
     add_buffer();
   }
 
@@ -174,7 +174,7 @@ public:
 
   /// Effects: makes sure that the next block of `bytes` bytes needs no upstream call. Throws: as `allocate`.
   void reserve(std::size_t bytes) {
-    if (bytes > most_bytes) throw_bad_alloc(bytes, 1);
+    if (bytes > most_bytes) detail::throw_bad_alloc(bytes, 1);
     if (largest_free() < bytes) grow(bytes, 1);
   }
 
@@ -253,7 +253,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_fresh(std::size_t bytes, std::size_t alignment) {
-    if (!is_possible(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    if (!is_possible(bytes, alignment)) detail::throw_bad_alloc(bytes, alignment);
     grow(bytes, alignment);
     return take(bytes, alignment);
   }
@@ -262,9 +262,9 @@ private:
     if (!is_possible(bytes, alignment)) return nullptr;
     const std::size_t least = region_bytes_for(bytes, alignment);
     const std::size_t step = step_for(least);
-    void* memory = try_allocate_from(upstream_, step, region_alignment);
+    void* memory = detail::try_allocate_from(upstream_, step, region_alignment);
     const bool is_stepped = memory != nullptr;
-    if (!is_stepped && step != least) memory = try_allocate_from(upstream_, least, region_alignment);
+    if (!is_stepped && step != least) memory = detail::try_allocate_from(upstream_, least, region_alignment);
     if (memory == nullptr) return nullptr;
     add_region({memory, is_stepped ? step : least});
     return take(bytes, alignment);
@@ -275,7 +275,8 @@ private:
     const std::size_t least = region_bytes_for(bytes, alignment);
     const std::size_t step = step_for(least);
     if (step != least) {
-      if (void* const memory = try_allocate_from(upstream_, step, region_alignment)) return add_region({memory, step});
+      if (void* const memory = detail::try_allocate_from(upstream_, step, region_alignment))
+        return add_region({memory, step});
     }
     add_region({upstream_.allocate(least, region_alignment), least});
   }
@@ -361,7 +362,7 @@ private:
       ++count;
     });
     if (count != 0)
-      report_leak(
+      detail::report_leak(
           {.resource = this, .count = count, .bytes = used(), .first = {first.data(), std::min(count, first.size())}});
   }
 
@@ -373,7 +374,7 @@ private:
 
 static_assert(try_resource<tlsf_resource<>> && owning_resource<tlsf_resource<>> && expanding_resource<tlsf_resource<>>);
 static_assert(releasable_resource<tlsf_resource<>> && self_describing_resource<tlsf_resource<>>);
-static_assert(at_least_resource<tlsf_resource<>>);
+static_assert(detail::at_least_resource<tlsf_resource<>>);
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -20,6 +20,8 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+namespace detail {
+
 enum class stack_side { front, back };
 
 /// The buffer and the top of each stack.
@@ -62,13 +64,13 @@ public:
     ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order::position position{};
   };
 
-  explicit stack_end(stack_ends& both) noexcept : both_(&both) {}
+  explicit stack_end(detail::stack_ends& both) noexcept : both_(&both) {}
   stack_end(const stack_end&) = delete;
   stack_end& operator=(const stack_end&) = delete;
 
   /// Throws: `std::bad_alloc` where the ends would meet. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return allocate_or_throw(*this, bytes, alignment);
+    return detail::allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: a block, or null where the ends would meet. Expects: `alignment` is a power of two.
@@ -160,9 +162,11 @@ private:
     top() = to;
   }
 
-  stack_ends* both_;
+  detail::stack_ends* both_;
   ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order order_{};
 };
+
+}  // namespace detail
 
 /// Lives in a buffer that the caller owns. Loaded data that stays goes to one end, data needed during loading only to
 /// the other. Neither end leaves holes in the other, and only their sum must fit. There is no upstream.
@@ -170,8 +174,8 @@ private:
 /// Thread safety: none, for one end as for both.
 class two_ended_stack {
 public:
-  using front_resource = stack_end<stack_side::front>;
-  using back_resource = stack_end<stack_side::back>;
+  using front_resource = detail::stack_end<detail::stack_side::front>;
+  using back_resource = detail::stack_end<detail::stack_side::back>;
 
   /// Lifetime: the buffer outlives the stack and every block.
   explicit two_ended_stack(std::span<std::byte> buffer) noexcept {
@@ -212,7 +216,7 @@ public:
   }
 
 private:
-  stack_ends both_;
+  detail::stack_ends both_;
   front_resource front_{both_};
   back_resource back_{both_};
 };

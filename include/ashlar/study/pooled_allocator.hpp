@@ -41,7 +41,7 @@ public:
   void deallocate(void* block, replay_request r) noexcept {
     if (!pooled(r)) return std::free(block);
     shelf& s = shelves_[class_of(r)];
-    const lock_scope<Lock> scope(s.lock);
+    const ashlar::detail::lock_scope<Lock> scope(s.lock);
     s.pool.deallocate(block);
   }
 
@@ -81,7 +81,7 @@ private:
 
   [[nodiscard]] void* take(std::size_t index) noexcept {
     shelf& s = shelves_[index];
-    const lock_scope<Lock> scope(s.lock);
+    const ashlar::detail::lock_scope<Lock> scope(s.lock);
     return s.pool.try_allocate();
   }
 

@@ -76,7 +76,7 @@ public:
   /// Throws: `injected_failure` if the ledger's failure plan demands it; `std::bad_array_new_length` if `n * sizeof(T)`
   /// overflows; `std::bad_alloc`.
   [[nodiscard]] pointer allocate(std::size_t n) {
-    if (n > max_size()) throw_bad_array_new_length();
+    if (n > max_size()) ashlar::detail::throw_bad_array_new_length();
     return pointer(static_cast<T*>(book_->allocate(call_for(n))));
   }
 

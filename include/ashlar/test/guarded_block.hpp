@@ -32,7 +32,8 @@ struct guarded_block {
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] static guarded_block make(std::size_t bytes, std::size_t alignment) {
-    if (bytes > detail::max_block_bytes - 2 * std::max(guard_bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    if (bytes > detail::max_block_bytes - 2 * std::max(guard_bytes, alignment))
+      detail::throw_bad_alloc(bytes, alignment);
     guarded_block made{nullptr, bytes, alignment};
     made.data = static_cast<std::byte*>(new_delete_resource().allocate(made.whole_bytes(), made.front_bytes()));
     std::memset(made.data, guard, made.whole_bytes());

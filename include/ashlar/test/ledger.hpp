@@ -63,7 +63,7 @@ public:
     if (plan_.fails_next()) {
       ++refusals_;
       ASHLAR_THROW(injected_failure());
-      throw_bad_alloc(bytes, call.alignment);
+      detail::throw_bad_alloc(bytes, call.alignment);
     }
     const guarded_block made = guarded_block::make(bytes, call.alignment);
     book_.add(made.data, {bytes, call.alignment, call});

@@ -50,7 +50,7 @@ class RefPtr(Printer):
     def counts_itself(self):
         """Whether the count is a member of the object: by the placement, or by a `ref_count` of the type's own."""
         of, own = self.value.type.strip_typedefs(), MEMBERS["placement"]
-        if "::count_in_member<" in str(of.template_argument(2)):
+        if "::count::in_member<" in str(of.template_argument(2)):
             return True
         traits = f"{self.namespace()}::detail::placement_traits<{of.template_argument(0).unqualified()}, " \
             f"{of.template_argument(2)}>"

@@ -5,7 +5,7 @@
 #include <ashlar/os/no_heap_scope.hpp>
 
 int main() {
-  ashlar::no_heap_scope counted(ashlar::count_heap_use);
+  ashlar::no_heap_scope counted(ashlar::no_heap_scope::count_use);
   const auto number = std::make_unique<int>(1);
   return counted.uses() == 1 ? 0 : 1;
 }

@@ -25,12 +25,12 @@ namespace {
 // As a pool behind allocators, for each kind of code. Each test has a size of its own, and so a pool of its own.
 template <std::size_t CellBytes>
 struct owner {
-  using pool_type =
-      ashlar::detail::cached_pool<ashlar::static_geometry<CellBytes, 8>, ashlar::page_resource, ashlar::spin_lock>;
+  using pool_type = ashlar::detail::cached_pool<ashlar::detail::static_geometry<CellBytes, 8>, ashlar::page_resource,
+                                                ashlar::spin_lock>;
   using cache_type = typename pool_type::cache_type;
 
   struct shared_pool {
-    pool_type pool = pool_type(ashlar::static_geometry<CellBytes, 8>{}, 1);
+    pool_type pool = pool_type(ashlar::detail::static_geometry<CellBytes, 8>{}, 1);
   };
 
   static pool_type& shared() { return ashlar::detail::immortal_instance<shared_pool>.value.pool; }

@@ -32,7 +32,7 @@ public:
   std::size_t live_bytes = 0;
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return ashlar::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::detail::allocate_or_throw(*this, bytes, alignment);
   }
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     void* const p = plan.fails_next() || bytes > room ? nullptr : pages_.try_allocate(room, alignment);

@@ -22,7 +22,7 @@ static_assert(page_discard<ashlar::resource_ref<ashlar::page_resource>>::is_poss
 static_assert(!page_discard<ashlar::new_delete_resource>::gives_zeroes);
 static_assert(!page_discard<ashlar::new_delete_resource>::is_possible);
 static_assert(!page_discard<ashlar::new_delete_resource>::can_move);
-static_assert(page_discard<ashlar::basic_page_resource<ashlar::fresh_huge>>::is_possible, "whatever the policy");
+static_assert(page_discard<ashlar::basic_page_resource<ashlar::fresh::huge>>::is_possible, "whatever the policy");
 
 TEST(page_discard, makes_pages_zero_again) {
   ashlar::page_resource pages;

@@ -13,15 +13,15 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/atomics.hpp>
 #include <ashlar/detail/remote_free/inbox.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 
 #include "tests/support/build.hpp"
 
 namespace {
 
-using ashlar::std_atomics;
 using ashlar::detail::freed_word;
+using ashlar::detail::std_atomics;
 
 using packet = ashlar::detail::packet<>;
 using small_packet = ashlar::detail::packet<std_atomics, 3>;

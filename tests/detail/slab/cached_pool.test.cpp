@@ -41,12 +41,13 @@ using ashlar_test::nothing;
 using ashlar_test::pool_user;
 using ashlar_test::serialised_ref;
 
-using pool_type = ashlar::detail::cached_pool<ashlar::dynamic_geometry, serialised_ref<>, ashlar::spin_lock>;
+using pool_type = ashlar::detail::cached_pool<ashlar::detail::dynamic_geometry, serialised_ref<>, ashlar::spin_lock>;
 using user = pool_user<pool_type>;
 static_assert(ashlar::try_resource<user>);
 
-ashlar::dynamic_geometry cells_of(std::size_t bytes, std::size_t slab_bytes) {
-  return ashlar::dynamic_geometry(ashlar::make_slab_geometry({.cell_bytes = bytes, .slab_bytes = slab_bytes}));
+ashlar::detail::dynamic_geometry cells_of(std::size_t bytes, std::size_t slab_bytes) {
+  return ashlar::detail::dynamic_geometry(
+      ashlar::detail::make_slab_geometry({.cell_bytes = bytes, .slab_bytes = slab_bytes}));
 }
 
 struct world {
@@ -328,7 +329,8 @@ TEST(cached_pool, survives_each_failure_that_is_thrown) {
 
 // Every thread takes cells, and frees cells of any thread; each cell carries its holder.
 TEST(cached_pool, hands_each_cell_to_one_thread_at_a_time) {
-  using shared_pool = ashlar::detail::cached_pool<ashlar::static_geometry<32, 8>, ashlar::page_resource, std::mutex>;
+  using shared_pool =
+      ashlar::detail::cached_pool<ashlar::detail::static_geometry<32, 8>, ashlar::page_resource, std::mutex>;
   constexpr std::size_t threads = 4;
   constexpr int rounds = ashlar_test::has_tsan || ashlar_test::has_asan ? 20'000 : 200'000;
   shared_pool pool({}, 1);

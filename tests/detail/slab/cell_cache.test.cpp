@@ -24,7 +24,7 @@ namespace {
 using ashlar_test::counting_resource;
 using ashlar_test::nothing;
 using slabs_type =
-    ashlar::detail::shared_slabs<ashlar::dynamic_geometry, ashlar_test::serialised_ref<>, ashlar::spin_lock>;
+    ashlar::detail::shared_slabs<ashlar::detail::dynamic_geometry, ashlar_test::serialised_ref<>, ashlar::spin_lock>;
 using cache_type = ashlar::detail::cell_cache<slabs_type>;
 
 constexpr std::size_t cell_bytes = 32;
@@ -37,9 +37,9 @@ static_assert(sizeof(cache_type) <= 9 * 1024, "one for each thread and pool");
 // The work of a pool on a cache.
 struct world {
   counting_resource<> upstream;
-  slabs_type slabs{
-      ashlar::dynamic_geometry(ashlar::make_slab_geometry({.cell_bytes = cell_bytes, .slab_bytes = 16 * 1024})), 0,
-      upstream};
+  slabs_type slabs{ashlar::detail::dynamic_geometry(
+                       ashlar::detail::make_slab_geometry({.cell_bytes = cell_bytes, .slab_bytes = 16 * 1024})),
+                   0, upstream};
   cache_type cache;
 
   world() { cache.open(); }

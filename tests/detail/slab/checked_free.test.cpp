@@ -38,7 +38,7 @@ protected:
   [[nodiscard]] bool at_once(void* p) { return ashlar::detail::retire_at_once(site(), store_, p); }
   [[nodiscard]] bool closely(void* p) { return ashlar::detail::retire_checked(site(), store_, p); }
 
-  ashlar::detail::slab_geometry geometry_ = ashlar::make_slab_geometry({.cell_bytes = 24, .slab_bytes = 4096});
+  ashlar::detail::slab_geometry geometry_ = ashlar::detail::make_slab_geometry({.cell_bytes = 24, .slab_bytes = 4096});
   ashlar::detail::slab_store<ashlar::new_delete_resource> store_{1, {}};
   std::byte* first_ = nullptr;
 };

@@ -23,8 +23,8 @@ using ashlar_test::nothing;
 using deferring = ashlar::detail::deferring_upstream<resource_ref<counting_resource<>>>;
 
 static_assert(ashlar::try_resource<deferring>);
-static_assert(!ashlar::prefaulting_resource<deferring>);
-static_assert(ashlar::prefaulting_resource<ashlar::detail::deferring_upstream<ashlar::page_resource>>);
+static_assert(!ashlar::detail::prefaulting_resource<deferring>);
+static_assert(ashlar::detail::prefaulting_resource<ashlar::detail::deferring_upstream<ashlar::page_resource>>);
 static_assert(sizeof(deferring) == 2 * sizeof(void*));
 
 TEST(deferring_upstream, gives_nothing_back_before_it_is_told) {

@@ -40,7 +40,8 @@ protected:
   }
   [[nodiscard]] std::byte* cell(std::size_t number) const { return live_ + number * geometry_.cell_stride(); }
 
-  ashlar::detail::slab_geometry geometry_ = ashlar::make_slab_geometry({.cell_bytes = cell_bytes, .slab_bytes = 4096});
+  ashlar::detail::slab_geometry geometry_ =
+      ashlar::detail::make_slab_geometry({.cell_bytes = cell_bytes, .slab_bytes = 4096});
   ashlar::detail::slab_store<ashlar::new_delete_resource> store_{1, {}};
   std::byte* live_ = nullptr;
 };

@@ -14,7 +14,7 @@
 
 namespace {
 
-using ashlar::pool_classes;
+using ashlar::detail::pool_classes;
 using ashlar_test::counting_resource;
 using ground = ashlar::detail::pool_set_base<ashlar::resource_ref<counting_resource<>>, ashlar::null_lock>;
 

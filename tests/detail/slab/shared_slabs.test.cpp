@@ -33,11 +33,12 @@ using ashlar_test::counting_resource;
 using ashlar_test::nothing;
 using ashlar_test::serialised_ref;
 
-using slabs_type = ashlar::detail::shared_slabs<ashlar::dynamic_geometry, serialised_ref<>, ashlar::spin_lock>;
-using on_pages = ashlar::detail::shared_slabs<ashlar::dynamic_geometry, ashlar::page_resource, std::mutex>;
+using slabs_type = ashlar::detail::shared_slabs<ashlar::detail::dynamic_geometry, serialised_ref<>, ashlar::spin_lock>;
+using on_pages = ashlar::detail::shared_slabs<ashlar::detail::dynamic_geometry, ashlar::page_resource, std::mutex>;
 
-ashlar::dynamic_geometry cells_of(std::size_t bytes, std::size_t slab_bytes = 4096) {
-  return ashlar::dynamic_geometry(ashlar::make_slab_geometry({.cell_bytes = bytes, .slab_bytes = slab_bytes}));
+ashlar::detail::dynamic_geometry cells_of(std::size_t bytes, std::size_t slab_bytes = 4096) {
+  return ashlar::detail::dynamic_geometry(
+      ashlar::detail::make_slab_geometry({.cell_bytes = bytes, .slab_bytes = slab_bytes}));
 }
 
 // The upstream reports a block that comes back wrongly or never.
@@ -301,8 +302,8 @@ struct needs_the_lock_free {
 };
 
 TEST(shared_slabs, never_calls_its_upstream_under_the_lock) {
-  ashlar::detail::shared_slabs<ashlar::dynamic_geometry, needs_the_lock_free, ashlar::spin_lock> slabs(cells_of(32), 0,
-                                                                                                       {});
+  ashlar::detail::shared_slabs<ashlar::detail::dynamic_geometry, needs_the_lock_free, ashlar::spin_lock> slabs(
+      cells_of(32), 0, {});
   needs_the_lock_free::is_free = [&] {
     const bool was_free = slabs.lock().try_lock();
     if (was_free) slabs.lock().unlock();

@@ -62,7 +62,7 @@ protected:
     return store_.slabs().find_remembered(geometry_, p);
   }
 
-  ashlar::detail::slab_geometry geometry_ = ashlar::make_slab_geometry({.cell_bytes = 64, .slab_bytes = 4096});
+  ashlar::detail::slab_geometry geometry_ = ashlar::detail::make_slab_geometry({.cell_bytes = 64, .slab_bytes = 4096});
   ashlar::detail::slab_store<ashlar::new_delete_resource> store_{0, {}};
 };
 

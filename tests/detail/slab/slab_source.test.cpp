@@ -30,10 +30,10 @@ using source = ashlar::detail::slab_source<resource_ref<divisible_resource>>;
 
 constexpr std::size_t slab = 64 * 1024;
 
-static_assert(ashlar::divisible_resource<ashlar::page_resource>);
-static_assert(ashlar::divisible_resource<ashlar::detail::deferring_upstream<ashlar::page_resource>>);
-static_assert(ashlar::divisible_resource<resource_ref<divisible_resource>>);
-static_assert(!ashlar::divisible_resource<ashlar::new_delete_resource>);
+static_assert(ashlar::detail::divisible_resource<ashlar::page_resource>);
+static_assert(ashlar::detail::divisible_resource<ashlar::detail::deferring_upstream<ashlar::page_resource>>);
+static_assert(ashlar::detail::divisible_resource<resource_ref<divisible_resource>>);
+static_assert(!ashlar::detail::divisible_resource<ashlar::new_delete_resource>);
 
 TEST(slab_source, asks_for_an_eighth_of_what_the_pool_holds) {
   EXPECT_EQ(source::region(slab, 0), 1u);

@@ -22,7 +22,7 @@ using upstream_ref = ashlar::resource_ref<counting_resource<>>;
 using store_type = ashlar::detail::slab_store<upstream_ref>;
 
 constexpr std::size_t slab_bytes = 4096;
-constexpr slab_geometry geometry = ashlar::make_slab_geometry({.cell_bytes = 64, .slab_bytes = slab_bytes});
+constexpr slab_geometry geometry = ashlar::detail::make_slab_geometry({.cell_bytes = 64, .slab_bytes = slab_bytes});
 
 /// A store of full slabs, and the batches taken from them.
 struct full_store {

@@ -102,7 +102,7 @@ TYPED_TEST(counted_objects, a_list_of_a_million_ends_after_its_pool) {
   using node = list_node<TypeParam>;
   node::ended = 0;
   ashlar_test::counting_resource<> upstream;
-  using pool_type = ashlar::ref_pool<node, TypeParam, ashlar::count_by_padding,
+  using pool_type = ashlar::ref_pool<node, TypeParam, ashlar::count::by_padding,
                                      ashlar::resource_ref<ashlar_test::counting_resource<>>>;
   std::optional<pool_type> pool(upstream);
   ashlar::ref_ptr<node, TypeParam> head;

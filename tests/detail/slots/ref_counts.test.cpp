@@ -23,7 +23,6 @@
 namespace {
 
 using ashlar::any_thread;
-using ashlar::count_by_padding;
 using ashlar::one_thread;
 
 const char* const overflow = "ashlar: precondition: counted more than 2^30 - 1 references to one object";
@@ -42,7 +41,7 @@ struct shared_counts_itself {
 
 template <class T, class Threads>
 void store_count(T* object, std::uint32_t to) {
-  auto& count = ashlar::detail::ref_counts<T, Threads, count_by_padding>::count_of(object);
+  auto& count = ashlar::detail::ref_counts<T, Threads, ashlar::count::by_padding>::count_of(object);
   if constexpr (requires { count = to; }) count = to;
   else count.store(to);
 }
@@ -153,7 +152,7 @@ TEST_F(ref_counts_faults, casts_to_what_counts_elsewhere) {
     int a = 1;
   };
   struct last final : base {};
-  ashlar::ref_pool<last, one_thread, ashlar::count_in_slab> pool;
+  ashlar::ref_pool<last, one_thread, ashlar::count::in_slab> pool;
   const ashlar::ref_ptr<base> object = pool.make();
   ASHLAR_EXPECT_DEATH(static_cast<void>(ashlar::static_pointer_cast<last>(object)),
                       "ashlar: precondition: cast a pointer to an object whose count lies elsewhere");

@@ -29,7 +29,7 @@ struct named_lock {
   void unlock() noexcept { unlocked.push_back(name); }
 };
 
-using ashlar::report_scope;
+using ashlar::detail::report_scope;
 
 TEST(held_locks, a_scope_unlocks_once_where_nothing_is_reported) {
   unlocked.clear();
@@ -60,7 +60,7 @@ TEST(held_locks, a_report_lets_go_of_all_the_latest_first) {
     {
       const report_scope over(gone);
     }
-    ashlar::report({.what = "tried it"});
+    ashlar::detail::report({.what = "tried it"});
   }
   ashlar::set_violation_handler(nullptr);
   ashlar::detail::held_locks::let_go();
@@ -98,9 +98,10 @@ TEST(held_locks, a_thread_may_take_a_lock_again_that_it_has_given_back) {
   EXPECT_TRUE(lock.try_lock());
 }
 
-static_assert(std::is_same_v<ashlar::check_scope<ashlar::null_lock>, ashlar::lock_scope<ashlar::null_lock>>);
-static_assert(std::is_same_v<ashlar::check_scope<std::mutex>,
+static_assert(
+    std::is_same_v<ashlar::detail::check_scope<ashlar::null_lock>, ashlar::detail::lock_scope<ashlar::null_lock>>);
+static_assert(std::is_same_v<ashlar::detail::check_scope<std::mutex>,
                              std::conditional_t<ashlar::checking_level >= ashlar::checking::checked,
-                                                report_scope<std::mutex>, ashlar::lock_scope<std::mutex>>>);
+                                                report_scope<std::mutex>, ashlar::detail::lock_scope<std::mutex>>>);
 
 }  // namespace

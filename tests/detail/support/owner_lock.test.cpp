@@ -31,7 +31,7 @@ TEST(owner_lock, keeps_threads_apart) {
   for (int i = 0; i < 3; ++i)
     threads.emplace_back([&sum] {
       for (int round = 0; round < rounds; ++round) {
-        const ashlar::lock_scope held(lock);
+        const ashlar::detail::lock_scope held(lock);
         ++sum;
       }
     });

@@ -18,9 +18,9 @@
 
 namespace {
 
-using ashlar::lock_scope;
 using ashlar::spin_lock;
 using ashlar::detail::fork_safe_lock;
+using ashlar::detail::lock_scope;
 using ashlar_test::child_does;
 
 struct blocking_lock {

@@ -17,7 +17,7 @@ namespace {
 
 using ashlar::resource_ref;
 using ashlar_test::counting_resource;
-using book = ashlar::detail::block_book<ashlar::return_site, resource_ref<counting_resource<>>>;
+using book = ashlar::detail::block_book<ashlar::site::return_address, resource_ref<counting_resource<>>>;
 
 std::array<std::byte, 4096> memory;
 
@@ -42,7 +42,7 @@ TEST(block_book, keeps_what_a_map_keeps) {
       noted(b, at, bytes);
       oracle.emplace(at, bytes);
     } else {
-      b.remember_as_freed(b.find(&memory[at]), ashlar::return_site::capture(&memory));
+      b.remember_as_freed(b.find(&memory[at]), ashlar::site::return_address::capture(&memory));
       oracle.erase(held);
       ASSERT_NE(b.find_freed(&memory[at]), nullptr);
     }

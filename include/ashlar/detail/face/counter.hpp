@@ -5,9 +5,9 @@
 #include <concepts>
 #include <cstdint>
 
-#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {

@@ -22,7 +22,7 @@ namespace detail {
 /// The pool that all allocators of one cell size, alignment and lock share. It is never destroyed, so containers with
 /// static storage duration may use it before `main` and after it. The process is one linked image here: a library that
 /// is loaded by dlopen, or that hides its symbols, has pools of its own, and a container must not cross that border.
-template <std::size_t CellBytes, std::size_t CellAlignment, lock_policy Lock>
+template <std::size_t CellBytes, std::size_t CellAlignment, policy::lock Lock>
 class process_pool {
 public:
   [[nodiscard]] static ASHLAR_INLINE void* allocate() {

@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <utility>
 
-#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/remote_free/inbox.hpp>
 #include <ashlar/detail/remote_free/packet.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {

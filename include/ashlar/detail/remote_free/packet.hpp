@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/remote_free/inbox.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {

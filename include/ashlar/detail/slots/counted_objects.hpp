@@ -35,7 +35,7 @@ inline namespace ASHLAR_ABI {
 namespace detail {
 
 /// What the slabs know of the objects in them.
-template <class T, class Lifetime, threads_policy Threads, class Placement>
+template <class T, class Lifetime, policy::threads Threads, class Placement>
 struct counted_ends {
   using slab_type = slot_slab<Threads>;
 
@@ -87,7 +87,7 @@ private:
 /// object whose last reference goes while another of this pool ends waits until that is done: see
 /// `deferred_destruction`. Thread safety: `one_thread` none; `any_thread` all members but the destructor, and
 /// `for_each_live`, `clear` and `invariant`, which no other thread may disturb.
-template <class T, class Lifetime, class Exhausted, threads_policy Threads, class Placement, resource Upstream>
+template <class T, class Lifetime, class Exhausted, policy::threads Threads, class Placement, resource Upstream>
 class counted_objects {
   static_assert(std::is_object_v<T> && !std::is_array_v<T> && std::is_same_v<T, std::remove_cv_t<T>>);
   static_assert(std::is_nothrow_destructible_v<T>, "who ends an object cannot pass on what its destructor throws");
@@ -100,7 +100,7 @@ class counted_objects {
 public:
   using value_type = T;
   /// Pointers to what others may derive from find any object; others know the placement.
-  using pointer = ref_ptr<T, Threads, std::conditional_t<is_exact_type<T> || is_own, Placement, count_by_padding>>;
+  using pointer = ref_ptr<T, Threads, std::conditional_t<is_exact_type<T> || is_own, Placement, count::by_padding>>;
 
   /// Bytes of memory for each object, with its guard at `hardened`, but for the slab's header.
   static constexpr std::size_t bytes_per_object = layout_of<T, Threads, Placement>::bytes_per_slot;

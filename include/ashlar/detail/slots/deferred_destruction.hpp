@@ -32,7 +32,7 @@ struct deferred_destruction {
   }
 };
 
-template <threads_policy Threads>
+template <policy::threads Threads>
 [[nodiscard]] deferred_destruction* find_ending(const slot_pool_core<Threads>& core) noexcept {
   if constexpr (!Threads::is_shared) {
     return core.ending;
@@ -43,19 +43,19 @@ template <threads_policy Threads>
   }
 }
 
-template <threads_policy Threads>
+template <policy::threads Threads>
 void set_ending(slot_pool_core<Threads>& core, deferred_destruction* to) noexcept {
   (Threads::is_shared ? deferred_destruction::of_this_thread() : core.ending) = to;
 }
 
-template <threads_policy Threads>
+template <policy::threads Threads>
 void defer(deferred_destruction& until, slot_slab<Threads>& slab, std::uint32_t index) noexcept {
   slab.word_at(index).store(slot_word::free_mark | until.pending);
   until.pending = slab.first_number + index;
 }
 
 // Objects wait: ends them, the latest first, and gives each slot back when the next object is known.
-template <threads_policy Threads, class End>
+template <policy::threads Threads, class End>
 ASHLAR_NOINLINE void end_pending(deferred_destruction& ending, slot_slab<Threads>* in, std::uint32_t index,
                                  std::uint32_t marks, End end) noexcept {
   using core_type = slot_pool_core<Threads>;
@@ -76,7 +76,7 @@ ASHLAR_NOINLINE void end_pending(deferred_destruction& ending, slot_slab<Threads
 /// back; and the same for all objects of this pool that nobody refers to when it has returned. If this happens within
 /// `end` of the same pool and thread, the object waits until that has returned. When the last object is given back the
 /// pool may be gone. `word_at(slab, index)` is the word of a slot, for who finds it faster than the slab.
-template <threads_policy Threads, class End, class WordAt>
+template <policy::threads Threads, class End, class WordAt>
 ASHLAR_INLINE void destroy_iteratively(slot_slab<Threads>& slab, std::uint32_t index, End end,
                                        WordAt word_at) noexcept {
   slot_pool_core<Threads>& core = *slab.home;
@@ -91,7 +91,7 @@ ASHLAR_INLINE void destroy_iteratively(slot_slab<Threads>& slab, std::uint32_t i
   slot_pool_core<Threads>::give(slab, index, marks, word_at(slab, index));
 }
 
-template <threads_policy Threads, class End>
+template <policy::threads Threads, class End>
 void destroy_iteratively(slot_slab<Threads>& slab, std::uint32_t index, End end) noexcept {
   destroy_iteratively(slab, index, end,
                       [](slot_slab<Threads>& in, std::uint32_t which) -> auto& { return in.word_at(which); });

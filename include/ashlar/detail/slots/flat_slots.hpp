@@ -39,7 +39,7 @@ namespace detail {
 /// free ones. Whoever keeps objects in free slots, shares the slots among threads or checks needs it.
 /// Thread safety: none with `one_thread`; else `take` and `try_take` any thread, under the lock of the policy, `give`
 /// and `check` any thread, without; `live` any thread, exact when nobody takes or gives; the others one thread alone.
-template <class Run, threads_policy Threads, bool MarksTaken>
+template <class Run, policy::threads Threads, bool MarksTaken>
 class flat_slots {
   static_assert(MarksTaken || !Threads::is_shared, "the word says who gives a slot back first");
 

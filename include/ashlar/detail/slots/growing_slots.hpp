@@ -30,7 +30,7 @@ inline namespace ASHLAR_ABI {
 namespace detail {
 
 /// What slabs do with objects that were kept in free slots when their memory goes back: nothing, or `destroy(slot)`.
-template <threads_policy Threads, bool Keeps, class Destroy>
+template <policy::threads Threads, bool Keeps, class Destroy>
 struct kept_ends {
   using slab_type = slot_slab<Threads>;
   static constexpr bool is_plain = true;
@@ -54,7 +54,7 @@ private:
 };
 
 /// `slot_slabs` with the members of `flat_slots`; see there.
-template <std::size_t Bytes, std::size_t Alignment, threads_policy Threads, resource Upstream, bool Keeps,
+template <std::size_t Bytes, std::size_t Alignment, policy::threads Threads, resource Upstream, bool Keeps,
           class Destroy>
 class growing_slots {
   using layout = slot_layout<Threads, Bytes, Alignment, (Alignment <= alignof(std::uint32_t))>;

@@ -27,27 +27,27 @@ struct destroy_in_slot {
   void operator()(void* slot) const noexcept { std::destroy_at(std::launder(static_cast<T*>(slot))); }
 };
 
-template <class T, std::size_t Capacity, class Lifetime, threads_policy Threads, resource Upstream>
+template <class T, std::size_t Capacity, class Lifetime, policy::threads Threads, resource Upstream>
 struct choose_slots {
   using word = std::conditional_t<Threads::is_shared, shared_slot_word<>, plain_slot_word>;
   static constexpr bool marks_taken = Lifetime::keeps || Threads::is_shared || checking_level >= checking::checked;
   using type = flat_slots<slot_run<sizeof(T), alignof(T), Capacity, word>, Threads, marks_taken>;
 };
 
-template <class T, class Lifetime, threads_policy Threads, resource Upstream>
+template <class T, class Lifetime, policy::threads Threads, resource Upstream>
 struct choose_slots<T, dynamic_capacity, Lifetime, Threads, Upstream> {
   using any = choose_slots<T, 1, Lifetime, Threads, Upstream>;
   using type =
       flat_slots<allocated_slots<sizeof(T), alignof(T), typename any::word, Upstream>, Threads, any::marks_taken>;
 };
 
-template <class T, class Lifetime, threads_policy Threads, resource Upstream>
+template <class T, class Lifetime, policy::threads Threads, resource Upstream>
 struct choose_slots<T, growing, Lifetime, Threads, Upstream> {
   static constexpr bool keeps = Lifetime::keeps && !std::is_trivially_destructible_v<T>;
   using type = growing_slots<sizeof(T), alignof(T), Threads, Upstream, keeps, destroy_in_slot<T>>;
 };
 
-template <class T, std::size_t Capacity, class Lifetime, threads_policy Threads, resource Upstream>
+template <class T, std::size_t Capacity, class Lifetime, policy::threads Threads, resource Upstream>
 using object_pool_slots = typename choose_slots<T, Capacity, Lifetime, Threads, Upstream>::type;
 
 }  // namespace detail

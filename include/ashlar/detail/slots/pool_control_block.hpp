@@ -28,7 +28,7 @@ namespace detail {
 
 /// The core of a pool together with its upstream, once the handle has left that to it. See `slot_slabs`.
 /// Thread safety: none, but for what `slot_pool_core` says.
-template <class Layout, threads_policy Threads, resource Upstream, class Ends>
+template <class Layout, policy::threads Threads, resource Upstream, class Ends>
 class pool_control_block : public slot_pool_core<Threads> {
 public:
   using slab_type = slot_slab<Threads>;

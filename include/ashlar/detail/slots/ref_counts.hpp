@@ -72,7 +72,7 @@ ASHLAR_INLINE void count_start(std::atomic<std::uint32_t>& own) noexcept {
 /// Where `T` is a class that others may derive from, the object may be larger than a `T` and the pointer may point into
 /// it: its slot is found by the header of its slab. Else all is arithmetic. An object's own count needs neither.
 /// Thread safety: by `Threads`, as a `std::shared_ptr` or as an `int`.
-template <class T, threads_policy Threads, class Placement>
+template <class T, policy::threads Threads, class Placement>
 struct ref_counts {
   using slab_type = slot_slab<Threads>;
 

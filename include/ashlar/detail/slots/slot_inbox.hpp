@@ -5,9 +5,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {

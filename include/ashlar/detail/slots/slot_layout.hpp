@@ -21,7 +21,7 @@ namespace detail {
 /// Whose object a pointer points to is found with this by arithmetic alone: no header is read.
 /// A slab has as many slots as fit into `slot_slab_alignment` bytes, and is as long; where fewer than two
 /// fit it has one, and is as long as that asks for. A pool may make slabs with fewer slots.
-template <threads_policy Threads, std::size_t ObjectBytes, std::size_t ObjectAlignment, bool IsBeside>
+template <policy::threads Threads, std::size_t ObjectBytes, std::size_t ObjectAlignment, bool IsBeside>
 struct slot_layout {
   using slab_type = slot_slab<Threads>;
   using word_type = slot_word_of<Threads>;

@@ -25,7 +25,7 @@ struct no_return_queue {};
 
 /// Lives from the pool's first slot until the handle and all objects are gone. Its end is the business of whoever
 /// notices that: the handle, or the last release.
-template <threads_policy Threads>
+template <policy::threads Threads>
 struct slot_pool_core {
   using slab_type = slot_slab<Threads>;
   using home_type = std::conditional_t<Threads::is_shared, return_queue<>, no_return_queue>;

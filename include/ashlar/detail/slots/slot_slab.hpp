@@ -18,11 +18,11 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-template <threads_policy Threads>
+template <policy::threads Threads>
 struct slot_pool_core;
 
 /// The word of a slot under a threads policy.
-template <threads_policy Threads>
+template <policy::threads Threads>
 using slot_word_of = std::conditional_t<Threads::is_shared, shared_slot_word<>, plain_slot_word>;
 
 /// Every slab starts at a multiple of this and has its header there, so that a pointer into the first so many bytes of
@@ -38,7 +38,7 @@ inline constexpr std::size_t slot_slab_alignment = std::size_t{256} * 1024;
 /// The gap, at most 960 bytes, is a function of the slab's address: the headers of all slabs would fall into the same
 /// cache sets without it. The first line is constant while the slab exists; the second belongs to whoever takes slots.
 /// Invariant: `live == slots that are not in `free``, where those on their way home are live.
-template <threads_policy Threads>
+template <policy::threads Threads>
 struct alignas(64) slot_slab {
   using word_type = slot_word_of<Threads>;
 

@@ -49,7 +49,7 @@ struct slot_slabs_options {
 /// Slabs are kept until `trim`. Nothing is allocated before the first `take` or `reserve`.
 /// Thread safety: none with `one_thread`; else every member but the destructor may be called by any thread, under the
 /// lock of the policy; the upstream is called under it, and when the last slot comes home by that thread.
-template <class Layout, threads_policy Threads, resource Upstream, class Ends>
+template <class Layout, policy::threads Threads, resource Upstream, class Ends>
 class slot_slabs {
 public:
   using slab_type = slot_slab<Threads>;

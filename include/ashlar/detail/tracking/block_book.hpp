@@ -20,7 +20,7 @@ inline namespace ASHLAR_ABI {
 namespace detail {
 
 /// The record of a block.
-template <site_policy Site>
+template <policy::site Site>
 struct tracked_block : tree_node<tracked_block<Site>> {
   const void* data = nullptr;
   std::size_t bytes = 0;     ///< as requested
@@ -42,7 +42,7 @@ struct tracked_block : tree_node<tracked_block<Site>> {
 };
 
 /// Every entry is one allocation from `Memory`, all of one size. Complexity: O(log n) expected. Thread safety: none.
-template <site_policy Site, resource Memory>
+template <policy::site Site, resource Memory>
 class block_book {
 public:
   using entry = tracked_block<Site>;

@@ -8,6 +8,7 @@
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
+namespace detail {
 
 /// The atomics of the standard library. A model checker substitutes a policy of the same shape with observed objects.
 struct std_atomics {
@@ -18,5 +19,6 @@ struct std_atomics {
   using plain = T;
 };
 
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar
