@@ -85,7 +85,7 @@ public:
   {
     void* const p = detail::try_allocate_owned(first_, bytes, alignment);
     if (ASHLAR_LIKELY(p != nullptr)) return {p, bytes};
-    const block got = allocate_upstream_at_least(second_, bytes, alignment);
+    const block got = detail::allocate_upstream_at_least(second_, bytes, alignment);
     return {of_second(got.data), got.size};
   }
 

@@ -174,13 +174,13 @@ public:
   template <class... Args>
   [[nodiscard]] handle make(Args&&... args) noexcept(!exhausted_type::throws &&
                                                      std::is_nothrow_constructible_v<T, Args...>) {
-    return handle(acquire(std::forward<Args>(args)...), returns_to<object_pool>(*this));
+    return handle(acquire(std::forward<Args>(args)...), detail::returns_to<object_pool>(*this));
   }
 
   /// Returns: as `make`, but empty where there is no object to be had.
   template <class... Args>
   [[nodiscard]] handle try_make(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
-    return handle(try_acquire(std::forward<Args>(args)...), returns_to<object_pool>(*this));
+    return handle(try_acquire(std::forward<Args>(args)...), detail::returns_to<object_pool>(*this));
   }
 
   /// Effects: allocates the memory of all objects now. Throws: what the upstream throws; `std::bad_array_new_length`

@@ -46,7 +46,7 @@ public:
   constexpr resource_delete(const resource_delete<U, R>& other) noexcept : home_(other.home()) {}
 
   void operator()(T* p) const noexcept {
-    destroy_exactly(p);
+    detail::destroy_exactly(p);
     home_.get().deallocate(const_cast<std::remove_cv_t<T>*>(p), sizeof(T), alignof(T));
   }
 
@@ -68,7 +68,7 @@ public:
       : home_(other.home()), count_(other.count()) {}
 
   void operator()(T* p) const noexcept {
-    for (std::size_t left = count_; left != 0; --left) destroy_exactly(p + (left - 1));
+    for (std::size_t left = count_; left != 0; --left) detail::destroy_exactly(p + (left - 1));
     home_.get().deallocate(const_cast<std::remove_cv_t<T>*>(p), count_ * sizeof(T), alignof(T));
   }
 

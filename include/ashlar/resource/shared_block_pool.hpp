@@ -93,7 +93,7 @@ public:
   /// As `allocate(bytes, alignment)`. Returns: also the size of the block: that of the whole cell, except at level
   /// `hardened`, which watches the excess bytes.
   [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
-    if (!fits(bytes, alignment)) return allocate_upstream_at_least(pool_.upstream(), bytes, alignment);
+    if (!fits(bytes, alignment)) return detail::allocate_upstream_at_least(pool_.upstream(), bytes, alignment);
     if constexpr (checking_level >= checking::hardened) return {allocate(bytes, alignment), bytes};
     else return {allocate(), cell_bytes()};
   }

@@ -55,7 +55,7 @@ public:
   /// As `allocate`, but returns null where the heap has no memory left.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     void* const p = planned(bytes, alignment);
-    return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_from(heap_, bytes, alignment);
+    return ASHLAR_LIKELY(p != nullptr) ? p : detail::try_allocate_from(heap_, bytes, alignment);
   }
 
   /// Expects: the same `bytes` and `alignment` as at the allocation of `p`. From level `checked` on, a planned block
