@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap with a bound on every call: small cells in windows, windows and all larger blocks by TLSF, in one region.
+// A heap whose every call is bounded: small cells lie in windows; windows and larger blocks come from TLSF in one
+// region.
 #pragma once
 
 #include <algorithm>
@@ -30,30 +31,31 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// A heap of one thread with the face of `local_heap`, `trim` and `inspect` apart, for who has a deadline: each call
-/// takes a bounded number of instructions, however many blocks there are and whatever happened before; the figures are
-/// in docs/bounded-heap.md. All memory comes from the upstream when the heap is made; no call asks it or the system
-/// again.
+/// A heap of one thread for deadlines: each call takes a bounded number of instructions, whatever the number of blocks
+/// and the history. docs/bounded-heap.md gives the figures. The interface is that of `local_heap` without `trim` and
+/// `inspect`. The constructor takes all memory from the upstream; no later call asks the upstream or the system.
 ///
-///     allocate(n)   n <= 1024:  bit of a window <- spare window <- TLSF <- the region      else:  TLSF <- the region
-///     deallocate(p)             the record of the 16 KiB around p says which; an empty window goes back at once
+///     allocate(n)   n <= 1024:  bit of a window <- spare window <- TLSF <- region      else:  TLSF <- region
+///     deallocate(p)             record of the 16 KiB around p -> bit of a window, or TLSF; an empty window -> TLSF
 ///
-/// A small block has no header; a large one 8 bytes (docs/tlsf.md). Where no window is left, a small block is a block
-/// of TLSF's. Records take 1.2 % of the region; 13.7 % at level `hardened`, which keeps the size of each small block.
+/// A small block has no header; a large one has 8 bytes (docs/tlsf.md). Once no window is left, TLSF serves small
+/// blocks too. Records take 1.2 % of the region, or 13.7 % at level `hardened`, which keeps the size of each small
+/// block.
 ///
-/// This is a type and no policy of `local_heap`, as that one owes its mean to what has no bound: frees that wait until
-/// they are swept, segments fetched when they are missed, memory given back unasked. Nor does it grow: growth is a
-/// system call. Who would rather wait than be refused puts it first: `fallback<bounded_heap<>, local_heap<>>`.
+/// This is a type of its own and no policy of `local_heap`, which owes its mean time to unbounded steps: deferred frees
+/// that are swept, segments fetched on demand, purges. The heap does not grow, since growth is a system call.
+/// `fallback<bounded_heap<>, local_heap<>>` waits for the system instead of failing.
 ///
-/// Complexity: O(1) at level `fast`, `allocate_zeroed` and a `reallocate` that moves O(bytes) more; above, TLSF looks
-/// at each block it frees, still O(1) in one region. Thread safety: none. Live blocks go with the heap.
+/// Complexity: O(1) at level `fast`; `allocate_zeroed` and a `reallocate` that moves add O(bytes). At higher levels
+/// TLSF checks each freed block, still in O(1) for one region. Thread safety: none. Live blocks end with the heap.
 template <resource Upstream, class Scale>
 class bounded_heap {
 public:
-  /// What every block is aligned by.
+  /// Bytes: the alignment of every block.
   static constexpr std::size_t least_alignment = detail::cell_window::classes::granule;
 
-  /// Effects: takes `bytes` bytes of the upstream; the default one makes them resident now. Throws: what it throws.
+  /// Effects: takes `bytes` bytes of the upstream; the default upstream makes them resident now. Throws: as the
+  /// upstream.
   explicit bounded_heap(std::size_t bytes, Upstream upstream = {})
       : upstream_(std::move(upstream)), memory_{upstream_.allocate(bytes, detail::cell_window::bytes), bytes},
         goes_upstream_(true) {
@@ -71,7 +73,7 @@ public:
 
   ~bounded_heap() {
     sweep_windows();
-    blocks_.release();  // so that TLSF finds no leaks
+    blocks_.release();  // otherwise TLSF reports leaks
     std::destroy_at(&blocks_);
     if (goes_upstream_) upstream_.deallocate(memory_.data, memory_.size, detail::cell_window::bytes);
   }
@@ -83,7 +85,7 @@ public:
     return p;
   }
 
-  /// As `allocate`, but null where memory has run out.
+  /// As `allocate`, but null when memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t size_class = class_for(bytes, alignment);
@@ -102,7 +104,7 @@ public:
     return allocate(Bytes, Alignment);
   }
 
-  /// Returns: a block and how large it really is; any size from `bytes` to that gives it back.
+  /// Returns: a block and its usable bytes; `deallocate` takes any size from `bytes` to those.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment = least_alignment) {
     void* const p = allocate(bytes, alignment);
     return {p, usable_size(p)};
@@ -113,22 +115,22 @@ public:
     return std::memset(allocate(bytes, alignment), 0, bytes);
   }
 
-  /// As `allocate_zeroed`, but null where memory has run out.
+  /// As `allocate_zeroed`, but null when memory has run out.
   [[nodiscard]] void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
     void* const p = try_allocate(bytes, alignment);
     return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
   }
 
-  /// Effects: takes a block back; nothing where `p` is null. Expects: it is live and of this heap.
+  /// Effects: takes a block back; nothing for null. Expects: the block is live and of this heap.
   ASHLAR_INLINE void deallocate(void* p) noexcept {
     if (ASHLAR_UNLIKELY(p == nullptr)) return;
     if constexpr (checking_level >= checking::checked) check(p);
     give(p);
   }
 
-  /// As `deallocate(p)`. Expects: the block was allocated with this size and alignment, or made this large by
-  /// `try_expand`, or `bytes` is between what was asked for and what `allocate_at_least` gave; from level `checked` on
-  /// that is looked at. `p` is not null.
+  /// As `deallocate(p)`. Expects: the block was allocated with this size and alignment, or `try_expand` gave it this
+  /// size, or `bytes` lies between the request and the result of `allocate_at_least`. Level `checked` and above verify
+  /// that. `p` is not null.
   ASHLAR_INLINE void deallocate(void* p, [[maybe_unused]] std::size_t bytes,
                                 [[maybe_unused]] std::size_t alignment = least_alignment) noexcept {
     if constexpr (checking_level >= checking::checked) {
@@ -146,8 +148,8 @@ public:
     deallocate(p, Bytes, Alignment);
   }
 
-  /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands: a small one within its class, a
-  /// large one into a free neighbour. Expects: it was allocated with `bytes` and `alignment`.
+  /// Returns: whether the block at `p` has `new_bytes` bytes now, in place: a small one within its size class, a large
+  /// one into a free neighbour. Expects: it was allocated with `bytes` and `alignment`.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     if constexpr (checking_level >= checking::checked) {
       check(p);
@@ -157,20 +159,20 @@ public:
     return blocks_.try_expand(p, bytes, new_bytes, aligned_enough(alignment));
   }
 
-  /// Returns: as `try_expand`, for a block that is to become smaller; false where it would grow.
+  /// Returns: as `try_expand` for a smaller size; false for a larger one.
   [[nodiscard]] bool try_shrink(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     return new_bytes <= bytes && try_expand(p, bytes, new_bytes, alignment);
   }
 
-  /// Returns: a block of `new_bytes` with the contents of the one at `p`, as far as both reach; `p` itself if it can be
-  /// resized where it stands. A null `p` is a block of nothing. Throws: `std::bad_alloc`; the block at `p` stays then.
+  /// Returns: a block of `new_bytes` bytes with the contents of the block at `p`, up to the smaller size; `p` itself if
+  /// it can be resized in place. A null `p` is an empty block. Throws: `std::bad_alloc`; the block at `p` stays then.
   [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {
     void* const moved = try_reallocate(p, new_bytes, alignment);
     if (ASHLAR_UNLIKELY(moved == nullptr)) detail::throw_bad_alloc(new_bytes, alignment);
     return moved;
   }
 
-  /// As `reallocate`, but null where memory has run out.
+  /// As `reallocate`, but null when memory has run out.
   [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
     if (p == nullptr) return try_allocate(new_bytes, alignment);
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
@@ -183,16 +185,16 @@ public:
     return moved;
   }
 
-  /// Returns: how many bytes of the block may be used: what was asked for, or more. Expects: it is live.
+  /// Returns: the usable bytes of the block, at least the requested ones. Expects: it is live.
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
     if constexpr (checking_level >= checking::checked) check(p);
     return cells_.has_cells(p) ? size_of_cell(p) : blocks_.usable_size(const_cast<void*>(p));
   }
 
-  /// Returns: whether the address lies in memory that this heap has for blocks, live or free. `p` is not read.
+  /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
   [[nodiscard]] bool owns(const void* p) const noexcept { return blocks_.owns(p); }
 
-  /// Calls `f(p, bytes)` for each live block, the lowest address first. `f` may not use the heap.
+  /// Calls `f(p, bytes)` for each live block in order of addresses. `f` may not use the heap.
   /// Complexity: O(blocks, live and free).
   template <class F>
   void for_each_live(F f) const {
@@ -214,9 +216,9 @@ public:
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return memory_.size; }  ///< of the upstream, or the buffer
 
-  /// Returns: the largest request that is sure to be served.
+  /// Returns: the bytes of the largest request that is certain to succeed.
   [[nodiscard]] std::size_t largest_free() const noexcept {
-    // On 32 bits TLSF's own steps are smaller: some bytes may be skipped.
+    // On 32 bits the granule of TLSF is smaller: some bytes may be skipped.
     constexpr std::size_t skipped =
         least_alignment > detail::tlsf_block::granule ? least_alignment + detail::tlsf_block::least : 0;
     const std::size_t free = blocks_.largest_free();
@@ -234,7 +236,7 @@ private:
   using classes = detail::cell_window::classes;
   using block_space = tlsf_resource<null_resource, Scale>;
 
-  // With the header of the block behind, whatever that is, it is a whole window: so they lie side by side.
+  // Together with the header of the next block this fills a window, so that windows lie side by side.
   static constexpr std::size_t window_room =
       detail::cell_window::bytes - detail::tlsf_block::header_bytes - detail::tlsf_slack::bytes;
 
@@ -249,7 +251,7 @@ private:
     return std::max(alignment, least_alignment);
   }
 
-  // The records stand in front of the region.
+  // The records lie at the start of the region.
   void begin() noexcept {
     const block whole = memory_;
     auto* const from = static_cast<std::byte*>(whole.data);
@@ -306,7 +308,7 @@ private:
     return blocks_.try_expand(p, bytes, new_bytes, least_alignment);
   }
 
-  // Within its class.
+  // A cell is resized within its size class only.
   [[nodiscard]] bool resize_cell(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     detail::cell_window& home = cells_.of(p);
     if (class_for(new_bytes, alignment) != home.size_class) return false;
@@ -314,7 +316,7 @@ private:
     return true;
   }
 
-  // Returns: how much of a live cell is its caller's.
+  // Returns: the bytes of a live cell that its caller may use.
   [[nodiscard]] std::size_t size_of_cell(const void* p) const noexcept {
     if constexpr (checking_level >= checking::hardened) return watch(cells_.of(p)).size_of(p);
     else return cells_.of(p).cell_bytes;
@@ -322,14 +324,14 @@ private:
 
   [[nodiscard]] detail::window_watch watch(detail::cell_window& home) const noexcept { return {home, this}; }
 
-  // Effects: reports writes beside live cells and to dead ones, before the heap forgets them.
+  // Effects: reports writes beside live cells and into free ones, before the heap forgets the cells.
   void sweep_windows() const noexcept {
     if constexpr (detail::keeps_canaries)
       cells_.for_each_window([this](detail::cell_window& home) { watch(home).sweep(); });
   }
 
-  // Effects: reports what is no live cell, and at level `hardened` one beside which was written; blocks are looked at
-  // where they are freed.
+  // Effects: reports an address that is no live cell; at level `hardened` also a cell with a write beside it. TLSF
+  // checks its blocks when they are freed.
   ASHLAR_NOINLINE void check(const void* p) const noexcept {
     if (!owns(p)) report_fault(p, fault::invalid_free, "freed a pointer that is not of this heap");
     if (!cells_.has_cells(p)) return;
@@ -358,7 +360,7 @@ private:
     detail::report({.kind = kind, .what = what, .pointer = p, .resource = this});
   }
 
-  // First, so that what it reports names the heap by its address; ended by hand, before the memory goes.
+  // The first member, since its address names the heap in reports. A union, since it ends before its memory does.
   union {
     block_space blocks_;
   };

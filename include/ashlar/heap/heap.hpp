@@ -75,7 +75,7 @@ public:
     return take(bytes, alignment, [=, this] { return allocate_excluding_cache(bytes, alignment); });
   }
 
-  /// As `allocate`, but null where memory has run out.
+  /// As `allocate`, but null when memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
     return take(bytes, alignment, [=, this] { return try_allocate_excluding_cache(bytes, alignment); });
   }
@@ -97,17 +97,17 @@ public:
     return p;
   }
 
-  /// As `allocate_zeroed`, but null where memory has run out.
+  /// As `allocate_zeroed`, but null when memory has run out.
   [[nodiscard]] void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
     detail::slice_run got;
     static_cast<void>(members_.allocate_by(bytes, alignment, [&](owner& from) -> void* {
       got = from.try_allocate_unzeroed(bytes, alignment);
       return got.data;
     }));
-    return zeroed(got, bytes);  // without the lock, which others wait for
+    return zeroed(got, bytes);  // without the lock, so that no thread waits for the clearing
   }
 
-  /// Returns: a block and how large it really is; any size from `bytes` to that gives it back.
+  /// Returns: a block and its usable bytes; `deallocate` takes any size from `bytes` to those.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment = least_alignment) {
     void* const p = allocate(bytes, alignment);
     return {p, usable_size(p)};
@@ -158,7 +158,7 @@ public:
     return moved;
   }
 
-  /// As `reallocate`, but null where memory has run out.
+  /// As `reallocate`, but null when memory has run out.
   [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
     if (p == nullptr) return try_allocate(new_bytes, alignment);
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
@@ -274,13 +274,12 @@ private:
     void* p = nullptr;
     if (ASHLAR_LIKELY(bytes <= detail::size_classes::largest && alignment <= least_alignment))
       p = mine->blocks.allocate_excluding_cache(bytes);
-    else if (bytes <= detail::most_slices * detail::slice_bytes &&
-             alignment <= detail::slice_bytes)  // a span, as a rule
+    else if (bytes <= detail::most_slices * detail::slice_bytes && alignment <= detail::slice_bytes)  // usually a span
       p = mine->blocks.try_allocate_unzeroed(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_slow(bytes, alignment);
   }
 
-  // For a thread that used another heap last, or none.
+  // For a thread whose last used heap was another one, or none.
   [[nodiscard]] ASHLAR_NOINLINE void* try_allocate_after_another(std::size_t bytes, std::size_t alignment) noexcept {
     if (members_.known() == nullptr) return try_allocate_slow(bytes, alignment);
     return take(bytes, alignment, [=, this] { return try_allocate_slow(bytes, alignment); });
@@ -292,7 +291,7 @@ private:
     return p;
   }
 
-  // The thread heap tries its cache again: a sampled address may be there, which is counted.
+  // The thread heap tries its cache again: the first try may have stopped at a sampled address, which is counted.
   [[nodiscard]] ASHLAR_NOINLINE void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
     constexpr std::size_t most = detail::size_classes::largest;
     if (thread_heap* const mine = members_.recent(); mine != nullptr && bytes <= most && alignment <= most)
@@ -300,7 +299,7 @@ private:
     return members_.allocate_by(bytes, alignment, [&](owner& from) { return from.try_allocate(bytes, alignment); });
   }
 
-  // A block of another thread, or a thread that used another heap last.
+  // A block of another thread, or a thread whose last used heap was another one.
   ASHLAR_NOINLINE void deallocate_remote(void* p) noexcept {
     if (thread_heap* const mine = members_.recent(); ASHLAR_LIKELY(mine != nullptr))
       return mine->freer.defer_free(*owner::of(p), p);

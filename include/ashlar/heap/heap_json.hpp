@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The statistics of a heap as JSON, each figure under the name that it has in C++.
+// The statistics of a heap as JSON; each key is the C++ name of its figure.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ void write_share(Json& json, std::string_view name, const heap_statistics::share
 
 }  // namespace detail
 
-/// Effects: hands the statistics as one JSON object to `out(std::string_view)`, in pieces. Classes without a slab are
-/// left out. Allocates nothing. Throws what `out` throws.
+/// Effects: writes the statistics as one JSON object to `out(std::string_view)`, in pieces. Size classes without a slab
+/// are left out. Allocates nothing. Throws what `out` throws.
 template <class Out>
   requires detail::text_sink<Out>
 void write_json(const heap_statistics& statistics, Out&& out) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap as a page: what it holds in figures, a map of it, and a table by class.
+// A heap as an HTML page: its figures, a map and a table by size class.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,7 @@ footer { margin-top: 28px; }
 @media (max-width: 760px) { main { padding: 20px 12px; } }
 )css";
 
-/// Writes the parts of a page about one heap, each by the statistics alone.
+/// Writes the parts of a page about one heap, each from the statistics alone.
 template <class Out>
 class heap_page {
 public:
@@ -99,7 +99,7 @@ public:
   }
 
 private:
-  // Effects: begins a tile, whose last line is left to the caller.
+  // Effects: begins a tile; the caller adds its last line.
   text_writer<Out>& tile(std::string_view name, std::size_t bytes) {
     out_.text("<div class=\"tile\"><span>").text(name).text("</span><b>").size(bytes);
     return out_.text("</b><span>");
@@ -152,7 +152,7 @@ private:
     out_.text("</ul>\n</section>\n");
   }
 
-  // The style is one of the map's.
+  // The caller adds the style, one of the map's.
   text_writer<Out>& swatch() {
     return out_.text("<tr><td><svg class=\"map swatch\" viewBox=\"0 0 12 12\"><rect class=\"");
   }
@@ -192,9 +192,8 @@ private:
 
 }  // namespace detail
 
-/// Effects: hands a page about the heap to `out(std::string_view)`, in pieces: one file that needs nothing else.
-/// `out` may not use the heap, which stays as it is. Allocates nothing. Throws what `out` throws.
-/// Complexity: as `write_heap_svg`.
+/// Effects: writes a self-contained page about the heap to `out(std::string_view)`, in pieces. `out` may not use the
+/// heap, which stays unchanged. Allocates nothing. Throws what `out` throws. Complexity: as `write_heap_svg`.
 template <class Heap, class Out>
   requires detail::text_sink<Out>
 void write_heap_html(const Heap& heap, Out&& out) {

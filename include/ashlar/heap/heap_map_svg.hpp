@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap drawn: a row a segment, its slices by what they hold and how full that is, and a bar for each huge block.
+// A heap as an SVG picture: a row for each segment, with slices by content and occupancy, and a bar for each huge
+// block.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ inline namespace ASHLAR_ABI {
 
 namespace detail {
 
-// Colours of the classes stay apart in light and dark; the rest is the paper, the ink and the greys of both.
+// Colours of size classes differ in light and dark mode; the other colours are paper, ink and their greys.
 inline constexpr std::string_view heap_map_style = R"css(
 .map { font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 .map text { fill: #1f2328; } .map .soft { fill: #666c75; }
@@ -33,7 +34,7 @@ inline constexpr std::string_view heap_map_style = R"css(
 .map .run, .map .spare { fill: #9d72c6; } .map .huge { fill: #bf5e95; } }
 )css";
 
-/// What must be known of a heap before it is drawn.
+/// The measures of a heap that a picture needs before its first line.
 struct heap_map_extent {
   std::size_t segments = 0;
   std::size_t huge = 0;
@@ -47,7 +48,7 @@ struct heap_map_extent {
   }
 };
 
-/// Draws one piece after the other, as `inspect` names them.
+/// Draws the pieces one after the other, in the order of `inspect`.
 template <class Out>
 class heap_drawing {
 public:
@@ -93,7 +94,7 @@ private:
     return legend_height + scale_height + all_.segments * pitch + (bars != 0 ? huge_title + bars * pitch : 0);
   }
 
-  // From blue for the smallest to red for the largest; the second colour is as bright for each hue, where it is known.
+  // From blue for the smallest size class to red for the largest; `oklch`, if supported, gives every hue one lightness.
   void colour(std::size_t size_class) {
     const std::size_t of = size_class - 1, last = size_classes::count - 1;
     out_.text(".map .k")
@@ -104,7 +105,7 @@ private:
     out_.number(262 - of * 232 / last).text(")}\n");
   }
 
-  // Effects: begins a rectangle, whose end is left to the caller.
+  // Effects: begins a rectangle; the caller ends it.
   text_writer<Out>& box(std::string_view style, std::size_t x, std::size_t y, std::size_t w, std::size_t h) {
     out_.text("<rect class=\"").text(style).text("\" x=\"").number(x).text("\" y=\"").number(y).text("\" width=\"");
     return out_.number(w).text("\" height=\"").number(h).text("\"");
@@ -179,7 +180,7 @@ private:
     out_.text("</g>\n");
   }
 
-  // A slab is filled from below as far as its cells are live.
+  // The height of a slab's fill is its share of live cells.
   void level(const heap_region& slab, std::size_t x, std::size_t w) {
     const std::size_t full = (slab.live * tile_height + slab.capacity - 1) / slab.capacity;
     if (full != tile_height) box("pale", x, row_, w, tile_height).text(" rx=\"2\"/>");
@@ -194,7 +195,7 @@ private:
     }
     if (drawn_huge_ > most_huge) return;
     row_ += pitch;
-    const std::size_t longest = std::max(all_.largest_huge, block.bytes);  // other threads may have gone on since
+    const std::size_t longest = std::max(all_.largest_huge, block.bytes);  // other threads may have added blocks since
     const double share = static_cast<double>(block.bytes) / static_cast<double>(longest);
     const auto w = static_cast<std::size_t>(share * static_cast<double>(slices_per_segment * slice_width - 1));
     text("soft mono", 0, row_ + 13).address(block.start).text("</text>\n<g><title>");
@@ -244,9 +245,9 @@ private:
   text_writer<Out>& out_;
   heap_map_extent all_;
   std::size_t margin_;
-  std::size_t row_ = 0;        // the top of the row that is being drawn
-  std::size_t row_live_ = 0;   // bytes in it
-  std::size_t row_bytes_ = 0;  // of it
+  std::size_t row_ = 0;        // the top of the current row
+  std::size_t row_live_ = 0;   // live bytes in the row
+  std::size_t row_bytes_ = 0;  // bytes of the row
   std::size_t drawn_huge_ = 0;
 };
 
@@ -263,10 +264,10 @@ void draw_heap(const Heap& heap, text_writer<Out>& out, std::size_t margin) {
 
 }  // namespace detail
 
-/// Effects: hands an SVG picture of the heap to `out(std::string_view)`, in pieces. It stands alone, in light and dark.
-/// `out` may not use the heap, which stays as it is. Allocates nothing. Throws what `out` throws. Where other threads
-/// go on meanwhile, rows that are new since the frame was drawn lie below it. Complexity: O(slices and cells that wait
-/// outside bitmaps); about 300 characters a slab or block of a segment.
+/// Effects: writes an SVG picture of the heap to `out(std::string_view)`, in pieces. The picture is self-contained and
+/// suits light and dark mode. `out` may not use the heap, which stays unchanged. Allocates nothing. Throws what `out`
+/// throws. Rows that other threads add meanwhile lie below the frame. Complexity: O(slices and cells outside bitmaps);
+/// about 300 characters for each slab or block of a segment.
 template <class Heap, class Out>
   requires detail::text_sink<Out>
 void write_heap_svg(const Heap& heap, Out&& out) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The options of the heaps: limits on what they hold.
+// The options of the heaps: limits on the memory they hold.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ inline namespace ASHLAR_ABI {
 
 /// Limits of a `heap`, `owner_heap`, `tiered_heap` or `local_heap`, all threads of a heap together.
 struct heap_options {
-  std::size_t max_bytes = detail::max_size;          ///< held of the upstream at once
-  std::size_t retain_bytes = std::size_t{16} << 20;  ///< free memory that only `trim` gives back
-  std::size_t max_cached_cells = 4096;  ///< free cells of a size class that wait to be sorted; bounds a pause
+  std::size_t max_bytes = detail::max_size;          ///< bytes held of the upstream at once
+  std::size_t retain_bytes = std::size_t{16} << 20;  ///< bytes of free memory that only `trim` gives back
+  std::size_t max_cached_cells = 4096;  ///< free cells of a size class that wait for a sweep; bounds a pause
 };
 
 }  // namespace ASHLAR_ABI

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What lies in a heap, as numbers: live, spare and wasted by class, what is free, and page faults that were spared.
+// The contents of a heap in numbers: live, spare and wasted bytes by size class, free memory, and avoided page faults.
 #pragma once
 
 #include <array>
@@ -14,22 +14,22 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Invariant: `held_bytes == all.held_bytes() + free_bytes + fresh_bytes + head_bytes`, and `all` is the sum of the
-/// classes, runs and huge blocks.
+/// Invariant: `held_bytes == all.held_bytes() + free_bytes + fresh_bytes + head_bytes`; `all` is the sum over the size
+/// classes, spans and huge blocks.
 struct heap_statistics {
-  /// What a class has of a heap, or all runs have, or all huge blocks.
-  /// `live_bytes` counts whole cells and runs: what was asked for is kept at level `hardened` alone, so how much of
-  /// them is rounding is not said. Alignments apart, a cell is at most 12.5 % larger than what was asked for, or 15
-  /// bytes; a run nearly a slice, and at `fast` a quarter where it was freed lately; a huge block an eighth, or a third
-  /// once it shrank.
+  /// The share of one size class in a heap, or of all spans, or of all huge blocks.
+  /// `live_bytes` counts whole cells and spans. Only level `hardened` keeps the requested sizes, so the rounding in
+  /// them is not counted. Alignment aside, a cell exceeds the request by at most 12.5 % or 15 bytes. A span exceeds it
+  /// by less than a slice; at `fast` by up to a quarter if it was freed lately. A huge block exceeds it by up to an
+  /// eighth, or a third after it shrank.
   struct share {
-    std::size_t live_blocks = 0;    ///< that callers have
-    std::size_t live_bytes = 0;     ///< of these: whole cells, runs and huge blocks
-    std::size_t spare_blocks = 0;   ///< free cells of its slabs, wherever they wait; runs and huge blocks freed lately
-    std::size_t spare_bytes = 0;    ///< of these
-    std::size_t dropped_bytes = 0;  ///< of the spare ones: pages that went back out of slabs, and are not resident
-    std::size_t waste_bytes = 0;    ///< of its slabs, in no cell: in front of the first, behind the last
-    std::size_t slabs = 0;          ///< of a class
+    std::size_t live_blocks = 0;    ///< allocated by callers
+    std::size_t live_bytes = 0;     ///< of the live blocks: whole cells, spans and huge blocks
+    std::size_t spare_blocks = 0;   ///< free cells of slabs and of caches; spans and huge blocks freed lately
+    std::size_t spare_bytes = 0;    ///< of the spare blocks
+    std::size_t dropped_bytes = 0;  ///< of the spare bytes: purged pages of slabs, which are not resident
+    std::size_t waste_bytes = 0;    ///< of slabs, outside of cells: in front of the first and behind the last
+    std::size_t slabs = 0;          ///< of the size class
 
     [[nodiscard]] std::size_t held_bytes() const noexcept { return live_bytes + spare_bytes + waste_bytes; }
 
@@ -57,24 +57,23 @@ struct heap_statistics {
     [[nodiscard]] friend bool operator==(const share&, const share&) noexcept = default;
   };
 
-  std::array<share, detail::size_classes::count + 1> of_class = {};  ///< by number; none has 0
+  std::array<share, detail::size_classes::count + 1> of_class = {};  ///< by size class; none has 0
   share runs;                                                        ///< blocks of whole slices
-  share huge;                                                        ///< blocks of the upstream's own
+  share huge;                                                        ///< blocks that are extents of the upstream
   share all;
   std::size_t segments = 0;
-  std::size_t held_bytes = 0;   ///< of the upstream; not all of it need be resident
-  std::size_t free_bytes = 0;   ///< free slices that somebody has had: they may be resident
-  std::size_t fresh_bytes = 0;  ///< free slices that are untouched since they came from the system: not resident
-  std::size_t head_bytes = 0;   ///< heads of segments; only what was needed of them is resident
-  std::size_t table_bytes = 0;  ///< of the upstream too, for tables; not in `held_bytes`
-  /// Of `all.live_bytes`: about so much is free and at hand of threads that go on, which alone may look at it; by the
-  /// cells among it that count. 0 where one thread has the heap, and from level `checked` on.
+  std::size_t held_bytes = 0;   ///< of the upstream; not all of it is resident
+  std::size_t free_bytes = 0;   ///< free slices that were in use before: they may be resident
+  std::size_t fresh_bytes = 0;  ///< free slices untouched since the system mapped them: not resident
+  std::size_t head_bytes = 0;   ///< heads of segments; only the part in use is resident
+  std::size_t table_bytes = 0;  ///< of the upstream, for tables; not in `held_bytes`
+  /// Of `all.live_bytes`: approximate bytes in the caches of other running threads, which only their owner may read.
+  /// The estimate counts cells of sampled addresses. 0 for a heap of one thread, and from level `checked` on.
   std::size_t at_hand_bytes = 0;
-  /// Pages of slabs, runs and huge blocks that were handed out again since the heap was made, while they could still be
-  /// resident. Had they gone back to the system as soon as they were free, touching them would have been so many page
-  /// faults: all of them is the most that were spared, since nobody knows which were touched. Cells reused inside a
-  /// slab and blocks that grew or moved do not count. 0 where the upstream is not the system's pages, of which alone it
-  /// is known.
+  /// Pages of slabs, spans and huge blocks that were handed out again, possibly still resident, since the heap was
+  /// made. An immediate purge would have cost up to one page fault for each. The number is an upper bound, since the
+  /// caller may not touch every page. Cells reused inside a slab do not count, nor do blocks that grew or moved. 0
+  /// unless the upstream is a page resource of the system.
   std::uint64_t page_faults_avoided = 0;
 
   void add(const detail::heap_region& piece) noexcept {
@@ -99,8 +98,8 @@ struct heap_statistics {
   }
 };
 
-/// Returns: what `heap` holds now: of one for any thread what `heap_survey` says. The heap stays as it is. Complexity:
-/// O(slices and cells that wait outside bitmaps).
+/// Returns: the contents of `heap` now; of a heap for any thread, as `heap_survey`. The heap stays unchanged.
+/// Complexity: O(slices and cells outside bitmaps).
 template <class Heap>
 [[nodiscard]] heap_statistics statistics_of(const Heap& heap) noexcept {
   heap_statistics sums;

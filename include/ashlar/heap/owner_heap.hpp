@@ -53,7 +53,7 @@ public:
   explicit owner_heap(Upstream upstream)
     requires(!std::is_empty_v<Upstream>)
       : owner_heap(heap_options{}, std::move(upstream)) {}
-  ~owner_heap() {  // no packet is lost and no thread is inside
+  ~owner_heap() {  // afterwards no packet is lost and no thread is inside
     const scope held(whole_call());
     this->core().drain_inbox_locked();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A plan known by its type, so that its offsets are numbers in the code.
+// A plan as a type, so that its offsets are constants in the code.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,10 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// A plan as a type: `Layout` is an object with static storage that has `offsets` and `height`, and `Buffers` are those
-/// of its problem, in the same order. Buffers may be left out where the layout has `sizes` and `alignment` of its own,
-/// as the tables that `ashlar plan --header` writes; then nothing is known of lives.
-/// Both are read where they stand: what is `constexpr` becomes numbers in the code, what is made when the program
-/// starts must be there before its first use.
+/// A plan as a type: `Layout` is an object of static storage with `offsets` and `height`; `Buffers` are the buffers of
+/// its problem, in the same order. `Buffers` may be omitted if the layout has its own `sizes` and `alignment`, as the
+/// tables of `ashlar plan --header` have; then lifetimes are unknown. Neither is copied: a `constexpr` object becomes
+/// constants in the code; any other must be initialised before the first use of the plan.
 template <const auto& Layout, const auto&... Buffers>
 struct static_plan {
   static_assert(sizeof...(Buffers) <= 1, "a plan has one set of buffers");
@@ -42,12 +41,12 @@ struct static_plan {
     if constexpr (has_lives) return static_cast<std::size_t>(lives()[position].size);
     else return static_cast<std::size_t>(Layout.sizes[position]);
   }
-  /// Returns: whether the buffer is live at that moment of the plan; true where nothing is known of lives.
+  /// Returns: whether the buffer is live at that moment of the plan; true if lifetimes are unknown.
   [[nodiscard]] static constexpr bool is_live(std::size_t position, [[maybe_unused]] std::uint64_t moment) noexcept {
     if constexpr (has_lives) return lives()[position].birth <= moment && moment < lives()[position].death;
     else return true;
   }
-  /// Returns: the greatest alignment that was planned with.
+  /// Returns: the greatest alignment in the plan.
   [[nodiscard]] static constexpr std::size_t alignment() noexcept {
     std::uint64_t most = 1;
     if constexpr (has_lives)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What was planned, what a thread has allocated and what others have, behind one deallocate(p).
+// A heap with a plan in front: planned buffers, blocks of this thread and blocks of others behind one deallocate(p).
 #pragma once
 
 #include <algorithm>
@@ -30,62 +30,63 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Where a block of a `tiered_heap` lies.
+/// The tier of an address in a `tiered_heap`.
 enum class heap_tier : std::uint8_t {
-  planned,  ///< 0: in the memory of the plan
-  own,      ///< 1: in the calling thread's part of the heap
-  shared,   ///< 2: in another thread's part of it, or in none: huge blocks are everybody's
-  none,     ///< somewhere else
+  planned,  ///< 0: memory of the plan
+  own,      ///< 1: the calling thread's part of the heap
+  shared,   ///< 2: another thread's part of the heap; huge blocks, which belong to no thread
+  none,     ///< memory outside of the heap
 };
 
-/// What lies in each tier. Tables are not told by tier, and of page faults that were spared nothing is said.
+/// The contents of each tier. Tables and avoided page faults are not split by tier.
 struct tier_statistics {
   detail::planned_statistics planned;
   heap_statistics own;            ///< of the calling thread
-  heap_statistics shared;         ///< of others; what they have at hand counts as live, as only they may look at it
-  std::size_t at_hand_bytes = 0;  ///< of these: about how much that is; 0 from level `checked` on
-  std::size_t table_bytes = 0;    ///< of the upstream too: tables and the threads' records
+  heap_statistics shared;         ///< of other threads; their cached cells count as live: only the owner reads a cache
+  std::size_t at_hand_bytes = 0;  ///< of `shared`: approximate bytes of those cached cells; 0 from level `checked` on
+  std::size_t table_bytes = 0;    ///< of the upstream, for tables and the threads' records
 };
 
-/// A heap for any thread, and in front of it what was planned:
+/// A heap for any thread with a plan in front:
 ///
-///   resolve(id) --> [ 0: the plan: one block ]  <-- in its range? --- deallocate(p)
-///   allocate(n) --> [ 1: this thread's part  ]  <-- its segment? -----+
-///                   [ 2: of other threads    ]  <-- packets ----------+
+///     resolve(id) --> [ 0: the plan: one block ]  <-- in its range? --- deallocate(p)
+///     allocate(n) --> [ 1: this thread's part  ]  <-- its segment? -----+
+///                     [ 2: of other threads    ]  <-- packets ----------+
 ///
-/// The tiers lie in ranges of their own: the plan in one block, and blocks of two threads never in one segment. So who
-/// frees needs not know where a block came from. At level `fast` that is a comparison with the plan's range, and one of
-/// the block's segment with the calling thread; a table is asked for huge blocks alone. From level `checked` on one
-/// look-up says whose a block is, and its owner looks whether there is such a block.
-/// Thread safety: any thread, but `advance` by one, while no other resolves, frees or resizes what was planned; the
-/// destructor and `release` as those of `heap`.
+/// The tiers lie in separate ranges: the plan is one block, and two threads never share a segment. The caller of
+/// `deallocate` need not know the tier. At level `fast` the free compares the address with the range of the plan, and
+/// the owner of the segment with the calling thread; only huge blocks need the page map. From level `checked` on one
+/// look-up finds the owner, which verifies that the block is live.
+/// Thread safety: any thread. `advance` is called by one thread while no other resolves, frees or resizes planned
+/// buffers; the destructor and `release` as those of `heap`.
 template <class Plan, thread_safe_resource Upstream>
 class tiered_heap {
   using any_thread_heap = heap<Upstream>;
 
 public:
   static constexpr bool is_thread_safe = true;
-  /// What every block that was not planned is aligned by.
+  /// Bytes: the alignment of every unplanned block.
   static constexpr std::size_t least_alignment = any_thread_heap::least_alignment;
 
-  /// Effects: takes one block of `upstream` for the plan, which `options.max_bytes` does not count. The rest takes
+  /// Effects: takes one block of `upstream` for the plan, which `options.max_bytes` does not count. The heap allocates
   /// nothing before its first block. Throws: `std::bad_alloc`.
   tiered_heap() : tiered_heap(heap_options{}) {}
   explicit tiered_heap(const heap_options& options, Upstream upstream = {})
       : heap_(options, std::move(upstream)), planned_(heap_.upstream_resource()) {}
 
-  /// The same with the plan in memory that is given. Expects: it fits in; the memory is aligned as that wants it, and
+  /// The same with the plan in given memory. Expects: the memory has the bytes and the alignment of the plan, and
   /// outlives the heap.
   explicit tiered_heap(std::span<std::byte> memory, const heap_options& options = {}, Upstream upstream = {})
       : heap_(options, std::move(upstream)), planned_(memory) {}
 
-  /// Returns: the address of a planned buffer, by its position in the problem: one addition of base and table entry.
-  /// Expects: as `static_arena::get`: it is live now, where the plan knows lives; looked at from level `checked` on.
+  /// Returns: the address of a planned buffer, by its index in the problem: the sum of the base and a table entry.
+  /// Expects: as `static_arena::get`, the buffer is live now if the plan has lifetimes; verified from level `checked`
+  /// on.
   [[nodiscard]] ASHLAR_INLINE std::byte* resolve(std::size_t position) const noexcept {
     return planned_.resolve(position);
   }
 
-  /// The same, for a plan that is a constant: the entry is a number in the code.
+  /// The same for a `constexpr` plan: the table entry is a constant in the code.
   template <std::size_t Position>
   [[nodiscard]] ASHLAR_INLINE std::byte* resolve() const noexcept {
     static_assert(Position < Plan::count(), "resolved a buffer that was not planned");
@@ -121,39 +122,39 @@ public:
   }
   /// @}
 
-  /// Effects: takes a block back, of whatever tier and thread; nothing where `p` is null. A planned buffer lives as
-  /// long as its plan says, so nothing happens to it. Expects: the block is live.
+  /// Effects: takes a block of any tier and any thread back; nothing for null. Nothing happens to a planned buffer,
+  /// whose lifetime is that of the plan. Expects: the block is live.
   ASHLAR_INLINE void deallocate(void* p) noexcept {
     if (ASHLAR_UNLIKELY(planned_.has(p))) return leave_planned(p, 0);
     heap_.deallocate(p);
   }
 
-  /// As `deallocate(p)`. Expects: the block was allocated with this size and alignment, or `bytes` is between what was
-  /// asked for and what `allocate_at_least` gave, or at most what was planned. `p` is not null.
+  /// As `deallocate(p)`. Expects: the block was allocated with this size and alignment, or `bytes` lies between the
+  /// request and the result of `allocate_at_least`, or is at most the planned size. `p` is not null.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
     if (ASHLAR_UNLIKELY(planned_.has(p))) return leave_planned(p, bytes);
     heap_.deallocate(p, bytes, alignment);
   }
 
-  /// Returns: whether the block at `p` has `new_bytes` bytes now, where it stands; a planned one never grows.
-  /// Expects: it was allocated, or planned, with `bytes` and `alignment`.
+  /// Returns: whether the block at `p` has `new_bytes` bytes now, in place; a planned one never grows. Expects: it was
+  /// allocated or planned with `bytes` and `alignment`.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     if (!planned_.has(p)) return heap_.try_expand(p, bytes, new_bytes, alignment);
     leave_planned(p, bytes, detail::resizing_planned);
     return new_bytes <= bytes;
   }
 
-  /// Returns: a block of `new_bytes` with the contents of the one at `p`, which has `bytes`, as far as both reach; `p`
-  /// itself if it can be resized where it stands. A null `p` is a block of nothing. What grows out of its plan goes to
-  /// the heap. Throws: `std::bad_alloc`; the block at `p` stays then. The alignment is never left out, or a call that
-  /// was meant for a `heap` would be taken for another.
+  /// Returns: a block of `new_bytes` bytes with the contents of the block of `bytes` bytes at `p`, up to the smaller
+  /// size; `p` itself if it can be resized in place. A null `p` is an empty block. A planned buffer that grows moves to
+  /// the heap. Throws: `std::bad_alloc`; the block at `p` stays then. The alignment has no default: three arguments
+  /// would mean the call of `heap`.
   [[nodiscard]] void* reallocate(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) {
     void* const moved = try_reallocate(p, bytes, new_bytes, alignment);
     if (ASHLAR_UNLIKELY(moved == nullptr)) detail::throw_bad_alloc(new_bytes, alignment);
     return moved;
   }
 
-  /// As `reallocate`, but null where memory has run out.
+  /// As `reallocate`, but null when memory has run out.
   [[nodiscard]] void* try_reallocate(void* p, std::size_t bytes, std::size_t new_bytes,
                                      std::size_t alignment) noexcept {
     if (!planned_.has(p)) return heap_.try_reallocate(p, new_bytes, alignment);
@@ -167,15 +168,15 @@ public:
   /// Returns: whether the address lies in memory of any tier. `p` is not read.
   [[nodiscard]] bool owns(const void* p) const noexcept { return tier_of(p) != heap_tier::none; }
 
-  /// Returns: where the address lies, as the calling thread sees it. `p` is not read.
+  /// Returns: the tier of the address, as the calling thread sees it. `p` is not read.
   [[nodiscard]] heap_tier tier_of(const void* p) const noexcept {
     if (planned_.has(p)) return heap_tier::planned;
     if (heap_.is_mine(p)) return heap_tier::own;
     return heap_.owns(p) ? heap_tier::shared : heap_tier::none;
   }
 
-  /// Effects: sends the calling thread's frees of others' blocks, which so count as free.
-  /// Returns: what lies in each tier now. Complexity: O(planned buffers, slices and cells that wait outside bitmaps).
+  /// Effects: sends the remote frees of the calling thread, so that they count as free. Returns: the contents of each
+  /// tier now. Complexity: O(planned buffers, slices and cells outside bitmaps).
   [[nodiscard]] tier_statistics statistics() noexcept {
     heap_.flush();
     tier_statistics sums{.planned = planned_.statistics(),
@@ -194,7 +195,7 @@ public:
   void flush() noexcept { heap_.flush(); }
   /// @}
 
-  /// Returns: the heap of tiers 1 and 2: to detach and adopt, and for whatever else it can do.
+  /// Returns: the heap of tiers 1 and 2, for `detach`, `adopt` and its other calls.
   [[nodiscard]] any_thread_heap& dynamic() noexcept { return heap_; }
   [[nodiscard]] const any_thread_heap& dynamic() const noexcept { return heap_; }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return heap_.upstream_resource(); }
@@ -215,7 +216,7 @@ private:
   }
 
   any_thread_heap heap_;
-  detail::planned_tier<Plan> planned_;  // behind the heap, whose upstream its memory comes from
+  detail::planned_tier<Plan> planned_;  // after the heap, whose upstream provides its memory
 };
 
 namespace detail {

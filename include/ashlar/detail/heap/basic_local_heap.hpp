@@ -43,12 +43,12 @@ public:
     return take<or_throw>(bytes, alignment);
   }
 
-  /// As `allocate`, but null where memory has run out.
+  /// As `allocate`, but null when memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
     return take<or_null>(bytes, alignment);
   }
 
-  /// Returns: a block whose size is known at compile time: costs what a pool of it costs. Throws: `std::bad_alloc`.
+  /// Returns: a block whose size is known at compile time, at the cost of a pool's cell. Throws: `std::bad_alloc`.
   template <std::size_t Bytes, std::size_t Alignment = least_alignment>
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
     static_assert(is_power_of_two(Alignment));
@@ -57,7 +57,7 @@ public:
     else return take_hot_or(size_class, Bytes, [=, this] { return take_sampled<or_throw>(size_class, Bytes); });
   }
 
-  /// Returns: a block and how large it really is; any size from `bytes` to that gives it back.
+  /// Returns: a block and its usable bytes; `deallocate` takes any size from `bytes` to those.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment = least_alignment) {
     void* const p = allocate(bytes, alignment);
     return {p, usable_size(p)};
@@ -75,7 +75,7 @@ public:
     return zeroed(try_allocate_unzeroed(bytes, alignment), bytes);
   }
 
-  /// Effects: takes a block back; nothing where `p` is null. Expects: it is live and of this heap.
+  /// Effects: takes a block back; nothing for null. Expects: the block is live and of this heap.
   ASHLAR_INLINE void deallocate(void* p) noexcept {
     if constexpr (checking_level >= checking::checked)
       if (p != nullptr) core_.checks().end_life(p);
@@ -125,7 +125,7 @@ public:
     return moved;
   }
 
-  /// As `reallocate`, but null where memory has run out.
+  /// As `reallocate`, but null when memory has run out.
   [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
     if (p == nullptr) return try_allocate(new_bytes, alignment);
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
@@ -151,8 +151,8 @@ public:
   /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
   [[nodiscard]] bool owns(const void* p) const noexcept { return core_.owns(p); }
 
-  /// Calls `f(p, bytes)` for each live block: those in segments by address within each, then huge ones.
-  /// `f` may not use the heap. Complexity: O(slabs and free cells).
+  /// Calls `f(p, bytes)` for each live block: the blocks of each segment by address, then the huge ones. `f` may not
+  /// use the heap. Complexity: O(slabs and free cells).
   template <class F>
   void for_each_live(F f) {
     flush_caches();
@@ -180,7 +180,7 @@ public:
   }
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }    ///< of the upstream
-  [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }  ///< of it too, not in `held`
+  [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }  ///< of it, for tables
   /// Returns: bytes of slabs, spans and huge blocks reused without a purge in between.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return core_.reused_bytes(); }
   [[nodiscard]] std::size_t segments() const noexcept { return core_.segments(); }

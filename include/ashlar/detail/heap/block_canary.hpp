@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a heap writes around the life of a block at level hardened: a canary behind it, poison where it has died.
+// The guards of a block at level hardened: a canary behind a live block, poison in a free one.
 #pragma once
 
 #include <cstddef>
@@ -18,38 +18,37 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Returns: what a request counts as where its size is kept.
+/// Returns: the bytes that a request counts as when its size is kept.
 [[nodiscard]] constexpr std::size_t at_least_one_byte(std::size_t bytes) noexcept {
   return detail::max<std::size_t>(bytes, 1);
 }
 
-/// Returns: what a request for `bytes` takes with a byte of canary behind it, whatever it fits; `bytes` where no canary
-/// is kept.
+/// Returns: the bytes of a request with one byte of canary; `bytes` if no canary is kept.
 [[nodiscard]] constexpr std::size_t with_canary(std::size_t bytes) noexcept {
   if constexpr (!keeps_canaries) return bytes;
   else return bytes < max_size ? at_least_one_byte(bytes) + 1 : bytes;
 }
 
-/// What two bytes say of a cell instead of the size that was asked for.
-inline constexpr std::uint16_t never_used = 0;  ///< or its contents were dropped
+/// Marks of a cell without a requested size, in the two bytes of that size.
+inline constexpr std::uint16_t never_used = 0;  ///< or its pages were decommitted
 inline constexpr std::uint16_t dead_cell = 0xFFFF;
 
-/// The canary behind a block is poison too, since its size is kept apart: so what is behind a dead block need not be
-/// written again.
+/// The canary is poison too, since the requested size is kept separately: a free need not overwrite it.
 inline constexpr unsigned char canary_byte = poison_byte;
 
-/// So many bytes of an extent that is spare hold poison.
+/// Bytes of a spare extent that hold poison.
 inline constexpr std::size_t most_poisoned = 4096;
-/// So many bytes of cells and runs hold poison when they are dead: of cells that is all.
+/// Bytes of a free cell or span that hold poison at most; a cell is poisoned whole.
 inline constexpr std::size_t most_poisoned_of_run = std::size_t{512} << 10;
 
-/// Effects: reports a dead block of `held` bytes the first `bytes` of which are not poison. Tools take these for alive.
+/// Effects: reports a free block of `held` bytes with other contents than poison in its first `bytes` bytes. Tools take
+/// these bytes for live afterwards.
 inline void verify_block_poison(const void* p, std::size_t bytes, std::size_t held, const void* heap) noexcept {
   verify_poison(p, bytes, held, heap);
   mark_live(p, bytes);
 }
 
-/// Returns: whether the byte before a block is canary or poison, as at the end of any block in front of it.
+/// Returns: whether the byte before a block is canary or poison, the last byte of any block in front of it.
 [[nodiscard]] ASHLAR_INLINE bool is_canary_before(const void* p) noexcept {
   const auto* const front = static_cast<const unsigned char*>(p) - 1;
   mark_readable(front, 1);
@@ -58,7 +57,7 @@ inline void verify_block_poison(const void* p, std::size_t bytes, std::size_t he
   return is_intact;
 }
 
-/// Returns: whether the canary stands behind the first `bytes` bytes of a block, up to `end`.
+/// Returns: whether the canary behind the first `bytes` bytes of a block, up to `end`, is intact.
 [[nodiscard]] ASHLAR_INLINE bool is_canary_whole(const void* p, std::size_t bytes, std::size_t end) noexcept {
   const auto* const slack = static_cast<const std::byte*>(p) + bytes;
   mark_readable(slack, end - bytes);
@@ -67,7 +66,7 @@ inline void verify_block_poison(const void* p, std::size_t bytes, std::size_t he
   return is_intact;
 }
 
-/// Effects: writes the canary behind the first `bytes` bytes of a block, up to `end`; nothing where none is kept.
+/// Effects: writes the canary behind the first `bytes` bytes of a block, up to `end`; nothing if no canary is kept.
 inline void write_canary(void* p, std::size_t bytes, std::size_t end) noexcept {
   if constexpr (keeps_canaries) {
     mark_readable(static_cast<std::byte*>(p) + bytes, end - bytes);
@@ -75,15 +74,15 @@ inline void write_canary(void* p, std::size_t bytes, std::size_t end) noexcept {
   }
 }
 
-/// Effects: tells tools which bytes of a block of `held` bytes are its caller's: the first `bytes`, of which `were`
-/// have contents already.
+/// Effects: marks the first `bytes` bytes of a block of `held` bytes as the caller's for tools; the first `were` of
+/// them already have contents.
 ASHLAR_INLINE void mark_block(const void* p, std::size_t were, std::size_t bytes, std::size_t held) noexcept {
   const auto* const data = static_cast<const std::byte*>(p);
   if (bytes > were) mark_live(data + were, bytes - were);
   mark_free(data + bytes, held - bytes);
 }
 
-/// Effects: reports a live block of `bytes` bytes behind which, up to `end`, was written.
+/// Effects: reports a write behind a live block of `bytes` bytes, before `end`.
 [[noreturn]] ASHLAR_COLD inline void report_overflow(const void* p, std::size_t bytes, std::size_t end,
                                                      const void* heap) noexcept {
   const auto* const data = static_cast<const unsigned char*>(p);
@@ -92,7 +91,7 @@ ASHLAR_INLINE void mark_block(const void* p, std::size_t were, std::size_t bytes
   report_write_behind(p, bytes, bytes, end, heap);
 }
 
-/// As above, where it was.
+/// Effects: reports a damaged canary, as above.
 inline void expect_canary(const void* p, std::size_t bytes, std::size_t end, const void* heap) noexcept {
   if (ASHLAR_UNLIKELY(!is_canary_whole(p, bytes, end))) report_overflow(p, bytes, end, heap);
 }

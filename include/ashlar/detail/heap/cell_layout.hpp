@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How the cells of a class lie in the slices of a slab, and which of them tell how much has been freed.
+// The layout of the cells of a size class in a slab, and the sampled addresses among them.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ namespace detail {
 
 inline constexpr std::size_t slice_bytes = std::size_t{64} * 1024;
 
-/// A slab is the shortest run of slices that has room for four cells and leaves an eighth of it behind the last at
-/// most. Each slab starts its cells at another cache line than the one of its class made before, as far as alignment
-/// and room allow: at one of `colours` places, `unit` bytes from each other.
+/// A slab is the shortest span of slices that has room for four cells and leaves at most an eighth unused behind the
+/// last one. Slabs of one size class start their cells at different cache lines in turn, as far as alignment and room
+/// allow: at one of `colours` offsets, multiples of `unit` bytes.
 struct cell_layout {
   std::size_t cell_bytes, slices, unit, colours;
 
@@ -36,8 +36,8 @@ struct cell_layout {
     return room / cell_bytes >= 4 && room % cell_bytes <= room / 8;
   }
 
-  /// Returns: bytes before the first cell of the slab that is the `turn`-th made. The first is as far in as can be, the
-  /// next half as far: so what a class hands out first is not a sampled address, and of two slabs one has some.
+  /// Returns: bytes before the first cell of slab number `turn`. The first slab has the largest offset and the next one
+  /// half of it: so the first cells of a size class are no sampled addresses, and of every two slabs one contains some.
   [[nodiscard]] constexpr std::size_t colour(std::size_t turn) const noexcept {
     const std::size_t place = turn % colours, half = place % 2 == 0 ? colours : colours / 2;
     return unit * (half - 1 - place / 2);
@@ -47,18 +47,18 @@ struct cell_layout {
   }
 };
 
-/// A sampled address is an address in the first 256 bytes of a slice, and null. Blocks that start there are few, and
-/// for each class they are the same share of its cells: who counts those that come and go knows how many bytes did, and
-/// all others pass with the one test that looks for null. Blocks of whole slices are sampled addresses all.
+/// A sampled address is null or lies in the first 256 bytes of a slice. Cells that start there are a small and fixed
+/// share of the cells of each size class, so that counting them estimates the bytes of all. One test, the null check
+/// included, lets all other cells pass. Blocks of whole slices all start at sampled addresses.
 [[nodiscard]] ASHLAR_INLINE bool is_sampled(const void* p) noexcept { return (address_of(p) & 0xff00) == 0; }
 
-/// Returns: how many bytes of its class a cell stands for that is a sampled address, over slabs of all colours.
+/// Returns: bytes of its size class that a cell at a sampled address stands for, over slabs of all colours.
 [[nodiscard]] constexpr std::size_t bytes_per_sample(std::size_t size_class) noexcept {
   const cell_layout layout = cell_layout::of(size_class);
   std::size_t samples = 0;
   for (std::size_t turn = 0; turn < layout.colours; ++turn) {
     const std::size_t colour = layout.colour(turn);
-    const auto cells_before = [&](std::size_t end) {  // that start there
+    const auto cells_before = [&](std::size_t end) {  // cells that start before `end`
       return end <= colour ? 0 : detail::min((end - colour - 1) / layout.cell_bytes + 1, layout.capacity(colour));
     };
     for (std::size_t slice = 0; slice < layout.slices; ++slice)

@@ -46,7 +46,7 @@ public:
                       const void* heap = nullptr) noexcept
       : hot_(no_cached_cells(max_cached_cells)), segments_(segments), heap_(heap) {}
 
-  /// Returns: a cell, or null where the upstream has no memory left.
+  /// Returns: a cell, or null when the upstream has no memory left.
   [[nodiscard]] void* take(std::size_t size_class, free_lists& lists) noexcept {
     if (partial_[size_class].batch.mask == 0 && !restock(size_class, lists)) return nullptr;
     return take_from_batch_and_refill(size_class, lists);
@@ -131,7 +131,7 @@ public:
     }
   }
 
-  /// Calls `f(record)` for each slab.
+  /// Calls `f(header)` for each slab.
   template <class F>
   void for_each_slab(F f) const {
     segments_.for_each_run([&](segment& home, std::size_t first, std::size_t) {
@@ -160,7 +160,7 @@ public:
     });
   }
 
-  /// Whether the cell is live or in a free list. Expects: it is a cell of one of the slabs.
+  /// Returns: whether the cell is live or in a free list. Expects: it is a cell of one of the slabs.
   [[nodiscard]] bool is_cached(void* cell) const noexcept {
     span_header& slab = segment::slab_of(cell);
     const slab_view cells(slab);
@@ -181,8 +181,8 @@ public:
     return given;
   }
 
-  /// As above, for the slabs of one segment. Skips a purged slab while three quarters of its live cells of then remain:
-  /// a page becomes free with its last cells.
+  /// As above, for the slabs of one segment. Skips a purged slab while three quarters of its live cells at that time
+  /// remain, since a page becomes free with its last cell.
   std::size_t discard_free_pages(std::size_t segment_number) noexcept {
     std::size_t given = 0;
     segments_.for_each_run_of(segment_number, [&](segment& home, std::size_t first, std::size_t) {
@@ -344,7 +344,7 @@ private:
     if (!slab.is_available) add_partial(slab);
   }
 
-  // Verifies the poison of dead cells before they go. No effect below level `hardened`.
+  // Verifies the poison of free cells before their pages go. No effect below level `hardened`.
   void verify_poison([[maybe_unused]] span_header& slab, [[maybe_unused]] std::size_t first,
                      [[maybe_unused]] std::size_t last) const noexcept {
     if constexpr (keeps_canaries) verify_poison_of_cells(slab, first, last, heap_);
@@ -356,8 +356,7 @@ private:
     segment& home = *segment::of(&slab);
     const std::size_t first = slab.first;
     home.set_owner(first, slab.length, size_classes::none);
-    for (std::size_t i = 1; i < slab.length; ++i)
-      home.record(first + i).is_available = true;  // as a block that is free
+    for (std::size_t i = 1; i < slab.length; ++i) home.record(first + i).is_available = true;  // as in a free block
     --slabs_;
     slab_bytes_ -= slab.length * slice_bytes;
     free_bytes_ -= std::size_t{slab.free} * slab.cell_bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Small cells in windows of one size: taking and giving one back without a loop, the class found from the address.
+// Small cells in windows of one size: allocation and free without a loop, with the size class found by address.
 #pragma once
 
 #include <array>
@@ -33,22 +33,22 @@ struct sizes_of_cells {
   void clear(std::size_t cells) noexcept { std::memset(sizes, 0, cells * sizeof(std::uint16_t)); }
   std::uint16_t sizes[Most];
 };
-/// What is known of a window, outside of it: it has no header, and a free cell is not touched.
-/// Invariant: a bit of `words` is set exactly where a cell is free, one of `filled` where a word has any.
+/// The record of a window, outside of it: a window has no header, and a free cell is never written. Invariant: a bit of
+/// `words` is set exactly if a cell is free; a bit of `filled` exactly if its word has a set bit.
 struct alignas(64) cell_window : list_node<cell_window> {
-  using classes = basic_size_classes<16, 1024>;  ///< of 16, 32, ... 128, 144, ... 1024 bytes: 32 of them
+  using classes = basic_size_classes<16, 1024>;  ///< 32 of them: 16, 32, ... 128, 144, ... 1024 bytes
   static constexpr std::size_t bytes = std::size_t{16} * 1024;
   static constexpr std::size_t most_words = bytes / classes::granule / 64;
 
-  std::byte* cells = nullptr;  ///< the window, which starts with a cell
+  std::byte* cells = nullptr;  ///< the window, which begins with a cell
   reciprocal by_cell;
   std::uint32_t cell_bytes = 0;
   std::uint32_t filled = 0;
   std::uint16_t free = 0;
   std::uint16_t capacity = 0;   ///< cells
-  std::uint8_t size_class = 0;  ///< of the class
+  std::uint8_t size_class = 0;  ///< of its cells
   std::array<std::uint64_t, most_words> words;
-  /// From level `hardened` on: how much was asked for of each cell, as `window_watch` keeps it.
+  /// From level `hardened` on: the requested size of each cell, as `window_watch` keeps it.
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<checking_level >= checking::hardened,
                                               detail::sizes_of_cells<most_words * 64>, detail::no_sizes_of_cells>
       requested;
@@ -63,14 +63,14 @@ struct alignas(64) cell_window : list_node<cell_window> {
     return ((words[index / 64] >> (index % 64)) & 1) != 0;
   }
 
-  /// Effects: all cells are free, those of class `of`; `room` bytes are there for them.
+  /// Effects: makes all cells free, of size class `of`, in `room` bytes.
   void format(std::byte* memory, std::size_t room, std::size_t of) noexcept {
     cells = memory;
     size_class = static_cast<std::uint8_t>(of);
     cell_bytes = static_cast<std::uint32_t>(classes::bytes_of(of));
     by_cell = reciprocal(cell_bytes);
     capacity = free = static_cast<std::uint16_t>(by_cell.divide(static_cast<std::uint32_t>(room)));
-    words.fill(~std::uint64_t{0});  // all, since that is a few wide stores; `filled` says which of them count
+    words.fill(~std::uint64_t{0});  // all words, in a few wide stores; `filled` gives those in use
     if (capacity % 64 != 0) words[capacity / 64] = (std::uint64_t{1} << (capacity % 64)) - 1;
     filled = (1u << ((capacity + 63) / 64)) - 1;
     requested.clear(capacity);
@@ -110,27 +110,26 @@ struct alignas(64) cell_window : list_node<cell_window> {
   }
 };
 
-/// The windows of a stretch of memory, and for each class those that have a free cell. Windows come from and go to
-/// whoever shares the memory out: they start at a multiple of `cell_window::bytes`.
+/// The windows of a region, and for each size class a list of those with a free cell. The caller provides windows,
+/// aligned to `cell_window::bytes`, and takes them back.
 ///
-///     address / 16 KiB -> byte: the class, 0 where no cells are      apart, since a free of a large block reads only
-///     it
+///     address / 16 KiB -> byte: the size class, 0 without cells: a free of a large block reads only this
 ///                      -> record of 192 bytes: bits of the cells, links
 ///
-/// The window that became empty last is kept, so that a program at the edge does not fetch and give back one each time.
-/// Invariant: the list of a class holds exactly those of its windows that have a free cell, the spare one apart.
-/// Complexity: all O(1) but for what says otherwise. Thread safety: none.
+/// One empty window is kept as a spare, so that a program at the edge does not fetch and return a window each time.
+/// Invariant: the list of a size class holds exactly its windows with a free cell, except the spare one. Complexity:
+/// O(1) unless stated otherwise. Thread safety: none.
 class cell_windows {
 public:
   using classes = cell_window::classes;
 
-  /// What the records of a stretch of memory take.
+  /// Returns: the bytes of the records of a region.
   [[nodiscard]] static std::size_t record_bytes(const block& memory) noexcept {
     return windows_in(memory) * (sizeof(cell_window) + 1);
   }
 
-  /// Effects: makes room for what is known of all windows in `memory`, at `place`. `room`: bytes of a window that cells
-  /// may use. Complexity: O(windows).
+  /// Effects: makes the records of all windows in `memory`, at `place`. `room`: bytes of a window for cells.
+  /// Complexity: O(windows).
   void begin(void* place, const block& memory, std::size_t room) noexcept {
     records_ = static_cast<cell_window*>(place);
     first_ = address_of(memory.data) / cell_window::bytes;
@@ -147,32 +146,32 @@ public:
     spare_ = nullptr;
   }
 
-  /// Returns: whether cells are where `p` points. Expects: `p` lies in the memory.
+  /// Returns: whether the window of `p` has cells. Expects: `p` lies in the region.
   [[nodiscard]] ASHLAR_INLINE bool has_cells(const void* p) const noexcept {
     return numbers_[index_of(p)] != classes::none;
   }
 
-  /// Returns: what is known of the window that `p` lies in. Expects: it has cells.
+  /// Returns: the record of the window of `p`. Expects: it has cells.
   [[nodiscard]] ASHLAR_INLINE cell_window& of(const void* p) const noexcept { return records_[index_of(p)]; }
 
-  /// Returns: a cell of a class, or null where a window has to be added first.
+  /// Returns: a cell of a size class, or null if a window must be added first.
   [[nodiscard]] ASHLAR_INLINE std::byte* take(std::size_t size_class) noexcept {
     cell_window* const home = with_free_[size_class].front();
     return ASHLAR_LIKELY(home != nullptr) ? take_from(*home) : take_from_spare(size_class);
   }
 
-  /// Returns: the window out of which `take` would make one of that class; null where it would not.
+  /// Returns: the spare window if `take` would format it for this size class, else null.
   [[nodiscard]] cell_window* next_to_format(std::size_t size_class) const noexcept {
     return with_free_[size_class].front() == nullptr ? spare_ : nullptr;
   }
 
-  /// Returns: the first cell of a window that comes here. Expects: `take` has said null.
+  /// Returns: the first cell of a new window at `memory`. Expects: `take` has returned null.
   [[nodiscard]] std::byte* take_from_new(void* memory, std::size_t size_class) noexcept {
     auto* const made = ::new (static_cast<void*>(records_ + index_of(memory))) cell_window;
     return take_formatted(*made, static_cast<std::byte*>(memory), size_class);
   }
 
-  /// Effects: takes a cell back. Returns: a window that goes, or null.
+  /// Effects: takes a cell back. Returns: an empty window that the caller takes back, or null.
   [[nodiscard]] ASHLAR_INLINE std::byte* give(cell_window& home, const void* p) noexcept {
     const bool was_full = home.filled == 0;
     home.give(p);
@@ -180,13 +179,13 @@ public:
     return ASHLAR_LIKELY(home.free != home.capacity) ? nullptr : retire(home);
   }
 
-  /// Returns: the spare window, which goes, or null.
+  /// Effects: removes the spare window. Returns: it, or null.
   [[nodiscard]] std::byte* drop_spare() noexcept {
     cell_window* const spare = std::exchange(spare_, nullptr);
     return spare != nullptr ? dropped(*spare) : nullptr;
   }
 
-  /// Calls `f(window)` for each window that has cells.
+  /// Calls `f(window)` for each window with cells.
   template <class F>
   void for_each_window(F f) const {
     for (std::size_t i = 0; i < count_; ++i)
@@ -238,10 +237,10 @@ private:
     home.format(memory, room_, size_class);
     numbers_[index_of(memory)] = home.size_class;
     with_free_[size_class].push_front(&home);
-    return home.take();  // a window has several
+    return home.take();  // not null: a window has several cells
   }
 
-  // It has become empty. A spare one keeps its class: so a second free of one of its cells is seen.
+  // An empty window that is spare keeps its size class: a double free of one of its cells is detected.
   [[nodiscard]] std::byte* retire(cell_window& home) noexcept {
     with_free_[home.size_class].erase(&home);
     if (spare_ != nullptr) return dropped(home);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How much was asked for of each block of a heap, at level hardened, and what follows from knowing that.
+// The requested size of each block of a heap at level hardened, and the guards that depend on it.
 #pragma once
 
 #include <bit>
@@ -34,19 +34,19 @@ namespace detail {
   return sizes_in(slab)[slab.index_of(cell)];
 }
 
-/// Returns: the class of a live block, or none.
+/// Returns: the size class of a live block, or none.
 [[nodiscard]] inline std::size_t class_of_block(void* p) noexcept {
   return is_aligned(p, window_bytes) ? size_classes::none : std::size_t{segment::owner_of(p)};
 }
 
-/// Effects: a cell has died. Expects: level hardened.
+/// Effects: poisons a freed cell. Expects: level hardened.
 inline void poison_cell(void* cell) noexcept {
   detail::size_of_cell(cell) = keeps_canaries ? dead_cell : never_used;
   if constexpr (keeps_canaries) poison_block(cell, segment::slab_of(cell).cell_bytes);
 }
 
-/// Effects: reports a dead cell, of those from number `first` up to `last` of a slab, that was written to; then they
-/// are as never used. Expects: level hardened.
+/// Effects: reports a write to a free cell among the cells `first` to `last` of a slab, `last` excluded; marks them as
+/// never used. Expects: level hardened.
 inline void verify_poison_of_cells(span_header& slab, std::size_t first, std::size_t last, const void* heap) noexcept {
   std::uint16_t* const sizes = detail::sizes_in(slab);
   for (std::size_t i = first; i < last; ++i) {
@@ -56,20 +56,20 @@ inline void verify_poison_of_cells(span_header& slab, std::size_t first, std::si
   }
 }
 
-/// Effects: makes the byte before the first cell of a new slab poison, where it has such. Expects: level hardened.
+/// Effects: poisons the byte before the first cell of a new slab, if it has one. Expects: level hardened.
 inline void poison_front(const span_header& slab) noexcept {
   if (!is_aligned(slab.cells, slice_bytes)) poison_block(slab.cells - 1, 1);
 }
 
-/// Effects: a block of slices has died. Expects: level hardened.
+/// Effects: poisons a freed block of slices. Expects: level hardened.
 inline void poison_run(span_header& run) noexcept {
   const std::size_t length = detail::min<std::size_t>(run.length, most_poisoned_of_run / slice_bytes);
   poison_block(run.cells, length * slice_bytes);
   *segment::of(&run)->requested.poisoned() |= slices(run.first, length);
 }
 
-/// Effects: reports a dead block that was written to, of those that have poison in slices of `which`; then these are as
-/// never used. Expects: level hardened.
+/// Effects: reports a write to a free block that starts in a poisoned slice of `which`; marks these slices as never
+/// used. Expects: level hardened.
 inline void verify_poison_of_runs(segment& home, slice_mask which, const void* heap) noexcept {
   slice_mask& poisoned = *home.requested.poisoned();
   for (slice_mask rest = poisoned & which; rest != 0; rest &= rest - 1) {
@@ -82,22 +82,22 @@ inline void verify_poison_of_runs(segment& home, slice_mask which, const void* h
   poisoned &= ~which;
 }
 
-/// Two bytes a cell, in the head of its segment; four in the record of a block of slices; a word beside the window of a
-/// huge block. A block of nothing counts as one byte. All calls expect level hardened and a live block.
-/// Thread safety: none. Complexity: O(1), and what it takes to write or read the canary.
+/// The sizes: two bytes for each cell, in the head of its segment; four bytes in the span header of a block of slices;
+/// a word beside the window of a huge block. An empty request counts as one byte. All calls expect level hardened and a
+/// live block. Thread safety: none. Complexity: O(1) and the canary's bytes.
 template <resource Upstream>
 class exact_sizes {
 public:
   exact_sizes(extent_map<Upstream>& space, const void* heap) noexcept : space_(space), heap_(heap) {}
 
-  /// Returns: how much of a block is its caller's.
+  /// Returns: the bytes of a block that its caller may use.
   [[nodiscard]] static std::size_t of(const extent_map<Upstream>& space, void* p) noexcept {
     if (is_aligned(p, window_bytes)) return space.find(p)->requested.get();
     if (segment::owner_of(p) != size_classes::none) return detail::size_of_cell(p);
     return segment::of(p)->record(segment::slice_of(p)).cell_bytes;
   }
 
-  /// Effects: reports writes behind a block, which has `held` bytes, or in front of a cell.
+  /// Effects: reports writes behind a block of `held` bytes, or in front of a cell.
   static void expect_intact(const extent_map<Upstream>& space, void* p, std::size_t held, const void* heap) noexcept {
     if constexpr (keeps_canaries) {
       const std::size_t bytes = of(space, p);
@@ -106,22 +106,22 @@ public:
     }
   }
 
-  /// Returns: whether a live cell has `bytes` bytes, or any where that is `any_size`, and nothing was written beside
-  /// it; it is dead then.
+  /// Effects: poisons a live cell of `bytes` bytes, or of any size for `any_size`, with intact guards. Returns: whether
+  /// it was one; if not, nothing changes.
   [[nodiscard]] static bool poison_intact_cell(void* cell, std::size_t bytes) noexcept {
     span_header& slab = segment::slab_of(cell);
     std::uint16_t& size = detail::sizes_in(slab)[slab.index_of(cell)];
     if (bytes != any_size && size != at_least_one_byte(bytes)) return false;
     if constexpr (keeps_canaries) {
       if (!is_canary_whole(cell, size, slab.cell_bytes) || !is_front_intact(slab, cell)) return false;
-      poison_block(cell, size);  // behind that it is already
+      poison_block(cell, size);  // the canary behind it is poison already
     }
     size = keeps_canaries ? dead_cell : never_used;
     return true;
   }
   static constexpr std::size_t any_size = max_size;
 
-  /// Effects: a free cell becomes a caller's. Reports it if it was written to.
+  /// Effects: hands a free cell out. Reports a write to it since its free.
   void hand_out_cell(void* cell, std::size_t bytes) noexcept {
     span_header& slab = segment::slab_of(cell);
     std::uint16_t& size = detail::sizes_in(slab)[slab.index_of(cell)];
@@ -133,10 +133,10 @@ public:
     mark_block(cell, 0, kept, slab.cell_bytes);
   }
 
-  /// Effects: slices or pages become a caller's.
+  /// Effects: hands slices or pages out.
   void hand_out_large(void* p, std::size_t bytes) noexcept { keep(p, at_least_one_byte(bytes), 0); }
 
-  /// Effects: a block has another size, of which it has the contents of the first `were` bytes.
+  /// Effects: sets the size of a block to `bytes`; its first `were` bytes have contents.
   void resize(void* p, std::size_t were, std::size_t bytes) noexcept {
     if (is_aligned(p, window_bytes) || segment::owner_of(p) == size_classes::none)
       return keep(p, at_least_one_byte(bytes), were);
@@ -145,7 +145,7 @@ public:
   }
 
 private:
-  // More would touch pages that nobody needs.
+  // A longer canary would touch pages that the caller does not use.
   static constexpr std::size_t most_behind_others = 256;
 
   void keep(void* p, std::size_t bytes, std::size_t were) noexcept {
@@ -164,14 +164,14 @@ private:
     return is_cell(p) ? held : detail::min(held, bytes + most_behind_others);
   }
 
-  // What ends right before a cell is the canary of a live one, or the poison of a dead one or of the slab's front. A
-  // cell that was never used is taken for dead, so that it has some.
+  // The byte before a cell is the canary of a live cell, or the poison of a free cell or of the slab's front. A cell
+  // that was never used is poisoned like a free one, so that the byte exists.
   ASHLAR_INLINE static void watch_front(span_header& slab, void* cell) noexcept {
     if (ASHLAR_UNLIKELY(has_front(slab, cell) && !is_canary_before(cell) && is_behind_unused(slab, cell)))
       poison_cell(static_cast<std::byte*>(cell) - slab.cell_bytes);
   }
 
-  // Of a first cell that begins a slice it is nobody's.
+  // The byte before a first cell at the start of a slice belongs to another span.
   [[nodiscard]] ASHLAR_INLINE static bool has_front(const span_header& slab, const void* cell) noexcept {
     return !is_aligned(cell, slice_bytes) || slab.cells != cell;
   }
@@ -180,13 +180,13 @@ private:
     return !has_front(slab, cell) || is_canary_before(cell) || is_behind_unused(slab, cell);
   }
 
-  // Whether the cell before was never used, or its pages were dropped since.
+  // Whether the cell before was never used, or its pages have been decommitted since.
   [[nodiscard]] ASHLAR_NOINLINE static bool is_behind_unused(span_header& slab, const void* cell) noexcept {
     const std::uint32_t index = slab.index_of(cell);
     return index != 0 && detail::sizes_in(slab)[index - 1] == never_used;
   }
 
-  // `were`: bytes whose contents are the caller's already.
+  // `were`: bytes with contents of the caller.
   static void guard(void* p, std::size_t bytes, std::size_t held, std::size_t were) noexcept {
     write_canary(p, bytes, end_of_canary(p, bytes, held));
     mark_block(p, were, bytes, held);

@@ -33,7 +33,7 @@ struct slice_run {
 
 /// Returns: the block, or null, with its first `bytes` bytes zero.
 inline void* zeroed(const slice_run& got, std::size_t bytes) noexcept {
-  if (got.is_zero) mark_readable(got.data, bytes);  // else Valgrind takes the zeroes for no contents
+  if (got.is_zero) mark_readable(got.data, bytes);  // otherwise Valgrind takes the zeroes for undefined
   else if (got.data != nullptr) std::memset(got.data, 0, bytes);
   return got.data;
 }

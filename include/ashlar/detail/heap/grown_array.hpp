@@ -14,8 +14,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Nothing is allocated for the first `Inline` values. Values beyond those written are all zero bytes.
-/// Its owner says which upstream, always the same one, and gives the memory back. Thread safety: none.
+/// The first `Inline` values need no allocation. Values beyond the written ones are zero bytes. The owner passes the
+/// upstream, always the same one, and gives the memory back. Thread safety: none.
 template <class T, std::size_t Inline>
 class grown_array {
   static_assert(std::is_trivially_copyable_v<T> && is_power_of_two(Inline));
@@ -31,7 +31,7 @@ public:
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] std::size_t upstream_bytes() const noexcept { return data_ != inside_ ? capacity_ * sizeof(T) : 0; }
 
-  /// Effects: doubles the capacity; all values stay. Returns: false, and all is as before, where memory has run out.
+  /// Effects: doubles the capacity; all values stay. Returns: false, without an effect, when memory has run out.
   template <resource R>
   [[nodiscard]] bool grow(R& upstream) noexcept {
     void* const wide = try_allocate_from(upstream, 2 * capacity_ * sizeof(T), alignof(T));
@@ -45,7 +45,7 @@ public:
     return true;
   }
 
-  /// Effects: as good as new.
+  /// Effects: gives the memory back; the array is as newly made.
   template <resource R>
   void give_back(R& upstream) noexcept {
     if (data_ != inside_) upstream.deallocate(data_, capacity_ * sizeof(T), alignof(T));

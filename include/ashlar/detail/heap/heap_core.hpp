@@ -56,7 +56,7 @@ public:
   heap_core& operator=(const heap_core&) = delete;
   ~heap_core() {
     expect_live_intact();
-    if constexpr (keeps_canaries) cells_.clear();  // looks at dead cells, as the segments and the space do at their own
+    if constexpr (keeps_canaries) cells_.clear();  // verifies the poison of free cells, before the segments go
   }
 
   /// Returns: a cell of a class with an empty free list, or null.
@@ -269,7 +269,7 @@ public:
   }
   [[nodiscard]] exact_sizes<Upstream> sizes() noexcept { return {space_, heap_}; }
 
-  /// Whether a cell is of a class, and neither in a bitmap nor live.
+  /// Returns: whether a cell is of a size class, and neither in a bitmap nor live.
   [[nodiscard]] bool is_hot(void* cell, std::size_t size_class) const noexcept {
     return owns(cell) && segment::owner_of(cell) == size_class && segment::slab_of(cell).is_cell(cell) &&
            cells_.is_cached(cell);

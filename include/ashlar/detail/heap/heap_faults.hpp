@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a heap checks before it takes a block back, at the levels that check.
+// The checks of a block before a heap takes it back, from level checked on.
 #pragma once
 
 #include <bit>
@@ -26,7 +26,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What a caller does with a block, in the words of a report.
+/// The report texts for one kind of use of a block.
 struct block_use {
   const char *foreign, *of_other_heap, *of_pool, *of_head, *inside, *dead, *size, *alignment;
 };
@@ -50,38 +50,38 @@ inline constexpr block_use using_block = {.foreign = "used a pointer that is not
                                           .alignment =
                                               "used a block with another alignment than it was allocated with"};
 
-/// Effects: reports a cell that comes back and is free already, at every level, since to see it costs one AND a word.
-/// Expects: the slab is as it was.
+/// Effects: reports a double free of a cell. Every level detects it, at the cost of one AND a bitmap word. Expects: the
+/// slab is unchanged.
 [[noreturn]] ASHLAR_COLD inline void report_twice(const void* cell, const void* heap) noexcept {
   report({.kind = fault::double_free, .what = freeing_block.dead, .pointer = cell, .resource = heap});
 }
 
-/// As above, of the first of the cells that `twice` says of a word; nothing where it says none.
+/// As above, for the first cell of the mask `twice` in a bitmap word; nothing for an empty mask.
 ASHLAR_INLINE void expect_none_twice(const span_header& slab, std::size_t word, std::uint64_t twice,
                                      const void* heap) noexcept {
   if (ASHLAR_UNLIKELY(twice != 0))
     report_twice(slab.cell(word * 64 + static_cast<std::size_t>(std::countr_zero(twice))), heap);
 }
 
-/// Effects: reports a cell on a stack that was written to, before what stands in it is taken for an address. Nothing
-/// but at level `checked`.
+/// Effects: reports a cell on a free list whose link is corrupt, before the link is followed. No effect except at level
+/// `checked`.
 ASHLAR_INLINE void expect_link([[maybe_unused]] const void* cell, [[maybe_unused]] std::size_t size_class,
                                [[maybe_unused]] const void* heap) noexcept {
   if constexpr (free_lists::seals_links)
     if (ASHLAR_UNLIKELY(!free_lists::is_sound(cell))) report_poison(cell, size_classes::bytes_of(size_class), heap);
 }
 
-/// Looks at a block before it is freed or resized; ends the process where it is none. Nothing of `p` itself is read, so
-/// it may point anywhere; at level `hardened` what lies behind it is, once it is known to be live.
-/// Complexity: O(1) expected.
+/// Verifies a block before it is freed or resized; ends the process if it is none. Nothing is read through `p`, so it
+/// may be any address; level `hardened` reads the bytes around a block that is known to be live. Complexity: O(1)
+/// expected.
 template <resource Upstream>
 class block_check {
 public:
   block_check(const segment_store<Upstream>& segments, const void* heap, const block_use& use = freeing_block) noexcept
       : segments_(segments), heap_(heap), use_(use) {}
 
-  /// Returns: the bytes that the live block at `p` has, asked for or not. Effects: reports where there is none, or
-  /// where was written behind it.
+  /// Returns: the bytes held by the live block at `p`. Effects: reports an address that is no live block, and a write
+  /// behind it.
   [[nodiscard]] std::size_t size_of(void* p) const noexcept {
     const window* const found = segments_.space().find(p);
     if (found == nullptr) report_foreign(p);
@@ -91,36 +91,37 @@ public:
     return held;
   }
 
-  /// Effects: reports a block that was not allocated as `bytes` bytes, of which `size_class` is the class: at level
-  /// `hardened` with any other size, below it with one of another class or length; and an alignment that it has not.
+  /// Effects: reports a block that was not allocated as `bytes` bytes, of class `size_class`: at level `hardened` with
+  /// any other size, at `checked` with one of another class or length. Reports an alignment that the block does not
+  /// have.
   ASHLAR_NOINLINE void expect(void* p, std::size_t bytes, std::size_t alignment,
                               std::size_t size_class) const noexcept {
     expect_size(p, bytes, size_class);
     if (ASHLAR_UNLIKELY(!is_aligned(p, alignment))) report_alignment(p, alignment);
   }
 
-  /// Effects: reports what is no live block. A cell lives no more.
+  /// Effects: reports an address that is no live block. A cell is no longer live afterwards.
   ASHLAR_INLINE void end_life(void* p) const noexcept {
     if (ASHLAR_UNLIKELY(!segments_.space().has_recent_segment(p) ||
                         !ends_cell(p, segment::owner_of(p), exact_sizes<Upstream>::any_size)))
       end_any_life(p);
   }
 
-  /// As above, and reports what was not allocated so, as `expect`.
+  /// As above; also reports another size or alignment, as `expect`.
   ASHLAR_INLINE void end_life(void* p, std::size_t bytes, std::size_t alignment,
                               std::size_t size_class) const noexcept {
     if (ASHLAR_UNLIKELY(!ends_known_cell(p, bytes, size_class))) end_any_life(p, bytes, alignment, size_class);
   }
 
-  /// Returns: whether `p` is a live cell of class `size_class`, with nothing wrong about it, in a segment that was
-  /// looked at lately; it lives no more. False says nothing.
+  /// Effects: ends the life of `p` if it is a live and intact cell of class `size_class` in a recently noted segment.
+  /// Returns: whether it was; false is a hint only.
   [[nodiscard]] ASHLAR_INLINE bool ends_known_cell(void* p, std::size_t bytes, std::size_t size_class) const noexcept {
     return segments_.space().has_recent_segment(p) && ends_cell(p, size_class, bytes);
   }
 
 private:
-  // Returns: whether `p` is a live cell of a class, which says its alignment too, and at level `hardened` of that size
-  // and with nothing wrong beside it; it lives no more. False may be wrong. Expects: `p` lies in a segment.
+  // Effects: ends the life of `p` if it is a live cell of the class, which implies its alignment, and at level
+  // `hardened` intact and of that size. Returns: whether it was; false is a hint only. Expects: `p` lies in a segment.
   [[nodiscard]] ASHLAR_INLINE bool ends_cell(void* p, std::size_t size_class,
                                              [[maybe_unused]] std::size_t bytes) const noexcept {
     if (size_class == size_classes::none || segment::owner_of(p) != size_class || !segment::is_live(p)) return false;
@@ -164,7 +165,7 @@ private:
     return size_class == size_classes::none && slices_of(with_canary(bytes)) * slice_bytes == held;
   }
 
-  // It keeps a quarter that it does not need when it shrinks, and less when it was spare before.
+  // A huge block keeps up to a quarter more than requested after it shrank, and less if it was a spare extent before.
   [[nodiscard]] static bool is_size_of_huge(std::size_t held, std::size_t bytes) noexcept {
     const std::size_t least = with_canary(detail::max<std::size_t>(bytes, 1));
     return least <= held && align_up(least, 4096) >= held - held / 4;
@@ -197,7 +198,7 @@ private:
     return run.length * slice_bytes;
   }
 
-  // Pools lie in blocks of heaps, so they are asked first.
+  // Pools lie in blocks of heaps, so their registry comes first.
   [[noreturn]] ASHLAR_COLD void report_foreign(const void* p) const noexcept {
     if (const cell_place cell = process_slabs.find(p); cell.owner != nullptr)
       report({.kind = fault::wrong_pool,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What lies where in a heap: the pieces that its segments and huge blocks are, in a row and without a gap.
+// The regions of a heap: the adjoining pieces of its segments, and its huge blocks.
 #pragma once
 
 #include <cstddef>
@@ -15,35 +15,35 @@ inline namespace ASHLAR_ABI {
 namespace detail {
 
 enum class region_kind : std::uint8_t {
-  head,   ///< what the heap knows of a segment, at its start; only what was needed of it is resident
-  slab,   ///< cells of one class
-  run,    ///< slices that are one live block
-  spare,  ///< a block that was freed lately: kept whole for the next of its length
+  head,   ///< metadata at the start of a segment; only the part in use is resident
+  slab,   ///< cells of one size class
+  run,    ///< a span that is one live block
+  spare,  ///< a block freed lately: kept whole for the next of its length
   free,   ///< free slices that were in use before: they may be resident
   fresh,  ///< slices unused since they came from the system: not resident
-  huge,   ///< a block of the upstream's own, live, or freed lately and kept for the next of about its size
+  huge,   ///< an extent of the upstream: a live block, or one kept for the next of about its size
 };
 
-/// A piece of a heap.
+/// A region of a heap.
 struct heap_region {
   region_kind kind = region_kind::fresh;
   const std::byte* start = nullptr;
   std::size_t bytes = 0;
-  std::size_t size_class = size_classes::none;  ///< the class of a slab
+  std::size_t size_class = size_classes::none;  ///< of a slab
   std::size_t cell_bytes = 0;                   ///< of a slab
   std::size_t capacity = 0;                     ///< cells of a slab; blocks otherwise
-  std::size_t live = 0;                         ///< of these, those that callers have
-  std::size_t dropped_bytes = 0;                ///< of a slab's free cells: pages that have gone back, not resident
+  std::size_t live = 0;                         ///< of these, allocated by callers
+  std::size_t dropped_bytes = 0;                ///< of a slab's free cells: decommitted pages, not resident
 
   [[nodiscard]] static heap_region huge_block(const std::byte* p, std::size_t bytes, bool is_live) noexcept {
     return {.kind = region_kind::huge, .start = p, .bytes = bytes, .capacity = 1, .live = is_live ? 1u : 0u};
   }
 
-  /// Returns: bytes that callers have: all of each cell, run or huge block, whatever was asked for.
+  /// Returns: bytes allocated by callers: whole cells, spans or huge blocks, whatever the requests.
   [[nodiscard]] std::size_t live_bytes() const noexcept { return live * block_bytes(); }
-  /// Returns: bytes of cells and blocks that are free and kept for others of their size.
+  /// Returns: bytes of free cells and blocks that are kept for others of their size.
   [[nodiscard]] std::size_t spare_bytes() const noexcept { return (capacity - live) * block_bytes(); }
-  /// Returns: bytes of a slab that no cell has: in front of the first, behind the last.
+  /// Returns: bytes of a slab outside of cells: in front of the first and behind the last.
   [[nodiscard]] std::size_t waste_bytes() const noexcept {
     return kind == region_kind::slab ? bytes - capacity * cell_bytes : 0;
   }
@@ -71,8 +71,8 @@ struct heap_region {
           .live = run.is_available ? 0u : 1u};
 }
 
-/// Calls `f(heap_region)` for each piece of a segment, from its head on.
-/// Expects: each slab's record says how many of its cells wait outside the bitmap.
+/// Calls `f(heap_region)` for each region of a segment, from its head on. Expects: each span header holds the count of
+/// its free cells outside the bitmap.
 template <class F>
 void for_each_region(segment& home, slice_mask free, slice_mask fresh, F&& f) {
   const auto empty = [&](region_kind kind, std::size_t first, std::size_t length) {

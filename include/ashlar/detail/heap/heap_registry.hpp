@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All heaps of the process, at the levels that check: it knows whose a block is without reading it.
+// The registry of all heaps of the process from level checked on: it finds the owner of an address without reading it.
 #pragma once
 
 #include <type_traits>
@@ -14,18 +14,18 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A heap's line in the registry. It lies in the heap, so that nothing is allocated for it.
+/// The entry of a heap. It lies in the heap, so that the registry allocates nothing.
 struct registered_heap : list_node<registered_heap> {
   const void* heap = nullptr;
   const page_map* windows = nullptr;
 };
 
-/// The heaps that are entered.
+/// The registered heaps.
 ///
-///   free of p -> the heap does not know p -> registry: the windows of each heap -> has p? that heap : nobody's
+///     free of p -> unknown to the heap -> registry: the page map of each heap -> the owner of p, or none
 ///
-/// A heap reads its own windows without the lock, and changes them under it, for others may look through them.
-/// Thread safety: any thread. Complexity: O(heaps) to find, O(1) else, under one lock.
+/// A heap reads its own page map without the lock and changes it under the lock, since other threads may search it.
+/// Thread safety: any thread. Complexity: O(heaps) for `find`, O(1) otherwise, under one lock.
 class heap_registry {
 public:
   void enter(registered_heap& line) noexcept {
@@ -33,14 +33,14 @@ public:
     heaps_.push_back(&line);
   }
 
-  /// Expects: it was entered.
+  /// Expects: the entry is registered.
   void leave(registered_heap& line) noexcept {
     const check_scope<spin_lock> held(lock_);
     heaps_.erase(&line);
   }
 
-  /// Returns: the heap that has memory at `p`, the one with the smallest extent where they lie in each other, or null.
-  /// `p` is not read.
+  /// Returns: the heap with memory at `p`, or null. If heaps are nested, it is the one with the smallest extent. `p` is
+  /// not read.
   [[nodiscard]] const void* find(const void* p) const noexcept {
     const check_scope<spin_lock> held(lock_);
     const window* innermost = nullptr;
@@ -54,7 +54,7 @@ public:
     return owner;
   }
 
-  /// Effects: holds all windows as they are. Expects: for a moment; `find` and all changes wait for it.
+  /// Effects: keeps all page maps unchanged. Expects: a short time; `find` and all changes wait for it.
   void lock() noexcept { lock_.lock(); }
   void unlock() noexcept { lock_.unlock(); }
 
@@ -65,26 +65,26 @@ private:
 
 static_assert(std::is_trivially_destructible_v<heap_registry>, "usable after main");
 
-/// The registry of the process, constant-initialised and never destroyed: usable before `main` and after it.
+/// The registry of the process, constant-initialised and never destroyed: usable before and after `main`.
 constinit inline heap_registry process_heaps;
 
-/// What a heap keeps for the registry: its line at the levels that check, nothing at `fast`.
+/// The registration of a heap: its entry from level `checked` on, nothing at `fast`.
 class heap_registration {
 public:
-  /// While one lives, windows may be changed. Nothing that may look through them, as an upstream, is called meanwhile.
+  /// The scope of a change of the page map. No call in it may search the registry, as calls of an upstream may.
   using change = lock_scope<heap_registry>;
 
   heap_registration() = default;
-  heap_registration(const heap_registration&) = delete;  // others point to it
+  heap_registration(const heap_registration&) = delete;  // the registry points to it
   heap_registration& operator=(const heap_registration&) = delete;
   ~heap_registration() {
     if (line_.windows != nullptr) process_heaps.leave(line_);
   }
 
-  /// Effects: sets the heap named in reports, whose addresses another registration enters.
+  /// Effects: sets the heap named in reports, for addresses that another registration enters.
   void name(const void* heap) noexcept { line_.heap = heap; }
 
-  /// Effects: enters the heap. From now on a fork waits until no thread looks at the registry.
+  /// Effects: registers the heap. From now on a fork waits until no thread holds the registry.
   void enter(const void* heap, const page_map& windows) noexcept {
     fork_participants::enter(participant_);
     line_.heap = heap;
@@ -96,7 +96,7 @@ public:
   [[nodiscard]] const void* heap() const noexcept { return line_.heap; }
 
 private:
-  // Windows are changed under whatever lock keeps the threads of a heap apart, so it is held last.
+  // A page map changes under the lock of its heap, so a fork takes the registry's lock last.
   static inline constinit fork_participant participant_{.before =
                                                             [](void*, fork_step step) noexcept {
                                                               if (step == fork_step::last_locks) process_heaps.lock();

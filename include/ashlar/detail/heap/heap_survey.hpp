@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What lies in a heap for any thread, gathered from its threads' parts, each under its own lock.
+// The contents of a heap for any thread, collected from the parts of its threads, each under its own lock.
 #pragma once
 
 #include <concepts>
@@ -13,26 +13,26 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Whose a part of a heap is, as the calling thread sees it.
+/// The owner of a part of a heap, as the calling thread sees it.
 enum class heap_part : std::uint8_t {
-  own,     ///< the thread's: what it has at hand may be looked at
-  common,  ///< everybody's, and held by the caller as its own
-  others,  ///< another thread's, or nobody's: what its owner has at hand may not
+  own,     ///< the calling thread: its cache may be read
+  common,  ///< no thread; the caller holds its lock
+  others,  ///< another thread, running or ended: its cache may not be read
 };
 
-/// The members of a `Heap` that look at all of it. Its `parts()` have a `for_each_part(f)`, which calls
-/// `f(part, heap_part)`, the common one last, and a `space()`.
+/// The members of a `Heap` that visit all of it. Its `parts()` have a `for_each_part(f)`, which calls `f(part,
+/// heap_part)`, for the common one last, and a `space()`.
 ///
-/// The parts are looked at one after the other, so while threads allocate and free, a sum is of no one moment. What
-/// another thread has at hand changes without a lock, so at level `fast` it cannot be told from live blocks and counts
-/// as such: `at_hand_bytes` says about how much that is, but for up to 64 cells of each class up to 1 KiB. So do frees
-/// of other threads that have not been sent, 64 KiB a thread at most. Threads that ended have neither. From level
-/// `checked` on all is told apart.
+/// The parts are visited one after the other: while threads allocate and free, a sum describes no single moment. A
+/// thread changes its cache without a lock. So at level `fast` cached cells of other threads count as live;
+/// `at_hand_bytes` estimates them, except up to 64 cells of each class up to 1 KiB. Unsent remote frees of other
+/// threads count as live too, at most 64 KiB for each thread. Ended threads have neither. From level `checked` on all
+/// counts are exact.
 template <class Heap>
 class heap_survey {
 public:
-  /// Calls `f(p, bytes)` for each live block, and at level `fast` for the free cells that other threads have at hand or
-  /// have noted. `f` may not use the heap: its parts are locked meanwhile. Complexity: O(slabs and free cells).
+  /// Calls `f(p, bytes)` for each live block; at level `fast` also for cached and noted cells of other threads. `f` may
+  /// not use the heap: its parts are locked meanwhile. Complexity: O(slabs and free cells).
   template <class F>
   void for_each_live(F f) {
     self().parts().for_each_part([&](auto& part, heap_part whose) {
@@ -41,9 +41,9 @@ public:
     });
   }
 
-  /// Calls `f(heap_region)`, or `f(heap_region, whether it is the calling thread's)`, for each piece of what is held:
-  /// segments, each from its head on, then huge blocks, among which are segments that wait for the next that needs one.
-  /// `f` may not use the heap. Complexity: O(slices and cells on stacks).
+  /// Calls `f(heap_region)`, or `f(heap_region, is_mine)`, for each region held: the segments, each from its head on,
+  /// then the huge blocks, among them the cached segments. `f` may not use the heap. Complexity: O(slices and cells on
+  /// free lists).
   template <class F>
   void inspect(F f) const {
     self().parts().for_each_part([&](auto& part, heap_part whose) {
@@ -55,19 +55,18 @@ public:
     });
   }
 
-  /// Returns: bytes of the upstream that are in no segment and no huge block: tables, and the threads' records.
+  /// Returns: bytes of the upstream outside of segments and huge blocks: tables, and the threads' records.
   [[nodiscard]] std::size_t table_bytes() const noexcept { return self().parts().space().table_bytes(); }
 
-  /// Returns: as that of `local_heap`, of all threads.
+  /// Returns: as that of `local_heap`, over all threads.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
     std::uint64_t sum = 0;
     self().parts().for_each_part([&](const auto& part, heap_part) { sum += part.reused_bytes(); });
     return sum;
   }
 
-  /// Returns: about how many bytes that count as live are free and at hand of other threads: by the cells among them
-  /// that count, each of which stands for up to 64 KiB of its class, so by that much it may be wrong for each class and
-  /// thread. 0 from level `checked` on.
+  /// Returns: approximate bytes of cached cells of other threads, which count as live. A sampled address stands for up
+  /// to 64 KiB of its class, which bounds the error for each class and thread. 0 from level `checked` on.
   [[nodiscard]] std::size_t at_hand_bytes() const noexcept {
     std::size_t sum = 0;
     self().parts().for_each_part(

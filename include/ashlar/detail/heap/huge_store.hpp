@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The blocks of a heap that are larger than a segment: whole pages of the upstream's own.
+// The blocks of a heap that are larger than a segment: extents of the upstream.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A huge block starts at a window, and that is how it is told from all others by its address.
+/// A huge block starts at a window (4 MiB); by that alignment its address differs from all others.
 ///
-/// A block that is freed stays spare, with its pages, for the next, which gets them as they are, cut or grown. Spare is
-/// at most as much as huge blocks use, or `retain_bytes`; four times that while it is not more than was used lately.
-/// What was spare for a whole epoch goes back: 64 blocks freed, or as `age` says, or as `extent_map::count_freed` does;
-/// and all of it before the upstream or the limit refuses anything. Thread safety: none.
+/// A freed block stays spare, with its pages, for the next one, which takes it unchanged, cut or grown. Invariant:
+/// spare bytes are at most max(`retain_bytes`, live bytes, min(recent peak - live bytes, 4 * `retain_bytes`)). Blocks
+/// that were spare for a whole epoch go back. An epoch ends after 64 frees, by `age`, or by `extent_map::count_freed`.
+/// All spare blocks go back before the upstream or the limit refuses a request. Thread safety: none.
 template <resource Upstream>
 class huge_store {
 public:
@@ -34,7 +34,7 @@ public:
                       const void* heap = nullptr) noexcept
       : space_(space), keep_bytes_(retain_bytes), heap_(heap) {}
 
-  /// Returns: whole pages for a block alone, or null.
+  /// Returns: whole pages for one block, or null.
   [[nodiscard]] ASHLAR_COLD slice_run take(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t whole = pages_of(bytes), aligned = detail::max(alignment, window_bytes);
     if (whole == 0 || aligned > max_block_bytes - whole) return {};
@@ -47,7 +47,7 @@ public:
     return p != nullptr ? slice_run{add(p, whole), page_discard<Upstream>::gives_zeroes} : slice_run{};
   }
 
-  /// Expects: `p` is the start of a huge block. That is looked at, whatever the level: what is no block is no window.
+  /// Effects: frees a huge block. Expects: `p` is its start, which is verified at every level.
   ASHLAR_COLD void give(void* p) noexcept {
     const window* const found = space_.find(p);
     if (found == nullptr || found->start != p || found->is_segment())
@@ -60,8 +60,8 @@ public:
     if (--until_epoch_ == 0) age();
   }
 
-  /// Returns: whether a block has room for `wanted` bytes where it stands, and not for a third more. It grows if the
-  /// upstream has room behind it, and gives its tail back where it shrinks.
+  /// Returns: whether the block has room for `wanted` bytes now, in place, and at most a third more. It grows if the
+  /// upstream has room behind it, and gives its tail back when it shrinks.
   [[nodiscard]] ASHLAR_COLD bool resize(void* p, std::size_t wanted) noexcept {
     const std::size_t held = space_.find(p)->bytes(), whole = pages_of(wanted);
     if (whole == 0) return false;
@@ -71,8 +71,8 @@ public:
     return true;
   }
 
-  /// Returns: a block of `wanted` bytes with the contents of the one at `p`, which is no more; no byte was copied.
-  /// Null where the upstream cannot do that, or memory has run out: `p` is as it was. Expects: it is smaller.
+  /// Returns: a block of `wanted` bytes with the contents of the one at `p`, moved by its pages without a copy; or null
+  /// if the upstream cannot move pages or memory has run out, and `p` is unchanged. Expects: the block is smaller.
   [[nodiscard]] ASHLAR_COLD void* reallocate(void* p, std::size_t wanted, std::size_t alignment) noexcept {
     const std::size_t held = space_.find(p)->bytes(), whole = pages_of(wanted);
     const std::size_t aligned = detail::max(alignment, window_bytes);
@@ -82,10 +82,10 @@ public:
     return moved;
   }
 
-  /// Effects: gives spare blocks back, all but `keep` bytes. Returns: bytes given back.
+  /// Effects: gives spare blocks back down to `keep` bytes. Returns: bytes given back.
   std::size_t trim(std::size_t keep) noexcept { return space_.give_spares(keep); }
 
-  /// Effects: ends an epoch: gives the blocks back that have been spare for a whole one.
+  /// Effects: ends an epoch: gives back the blocks that were spare for a whole one.
   ASHLAR_COLD void age() noexcept {
     until_epoch_ = epoch;
     last_peak_ = std::exchange(peak_, bytes_);
@@ -100,12 +100,12 @@ public:
     });
   }
 
-  /// Effects: forgets all blocks. Expects: so does the space.
+  /// Effects: forgets all blocks. Expects: the extent map forgets them too.
   void clear() noexcept { count_ = bytes_ = peak_ = last_peak_ = 0; }
 
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  /// Bytes that were handed out again since the heap began, instead of being mapped anew.
+  /// Returns: bytes reused since the heap was made, without a new mapping.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return reused_bytes_; }
 
   /// Complexity: O(windows).
@@ -116,10 +116,10 @@ public:
   }
 
 private:
-  static constexpr std::size_t step = 4096;  // the upstream rounds to its own pages where they are larger
+  static constexpr std::size_t step = 4096;  // the upstream rounds up to its own pages if they are larger
   static constexpr unsigned epoch = 64;
 
-  // Returns: bytes rounded up to whole pages; 0 where no block can be so large.
+  // Returns: bytes rounded up to whole pages; 0 for impossible sizes.
   [[nodiscard]] static constexpr std::size_t pages_of(std::size_t bytes) noexcept {
     return bytes <= max_block_bytes - window_bytes ? align_up(detail::max<std::size_t>(bytes, 1), step) : 0;
   }
@@ -135,7 +135,7 @@ private:
     peak_ = detail::max(peak_, bytes_);
   }
 
-  // A program that goes up and down finds its pages again, as long as that is not too much at the bottom.
+  // A program whose use swings finds its pages again, within the limit at the low point.
   [[nodiscard]] std::size_t most_spare() const noexcept {
     const std::size_t swing = detail::max(peak_, last_peak_) - bytes_;
     return detail::max(keep_bytes_, bytes_, detail::min(swing, keep_bytes_ * 4));
@@ -150,8 +150,8 @@ private:
   const void* heap_;
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
-  std::size_t peak_ = 0;       // of `bytes_` in this epoch
-  std::size_t last_peak_ = 0;  // and in the one before
+  std::size_t peak_ = 0;       // of `bytes_`, in this epoch
+  std::size_t last_peak_ = 0;  // of `bytes_`, in the epoch before
   std::uint64_t reused_bytes_ = 0;
   unsigned until_epoch_ = epoch;
 };

@@ -134,7 +134,7 @@ public:
   }
 
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
-    if (sends && !is_aligned(p, window_bytes)) return base::usable_size(p);  // what is read is constant while `p` lives
+    if (sends && !is_aligned(p, window_bytes)) return base::usable_size(p);  // constant while `p` lives: no lock
     const scope held(inner_lock_);
     return base::usable_size(p);
   }
@@ -277,7 +277,7 @@ private:
   static constexpr unsigned slow_calls = 4;
 
   using inner_lock = std::conditional_t<sends, spin_lock, null_lock>;
-  // A cell that comes back twice is found at every level, and reported without the lock.
+  // A double free of a cell is found at every level, and reported without the lock.
   using scope = std::conditional_t<sends, report_scope<inner_lock>, lock_scope<inner_lock>>;
 
   ASHLAR_INLINE void count_slow() noexcept {
@@ -319,7 +319,7 @@ private:
 
   ASHLAR_NO_UNIQUE_ADDRESS mutable inner_lock inner_lock_;
   ASHLAR_NO_UNIQUE_ADDRESS mutable whole_call_lock whole_call_lock_;
-  std::size_t arrived_bytes_ = 0;  // since free slices were looked at
+  std::size_t arrived_bytes_ = 0;  // since the last check of free slices
   unsigned until_slow_ = slow_calls;
   void* slow_self_ = nullptr;
   void (*on_slow_)(void* self) noexcept = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a heap may know of the pages of its upstream: whether they come zeroed, can be dropped, moved, and given back.
+// Properties of an upstream's pages: whether they come zeroed, can be decommitted, moved, and given back.
 #pragma once
 
 #include <cerrno>
@@ -15,14 +15,14 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Nothing is known of an upstream, unless it is the pages of the system.
+/// The properties of an unknown upstream: none.
 template <class Upstream>
 struct page_discard {
-  static constexpr bool gives_zeroes = false;  ///< what it hands out is all zero
+  static constexpr bool gives_zeroes = false;  ///< memory comes zeroed
   static constexpr bool is_possible = false;
   static constexpr bool can_move = false;
-  static constexpr bool takes_back = true;  ///< what is given back may be handed out again, whichever it was
-  static constexpr bool is_shared = false;  ///< it keeps a book of extents, and must hear of it where one is cut
+  static constexpr bool takes_back = true;  ///< memory given back may be reused, in any order
+  static constexpr bool is_shared = false;  ///< it tracks extents, and is told of each split
 
   [[nodiscard]] static bool discard(void*, std::size_t) noexcept { return false; }
 };
@@ -37,8 +37,8 @@ struct page_discard<basic_page_resource<Fresh, os::basic_pages<Calls>>> {
   static constexpr bool is_shared = false;
   static constexpr bool can_move = requires(void* p, std::size_t n) { pages::move(p, n, p, n); };
 
-  /// Effects: gives the memory of whole pages back; they stay usable, and are zero at their next touch.
-  /// Returns: false where the system refuses, as it does for locked pages.
+  /// Effects: decommits whole pages: they stay usable, and are zero at their next touch. Returns: false if the system
+  /// refuses, as it does for locked pages.
   [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept {
     const int saved = errno;
     const bool done = Calls::discard(p, bytes);
@@ -46,16 +46,16 @@ struct page_discard<basic_page_resource<Fresh, os::basic_pages<Calls>>> {
     return done;
   }
 
-  /// Returns: a place that a block can be moved to, or null.
+  /// Returns: address space to which a block can move, or null.
   [[nodiscard]] static void* reserve(std::size_t bytes, std::size_t alignment) noexcept {
     return pages::reserve(pages::round_up(bytes), alignment);
   }
 
-  /// Effects: gives a place back that nothing was moved to.
+  /// Effects: gives back address space that was not used.
   static void give_back(void* place, std::size_t bytes) noexcept { pages::release(place, pages::round_up(bytes)); }
 
-  /// Returns: whether the block at `p` is at `place` now, grown to `new_bytes`: what was added is zero. Where it is
-  /// not, it is as it was, and the place is lost.
+  /// Returns: whether the block at `p` is at `place` now, grown to `new_bytes` by zero bytes. If not, the block is
+  /// unchanged and `place` is gone.
   [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept
     requires can_move
   {
@@ -63,7 +63,7 @@ struct page_discard<basic_page_resource<Fresh, os::basic_pages<Calls>>> {
   }
 };
 
-/// What is not its last block is lost when it is given back.
+/// A buffer takes only its last block back; others are lost.
 template <>
 struct page_discard<buffer_resource> : page_discard<void> {
   static constexpr bool takes_back = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whose an address is: a hash table of the 4 MiB windows of the address space that a heap holds.
+// The page map of a heap: a hash table from the 4 MiB windows of the address space to extents.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Bytes of a window, and of a segment: where a window starts, something that is held starts or goes on.
+/// Bytes of a window, and of a segment. An extent starts at a window.
 inline constexpr std::size_t window_bytes = std::size_t{4} << 20;
 
 struct no_requested_bytes {
@@ -32,18 +32,18 @@ public:
 private:
   std::size_t bytes_ = 0;
 };
-/// What lies in a window. No window is at address 0, so that says that a slot of the table is empty.
+/// An entry: a window that an extent covers. No window is at address 0, which marks an empty slot of the table.
 struct window {
-  std::uintptr_t at = 0;       ///< of the window
-  std::byte* start = nullptr;  ///< of the extent of which the window is a part
-  std::size_t extent = 0;      ///< its bytes, and below them its kind and the logarithm of its alignment
+  std::uintptr_t at = 0;       ///< address of the window
+  std::byte* start = nullptr;  ///< start of its extent
+  std::size_t extent = 0;      ///< bytes of the extent; their low bits are its kind and the logarithm of its alignment
 
-  /// Of a huge block, in its first window, from level `hardened` on: what was asked for.
+  /// The requested bytes of a huge block, in its first window, from level `hardened` on.
   ASHLAR_NO_UNIQUE_ADDRESS
   std::conditional_t<checking_level >= checking::hardened, detail::requested_bytes, detail::no_requested_bytes>
       requested = {};
 
-  /// Returns: the window `number` of an extent. Expects: `bytes` is a multiple of 4096.
+  /// Returns: window `number` of an extent. Expects: `bytes` is a multiple of 4096.
   [[nodiscard]] static window of(std::byte* start, std::size_t number, std::size_t bytes, std::size_t alignment,
                                  bool is_segment) noexcept {
     const auto logarithm = static_cast<std::size_t>(std::countr_zero(alignment));
@@ -58,11 +58,11 @@ struct window {
   [[nodiscard]] std::size_t alignment() const noexcept { return std::size_t{1} << (extent >> 1 & 63); }
 };
 
-/// Open addressing over an array that is given to it; at most half of the slots are used.
+/// Open addressing over an array of the owner; at most half of the slots are used.
 /// Thread safety: none. Never allocates. Complexity: O(1) expected.
 class page_map {
 public:
-  /// Returns: what holds the address, or null. `p` is not read.
+  /// Returns: the window of the address, or null. `p` is not read.
   [[nodiscard]] const window* find(const void* p) const noexcept {
     const std::uintptr_t at = align_down(address_of(p), window_bytes);
     if (at == 0 || capacity_ == 0) return nullptr;
@@ -74,19 +74,19 @@ public:
 
   [[nodiscard]] bool has_room_for(std::size_t more) const noexcept { return (count_ + more) * 2 <= capacity_; }
 
-  /// Expects: there is room, and the window is not held yet.
+  /// Expects: there is room, and the map does not hold the window.
   void insert(const window& added) noexcept {
     ASHLAR_ASSERT(has_room_for(1) && added.at != 0);
     slots_[slot_of(added.at)] = added;
     ++count_;
   }
 
-  /// Expects: the window is held.
+  /// Expects: the map holds the window.
   void erase(std::uintptr_t at) noexcept {
     std::size_t hole = slot_of(at);
     ASHLAR_ASSERT(slots_[hole].at == at);
     for (std::size_t next = after(hole); slots_[next].at != 0; next = after(next)) {
-      // What lies behind the hole moves into it unless its own place is between the hole and where it is.
+      // A later entry moves into the hole unless its home lies between the hole and its slot.
       if (((next - home_of(slots_[next].at)) & (capacity_ - 1)) < ((next - hole) & (capacity_ - 1))) continue;
       slots_[hole] = slots_[next];
       hole = next;
@@ -95,8 +95,8 @@ public:
     --count_;
   }
 
-  /// Effects: moves into another array. Returns: the one before. Expects: `capacity` is a power of two, twice the
-  /// number of windows held or more; the array outlives the map or the next move.
+  /// Effects: moves into another array. Returns: the former one. Expects: `capacity` is a power of two and at least
+  /// twice the number of windows; the array outlives the map or the next move.
   window* move_to(window* slots, std::size_t capacity) noexcept {
     ASHLAR_ASSERT(is_power_of_two(capacity) && count_ * 2 <= capacity);
     window* const before = slots_;
@@ -109,7 +109,7 @@ public:
     return before;
   }
 
-  /// Calls `f(window)` for each, in no order.
+  /// Calls `f(window)` for each window, in no order.
   template <class F>
   void for_each(F f) const {
     for (std::size_t i = 0; i < capacity_; ++i)
@@ -130,7 +130,7 @@ public:
   }
 
 private:
-  // Windows are mostly neighbours, which a multiplication by the golden ratio spreads best.
+  // Windows are mostly neighbours: multiplication by the golden ratio spreads these best.
   [[nodiscard]] std::size_t home_of(std::uintptr_t at) const noexcept {
     const std::uint64_t spread = (std::uint64_t{at} / window_bytes) * 0x9E3779B97F4A7C15u;
     return static_cast<std::size_t>(spread >> 32) & (capacity_ - 1);
@@ -138,7 +138,7 @@ private:
 
   [[nodiscard]] std::size_t after(std::size_t slot) const noexcept { return (slot + 1) & (capacity_ - 1); }
 
-  // Where the window is, or else belongs.
+  // Returns: the slot of the window, or the empty slot for it.
   [[nodiscard]] std::size_t slot_of(std::uintptr_t at) const noexcept {
     std::size_t slot = home_of(at);
     while (slots_[slot].at != 0 && slots_[slot].at != at) slot = after(slot);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Stacks of free cells whose two top cells are known: the link that a pop reads is needed two pops later.
+// Free lists with two known top cells: a link is loaded two pops before its use.
 #pragma once
 
 #include <array>
@@ -15,16 +15,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// `Count` stacks of cells, each cell a word at least, two at level `checked`. The link in a cell names the one two
-/// below it:
+/// `Count` free lists of cells. A cell has at least one word, or two at level `checked`. The link in a cell points to
+/// the second cell below it:
 ///
-///   top    next   link(top)   link(next)   link(link(top)) …
-///   s0     s1     s2          s3           s4
+///       top    next   link(top)   link(next)   link(link(top)) …
+///       s0     s1     s2          s3           s4
 ///
-/// A plain list waits for the link of one cell before it knows the next; here that load has a whole pop's time more.
-/// Tops and nexts lie in arrays of their own, for a compiler that finds both words side by side moves them as one
-/// vector, and the load that follows waits for that store to leave the core.
-/// Thread safety: none. Never allocates.
+/// A pop of a plain list waits for the load of the previous link; here that load has the time of one more pop. Tops and
+/// nexts lie in separate arrays: compilers move two neighbouring words as one vector, and the next load then stalls
+/// until that store has left the store buffer. Thread safety: none. Never allocates.
 template <std::size_t Count>
 class pair_stacks {
 public:
@@ -40,17 +39,17 @@ public:
     top_[stack] = cell;
   }
 
-  /// Returns: the cell pushed last, or null. Its first word is what the link has left there.
+  /// Returns: the cell pushed last, or null. Its first word still holds the link.
   [[nodiscard]] ASHLAR_INLINE void* pop(std::size_t stack) noexcept {
     void* const cell = top_[stack];
     if (ASHLAR_LIKELY(cell != nullptr)) pop_top(stack, cell);
     return cell;
   }
 
-  /// Returns: the cell pushed last, or null. It stays.
+  /// Returns: the cell pushed last, or null, without removing it.
   [[nodiscard]] ASHLAR_INLINE void* top_of(std::size_t stack) const noexcept { return top_[stack]; }
 
-  /// Returns: whether the link of a cell on a stack is what `push` has left there; true where links have no seal.
+  /// Returns: whether the link of a listed cell is the one that `push` stored; true if links have no seal.
   [[nodiscard]] static ASHLAR_INLINE bool is_sound(const void* cell) noexcept {
     if constexpr (!seals_links) return true;
     mark_readable(cell, link_bytes);
@@ -58,14 +57,14 @@ public:
     return static_cast<const std::uintptr_t*>(cell)[1] == seal(cell, address_of(link));
   }
 
-  /// As `pop`, for who has looked. Expects: `cell` is the top.
+  /// As `pop`. Expects: `cell` is the top.
   ASHLAR_INLINE void pop_top(std::size_t stack, void* cell) noexcept {
     mark_readable(cell, sizeof(void*));
     top_[stack] = next_[stack];
     next_[stack] = *static_cast<void**>(cell);
   }
 
-  /// Returns: the cell below the top, or null: what the last pop has read.
+  /// Returns: the cell below the top, or null.
   [[nodiscard]] void* next_of(std::size_t stack) const noexcept { return next_[stack]; }
 
   /// Calls `f(cell)` from the top down. Complexity: O(cells).
@@ -86,12 +85,12 @@ public:
   /// Effects: forgets all cells.
   void clear() noexcept { top_ = next_ = {}; }
 
-  /// So much of a cell is its link, at level `checked` with a seal behind it.
+  /// The bytes of a link, which at level `checked` has a seal behind it.
   static constexpr bool seals_links = checking_level == checking::checked;
   static constexpr std::size_t link_bytes = sizeof(void*) * (seals_links ? 2 : 1);
 
 private:
-  // Other for each place, so that a link that was copied from another cell is none.
+  // The seal depends on the address, so that a link copied from another cell is invalid.
   [[nodiscard]] static ASHLAR_INLINE std::uintptr_t seal(const void* cell, std::uintptr_t link) noexcept {
     return ~(link ^ address_of(cell));
   }

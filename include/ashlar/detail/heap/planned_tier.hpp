@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The tier of a heap whose blocks were laid out in advance: a plan known by its type, and the memory that it needs.
+// The planned tier of a heap: a plan as a type, and the memory of its buffers.
 #pragma once
 
 #include <algorithm>
@@ -22,15 +22,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What a plan takes, and what of it is in use.
+/// The memory of a plan, and its use.
 struct planned_statistics {
-  std::size_t buffers = 0;        ///< that were planned
-  std::size_t planned_bytes = 0;  ///< held for them, whether they are live or not
-  std::size_t live_buffers = 0;   ///< at the present moment; 0 where the plan knows no lives
-  std::size_t live_bytes = 0;     ///< of these
+  std::size_t buffers = 0;        ///< in the plan
+  std::size_t planned_bytes = 0;  ///< held for all buffers
+  std::size_t live_buffers = 0;   ///< at the present moment; 0 if the plan has no lifetimes
+  std::size_t live_bytes = 0;     ///< of the live buffers
 };
 
-/// What is wrong with an address of a plan, in the words of what was done with it.
+/// The report texts for one kind of use of a planned address.
 struct planned_use {
   const char* inside;
   const char* dead;
@@ -44,9 +44,8 @@ inline constexpr planned_use resizing_planned = {.inside = "resized at a pointer
                                                  .size =
                                                      "resized a planned buffer with a larger size than was planned"};
 
-/// Blocks whose addresses are known before they are asked for: the memory of a `static_arena`, and its clock.
-/// Thread safety: as that of `static_arena`: any thread, but `advance` by one, with nothing else but `has` and
-/// `statistics`.
+/// Blocks with addresses known in advance: the memory of a `static_arena`, and its clock. Thread safety: as that of
+/// `static_arena`: any thread; `advance` by one, concurrent only with `has` and `statistics`.
 template <class Plan>
 class planned_tier {
   using layout = typename Plan::layout_type;
@@ -57,10 +56,10 @@ public:
   template <resource Upstream>
   explicit planned_tier(Upstream& upstream) : arena_(upstream, addressable(), Plan::alignment(), Plan::lives()) {}
 
-  /// The same in memory that is given. Expects: the plan fits in; the memory is aligned as that wants it.
+  /// The same in given memory. Expects: the memory has the bytes and the alignment of the plan.
   explicit planned_tier(std::span<std::byte> memory) noexcept : arena_(arena_in(memory)) {}
 
-  /// Returns: the address of a buffer; an addition. Expects: as `static_arena::get`.
+  /// Returns: the address of a buffer, by one addition. Expects: as `static_arena::get`.
   [[nodiscard]] ASHLAR_INLINE std::byte* resolve(std::size_t position) const noexcept {
     if constexpr (checking_level >= checking::checked) return arena_.get(position);
     else return base() + Plan::offset_of(position);
@@ -72,15 +71,15 @@ public:
     now_.store(moment, std::memory_order_relaxed);
   }
 
-  /// Returns: whether the address lies in the plan's memory: a subtraction and a comparison. `p` is not read.
+  /// Returns: whether the address lies in the plan's memory, by a subtraction and a comparison. `p` is not read.
   [[nodiscard]] ASHLAR_INLINE bool has(const void* p) const noexcept {
     return address_of(p) - address_of(base()) < Plan::bytes();
   }
 
   [[nodiscard]] std::byte* base() const noexcept { return arena_.base(); }
 
-  /// Effects: reports, as misuse of `resource`, a pointer that is no start of a live buffer with `bytes` bytes or more.
-  /// Expects: it lies in the plan's memory. Complexity: O(buffers).
+  /// Effects: reports, as misuse of `resource`, a pointer other than the start of a live buffer of at least `bytes`
+  /// bytes. Expects: it lies in the plan's memory. Complexity: O(buffers).
   ASHLAR_COLD void expect_live(const void* p, std::size_t bytes, const void* resource,
                                const planned_use& use = freeing_planned) const noexcept {
     const starting_at found = buffers_at(p);
@@ -102,7 +101,7 @@ public:
     report(wrong);
   }
 
-  /// Thread safety: any thread, also while another calls `advance`. Complexity: O(buffers).
+  /// Thread safety: any thread, also during `advance`. Complexity: O(buffers).
   [[nodiscard]] planned_statistics statistics() const noexcept {
     planned_statistics sums{.buffers = Plan::count(), .planned_bytes = Plan::bytes()};
     const std::uint64_t now = now_.load(std::memory_order_relaxed);
@@ -115,7 +114,7 @@ public:
   }
 
 private:
-  // How many buffers start at an address, and how large the largest of the live ones is.
+  // The buffers that start at an address, and the bytes of the largest live one.
   struct starting_at {
     std::size_t planned = 0, live = 0, bytes = 0;
   };
@@ -133,7 +132,7 @@ private:
     return found;
   }
 
-  // Returns: the layout. Throws: `std::bad_alloc` where it is larger than any block, whose size would be cut off.
+  // Returns: the layout. Throws: `std::bad_alloc` if its size exceeds `std::size_t` or any block.
   [[nodiscard]] static const layout& addressable() {
     if (ASHLAR_UNLIKELY(Plan::layout().height > max_size)) throw_bad_alloc(max_size, Plan::alignment());
     return Plan::layout();
@@ -146,7 +145,7 @@ private:
   }
 
   arena arena_;
-  std::atomic<std::uint64_t> now_ = 0;  // of the plan; at every level, for statistics
+  std::atomic<std::uint64_t> now_ = 0;  // moment of the plan; kept at every level, for statistics
 };
 
 }  // namespace detail

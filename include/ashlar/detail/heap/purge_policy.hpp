@@ -107,7 +107,7 @@ private:
 
   ASHLAR_COLD void evaluate(free_lists& lists) noexcept {
     const shares have = now();
-    until_evaluation_ = 0;  // the next free goes on
+    until_evaluation_ = 0;  // the next free continues
     if (next_ != part::none) return step(have);
     count_freed(have);
     lowest_ = detail::min(lowest_, have.spare + have.most);
@@ -160,10 +160,10 @@ private:
   std::size_t waited_;                // the initial value of that
   std::size_t freed_ = 0;             // since the last round
   std::size_t lowest_ = 0;            // the least spare since then, with some room
-  std::size_t refaulted_bytes_ = 0;   // purged and faulted in again
+  std::size_t refaulted_bytes_ = 0;   // purged, and faulted in again
   std::size_t low_water_ = max_size;  // the least spare since the last decay
-  std::size_t freed_since_ = 0;       // the last decay
-  part next_ = part::none;            // of the present round
+  std::size_t freed_since_ = 0;       // since the last decay
+  part next_ = part::none;            // of the current round
   std::size_t segment_ = 0;           // the next one to purge
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The segments of a heap that were asked for lately: whether an address lies in one takes a compare and no hash.
+// The recently used segments of a heap: a comparison without a hash finds whether an address lies in one.
 #pragma once
 
 #include <array>
@@ -16,14 +16,13 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A cache in front of a `page_map`, in which each window has one place. What leaves the map, leaves it.
+/// A direct-mapped cache in front of a `page_map`. A window that leaves the map leaves the cache.
 /// Thread safety: none. Complexity: O(1).
 class recent_segments {
 public:
   recent_segments() noexcept { clear(); }
 
-  /// Returns: whether the address lies in a segment that was noted and has not gone; false may be wrong. `p` is not
-  /// read.
+  /// Returns: whether the address lies in a noted segment that still exists; false is a hint only. `p` is not read.
   [[nodiscard]] ASHLAR_INLINE bool has(const void* p) const noexcept {
     return numbers_[number_of(p) % remote_free_infos] == number_of(p);
   }
@@ -43,7 +42,7 @@ private:
   std::array<std::size_t, remote_free_infos> numbers_;
 };
 
-/// As `recent_segments` where nobody asks: at level `fast`.
+/// The same at level `fast`, which asks for no segment.
 class no_recent_segments {
 public:
   [[nodiscard]] static bool has(const void* /*p*/) noexcept { return false; }

@@ -47,8 +47,8 @@ struct alignas(64) span_header {
   std::uint16_t hint;               ///< an index: earlier bitmap words have no bit set
   std::uint8_t size_class;          ///< `size_classes::none`: one block
   std::uint8_t length;              ///< slices
-  std::uint8_t first;               ///< the first slice of the span of this slice; for blocks from level `checked` on
-  bool is_available;                ///< a slab with a set bit, or a free block: in a bin, or joined with its neighbours
+  std::uint8_t first;  ///< first slice of the span that contains this one; for blocks from level `checked` on
+  bool is_available;   ///< a slab with a set bit, or a free block: in a bin, or joined with its neighbours
 
   [[nodiscard]] std::uint32_t index_of(const void* cell) const noexcept {
     return by_cell.divide(static_cast<std::uint32_t>(address_of(cell) - address_of(cells)));
@@ -69,7 +69,7 @@ struct alignas(16) remote_free_info {
   std::uint32_t cells;       ///< bytes from the segment's start to the slab's first cell
   std::uint32_t first_word;  ///< of the bitmap of the slab, among the words of all slices
   std::uint32_t cell_bytes;
-  std::uint32_t by_cell;  ///< 2^32 by that, rounded up
+  std::uint32_t by_cell;  ///< 2^32 by `cell_bytes`, rounded up
 
   /// Returns: the index of the cell at `bytes` from the start of the segment.
   [[nodiscard]] ASHLAR_INLINE std::uint32_t index_of(std::size_t bytes) const noexcept {
@@ -165,7 +165,8 @@ struct segment {
     return home->record(home->record(slice_of(p)).first);
   }
 
-  /// Whether a live cell starts at `p`. Expects: level `checked`, below which this is unknown; `p` points into a slab.
+  /// Returns: whether a live cell starts at `p`. Expects: level `checked`, below which this is unknown; `p` points into
+  /// a slab.
   [[nodiscard]] static ASHLAR_INLINE bool is_live(void* p) noexcept {
     return is_aligned(p, size_classes::granule) && of(p)->live.has(p);
   }

@@ -91,7 +91,7 @@ public:
     return {run->cells, false};
   }
 
-  /// Effects: makes a run a block. Returns: it.
+  /// Effects: makes a run of slices one block. Returns: the run.
   static slice_run made_block(slice_run run, std::size_t length) noexcept {
     if (run.data != nullptr) segment::of(run.data)->set_block(segment::slice_of(run.data), length);
     return run;
@@ -118,7 +118,7 @@ public:
     free_runs_.clear([&](span_header& run) { give(run.cells, run.length); });
   }
 
-  /// Effects: takes a segment from the upstream with room for a run. Returns: whether it had that much.
+  /// Effects: takes a segment with room for a run from the upstream. Returns: whether the upstream had the memory.
   [[nodiscard]] ASHLAR_COLD bool grow(std::size_t length, std::size_t step = 1) noexcept {
     const std::size_t least = (first_slice_at(step) + length) * slice_bytes;
     if (least > segment_bytes || !space_.retry_after_purge([&] { return make_room(); })) return false;
@@ -127,7 +127,7 @@ public:
     return false;
   }
 
-  /// Effects: takes a run back. Expects: it is one that `take` gave, shortened by `give_tail` or not.
+  /// Effects: takes a run back. Expects: a run of `take`, possibly shortened by `give_tail`.
   void give(void* p, std::size_t length) noexcept {
     segment* const home = segment::of(p);
     const std::size_t i = home->head.index, first = segment::slice_of(p);
@@ -139,7 +139,7 @@ public:
     longest_[i] = detail::max(longest_[i], static_cast<std::uint8_t>(run_around(spaces_[i].free, first)));
   }
 
-  /// Effects: makes a run longer where the slices behind it are free. Returns: whether it is.
+  /// Effects: makes a run longer if the slices behind it are free. Returns: whether it is.
   [[nodiscard]] bool extend(void* p, std::size_t length, std::size_t wanted) noexcept {
     const std::size_t i = segment::of(p)->head.index, next = segment::slice_of(p) + length;
     if (run_from(spaces_[i].free, next) < wanted - length) join_spare();
@@ -155,14 +155,14 @@ public:
     return slice >= first_slice && ((spaces_[home->head.index].free >> slice) & 1) == 0;
   }
 
-  /// Calls `f(segment&, free slices, fresh ones of these)` for each segment.
+  /// Calls `f(segment&, free slices, fresh slices among them)` for each segment.
   template <class F>
   void for_each_segment(F f) const {
     for (std::size_t i = 0; i < count_; ++i) f(*spaces_[i].home, spaces_[i].free, spaces_[i].fresh);
   }
 
-  /// Calls `f(segment&, first slice, slices)` for each run, slab or block, by segments, the lowest slice first.
-  /// `f` may not take or give runs.
+  /// Calls `f(segment&, first slice, slices)` for each slab or block, by segments, the lowest slice first. `f` may not
+  /// take or give runs.
   template <class F>
   void for_each_run(F f) const {
     for (std::size_t i = 0; i < count_; ++i) for_each_run_of(i, f);
@@ -179,8 +179,8 @@ public:
     }
   }
 
-  /// Effects: decommits free slices, all but `keep` bytes of the oldest, and gives empty segments back.
-  /// Returns: bytes that may have been resident and are not.
+  /// Effects: decommits free slices, except `keep` bytes in the oldest segments, and gives empty segments back.
+  /// Returns: bytes that may have been resident and no longer are.
   std::size_t trim(std::size_t keep) noexcept {
     join_spare();
     std::size_t given = 0;
@@ -264,9 +264,9 @@ private:
   struct segment_slices {
     segment* home;
     slice_mask free;
-    slice_mask fresh;    ///< of the free ones: untouched since they came from the system, all zero
-    slice_mask dropped;  ///< of the fresh ones: had contents once
-    slice_mask started;  ///< where a run has started or grown on: the pages touched first are resident there
+    slice_mask fresh;    ///< of the free ones: unused since they came from the system, all zero
+    slice_mask dropped;  ///< of the fresh ones: decommitted after use
+    slice_mask started;  ///< starts of former runs: their first pages are resident
   };
 
   [[nodiscard]] static std::size_t dirty_of(const segment_slices& s) noexcept {
@@ -277,7 +277,7 @@ private:
     return slices(first_slice, bytes / slice_bytes - first_slice);
   }
 
-  // A refused segment is asked for again by an eighth less, down to what is needed.
+  // A refused segment is requested again with an eighth less, down to the required size.
   [[nodiscard]] static constexpr std::size_t next_wish(std::size_t wish, std::size_t least) noexcept {
     const std::size_t eighth = detail::max(slice_bytes, align_down(wish / 8, slice_bytes));
     return wish != least ? detail::max(least, wish - eighth) : 0;
@@ -297,7 +297,7 @@ private:
     return spaces_[i].free == all_of(spaces_[i].home->head.bytes);
   }
 
-  // Verifies the poison of the dead blocks in a span, a segment or slices.
+  // Verifies the poison of the free blocks in a span, a segment or slices.
   void verify_poison([[maybe_unused]] const span_header& run) const noexcept {
     if constexpr (keeps_canaries)
       verify_poison_of_runs(*segment::of(run.cells), slices(run.first, run.length), space_.heap());
@@ -327,7 +327,7 @@ private:
     return {};
   }
 
-  // Which of eight segments may have a run of that length: the highest bit of a byte for each, the first the lowest.
+  // Returns: the segments of eight that may have a run of that length: the highest bit of a byte for each.
   [[nodiscard]] std::uint64_t long_enough(std::size_t eight, std::size_t length) const noexcept {
     constexpr std::uint64_t ones = 0x0101010101010101u;
     std::uint64_t longest = 0;
@@ -337,7 +337,7 @@ private:
     return (longest + ones * (0x80 - length)) & (ones << 7);
   }
 
-  // The lowest possible start at which a span has started before, or else the lowest.
+  // Returns: the lowest start at which a span has started before, or else the lowest start.
   [[nodiscard]] static std::size_t first_of(slice_mask starts, slice_mask started) noexcept {
     return static_cast<std::size_t>(std::countr_zero((starts & started) != 0 ? starts & started : starts));
   }
@@ -361,14 +361,14 @@ private:
     return {data, is_zero};
   }
 
-  // Room in the tables for one segment more.
+  // Makes room in the tables for one more segment. Returns: whether there is room.
   [[nodiscard]] bool make_room() noexcept {
     if (count_ == spaces_.capacity() && !spaces_.grow(space_.upstream())) return false;
     if (count_ == longest_.capacity() && !longest_.grow(space_.upstream())) return false;
     return true;
   }
 
-  // Returns: bytes whose contents were dropped.
+  // Effects: decommits the slices `which` of segment `i`. Returns: bytes that may have been resident.
   std::size_t discard(std::size_t i, slice_mask which) noexcept {
     std::size_t given = 0;
     verify_poison(i, which);
@@ -384,12 +384,12 @@ private:
   }
 
   grown_array<segment_slices, 4> spaces_;
-  grown_array<std::uint8_t, 16> longest_;  // no run of free slices is longer; may be too large
+  grown_array<std::uint8_t, 16> longest_;  // upper bounds of the longest runs of free slices
   std::size_t count_ = 0;
   std::size_t used_slices_ = 0;
-  std::size_t dirty_slices_ = 0;      // free, and used since they were fresh
-  std::size_t refetched_slices_ = 0;  // in use again after their contents were dropped
-  std::uint64_t reused_slices_ = 0;   // taken, and not fresh; the bins count their own; sums may wrap
+  std::size_t dirty_slices_ = 0;      // free, and used since the system mapped them
+  std::size_t refetched_slices_ = 0;  // decommitted, and in use again
+  std::uint64_t reused_slices_ = 0;   // reused without a decommit; the bins count their own; sums may wrap
   free_run_bins free_runs_;           // recently freed blocks
   extent_map<Upstream>& space_;
   const void* heap_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Runs of ones in a word of 64 bits: which slices of a segment are free side by side.
+// Runs of ones in a word of 64 bits: the free neighbouring slices of a segment.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// One bit a slice. Freeing a run sets its bits, and that is all there is to joining it with its neighbours.
+/// One bit for each slice. A free sets the bits of a run, which joins it with its neighbours without further work.
 using slice_mask = std::uint64_t;
 
 /// Returns: `length` ones from bit `first` on. Expects: `1 <= length`, `first + length <= 64`.
@@ -21,30 +21,30 @@ using slice_mask = std::uint64_t;
   return (~slice_mask{0} >> (64 - length)) << first;
 }
 
-/// Returns: the places where a run of `length` ones starts in `mask`. Expects: `1 <= length <= 64`.
+/// Returns: the starts of runs of at least `length` ones in `mask`. Expects: `1 <= length <= 64`.
 /// Complexity: O(log length).
 [[nodiscard]] constexpr slice_mask starts_of_runs(slice_mask mask, std::size_t length) noexcept {
-  std::size_t known = 1;  // each one left in `mask` has that many ones from it on
+  std::size_t known = 1;  // each bit left in `mask` starts a run of at least `known` ones
   for (; known * 2 <= length; known *= 2) mask &= mask >> known;
   return mask & (mask >> (length - known));
 }
 
-/// Returns: the bits whose number is a multiple of `step`. Expects: `step` is a power of two.
+/// Returns: the bits with an index that is a multiple of `step`. Expects: `step` is a power of two.
 [[nodiscard]] constexpr slice_mask multiples_of(std::size_t step) noexcept {
   return step >= 64 ? 1 : ~slice_mask{0} / slices(0, step);
 }
 
-/// Returns: how many ones lie side by side around bit `at`. Expects: that bit is set.
+/// Returns: the length of the run of ones around bit `at`. Expects: that bit is set.
 [[nodiscard]] constexpr std::size_t run_around(slice_mask mask, std::size_t at) noexcept {
   return static_cast<std::size_t>(std::countr_one(mask >> at) + std::countl_one(mask << (63 - at)) - 1);
 }
 
-/// Returns: how many ones lie side by side from bit `at` on, none where it is not set.
+/// Returns: the number of ones in a row from bit `at` on; 0 if that bit is clear.
 [[nodiscard]] constexpr std::size_t run_from(slice_mask mask, std::size_t at) noexcept {
   return at >= 64 ? 0 : static_cast<std::size_t>(std::countr_one(mask >> at));
 }
 
-/// Calls `f(first, length)` for each longest run of ones, the lowest first.
+/// Calls `f(first, length)` for each maximal run of ones, the lowest first.
 template <class F>
 constexpr void for_each_run(slice_mask mask, F f) {
   while (mask != 0) {

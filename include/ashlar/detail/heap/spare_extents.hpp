@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The extents that a heap holds for nobody, a few, in the order in which they were freed.
+// The spare extents of a heap, at most sixteen, in the order of their frees.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Thread safety: none. Never allocates. Complexity: O(extents), which are `most` at most.
+/// Thread safety: none. Never allocates. Complexity: O(extents), at most `most`.
 class spare_extents {
 public:
   static constexpr std::size_t most = 16;
@@ -32,7 +32,7 @@ public:
     bytes_ += extent.bytes();
   }
 
-  /// Returns: the extent, which is no longer held.
+  /// Effects: removes an extent. Returns: it.
   window remove(std::size_t i) noexcept {
     const window gone = extents_[i];
     std::memmove(extents_ + i, extents_ + i + 1, (count_ - i - 1) * sizeof(window));
@@ -42,15 +42,15 @@ public:
     return gone;
   }
 
-  /// Returns: which extent starts at `p`, or `none`.
+  /// Returns: the index of the extent that starts at `p`, or `none`.
   [[nodiscard]] std::size_t find(const void* p) const noexcept {
     for (std::size_t i = 0; i < count_; ++i)
       if (extents_[i].start == p) return i;
     return none;
   }
 
-  /// Returns: the smallest extent that fits and of which an eighth of what is wanted is too much at most, the newest of
-  /// its size; or `none`.
+  /// Returns: the index of the smallest extent with room, at most an eighth too large, the newest of its size; or
+  /// `none`.
   [[nodiscard]] std::size_t best_for(std::size_t bytes, std::size_t alignment) const noexcept {
     std::size_t best = none, least = bytes + bytes / 8;
     for (std::size_t i = count_; i-- != 0;) {
@@ -63,7 +63,7 @@ public:
     return best;
   }
 
-  /// Returns: the smallest extent that is larger than what is wanted, or else the largest; or `none`.
+  /// Returns: the index of the smallest extent with room, or else of the largest extent; or `none`.
   [[nodiscard]] std::size_t nearest_to(std::size_t bytes, std::size_t alignment) const noexcept {
     std::size_t above = none, below = none;
     for (std::size_t i = count_; i-- != 0;) {
@@ -75,7 +75,7 @@ public:
     return above != none ? above : below;
   }
 
-  /// Effects: an epoch ends. Returns: how many, from the first, were held before it began.
+  /// Effects: ends an epoch. Returns: the number of extents, the first ones, that were held during all of it.
   std::size_t end_epoch() noexcept {
     const std::size_t were = old_;
     old_ = count_;
@@ -93,7 +93,7 @@ public:
 private:
   window extents_[most] = {};
   std::size_t count_ = 0;
-  std::size_t old_ = 0;  // so many of them were held when the epoch began
+  std::size_t old_ = 0;  // extents held since before the epoch
   std::size_t bytes_ = 0;
 };
 

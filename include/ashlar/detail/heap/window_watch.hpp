@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What level hardened knows of the cells of a window: how much was asked for of each, a canary behind it, poison where
-// it has died.
+// The guards of a window's cells at level hardened: the requested size, a canary behind a live cell, poison in a free
+// one.
 #pragma once
 
 #include <cstddef>
@@ -18,30 +18,30 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Watches the cells of a window for a heap. The sizes stand in the window's record, two bytes a cell:
+/// Guards the cells of a window for a heap. The requested sizes stand in the window's record, two bytes for each cell:
 ///
-///   never used -> hand_out: canary written -> live -> poison: poison -> hand_out: poison verified -> live -> ...
-///                                              | expect_intact        |
-///                                              +--- sweep: canaries of the live, poison of the dead, when the window
-///                                                   or the heap goes
+///     never used -> hand_out: writes canary -> live -> poison: poisons -> hand_out: verifies poison -> live -> ...
+///                                               | expect_intact           |
+///                                               +--- sweep: verifies canaries of live cells and poison of free cells,
+///                                                    before the window or the heap ends
 ///
-/// A request of nothing counts as one byte. All calls expect level hardened. Thread safety: none.
-/// Complexity: O(bytes of the cell) but for `sweep`.
+/// An empty request counts as one byte. All calls expect level hardened. Thread safety: none. Complexity: O(bytes of
+/// the cell), except `sweep`.
 class window_watch {
 public:
   window_watch(cell_window& home, const void* heap) noexcept : home_(home), heap_(heap) {}
 
-  /// Returns: how much was asked for of a live cell.
+  /// Returns: the requested bytes of a live cell.
   [[nodiscard]] std::size_t size_of(const void* cell) const noexcept { return sizes()[home_.index_of(cell)]; }
 
-  /// Effects: a free cell becomes a caller's. Reports it if it was written to.
+  /// Effects: hands a free cell out. Reports a write to it since its free.
   void hand_out(std::byte* cell, std::size_t bytes) const noexcept {
     if constexpr (keeps_canaries)
       if (size_of(cell) == dead_cell) verify_poison(cell, home_.cell_bytes, home_.cell_bytes, heap_);
     resize(cell, 0, bytes);
   }
 
-  /// Effects: a live cell has another size, of which it has the contents of the first `were` bytes.
+  /// Effects: sets the size of a live cell to `bytes`; its first `were` bytes have contents.
   void resize(void* cell, std::size_t were, std::size_t bytes) const noexcept {
     const std::size_t kept = at_least_one_byte(bytes);
     sizes()[home_.index_of(cell)] = static_cast<std::uint16_t>(kept);
@@ -49,7 +49,7 @@ public:
     mark_block(cell, were, kept, home_.cell_bytes);
   }
 
-  /// Effects: a live cell dies. Expects: it is intact.
+  /// Effects: poisons a freed cell. Expects: it is intact.
   void poison(void* cell) const noexcept {
     if constexpr (keeps_canaries) poison_block(cell, home_.cell_bytes);
     sizes()[home_.index_of(cell)] = keeps_canaries ? dead_cell : never_used;
@@ -64,7 +64,7 @@ public:
     if (!is_front_intact(cell)) report_write_before(cell, bytes, heap_);
   }
 
-  /// Effects: reports writes to dead cells and behind live ones. Complexity: O(bytes of the window).
+  /// Effects: reports writes to free cells, and behind live ones. Complexity: O(bytes of the window).
   void sweep() const noexcept {
     for (std::uint32_t index = 0; keeps_canaries && index < home_.capacity; ++index) sweep(index);
   }
@@ -81,8 +81,8 @@ private:
     mark_free(cell, home_.cell_bytes);
   }
 
-  // What ends right before a cell is the canary of a live one or the poison of a dead one: cells are used first in
-  // order, so none that was never used lies before one that was. In front of a window lies a header of TLSF's.
+  // The byte before a cell is the canary of a live cell or the poison of a free one: cells are first used in order of
+  // addresses, so no cell that was never used precedes a used one. A header of TLSF precedes a window.
   [[nodiscard]] bool is_front_intact(const void* cell) const noexcept {
     return home_.index_of(cell) == 0 || is_canary_before(cell);
   }
