@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what a heap asks its core for, and how seldom.
+// Tests of the calls from a heap to its core, and of their number.
 #include <ashlar/detail/heap/basic_local_heap.hpp>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Poison and canary: any byte of them that has changed is reported, and none that has not.
+// Tests of poison and canary: each changed byte is reported, and no unchanged one.
 #include <array>
 #include <cstddef>
 #include <cstring>

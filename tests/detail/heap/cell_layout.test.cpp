@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of how cells lie in slabs: within their slices, aligned, and counted right by their sampled addresses.
+// Tests of the cells of slabs: they lie within their slices, are aligned, and have the right sampled addresses.
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -37,7 +37,7 @@ TEST(cell_layout, takes_every_place_once_in_turn) {
   }
 }
 
-// Whoever counts the sampled addresses of all slabs of a class comes to the bytes of these slabs.
+// The sampled addresses of all slabs of a class account for the bytes of these slabs.
 TEST(cell_layout, samples_stand_for_all_bytes_of_their_class) {
   EXPECT_TRUE(ashlar::detail::is_sampled(nullptr));
   for (std::size_t number = 1; number <= size_classes::count; ++number) {

@@ -80,7 +80,7 @@ TEST_F(cell_store_test, makes_the_next_cells_of_a_word_hot_as_well) {
   for (const std::size_t bytes : {16u, 64u, 208u, 1024u, 1280u, 8192u}) {
     const std::size_t number = size_classes::of(bytes), at_most = has_links && bytes <= 1024 ? 7 : 0;
     for (int i = 0; i < 300; ++i) {
-      hot_.clear();  // as if they were handed out
+      hot_.clear();  // treated as handed out
       const std::byte* last = take(number);
       std::size_t cells = 0;
       bool is_at_the_end = false;
@@ -107,7 +107,7 @@ TEST_F(cell_store_test, takes_back_many_cells_of_a_word_at_once) {
   for (std::byte* const cell : held)
     words[ashlar::detail::word_of_cell(cell).key] |= ashlar::detail::word_of_cell(cell).cells;
   std::size_t given = 0;
-  cells_.flush_caches(hot_);  // so that they are what keeps the slab
+  cells_.flush_caches(hot_);  // so that only these cells keep the slab
   for (const auto& [key, cells] : words) {
     EXPECT_EQ(cells_.slabs(), 1u);
     given += cells_.give_mask(ashlar::detail::slab_of_key(key), ashlar::detail::word_of_key(key), cells);
@@ -136,7 +136,7 @@ TEST_F(cell_store_test, knows_which_cells_a_caller_has) {
   EXPECT_TRUE(cells_.invariant());
 }
 
-// Each phase allocates other sizes than the one before: the slabs of one become those of the next.
+// Each phase allocates other sizes than the one before, so that its slabs come from those of the former phase.
 TEST_F(cell_store_test, memory_moves_from_class_to_class) {
   std::size_t most = 0;
   for (const std::size_t bytes : {64u, 256u, 48u, 1024u, 96u}) {
@@ -149,12 +149,12 @@ TEST_F(cell_store_test, memory_moves_from_class_to_class) {
   EXPECT_TRUE(cells_.invariant());
 }
 
-// The free cells of a class are counted by its sampled addresses, of which slabs of some colours have none.
+// The free cells of a class are counted by its sampled addresses, and slabs of some colours contain none.
 TEST_F(cell_store_test, each_class_has_samples_whichever_others_grow_with_it) {
   for (std::size_t slab = 0; slab < 16; ++slab)
     for (std::size_t number = 1; number <= 8; ++number) {
       const std::size_t cells = ashlar::detail::slice_bytes / size_classes::bytes_of(number);
-      for (std::size_t i = 0; i < cells; ++i) hot_.push(0, take(number));  // to the stack that no class has
+      for (std::size_t i = 0; i < cells; ++i) hot_.push(0, take(number));  // the free list of no class
     }
   std::size_t bytes[9] = {};
   while (void* const cell = hot_.pop(0)) {
@@ -167,7 +167,7 @@ TEST_F(cell_store_test, each_class_has_samples_whichever_others_grow_with_it) {
   }
 }
 
-// A program that has one block of a size at a time stays on the fast paths.
+// A program with one live block of a size at a time stays on the fast path.
 TEST_F(cell_store_test, what_a_class_hands_out_first_is_not_sampled) {
   for (std::size_t number = 1; number <= size_classes::count; ++number)
     EXPECT_FALSE(ashlar::detail::is_sampled(take(number))) << size_classes::bytes_of(number);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of small cells in windows: all cells of a window of each class, the spare window, and which window goes.
+// Tests of small cells in windows: all cells of a window of each class, the spare window, and returned windows.
 #include <cstddef>
 #include <set>
 #include <vector>
@@ -47,7 +47,7 @@ TEST(cell_windows, every_cell_of_every_class_lies_in_its_window_and_comes_back) 
     for (std::byte* const p : taken) {
       cell_window& home = m.cells.of(p);
       ASSERT_TRUE(home.is_cell(p) && !home.is_cell(p + 1) && !home.is_free(home.index_of(p)));
-      EXPECT_EQ(m.cells.give(home, p), nullptr);  // the last one makes the window the spare one
+      EXPECT_EQ(m.cells.give(home, p), nullptr);  // the last free makes the window the spare one
       ASSERT_TRUE(home.is_free(home.index_of(p)));
     }
     EXPECT_TRUE(m.cells.invariant());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// At level hardened a heap knows how much was asked for, to the byte, and sees what is written behind that or after it.
+// Tests of level hardened: a heap keeps requested sizes to the byte, and detects writes behind a block or after its
+// free.
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,7 @@ using ashlar::fault;
 using ashlar::local_heap;
 using ashlar_test::caught_in;
 
-// A cell, a run, a huge block; neither fills what it has.
+// A cell, a span, a huge block; none fills its memory.
 constexpr std::size_t sizes[] = {1, 40, 100, 1000, 20'000, 70'000, 5'000'000};
 
 class exact_sizes : public ::testing::Test {
@@ -38,7 +39,7 @@ protected:
   local_heap<> heap_;
 };
 
-// As above, where what is written is seen by the heap and not by a tool.
+// As above, for writes that the heap detects, not a tool.
 class written_blocks : public exact_sizes {
 protected:
   void SetUp() override {
@@ -93,7 +94,7 @@ TEST_F(written_blocks, one_byte_behind_any_size_is_seen) {
   }
 }
 
-// The largest cells, whole slices and whole pages of a huge block; aligned ones, too.
+// The largest cells, whole slices and whole pages of a huge block, and aligned ones.
 TEST_F(written_blocks, one_byte_behind_a_block_that_fits_exactly_is_seen) {
   constexpr std::size_t slice = ashlar::detail::slice_bytes, largest = ashlar::detail::size_classes::largest;
   for (const std::size_t bytes : {largest - 1, largest, largest + 1, slice, 3 * slice, 40 * slice,
@@ -122,14 +123,13 @@ TEST_F(written_blocks, bytes_before_a_cell_are_watched_whatever_lies_there) {
     local_heap<> heap;
     std::vector<std::byte*> cells;
     for (int i = 0; i < 40; ++i) cells.push_back(static_cast<std::byte*>(heap.allocate(bytes)));
-    for (std::size_t i = 1; i < 40; i += 3) heap.deallocate(cells[i]);  // live and dead neighbours
+    for (std::size_t i = 1; i < 40; i += 3) heap.deallocate(cells[i]);  // live and free neighbours
     for (std::size_t i = 0; i < 40; ++i) {
       if (i % 3 == 1) continue;
       cells[i][-1] ^= std::byte{4};
       const auto seen = caught_in([&] { heap.deallocate(cells[i], bytes); });
       cells[i][-1] ^= std::byte{4};
-      if (ashlar::detail::is_aligned(cells[i], ashlar::detail::slice_bytes))
-        continue;  // what lies there is no neighbour
+      if (ashlar::detail::is_aligned(cells[i], ashlar::detail::slice_bytes)) continue;  // no neighbour of the block
       ASSERT_TRUE(seen.has_value()) << bytes << " bytes, block " << i;
       EXPECT_EQ(seen->kind, fault::underflow);
       EXPECT_EQ(seen->pointer, cells[i]);
@@ -164,7 +164,7 @@ TEST_F(written_blocks, an_overflow_is_seen_by_whatever_takes_the_block) {
     }
 }
 
-// Whatever is written into a dead cell, no address comes of it.
+// Whatever is written to a free cell, no address comes of it.
 TEST_F(written_blocks, any_byte_of_a_dead_cell_is_seen_when_it_is_handed_out) {
   for (const std::size_t bytes :
        {std::size_t{15}, std::size_t{47}, std::size_t{1000}, std::size_t{4000}, std::size_t{20'000}})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the address space of a heap, over upstreams that keep book, refuse, grow and move.
+// Tests of the extent map of a heap, over upstreams that keep records, refuse, grow and move blocks.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -23,7 +23,7 @@ using space_type = ashlar::detail::extent_map<ashlar::resource_ref<counting_reso
 
 constexpr std::size_t page = 4096;
 
-/// An upstream whose blocks have room behind them, and which grows them there, step by step.
+/// An upstream with room behind each block, which grows in place step by step.
 class roomy_pages {
 public:
   static constexpr std::size_t room = 16 * window_bytes;
@@ -136,7 +136,7 @@ TEST(extent_map, has_few_spare_extents_and_gives_the_old_ones_back) {
   EXPECT_EQ(space.give_spares(page - 1), page);
 }
 
-// Grows and shrinks through the upstream's own skill; every refusal leaves all as it was.
+// Growth and shrinking in place by the upstream; a refusal leaves everything unchanged.
 TEST(extent_map, grows_where_the_upstream_does_and_survives_each_refusal) {
   if (sizeof(void*) == 4) GTEST_SKIP() << "no address space for that";
   for (std::size_t k = 0; k < 12; ++k) {

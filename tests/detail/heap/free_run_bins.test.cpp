@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the bins of runs: the shortest that fits, last in first out, and what is all taken down.
+// Tests of the bins of runs: the shortest fit, last in first out, and the removal of all.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -13,7 +13,7 @@ namespace {
 using ashlar::detail::free_run_bins;
 using ashlar::detail::span_header;
 
-// A run can come and go every 20 ns, and 2^32 times in two minutes.
+// A run may come and go every 20 ns, which is 2^32 times in two minutes.
 static_assert(sizeof(free_run_bins().taken_slices()) == sizeof(std::uint64_t));
 
 struct free_run_bins_test : ::testing::Test {

@@ -51,7 +51,7 @@ TEST_F(heap_core_test, hot_cells_make_room_for_a_run) {
   const std::size_t number = size_classes::of(32 * 1024);
   std::size_t cells = 0;
   while (void* const cell = core.take_cell(number, hot)) {
-    hot.push(0, cell);  // the stack that no class has
+    hot.push(0, cell);  // the free list of no class
     ++cells;
   }
   EXPECT_GT(cells, 100u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Misuse of a heap ends the program with its name: double free, foreign free, free inside a block, wrong size.
+// Tests of misuse, which ends the program and names the heap: double free, foreign free, inner pointer, wrong size.
 #include <sys/mman.h>
 
 #include <bit>
@@ -31,7 +31,7 @@ using ashlar_test::caught_in;
 
 constexpr bool is_hardened = ashlar::checking_level >= ashlar::checking::hardened;
 
-// A small block, one over-aligned, a run of slices, a huge block.
+// Small blocks, an over-aligned one, spans of slices, a huge block.
 constexpr std::size_t sizes[] = {1, 24, 100, 4096, 30'000, 70'000, 900'000, 5'000'000};
 
 class heap_faults : public ::testing::Test {
@@ -50,7 +50,7 @@ protected:
     EXPECT_EQ(seen->owner, owner);
   }
 
-  // By each call that takes a block.
+  // By each call that takes a block back.
   void expect_fault_of_all(fault kind, void* p, const void* owner = nullptr) {
     expect_fault(kind, p, [&] { heap_.deallocate(p); }, owner);
     expect_fault(kind, p, [&] { heap_.deallocate(p, 400); }, owner);
@@ -92,7 +92,7 @@ TEST_F(heap_faults, freed_twice_1024_frees_later) {
   }
 }
 
-// The second free of the first owner passes for the first of the second; that one's is seen.
+// The second free by the first owner counts as the first free of the second owner, whose own free is reported.
 TEST_F(heap_faults, freed_twice_after_reuse) {
   for (const std::size_t bytes : sizes) {
     void* const p = heap_.allocate(bytes);
@@ -137,7 +137,7 @@ TEST_F(heap_faults, freed_what_is_of_no_heap) {
   expect_fault_of_all(fault::invalid_free, &global);
   expect_fault_of_all(fault::invalid_free, vector.data());
   expect_fault_of_all(fault::invalid_free, mapped);
-  void* const held = heap_.allocate(100);  // the same where the heap has something
+  void* const held = heap_.allocate(100);  // the same for a heap with memory
   expect_fault_of_all(fault::invalid_free, &local);
   expect_fault_of_all(fault::invalid_free, mapped);
   auto* const head = ashlar::detail::align_down(static_cast<std::byte*>(held), ashlar::detail::segment_bytes) + 64;
@@ -180,7 +180,7 @@ TEST_F(heap_faults, freed_as_another_size) {
   heap_.deallocate(plain, 16, 16);
 }
 
-// A huge block may have an eighth, or a third after shrinking in place, more than its caller knows of; never more.
+// A huge block may exceed the size known to its caller by an eighth, or by a third after it shrank in place.
 TEST_F(heap_faults, a_huge_block_freed_as_a_much_smaller_one) {
   void* const p = heap_.allocate(9'000'000);
   for (const std::size_t other : {std::size_t{70'000}, std::size_t{4'500'000}, std::size_t{6'700'000}}) {
@@ -200,7 +200,7 @@ TEST_F(heap_faults, a_huge_block_freed_as_a_much_smaller_one) {
   heap_.deallocate(aligned, 1, std::size_t{8} << 20);
 }
 
-// Runs start at slices, huge blocks at windows: an alignment above that is one that the address may not have.
+// Spans start at slices and huge blocks at windows: their addresses need not have a larger alignment.
 TEST_F(heap_faults, a_run_or_huge_block_freed_with_an_alignment_that_it_has_not) {
   for (const std::size_t bytes : {70'000u, 900'000u, 5'000'000u}) {
     void* const p = heap_.allocate(bytes);
@@ -213,7 +213,7 @@ TEST_F(heap_faults, a_run_or_huge_block_freed_with_an_alignment_that_it_has_not)
   }
 }
 
-// A dead cell on a stack is linked and sealed at level checked; exact_sizes.test.cpp has what is seen above.
+// At level checked the link of a free cell is sealed; exact_sizes.test.cpp tests level hardened.
 TEST_F(heap_faults, a_dead_cell_whose_first_words_were_written_to) {
   if (ashlar_test::has_asan || is_hardened) GTEST_SKIP() << "a tool sees the write itself, or there are no links";
   for (std::size_t at = 0; at < ashlar::detail::free_lists::link_bytes; at += 3) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that the pieces of a heap lie in a row, are all of it, and say of each what callers have.
+// Tests that the regions of a heap adjoin each other, are complete, and give the live blocks of each.
 #include <cstddef>
 #include <iterator>
 #include <vector>
@@ -23,7 +23,7 @@ std::vector<heap_region> pieces_of(const Heap& heap) {
   return all;
 }
 
-// Returns: how many live blocks lie in a piece.
+// Returns: the live blocks in a region.
 template <class Used>
 std::size_t blocks_in(const Used& used, const heap_region& piece) {
   auto* const start = const_cast<std::byte*>(piece.start);
@@ -63,7 +63,7 @@ TEST(heap_region, looking_changes_nothing) {
   void* const p = used.heap.allocate(48);
   used.heap.deallocate(p);
   const std::vector<heap_region> after = pieces_of(used.heap);
-  if (ashlar::checking_level < ashlar::checking::hardened) {  // there freed cells wait before they are handed out again
+  if (ashlar::checking_level < ashlar::checking::hardened) {  // at level hardened freed cells wait before their reuse
     EXPECT_EQ(used.heap.allocate(48), p) << "what is hot stays hot";
   }
   ASSERT_EQ(before.size(), after.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The registry knows which heap has memory at an address, while others come, grow and go.
+// Tests of the registry: it finds the heap with memory at an address while others come, grow and go.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -88,7 +88,7 @@ TEST(heap_registry, others_look_while_a_heap_changes) {
   changing.join();
 }
 
-// Ends the process with 7 if `all` is named for what is of it, or said not to be, and `owner` beside it.
+// A report ends the process with status 7 if it names `all` and `owner`, else with 8.
 void expect_named(const void* all, const void* owner) {
   static const void *named, *beside;
   named = all, beside = owner;
@@ -127,7 +127,7 @@ TEST(heap_registry, a_cached_segment_is_no_block) {
   ashlar::heap<> all;
   void* p = nullptr;
   std::thread([&] { all.deallocate(p = all.allocate(1'000'000)); }).join();
-  void* const huge = all.allocate(6'000'000);  // for which the parked heap gives up what it has
+  void* const huge = all.allocate(6'000'000);  // the parked heap gives its free memory up for it
   EXPECT_FALSE(all.owns(p));
   EXPECT_EXIT((expect_named(&all, nullptr), all.deallocate(p)), ::testing::ExitedWithCode(7), "");
   all.deallocate(huge);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what is said of a heap for any thread: exactly where threads have ended, truthfully where they go on.
+// Tests of the contents of a heap for any thread: exact after threads have ended, bounded while they run.
 #include <ashlar/detail/heap/heap_survey.hpp>
 
 #include <atomic>
@@ -64,7 +64,7 @@ TEST(heap_survey, tells_all_apart_that_ended_threads_have_left) {
         const std::size_t bytes = any_size(random);
         live[all.allocate(bytes)] = bytes;
         if (random() % 3 != 0) continue;
-        all.deallocate(live.begin()->first);  // whoever's
+        all.deallocate(live.begin()->first);  // a block of any thread
         live.erase(live.begin());
       }
     });
@@ -91,7 +91,7 @@ TEST(heap_survey, tells_all_apart_that_ended_threads_have_left) {
 TEST(heap_survey, counts_a_cached_segment_as_spare) {
   heap<> all;
   in_thread([&] { all.deallocate(all.allocate(1'000'000)); });
-  void* const huge = all.allocate(6'000'000);  // for which the parked heap gives up what it has
+  void* const huge = all.allocate(6'000'000);  // the parked heap gives its free memory up for it
   const heap_statistics sums = statistics_of(all);
   EXPECT_EQ(sums.huge.spare_bytes, ashlar::detail::segment_bytes);
   EXPECT_TRUE(sums.invariant() && sums.held_bytes == all.held_bytes());
@@ -147,7 +147,7 @@ TEST(heap_survey, lets_go_of_every_part_where_who_is_told_throws) {
     expect_whole([&] {
       left = after;
       ashlar::write_heap_svg(all, throw_once);
-      throw after;  // where it was shorter
+      throw after;  // thrown here when the picture has fewer parts
     });
   }
   for (void* const each : blocks) all.deallocate(each);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of huge blocks: what is kept of them, what they grow into, and a model with failing system calls.
+// Tests of huge blocks: spare ones, growth in place, and a model with failing system calls.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t mib = std::size_t{1} << 20;
 constexpr std::size_t keep = 16 * mib;
 
-/// A store with its space.
+/// A store with its extent map.
 template <class Upstream>
 struct made {
   ashlar::detail::extent_map<Upstream> space;
@@ -97,7 +97,7 @@ TEST(huge_store, a_freed_block_is_the_next_of_about_its_size) {
   EXPECT_TRUE(huge.space.held_bytes() == 7 * mib && huge.invariant());
 }
 
-// As much as is in use; or four times what is told, if that was in use lately; but what is told at least.
+// The limit: the live bytes, or four times the given bytes if these were live recently; never less than given.
 TEST(huge_store, keeps_so_much_and_no_more) {
   counting_resource<> upstream;
   counted huge(upstream, ashlar::detail::max_size, 10 * mib);
@@ -181,7 +181,7 @@ TEST(huge_store, pages_shrink_grow_and_move) {
 }
 
 #if defined(__linux__)
-// Within a limit that the block and its copy would break.
+// Within a limit that the sum of the block and a copy would exceed.
 TEST(huge_store, a_heap_grows_a_block_without_copying_it) {
   ashlar::local_heap<> heap({.max_bytes = 48 * mib});
   auto* const p = static_cast<std::byte*>(heap.allocate(24 * mib));
@@ -189,7 +189,7 @@ TEST(huge_store, a_heap_grows_a_block_without_copying_it) {
   auto* const q = static_cast<std::byte*>(heap.try_reallocate(p, 40 * mib));
   ASSERT_NE(q, nullptr);
   EXPECT_TRUE(q[0] == std::byte{1} && q[24 * mib - 1] == std::byte{1} && q[40 * mib - 1] == std::byte{0});
-  constexpr std::size_t watched = ashlar::detail::keeps_canaries ? page : 0;  // a page for the byte behind the block
+  constexpr std::size_t watched = ashlar::detail::keeps_canaries ? page : 0;  // a page for the canary behind the block
   EXPECT_EQ(heap.held_bytes(), 40 * mib + watched);
   EXPECT_TRUE(heap.try_expand(q, 40 * mib, 5 * mib, 16) && heap.usable_size(q) == 5 * mib);
   heap.deallocate(q, 5 * mib);
@@ -213,7 +213,7 @@ TEST(huge_store, says_what_is_no_huge_block) {
 struct model_tag;
 using calls = ashlar_test::faulty_calls<model_tag>;
 
-/// One block as it should be: a word of every 64 KiB, and the last one, say whose they are and where.
+/// The expected contents of one block: the first word of every 64 KiB and the last word depend on block and offset.
 struct shadow {
   std::byte* p;
   std::size_t bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the calls of other threads behind the thread cache of an owner.
+// Tests of calls of other threads, which bypass the thread cache of the owner.
 #include <ashlar/detail/heap/owner_core.hpp>
 
 #include <cstddef>
@@ -37,7 +37,7 @@ TEST_F(owner_core_test, says_in_its_segments_whose_they_are) {
 
 TEST_F(owner_core_test, takes_in_a_packet_wherever_the_lock_is_held) {
   if (!core_type::sends) GTEST_SKIP() << "nothing is sent where frees are checked";
-  const std::size_t number = size_classes::of(2048);  // below that the words are the owner's alone
+  const std::size_t number = size_classes::of(2048);  // batches of smaller cells belong to the owner alone
   ashlar::detail::heap_batcher batch(1000);
   const auto route = [&](std::uintptr_t) -> auto& { return core_.inbox(); };
   for (int round = 0; round < 3; ++round) {

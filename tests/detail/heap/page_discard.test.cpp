@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what a heap may know of its upstream's pages.
+// Tests of the properties of an upstream's pages.
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -62,7 +62,7 @@ TEST(page_discard, nothing_is_dropped_of_what_is_unknown) {
   EXPECT_EQ(value, 7);
 }
 
-// A buffer takes back its last block alone.
+// A buffer takes only its last block back.
 TEST(page_discard, a_heap_loses_nothing_of_a_region_that_it_is_given) {
   constexpr std::size_t bytes = std::size_t{24} << 20;
   ashlar::page_resource memory;

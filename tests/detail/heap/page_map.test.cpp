@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of whose an address is, against a map. No address here is ever read.
+// Tests of the page map, against a map of the standard library. No address here is ever read.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -51,7 +51,7 @@ TEST(page_map, ends_where_the_extent_ends) {
   EXPECT_EQ(map.find(address(9) - 1), nullptr);
 }
 
-// Few window numbers over a small table: chains that wrap, holes in their middle.
+// Few window numbers over a small table: chains that wrap, and holes in the middle of chains.
 TEST(page_map, finds_what_it_holds_and_nothing_else) {
   for (const std::size_t numbers : {std::size_t{60}, std::size_t{300}}) {
     std::vector<std::vector<window>> arrays = {std::vector<window>(8)};

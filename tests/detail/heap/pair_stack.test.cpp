@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the stacks of free cells, against a vector.
+// Tests of free lists with two known top cells, against a vector.
 #include <array>
 #include <cstddef>
 #include <random>
@@ -49,7 +49,7 @@ TEST(pair_stack, gives_back_last_in_first_out) {
   ashlar::detail::mark_live(cells.data(), cells.size() * sizeof(cell));
 }
 
-// Whatever of a link is written to; the second word is what level checked has behind it.
+// A write to any byte of a link; the second word is the seal of level checked.
 TEST(pair_stack, a_link_that_was_written_to_is_not_sound) {
   using stacks_type = ashlar::detail::pair_stacks<1>;
   if (!stacks_type::seals_links) GTEST_SKIP() << "links are sealed at level checked";

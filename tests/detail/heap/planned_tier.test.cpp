@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the tier that was laid out in advance: plans of three origins, its clock, its range, and frees that are
-// none.
+// Tests of the planned tier: plans of three origins, its clock, its range, and frees without an effect.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -91,7 +90,8 @@ TEST(planned_tier, says_that_memory_has_run_out) {
   EXPECT_THROW(ashlar::detail::planned_tier<with_lives>{upstream}, std::bad_alloc);
 }
 
-constexpr table too_high{{7, 8}, {0, 128}, {100, 50}, (std::uint64_t{1} << 62) + 178, 32};  // 32 bits of it would do
+constexpr table too_high{
+    {7, 8}, {0, 128}, {100, 50}, (std::uint64_t{1} << 62) + 178, 32};  // on 32 bits its low half would fit
 
 TEST(planned_tier, takes_no_less_than_a_plan_that_fits_into_no_address_space) {
   ashlar_test::counting_resource<> upstream;
@@ -111,7 +111,7 @@ TEST(planned_tier_death, names_what_is_no_live_buffer) {
   ASHLAR_EXPECT_DEATH(expect_live(second, 0),
                       "ashlar: double_free: freed a planned buffer that is not live, pointer 0x*, resource 0x*");
   tier.advance(2);
-  expect_live(second, 32), expect_live(first, 1);  // now it is the third one's, at the same place
+  expect_live(second, 32), expect_live(first, 1);  // now it belongs to the third buffer, at the same place
   ASHLAR_EXPECT_DEATH(expect_live(second, 33), "ashlar: size_mismatch: freed a planned buffer with a larger size than "
                                                "was planned, pointer 0x*, resource 0x*, size 33, expected 32, got 33");
   ASHLAR_EXPECT_DEATH(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the purge policy: nothing below the limit, in steps, and less after refaults.
+// Tests of the purge policy: no purge below the limit, purges in steps, and fewer of them after refaults.
 #include <atomic>
 #include <cstddef>
 #include <thread>
@@ -83,13 +83,13 @@ TEST_F(idle_memory_test, forgets_regret_when_nobody_needs_what_it_keeps) {
   idle.clear();
 }
 
-// What is free and may be resident, of all threads.
+// Returns: free bytes of all threads that may be resident.
 std::size_t kept_in(const ashlar::heap<>& all) {
   const ashlar::heap_statistics sums = ashlar::statistics_of(all);
   return sums.free_bytes + sums.all.spare_bytes - sums.all.dropped_bytes + sums.all.live_bytes;
 }
 
-// Each of the threads fills `bytes` and frees it again, and stays. Returns: what is kept then.
+// Each thread allocates `bytes`, frees them again and goes on. Returns: the bytes retained then.
 std::size_t kept_after_each_has_freed(std::size_t threads, std::size_t bytes, std::size_t block) {
   ashlar::heap<> all;
   std::atomic<std::size_t> full = 0, empty = 0;

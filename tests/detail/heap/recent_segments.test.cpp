@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the cache of segments: it knows what was noted, neighbours side by side, and forgets it when it is cleared.
+// Tests of the cache of segments: it finds noted ones, neighbours included, and forgets them when cleared.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of free memory that is kept within one bound for several.
+// Tests of the free memory that several heaps retain within one limit.
 #include <ashlar/detail/heap/retention_limit.hpp>
 
 #include <cstddef>

@@ -25,7 +25,7 @@ using ashlar::detail::span_header;
 
 class segment_test : public ::testing::Test {
 protected:
-  // Raw memory holds anything.
+  // Raw memory with arbitrary contents.
   segment_test() {
     std::memset(memory_, 0xA5, first_slice * ashlar::detail::slice_bytes);
     home_ = segment::format(memory_, 3, ashlar::detail::segment_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of segments and runs of slices, over an upstream that keeps book.
+// Tests of segments and runs of slices, over an upstream that records its blocks.
 #include <cstddef>
 #include <random>
 #include <vector>
@@ -31,7 +31,7 @@ struct own_space {
   ashlar::detail::extent_map<Upstream> space;
 };
 
-// A store and what it stands on.
+// A store with its extent map and upstream.
 template <class Upstream>
 class store_over : own_space<Upstream>, public ashlar::detail::segment_store<Upstream> {
 public:
@@ -48,7 +48,7 @@ struct taken_run {
   std::size_t length;
 };
 
-// As the heap does: a run is a block as soon as it is taken.
+// As in a heap: a run becomes a block as soon as it is taken.
 template <class Store>
 slice_run take(Store& store, std::size_t length, std::size_t step = 1) {
   slice_run got = store.take(length, step);

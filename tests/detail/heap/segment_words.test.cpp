@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that each cell of a segment has a key and a bit of its own, and that its slab is found by them.
+// Tests that each cell of a segment has its own key and bit, from which its slab is found.
 #include <ashlar/detail/heap/segment_words.hpp>
 
 #include <cstddef>

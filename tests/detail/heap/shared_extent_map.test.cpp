@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the address space that several heaps share: one limit, one table, a segment cache, and a word before it
-// grows.
+// Tests of the extent map that several heaps share: one limit, one table, a segment cache, a call before it grows.
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/heap/shared_extent_map.hpp>
 
@@ -80,11 +79,11 @@ TEST(extent_resource, counts_tables_and_records_within_the_limit) {
   EXPECT_EQ(space.table_bytes(), 0u);
 }
 
-// The largest block that is a run: a byte less where one behind it is watched.
+// The largest block that is a span: one byte less if a canary follows.
 constexpr std::size_t most_run =
     ashlar::detail::most_slices * ashlar::detail::slice_bytes - (ashlar::detail::keeps_canaries ? 1 : 0);
 
-// Has a segment full of ones in use, and gives it up.
+// Takes a segment, fills it with ones and gives it up.
 std::uintptr_t leave_a_used_segment(space_type& space) {
   ashlar::local_heap<source> heap({}, source(space));
   const ashlar::block all = heap.allocate_at_least(most_run);
@@ -127,7 +126,7 @@ TEST(extent_resource, gives_its_cache_back_before_it_refuses) {
   EXPECT_EQ(frugal.held_bytes(), 0u) << "may keep nothing";
 }
 
-// Nothing else is read, so it may point anywhere; and what is cached has a head, but is nobody's.
+// Nothing is read through the address, so it may be any. A cached segment has a head, but no owner.
 TEST(extent_resource, says_whose_a_segment_is) {
   space_type space(ashlar::detail::max_size, {});
   int other = 0;

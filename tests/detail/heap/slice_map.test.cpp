@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of runs of ones in a word, against counting them bit by bit.
+// Tests of runs of ones in a word, against a count bit by bit.
 #include <cstddef>
 #include <random>
 #include <utility>
@@ -21,7 +21,7 @@ bool is_run(slice_mask mask, std::size_t first, std::size_t length) {
   return true;
 }
 
-// Words with runs of all lengths: the product of two random words is half as full, the sum twice.
+// Words with runs of all lengths: the AND of two random words is sparse, the OR of three is dense.
 std::vector<slice_mask> words() {
   std::mt19937_64 random(1);
   std::vector<slice_mask> made = {0, 1, slice_mask{1} << 63, ~slice_mask{0}, ~slice_mask{1}};

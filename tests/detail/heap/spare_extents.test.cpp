@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the extents that a heap holds for nobody, at made-up addresses.
+// Tests of the spare extents of a heap, at made-up addresses.
 #include <cstddef>
 #include <cstdint>
 

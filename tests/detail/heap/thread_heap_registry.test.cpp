@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what the threads of a heap have: a heap each, found at once, left behind, taken over.
+// Tests of the thread heaps of a heap: one for each thread, found in O(1), parked and adopted.
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -86,7 +86,7 @@ TEST(thread_heap_registry, find_nothing_of_one_that_has_ended_where_another_stan
   all.reset();
   all.emplace(ashlar::heap_options{}, ashlar::page_resource{}, nullptr);
   EXPECT_EQ(members::latest(), nullptr);
-  EXPECT_NE(all->obtain(), nullptr);  // it may stand where the other thread's did
+  EXPECT_NE(all->obtain(), nullptr);  // its address may be that of the other thread's record
   turn.arrive_and_wait();
   other.join();
 }
@@ -106,7 +106,7 @@ TEST(thread_heap_registry, are_found_in_turn) {
   first.park(*one);
   second.park(*two);
 
-  ashlar::heap<> left, right;  // and so is whose a block is
+  ashlar::heap<> left, right;  // blocks find their own heap, too
   std::vector<void*> blocks;
   for (std::size_t i = 0; i < 3000; ++i) blocks.push_back((i % 2 == 0 ? left : right).allocate(1 + i * 7 % 5000));
   for (std::size_t i = 0; i < blocks.size(); ++i) (i % 2 == 0 ? left : right).deallocate(blocks[i]);
@@ -134,7 +134,7 @@ TEST(thread_heap_registry, serve_others_while_a_huge_block_is_cleared) {
   ashlar::heap<> all;
   auto* const dirty = static_cast<std::byte*>(all.allocate(bytes));
   dirty[bytes / 2] = std::byte{1};
-  all.deallocate(dirty);  // and so it waits for the next, as it is
+  all.deallocate(dirty);  // the extent waits for its next use with its contents
   unwritable = dirty + bytes / 2;
   std::thread other([&] {
     while (stage != 1) std::this_thread::yield();
@@ -146,7 +146,7 @@ TEST(thread_heap_registry, serve_others_while_a_huge_block_is_cleared) {
   ASSERT_EQ(::sigaction(SIGSEGV, &faults, &before), 0);
   ASSERT_EQ(::mprotect(unwritable, page_bytes, PROT_READ), 0);
   auto* const zeroed = static_cast<std::byte*>(all.allocate_zeroed(bytes));
-  if (stage == 0) stage = 1;  // it was another block
+  if (stage == 0) stage = 1;  // no fault: another block was reused
   other.join();
   ::sigaction(SIGSEGV, &before, nullptr);
   EXPECT_EQ(zeroed, dirty);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of heaps that wait for their next thread.
+// Tests of thread heaps that wait for their next thread.
 #include <ashlar/detail/heap/thread_heaps.hpp>
 
 #include <atomic>
@@ -46,7 +46,7 @@ TEST(thread_heaps, hand_on_what_is_parked) {
 
 TEST(thread_heaps, scavenge_what_is_parked_by_turns) {
   heaps_type heaps({}, {});
-  heaps.scavenge();  // of nobody
+  heaps.scavenge();  // none is parked
   std::vector<heaps_type::thread_heap*> three;
   for (int i = 0; i < 3; ++i) three.push_back(heaps.adopt());
   for (heaps_type::thread_heap* const each : three) {

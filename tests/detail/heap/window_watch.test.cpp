@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// At level hardened a bounded_heap knows how much was asked for of each small block, and sees writes beside it and to
-// dead ones.
+// Tests of bounded_heap at level hardened: it keeps the requested size of each small block, and detects writes beside
+// it and after its free.
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -35,7 +35,7 @@ protected:
   std::unique_ptr<bounded_heap<>> heap_ = std::make_unique<bounded_heap<>>(region);
 };
 
-// As above, where what is written is seen by the heap and not by a tool.
+// As above, for writes that the heap detects, not a tool.
 class writes_in_windows : public sizes_in_windows {
 protected:
   void SetUp() override {
@@ -52,7 +52,7 @@ protected:
     EXPECT_EQ(seen->resource, heap_.get());
   }
 
-  // With `bit` of the byte at `at` the other way round, which it is not afterwards.
+  // Inverts a bit of the byte at `at` around `misuse`, which is reported.
   template <class F>
   void expect_write_seen(fault kind, const void* p, std::byte* at, const F& misuse) {
     *at ^= std::byte{1};
@@ -88,7 +88,7 @@ TEST_F(sizes_in_windows, any_other_size_is_a_mismatch) {
   for (const std::size_t bytes : sizes) {
     auto* const p = allocate(bytes);
     for (const std::size_t other : {bytes + 1, bytes + 8, bytes * 2, bytes / 2}) {
-      if (other == 0) continue;  // as much as one byte
+      if (other == 0) continue;  // counts as one byte
       const auto seen = caught_in([&] { heap_->deallocate(p, other); });
       ASSERT_TRUE(seen.has_value()) << bytes << " freed as " << other;
       EXPECT_EQ(seen->kind, fault::size_mismatch);
@@ -126,14 +126,14 @@ TEST_F(writes_in_windows, bytes_before_a_cell_are_watched_whatever_lies_there) {
   for (const std::size_t bytes : sizes) {
     std::vector<std::byte*> cells;
     for (int i = 0; i < 12; ++i) cells.push_back(allocate(bytes));
-    for (std::size_t i = 1; i < 12; i += 3) heap_->deallocate(cells[i]);  // live and dead neighbours
-    for (std::size_t i = 2; i < 12; i += 1 + i % 3)                       // behind a dead one, and behind a live one
+    for (std::size_t i = 1; i < 12; i += 3) heap_->deallocate(cells[i]);  // live and free neighbours
+    for (std::size_t i = 2; i < 12; i += 1 + i % 3)                       // behind a free one, and behind a live one
       expect_write_seen(fault::underflow, cells[i], cells[i] - 1, [&] { heap_->deallocate(cells[i]); });
     heap_->release();
   }
 }
 
-// A report that is left by a jump leaves the cell half taken, so each has a heap of its own.
+// A report left by a jump leaves the cell half taken, so each case has its own heap.
 TEST_F(writes_in_windows, any_byte_of_a_dead_cell_is_seen_when_it_is_used_again) {
   for (const std::size_t bytes : sizes)
     for (std::size_t at = 0; at <= bytes; at += 1 + at / 9) {
@@ -151,7 +151,7 @@ TEST_F(writes_in_windows, a_dead_cell_is_looked_at_before_its_window_goes) {
   };
   const char* const words = "ashlar: corrupt_link: a free block was written to, pointer 0x*, resource 0x*, size 48";
   auto* const p = allocate(40);
-  heap_->deallocate(p);  // the window is the spare one
+  heap_->deallocate(p);  // the window becomes the spare one
   p[20] ^= std::byte{1};
   ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(allocate(300)), words);
   ASHLAR_EXPECT_LAST_WORDS(heap_->release(), words);

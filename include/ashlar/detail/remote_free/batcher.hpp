@@ -23,7 +23,7 @@ namespace detail {
 enum class batch_result : std::uint8_t {
   noted,          ///< the free is noted and will be sent
   already_noted,  ///< an earlier free of the cell is still noted: a double free
-  refused,        ///< all packets are under way: the free is not noted; `hand_over` takes the noted ones
+  refused,        ///< all packets are in transit: the free is not noted; `hand_over` takes the noted ones
 };
 
 /// Sizes of a batcher. A batcher of the default shape takes 9.2 KiB.
@@ -33,17 +33,17 @@ struct batch_shape {
   std::size_t slots = 64;  ///< a power of two: entries of the direct-mapped table
 };
 
-/// A direct-mapped table gathers frees by word of a slab's bitmap, with one mask a word. A displaced word goes into a
-/// packet, and a full packet into the inbox of the slab's owner. A batcher never touches the dead cell: its cache line
-/// would travel to the freeing thread and back, which costs more than all atomics here (after Bagherzadeh et al.,
-/// "BatchIt", ISMM 2024, which links the cells instead).
+/// A direct-mapped table gathers frees by bitmap word of a slab, with one mask for each word. A displaced word goes
+/// into a packet, and a full packet into the inbox of the slab's owner. A batcher never touches the freed cell: its
+/// cache line would travel to the freeing thread and back, which costs more than all atomics here (after Bagherzadeh et
+/// al., "BatchIt", ISMM 2024, which links the cells instead).
 ///
-/// A batcher never waits and never allocates. A packet comes back once its taker has read it. While no packet is
-/// blank, a free is refused and the caller takes another path. `Route` is a callable: `route(key)` is the inbox of
-/// the owner of that slab. Frees have weights; once the noted ones weigh `most_held` or more, the next free flushes.
+/// A batcher never waits and never allocates. The taker of a packet returns it after reading. Without a free packet a
+/// free is refused, and the caller takes the slow path. `Route` is a callable: `route(key)` is the inbox of the slab's
+/// owner. Frees have weights, usually bytes; once the noted ones weigh at least `most_held`, the next free flushes.
 ///
-/// Invariant: a packet is under way, or being filled (at most one for an owner, and fewer than half of all), or blank.
-/// Thread safety: one thread. Packets under way belong to their takers, so the batcher must live until `is_idle()`.
+/// Invariant: a packet is in transit, being filled (at most one for an owner, and fewer than half of all), or free.
+/// Thread safety: one thread. Packets in transit belong to their takers, so the batcher must live until `is_idle()`.
 template <class Atomics = std_atomics, batch_shape Shape = batch_shape{}>
 class batcher {
   static_assert(std::has_single_bit(Shape.slots) && Shape.slots > 1 && Shape.packets != 0);
@@ -56,7 +56,7 @@ public:
   batcher(const batcher&) = delete;
   batcher& operator=(const batcher&) = delete;
 
-  /// Effects: notes that the cell `bit` of the word `key` is free. Expects: `weight` is not 0.
+  /// Effects: notes that the cell `bit` of the bitmap word `key` is free. Expects: `weight` is not 0.
   /// Complexity: O(1) amortised.
   template <class Route>
   [[nodiscard]] ASHLAR_INLINE batch_result add(std::uintptr_t key, std::uint64_t bit, Route route,
@@ -74,8 +74,8 @@ public:
     return true;
   }
 
-  /// Effects: sends all noted frees. Returns: false if no packet is blank; some frees then stay noted.
-  /// Words for a closed inbox are dropped: their slabs are gone.
+  /// Effects: sends all noted frees. Returns: false without enough free packets; some frees then stay noted. Words for
+  /// a closed inbox are dropped: their slabs no longer exist.
   template <class Route>
   bool flush(Route route) noexcept {
     for (freed_word& each : slots_)
@@ -97,14 +97,14 @@ public:
     held_ = 0;
   }
 
-  /// Calls `f(inbox)` for each packet under way, with the inbox it was sent to. A taker may have taken it since.
+  /// Calls `f(inbox)` for each packet in transit, with its destination. The packet may have been taken since.
   template <class F>
   void for_each_under_way(F f) noexcept {
     for (std::size_t i = 0; i < Shape.packets; ++i)
       if (!packets_[i].is_back()) f(*sent_to_[i]);
   }
 
-  /// Returns: whether nothing is noted and no packet is under way.
+  /// Returns: whether no free is noted and no packet is in transit.
   [[nodiscard]] bool is_idle() const noexcept {
     for (const packet_type& each : packets_)
       if (!each.is_back()) return false;
@@ -167,7 +167,7 @@ private:
     return batch_result::noted;
   }
 
-  // Moves a word into a packet. Returns: false if no packet is blank; the word then stays.
+  // Moves a word into a packet. Returns: false without a free packet; the word then stays.
   template <class Route>
   [[nodiscard]] bool evict(freed_word& word, Route route) noexcept {
     inbox_type& to = route(word.key);
@@ -246,7 +246,7 @@ private:
   std::size_t next_packet_ = 0;
   std::array<begun, most_begun> begun_ = {};
   std::size_t next_begun_ = 0;               // index in begun_ to displace next
-  inbox_type* sent_to_[Shape.packets] = {};  // destination of each packet under way
+  inbox_type* sent_to_[Shape.packets] = {};  // destination of each packet in transit
   packet_type packets_[Shape.packets];
 };
 

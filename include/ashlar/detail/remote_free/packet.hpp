@@ -14,15 +14,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Freed cells of one word of a slab's bitmap. The key is the start of the slab plus the number of the word. That
-/// number is below the size of the slab in bytes, so the owner of the slabs separates the two by a mask.
+/// Freed cells of one bitmap word of a slab. The key is the start of the slab plus the index of the word. The index is
+/// below the size of the slab in bytes, so that the owner separates the two by a mask.
 struct freed_word {
   std::uintptr_t key = 0;
   std::uint64_t cells = 0;
 };
 
-/// Carries freed words out of band: a remote free neither reads nor writes the dead cell.
-/// The taker owns a packet that is under way; the sender owns it at all other times.
+/// Carries freed words out of band: a remote free neither reads nor writes the freed cell. The taker owns a packet in
+/// transit; the sender owns it at all other times.
 template <class Atomics = std_atomics, std::size_t Words = 63>
 struct alignas(64) packet {
   static constexpr std::size_t max_words = Words;
@@ -46,7 +46,7 @@ struct alignas(64) packet {
 
   [[nodiscard]] bool is_full() const noexcept { return count == Words; }
 
-  /// Taker's side. Effects: returns the packet to its sender. Expects: the taker reads it no more.
+  /// Taker's side. Effects: returns the packet to its sender. Expects: the taker no longer reads it.
   void give_back() noexcept {
     under_way.store(0, std::memory_order_release);  // pairs with is_back()
   }

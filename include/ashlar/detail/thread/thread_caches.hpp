@@ -33,7 +33,7 @@ struct thread_cache_directory {
 
   struct alignas(16) recent {
     std::uint64_t pool = 0;
-    void* cache = nullptr;  // null only where `pool` is 0
+    void* cache = nullptr;  // null only if `pool` is 0
   };
 
   enum class state : unsigned char { fresh, open, ended };

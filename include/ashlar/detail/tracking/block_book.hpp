@@ -109,7 +109,7 @@ public:
 
   /// Effects: sets the size of the live block. Expects: `e` is live.
   void resize(entry* e, std::size_t bytes) noexcept {
-    bytes_ += bytes - e->bytes;  // modulo 2^n: right for shrinking too
+    bytes_ += bytes - e->bytes;  // modulo 2^n: correct for shrinking too
     e->bytes = e->capacity = bytes;
   }
 
