@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the heap with a bound on every call: the laws, a walk beside a shadow, memory that runs out, misuse.
+// Tests of bounded_heap: the laws, a random walk beside a model, exhausted memory, misuse.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -42,7 +42,7 @@ constexpr std::size_t region = std::size_t{1} << 20;
 struct small_blocks : ashlar_test::conformance_defaults {
   static constexpr bool bounded = true;
   static constexpr std::size_t churn_steps = ashlar_test::is_slow ? 300 : 2000;
-  counting_resource<> memory;  // not called upstream: a release keeps what it has
+  counting_resource<> memory;  // not named upstream, since `release` keeps its memory
   counted resource{region, memory};
 };
 
@@ -64,8 +64,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(bounded_heap, conformance, bounded_heap_subjects)
 
 namespace {
 
-// All live blocks, whose contents are looked at whenever one is touched. A null needs no excuse but must change
-// nothing.
+// All live blocks, with contents that are verified at each access. A refused call must change nothing.
 class shadow {
 public:
   shadow(in_buffer& heap, unsigned seed) : heap_(heap), random_(seed) {}
@@ -169,7 +168,7 @@ TEST(bounded_heap, agrees_with_its_shadow_while_memory_runs_out_again_and_again)
     EXPECT_NE(blocks.refusals, 0u);
     seed % 2 == 0 ? blocks.free_all() : (blocks.forget(), heap.release());
     blocks.look_around();
-    EXPECT_NE(heap.try_allocate(whole), nullptr);  // all has joined, the spare window too
+    EXPECT_NE(heap.try_allocate(whole), nullptr);  // all blocks have joined, the spare window too
   }
 }
 
@@ -178,7 +177,7 @@ TEST(bounded_heap, asks_the_upstream_once_and_never_again) {
   {
     counted heap(region, upstream);
     EXPECT_EQ(heap.held_bytes(), region);
-    constexpr std::size_t percent = is_hardened ? 84 : 95;  // sizes of cells stand beside the cells
+    constexpr std::size_t percent = is_hardened ? 84 : 95;  // the sizes of cells take memory beside the cells
     EXPECT_GT(heap.largest_free(), region * (percent + 1) / 100);
     std::vector<void*> blocks;
     while (void* const p = heap.try_allocate(100)) blocks.push_back(p);
@@ -255,7 +254,7 @@ TEST(bounded_heap, misuse_is_found_and_named_from_level_checked_on) {
     for (const std::size_t by : {1u, 8u, 16u})
       if (by < bytes) expect_fault(fault::misaligned_free, p + by, [&] { heap.deallocate(p + by); });
     heap.deallocate(p);
-    for (int time = 0; time < 2; ++time) {  // its window has others, then none
+    for (int time = 0; time < 2; ++time) {  // its window has other live cells, then none
       expect_fault(fault::double_free, p, [&] { heap.deallocate(p); });
       expect_fault(fault::double_free, p, [&] { heap.deallocate(p, bytes); });
       expect_fault(fault::double_free, p, [&] { static_cast<void>(heap.try_reallocate(p, 5)); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A long churn of a bounded_heap of which some calls are counted, those among them that take most.
+// A long churn of a bounded_heap in which some calls are counted, among them the longest ones.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -15,7 +15,7 @@ using churned = ashlar::bounded_heap<ashlar::null_resource>;
 
 alignas(4096) std::array<std::byte, std::size_t{8} << 20> memory;
 
-// Nobody in the churn asks for the classes of 1008 bytes and 1024.
+// The churn leaves the size classes of 1008 and 1024 bytes unused.
 [[nodiscard]] std::size_t drawn_size(std::mt19937& random) {
   const auto bytes = static_cast<std::size_t>(16 * std::pow(2048.0, static_cast<double>(random() % 1000) / 1000));
   return bytes > 896 && bytes <= 1024 ? 2000 : bytes;
@@ -33,7 +33,7 @@ ASHLAR_NOINLINE void counted_free(churned& h, void* p) { h.deallocate(p); }
 
 namespace {
 
-// Whether a block is found where there was room for none but in the spare window.
+// Returns: whether a block fits that finds room only in the spare window.
 [[nodiscard]] bool finds_the_last_place(churned& h) {
   h.release();
   h.deallocate(h.try_allocate(900));
@@ -58,9 +58,9 @@ int main() {
     served += place != nullptr ? 1 : 0;
     if (!is_counted) continue;
     void* const p = counted_allocate(h, 900);   // in the spare window, or a new one
-    void* const q = counted_allocate(h, 1000);  // in a new one
+    void* const q = counted_allocate(h, 1000);  // in a new window
     void* const large = counted_allocate(h, bytes * 9);
-    counted_free(h, q);  // leaves the spare window behind
+    counted_free(h, q);  // leaves the spare window
     counted_free(h, large);
     counted_free(h, p);  // its window joins its neighbours
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the heap for any thread: threads that come and go, free each other's blocks, hand them over, fork, sleep.
+// Tests of the heap for any thread: threads that start and end, remote frees, detached blocks, forks, sleeping owners.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -135,9 +135,9 @@ TEST(heap, reallocates_blocks_of_other_threads) {
 
 TEST(heap, serves_sizes_known_at_compile_time_and_shrinks_in_place) {
   heap<> all;
-  heap<> other;  // found in turns with it
+  heap<> other;  // used in turns with `all`
   const auto pair_of = [&]<std::size_t Bytes, std::size_t Alignment>() {
-    for (std::uint64_t i = 0; i < 300; ++i) {  // sampled addresses among them
+    for (std::uint64_t i = 0; i < 300; ++i) {  // enough for sampled addresses
       stamped_block mine{all.allocate<Bytes, Alignment>(), Bytes, i};
       mine.write();
       void* const others = other.allocate<Bytes, Alignment>();
@@ -193,7 +193,7 @@ TEST(heap, hands_all_blocks_of_a_thread_to_another) {
         << "as its own";
   });
   EXPECT_EQ(all.parked(), 2u);
-  static_cast<void>(all.detach());  // of nothing
+  static_cast<void>(all.detach());  // without blocks
 }
 
 TEST(heap, knows_a_token_of_another_heap) {
@@ -215,7 +215,7 @@ TEST(heap, leaves_what_is_on_its_way_through_a_fork_to_whoever_adopts_it) {
     in_thread([&] { others = all.allocate(64); });
     const bool is_apart = ashlar::detail::segment::of(mine) != ashlar::detail::segment::of(others);
     all.deallocate(before);
-    static_cast<void>(all.detach());  // and so it is parked
+    static_cast<void>(all.detach());  // so that the heap is parked
     return is_apart && all.parked() == 2 && all.invariant();
   }));
   all.adopt(std::move(handed));
@@ -299,7 +299,7 @@ TEST(heap, names_what_is_wrong_with_a_free) {
   all.deallocate(p);
 }
 
-// Threads that come and go; each allocates, frees what lies about, whoever's it is, and leaves something there.
+// Threads that start and end; each allocates, frees blocks of any thread from a table, and leaves blocks there.
 class churn {
 public:
   explicit churn(heap<>& all) : all_(all) {}

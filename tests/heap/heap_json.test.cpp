@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that the statistics come back out of their JSON.
+// Tests that the JSON of statistics contains the statistics.
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that the page about a heap is well-formed, needs nothing else, and says what the statistics say.
+// Tests that the page about a heap is well-formed and self-contained, and agrees with the statistics.
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that the picture of a heap is well-formed and has a tile for each piece.
+// Tests that the picture of a heap is well-formed and has a tile for each region.
 #include <cstddef>
 #include <map>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the options of heaps: what stands if nothing is chosen.
+// Tests of the default options of heaps.
 #include <ashlar/heap/heap_options.hpp>
 
 #include <gtest/gtest.h>

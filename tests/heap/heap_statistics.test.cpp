@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the sums over a heap's blocks.
+// Tests of the sums over the blocks of a heap.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -59,7 +59,7 @@ TEST(heap_statistics, what_only_grows_grows_beyond_32_bits) {
   if constexpr (sizeof(std::size_t) > 4) GTEST_SKIP() << "where the counts of memory have 32";
   constexpr std::size_t whole = std::size_t{512} << 20, bytes = whole - (with_canary(1) - 1);
   ashlar::local_heap<> heap({.retain_bytes = whole});
-  for (int i = 0; i < 10; ++i) heap.deallocate(heap.allocate(bytes));  // nobody touches it
+  for (int i = 0; i < 10; ++i) heap.deallocate(heap.allocate(bytes));  // without a write
   EXPECT_EQ(heap.reused_bytes(), std::uint64_t{9} * whole);
 }
 
@@ -124,7 +124,7 @@ TEST(heap_statistics, does_not_guess_about_other_upstreams) {
   ashlar_test::used_heap<ashlar::new_delete_resource> used;
   used.use();
   used.heap.deallocate(used.heap.allocate(500'000));
-  used.heap.for_each_live([](void*, std::size_t) {});  // so that it is joined with what is free
+  used.heap.for_each_live([](void*, std::size_t) {});  // flushes the caches, so that free slices join
   expect_right_sums(used);
   const heap_statistics sums = ashlar::statistics_of(used.heap);
   EXPECT_EQ(sums.fresh_bytes + sums.page_faults_avoided, 0u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the heap of one thread: the laws, a random walk over its whole face, memory that runs out, comes and goes.
+// Tests of the heap of one thread: the laws, a random walk over all its calls, exhausted memory, growth and purges.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -39,14 +39,14 @@ struct small_blocks : ashlar_test::conformance_defaults {
   heap_type resource{{.max_bytes = std::size_t{16} << 20}, upstream};
 };
 
-// Cells, runs of slices and huge blocks, over-aligned into each other.
+// Cells, spans and huge blocks, and each kind over-aligned into the next.
 struct blocks_of_all_kinds : ashlar_test::conformance_defaults {
   static constexpr std::size_t max_alignment = std::size_t{8} << 20;
   static constexpr std::size_t largest = 150'000;
   static constexpr std::size_t most_live = 12;
   static constexpr std::size_t churn_steps = 40;
   static constexpr bool exhaustible = false;
-  static constexpr bool bounded = sizeof(void*) == 4;  // its address space is small for such alignments
+  static constexpr bool bounded = sizeof(void*) == 4;  // too little address space for such alignments
   counting_resource<> upstream;
   heap_type resource{{}, upstream};
 };
@@ -60,7 +60,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(local_heap, conformance, heap_subjects);
 
 namespace {
 
-// A shadow of all live blocks, whose contents are checked whenever one is touched.
+// A model of all live blocks, with contents that are verified at each access.
 class heap_model {
 public:
   explicit heap_model(unsigned seed) : random_(seed) {}
@@ -106,7 +106,7 @@ private:
     return kind < 63 ? below(700'000) : below(6'000'000);
   }
 
-  // Of a large block the first and the last bytes, with the same pattern.
+  // Of a large block, only the first and the last bytes hold the pattern.
   static constexpr std::size_t part = 700;
   static void fill(const block& b) {
     ashlar_test::write_pattern(b.p, std::min(b.bytes, part), b.seed);
@@ -238,7 +238,7 @@ TEST(local_heap, resizes_in_place_where_there_is_room) {
   heap.deallocate(behind, 100'000);
 }
 
-// A cell may lie at an alignment that its class has not, and then a sized free would take it for one of another class.
+// A cell may have a larger alignment than its class guarantees; a sized free must still find that class.
 TEST(local_heap, reallocates_to_the_class_that_a_sized_free_goes_by) {
   local_heap<> heap;
   std::vector<void*> held;
@@ -326,7 +326,7 @@ TEST(local_heap, many_heaps_end_apart) {
     if (each) EXPECT_TRUE(each->invariant());
 }
 
-// Returns: bytes of address space that this process has.
+// Returns: bytes of address space of this process.
 std::size_t address_space() {
   unsigned long pages = 0;
   std::FILE* const file = std::fopen("/proc/self/statm", "r");
@@ -353,7 +353,7 @@ TEST(local_heap, starts_in_little_address_space_and_uses_most_of_it) {
   }));
 }
 
-// Of 40 MB of small blocks, touched, all but a twentieth are freed.
+// Allocates and touches 40 MB of small blocks, and frees all but a twentieth of them.
 void fill_and_free(local_heap<>& heap, std::vector<void*>& kept) {
   std::vector<void*> held;
   for (int i = 0; i < 40'000; ++i) {

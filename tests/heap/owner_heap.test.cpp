@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of heaps whose blocks other threads free: at once, by the packet, while the owner works, sleeps, or is another.
+// Tests of heaps with remote frees: at once, in packets, while the owner works, sleeps, or changes.
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -60,7 +60,7 @@ std::size_t live_blocks(Heap& heap) {
   return live;
 }
 
-// Sizes of all kinds, most of them small.
+// Sizes of all kinds, mostly small.
 std::size_t any_size(std::mt19937& random) {
   const auto kind = random() % 256;
   if (kind < 200) return 1 + random() % 600;
@@ -118,7 +118,7 @@ TEST(owner_heap, resizes_and_measures_from_elsewhere_too) {
   EXPECT_EQ(live_blocks(heap), 0u);
 }
 
-// A freer that has taken packets out is inside still when the inbox looks empty.
+// A freer with packets in its hands is still inside when the inbox looks empty.
 TEST(owner_heap, waits_in_its_end_for_who_is_inside) {
   auto heap = std::make_unique<owner_heap<>>();
   static_cast<void>(heap->allocate(64));
@@ -136,7 +136,7 @@ TEST(owner_heap, waits_in_its_end_for_who_is_inside) {
   other.join();
 }
 
-// What is at hand in the owner was not handed out since: the second free meets the first one's bit.
+// Cached cells were not handed out since: the second free finds the bit of the first.
 TEST(owner_heap, finds_a_cell_that_two_threads_freed_at_every_level) {
   const auto free_twice = [](std::size_t cells) {
     owner_heap<> heap;
@@ -160,7 +160,7 @@ TEST(owner_heap, finds_a_cell_that_the_owner_freed_after_another) {
     if (is_at_once) heap.free_remote(cell);
     else remote_freer<>().defer_free(heap, cell);
     heap.drain_inbox();
-    ashlar::detail::mark_readable(cell, 48);  // where nothing is checked, the stacks link through it
+    ashlar::detail::mark_readable(cell, 48);  // below level checked a free-list link is in it
     heap.deallocate(cell);
     heap.flush_caches();
   };
@@ -218,11 +218,11 @@ TEST(owner_heap, serves_sizes_known_at_compile_time_and_what_is_at_hand) {
   void* const second = mine.allocate<64>();
   mine.deallocate(second);
   void* const again = mine.allocate_or(60, otherwise);
-  if (ashlar::checking_level < ashlar::checking::hardened) EXPECT_EQ(again, second);  // there it waits in its bitmap
+  if (ashlar::checking_level < ashlar::checking::hardened) EXPECT_EQ(again, second);  // else it is in its bitmap
   mine.deallocate<60>(again);
   void* const third = mine.allocate_or<64, 16>(otherwise);
   EXPECT_NE(third, nullptr);
-  EXPECT_LE(asked, 3);  // sampled addresses are not at hand
+  EXPECT_LE(asked, 3);  // sampled addresses are not cached
   mine.deallocate<64>(third), mine.deallocate<64, 16>(first);
   void* const run = mine.allocate<200'000>();
   EXPECT_FALSE(mine.try_shrink(run, 200'000, 300'000, 16));
@@ -275,7 +275,7 @@ TEST(owner_heap, works_on_while_others_trim_it) {
   EXPECT_TRUE(heap.invariant());
 }
 
-// Blocks on their way from those who allocate to those who free.
+// Blocks on their way from allocating to freeing threads.
 class mailbox {
 public:
   void put(const stamped_block& block) {
@@ -292,7 +292,7 @@ private:
   std::vector<stamped_block> blocks_;
 };
 
-// Owners that allocate, free and look; each block goes to whoever comes along.
+// Owners that allocate, free and inspect; any of them frees any block.
 class crowd {
 public:
   static constexpr std::size_t owners = 3;
@@ -347,7 +347,7 @@ private:
   }
 
   void free_some(remote_freer<>& freer) {
-    std::vector<stamped_block> some;  // of all owners, so that packets take turns
+    std::vector<stamped_block> some;  // of all owners, so that packets alternate
     for (mailbox& each : boxes_)
       for (const stamped_block& block : each.take()) some.push_back(block);
     for (std::size_t step = 0; step < 7; ++step)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of remote_freer: its limit, leaving, and an idle one.
+// Tests of remote_freer: its limit, leaving, and an idle freer.
 #include <ashlar/heap/remote_freer.hpp>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ TEST(remote_freer, may_leave_before_its_owners_have_looked) {
     remote_freer<> freer;
     for (std::size_t i = static_cast<std::size_t>(part); i < order.size(); i += 3)
       freer.defer_free(heaps[order[i] % 3], blocks[order[i]]);
-    if (part == 0) freer.leave();  // and on
+    if (part == 0) freer.leave();  // and goes on afterwards
     freer.defer_free(heaps[0], heaps[0].allocate(100));
   }
   for (owner_heap<>& each : heaps) {
@@ -81,7 +81,7 @@ TEST(remote_freer, is_quiet_once_nothing_was_freed_since_it_was_asked) {
   EXPECT_EQ(freer.noted(), 0u);
 }
 
-// The atomics of the standard library, their read-modify-writes counted.
+// The atomics of the standard library, with a count of read-modify-writes.
 struct counting_atomics {
   static inline std::size_t count = 0;
 
@@ -97,8 +97,8 @@ struct counting_atomics {
   using plain = T;
 };
 
-// What a freer does while owners sleep, by the shipped batcher: where no packet is back, it takes in all that is under
-// way, under a lock for each owner. Returns: frees for each read-modify-write.
+// A freer over the shipped batcher while owners sleep: without a free packet it drains the inboxes of all packets in
+// transit, under one lock for each owner. Returns: frees for each read-modify-write.
 template <std::size_t Owners>
 double frees_for_an_atomic(bool in_order) {
   using counted = ashlar::detail::batcher<counting_atomics>;
@@ -114,7 +114,7 @@ double frees_for_an_atomic(bool in_order) {
   };
   const auto route = [&](std::uintptr_t key) -> counted::inbox_type& { return inboxes[owner_of(key)]; };
   const auto drain_inbox = [&](counted::inbox_type& from) {
-    ++counting_atomics::count;  // the lock
+    ++counting_atomics::count;  // for the lock
     ashlar::detail::drain(from,
                           [&](const ashlar::detail::freed_word& word) { heaps[owner_of(word.key)].take_back(word); });
   };
@@ -128,7 +128,7 @@ double frees_for_an_atomic(bool in_order) {
     static_cast<void>(batch.flush(route));
     EXPECT_EQ(batch.add(place.key, place.cells, route, bytes), ashlar::detail::batch_result::noted);
   }
-  if (!batch.flush(route)) {  // all packets are under way, which the addresses decide
+  if (!batch.flush(route)) {  // all packets are in transit, depending on the addresses
     batch.for_each_under_way(drain_inbox);
     EXPECT_TRUE(batch.flush(route));
   }

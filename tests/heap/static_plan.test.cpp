@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of plans known by their type: of the planner at compile time, of a written table, of the program's start.
+// Tests of plans as types: from the planner at compile time, from a written table, from the start of the program.
 #include <ashlar/heap/static_plan.hpp>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the heap with tiers: one free for all of them, who has what, figures by tier, threads, faults.
+// Tests of tiered_heap: one free for all tiers, owners, statistics by tier, threads, faults.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -45,7 +45,7 @@ constexpr auto layout = plan::solve(buffers);
 using frame = ashlar::static_plan<layout, buffers>;
 using tiered = ashlar::tiered_heap<frame>;
 
-// `heap` has this with a new size and an alignment, which must not be taken for two sizes.
+// `heap` has this call with a new size and an alignment, which must not be taken for two sizes.
 template <class Heap>
 concept reallocates_by_two_numbers = requires(Heap& heap, void* p, std::size_t n) { heap.try_reallocate(p, n, n); };
 static_assert(reallocates_by_two_numbers<ashlar::heap<>> && !reallocates_by_two_numbers<tiered>);
@@ -54,7 +54,7 @@ struct table {
   std::array<std::uint64_t, 3> offsets, sizes;
   std::uint64_t height, alignment;
 };
-constexpr table unlimited{{0, 64, 1024}, {64, 900, 32}, 1056, 64};  // nothing is said of lives
+constexpr table unlimited{{0, 64, 1024}, {64, 900, 32}, 1056, 64};  // without lifetimes
 
 struct blocks_in_tiers : ashlar_test::conformance_defaults {
   static constexpr std::size_t max_alignment = 4096;
@@ -95,7 +95,7 @@ TEST(tiered_heap, takes_back_blocks_of_all_tiers_by_one_call) {
   memory.deallocate(nullptr);
   static_cast<void>(memory.trim());
   EXPECT_EQ(memory.dynamic().held_bytes(), 0u);
-  *memory.resolve(light) = std::byte{1};  // the plan stays
+  *memory.resolve(light) = std::byte{1};  // the memory of the plan stays
 }
 
 TEST(tiered_heap, says_where_a_block_lies) {
@@ -209,7 +209,7 @@ TEST(tiered_heap, knows_figures_by_tier) {
   memory.release();
 }
 
-// Each of three threads allocates, frees what others have allocated, and goes on resolving what was planned.
+// Each of three threads allocates, frees blocks of the others, and resolves planned buffers meanwhile.
 class exchange {
 public:
   explicit exchange(tiered& memory) : memory_(memory) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Thread-cached containers before main, in threads, in functions run at exit, and in destructors after all of them.
+// Thread-cached containers before main, in threads, in exit functions, and in destructors after all of these.
 #include <cstdio>
 #include <cstdlib>
 #include <list>
@@ -18,7 +18,7 @@ using cached = ashlar::pool_allocator<T, ashlar::thread_cached>;
 template <class T>
 using numbers = std::list<T, cached<T>>;
 
-// Of the size of a node of `numbers<int>`, to ask that pool.
+// As large as a node of `numbers<int>`, so that it asks for the same pool.
 struct node_sized {
   void* links[2];
   int value;
@@ -37,7 +37,7 @@ void use(int count) {
   expect(mine.size() == static_cast<std::size_t>(count / 2), "lists work");
 }
 
-// Made before all else here, so that it is destroyed after all else.
+// Made before all other objects here, so that it is destroyed last.
 struct last_to_go {
   ~last_to_go() {
     use(1000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The second free of a cell comes from another thread: it is found, and whatever comes of it, nothing hangs.
+// The second free of a cell comes from another thread: it is detected, or at least nothing hangs.
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -26,10 +26,10 @@ using pool = ashlar::detail::process_pool<32, 8, ashlar::thread_cached>;
 
 constexpr int found = 42;
 
-// What watches for races lets a child that ends among threads sleep for a second.
+// Under TSan a child that ends among threads sleeps for a second.
 constexpr std::size_t rounds = ashlar_test::has_tsan ? 10 : 1000;
 
-/// Returns: how a child ended that has run `f`, five seconds at most.
+/// Returns: the exit status of a child that runs `f`, within five seconds.
 template <class F>
 int status_of_child(F f) {
   const pid_t child = ::fork();
@@ -51,8 +51,8 @@ void free_in_another_thread(std::span<void* const> cells) {
   }).join();
 }
 
-// The freers never allocated: both frees are noted, and meet where the second arrives, if not before. Others free on
-// both sides of it: one cell each, or many.
+// The freeing threads never allocated: both frees are noted, and meet at the second arrival or before. Other frees
+// surround them: one cell each, or many.
 TEST(double_free, of_two_threads_that_only_free_is_found) {
   for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
     const int status = status_of_child([round] {
@@ -82,7 +82,7 @@ TEST(double_free, at_the_same_time_is_found) {
   }
 }
 
-// Where nothing is checked the owner may hold the cell in front; then two get it. That ends, one way or another.
+// Without checks the owner may have the cell in its cache, and then two callers get it. The program still ends.
 TEST(double_free, of_the_owner_and_another_never_hangs) {
   for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
     const int status = status_of_child([round] {

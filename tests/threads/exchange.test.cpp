@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Containers over thread-cached pools that wander between threads, with an oracle in every element.
+// Containers over thread-cached pools that move between threads, with an oracle in every element.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -40,7 +40,7 @@ void on_threads(std::size_t count, F f) {
   for (std::thread& each : threads) each.join();
 }
 
-// Each test has a size of its own, and so a pool of its own.
+// Each test has its own size, and so its own pool.
 template <std::size_t Bytes>
 struct element {
   std::uint32_t owner = 0;
@@ -59,7 +59,7 @@ std::size_t live_of() {
   return cached<T>::with_pool([](auto& pool) { return pool.live(); });
 }
 
-// Every thread allocates, and frees what others allocated. At quiescence each number of each owner was seen once.
+// Every thread allocates, and frees blocks of other threads. In the end each number of each owner was seen once.
 class traffic {
 public:
   using block = element<40>;
@@ -74,7 +74,7 @@ public:
     std::mt19937 random(static_cast<unsigned>(who));
     for (std::size_t sequence = 0; sequence < messages_; ++sequence) {
       auto* const fresh = ::new (static_cast<void*>(allocator.allocate(1))) block(who, sequence);
-      // Pairs with itself: the block that comes was written by another thread.
+      // Pairs with itself: another thread wrote the block.
       see(table_[random() % table_.size()].exchange(fresh, std::memory_order_acq_rel), allocator);
       // In bursts a thread only frees, so that batches fill.
       if (sequence % 4096 < 64)
@@ -94,7 +94,7 @@ private:
     if (taken == nullptr) return;
     ASSERT_TRUE(taken->is_whole());
     seen_[taken->owner][taken->sequence].fetch_add(1, std::memory_order_relaxed);
-    taken->complement = taken->owner * 31 + taken->sequence;  // it is not whole if it comes again
+    taken->complement = taken->owner * 31 + taken->sequence;  // no longer valid, if it comes again
     allocator.deallocate(taken, 1);
   }
 
@@ -110,7 +110,7 @@ TEST(exchange, brings_each_block_from_many_threads_to_many_once) {
   EXPECT_EQ(live_of<traffic::block>(), 0u);
 }
 
-// A ring of one thread's lists, each destroyed by the next thread.
+// A ring of lists: each is built by one thread and destroyed by the next.
 TEST(exchange, a_list_built_in_one_thread_is_destroyed_in_another) {
   using block = element<48>;
   using list_type = std::list<block, cached<block>>;
@@ -142,7 +142,7 @@ TEST(exchange, a_list_built_in_one_thread_is_destroyed_in_another) {
   for (auto& lists : arrived) lists.clear();
 }
 
-// Trees and lists of several sizes grow, are spliced and shrink in all threads at a time.
+// Trees and lists of several sizes grow, are spliced and shrink in all threads at once.
 TEST(exchange, serves_containers_of_many_sizes_in_many_threads) {
   using tree_type = std::map<std::size_t, element<20>, std::less<>, cached<std::pair<const std::size_t, element<20>>>>;
   using set_type = std::set<std::size_t, std::less<>, cached<std::size_t>>;
@@ -158,14 +158,14 @@ TEST(exchange, serves_containers_of_many_sizes_in_many_threads) {
         keys.insert(i * 7919 % 1000);
       }
       const std::lock_guard hold(guard);
-      everybodys.merge(mine);  // nodes move, what was there stays in `mine` and is freed here
+      everybodys.merge(mine);  // moves nodes; duplicates stay in `mine` and are freed here
       for (std::size_t i = 0; i < 200; ++i) everybodys.erase((i * 7 + round) % 1500);
     }
   });
   for (const auto& [key, value] : everybodys) ASSERT_TRUE(value.is_whole());
 }
 
-// The classic benchmark, and a bound on what it leaves behind.
+// The classic benchmark, with a bound on the memory that it leaves.
 TEST(exchange, what_two_threads_built_and_destroyed_goes_back) {
   using block = element<24>;
   using list_type = std::list<block, cached<block>>;

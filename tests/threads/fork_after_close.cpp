@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A library is closed that was the first to have a lock that forks wait for: forks still wait for those of the program.
+// Closes the library that first had a fork-safe lock: forks still wait for the locks of the program.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -44,7 +44,7 @@ void use_pool() { pool.deallocate(pool.allocate(64, 8), 64, 8); }
   return ::waitpid(child, &status, 0) == child && status == 0;
 }
 
-// The lock is nearly always held by the other thread.
+// The other thread holds the lock nearly always.
 void fork_often() {
   std::atomic<bool> stop = false;
   std::thread other([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A library that is the first to have a lock that forks wait for, and is closed: fork_after_close.cpp.
+// The library that first has a fork-safe lock, and is closed: fork_after_close.cpp.
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/resource/block_pool.hpp>
 

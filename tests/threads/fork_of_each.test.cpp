@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Forks while other threads are inside each type that threads may share: the child goes on with it.
+// Forks while other threads are inside each type for several threads: the child continues to use it.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -52,7 +52,7 @@ struct object {
   std::array<std::byte, 40> bytes;
 };
 
-// Each kind has a `use()` that any thread may call at any time: it allocates, and gives everything back.
+// Each kind has a `use()` for any thread at any time: it allocates, and frees everything.
 
 template <class R>
 void use_resource(R& resource, std::size_t bytes = 40) {
@@ -110,14 +110,14 @@ struct locked_pool {
   void use() { use_resource(pool); }
 };
 
-// A lock of somebody's own: it cannot be tried.
+// A user's lock without `try_lock`.
 struct blocking_lock {
   std::mutex mutex;
   void lock() { mutex.lock(); }
   void unlock() { mutex.unlock(); }
 };
 
-// An inner lock that is also used by itself, so that a fork meets it held with and without the outer one.
+// An inner lock that is also used alone, so that a fork meets it held with and without the outer one.
 struct lock_on_lock {
   synchronized<ashlar::tlsf_resource<>> inner;
   synchronized<resource_ref<synchronized<ashlar::tlsf_resource<>>>> outer{inner};
@@ -139,7 +139,7 @@ struct objects_on_a_lock {
   }
 };
 
-// The heap asks the lock under locks of its own; the other way round, the lock is held first.
+// The heap takes the lock under its own locks; the other order holds the lock first.
 struct heap_on_a_lock {
   synchronized<ashlar::page_resource> pages;
   ashlar::heap<resource_ref<synchronized<ashlar::page_resource>>> all{{}, resource_ref(pages)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Forks among several pools, pools on pools, and threads that use, end and destroy them meanwhile.
+// Forks among several pools, pools on pools, and threads that use them, end, and destroy them meanwhile.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -31,14 +31,14 @@ using ashlar_test::stress_rounds;
 using ashlar_test::upper_pool;
 using ashlar_test::use;
 
-// In a child; what watches for races lets it have no threads of its own.
+// For a child. Under TSan a child has no threads of its own.
 bool works(auto& pool) {
   use(pool, 500);
   if constexpr (!ashlar_test::has_tsan) std::thread([&] { use(pool, 500); }).join();
   return pool.invariant();
 }
 
-// Does something again and again until it is destroyed.
+// Repeats a call until it is destroyed.
 template <class F>
 class busy_thread {
 public:
@@ -69,7 +69,7 @@ TEST(forks, of_a_thread_that_uses_one_pool_of_two) {
   used.deallocate(cell);
 }
 
-// Two of them share a place in the thread's table, so that one is not found at once.
+// Two of the pools share an entry of the thread's table, so that one needs the slow path.
 TEST(forks, of_a_thread_that_uses_many_pools) {
   const deadline hang(20);
   std::vector<std::unique_ptr<pool_type>> pools;
@@ -105,7 +105,7 @@ TEST(forks, keep_what_the_thread_has_at_hand_and_on_its_way) {
   for (std::size_t i = 15'001; i < cells.size(); ++i) pool.deallocate(cells[i]);
 }
 
-// The lower pool has been used first or last, so it is asked first or last.
+// The lower pool was used first or last, so that the fork takes its lock first or last.
 TEST(forks, of_pools_on_pools_while_threads_use_and_end_them) {
   const deadline hang(180);
   for (const bool lower_first : {true, false}) {
@@ -119,7 +119,7 @@ TEST(forks, of_pools_on_pools_while_threads_use_and_end_them) {
   }
 }
 
-// The thread that forks has used the pools, so its end must find their links at rest in the child too.
+// The forking thread has used the pools: its end must find their links unlocked in the child too.
 TEST(forks, while_another_thread_destroys_pools) {
   const deadline hang(60);
   for (std::size_t round = 0; round < stress_rounds(300); ++round) {
@@ -134,7 +134,7 @@ TEST(forks, while_another_thread_destroys_pools) {
       is_used.store(true, std::memory_order_release);  // pairs with the destroyer's load
       EXPECT_TRUE(child_does([] {
         pool_type own({.cell_bytes = 24});
-        return works(own);  // retires what is left of the other
+        return works(own);  // retires the remains of the other
       })) << "in round "
           << round;
     }).join();
@@ -142,7 +142,7 @@ TEST(forks, while_another_thread_destroys_pools) {
   }
 }
 
-// A pool that nobody has used from a thread with a cache gets its link while the fork goes on.
+// A pool that no thread with a cache has used gets its link during the fork.
 TEST(forks, while_threads_use_a_pool_for_the_first_time) {
   const deadline hang(60);
   for (std::size_t round = 0; round < stress_rounds(200); ++round) {
@@ -155,7 +155,7 @@ TEST(forks, while_threads_use_a_pool_for_the_first_time) {
   }
 }
 
-// Nobody has taken a cell of it when the fork comes.
+// No cell of it was taken before the fork.
 TEST(forks, while_another_thread_reserves) {
   const deadline hang(60);
   pool_type pool({.cell_bytes = 24, .slab_bytes = slab});

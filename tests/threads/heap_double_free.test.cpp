@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The second free of a heap's block comes from another thread: it is found, and whatever comes of it, nothing hangs.
+// The second free of a heap's block comes from another thread: it is detected, or at least nothing hangs.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -28,10 +28,10 @@ using ashlar_test::stress_rounds;
 
 constexpr int found = 42;
 
-// What watches for races lets a child that ends among threads sleep for a second.
+// Under TSan a child that ends among threads sleeps for a second.
 constexpr std::size_t rounds = ashlar_test::has_tsan ? 10 : ashlar_test::is_slow ? 100 : 300;
 
-/// Returns: how a child ended that has run `f`, five seconds at most.
+/// Returns: the exit status of a child that runs `f`, within five seconds.
 template <class F>
 int status_of_child(F f) {
   const pid_t child = ::fork();
@@ -49,7 +49,7 @@ int status_of_child(F f) {
 
 bool is_found(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == found; }
 
-/// Returns: whether it was found, or where nothing is checked did at least not hang.
+/// Returns: whether the double free was reported, or without checks at least did not hang.
 bool is_borne(int status) {
   if constexpr (ashlar_test::is_checked) return is_found(status);
   else return !(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
@@ -65,7 +65,7 @@ void allocate_all(heap<>& all, std::span<void*> blocks, std::size_t bytes) {
   for (void*& each : blocks) each = all.allocate(bytes);
 }
 
-// Others free on both sides of it, one block each or many; cells, and runs of slices.
+// Other frees surround it, one block each or many; cells, and spans of slices.
 TEST(heap_double_free, of_two_threads_that_only_free) {
   for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
     const int status = status_of_child([round] {
@@ -84,8 +84,8 @@ TEST(heap_double_free, of_two_threads_that_only_free) {
   }
 }
 
-// Runs and huge blocks go back at once, whoever frees them, so that the second free is seen at every level: as long as
-// nobody else has got the memory. In between it lies there, or is joined with its neighbours, or has others beside it.
+// Spans and huge blocks go back at once, from any thread: every level detects the second free until the memory is
+// reused. Meanwhile the block is free, joined with its neighbours, or beside live ones.
 TEST(heap_double_free, of_blocks_that_are_not_noted_is_always_found) {
   static constexpr std::size_t sizes[] = {33'000, 40'000, 1'000'000, 3'900'000, 5'000'000};
   for (std::size_t round = 0; round < 6 * std::size(sizes); ++round) {
@@ -97,7 +97,7 @@ TEST(heap_double_free, of_blocks_that_are_not_noted_is_always_found) {
       const std::span every(blocks);
       const bool is_own = round % 2 != 0;
       free_in_another_thread(all, every.subspan(1, 2));
-      if (round % 3 == 1 && bytes <= 1'000'000) static_cast<void>(all.trim());  // what is live keeps the segment
+      if (round % 3 == 1 && bytes <= 1'000'000) static_cast<void>(all.trim());  // live blocks keep the segment
       if (round % 3 == 2) free_in_another_thread(all, every.subspan(0, 1));
       is_own ? all.deallocate(blocks[1]) : free_in_another_thread(all, every.subspan(1, 1));
       all.deallocate(blocks[2]);
@@ -106,7 +106,7 @@ TEST(heap_double_free, of_blocks_that_are_not_noted_is_always_found) {
   }
 }
 
-// What is noted and not sent is known to its thread, at every level.
+// A thread knows its own unsent frees, at every level.
 TEST(heap_double_free, of_one_thread_that_only_frees_is_always_found) {
   for (std::size_t round = 0; round < stress_rounds(rounds) / 10; ++round) {
     const int status = status_of_child([round] {
@@ -122,13 +122,13 @@ TEST(heap_double_free, of_one_thread_that_only_frees_is_always_found) {
   }
 }
 
-// Where the second free looks for the heap of its block, all else stands still but for the thread that gives the
-// block's segment back.
+// The second free looks up the owner of its block while another thread gives the block's segment back; a visitor holds
+// a lock to let both meet.
 TEST(heap_double_free, while_the_segment_goes) {
   if constexpr (!ashlar_test::is_checked) GTEST_SKIP() << "whose block it is, is not looked up";
   const int status = status_of_child([] {
     heap<> all({.retain_bytes = 0});
-    static_cast<void>(all.allocate(std::size_t{8} << 20));  // the common heap has something to show
+    static_cast<void>(all.allocate(std::size_t{8} << 20));  // a huge block, which the visitor meets
     void* const p = all.allocate(64);
     all.deallocate(p);
     const auto moment = std::chrono::milliseconds(20);
@@ -163,7 +163,7 @@ TEST(heap_double_free, at_the_same_time) {
   }
 }
 
-// Where nothing is checked the owner may hold the block in front; then two get it. That ends, one way or another.
+// Without checks the owner may have the block in its cache, and then two callers get it. The program still ends.
 TEST(heap_double_free, of_the_owner_and_another) {
   for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
     const int status = status_of_child([round] {

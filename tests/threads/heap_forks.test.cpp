@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Forks at single instructions of a thread that uses a heap, so that they land inside each of its locks.
+// Forks at single instructions of a thread that uses a heap, so that some are inside each of its locks.
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -45,7 +45,7 @@ constexpr bool can_step = false;
 void change_steps(bool) {}
 #endif
 
-/// A thread takes steps; at some of them it stops until another one has forked, or waits for a lock that it holds.
+/// A thread runs in steps. At some of them it stops until another thread has forked, or waits for a lock that it holds.
 class steps {
   static inline std::atomic<bool> has_begun_ = false, has_locks_ = false, has_ended_ = false;
 
@@ -57,18 +57,18 @@ class steps {
   }
 
 public:
-  /// Effects: from now on stops at each `every`th step, first after `phase`; later where a fork is under way then.
+  /// Effects: from now on stops at each `every`th step, first after `phase`; later if a fork is in progress then.
   static void plan(std::size_t every, std::size_t phase) {
     every_ = every, taken_ = 0, next_ = phase;
     held_ = asked_ = answered_ = 0;
   }
 
-  /// Calls `f` in a thread that takes steps until all that it leaves behind has ended; `answer()` where it stops.
+  /// Effects: calls `f` in a thread that runs in steps until its end, destructors included; `answer()` when it stops.
   template <class F, class Answer>
   static void take(F f, Answer answer) {
     has_ended_ = false;
     std::thread walker([&] {
-      thread_local end_of_thread last;  // made first, so that it goes last
+      thread_local end_of_thread last;  // made first, so that it is destroyed last
       last.arm();
       change_steps(true);
       f();
@@ -82,10 +82,10 @@ public:
 
   [[nodiscard]] static std::size_t taken() { return taken_; }
   [[nodiscard]] static std::size_t forks() { return answered_; }
-  /// Returns: forks that had to wait for the thread to go on.
+  /// Returns: forks that waited for the thread to continue.
   [[nodiscard]] static std::size_t held() { return held_; }
 
-  /// Who sees forks begin, entered before all others; and who sees that all locks are taken, entered after them.
+  /// Participants that see a fork begin, entered before all others, and see all locks taken, entered after them.
   struct watchers {
     fork_participant first = participant<fork_step::outer_locks, &has_begun_>();
     fork_participant last = participant<fork_step::last_locks, &has_locks_>();
@@ -110,14 +110,14 @@ private:
 
   static void on_step(int) {
     if (taken_++ < next_) return;
-    if (asked_ != answered_) return;  // that fork waits for a lock which is held here, for many steps
+    if (asked_ != answered_) return;  // that fork waits for a lock held here, for many steps
     next_ = taken_ - 1 + every_;
     const int saved = errno;
     has_begun_ = has_locks_ = false;
     const std::size_t question = ++asked_;
     wait_until([] { return has_begun_.load(); }, 1'000'000);
     if (!wait_until([] { return has_locks_.load(); }, 300)) ++held_;
-    else wait_until([question] { return answered_ >= question; }, 100'000);  // or malloc's locks are waited for
+    else wait_until([question] { return answered_ >= question; }, 100'000);  // otherwise malloc's locks are waited for
     errno = saved;
   }
 
@@ -130,7 +130,7 @@ private:
     return true;
   }
 
-  // Others on a busy machine would keep the processor for long after a yield.
+  // After a yield, other processes of a busy machine would hold the processor for long.
   static void nap() {
     const timespec moment{.tv_sec = 0, .tv_nsec = 20'000};
     ::nanosleep(&moment, nullptr);
@@ -148,7 +148,7 @@ private:
 
 constexpr std::size_t sizes[] = {48, 48, 3'000, 40'000, 200'000, std::size_t{5} << 20};
 
-// In the child: whatever the other thread was at.
+// In the child, wherever the other thread was.
 bool lives(heap<>& all, void* before_fork) {
   all.deallocate(before_fork);
   std::vector<stamped_block> blocks;
@@ -162,7 +162,7 @@ bool lives(heap<>& all, void* before_fork) {
   return good && all.invariant();
 }
 
-/// Takes `f(heap, blocks)` by steps, which has blocks of another thread to free, and forks at every `every`th.
+/// Runs `f(heap, blocks)` in steps, with blocks of another thread to free, and forks at every `every`th step.
 template <class F>
 void fork_within(F f, std::size_t every, std::size_t phase) {
   const ashlar_test::deadline hang(100);
@@ -178,7 +178,7 @@ void fork_within(F f, std::size_t every, std::size_t phase) {
   EXPECT_TRUE(all.invariant());
 }
 
-/// As above, first without a fork, to count the steps; then again and again, from another one on each time.
+/// As above: first without a fork, to count the steps; then repeatedly, each time with another first step.
 template <class F>
 void fork_all_over(F f) {
   if constexpr (!can_step) GTEST_SKIP() << "no single steps here";

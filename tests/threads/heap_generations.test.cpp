@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Generations of threads of one heap, whose blocks others free: what is resident does not grow, nor rest for ever.
+// Generations of threads of one heap that free blocks of their predecessors: resident memory neither grows nor stays.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -32,9 +32,9 @@ using ashlar_test::resident_bytes;
 using ashlar_test::stamped_block;
 using ashlar_test::stress_rounds;
 
-constexpr unsigned kinds = 5;  // of generations, which come in turn: so as much is live at the 20th as at the 300th
+constexpr unsigned kinds = 5;  // of generations, in turn: the 20th has as many live bytes as the 300th
 
-/// What is resident and held at most while each kind comes once.
+/// The maximum of resident and held bytes while each kind runs once.
 struct footprint {
   std::size_t resident = 0, held = 0;
 
@@ -48,8 +48,8 @@ void touch_pages(const stamped_block& block) {
   for (std::size_t at = 4096; at + 4096 < block.bytes; at += 4096) static_cast<std::byte*>(block.p)[at] = std::byte{1};
 }
 
-// The blocks of a generation are freed by a thread of the next, when their owner has ended. From the 20th on nothing
-// may grow by more than a twentieth; as to what is held, by a segment in any case.
+// A thread of the next generation frees the blocks after their owner has ended. From the 20th generation on, memory may
+// grow by a twentieth; held memory by one segment in any case.
 template <class Size>
 void expect_no_growth(std::size_t blocks_each, Size size) {
   heap<> all;
@@ -88,13 +88,13 @@ TEST(heap_generations, generations_of_owners_and_freers_do_not_grow) {
 
 TEST(heap_generations, generations_of_all_sizes_do_not_grow) { expect_no_growth(is_watched ? 200 : 2000, any_size); }
 
-// Of 33 KiB to 1 MiB, which go back one by one, and lie about whole until somebody wants another length.
+// Blocks of 33 KiB to 1 MiB go back one by one, and stay whole until a request needs another length.
 TEST(heap_generations, generations_of_runs_do_not_grow) {
   const std::size_t runs = std::min<std::size_t>(100, 40 * stress_rounds(1));
   expect_no_growth(is_watched ? 20 : runs, [](std::mt19937& random) { return 33 * 1024 + random() % (991 * 1024); });
 }
 
-// An owner that sleeps does nothing about what others free of it: they do.
+// A sleeping owner cannot purge the blocks that others free; the freeing threads do.
 TEST(heap_generations, runs_of_a_sleeper_that_others_free_go_back) {
   if constexpr (!ashlar_test::residency_means_something) GTEST_SKIP();
   constexpr std::size_t mib = std::size_t{1} << 20;

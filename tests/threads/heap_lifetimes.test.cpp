@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads of one heap that come and go: live blocks and unsent frees at their end, threads that only free, and counts.
+// Threads of one heap that start and end: live blocks and unsent frees at their end, threads that only free, and
+// counts.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -54,7 +55,7 @@ TEST(heap_lifetimes, a_thread_ends_with_any_number_of_frees_unsent) {
   }
 }
 
-// Two threads keep a queue full, one empties it. It holds what is live; the rest is what the frees cost on their way.
+// Two threads keep a queue full, one empties it. The queue holds the live bytes; the rest is the cost of remote frees.
 class one_sided {
 public:
   static constexpr std::size_t depth = 40'000, bytes = 2040;  // many segments
@@ -88,7 +89,7 @@ private:
     }
   }
 
-  // From a full queue it takes some, so that what is live is nearly always the same.
+  // Frees a part of a full queue, so that the live bytes stay nearly constant.
   void free_all(std::size_t messages, std::size_t before) {
     for (std::size_t done = 0; done < messages;) {
       std::vector<stamped_block> taken;
@@ -119,7 +120,7 @@ TEST(heap_lifetimes, a_thread_that_only_frees_does_not_hoard) {
   one_sided().run(one_sided::depth + stress_rounds(100'000));
 }
 
-// What lies about: each thread that is born takes some of it, of whatever thread, and leaves as much.
+// A table of blocks: each new thread frees some, of any thread, and leaves as many.
 class nursery {
 public:
   explicit nursery(heap<>& all) : all_(all), blocks_(places) {}
@@ -156,9 +157,9 @@ private:
   std::vector<stamped_block> blocks_;
 };
 
-// Each heap may have as much that is free as is live in it, and `retain_bytes`; and of slabs that are partly free all
-// pages are resident, as much again at most here. A thousand bytes lost by each birth would be seen. At `hardened`
-// blocks are filled when they are freed, so that pages which nobody has touched are resident too: twice as much again.
+// Each heap may retain as many free bytes as are live in it, and `retain_bytes`. Partly free slabs are fully resident,
+// which at most doubles that here. A loss of a thousand bytes for each thread would be seen. At `hardened` freed blocks
+// are filled, so that untouched pages are resident too, which doubles it again.
 TEST(heap_lifetimes, ten_thousand_births_and_deaths_do_not_grow) {
   constexpr unsigned rows = 4;
   constexpr std::size_t retain_bytes = std::size_t{1} << 20;
@@ -188,7 +189,7 @@ void use(heap<>& all, std::size_t blocks) {
 
 heap<>* of_ending_threads = nullptr;
 
-// Made before the thread's first block, so that it goes after the thread's heap.
+// Made before the thread's first block, so that it is destroyed after the thread's heap.
 struct late_user {
   std::vector<stamped_block> blocks;
   ~late_user() {
@@ -210,8 +211,8 @@ TEST(heap_lifetimes, thread_local_destructors_may_allocate_and_free) {
   EXPECT_TRUE(goes_back(all));
 }
 
-// Keys whose destructors allocate, free, and set the key again, for more rounds than the system goes. (What watches for
-// races ends itself in the last of them.)
+// Keys with destructors that allocate, free, and set the key again, for more rounds than the system runs. (TSan ends
+// itself in the last of them.)
 struct restless_key {
   static constexpr std::uintptr_t rounds = ashlar_test::has_tsan ? 2 : 8;
   static inline pthread_key_t keys[2] = {};
@@ -231,7 +232,7 @@ TEST(heap_lifetimes, destructors_of_keys_may_allocate_and_free_round_by_round) {
   ASSERT_EQ(::pthread_key_create(&restless_key::keys[1], &restless_key::run<1>), 0);
   for (int i = 0; i < 50; ++i) {
     in_a_thread([&] {
-      if (i % 2 == 0 || ashlar_test::has_asan) use(all, 40);  // else they are the first to allocate
+      if (i % 2 == 0 || ashlar_test::has_asan) use(all, 40);  // otherwise they allocate first
       for (const pthread_key_t each : restless_key::keys)
         ::pthread_setspecific(each, reinterpret_cast<void*>(restless_key::rounds));
     });
@@ -260,7 +261,7 @@ TEST(heap_lifetimes, release_meets_threads_that_end) {
   }
 }
 
-// Frees are noted and not sent, or sent and not taken in, when it ends.
+// Frees are noted but not sent, or sent but not drained, when it ends.
 TEST(heap_lifetimes, the_end_of_a_heap_meets_threads_that_end) {
   const deadline hang(60);
   for (std::size_t round = 0; round < stress_rounds(300); ++round) {
@@ -279,7 +280,7 @@ TEST(heap_lifetimes, the_end_of_a_heap_meets_threads_that_end) {
   }
 }
 
-// Pages that nobody touches.
+// Pages that are never touched.
 TEST(heap_lifetimes, a_heap_beyond_2_to_the_33_bytes_counts_right) {
   if constexpr (sizeof(void*) == 4) GTEST_SKIP() << "there are not so many";
   if constexpr (is_watched) GTEST_SKIP() << "what watches would touch them";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory that runs out under heaps that threads share: each request to the upstream refused in turn, and what a thread
-// needs to be known.
+// Exhausted memory under heaps for several threads: each request to the upstream is refused in turn, as are the records
+// of threads.
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -27,7 +27,7 @@ using ashlar_test::counting_resource;
 using ashlar_test::fail_each_allocation;
 using ashlar_test::stamped_block;
 
-/// A counting resource for any thread that gives each its turn.
+/// A counting resource for any thread, behind a spin lock.
 struct shared_counting {
   static constexpr bool is_thread_safe = true;
 
@@ -56,13 +56,13 @@ private:
   }
 };
 
-// Cells of some classes, runs, huge blocks, and more segments than a table has room for at first.
+// Cells of some classes, spans, huge blocks, and more segments than the first table holds.
 constexpr std::size_t sizes[] = {16, 48, 2'000, 33'000, 3'900'000, 4'300'000, 3'800'000, 3'700'000, 100'000};
 
-/// What a scenario holds, whoever allocated it.
+/// The blocks of a scenario, of any thread.
 class holdings {
 public:
-  /// Effects: asks `allocate(bytes)` for a block of each size. Returns: whether all are there.
+  /// Effects: calls `allocate(bytes)` for each size. Returns: whether all succeed.
   template <class Allocate>
   bool fill(Allocate allocate) {
     bool all = true;
@@ -124,7 +124,7 @@ struct heap_of_all {
   [[nodiscard]] bool invariant() const { return blocks->invariant(); }
 };
 
-// One allocates, one frees that has nothing; one that ends leaves its heap to this one.
+// One thread allocates, another one without blocks frees; an ending thread leaves its heap to this one.
 bool hands_blocks_over(heap_of_all& all) {
   holdings held;
   bool good = false;
@@ -148,7 +148,7 @@ TEST(heap_oom_threads, every_refusal_leaves_a_heap_of_all_usable) {
   fail_each_allocation([](counting_resource<>& upstream) { return heap_of_all(upstream); }, hands_blocks_over);
 }
 
-// Is destroyed when the thread is known no more, and cannot be again: it was made before the first use.
+// Destroyed when the thread no longer has a record and can have none: it was made before the first use.
 struct last_act {
   const std::function<void()>* act = nullptr;
   ~last_act() {
@@ -161,7 +161,7 @@ void in_a_thread_that_ends(ashlar::heap<>& all, const std::function<void()>& act
   std::thread([&] {
     thread_local last_act last;
     last.act = &act;
-    all.deallocate(all.allocate(64));  // from now on there is an end to come
+    all.deallocate(all.allocate(64));  // from now on the end of the thread runs code
   }).join();
 }
 
@@ -182,7 +182,7 @@ TEST(heap_oom_threads, serves_a_thread_that_cannot_be_known) {
   EXPECT_EQ(all.held_bytes(), 0u);
 }
 
-// Not even the list of those that are known is there.
+// Without even the link to the records.
 TEST(heap_oom_threads, serves_when_no_thread_can_be_known) {
   ashlar::heap<> other, all;
   holdings held;

@@ -7,11 +7,11 @@
 
 namespace {
 
-// Ends while the library is being closed, with what other threads have in it.
+// Ends while the library is being closed, with blocks of other threads in it.
 ashlar::heap<> own;
 void* kept = nullptr;
 
-// Made after the heap, so that it goes first.
+// Made after the heap, so that it is destroyed first.
 struct last_use {
   ~last_use() {
     own.deallocate(kept);
@@ -32,7 +32,7 @@ extern "C" int ashlar_heap_plugin_work(int count) {
   return static_cast<int>(mine.size());
 }
 
-// With the host's heap and the library's own in turn. `handed` are the host's blocks.
+// Uses the host's heap and the library's own in turn. `handed` are the host's blocks.
 extern "C" int ashlar_heap_plugin_share(ashlar::heap<>* hosts, void** handed, int count);
 
 extern "C" int ashlar_heap_plugin_share(ashlar::heap<>* hosts, void** handed, int count) {

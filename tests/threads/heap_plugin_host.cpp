@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Loads and closes a library that has a heap, with threads that end before and after, and use a heap of the host too.
+// Loads and closes a library with a heap, with threads that end before and after, and also use a heap of the host.
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
@@ -69,7 +69,7 @@ void load_use_and_close(const char* path, ashlar::heap<>& all) {
   stage = 2;
   outliving.join();
 
-  // Its threads kept it loaded. Now nothing does (but with g++, whose inline variables stay for good).
+  // Its threads kept it loaded. Now nothing does (except inline variables of g++, which stay for good).
   void* const again = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
   expect(again != nullptr && ::dlclose(again) == 0, "the library opens and closes again");
 }
@@ -78,7 +78,7 @@ void load_use_and_close(const char* path, ashlar::heap<>& all) {
 
 int main(int count, char** arguments) {
   expect(count == 2, "one argument: the library");
-  ashlar::heap<> all;  // numbered as the library's own, if each counts for itself
+  ashlar::heap<> all;  // the same number as the library's own heap, if each counts separately
   for (int round = 0; round < 20; ++round) load_use_and_close(arguments[1], all);
   expect(all.invariant(), "the heap is sound");
   static_cast<void>(all.trim());

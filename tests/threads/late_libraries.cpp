@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Opens all libraries that it is told of, late, uses them from threads old and new, and closes them; none may have more
-// than a few bytes of static thread-local storage, nor much of the other kind.
+// Opens the given libraries late, uses them from old and new threads, and closes them; none may have more than a few
+// bytes of static thread-local storage, or much of the dynamic kind.
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace {
 using work_function = int (*)(char);
 
 constexpr std::size_t most_static_bytes = 64;
-constexpr std::size_t most_bytes = 1024;  // of 12 cell sizes, 3 heaps, a pool and a set; a thread has as many for each
+constexpr std::size_t most_bytes = 1024;  // of 12 cell sizes, 3 heaps, a pool and a set; for each thread
 
 void expect(bool condition, const char* what, const char* about = "") {
   if (condition) return;
@@ -76,7 +76,7 @@ void open_use_and_close(const std::vector<const char*>& paths) {
   std::vector<library> libraries;
   std::atomic<bool> are_open = false;
   std::vector<std::thread> threads;
-  for (char mark = 1; mark <= 3; ++mark)  // these are older than the libraries
+  for (char mark = 1; mark <= 3; ++mark)  // threads older than the libraries
     threads.emplace_back([&, mark] {
       while (!are_open) std::this_thread::yield();
       use_all(libraries, mark);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A library of many pools and heaps, to be loaded late and often: late_libraries.sh.
+// A library of many pools and heaps that is loaded late and often: late_libraries.sh.
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -21,10 +21,10 @@ struct element {
   std::byte bytes[8 * (Number + FIRST_NUMBER)];
 };
 
-// More than late libraries have room for where their variables must stand with those of the program.
+// More than the room of late libraries in static thread-local storage.
 thread_local std::array<char, 10'000> users_own;
 
-// A heap on them has thread-local variables of its own.
+// A heap over this upstream has its own thread-local variables.
 struct other_pages : ashlar::page_resource {};
 
 ashlar::heap<> first_heap, second_heap;
@@ -32,7 +32,7 @@ ashlar::heap<other_pages> other_heap;
 ashlar::shared_block_pool<> pool({.cell_bytes = 40});
 ashlar::shared_pool_set<> set;
 
-// Takes and gives back many blocks, each marked as the caller's own. Returns: whether nobody else wrote to them.
+// Allocates and frees many blocks, each marked as the caller's. Returns: whether no other thread wrote to them.
 template <class Take, class Give>
 [[nodiscard]] bool use(char mark, const Take& take, const Give& give) {
   std::array<char*, pass> blocks;

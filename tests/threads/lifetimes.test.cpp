@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads that come and go: live cells and unsent frees at their end, threads that only free, and what runs after that.
+// Threads that start and end: live cells and unsent frees at their end, threads that only free, and code that runs
+// later.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -27,7 +28,7 @@ using ashlar::thread_cached;
 using ashlar_test::resident_bytes;
 using ashlar_test::stress_rounds;
 
-// Each test has a size of its own, and so a pool of its own.
+// Each test has its own size, and so its own pool.
 template <std::size_t Bytes>
 struct cell_pool {
   using pool = ashlar::detail::process_pool<Bytes, 8, thread_cached>;
@@ -68,7 +69,7 @@ TEST(lifetimes, generations_of_owners_and_freers_do_not_grow) {
     in_a_thread([&] {
       for (std::uint64_t i = 0; i < cells_each; ++i) *live.emplace_back(cells::allocate()) = i ^ generation;
     });
-    in_a_thread([&] {  // what the generation before has left
+    in_a_thread([&] {  // cells of the former generation
       for (std::uint64_t* const cell : older) cells::free(cell);
     });
     for (std::size_t i = 0; i < live.size(); ++i) ASSERT_EQ(*live[i], i ^ generation) << "its owner has ended";
@@ -99,7 +100,7 @@ TEST(lifetimes, a_thread_ends_with_any_number_of_frees_unsent) {
   EXPECT_TRUE(cells::goes_back());
 }
 
-// Two threads keep a queue full, one empties it. It holds what is live; the rest is what the frees cost on their way.
+// Two threads keep a queue full, one empties it. The queue holds the live bytes; the rest is the cost of remote frees.
 class one_sided {
 public:
   using cells = cell_pool<512>;
@@ -141,7 +142,7 @@ private:
     }
   }
 
-  // From a full queue it takes some, so that what is live is nearly always the same.
+  // Frees a part of a full queue, so that the live bytes stay nearly constant.
   void free_all(std::size_t messages, std::size_t before) {
     for (std::size_t done = 0; done < messages;) {
       std::vector<std::uint64_t*> taken;
@@ -197,8 +198,8 @@ TEST(lifetimes, thread_local_destructors_may_allocate_and_free) {
   EXPECT_TRUE(pool::goes_back());
 }
 
-// A key whose destructor allocates, frees, and sets the key again, for more rounds than the system goes. (What watches
-// for races ends itself in the last of them.)
+// A key with a destructor that allocates, frees, and sets the key again, for more rounds than the system runs. (TSan
+// ends itself in the last of them.)
 template <std::size_t Bytes>
 struct restless_key {
   using pool = cell_pool<Bytes>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Pools of any thread: objects made in one thread and released in another, at a bound and without.
+// Pools for any thread: objects made in one thread and released in another, with and without a bound.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -28,7 +28,7 @@ using ashlar::keep_constructed;
 using ashlar::null_when_exhausted;
 using ashlar::object_pool;
 
-// Plain members: whoever sees another's leftovers races.
+// Plain members: a read of another thread's object without synchronisation is a race.
 struct message {
   explicit message(std::uint64_t n) : number(n), complement(~n) {}
   ~message() { number = complement = 0; }
@@ -61,7 +61,7 @@ using kinds = ::testing::Types<bounded<construct_on_acquire, any_thread<>>, boun
                                unbounded<construct_on_acquire, any_thread<>>, unbounded<kept, any_thread<>>>;
 TYPED_TEST_SUITE(shared_pools, kinds);
 
-// Every thread acquires, and releases what it finds in a table that all put into.
+// Every thread acquires objects, and releases objects from a shared table.
 TYPED_TEST(shared_pools, objects_wander_between_threads) {
   TypeParam pool;
   std::array<std::atomic<message*>, 32> table = {};
@@ -74,7 +74,7 @@ TYPED_TEST(shared_pools, objects_wander_between_threads) {
         ASSERT_TRUE(each->is_whole());
         each->set(i + who);
       }
-      // Pairs with itself: what comes was written by another thread.
+      // Pairs with itself: another thread wrote the object.
       each =
           table[static_cast<std::size_t>((i * 7 + who * 5) % table.size())].exchange(each, std::memory_order_acq_rel);
       if (each == nullptr) continue;
@@ -93,7 +93,7 @@ TYPED_TEST(shared_pools, objects_wander_between_threads) {
   EXPECT_TRUE(pool.invariant());
 }
 
-// All are out, then come home from another thread: the pool must look there before it says that it has none.
+// All objects return from another thread: the pool must drain its inbox before it reports exhaustion.
 TYPED_TEST(shared_pools, what_others_released_is_found_before_failing) {
   TypeParam pool;
   for (int round = 0; round < 20; ++round) {
@@ -135,7 +135,7 @@ TEST(shared_pool, with_a_null_lock_has_one_acquirer) {
   EXPECT_TRUE(pool.empty());
 }
 
-// Handles are released wherever they end.
+// Handles are released by the thread that ends them.
 TEST(shared_pool, handles_travel) {
   object_pool<message, ashlar_test::object_traits<ashlar::growing, construct_on_acquire, ashlar::throw_when_exhausted,
                                                   any_thread<>>>
@@ -150,7 +150,7 @@ TEST(shared_pool, handles_travel) {
   EXPECT_TRUE(pool.empty());
 }
 
-// Whoever asks sees all of the first opening, or nothing.
+// A query sees the first slab completely, or not at all.
 TYPED_TEST(shared_pools, say_whose_an_object_is_while_the_first_is_acquired) {
   for (std::size_t round = 0; round < ashlar_test::stress_rounds(200); ++round) {
     TypeParam pool;

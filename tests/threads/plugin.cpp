@@ -13,18 +13,18 @@ namespace {
 
 using numbers = std::list<int, ashlar::pool_allocator<int, ashlar::thread_cached>>;
 
-// Filled by some thread, freed by the one that closes the library, while it is being closed.
+// Filled by some thread, and freed by the thread that closes the library, during the close.
 numbers kept;
 
 ashlar::shared_block_pool<> own({.cell_bytes = 64});
 
-// The host has no records of this size, so these are the library's, also where the host shares its names.
+// The host has no records of this size, so these are the library's, even if the host exports its names.
 void use_own_records() {
   using records = ashlar::detail::record_cells<77 * 64>;
   if (void* const cell = records::try_allocate(); cell != nullptr) records::deallocate(cell);
 }
 
-// The same for pools of the process: the library's are never destroyed, but gone when it is closed.
+// The same for process-wide pools: those of the library are never destroyed, but end with its memory.
 void use_own_pools() {
   using item = std::array<char, 203>;
   std::list<item, ashlar::pool_allocator<item, ashlar::spin_lock>> locked(10);
@@ -44,7 +44,7 @@ extern "C" int ashlar_plugin_work(int count) {
   return static_cast<int>(mine.size() + kept.size());
 }
 
-// With the host's pool and the library's own in turn. `handed` are the host's cells.
+// Uses the host's pool and the library's own in turn. `handed` are the host's cells.
 extern "C" int ashlar_plugin_share(ashlar::shared_block_pool<>* hosts, void** handed, int count);
 
 extern "C" int ashlar_plugin_share(ashlar::shared_block_pool<>* hosts, void** handed, int count) {

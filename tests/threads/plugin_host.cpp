@@ -57,7 +57,7 @@ void load_use_and_close(const char* path, ashlar::shared_block_pool<>& all) {
 
   std::atomic<int> stage = 0;
   std::thread outliving([&] {
-    use_own_pool();  // so that it minds its end before the library asks for it
+    use_own_pool();  // registers its end before the library does
     expect(work(2000) == 2003, "it works in a thread that ends after it is closed");
     use_own_pool();
     stage = 1;
@@ -70,7 +70,7 @@ void load_use_and_close(const char* path, ashlar::shared_block_pool<>& all) {
   outliving.join();
   std::thread(use_own_pool).join();
 
-  // Its threads kept it loaded. Now nothing does (but with g++, whose inline variables stay for good).
+  // Its threads kept it loaded. Now nothing does (except inline variables of g++, which stay for good).
   void* const again = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
   expect(again != nullptr && ::dlclose(again) == 0, "the library opens and closes again");
 }
@@ -79,7 +79,7 @@ void load_use_and_close(const char* path, ashlar::shared_block_pool<>& all) {
 
 int main(int count, char** arguments) {
   expect(count == 2, "one argument: the library");
-  ashlar::shared_block_pool<> all({.cell_bytes = 64});  // numbered as the library's own, if each counts for itself
+  ashlar::shared_block_pool<> all({.cell_bytes = 64});  // the same number as the library's pool, if each counts alone
   for (int round = 0; round < 20; ++round) load_use_and_close(arguments[1], all);
   const pid_t child = ::fork();  // nothing of a closed library is called
   if (child == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads that end while others count, release and destroy the pools they used; pools that stand on pools.
+// Threads that end while others count, release and destroy the pools they used; pools on pools.
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -25,7 +25,7 @@ using ashlar_test::stress_rounds;
 using ashlar_test::upper_pool;
 using ashlar_test::use;
 
-// Frees beyond the front are noted in memory that the end of the thread gives back.
+// Frees beyond the thread cache are noted in memory that the end of the thread gives back.
 TEST(pool_ends, live_is_asked_while_threads_work_and_end) {
   const deadline hang(60);
   pool_type pool({.cell_bytes = 24});
@@ -77,7 +77,7 @@ TEST(pool_ends, the_end_of_a_pool_meets_threads_that_end) {
   }
 }
 
-// The upper pool's end gives slabs to the lower, whose cache in this thread is not found at once.
+// The end of the upper pool gives slabs to the lower one, whose cache in this thread needs the slow path.
 TEST(pool_ends, a_pool_on_a_pool_is_destroyed) {
   const deadline hang(20);
   pool_type lower({.cell_bytes = slab, .cell_alignment = slab});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Counted objects in many threads: copies everywhere, the last reference anywhere, the pool gone at any time.
+// Counted objects in many threads: copies everywhere, the last reference anywhere, an end of the pool at any time.
 #include <ashlar/face/ref_pool.hpp>
 
 #include <array>
@@ -43,7 +43,7 @@ void on_threads(std::size_t count, F f) {
   for (std::thread& each : threads) each.join();
 }
 
-// Says whose it is and that it lives; its end is seen by the one who ends it, whoever wrote to it last.
+// Holds its number and whether it is live; its destructor sees the last write of any thread.
 struct message {
   message(std::size_t by, std::size_t n) : owner(by), number(n), check(~(by * 31 + n)) {}
   ~message() {
@@ -72,7 +72,7 @@ void exchange(Pool& pool, std::size_t threads, std::size_t messages) {
       auto& at = table[random() % table.size()];
       const auto copy = mine;
       const std::lock_guard hold(at.guard);
-      at.content.swap(mine);  // what was there goes with `mine`, when the lock has been let go
+      at.content.swap(mine);  // the former content ends with `mine`, outside of the lock
     }
   });
 }
@@ -122,12 +122,12 @@ TEST(ref_pool_threads, the_last_reference_may_be_anywhere) {
   }
 }
 
-// The handle ends while others let go of objects: either the handle or the last of them frees the memory.
+// The handle ends while others drop objects: the last of all frees the memory.
 TEST(ref_pool_threads, the_pool_may_end_while_objects_go) {
   message::ended = 0;
   const std::size_t rounds = stress_rounds(2'000);
   for (std::size_t round = 0; round < rounds; ++round) {
-    counting_resource<> upstream;  // complains when it ends, if anything is left
+    counting_resource<> upstream;  // its destructor reports leaks
     std::optional<shared_pool<message>> pool(upstream);
     std::array<std::vector<shared_pool<message>::pointer>, 2> held;
     for (std::size_t i = 0; i < 40; ++i) held[i % 2].push_back(pool->make(round, i));
@@ -150,7 +150,7 @@ TEST(ref_pool_threads, the_pool_may_end_while_objects_go) {
   EXPECT_EQ(message::ended.load(), 40 * rounds);
 }
 
-// A bounded pool whose objects all come back from other threads: nothing is lost, exhaustion is never said wrongly.
+// A bounded pool with objects that return from other threads: no object is lost, and exhaustion is reported correctly.
 TEST(ref_pool_threads, a_bound_counts_what_other_threads_gave_back) {
   ashlar::intrusive_pool<
       message, ashlar_test::intrusive_traits<ashlar::construct_on_acquire, ashlar::null_when_exhausted, any_thread<>>>
@@ -194,7 +194,7 @@ TEST(ref_pool_threads, one_taker_needs_no_lock) {
   EXPECT_LE(pool.capacity(), 20'000u);
 }
 
-// Linked structures that end in several threads at a time, each without recursion.
+// Linked structures end in several threads at once, each without recursion.
 TEST(ref_pool_threads, lists_end_in_many_threads_at_a_time) {
   struct node {
     ashlar::ref_ptr<node, any_thread<>> next;

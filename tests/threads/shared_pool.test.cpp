@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Cells of one shared_block_pool go from every thread to every other; threads come and go, and ask the pool meanwhile.
+// Cells of one shared_block_pool go from every thread to every other; threads start, end, and query the pool meanwhile.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -20,7 +20,7 @@ namespace {
 
 using ashlar_test::stress_rounds;
 
-/// What a cell says while it is live; two that have it at once would see each other's numbers.
+/// The contents of a live cell; two owners at once would see each other's numbers.
 struct message {
   std::uint64_t number;
   std::uint64_t complement;
@@ -30,7 +30,7 @@ class post_office {
 public:
   static constexpr std::size_t threads = 4;
 
-  /// Effects: allocates `rounds` messages, and frees as many of whomsoever. A new thread takes over every 10'000.
+  /// Effects: allocates `rounds` messages, and frees as many of any thread. A new thread takes over every 10'000.
   void work(std::size_t who, std::size_t rounds) {
     for (std::size_t done = 0; done < rounds;) {
       const std::size_t end = std::min(rounds, done + 10'000);
@@ -53,7 +53,7 @@ private:
     for (std::size_t round = from; round != to; ++round) {
       const std::uint64_t number = round * threads + who;
       auto* const fresh = ::new (pool_.allocate()) message{number, ~number};
-      // Pairs with itself: what comes was written by another thread.
+      // Pairs with itself: another thread wrote the message.
       take(boxes_[random() % boxes_.size()].exchange(fresh, std::memory_order_acq_rel));
       if (round % 4096 < 32)
         for (auto& box : boxes_) take(box.exchange(nullptr, std::memory_order_acq_rel));
@@ -70,7 +70,7 @@ private:
   void take(message* arrived) {
     if (arrived == nullptr) return;
     ASSERT_EQ(arrived->number, ~arrived->complement);
-    arrived->complement = arrived->number;  // it is not whole if it comes again
+    arrived->complement = arrived->number;  // no longer valid, if it comes again
     pool_.deallocate(arrived);
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Many threads give slots back while one takes them: each arrives once, with all that was written to it before.
+// Many threads give slots back while one takes them: each arrives once, with all earlier writes to it.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -23,10 +23,10 @@ constexpr std::uint32_t givers = 4;
 struct slots {
   explicit slots(std::uint32_t count) : words(count), content(count) {}
   std::vector<ashlar::detail::shared_slot_word<>> words;
-  std::vector<std::uint32_t> content;  // plain: a race here would be the inbox's fault
+  std::vector<std::uint32_t> content;  // plain: a race here would be a fault of the inbox
   ashlar::detail::slot_inbox<> inbox;
 
-  // Returns: how many arrived; each must hold what its giver wrote.
+  // Returns: the number of arrived slots; each must hold the value of its giver.
   std::uint32_t take(std::uint32_t first) {
     std::uint32_t arrived = 0;
     for (; first != word::none; ++arrived) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Pools that threads share, one on another, and something to do with them.
+// Thread-safe pools stacked on each other, and a workload for them.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every resource of the library on memory that counts and fails, behind one face: the table of the torture tests.
+// Every resource of the library over memory that counts and fails, behind one interface: the table of the torture
+// tests.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +50,7 @@ inline constexpr ashlar::tlsf_resource_options torture_regions{
 inline constexpr ashlar::proportional_growth torture_growth{.smallest = 1024, .largest = 8192};
 inline constexpr ashlar::fixed_block_pool_options torture_limits{};
 
-/// `R` made of these options and the memory below.
+/// `R` with these options over the counting memory.
 template <class R, const auto& Options>
 struct made_of : R {
   explicit made_of(counting_resource<>& below) : R(Options, below) {}
@@ -57,8 +58,7 @@ struct made_of : R {
 
 using block_pool_below = made_of<ashlar::block_pool<plain_upstream>, torture_cells>;
 
-/// A `bounded_heap` takes its region when it is made: here it is made with the first block, by which a refusal can be
-/// told.
+/// A `bounded_heap` takes its region in the constructor. Here its first block makes it, so that a refusal is reported.
 class bounded_heap_below {
 public:
   explicit bounded_heap_below(counting_resource<>& below) : below_(&below) {}
@@ -84,7 +84,7 @@ private:
   std::unique_ptr<heap_type> heap_;
 };
 
-/// A face of the standard's shape over the memory below, as a resource.
+/// An interface of the standard's shape over the counting memory, as a resource.
 template <class Face>
 class pmr_below {
 public:
@@ -104,7 +104,7 @@ private:
   Face face_;
 };
 
-/// A pool first and the memory below behind it; small blocks from a heap and larger ones from below; arenas in a chain.
+/// A pool in front of the counting memory; a heap for small blocks beside it for larger ones; arenas in a chain.
 using torture_fallback = ashlar::fallback<block_pool_below, plain_upstream>;
 struct pool_with_fallback : torture_fallback {
   explicit pool_with_fallback(counting_resource<>& below) : torture_fallback(below, below) {}
@@ -133,7 +133,7 @@ ASHLAR_EACH_ADAPTOR(ASHLAR_NAME_ADAPTOR)
 #undef ASHLAR_NAME_ADAPTOR
 }  // namespace adaptor_named
 
-/// Each resource of the library, and what the adaptors are used for most.
+/// Each resource of the library, and the usual compositions of its adaptors.
 [[nodiscard]] inline std::vector<tortured> every_resource() {
   using serialised = serialised_ref<>;
   return {
@@ -161,7 +161,7 @@ ASHLAR_EACH_ADAPTOR(ASHLAR_NAME_ADAPTOR)
   };
 }
 
-/// Each adaptor on memory that can do all that a resource can do; `tests/compositions` has them on each other.
+/// Each adaptor over memory with all abilities of a resource; `tests/compositions` stacks them on each other.
 [[nodiscard]] inline std::vector<tortured> every_adaptor() { return {ASHLAR_EACH_ADAPTOR(ASHLAR_TORTURED_ADAPTOR)}; }
 #undef ASHLAR_TORTURED_ADAPTOR
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every size that is an edge of something at every alignment there is: an aligned block of its own, or a refusal.
+// Every size at an edge and every alignment: the result is an aligned block of its own, or a refusal.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -21,16 +21,16 @@ namespace {
 
 using namespace ashlar_test;
 
-// More than the largest block below it that must be served, and few enough that what is refused costs nothing.
+// Above the largest size that must succeed, and small enough that a refusal costs little.
 constexpr std::size_t most_bytes = std::size_t{16} << 20;
 constexpr std::size_t alignment_step = is_slow ? 512 : 2;
 
-// Wraps at both ends of what a number can say, which are edges too.
+// Wraps at both ends of the range of `std::size_t`, which are edges too.
 void add_neighbours(std::vector<std::size_t>& sizes, std::size_t edge, std::size_t reach) {
   for (std::size_t i = 0; i <= 2 * reach; ++i) sizes.push_back(edge - reach + i);
 }
 
-// Edges of cells, of size classes, of pages, slabs, slices, segments, and of what numbers can say.
+// Edges of cells, size classes, pages, slabs, slices, segments, and integer types.
 std::vector<std::size_t> edge_sizes() {
   std::vector<std::size_t> sizes;
   for (std::size_t edge = 8; edge <= 32'768; edge *= 2) add_neighbours(sizes, edge, 1);
@@ -46,7 +46,7 @@ std::vector<std::size_t> edge_sizes() {
   return sizes;
 }
 
-// Asks for one block, which is given back at once. Returns: whether there was one.
+// Allocates one block and gives it back at once. Returns: whether there was one.
 bool tries(composition& r, std::size_t bytes, std::size_t alignment) {
   void* const p = r.try_allocate(bytes, alignment);
   if (p == nullptr) return false;
@@ -60,7 +60,7 @@ bool tries(composition& r, std::size_t bytes, std::size_t alignment) {
 
 class every_edge : public ::testing::TestWithParam<tortured> {};
 
-// A few blocks live all the while, and must be what they were; after a refusal no more is held than before.
+// A few blocks stay live and unchanged; after a refusal no more memory is held than before.
 TEST_P(every_edge, is_served_or_refused) {
   if (!has_exceptions) GTEST_SKIP() << "some of it says no by throwing alone";
   counting_resource<> below;
@@ -87,7 +87,7 @@ TEST_P(every_edge, is_served_or_refused) {
 }
 
 #if defined(__cpp_exceptions)
-// By the other road: `std::bad_alloc` and nothing else, or a block.
+// The throwing calls: they give a block, or throw `std::bad_alloc` and nothing else.
 TEST_P(every_edge, throws_bad_alloc_alone) {
   counting_resource<> below;
   below.limit_bytes(most_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every resource with memory refused at the first, second, third… request: nothing is lost, and it goes on afterwards.
+// Every resource with the first, second, third… request to its memory refused: it loses nothing, and works afterwards.
 #include <cstddef>
 #include <memory>
 
@@ -20,10 +20,10 @@ struct request {
   std::size_t alignment;
 };
 
-// Cells, what fills a slab, what is above cells, runs, and what has a segment or a chunk to itself.
+// Cells, a full slab, sizes above cells, spans, and sizes with a segment or a chunk of their own.
 constexpr request requests[] = {{48, 8},      {1, 1},       {0, 1},  {200, 64},      {3000, 8},   {48, 16},
                                 {5000, 4096}, {40'000, 16}, {24, 8}, {100'000, 256}, {32'768, 8}, {1024, 1024}};
-constexpr int cells = 90;  // more than a slab of 4 KiB has
+constexpr int cells = 90;  // more than a slab of 4 KiB holds
 
 bool take_all(composition& r, live_blocks<composition>& blocks, bool by_null) {
   const auto take = [&](const request& each) {
@@ -39,7 +39,7 @@ bool take_all(composition& r, live_blocks<composition>& blocks, bool by_null) {
   return true;
 }
 
-// Half of the blocks go before the rest is taken again, where the resource takes them in any order.
+// Half of the blocks are freed before the rest is allocated again, if the resource takes them in any order.
 bool use(composition& r, bool any_order, bool by_null) {
   live_blocks<composition> blocks(r);
   if (!take_all(r, blocks, by_null)) return false;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Senseless options: what is made of them works, refuses, or names the precondition it
-// missed.
+// Senseless options: the resource works, refuses, or names the precondition that they violate.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,7 +61,7 @@ constexpr std::array<std::size_t, 12> hostile = {0,
                                                  ashlar::detail::max_size - 1,
                                                  ashlar::detail::max_size};
 
-/// How a child ended: by itself, or by a signal with these words.
+/// The end of a child: by itself, or by a signal, with these words.
 struct ending {
   int status = -1;
   std::string words;
@@ -77,7 +76,7 @@ struct ending {
 [[noreturn]] void run_in_child(int words, void (*use)(std::size_t, std::size_t), std::size_t a, std::size_t b) {
   ::dup2(words, STDERR_FILENO);
   ::dup2(words, STDOUT_FILENO);
-  ::alarm(20);  // what waits for ever ends by a signal
+  ::alarm(20);  // ends a child that waits for ever
   use(a, b);
   std::fflush(stdout);
   std::_Exit(::testing::Test::HasFailure() ? 1 : 0);
@@ -98,7 +97,7 @@ ending outcome_of(void (*use)(std::size_t, std::size_t), std::size_t a, std::siz
   return how;
 }
 
-// Blocks of all kinds, on memory that is soon at its end.
+// Blocks of all kinds, on memory that soon runs out.
 template <class R>
 void use_some(R& r) {
   live_blocks<R> blocks(r);
@@ -108,7 +107,7 @@ void use_some(R& r) {
   EXPECT_TRUE(blocks.all_intact() && invariant_of(r));
 }
 
-// What a constructor throws for want of memory is an answer.
+// A constructor may throw when memory has run out.
 template <class Use>
 void on_little_memory(Use use) {
   counting_resource<> below;
@@ -258,7 +257,7 @@ class hostile_options : public ::testing::TestWithParam<attempt> {};
 TEST_P(hostile_options, work_or_are_refused_by_name) {
   if (!has_exceptions) GTEST_SKIP() << "some of it says no by throwing alone";
   const std::size_t step = is_slow ? 4 : 1;  // a child takes milliseconds there
-  std::ostringstream wrong;                  // told when all is done, as a child inherits what failed before
+  std::ostringstream wrong;                  // reported at the end, since a child inherits earlier failures
   for (std::size_t i = 0; i < hostile.size(); ++i)
     for (std::size_t j = i % step; j < hostile.size(); j += step) {
       const ending how = outcome_of(GetParam().use, hostile[i], hostile[j]);

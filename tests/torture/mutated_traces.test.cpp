@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Traces of real programs with bits flipped, chunks swapped, doubled and cut: read, summarised and compiled for a
-// replay.
+// Traces of real programs with flipped bits and with swapped, doubled and cut chunks: read, summarised and compiled for
+// a replay.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,12 +30,12 @@ image read_file(const std::filesystem::path& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-// The seeds of the fuzz target, which are recordings of small programs.
+// The seeds of the fuzz target: recordings of small programs.
 std::vector<image> real_traces() {
   const auto folder = std::filesystem::path(__FILE__).parent_path() / ".." / ".." / "fuzz" / "corpus" / "trace_reader";
   std::vector<std::filesystem::path> paths;
   for (const auto& each : std::filesystem::directory_iterator(folder)) paths.push_back(each.path());
-  std::ranges::sort(paths);  // the same mutations everywhere
+  std::ranges::sort(paths);  // the same mutations on every machine
   std::vector<image> all;
   for (const auto& each : paths) all.push_back(read_file(each));
   return all;
@@ -48,7 +48,7 @@ public:
   [[nodiscard]] image operator()(const std::vector<image>& traces) {
     image changed = traces[below(traces.size())];
     for (std::size_t times = 1 + below(4); times != 0; --times) change(changed, traces[below(traces.size())]);
-    if (below(4) != 0) ashlar_test::mend_trace(changed);  // else it ends at the first checksum
+    if (below(4) != 0) ashlar_test::mend_trace(changed);  // otherwise it ends at the first checksum
     return changed;
   }
 
@@ -85,7 +85,7 @@ private:
     bytes.erase(bytes.begin() + offset(begin), bytes.begin() + offset(end));
   }
 
-  // A number that some field may not survive.
+  // An extreme number, which a field may not survive.
   void put_extreme(image& bytes) {
     constexpr std::uint64_t extremes[] = {0, 1, 0x7f, 0x80, 0xffff'ffff, std::uint64_t{1} << 63, ~std::uint64_t{0}};
     const std::uint64_t value = extremes[below(std::size(extremes))];
@@ -100,7 +100,7 @@ private:
   std::mt19937 random_;
 };
 
-// What `report` and `replay` make of the events. Returns: whether their figures fit together.
+// Runs `report` and `replay` on the events. Returns: whether their figures agree.
 bool is_understood(const image& bytes, bool accept_prefix) {
   ashlar::study::summariser summary;
   std::size_t compiled = 0;
