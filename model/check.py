@@ -29,7 +29,7 @@ TIME_LIMIT = 60
 TIME_LIMIT_OF_A_FAULT = 10  # it may well make a program that never ends
 MEMORY_MODELS = ("rc11", "imm")
 
-# GenMC takes each access to memory for an event: what may live in registers must, and nothing may be reordered.
+# GenMC treats each memory access as an event: values live in registers if possible, and no access is reordered.
 PASSES = "cgscc(inline),function(sroa,simplifycfg,early-cse,adce)"
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What models are written against, when the explorer runs them; genmc/checker.hpp is the same for the other checker.
+// The interface of models to the explorer; genmc/checker.hpp is the same for the other checker.
 #pragma once
 
 #include <bit>
@@ -30,7 +30,7 @@ template <class T>
   }
 }
 
-/// std::atomic as far as the lock-free parts use it, with every order spelled out.
+/// The part of std::atomic that the lock-free code uses, with every memory order explicit.
 template <class T>
 class watched_atomic {
 public:
@@ -66,7 +66,7 @@ private:
   std::size_t number_;
 };
 
-/// What is shared without an atomic; two accesses, one of them a write, that nothing orders end the search.
+/// Shared data without an atomic: two unordered accesses, at least one of them a write, end the search.
 template <class T>
 class watched_plain {
 public:
@@ -93,7 +93,7 @@ private:
   mutable explorer::watch watch_{};
 };
 
-/// The policy that the shipped headers take.
+/// The atomics policy of the shipped headers.
 struct atomics {
   template <class T>
   using atomic = watched_atomic<T>;
@@ -101,7 +101,7 @@ struct atomics {
   using plain = watched_plain<T>;
 };
 
-/// An object that one of the threads ends, while others may still be about.
+/// An object that one of the threads ends while others may still be in its calls.
 template <class T>
 class mortal {
 public:
@@ -129,7 +129,7 @@ private:
   explorer::lock_state state_;
 };
 
-/// What planted faults put in the place of a lock's scope: they leave out one lock a run.
+/// Replaces a lock's scope in planted faults: leaves out one lock in each run.
 template <class Lock>
 class numbered_scope {
 public:
@@ -146,12 +146,12 @@ private:
   Lock* lock_;
 };
 
-/// Effects: ends the search where a promise is broken.
+/// Effects: ends the search if a promise is broken.
 inline void check(bool holds, const char* promise) {
   if (!holds) explorer::fail(promise);
 }
 
-/// Returns: the number of the calling thread; that of the one that waits for all others is 0.
+/// Returns: the number of the calling thread; 0 is the one that waits for all others.
 [[nodiscard]] inline std::size_t this_thread() { return explorer::this_thread(); }
 
 /// Effects: runs the bodies as threads, and waits for all of them.

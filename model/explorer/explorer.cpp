@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The search: which thread is next, and whether the past that came of it was met before.
+// The search: the choice of the next thread, and whether the resulting past is new.
 #include "explorer.hpp"
 
 namespace explorer {
 
 namespace {
-// Far more than any model takes; a thread that goes on beyond it goes round in a circle.
+// Far more than any model takes; a thread beyond it is in an endless loop.
 constexpr std::size_t most_steps = 20000;
 }  // namespace
 
@@ -102,7 +102,8 @@ bool search::can_go_on(const thread& t) const {
   return !t.is_done && (t.waits_for == nullptr || !t.waits_for->is_held);
 }
 
-// What a thread does before its first step on an atomic concerns nobody else, unless it races, which no order hides.
+// The steps of a thread before its first one on an atomic affect no other thread, except in a race, which any order
+// shows.
 void search::schedule() {
   for (current_ = 1; current_ < thread_count_ && !is_over_; ++current_) {
     if (!self().is_done) self().stack.resume();
@@ -140,7 +141,7 @@ void search::count_step() {
   if (++steps_ > most_steps) fail("a thread does not end");
 }
 
-// Before a step on an atomic: others may come first.
+// Before a step on an atomic, since other threads may come first.
 void search::step() {
   count_step();
   if (current_ != 0) self().stack.leave();

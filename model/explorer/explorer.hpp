@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Runs a model once for every way in which its threads can meet, and reports the first way that breaks a promise.
+// Runs a model once for every way in which its threads can interact, and reports the first broken promise.
 #pragma once
 
 #include <array>
@@ -16,26 +16,27 @@
 
 namespace explorer {
 
-/// What came of a search. `failure` is empty where every execution kept every promise.
+/// The result of a search. `failure` is empty if every execution kept every promise.
 struct outcome {
   std::string failure;
-  std::vector<std::string> story;  // the steps of the execution that failed
+  std::vector<std::string> story;  // the steps of the failed execution
   std::size_t complete = 0;        // executions that ran to their end
   std::size_t states = 0;          // different pasts met
 };
 
-/// Depth-first search over two kinds of choice: which thread makes the next step on an atomic, and which of the writes
-/// that coherence allows it reads, or which place of the modification order its own write takes. A past (who read
-/// what, in which modification orders) determines what may follow; one met before is not followed again.
+/// Depth-first search over two kinds of choice: the thread that makes the next step on an atomic, and the write that
+/// its read sees, among those that coherence allows, or the place of its write in the modification order. A past (all
+/// reads, with the modification orders) determines the possible futures; a past that was met before is not followed
+/// again.
 ///
-/// Nothing of a model is kept from one execution to the next: it makes its objects anew, and owns no memory.
+/// No state of a model outlives an execution: the model makes its objects anew, and owns no memory.
 class search {
 public:
   using model = void (*)();
 
   [[nodiscard]] outcome run(model m);
 
-  // What models call, by way of operations.hpp.
+  // The calls of models, by way of operations.hpp.
   [[nodiscard]] std::size_t new_atomic(std::uint64_t value);
   void end_atomic(std::size_t atomic);
   [[nodiscard]] std::uint64_t load(std::size_t atomic, std::memory_order order);
@@ -61,7 +62,7 @@ private:
     void (*body)(void*) = nullptr;
     void* argument = nullptr;
     knowledge knows;
-    std::uint64_t past = 0;  // fingerprint of what it read so far
+    std::uint64_t past = 0;  // fingerprint of its reads so far
     const lock_state* waits_for = nullptr;
     bool is_done = true;
   };
@@ -97,8 +98,8 @@ private:
   std::vector<choice> path_;
   std::size_t depth_ = 0;
   std::size_t steps_ = 0;
-  bool is_over_ = false;  // this execution ends here: its past is known, or it failed
-  bool is_told_ = false;  // the failed path once more, this time with its story
+  bool is_over_ = false;  // this execution ends here: its past was met before, or it failed
+  bool is_told_ = false;  // repeats the failed execution, with its story
 
   std::array<thread, max_threads> threads_;
   std::size_t thread_count_ = 1;

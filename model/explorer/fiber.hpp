@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A stack of its own for each thread of a model. A switch costs nanoseconds, for there is one for each step explored.
+// A separate stack for each thread of a model. A switch costs nanoseconds, since each explored step needs one.
 #pragma once
 
 #include <setjmp.h>
@@ -10,18 +10,18 @@
 
 namespace explorer {
 
-/// The context makes a stack once; after that _setjmp and _longjmp switch, for they leave the signal mask alone.
+/// The context makes a stack once. Later switches use _setjmp and _longjmp, which leave the signal mask unchanged.
 class fiber {
 public:
   using body = void (*)();
 
-  /// Effects: forgets what ran here; the next `resume` enters `entry`, which must not return.
+  /// Effects: resets the fiber; the next `resume` enters `entry`, which must not return.
   void prepare(body entry) {
     if (!stack_) stack_ = std::make_unique<char[]>(stack_bytes);
     entry_ = entry;
   }
 
-  /// Effects: goes on in this fiber. Returns: when something calls `leave`.
+  /// Effects: continues this fiber. Returns: at the next `leave` or `quit`.
   void resume() {
     if (_setjmp(from_) != 0) return;
     if (!entry_) _longjmp(to_, 1);
@@ -34,12 +34,12 @@ public:
     setcontext(&start_);
   }
 
-  /// Effects: goes back to who resumed this fiber, until the next `resume`.
+  /// Effects: returns to the caller of `resume`, until the next one.
   void leave() {
     if (_setjmp(to_) == 0) _longjmp(from_, 1);
   }
 
-  /// Effects: goes back to who resumed this fiber, for good.
+  /// Effects: returns to the caller of `resume`, for good.
   [[noreturn]] void quit() { _longjmp(from_, 1); }
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What threads know of one another, and how plain objects and locks remember it.
+// The knowledge of threads about one another, and its record in plain objects and locks.
 #pragma once
 
 #include <array>
@@ -13,23 +13,23 @@ inline constexpr std::size_t max_locations = 48;  // atomics alive in one execut
 
 using number = std::uint16_t;
 
-/// What happened before a moment: of each thread how many of its events, and of each atomic the latest write, in
-/// modification order, that was seen. By coherence nothing older than that write may be read from here on.
+/// The events before a moment: for each thread the number of its known events, and for each atomic the latest known
+/// write, in modification order. By coherence no later read sees an older write.
 struct knowledge {
   std::array<number, max_threads> events{};
   std::array<number, max_locations> latest{};
 };
 
-/// A lock of a model. It needs no search: who waits is not run.
+/// A lock of a model. It needs no search: a waiting thread does not run.
 struct lock_state {
   bool is_held = false;
   std::size_t holder = 0;
-  std::uint64_t locking = 0;    // which event locked it last
-  std::uint64_t unlocking = 0;  // the same of unlocking
+  std::uint64_t locking = 0;    // the last event that locked it
+  std::uint64_t unlocking = 0;  // the last event that unlocked it
   knowledge message{};
 };
 
-/// Who touched a plain object last, to tell a race.
+/// The last accesses to a plain object, which detect a race.
 struct watch {
   number writer = 0;
   number written = 0;

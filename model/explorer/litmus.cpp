@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Small programs whose outcomes the memory model fixes: the explorer must find exactly those.
+// Small programs with outcomes fixed by the memory model: the explorer must find exactly these.
 #include <cstdio>
 #include <set>
 #include <string>
@@ -161,7 +161,7 @@ void locks_tried() {
   saw(a ? 1 : 0, b ? 1 : 0);
 }
 
-// Who finds a lock held does not know what its holder has done.
+// A failed try of a lock gives no ordering with its holder.
 void lock_found_held() {
   checker::mutex m;
   plain_number x;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Explores the one model that this program is linked with, and says what came of it; a number leaves out that lock.
+// Explores the one model that this program is linked with and prints the result; a number leaves out that lock.
 #include <cstdio>
 #include <cstdlib>
 

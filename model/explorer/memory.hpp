@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The memory model of the explorer: what was written where, in which order, and what each thread may still read.
+// The memory model of the explorer: the writes to each atomic, their order, and those that each thread may still read.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace explorer {
 
-/// One write to an atomic. An acquiring read of it brings `message` along, where it has one.
+/// One write to an atomic. An acquiring read of it receives `message`, if it has one.
 struct write {
   std::uint64_t value = 0;
-  std::uint64_t identity = 0;  // which event of which thread; the same in every execution with the same past
+  std::uint64_t identity = 0;  // event of its thread; the same in every execution with the same past
   number place = 0;            // in the modification order
-  bool is_update = false;      // a read-modify-write: nothing comes between it and the write it read
+  bool is_update = false;      // a read-modify-write: no write comes between it and the write it read
   bool has_message = false;
   knowledge message{};
 };
 
-/// One atomic: its writes by number, and their modification order. That order is no order of time: a write may land
-/// before one that was made earlier by a thread it does not know of.
+/// One atomic: its writes by number, and their modification order, which is no order of time: a write may come before
+/// one that another thread made earlier, unless the writer knows of it.
 class location {
 public:
   void reset(std::uint64_t value, std::uint64_t identity);
@@ -30,7 +30,7 @@ public:
   [[nodiscard]] std::size_t size() const { return order_.size(); }
   /// Returns: the number of the write at a place of the modification order.
   [[nodiscard]] number in_place(std::size_t place) const { return order_[place]; }
-  /// Returns: whether a read-modify-write has read this write, so that no second one may.
+  /// Returns: whether a read-modify-write has read this write; a second one must not.
   [[nodiscard]] bool is_updated(number n) const;
   [[nodiscard]] number newer(number a, number b) const { return at(a).place < at(b).place ? b : a; }
 
@@ -38,7 +38,7 @@ public:
   number insert_after(std::size_t place, const write& added);
   void set_message(number n, const knowledge& message) { writes_[n].message = message; }
 
-  /// Returns: a number that tells the modification order.
+  /// Returns: a fingerprint of the modification order.
   [[nodiscard]] std::uint64_t fingerprint() const;
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What each operation of a model may read, where its write may land, and what it learns.
+// The rules of each operation of a model: the writes that it may read, the place of its write, and its new knowledge.
 #include <algorithm>
 #include <cstdio>
 
@@ -9,7 +9,7 @@ namespace explorer {
 
 namespace {
 
-// A sequentially consistent operation is searched as an acquiring and releasing one, which promises less.
+// A sequentially consistent operation is explored as an acquiring and releasing one, which guarantees less.
 bool acquires(std::memory_order order) {
   return order != std::memory_order_relaxed && order != std::memory_order_release;
 }
@@ -58,7 +58,7 @@ void search::end_atomic(std::size_t atomic) {
   has_ended_[atomic] = true;
 }
 
-// Before the event of the use, so that who learns of the event knows of the use.
+// Before the event of the use: a thread that knows the event also knows the use.
 void search::use(std::size_t atomic) {
   will_read(lives_[atomic]);
   if (has_ended_[atomic]) fail("an atomic is used after its end");
@@ -93,7 +93,7 @@ void search::add_write(std::size_t atomic, std::size_t place, write w, std::memo
   const number made = atomics_[atomic].insert_after(place, w);
   k.latest[atomic] = made;
   if (!w.has_message) return;
-  // The message is what this thread knows, if it releases, joined with that of the release sequence it continues.
+  // The message is the knowledge of this thread, if it releases, joined with that of the release sequence it continues.
   const knowledge mine = k;
   if (!releases(order)) k = {};
   if (continues) acquire(earlier);
@@ -192,7 +192,7 @@ void search::take(lock_state& l) {
   note("locks");
 }
 
-// A step, for others may try to lock meanwhile.
+// A step, since others may try to lock meanwhile.
 void search::unlock(lock_state& l) {
   step();
   if (!l.is_held || l.holder != current_) fail("a thread unlocks what it does not hold");

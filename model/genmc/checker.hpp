@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What models are written against, when GenMC runs them; explorer/checker.hpp is the same for the other checker.
+// The interface of models to GenMC; explorer/checker.hpp is the same for the other checker.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 #include <ashlar/detail/support/atomics.hpp>
 
-// What GenMC offers to programs.
+// The functions that GenMC offers to programs.
 extern "C" {
 int __VERIFIER_thread_create(const void* attributes, void* (*body)(void*), void* argument) noexcept;
 void* __VERIFIER_thread_join(long thread) noexcept;
@@ -22,10 +22,10 @@ void __VERIFIER_assert_fail(const char* condition, const char* file, int line) n
 
 namespace checker {
 
-/// GenMC watches the compiled program, so the headers are checked as they ship.
+/// GenMC observes the compiled program, so the headers are checked as they ship.
 using atomics = ashlar::detail::std_atomics;
 
-/// An object that one of the threads ends, while others may still be about.
+/// An object that one of the threads ends while others may still be in its calls.
 template <class T>
 class mortal {
 public:
@@ -50,12 +50,12 @@ private:
   int state_ = 0;
 };
 
-/// Effects: ends the search where a promise is broken.
+/// Effects: ends the search if a promise is broken.
 inline void check(bool holds, const char* promise) {
   if (!holds) __VERIFIER_assert_fail(promise, "", 0);
 }
 
-/// Returns: the number of the calling thread; that of the one that waits for all others is 0.
+/// Returns: the number of the calling thread; 0 is the one that waits for all others.
 [[nodiscard]] inline std::size_t this_thread() { return static_cast<std::size_t>(__VERIFIER_thread_self()); }
 
 /// Effects: runs the bodies as threads, and waits for all of them.

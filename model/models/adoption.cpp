@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An owner drains, parks its record under a lock and ends; whoever finds it parked adopts it, while producers go on.
+// An owner drains, parks its record under a lock and ends; another thread adopts the record, while producers push.
 #include "nodes.hpp"
 
 void model() {
@@ -9,7 +9,7 @@ void model() {
   inbox in;
   checker::mutex parked_lock;
   checker::atomics::plain<bool> is_parked = false;
-  checker::atomics::plain<int> drained = 0;  // private to the owner of the time
+  checker::atomics::plain<int> drained = 0;  // private to the current owner
   const auto drain = [&] { drained = drained + count_taken(in.take_all(), stray); };
   checker::run_threads([&] { (void)write_and_push(in, a, 1), (void)write_and_push(in, b, 2); },
                        [&] { (void)write_and_push(in, c, 3); },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two threads free more words than their batchers have slots, so that full packets go out while the owner drains.
+// Two threads free more words than their batchers have slots, so that full packets are sent while the owner drains.
 #include "cells.hpp"
 
 void model() {

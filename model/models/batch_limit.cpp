@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two batchers may hold one free each: with the next everything goes out, or the free is refused and kept.
+// Two batchers may hold one free each: the next free sends all, or is refused and kept.
 #include "cells.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread ends with its packet under way: once it has settled under the lock nobody touches its batcher any more.
+// A thread ends with a packet in transit: once it has drained under the lock, no other thread touches its batcher.
 #include "cells.hpp"
 
 void model() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pool as far as its frees go, for the models of packets and batchers: cells, an inbox, a lock, and the promise that
-// each cell arrives as often as it was freed.
+// The frees of a pool, for the models of packets and batchers: cells, an inbox, a lock, and the promise that each cell
+// arrives as often as it was freed.
 #pragma once
 
 #include <checker.hpp>
@@ -18,13 +18,13 @@ using ashlar::detail::freed_word;
 template <batch_shape Shape>
 using batcher = ashlar::detail::batcher<checker::atomics, Shape>;
 
-/// The fewest that make a batcher do everything: every word that leaves its slot is a packet, and there is one packet.
+/// The smallest shape that exercises a whole batcher: each displaced word is a packet, and there is one packet.
 inline constexpr batch_shape one_packet{.packets = 1, .words = 1, .slots = 2};
 inline constexpr std::size_t no_limit = 100;
 
 struct cell {
   checker::atomics::plain<int> content = 0;
-  int arrived = 0;  // counted by whoever takes in at the time; read once all threads have ended
+  int arrived = 0;  // changed by the draining thread only; read once all threads have ended
 };
 
 template <class Batcher>
@@ -32,7 +32,7 @@ class pool {
 public:
   static constexpr std::size_t cell_count = 8;
 
-  // Two cells a word; the words 0, 1 and 2 meet in one slot of a batcher with two, word 3 has the other to itself.
+  // Two cells for each word; words 0, 1 and 2 share one slot of a batcher with two, word 3 has the other slot.
   [[nodiscard]] static constexpr std::uintptr_t key_of(std::size_t index) {
     switch (index / 2) {
       case 0: return 0x1001;
@@ -43,7 +43,7 @@ public:
   }
   [[nodiscard]] static std::uint64_t bit_of(std::size_t index) { return std::uint64_t{1} << (index % 2); }
 
-  /// Effects: uses a cell for the last time and frees it. Returns: false where the batcher refused it.
+  /// Effects: uses a cell for the last time and frees it. Returns: false if the batcher refused it.
   bool free(Batcher& batch, std::size_t index, int content) {
     cells[index].content = content;
     return note(batch, index);
@@ -55,7 +55,7 @@ public:
   }
   bool flush(Batcher& batch) { return batch.flush(route()); }
 
-  /// Effects: frees a cell; where the batcher refuses, takes everything in under the lock, as a pool does.
+  /// Effects: frees a cell; if the batcher refuses, drains everything under the lock, as a pool does.
   void free_or_settle(Batcher& batch, std::size_t index, int content) {
     if (free(batch, index, content)) return;
     lock.lock();
@@ -64,7 +64,7 @@ public:
     lock.unlock();
   }
 
-  /// Effects: takes in what arrived and what `batch` has noted.
+  /// Effects: drains the inbox, and takes the noted frees of `batch` back.
   void flush_caches(Batcher& batch) {
     lock.lock();
     take_in_with(batch);

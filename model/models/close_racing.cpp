@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two producers push while the owner closes: each node is either in the last chain or refused, and stays refused.
+// Two producers push while the owner closes: each node is in the last chain, or is refused and stays refused.
 #include "nodes.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The pool closes while two threads still send: what it took arrives, the rest is dropped, and every packet comes back.
+// The pool closes while two threads still send: drained frees arrive, others are dropped, and every packet comes back.
 #include "cells.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The owner drains and then closes, while two producers push and keep what is refused.
+// The owner drains and then closes, while two producers push and keep refused nodes.
 #include "nodes.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads free and flush before they end; what was sent arrives, and a flush that succeeds leaves nothing behind.
+// Threads free and flush before they end: sent frees arrive, and a successful flush leaves none behind.
 #include "cells.hpp"
 
 void model() {

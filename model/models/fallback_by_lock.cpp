@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two threads, one packet each, and no owner: whose packet is under way takes everything in itself, under the lock.
+// Two threads with one packet each, and no owner: a thread with its packet in transit drains the inbox itself, under
+// the lock.
 #include "cells.hpp"
 
 void model() {

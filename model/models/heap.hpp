@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory for the models of the heap for any thread, and the promise that each cell is in one hand at a time.
+// Memory for the models of the heap for any thread, and the promise that each cell has one holder at a time.
 #pragma once
 
 #include <checker.hpp>
@@ -13,7 +13,7 @@ namespace models {
 
 using ashlar::detail::segment;
 
-/// What a cell's client does with it. Two at a time race, and two one after the other are told here.
+/// A use of a cell by its client. Two concurrent holders race; two successive holders are detected here.
 inline void hold(void* cell, int by) {
   checker::check(cell != nullptr, "there is memory for all");
   checker::check(segment::of(cell)->content == 0, "a cell is in one hand at a time");
@@ -24,7 +24,7 @@ inline void let_go(void* cell, int by) {
   segment::of(cell)->content = 0;
 }
 
-/// Memory for a few cells and threads' heaps; any thread may ask.
+/// Memory for a few cells and thread heaps; for any thread.
 class memory {
 public:
   static constexpr std::size_t cells = 11;
@@ -45,7 +45,7 @@ public:
     if (bytes != sizeof(segment)) return;
     lock_.lock();
     checker::check(segment::of(p)->content == 0, "only free cells go back");
-    segment::of(p)->content = 0;  // they are gone, so nobody else may be about
+    segment::of(p)->content = 0;  // the memory ends, so no other thread may use it
     given_back_.push(p);
     lock_.unlock();
   }
@@ -78,7 +78,7 @@ private:
   other others_[others];
 };
 
-/// It as a resource.
+/// The memory as a resource.
 class source {
 public:
   static constexpr bool is_thread_safe = true;
@@ -105,7 +105,7 @@ inline void wait_a_moment() {
   (void)moment.load(std::memory_order_relaxed);
 }
 
-/// Brings an object to another thread.
+/// Passes an object to another thread.
 template <class T>
 class hand {
 public:
@@ -114,7 +114,7 @@ public:
     what_ = what;
     lock_.unlock();
   }
-  /// Returns: null where it has not come.
+  /// Returns: the object; null before it was given.
   [[nodiscard]] T* take() {
     lock_.lock();
     T* const what = what_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread ends; what it had goes to the next one that comes, with a block that this one frees: as its own, where it
-// came in time to adopt it, else by a packet.
+// A thread ends; the next one adopts its heap. That thread frees a block of it: as its own after the adoption, else by
+// a packet.
 #include "members.hpp"
 
 void model() {

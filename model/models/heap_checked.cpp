@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// As from level `checked` on, where whole calls hold the lock: an owner does all that it can do with its heap, while
-// another thread frees, trims and looks.
+// Level `checked`, with whole calls under the lock: an owner makes all its calls, while another thread frees, trims and
+// inspects.
 #include <ashlar/base/config.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {

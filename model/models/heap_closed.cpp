@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap ends while a thread ends that has used it: either closes what the thread had, once, and nobody looks at a heap
-// that is gone.
+// A heap ends while a thread that has used it ends: one of them closes the thread's table, and no thread touches the
+// ended heap.
 #include "members.hpp"
 
 void model() {

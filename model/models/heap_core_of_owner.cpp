@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An owner does all that its core can do, one after the other, while another thread takes in what has arrived: whatever
-// is not under the lock races.
+// An owner makes all calls of its core, one after the other, while another thread drains the inbox: a call outside of
+// the lock would race.
 #include "heap.hpp"
 
 void model() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread detaches what it has, and frees a block of that afterwards, when it is nobody's or another thread's by now,
-// who has adopted it and frees its blocks as its own. Then both end.
+// A thread detaches its heap, and later frees a block of it, when the heap is parked or adopted by another thread that
+// frees its blocks as its own. Then both end.
 #include "members.hpp"
 
 void model() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap ends before its threads do, which have frees of each other's cells noted, and one a packet under way: all are
-// brought home while all inboxes are there.
+// A heap ends before its threads, which have noted frees of each other's cells, and one a packet in transit: all arrive
+// while all inboxes exist.
 #include "heap.hpp"
 
 void model() {

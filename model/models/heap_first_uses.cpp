@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two threads use a heap for the first time: both find the one link that says which threads have something of it, and
-// get a heap each.
+// Two threads use a heap for the first time: both find the one link to the tables of threads, and get a thread heap
+// each.
 #include "members.hpp"
 
 void model() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A freer ends with one packet under way and one free noted, while the owner takes both in, or trims: then nobody is at
-// its packets any more, and both cells have come home.
+// A freer ends with one packet in transit and one noted free, while the owner drains or trims: then no thread uses its
+// packets, and both cells have arrived.
 #include "heap.hpp"
 
 void model() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A freer has sent all its packets to an owner that may take them in by now: a cell whose word finds its slot taken
-// goes home under the lock, with all that is noted.
+// A freer has sent all its packets to an owner that may drain them: a cell whose slot holds another word goes back
+// under the lock, with all noted frees.
 #include "heap.hpp"
 
 void model() {
@@ -16,7 +16,7 @@ void model() {
   checker::run_threads(
       [&] {
         free(freer, cells[0], 1);
-        free(freer, cells[8], 1);  // meets the one before in a slot
+        free(freer, cells[8], 1);  // shares a slot with the former one
       },
       [&] { heap.drain_inbox(); });
   freer.leave();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A freer has sent all its packets to an owner that may take them in by now: what it flushes goes home under the lock.
+// A freer has sent all its packets to an owner that may drain them: flushed frees go back under the lock.
 #include "heap.hpp"
 
 void model() {

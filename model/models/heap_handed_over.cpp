@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread detaches its heap, with cached cells and frees that it has noted, and another adopts it and parks its own,
-// which a third finds: what `heap` does for `detach` and `adopt`, on the heaps of threads.
+// A thread detaches its heap, with cached cells and noted frees. Another adopts it and parks its own, which a third
+// finds: `detach` and `adopt` of `heap`, on thread heaps.
 #include "heap.hpp"
 
 void model() {

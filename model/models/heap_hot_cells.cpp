@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An owner takes cells, hot ones and such as it finds under the lock; one thread frees what it was handed, by a packet,
-// and another takes in and gives memory away. Each writes to the cells that it has, the last one to those that go.
+// An owner takes cached cells and cells behind the lock. One thread frees its cells by a packet; another drains and
+// trims. Each writes to its cells, the last one to those that go.
 #include "heap.hpp"
 
 void model() {
@@ -14,8 +14,8 @@ void model() {
       [&] {
         to_freer.give(take(heap, 1));
         free(heap, take(heap, 1), 1);
-        kept[0] = take(heap, 1);  // the hot one
-        kept[1] = take(heap, 1);  // the other, where it has come back
+        kept[0] = take(heap, 1);  // the cached one
+        kept[1] = take(heap, 1);  // the other one, if it has come back
       },
       [&] {
         void* const mine = to_freer.take();

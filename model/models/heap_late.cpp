@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two threads use a heap once they have ended, as what ends with them may: the common heap serves both under its lock,
-// and their frees go home at once.
+// Two threads use a heap after their end, as thread-local destructors may: the common heap serves both under its lock,
+// and their frees go back at once.
 #include "members.hpp"
 
 void model() {

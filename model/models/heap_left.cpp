@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread frees one of its blocks after it has ended, when what it had is parked, or another thread's that works on
-// it.
+// A thread frees one of its blocks after its end, when its heap is parked, or adopted by another thread that uses it.
 #include "members.hpp"
 
 void model() {

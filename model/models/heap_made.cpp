@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two threads get a heap each while a third goes through all heaps that there are: none is lost, and who is found is
-// all there.
+// Two threads get a thread heap each while a third visits all thread heaps: none is lost, and each visited one is
+// complete.
 #include "heap.hpp"
 
 void model() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread ends and parks its heap, with cached cells and noted frees, while another frees a cell of it by a packet
-// that is under way; a third adopts what is parked, or a heap that is new, and goes on with the cells.
+// A thread ends and parks its heap, with cached cells and noted frees, while another frees a cell of it by a packet in
+// transit. A third adopts this heap or a new one, and uses the cells.
 #include "heap.hpp"
 
 void model() {

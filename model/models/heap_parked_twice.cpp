@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two threads end and park their heaps while a third adopts what it finds: none is lost, and none is two threads'.
+// Two threads end and park their heaps while a third adopts one: none is lost, and none belongs to two threads.
 #include "heap.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All blocks are taken back at once while a thread ends that has used the heap, with a free of its own at hand.
+// All blocks are taken back at once while a thread that has used the heap ends, with a noted free of its own.
 #include "members.hpp"
 
 void model() {

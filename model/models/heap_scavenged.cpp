@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread whose heap grows looks into one that is parked, under its own lock; another adopts that one and grows, too;
-// a third stops them all for a fork. None waits for a lock while it holds one that the others may wait for.
+// A thread with a growing heap purges a parked one, under its own lock; another adopts that one and grows, too; a third
+// stops both for a fork. None waits for a lock while it holds one that another may wait for.
 #include "heap.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One thread asks all that it can of the space that the heaps of all threads share, while another gives back to it.
+// One thread makes all calls of the extent map that thread heaps share, while another gives memory back to it.
 #include "heap.hpp"
 
 #include <ashlar/detail/heap/shared_extent_map.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the models of threads that come and go do with the heap for any thread.
+// The calls of the models in which threads of one heap start and end.
 #pragma once
 
 #include "heap.hpp"
@@ -17,7 +17,7 @@ using thread_heap_registry = ashlar::detail::thread_heap_registry<source>;
   return cell;
 }
 
-/// As `heap` frees: what is of the thread's heap at once; else the block travels.
+/// As `heap` frees: a block of the thread's heap at once, any other by a packet.
 inline void free(thread_heap_registry& heap, void* cell, int by) {
   let_go(cell, by);
   thread_heap_registry::thread_heap* const mine = heap.recent();

@@ -8,15 +8,15 @@
 
 namespace models {
 
-/// A node carries what its client wrote last; taking it makes that the taker's. Its `next` holds, as in life, what it
-/// held before: here a node that nobody pushes.
+/// A node holds the last write of its client; the taker overwrites it. Its `next` holds a stale value, as in real use:
+/// here a node that is never pushed.
 struct node {
   node() = default;
   explicit node(node* earlier) : next{earlier} {}
 
   checker::atomics::plain<node*> next = nullptr;
   checker::atomics::plain<int> content = 0;
-  int taken = 0;  // by whoever has the node at the time; read once all threads have ended
+  int taken = 0;  // changed by the holder of the node only; read once all threads have ended
 };
 
 using inbox = ashlar::detail::inbox<node, checker::atomics>;
@@ -27,8 +27,8 @@ inline bool write_and_push(inbox& to, node& n, int content) {
   return to.push(&n);
 }
 
-/// Effects: takes each node of a chain and writes to it, as the owner does who hands the cell out again.
-/// Returns: how many there were.
+/// Effects: takes each node of a chain and writes to it, as an owner that hands the cell out again. Returns: the number
+/// of nodes.
 template <class Each>
 int for_each_taken(node* chain, const node& stray, Each each) {
   int count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One thread frees the cells of three owners by turns: a packet that another owner's sets aside is gone on with, sent
-// or handed over, and each goes to its own owner.
+// One thread frees the cells of three owners in turn: a packet set aside for another owner is continued, sent or handed
+// over, and each goes to its own owner.
 #include "cells.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Packets of two words: sent when full, half full by the flush, and handed over while they are filled.
+// Packets of two words: sent when full, sent half full by the flush, and handed over while they are filled.
 #include "cells.hpp"
 
 void model() {

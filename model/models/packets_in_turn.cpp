@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One thread sends two packets by turns, each as often as the owner gives it back in time.
+// One thread sends two packets in turn, each as often as the owner returns it in time.
 #include "cells.hpp"
 
 void model() {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pool whose handle goes while its objects are out: whoever comes last, and nobody else, frees the memory.
+// A pool with a handle that ends while its objects are out: the last of all, and no other thread, frees the memory.
 #pragma once
 
 #include "slots.hpp"
 
 namespace models {
 
-/// What outlives the handle.
+/// The part of the pool that outlives the handle.
 template <std::size_t Count>
 struct pool_memory {
   return_queue home;
   slots<Count> all{std::uint32_t{1}};
-  checker::atomics::plain<int> state = 0;  // what the handle leaves behind
+  checker::atomics::plain<int> state = 0;  // the last write of the handle
 };
 
 template <std::size_t Count>
@@ -19,7 +19,7 @@ class dying_pool {
 public:
   pool_memory<Count>* operator->() { return memory_.operator->(); }
 
-  /// Effects: the last use of an object, and its slot's way home.
+  /// Effects: uses an object for the last time, and gives its slot back.
   void write_and_give(std::uint32_t number) {
     memory_->all[number].content = 1;
     give(number);
@@ -29,7 +29,7 @@ public:
     if (memory_->home.give(number, 0, memory_->all[number].word)) free_memory();
   }
 
-  /// Effects: the end of the handle, which took back `taken` slots before.
+  /// Effects: ends the handle, which took `taken` slots back before.
   void end_handle(int taken) {
     memory_->state = 1;
     taken += memory_->all.for_each(memory_->home.close(), [](std::uint32_t, slot&) {});

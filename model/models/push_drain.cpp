@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two producers push two nodes each while the owner drains twice; what it takes it writes to.
+// Two producers push two nodes each while the owner drains twice and writes to the drained nodes.
 #include "nodes.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The owner hands what it took to another producer, which pushes the same nodes again, while the first still pushes.
+// The owner hands drained nodes to another producer, which pushes them again, while the first one still pushes.
 #include "nodes.hpp"
 
 void model() {

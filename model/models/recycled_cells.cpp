@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The owner hands cells that arrived to another thread, which uses them and frees them again, in a batcher of its own.
+// The owner hands arrived cells to another thread, which uses them and frees them again, by its own batcher.
 #include "cells.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two threads give while the owner closes: each slot is either in the last chain or refused, and stays refused.
+// Two threads give while the owner closes: each slot is in the last chain, or is refused and stays refused.
 #include "slots.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two holders take one more reference each and let go of all: no count is lost, and one of them is the last.
+// Two holders take one more reference each and drop all: no count is lost, and one of them is the last.
 #include "slots.hpp"
 
 void model() {

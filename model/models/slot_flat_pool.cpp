@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pool of two slots: threads take under its lock and give without; a slot is in one hand at a time.
+// A pool of two slots: threads take under its lock and give without it; a slot has one holder at a time.
 #include "slots.hpp"
 
 #include <ashlar/detail/slots/slot_stack.hpp>

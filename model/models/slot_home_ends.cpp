@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The handle of a pool goes while two threads give back the last two slots: in time, late, or last of all.
+// The handle of a pool ends while two threads give back the last two slots: in time, late, or last of all.
 #include "pool_memory.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The handle of a pool goes while two threads let go of its only object.
+// The handle of a pool ends while two threads drop its only object.
 #include "pool_memory.hpp"
 
 void model() {

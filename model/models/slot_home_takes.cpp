@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The handle takes in what has come home before it goes, while one thread gives back one slot after the other.
+// The handle takes returned slots before it ends, while one thread gives back one slot after the other.
 #include "pool_memory.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The handle of a pool goes while three threads give back its last three slots.
+// The handle of a pool ends while three threads give back its last three slots.
 #include "pool_memory.hpp"
 
 void model() {

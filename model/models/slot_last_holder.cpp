@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two threads let go of one object: the last sees what the other did, ends it and gives its slot to the owner.
+// Two threads drop one object: the last sees the writes of the other, ends it and gives its slot to the owner.
 #include "slots.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One thread gives two slots and another gives one while the owner takes twice; what it takes it writes to.
+// One thread gives two slots and another gives one while the owner takes twice and writes to the taken slots.
 #include "slots.hpp"
 
 void model() {

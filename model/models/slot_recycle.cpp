@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The owner hands the slots it took to another thread, which gives them back again while the first still gives.
+// The owner hands taken slots to another thread, which gives them back again while the first one still gives.
 #include "slots.hpp"
 
 void model() {
   using namespace models;
   slots<2> all;
   slot_inbox in;
-  slot_inbox to_second;  // stands for whatever brings a new object to another thread
+  slot_inbox to_second;  // passes a new object to another thread
   const auto hand_on = [&](std::uint32_t chain) {
     std::array<std::uint32_t, 2> taken = {};
     const int count = all.for_each(chain, [&, next = 0](std::uint32_t number, slot& at) mutable {

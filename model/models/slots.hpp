@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Slots for the models of the parts that send them home by number, and the promise that each comes home once.
+// Slots for the models of slots returned by number, and the promise that each returns once.
 #pragma once
 
 #include <array>
@@ -18,14 +18,14 @@ namespace slot_word = ashlar::detail::slot_word;
 using slot_inbox = ashlar::detail::slot_inbox<checker::atomics>;
 using return_queue = ashlar::detail::return_queue<checker::atomics>;
 
-/// A slot carries what its client wrote last; taking it makes that the taker's.
+/// A slot holds the last write of its client; the taker overwrites it.
 struct slot {
   ashlar::detail::shared_slot_word<checker::atomics> word;
   checker::atomics::plain<int> content = 0;
-  int taken = 0;  // by whoever has the slot at the time; read once all threads have ended
+  int taken = 0;  // changed by the holder of the slot only; read once all threads have ended
 };
 
-/// Their words hold, as in life, what they held before: here a link to a slot that there is not, or a count.
+/// Their words hold stale values, as in real use: here a link to a slot that does not exist, or a count.
 template <std::size_t Count>
 class slots {
 public:
@@ -44,7 +44,7 @@ public:
     return to.push(number, 0, all_[number].word);
   }
 
-  /// Effects: calls `each(number, slot)` for each slot of a chain. Returns: how many there were.
+  /// Effects: calls `each(number, slot)` for each slot of a chain. Returns: the number of slots.
   template <class Each>
   int for_each(std::uint32_t chain, Each each) {
     int count = 0;
@@ -59,7 +59,7 @@ public:
     return count;
   }
 
-  /// Effects: takes each slot of a chain and writes to it, as the owner does who hands it out again.
+  /// Effects: takes each slot of a chain and writes to it, as an owner that hands it out again.
   int take(std::uint32_t chain) {
     return for_each(chain, [](std::uint32_t, slot& at) {
       at.content = at.content + 100;

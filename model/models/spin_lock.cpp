@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Three threads try to lock: one at a time gets in, and sees what the last one did. Who waits only tries again.
+// Three threads try to lock: one at a time succeeds, and sees the writes of the last holder. Waiting is repeated tries.
 #include <checker.hpp>
 
 #include <ashlar/base/lock.hpp>

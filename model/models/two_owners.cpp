@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One thread frees the cells of two owners by turns: each packet holds the cells of one, and goes to that one.
+// One thread frees the cells of two owners in turn: each packet holds cells of one owner, and goes to it.
 #include "cells.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two threads drain the same inbox, each under the pool's lock, while a third pushes; one of them pushes too.
+// Two threads drain the same inbox, each under the pool's lock, while a third pushes; one of the two pushes as well.
 #include "nodes.hpp"
 
 void model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In front of the shipped file: its spin lock becomes one of the checker's, for a search cannot spin.
+// Wraps the shipped file: its spin lock becomes one of the checker's, since a search cannot spin.
 #pragma once
 
 #include <checker.hpp>

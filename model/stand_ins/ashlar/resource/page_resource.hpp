@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: no more than a name. The models bring memory of their own.
+// Replaces the shipped file: only a name, since the models have their own memory.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: the standard atomics of headers that take no policy are those that are watched.
+// Replaces the shipped file: headers without an atomics policy use the explorer's observed atomics.
 #pragma once
 
 #include <atomic>

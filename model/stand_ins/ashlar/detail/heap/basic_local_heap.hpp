@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: one stack of cache cells in thread_cache of a core, behind the same calls.
+// Replaces the shipped file: a thread cache of one free list in front of a core, behind the same calls.
 #pragma once
 
 #include <cstddef>

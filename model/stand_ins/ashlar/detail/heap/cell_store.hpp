@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: the cached cells, in one free list.
+// Replaces the shipped file: the cached cells, in one free list.
 #pragma once
 
 #include <cstddef>

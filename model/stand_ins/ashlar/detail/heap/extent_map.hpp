@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: a table that each call looks at or changes.
+// Replaces the shipped file: a table that each call reads or changes.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// It keeps nothing spare.
+/// It has no spare extents.
 template <class Upstream>
 class extent_map {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: a stack of free cells, behind the same calls.
+// Replaces the shipped file: a list of free cells, behind the same calls.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct slice_run {
   bool is_zero = false;
 };
 
-/// Whatever is not `const` writes `touched_`, and whatever is reads it: two calls that nothing keeps apart race.
+/// A call that is not `const` writes `touched_`, and one that is reads it: two unordered calls race.
 template <resource Upstream>
 class heap_core {
 public:
@@ -36,7 +36,7 @@ public:
   heap_core(const heap_core&) = delete;
   heap_core& operator=(const heap_core&) = delete;
 
-  /// Returns: a free cell; the other free ones become hot. Where there is none, a new one.
+  /// Returns: a free cell; the other free ones become cached. Without free cells, a new one.
   [[nodiscard]] void* take_cell(std::size_t, free_lists& hot) noexcept {
     touch();
     segment* const cell = free_.pop();
@@ -44,7 +44,7 @@ public:
     while (segment* const other = free_.pop()) hot.push(other);
     return cell;
   }
-  /// Words at hand are the owner's, as the stacks are: there are none here.
+  /// Cell batches belong to the owner, as the free lists do: there are none here.
   [[nodiscard]] void* take_cell_excluding_cache(std::size_t, free_lists&) noexcept { return nullptr; }
   void fetch_ahead(std::size_t) const noexcept {}
   void give_cell(void* cell) noexcept { give(cell); }

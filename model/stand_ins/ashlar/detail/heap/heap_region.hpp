@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: no model looks at regions.
+// Replaces the shipped file: no model inspects regions.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: no page is given back.
+// Replaces the shipped file: no page is given back.
 #pragma once
 
 #include <ashlar/base/config.hpp>

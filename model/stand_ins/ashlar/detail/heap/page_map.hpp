@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: how large a window is, and one that nothing is in.
+// Replaces the shipped file: the size of a window, and an empty window.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: a segment that is one cell, watched in all that threads do to it.
+// Replaces the shipped file: a segment of one cell, whose accesses are all observed.
 #pragma once
 
 #include <cstddef>
@@ -32,11 +32,11 @@ struct alignas(64) segment {
   [[nodiscard]] static const void* heap_of(const void* p) noexcept { return of(p)->head.heap; }
   [[nodiscard]] static std::size_t owner_of(const void* p) noexcept { return of(p)->size_class; }
 
-  inline static segment* first = nullptr;  // of all that there are
+  inline static segment* first = nullptr;  // of all segments
 
-  header head;                        // written before the cell is handed out, and then no more
-  plain<std::size_t> size_class = 1;  // the class: the same
-  plain<int> content = 0;             // its client's
+  header head;                        // written before the cell is handed out, constant afterwards
+  plain<std::size_t> size_class = 1;  // the same
+  plain<int> content = 0;             // of its client
   plain<segment*> below = nullptr;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: a word has one cell, and its key says which of all cells it is.
+// Replaces the shipped file: a word has one cell, and its key is the index of the cell.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-// The keys of the first eight have a slot of the batcher each; that of the next one meets the first one's.
+// The keys of the first eight cells have separate slots of the batcher; that of the next one shares the first one's.
 inline constexpr std::uintptr_t cells_apart = 8;
 inline constexpr std::uintptr_t keys_between = 47;
 
@@ -21,7 +21,7 @@ inline constexpr std::uintptr_t keys_between = 47;
   const auto index = static_cast<std::uintptr_t>(segment::of(cell) - segment::first);
   return {1 + index + (index < cells_apart ? 0 : keys_between), 1};
 }
-// Each weighs the same.
+// Each has the same weight.
 struct remote_free_info {
   std::size_t cell_bytes = 16;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: a model forks by hand.
+// Replaces the shipped file: a model calls the steps of a fork itself.
 #pragma once
 
 #include <ashlar/base/config.hpp>

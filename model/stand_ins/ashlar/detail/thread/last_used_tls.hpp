@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: one place for each thread of the model.
+// Replaces the shipped file: one place for each thread of the model.
 #pragma once
 
 #include <ashlar/base/config.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: a list of records for each thread of the model, which says itself when it ends.
+// Replaces the shipped file: a list of records for each thread of the model, which ends it explicitly.
 #pragma once
 
 #include <cstddef>
@@ -22,16 +22,16 @@ struct thread_cache_record {
   void (*retire)(thread_cache_record*) noexcept = nullptr;
 };
 
-/// What one thread has.
+/// The records of one thread.
 struct thread_cache_directory {
   thread_cache_record* first = nullptr;
   void* found = nullptr;
   bool has_ended = false;
-  const void* latest_owner = nullptr;  // what `last_used_tls` finds
+  const void* latest_owner = nullptr;  // found by `last_used_tls`
   void* latest = nullptr;
 };
 
-/// One pool is all that a model has.
+/// A model has one pool only.
 class thread_caches {
 public:
   [[nodiscard]] static std::uint64_t new_pool() noexcept { return 1; }
@@ -47,12 +47,12 @@ public:
     mine().first = fresh;
     remember(*fresh);
   }
-  /// Effects: what the system does when the thread ends.
+  /// Effects: ends the records of the thread, as the system does at its end.
   static void end_thread() noexcept {
     mine().has_ended = true;
     if (mine().first != nullptr) retire();
   }
-  /// Effects: no thread has been here.
+  /// Effects: forgets all records of all threads.
   static void begin() noexcept {
     for (thread_cache_directory& each : all_) each = {};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: a model's threads end by hand, and no library is closed.
+// Replaces the shipped file: a model ends its threads explicitly, and no library is closed.
 #pragma once
 
 #include <ashlar/base/config.hpp>

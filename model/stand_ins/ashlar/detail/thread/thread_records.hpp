@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: records come from operator new, which the checker watches.
+// Replaces the shipped file: records come from operator new, which the checker observes.
 #pragma once
 
 #include <new>
