@@ -16,7 +16,7 @@ inline void expect(bool condition) {
   if (!condition) std::abort();
 }
 
-// Refuses where the input says so, and knows whether all came back.
+// Refuses as the input demands, and counts the blocks that have not come back.
 struct unreliable {
   std::size_t held = 0;
   bool dry = false;

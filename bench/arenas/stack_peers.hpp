@@ -33,7 +33,7 @@ struct local_arrays {
   void end() noexcept {}
 };
 
-// A pointer that goes up and down and that nobody checks.
+// A bump pointer without any check.
 class bumped_by_hand {
 public:
   template <class F>

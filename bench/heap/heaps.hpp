@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The heaps that run the engine workloads: a floor, a limit, malloc whoever provides it, ashlar's inlined and called.
+// The heaps of the engine workloads: a floor, a limit, any malloc, and ashlar's heaps, inlined and called.
 #pragma once
 
 #include <sys/mman.h>
@@ -100,7 +100,7 @@ public:
   }
 };
 
-// Sized frees of whoever provides malloc: that is what the operators are for.
+// The library behind malloc by its operators new and delete, with sized frees.
 class operator_heap {
 public:
   void* allocate(std::size_t bytes) { return ::operator new(bytes); }

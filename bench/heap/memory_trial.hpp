@@ -54,11 +54,12 @@ enum class touch { every_page, first_word };
 struct outcome {
   usage work;                     // of the pairs alone
   std::uint64_t pairs = 0;        // allocations; each is freed at some time
-  std::uint64_t live_bytes = 0;   // most that was asked for at once
-  std::uint64_t peak_bytes = 0;   // most that was resident
-  std::uint64_t held_bytes = 0;   // resident at the end of the work, nobody having asked,
-  std::uint64_t later_bytes = 0;  // after a second of rest and 100,000 more pairs where the work says so
-  std::uint64_t trimmed_bytes = 0, freed_bytes = 0, emptied_bytes = 0;  // asked; all freed, unasked; asked once more
+  std::uint64_t live_bytes = 0;   // peak of the requested bytes
+  std::uint64_t peak_bytes = 0;   // peak of the resident bytes
+  std::uint64_t held_bytes = 0;   // resident at the end of the work, without a trim,
+  std::uint64_t later_bytes = 0;  // after a second of rest and, in some workloads, 100,000 more pairs
+  std::uint64_t trimmed_bytes = 0, freed_bytes = 0,
+                emptied_bytes = 0;  // after a trim; all freed, without one; after one more
   double trim_ms = 0;
 };
 

@@ -77,7 +77,7 @@ class drifting_window {
 public:
   explicit drifting_window(std::size_t whole) : whole_(static_cast<double>(whole)) {}
 
-  // Effects: moves to where the window is when so many bytes have been allocated.
+  // Effects: moves the window to its place after `allocated` bytes.
   void move_to(std::size_t allocated) noexcept {
     const double way = 1 - std::abs(1 - 2 * static_cast<double>(allocated) / whole_);  // 0 to 1 to 0
     const double low = 16 * std::exp2(11 * way), high = 64 * std::exp2(10 * way);

@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::size_t warm_up_windows = 5;
 
-// Each block is written to as any caller would; nobody may assume what is in it.
+// Writes to the block as any caller does, so that no code may assume its contents.
 void use(void* block, std::size_t value) noexcept {
   *static_cast<std::size_t*>(block) = value;
   escape(block);

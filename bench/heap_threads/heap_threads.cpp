@@ -81,7 +81,7 @@ private:
 
 struct workload {
   std::string_view name, kind;
-  std::size_t threads;  // unless the command line says how many
+  std::size_t threads;  // without a number on the command line
   std::size_t windows;
   std::size_t live_blocks;  // of one thread, at most
 };
@@ -104,7 +104,7 @@ constexpr workload workloads[] = {{"ring", "ring", 2, 250, small_ring},
                                   {"bursts", "bursts", 2, 60, 65'536},
                                   {"bursts_shuffled", "bursts_shuffled", 2, 60, 65'536}};
 
-// How many threads have so many live blocks.
+// Returns: the threads that have this many live blocks.
 std::size_t makers(const workload& w, std::size_t threads) {
   if (w.kind == "one_to_many") return threads - 1;
   if (w.kind == "round_about" || w.kind == "generations") return threads;

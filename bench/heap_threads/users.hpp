@@ -85,7 +85,7 @@ private:
   ashlar::heap<> heap_;
 };
 
-// Each thread has its own by name, and whoever frees says whose a block is.
+// Each thread has its own heap, and a free names the heap of the block.
 class owner_users {
 public:
   explicit owner_users(const team& of) {

@@ -68,7 +68,7 @@ private:
   ashlar::ref_pool<T> pool_;
 };
 
-// A class that nobody can derive from: where its count lies is known without a look at the slab.
+// A final class: the offset of its count is known without access to the slab.
 template <class T>
 struct final_object final : T {
   using T::T;

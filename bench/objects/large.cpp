@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What do 1000 objects of 1000 KiB cost that are held at once: the pool, the first touch, and every time after?
+// The cost of 1000 live objects of 1000 KiB: the pool, the first touch, and every later use.
 //
 // large_objects <touched|zeroed> <O3|O2> <peer> [--rounds N] [--count N]     one cell per process, one JSON line
 // large_objects --cells                                                      which cells there are
 //
 // touched   the constructor writes the first and the last word: two pages
-// zeroed    the constructor zeroes the whole object, whoever made it and whatever the memory held: the same for all
+// zeroed    the constructor zeroes the whole object, even if the memory is zero already: the same for all peers
 
 #include <algorithm>
 #include <array>

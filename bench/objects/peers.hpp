@@ -24,7 +24,7 @@
 
 namespace bench {
 
-// Memory of `count` cells that nobody has written.
+// Unwritten memory of `count` cells.
 template <class T>
 class raw_cells {
 public:

@@ -34,7 +34,7 @@ constexpr std::size_t warm_up_windows = 5;
 using order = std::array<std::uint16_t, batch>;
 using blocks = std::array<void*, batch>;
 
-// The first word of each block is written, as any caller would, and nobody may assume what the pool's memory holds.
+// Writes the first word of the block as any caller does, so that no code may assume its contents.
 void use(void* block, std::uint64_t value) noexcept {
   *static_cast<std::uint64_t*>(block) = value;
   escape(block);

@@ -30,8 +30,8 @@ namespace {
 struct outcome {
   usage erase, trim, regrow, destroy;
   std::uint64_t full_bytes = 0;     // resident with all elements,
-  std::uint64_t held_bytes = 0;     // after the erasure, nobody having asked,
-  std::uint64_t trimmed_bytes = 0;  // and after asking
+  std::uint64_t held_bytes = 0;     // after the erasure, without a trim,
+  std::uint64_t trimmed_bytes = 0;  // and after one
   std::size_t left = 0;             // elements
 };
 
@@ -85,7 +85,7 @@ outcome run_pattern(std::string_view pattern, int count) {
     const auto grow_again = [&] { append(values, 0, count - static_cast<int>(values.size())); };
     grow_again();
     erase_others(values, survivors(pattern));
-    result.regrow = timed(grow_again);  // nobody having asked in between
+    result.regrow = timed(grow_again);  // without a trim in between
     result.destroy = timed([&] { values.clear(); });
   }
   return result;

@@ -84,13 +84,13 @@ std::string names_of(const Rows& rows) {
   return names;
 }
 
-// Returns: what `malloc` says of itself where it is the peer's; nothing for peers that are compiled in.
+// Returns: the version of `malloc`, if it belongs to the peer; empty for peers that are compiled in.
 inline std::string peer_version(std::string_view peer) {
   return find_malloc_library(peer) != nullptr ? malloc_version() : "";
 }
 
-// Effects: sees to it that `malloc` is the peer's, for which the process may start anew: to be called before anything
-// is measured. Returns: the answer, as far as it says who the peer is.
+// Effects: makes `malloc` the peer's, for which the process may start again: call it before any measurement.
+// Returns: the part of the answer that identifies the peer.
 inline json_object answer_of(std::string_view peer, char** argv) {
   const std::string malloc_name = settle_malloc(peer, argv);
   json_object answer;

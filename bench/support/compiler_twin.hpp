@@ -13,7 +13,7 @@
 
 namespace bench {
 
-// The build says ASHLAR_BENCH_TWIN, to both programs, where there is another compiler, and ASHLAR_BENCH_IS_TWIN to one.
+// If there is another compiler, the build defines ASHLAR_BENCH_TWIN for both programs and ASHLAR_BENCH_IS_TWIN for one.
 #ifdef ASHLAR_BENCH_TWIN
 inline constexpr std::string_view twin = ASHLAR_BENCH_TWIN;
 inline constexpr bool has_twin = true;

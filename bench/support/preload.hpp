@@ -33,7 +33,7 @@ inline std::filesystem::path libc_file() {
   return std::filesystem::weakly_canonical(info.dli_fname);
 }
 
-// Returns: what the malloc of this process says of its version, as far as it says anything.
+// Returns: the version of this process's malloc; empty if it reports none.
 inline std::string malloc_version() {
   const char* text = nullptr;
   if (void* const mimalloc = ::dlsym(RTLD_DEFAULT, "mi_version")) {

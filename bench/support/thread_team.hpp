@@ -22,8 +22,8 @@ inline std::size_t cores_allowed() noexcept {
   return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? static_cast<std::size_t>(CPU_COUNT(&allowed)) : 1;
 }
 
-// Effects: runs f(0) … f(threads - 1) at once, each on a core of its own if there are so many, else where the system
-// thinks best.
+// Effects: runs f(0) … f(threads - 1) at once, each on its own core if there are enough cores, else as the system
+// schedules them.
 inline void in_threads(std::size_t threads, const std::function<void(std::size_t)>& f) {
   const bool has_cores = threads <= cores_allowed();
   std::vector<std::thread> all;
@@ -52,7 +52,7 @@ private:
   unsigned spins_ = 0;
 };
 
-// One thread's windows of so many blocks each. The first ones warm up.
+// One thread's windows of equally many blocks. The first ones warm up.
 class pace {
 public:
   explicit pace(std::size_t window) : window_(window), left_(window) { start(); }
@@ -63,7 +63,7 @@ public:
     if (--left_ == 0) finish_window(window_), left_ = window_;
   }
 
-  // Effects: so many blocks make a window, whose time is from the last one's end or from `start`.
+  // Effects: ends a window of `blocks` blocks. Its time starts at the end of the last window, or at `start`.
   void finish_window(std::size_t blocks) {
     const double now = clock_ms(CLOCK_MONOTONIC);
     ns_.push_back((now - last_) * 1e6 / static_cast<double>(blocks));
@@ -79,10 +79,10 @@ private:
   std::vector<double> ns_;
 };
 
-// What a workload says of itself.
+// The results of a workload.
 struct findings {
-  std::vector<double> ns;  // for a block, of each window after the first ones, in ascending order
-  double fairness = 1;     // how much longer the slowest thread took than the fastest, of those that do the same
+  std::vector<double> ns;  // for each block, of each window after the first ones, in ascending order
+  double fairness = 1;     // time of the slowest thread by that of the fastest, among threads with the same work
   std::uint64_t checksum = 0;
 
   [[nodiscard]] double quantile(double q) const {

@@ -33,7 +33,7 @@ struct tail_row {
 /// Returns: p50 to max of each row on one logarithmic axis; what is below `step_ns` stands at it.
 [[nodiscard]] std::string tail_chart(const std::vector<tail_row>& rows, double step_ns);
 
-/// Returns: a histogram, its columns as high as `weight` says.
+/// Returns: a histogram with columns of height `weight`.
 [[nodiscard]] std::string column_chart(const std::string& title, const std::string& x_axis, quantity x,
                                        const std::string& y_axis, quantity y, const std::vector<histogram_row>& rows,
                                        double (*weight)(const histogram_row&));

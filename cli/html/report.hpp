@@ -10,7 +10,7 @@
 
 namespace ashlar::cli {
 
-/// Returns: the page; without a replay (both null) only what the trace itself says.
+/// Returns: the page; without a replay (both null) its part about the trace only.
 [[nodiscard]] std::string html_report(const replay_figures* figures, const replayed_trace* replayed,
                                       const report_data& data);
 

@@ -14,7 +14,7 @@ namespace ashlar::cli {
 
 class svg {
 public:
-  /// `label` is what a screen reader says.
+  /// `label`: the text for screen readers.
   svg(double width, double height, const std::string& label);
 
   void line(double x1, double y1, double x2, double y2, std::string_view style);

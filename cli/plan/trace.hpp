@@ -18,7 +18,7 @@ struct phase_bounds {
   std::optional<std::pair<std::uint64_t, std::uint64_t>> window;  ///< Nanoseconds since the start, half open.
 };
 
-/// What a recording says, and what it leaves out.
+/// The problem of a recording, and the facts that it leaves out.
 struct recorded_problem {
   plan::problem content;
   std::uint64_t outliving = 0;      ///< Buffers not freed inside the phase: taken to live to its end.

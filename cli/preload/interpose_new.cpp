@@ -102,7 +102,7 @@ void* find_in_loaded(const char* name) noexcept {
   return nullptr;
 }
 
-/// Out of memory, or a foreign definition: whoever defines operator new calls the handler and throws, not we.
+/// Out of memory, or a foreign definition: the library that defines operator new calls the handler and throws.
 template <class Function, class... Arguments>
 ASHLAR_COLD void* ask_next(operation op, next_symbol<Function>& next, std::size_t bytes, std::uint8_t code,
                            const Arguments&... rest) {

@@ -19,7 +19,7 @@ inline constexpr std::uint32_t log_records = 4096;
 /// Room for the allocations of signal handlers that interrupt a thread between filling its log and writing it.
 inline constexpr std::uint32_t spare_records = 16;
 
-/// The owner appends without a lock. Whoever writes records to the file, the owner or the thread that ends the
+/// The owner appends without a lock. The writer of records to the file, which is the owner or the thread that ends the
 /// process, holds `lock` and moves `written`.
 struct thread_log {
   std::atomic<std::uint32_t> count = 0;  ///< Records appended: released by the owner, acquired by who writes them.

@@ -23,8 +23,8 @@ void pass_on(int signal) {
 }
 
 /// Ctrl-C goes to the whole process group: the program decides what it means, the recorder waits. Other requests to end
-/// come to the recorder alone, which passes them on. A child that ends must not be ignored, or nobody could say how it
-/// ended. The program starts with the signals as the recorder found them.
+/// come to the recorder alone, which passes them on. SIGCHLD must not be ignored, or the exit status of the child is
+/// lost. The program starts with the signals as the recorder found them.
 class signals_for_child {
 public:
   signals_for_child() {

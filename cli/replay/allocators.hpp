@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The allocators a replay can stand on inside one process: malloc, whoever provides it, ashlar, and none at all.
+// The allocators for a replay inside one process: any malloc, ashlar's, and none.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Says of each candidate what it gains and loses against the baseline: time, tail and memory.
+// The gains and losses of each candidate against the baseline: time, tail and memory.
 #include <cmath>
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Says which allocator a replay speaks for: only what the intervals of its rounds do not explain counts.
+// The allocator that a replay favours: only differences beyond the intervals of its rounds count.
 #include "cli/replay/verdict.hpp"
 
 #include <algorithm>

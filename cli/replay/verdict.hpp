@@ -21,8 +21,8 @@ namespace ashlar::cli {
 /// Returns: what the winner's gain of time is for the recorded program as a whole; empty if it has none.
 [[nodiscard]] std::string replay_meaning(const replay_figures& figures, const replayed_trace& trace);
 
-/// Milliseconds that a run of the program would save, as far as allocation goes. Of several threads nobody knows how
-/// much they ran at once: `least` is the busiest alone, `most` all of them one after the other.
+/// Milliseconds of allocation that a run of the program would save. The overlap of several threads is unknown: `least`
+/// is the busiest thread alone, `most` all threads one after the other.
 struct saved_time {
   double least_ms = 0;
   double most_ms = 0;

@@ -25,7 +25,7 @@ struct paired_comparison {
   double own = 0;         ///< Median of the candidate's rounds.
   median_interval ratio;  ///< Of own to baseline, a value a round.
   finding found = finding::undecided;
-  std::size_t rounds_wanted = 0;  ///< If undecided: about so many rounds would decide.
+  std::size_t rounds_wanted = 0;  ///< If undecided: estimated rounds for a decision.
 };
 
 inline constexpr std::size_t most_rounds = 1000;

@@ -15,17 +15,17 @@ namespace ashlar::cli {
 inline constexpr double family_error = 0.05;
 
 struct round_limits {
-  std::size_t rounds = 0;  ///< So many, neither more nor less; 0: until decided.
-  double seconds = 0;      ///< The budget where `rounds` is 0. Three rounds are played whatever they take.
+  std::size_t rounds = 0;  ///< An exact number; 0: until decided.
+  double seconds = 0;      ///< The budget if `rounds` is 0. Three rounds are played in any case.
 };
 
 struct rounds_played {
   std::size_t rounds = 0;
   double seconds = 0;
-  double error = family_error;  ///< What the interval of one question may use.
+  double error = family_error;  ///< Of the interval of one question.
 };
 
-/// Returns: whether so many rounds have an interval at all.
+/// Returns: whether this number of rounds has an interval at all.
 [[nodiscard]] inline bool has_intervals(const rounds_played& played) {
   return played.rounds >= least_rounds(played.error);
 }

@@ -36,7 +36,7 @@ struct trace_predictions {
 [[nodiscard]] trace_predictions predict(const std::string& trace, const std::vector<std::string>& names,
                                         const std::vector<std::string>& replay_options);
 
-/// Returns: what the JSON of a replay says of each candidate but glibc.
+/// Returns: the predictions in the JSON of a replay, for each candidate except glibc.
 [[nodiscard]] trace_predictions read_predictions(const std::string& replay_json);
 
 }  // namespace ashlar::cli

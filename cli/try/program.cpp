@@ -41,7 +41,7 @@ void read_all(const temporary_file& file, F f) {
     f(std::string_view(piece.data(), static_cast<std::size_t>(n)));
 }
 
-/// FNV-1a: enough to tell outputs apart that nobody forges.
+/// FNV-1a: enough to distinguish outputs, which are not forged.
 void sum_output(const temporary_file& file, program_run& run) {
   run.output_sum = 0xcbf29ce484222325;
   read_all(file, [&run](std::string_view piece) {

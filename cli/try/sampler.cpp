@@ -83,8 +83,8 @@ public:
     at_ += header_.size;
     return header_.size >= sizeof header_ && at_ <= head_;
   }
-  /// Returns: whether a record may have found no room. The kernel tells that in the next one that finds some, and none
-  /// does while nobody reads.
+  /// Returns: whether a record may have been lost. The kernel reports that in the next record with room, and there is
+  /// none without a reader.
   [[nodiscard]] bool is_full() const noexcept { return head_ + page_bytes() > data_pages * page_bytes(); }
   [[nodiscard]] std::uint32_t type() const noexcept { return header_.type; }
   template <class T>

@@ -11,7 +11,7 @@
 
 namespace ashlar::cli {
 
-/// Percent of the program's own `m` that the replay says a candidate changes; of several threads a range.
+/// The predicted change by a candidate, in percent of the program's own `m`; for several threads a range.
 struct predicted_change {
   double least = 0;
   double most = 0;

@@ -29,7 +29,7 @@ fail() {
 
 installed() { [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]; }
 
-# Effects: makes sure that the named Debian packages are there, or says exactly what is missing and ends the verb.
+# Effects: verifies that the named Debian packages are installed, or names the missing ones and ends the verb.
 # ASHLAR_ASSUME_PACKAGES=1 is for other systems that have them.
 need() {
   [[ ${ASHLAR_ASSUME_PACKAGES:-0} != 1 ]] || return 0

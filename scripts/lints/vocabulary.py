@@ -4,7 +4,7 @@ import re
 
 RULE = "members of options in public headers come from a closed list"
 
-# A new word is a decision: look first whether one of these says it.
+# A new word is a decision: one of these may have its meaning.
 WORDS = {
     # limits, growth, what is kept for reuse
     "max_bytes", "max_count", "max_cell_bytes", "max_cached_cells", "initial_bytes", "growth", "growth_count",

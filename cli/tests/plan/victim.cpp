@@ -14,7 +14,7 @@ void mark(std::uint64_t number) {
   if (const auto f = reinterpret_cast<mark_function>(dlsym(RTLD_DEFAULT, "ashlar_record_mark"))) f(number);
 }
 
-// The compiler must not see that nobody reads the blocks.
+// Hides from the compiler that no code reads the blocks.
 void* volatile sink;
 
 void* take(std::size_t bytes) {

@@ -17,7 +17,7 @@ constexpr std::size_t most_lost = 4096;  // events that no chunk holds yet
 
 struct way_to_die {
   const char* name;
-  bool has_warning;  // the recorder is told and writes what it holds; a signal, that of abort too, tells nobody
+  bool has_warning;  // the recorder learns of the end and writes its events; of a signal, even SIGABRT, it does not
 };
 
 void PrintTo(const way_to_die& way, std::ostream* to) { *to << way.name; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program in C's part of C++, built in the ways that the recorder meets: as usual, static, with a malloc of its own,
-// with another C library. It allocates as many blocks as its argument says.
+// A program in C's part of C++, built in the ways that the recorder meets: as usual, static, with its own malloc,
+// with another C library. Its argument is the number of blocks to allocate.
 #include <stdlib.h>
 
 #ifdef RECORD_OWN_MALLOC

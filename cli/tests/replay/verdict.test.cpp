@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a replay says of constructed results: gains and losses in three dimensions, and when to change nothing.
+// Tests of the verdict on constructed results: gains and losses in three dimensions, and cases without a change.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -176,7 +176,7 @@ TEST_F(replay_verdict_of, one_alone_or_none) {
   EXPECT_EQ(replay_verdict(replay_figures()), "No allocator could be measured.");
 }
 
-/// A recorded second says nothing of the program: its share is of an unrecorded run, or is not given.
+/// Recording slows the program: its share is computed from an unrecorded run, or not given.
 TEST_F(replay_verdict_of, the_share_of_the_program_is_of_an_unrecorded_run) {
   const replay_figures& f =
       figures({{"glibc", replay_stand::system, spell(10, 10, 10)}, {"heap", replay_stand::heap, spell(6, 6, 6)}});

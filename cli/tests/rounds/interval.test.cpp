@@ -123,7 +123,7 @@ TEST(paired_comparison, what_is_too_small_in_its_unit_is_level) {
   EXPECT_EQ(compare(std::vector<double>(10, 0.0), base, {.share = 0.05, .absolute = 64}, 0.01).found, finding::loss);
 }
 
-/// What it says more rounds would take is about what they take, in simulated noise.
+/// The estimate of further rounds is about right, in simulated noise.
 TEST(paired_comparison, its_estimate_of_further_rounds_is_of_the_right_size) {
   std::mt19937_64 random(1);
   std::normal_distribution<> noise(std::log(0.96), 0.08);
