@@ -23,7 +23,7 @@ void __VERIFIER_assert_fail(const char* condition, const char* file, int line) n
 namespace checker {
 
 /// GenMC observes the compiled program, so the headers are checked as they ship.
-using atomics = ashlar::detail::std_atomics;
+using atomics = ashlar::detail::default_atomics;
 
 /// An object that one of the threads ends while others may still be in its calls.
 template <class T>

@@ -21,7 +21,7 @@ using ashlar::heap_statistics;
 using ashlar::detail::size_classes;
 using ashlar::detail::slice_bytes;
 using ashlar::detail::with_canary;
-using ashlar::heap_statistics::share;
+using heap_share = ashlar::heap_statistics::share;
 
 TEST(heap_statistics, sums_live_blocks_by_class) {
   ashlar::local_heap<> heap;
@@ -34,7 +34,7 @@ TEST(heap_statistics, sums_live_blocks_by_class) {
   heap.deallocate(heap.allocate(200'000));
   const heap_statistics sums = ashlar::statistics_of(heap);
   const std::size_t cell = size_classes::bytes_of(size_classes::of(with_canary(48)));
-  const heap_statistics::share& small = sums.of_class[size_classes::of(cell)];
+  const heap_share& small = sums.of_class[size_classes::of(cell)];
   EXPECT_EQ(small.live_blocks, 75u);
   EXPECT_EQ(small.live_bytes, 75u * cell);
   EXPECT_EQ(small.slabs, 1u);

@@ -18,7 +18,7 @@ namespace ashlar_test {
 template <ashlar::detail::batch_shape Shape>
 class batcher_model {
 public:
-  using batcher_type = ashlar::detail::batcher<ashlar::detail::std_atomics, Shape>;
+  using batcher_type = ashlar::detail::batcher<ashlar::detail::default_atomics, Shape>;
   using packet_type = typename batcher_type::packet_type;
   using inbox_type = typename batcher_type::inbox_type;
 

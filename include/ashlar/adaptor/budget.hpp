@@ -3,12 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
@@ -23,7 +23,7 @@ namespace detail {
 template <bool IsShared>
 class byte_count {
 public:
-  [[nodiscard]] std::size_t get() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t get() const noexcept { return bytes_.load(memory_order_relaxed); }
 
   /// Effects: adds `by`, unless the sum exceeds `limit`. Returns: whether it did.
   [[nodiscard]] bool raise_within(std::size_t by, std::size_t limit) noexcept {
@@ -41,19 +41,19 @@ public:
 
   /// Expects: `by` is at most the present value.
   void lower(std::size_t by) noexcept {
-    if constexpr (IsShared) bytes_.fetch_sub(by, std::memory_order_relaxed);
-    else bytes_.store(get() - by, std::memory_order_relaxed);
+    if constexpr (IsShared) bytes_.fetch_sub(by, memory_order_relaxed);
+    else bytes_.store(get() - by, memory_order_relaxed);
   }
 
 private:
   // Relaxed suffices: the number orders no other memory.
   [[nodiscard]] bool replace(std::size_t& now, std::size_t then) noexcept {
-    if constexpr (IsShared) return bytes_.compare_exchange_weak(now, then, std::memory_order_relaxed);
-    bytes_.store(then, std::memory_order_relaxed);
+    if constexpr (IsShared) return bytes_.compare_exchange_weak(now, then, memory_order_relaxed, memory_order_relaxed);
+    bytes_.store(then, memory_order_relaxed);
     return true;
   }
 
-  std::atomic<std::size_t> bytes_ = 0;
+  atomic<std::size_t> bytes_ = 0;
 };
 
 }  // namespace detail
@@ -116,7 +116,7 @@ public:
   [[nodiscard]] std::size_t used() const noexcept { return used_.get(); }
   /// Returns: the peak of used(), in bytes.
   [[nodiscard]] std::size_t peak() const noexcept { return peak_.get(); }
-  [[nodiscard]] std::size_t max_bytes() const noexcept { return limit_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t max_bytes() const noexcept { return limit_.load(detail::memory_order_relaxed); }
   [[nodiscard]] basic_budget* parent() const noexcept { return parent_; }
 
   /// Returns: the bytes that this budget and its ancestors would grant now.
@@ -130,7 +130,7 @@ public:
   }
 
   /// Effects: no later charge exceeds `limit`; bytes in use stay charged.
-  void set_max_bytes(std::size_t limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
+  void set_max_bytes(std::size_t limit) noexcept { limit_.store(limit, detail::memory_order_relaxed); }
 
   /// Effects: sets the handler; with null, a request that does not fit is refused at once. Expects: no charge is under
   /// way.
@@ -180,7 +180,7 @@ private:
   void note_charge() noexcept {
     peak_.raise_to(used());
     if (soft_ == nullptr || used() <= soft_limit_) return;
-    if (soft_told_.exchange(true, std::memory_order_acquire)) return;  // pairs with the release in rearm()
+    if (soft_told_.exchange(true, detail::memory_order_acquire)) return;  // pairs with the release in rearm()
     soft_(*this, soft_context_);
     rearm();  // another thread may have lowered used() and called rearm() before the exchange
   }
@@ -192,19 +192,19 @@ private:
 
   // A thread that overwrites this `false` sees the value of used() that led to it.
   void rearm() noexcept {
-    if (soft_ != nullptr && used() <= soft_limit_) soft_told_.store(false, std::memory_order_release);
+    if (soft_ != nullptr && used() <= soft_limit_) soft_told_.store(false, detail::memory_order_release);
   }
 
   detail::byte_count<is_shared> used_;
   detail::byte_count<is_shared> peak_;
-  std::atomic<std::size_t> limit_;
+  detail::atomic<std::size_t> limit_;
   basic_budget* parent_;
   exceeded_handler exceeded_ = nullptr;
   void* exceeded_context_ = nullptr;
   soft_limit_handler soft_ = nullptr;
   void* soft_context_ = nullptr;
   std::size_t soft_limit_ = unlimited;
-  std::atomic<bool> soft_told_ = false;
+  detail::atomic<bool> soft_told_ = false;
 };
 
 }  // namespace ASHLAR_ABI

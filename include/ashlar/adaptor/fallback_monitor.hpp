@@ -2,7 +2,6 @@
 // An adaptor for a fallback that should rarely serve: it counts every request and allows, reports, refuses or aborts.
 #pragma once
 
-#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +13,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/panic.hpp>
 #include <ashlar/fwd.hpp>
@@ -143,7 +143,7 @@ public:
   }
 
   /// Effects: sets the treatment of later requests. `spill::action::notify` uses the callback set last.
-  void choose(spill::action what) noexcept { what_.store(what, std::memory_order_relaxed); }
+  void choose(spill::action what) noexcept { what_.store(what, detail::memory_order_relaxed); }
 
   /// Effects: chooses `spill::action::notify`, or `spill::action::allow` if `callback` is null.
   /// Thread safety: only while no request is under way.
@@ -153,19 +153,19 @@ public:
     choose(callback != nullptr ? spill::action::notify : spill::action::allow);
   }
 
-  [[nodiscard]] spill::action chosen() const noexcept { return what_.load(std::memory_order_relaxed); }
+  [[nodiscard]] spill::action chosen() const noexcept { return what_.load(detail::memory_order_relaxed); }
 
   /// Returns: the counters. While other threads spill, they may be of different moments.
   [[nodiscard]] spill::counters counters() const noexcept {
-    return {spills_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed),
-            largest_.load(std::memory_order_relaxed)};
+    return {spills_.load(detail::memory_order_relaxed), bytes_.load(detail::memory_order_relaxed),
+            largest_.load(detail::memory_order_relaxed)};
   }
 
   /// Effects: sets the counters to zero.
   void reset_counters() noexcept {
-    spills_.store(0, std::memory_order_relaxed);
-    bytes_.store(0, std::memory_order_relaxed);
-    largest_.store(0, std::memory_order_relaxed);
+    spills_.store(0, detail::memory_order_relaxed);
+    bytes_.store(0, detail::memory_order_relaxed);
+    largest_.store(0, detail::memory_order_relaxed);
   }
 
   [[nodiscard]] friend bool operator==(const fallback_monitor& a, const fallback_monitor& b) noexcept {
@@ -184,10 +184,11 @@ private:
   }
 
   void count(std::size_t bytes) noexcept {
-    spills_.fetch_add(1, std::memory_order_relaxed);
-    bytes_.fetch_add(bytes, std::memory_order_relaxed);
-    std::size_t largest = largest_.load(std::memory_order_relaxed);
-    while (bytes > largest && !largest_.compare_exchange_weak(largest, bytes, std::memory_order_relaxed)) {
+    spills_.fetch_add(1, detail::memory_order_relaxed);
+    bytes_.fetch_add(bytes, detail::memory_order_relaxed);
+    std::size_t largest = largest_.load(detail::memory_order_relaxed);
+    while (bytes > largest && !largest_.compare_exchange_weak(largest, bytes, detail::memory_order_relaxed,
+                                                              detail::memory_order_relaxed)) {
     }
   }
 
@@ -203,10 +204,10 @@ private:
     detail::panic(line.text(" were asked for through a gate that is shut, gate ").address(this).view());
   }
 
-  std::atomic<std::uint64_t> spills_ = 0;
-  std::atomic<std::uint64_t> bytes_ = 0;
-  std::atomic<std::size_t> largest_ = 0;
-  std::atomic<spill::action> what_ = spill::action::allow;
+  detail::atomic<std::uint64_t> spills_ = 0;
+  detail::atomic<std::uint64_t> bytes_ = 0;
+  detail::atomic<std::size_t> largest_ = 0;
+  detail::atomic<spill::action> what_ = spill::action::allow;
   spill::callback callback_ = nullptr;
   void* context_ = nullptr;
 };

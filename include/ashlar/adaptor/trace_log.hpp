@@ -2,7 +2,6 @@
 // One trace file that any number of tracing adaptors write.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -16,6 +15,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/system/modules.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
@@ -171,8 +171,8 @@ private:
   }
 
   [[nodiscard]] static std::uint32_t thread_number() noexcept {
-    static constinit std::atomic<std::uint32_t> next = 0;
-    thread_local const std::uint32_t mine = next.fetch_add(1, std::memory_order_relaxed);
+    static constinit detail::atomic<std::uint32_t> next = 0;
+    thread_local const std::uint32_t mine = next.fetch_add(1, detail::memory_order_relaxed);
     return mine;
   }
 

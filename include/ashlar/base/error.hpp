@@ -2,7 +2,6 @@
 // Error handling: misuse calls a handler and ends the process, leaks call a handler, exhausted memory throws.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <new>
 #include <span>
@@ -10,6 +9,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/platform.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/held_locks.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/panic.hpp>
@@ -123,28 +123,28 @@ inline void print_out_of_memory(std::size_t bytes, std::size_t alignment) noexce
 
 namespace detail {
 // Relaxed suffices: a handler is a plain function that publishes no other data.
-inline std::atomic<violation::handler> on_violation{&print_violation};
-inline std::atomic<leaked_blocks::handler> on_leak{&print_leak};
-inline std::atomic<out_of_memory_handler> on_out_of_memory{&print_out_of_memory};
+inline atomic<violation::handler> on_violation{&print_violation};
+inline atomic<leaked_blocks::handler> on_leak{&print_leak};
+inline atomic<out_of_memory_handler> on_out_of_memory{&print_out_of_memory};
 }  // namespace detail
 
 /// Effects: replaces the handler of misuse; null restores the default.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
 inline violation::handler set_violation_handler(violation::handler handler) noexcept {
-  return detail::on_violation.exchange(handler != nullptr ? handler : &print_violation, std::memory_order_relaxed);
+  return detail::on_violation.exchange(handler != nullptr ? handler : &print_violation, detail::memory_order_relaxed);
 }
 
 /// Effects: replaces the handler of leaks; null restores the default, which writes one line to the error stream.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
 inline leaked_blocks::handler set_leak_handler(leaked_blocks::handler handler) noexcept {
-  return detail::on_leak.exchange(handler != nullptr ? handler : &print_leak, std::memory_order_relaxed);
+  return detail::on_leak.exchange(handler != nullptr ? handler : &print_leak, detail::memory_order_relaxed);
 }
 
 /// Effects: replaces the handler of exhausted memory without exceptions; null restores the default.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
 inline out_of_memory_handler set_out_of_memory_handler(out_of_memory_handler handler) noexcept {
   return detail::on_out_of_memory.exchange(handler != nullptr ? handler : &print_out_of_memory,
-                                           std::memory_order_relaxed);
+                                           detail::memory_order_relaxed);
 }
 
 namespace detail {
@@ -152,26 +152,26 @@ namespace detail {
 /// Effects: releases the thread's `held_locks`, calls the violation handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void report(const violation& v) noexcept {
   detail::held_locks::let_go();
-  detail::on_violation.load(std::memory_order_relaxed)(v);
+  detail::on_violation.load(memory_order_relaxed)(v);
   end_process();
 }
 
 /// Effects: calls the leak handler.
 ASHLAR_COLD inline void report_leak(const leaked_blocks& leak) noexcept {
-  detail::on_leak.load(std::memory_order_relaxed)(leak);
+  detail::on_leak.load(memory_order_relaxed)(leak);
 }
 
 /// Effects: throws `std::bad_alloc`; without exceptions calls the out-of-memory handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void throw_bad_alloc(std::size_t bytes, std::size_t alignment) {
   ASHLAR_THROW(std::bad_alloc());
-  detail::on_out_of_memory.load(std::memory_order_relaxed)(bytes, alignment);
+  detail::on_out_of_memory.load(memory_order_relaxed)(bytes, alignment);
   end_process();
 }
 
 /// Effects: throws `std::bad_array_new_length`; without exceptions calls the out-of-memory handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void throw_bad_array_new_length() {
   ASHLAR_THROW(std::bad_array_new_length());
-  detail::on_out_of_memory.load(std::memory_order_relaxed)(static_cast<std::size_t>(-1), 1);
+  detail::on_out_of_memory.load(memory_order_relaxed)(static_cast<std::size_t>(-1), 1);
   end_process();
 }
 

@@ -2,12 +2,12 @@
 // Lock policies: a type, never a macro, selects the lock of a shared resource.
 #pragma once
 
-#include <atomic>
 #include <concepts>
 #include <type_traits>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/platform.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/held_locks.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -48,22 +48,22 @@ public:
   }
 
   [[nodiscard]] ASHLAR_INLINE bool try_lock() noexcept {
-    return !held_.exchange(true, std::memory_order_acquire);  // pairs with the release in unlock()
+    return !held_.exchange(true, detail::memory_order_acquire);  // pairs with the release in unlock()
   }
 
-  ASHLAR_INLINE void unlock() noexcept { held_.store(false, std::memory_order_release); }
+  ASHLAR_INLINE void unlock() noexcept { held_.store(false, detail::memory_order_release); }
 
 private:
   static constexpr unsigned spins_before_yield = 64;
 
   ASHLAR_COLD void wait() noexcept {
     do {
-      for (unsigned spin = 0; held_.load(std::memory_order_relaxed); ++spin)
+      for (unsigned spin = 0; held_.load(detail::memory_order_relaxed); ++spin)
         if (spin >= spins_before_yield) detail::yield_thread();
     } while (!try_lock());
   }
 
-  std::atomic<bool> held_ = false;
+  detail::atomic<bool> held_ = false;
 };
 
 /// Whether a second `lock` by the holding thread deadlocks. Specialise it for a lock of another library, so that
@@ -102,9 +102,9 @@ public:
     if constexpr (is_noted_first) {
       detail::held_locks::expect_not_inside(&lock);
       note(leave_it);
-      std::atomic_signal_fence(std::memory_order_seq_cst);
+      atomic_signal_fence();
       lock.lock();
-      std::atomic_signal_fence(std::memory_order_seq_cst);
+      atomic_signal_fence();
       noted_.unlock = unlock_it;
     } else {
       lock.lock();
@@ -115,9 +115,9 @@ public:
   ASHLAR_INLINE ~report_scope() {
     if constexpr (is_noted_first) {
       noted_.unlock = leave_it;
-      std::atomic_signal_fence(std::memory_order_seq_cst);
+      atomic_signal_fence();
       lock_.unlock();
-      std::atomic_signal_fence(std::memory_order_seq_cst);
+      atomic_signal_fence();
       detail::held_locks::forget(noted_);
     } else {
       detail::held_locks::forget(noted_);

@@ -2,12 +2,12 @@
 // A scope in which the thread must not use the heap: it reports every malloc and every new.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/expects.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/panic.hpp>
 
@@ -42,7 +42,7 @@ extern "C" __attribute__((weak)) heap_watch** ashlar_heap_watch_1() noexcept;
 
 // Compilers know that malloc neither reads nor writes the program's data: g++ would drop stores that the hooks read and
 // would not reload data that they wrote. The fence prevents both.
-inline void settle_memory() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+inline void settle_memory() noexcept { atomic_signal_fence(); }
 
 // Replaces the thread's watch, by another one or by none, for its lifetime.
 class watch_scope {
@@ -122,8 +122,8 @@ public:
 
   no_heap_scope() noexcept : no_heap_scope(&abort_on_use) {}
 
-  explicit no_heap_scope(handler on_use, void* context = nullptr) noexcept
-      : heap_watch{&tell}, handler_((expect_hooks(), on_use)), context_(context), scope_(this) {}
+  explicit no_heap_scope(handler called, void* context = nullptr) noexcept
+      : heap_watch{&tell}, handler_((expect_hooks(), called)), context_(context), scope_(this) {}
 
   no_heap_scope(const no_heap_scope&) = delete;
   no_heap_scope& operator=(const no_heap_scope&) = delete;

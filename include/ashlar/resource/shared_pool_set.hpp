@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <new>
@@ -18,6 +17,7 @@
 #include <ashlar/detail/slab/cell_watch.hpp>
 #include <ashlar/detail/slab/large_blocks.hpp>
 #include <ashlar/detail/slab/pool_set_base.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -235,13 +235,13 @@ private:
 
   // Acquire pairs with the release in add_pool(): a visible pool is completely constructed.
   [[nodiscard]] pool_type* pool_at(std::size_t size_class) const noexcept {
-    return pools_[size_class].load(std::memory_order_acquire);
+    return pools_[size_class].load(detail::memory_order_acquire);
   }
 
   template <class F>
   void for_each_pool(F f) const {
-    for (const std::atomic<pool_type*>& each : pools_)
-      if (pool_type* const pool = each.load(std::memory_order_acquire); pool != nullptr) f(*pool);
+    for (const detail::atomic<pool_type*>& each : pools_)
+      if (pool_type* const pool = each.load(detail::memory_order_acquire); pool != nullptr) f(*pool);
   }
 
   // Several threads may get here at once; only one pool stays.
@@ -254,7 +254,7 @@ private:
     {
       const detail::check_scope<spin_lock> held(making_lock_);
       is_first = pool_at(size_class) == nullptr;
-      if (is_first) pools_[size_class].store(made, std::memory_order_release);
+      if (is_first) pools_[size_class].store(made, detail::memory_order_release);
     }
     if (!is_first) end(made);
   }
@@ -265,8 +265,8 @@ private:
   }
 
   void end_pools() noexcept {
-    for (std::atomic<pool_type*>& each : pools_)
-      if (pool_type* const pool = each.exchange(nullptr, std::memory_order_relaxed); pool != nullptr) end(pool);
+    for (detail::atomic<pool_type*>& each : pools_)
+      if (pool_type* const pool = each.exchange(nullptr, detail::memory_order_relaxed); pool != nullptr) end(pool);
     base_.release_large(this);
   }
 
@@ -338,7 +338,8 @@ private:
     making_lock_.unlock();
   }
 
-  std::array<std::atomic<pool_type*>, detail::pool_classes::count + 1> pools_ = {};  // by size class; class 0 has none
+  std::array<detail::atomic<pool_type*>, detail::pool_classes::count + 1> pools_ =
+      {};  // by size class; class 0 has none
   base base_;
   spin_lock making_lock_;  // held while a pool is entered
   detail::thread_tables<shared_pool_set, table> tables_;

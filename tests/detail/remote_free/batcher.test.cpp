@@ -29,7 +29,7 @@ using ashlar::detail::freed_word;
 using ashlar_test::batcher_model;
 
 constexpr batch_shape tiny = {.packets = 2, .words = 3, .slots = 2};
-using tiny_batcher = ashlar::detail::batcher<ashlar::detail::std_atomics, tiny>;
+using tiny_batcher = ashlar::detail::batcher<ashlar::detail::default_atomics, tiny>;
 using inbox = tiny_batcher::inbox_type;
 
 static_assert(sizeof(ashlar::detail::batcher<>) <= 10 * 1024, "one for each thread and pool");
@@ -247,7 +247,8 @@ TEST(batcher, goes_on_beside_an_oracle_when_owners_end) {
 // Each freer owns the cells of the words with its number; the owner gives every cell back to be freed again.
 class remote_frees {
 public:
-  using small = ashlar::detail::batcher<ashlar::detail::std_atomics, batch_shape{.packets = 4, .words = 7, .slots = 8}>;
+  using small =
+      ashlar::detail::batcher<ashlar::detail::default_atomics, batch_shape{.packets = 4, .words = 7, .slots = 8}>;
   static constexpr std::size_t freers = 3;
   static constexpr std::size_t words = 40;  // of each freer
   static constexpr unsigned rounds = ashlar_test::has_tsan ? 20 : 200;

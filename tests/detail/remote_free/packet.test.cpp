@@ -20,11 +20,11 @@
 
 namespace {
 
+using ashlar::detail::default_atomics;
 using ashlar::detail::freed_word;
-using ashlar::detail::std_atomics;
 
 using packet = ashlar::detail::packet<>;
-using small_packet = ashlar::detail::packet<std_atomics, 3>;
+using small_packet = ashlar::detail::packet<default_atomics, 3>;
 
 static_assert(alignof(packet) == 64 && sizeof(packet) % 64 == 0 && sizeof(packet) <= 1024, "whole lines");
 static_assert(packet::max_words == 63 && small_packet::max_words == 3);
@@ -33,7 +33,7 @@ static_assert(std::is_trivially_destructible_v<packet>, "a thread may end while 
 // What a sender does to send a packet.
 template <class Packet>
 void send(Packet& p, ashlar::detail::inbox<Packet>& to) {
-  p.under_way.store(1, std::memory_order_relaxed);
+  p.under_way.store(1, ashlar::detail::memory_order_relaxed);
   ASSERT_TRUE(to.push(&p));
 }
 

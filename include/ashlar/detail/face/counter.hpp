@@ -60,26 +60,26 @@ public:
 
   // Relaxed: whoever adds has an owner, and hands the new one on by means of its own.
   ASHLAR_INLINE void add() noexcept {
-    const std::uint32_t before = owners_.fetch_add(1, std::memory_order_relaxed);
+    const std::uint32_t before = owners_.fetch_add(1, memory_order_relaxed);
     ASHLAR_EXPECTS(before != 0, "added an owner to what has none");
     ASHLAR_REQUIRE(before < most_owners, "added an owner to what has 2^31 - 1");
   }
 
   // Release: pairs with the acquire of the last to drop, itself one of these.
   [[nodiscard]] ASHLAR_INLINE bool drop() noexcept {
-    const std::uint32_t before = owners_.fetch_sub(1, std::memory_order_acq_rel);
+    const std::uint32_t before = owners_.fetch_sub(1, memory_order_acq_rel);
     ASHLAR_EXPECTS(before != 0, "dropped an owner of what has none");
     return before == 1;
   }
 
   /// Returns: may be outdated when it arrives, unless it is 1 and asked by that owner.
-  [[nodiscard]] std::uint32_t owners() const noexcept { return owners_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint32_t owners() const noexcept { return owners_.load(memory_order_relaxed); }
 
 private:
   typename Atomics::template atomic<std::uint32_t> owners_;
 };
 
-using atomic_counter = basic_atomic_counter<std_atomics>;
+using atomic_counter = basic_atomic_counter<default_atomics>;
 
 static_assert(owner_counter<plain_counter> && owner_counter<atomic_counter>);
 static_assert(sizeof(plain_counter) == 4 && sizeof(atomic_counter) == 4);

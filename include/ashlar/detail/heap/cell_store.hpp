@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +20,7 @@
 #include <ashlar/detail/heap/segment_store.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -106,7 +106,7 @@ public:
   }
 
   /// Returns: bytes in free lists, by their sampled addresses. Thread safety: any thread; only the owner changes them.
-  [[nodiscard]] std::size_t hot_bytes() const noexcept { return hot_bytes_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t hot_bytes() const noexcept { return hot_bytes_.load(memory_order_relaxed); }
   /// Returns: bytes of decommitted pages that came into use again since the last call.
   [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_, 0); }
 
@@ -212,7 +212,7 @@ public:
     partial_ = {};
     for (list_share& each : hot_) each.bytes = 0;
     slabs_ = slab_bytes_ = free_bytes_ = dropped_bytes_ = refetched_ = made_bytes_ = 0;
-    hot_bytes_.store(0, std::memory_order_relaxed);
+    hot_bytes_.store(0, memory_order_relaxed);
   }
 
   /// Complexity: O(slices and words of bitmaps).
@@ -242,7 +242,7 @@ private:
     span_header* slabs = nullptr;  // slabs with a set bit
   };
 
-  void add_hot_bytes(std::size_t bytes) noexcept { hot_bytes_.store(hot_bytes() + bytes, std::memory_order_relaxed); }
+  void add_hot_bytes(std::size_t bytes) noexcept { hot_bytes_.store(hot_bytes() + bytes, memory_order_relaxed); }
 
   void sweep(std::size_t size_class, free_lists& lists) noexcept {
     while (void* const cell = lists.top_of(size_class)) {
@@ -384,11 +384,11 @@ private:
   // A colour counter for each class: a shared one could give a class the same few colours, without a sampled address.
   std::array<std::uint16_t, size_classes::count + 1> slabs_made_ = {};
   std::size_t slab_bytes_ = 0;
-  std::size_t free_bytes_ = 0;              // of cells with a set bit
-  std::size_t dropped_bytes_ = 0;           // of decommitted pages inside slabs
-  std::size_t refetched_ = 0;               // of these, in use again
-  std::size_t made_bytes_ = 0;              // of slabs since the last sweep of all lists
-  std::atomic<std::size_t> hot_bytes_ = 0;  // in free lists, by sampled addresses; any thread reads
+  std::size_t free_bytes_ = 0;         // of cells with a set bit
+  std::size_t dropped_bytes_ = 0;      // of decommitted pages inside slabs
+  std::size_t refetched_ = 0;          // of these, in use again
+  std::size_t made_bytes_ = 0;         // of slabs since the last sweep of all lists
+  atomic<std::size_t> hot_bytes_ = 0;  // in free lists, by sampled addresses; any thread reads
   list_shares hot_;
   segment_store<Upstream>& segments_;
   const void* heap_;

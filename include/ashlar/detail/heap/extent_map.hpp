@@ -2,10 +2,10 @@
 // The extent map of a heap: extents of its upstream up to a limit, found by address.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include <ashlar/base/config.hpp>

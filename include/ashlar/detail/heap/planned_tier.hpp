@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,6 +11,7 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
@@ -68,7 +68,7 @@ public:
   /// Effects: as `static_arena::advance`.
   void advance(std::uint64_t moment) noexcept {
     arena_.advance(moment);
-    now_.store(moment, std::memory_order_relaxed);
+    now_.store(moment, memory_order_relaxed);
   }
 
   /// Returns: whether the address lies in the plan's memory, by a subtraction and a comparison. `p` is not read.
@@ -104,7 +104,7 @@ public:
   /// Thread safety: any thread, also during `advance`. Complexity: O(buffers).
   [[nodiscard]] planned_statistics statistics() const noexcept {
     planned_statistics sums{.buffers = Plan::count(), .planned_bytes = Plan::bytes()};
-    const std::uint64_t now = now_.load(std::memory_order_relaxed);
+    const std::uint64_t now = now_.load(memory_order_relaxed);
     for (std::size_t i = 0; Plan::has_lives && i < Plan::count(); ++i) {
       if (!Plan::is_live(i, now)) continue;
       ++sums.live_buffers;
@@ -121,7 +121,7 @@ private:
 
   [[nodiscard]] starting_at buffers_at(const void* p) const noexcept {
     starting_at found;
-    const std::uint64_t now = now_.load(std::memory_order_relaxed);
+    const std::uint64_t now = now_.load(memory_order_relaxed);
     for (std::size_t i = 0; i < Plan::count(); ++i) {
       if (base() + Plan::offset_of(i) != p) continue;
       ++found.planned;
@@ -145,7 +145,7 @@ private:
   }
 
   arena arena_;
-  std::atomic<std::uint64_t> now_ = 0;  // moment of the plan; kept at every level, for statistics
+  atomic<std::uint64_t> now_ = 0;  // moment of the plan; kept at every level, for statistics
 };
 
 }  // namespace detail

@@ -2,11 +2,11 @@
 // The free memory that is retained whatever is live: the limit of one heap, or of several together.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {
@@ -25,16 +25,14 @@ public:
   }
 
   /// Effects: replaces a count of `were` by `bytes`.
-  void change(std::size_t were, std::size_t bytes) noexcept {
-    kept_.fetch_add(bytes - were, std::memory_order_relaxed);
-  }
+  void change(std::size_t were, std::size_t bytes) noexcept { kept_.fetch_add(bytes - were, memory_order_relaxed); }
 
   [[nodiscard]] std::size_t most() const noexcept { return most_; }
-  [[nodiscard]] std::size_t kept() const noexcept { return kept_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t kept() const noexcept { return kept_.load(memory_order_relaxed); }
 
 private:
   std::size_t most_;
-  std::atomic<std::size_t> kept_ = 0;
+  atomic<std::size_t> kept_ = 0;
 };
 
 /// The share of one heap in a common limit. Thread safety: none.

@@ -2,7 +2,6 @@
 // The thread heaps of one heap: one for each running thread, parked ones of ended threads for the next.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <new>
 #include <utility>
@@ -10,6 +9,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/heap/heap_options.hpp>
@@ -55,7 +55,7 @@ public:
   /// Expects: no thread uses any of them.
   ~thread_heaps() {
     for_each([](thread_heap& each) { each.freer.leave(); });  // while all inboxes are there
-    for (thread_heap* each = first_.load(std::memory_order_relaxed); each != nullptr;) {
+    for (thread_heap* each = first_.load(memory_order_relaxed); each != nullptr;) {
       thread_heap* const next = each->next;
       each->~thread_heap();
       upstream_.deallocate(each, sizeof(thread_heap), alignof(thread_heap));
@@ -70,8 +70,8 @@ public:
     if (memory == nullptr) return nullptr;
     auto* const made = ::new (memory) thread_heap(options_, upstream_);
     const check_scope<spin_lock> held(making_lock_);
-    made->next = first_.load(std::memory_order_relaxed);
-    first_.store(made, std::memory_order_release);  // pairs with for_each()
+    made->next = first_.load(memory_order_relaxed);
+    first_.store(made, memory_order_release);  // pairs with for_each()
     return made;
   }
 
@@ -102,8 +102,7 @@ public:
   /// Calls `f(thread_heap)` for each, parked or not.
   template <class F>
   void for_each(F f) const {
-    for (thread_heap* each = first_.load(std::memory_order_acquire); each != nullptr;
-         each = each->next)  // with adopt()
+    for (thread_heap* each = first_.load(memory_order_acquire); each != nullptr; each = each->next)  // with adopt()
       f(*each);
   }
 
@@ -167,7 +166,7 @@ private:
 
   heap_options options_;
   Upstream upstream_;
-  std::atomic<thread_heap*> first_ = nullptr;
+  atomic<thread_heap*> first_ = nullptr;
   spin_lock making_lock_;          // held while a heap is added, and during a fork
   mutable spin_lock parked_lock_;  // may be taken under the lock of a heap
   thread_heap* parked_ = nullptr;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +43,7 @@ struct batch_shape {
 ///
 /// Invariant: a packet is in transit, being filled (at most one for an owner, and fewer than half of all), or free.
 /// Thread safety: one thread. Packets in transit belong to their takers, so the batcher must live until `is_idle()`.
-template <class Atomics = std_atomics, batch_shape Shape = batch_shape{}>
+template <class Atomics = default_atomics, batch_shape Shape = batch_shape{}>
 class batcher {
   static_assert(std::has_single_bit(Shape.slots) && Shape.slots > 1 && Shape.packets != 0);
 
@@ -233,9 +232,9 @@ private:
     if (filling_ == nullptr) return;
     packet_type* const full = filling_;
     filling_ = nullptr;
-    full->under_way.store(1, std::memory_order_relaxed);  // published by the push
+    full->under_way.store(1, memory_order_relaxed);  // published by the push
     sent_to_[full - packets_] = to_;
-    if (!to_->push(full)) full->under_way.store(0, std::memory_order_relaxed);
+    if (!to_->push(full)) full->under_way.store(0, memory_order_relaxed);
   }
 
   freed_word slots_[Shape.slots] = {};

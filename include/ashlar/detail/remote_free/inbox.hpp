@@ -2,7 +2,6 @@
 // An inbox of remote frees: any thread pushes, and one thread at a time takes all nodes.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
@@ -22,7 +21,7 @@ namespace detail {
 /// (Treiber, "Systems Programming: Coping with Parallelism", 1986, with removal of the whole stack only.)
 ///
 /// Thread safety: any thread pushes; the caller serialises takers and closers.
-template <class Node, class Atomics = std_atomics>
+template <class Node, class Atomics = default_atomics>
 class inbox {
 public:
   constexpr inbox() noexcept = default;
@@ -31,30 +30,30 @@ public:
 
   /// Effects: adds a node; lock-free. Returns: false if the inbox is closed; the node is then not added.
   [[nodiscard]] bool push(Node* node) noexcept {
-    Node* head = head_.load(std::memory_order_relaxed);  // only compared, never followed
+    Node* head = head_.load(memory_order_relaxed);  // only compared, never followed
     do {
       if (ASHLAR_UNLIKELY(head == closed())) return false;
       node->next = head;
-    } while (!head_.compare_exchange_weak(head, node, std::memory_order_release,  // pairs with take_all() and close()
-                                          std::memory_order_relaxed));
+    } while (!head_.compare_exchange_weak(head, node, memory_order_release,  // pairs with take_all() and close()
+                                          memory_order_relaxed));
     return true;
   }
 
   /// Returns: all nodes, linked by `next`, the latest first; null if the inbox is empty or closed. Wait-free.
   [[nodiscard]] Node* take_all() noexcept {
     if (is_empty() || is_closed()) return nullptr;
-    return head_.exchange(nullptr, std::memory_order_acquire);  // pairs with push()
+    return head_.exchange(nullptr, memory_order_acquire);  // pairs with push()
   }
 
   /// Effects: closes the inbox; later pushes fail. Returns: as `take_all`. Wait-free.
   [[nodiscard]] Node* close() noexcept {
-    Node* const all = head_.exchange(closed(), std::memory_order_acquire);  // pairs with push()
+    Node* const all = head_.exchange(closed(), memory_order_acquire);  // pairs with push()
     return all == closed() ? nullptr : all;
   }
 
   /// Returns: whether the inbox was empty at the load; a push may follow at once.
-  [[nodiscard]] bool is_empty() const noexcept { return head_.load(std::memory_order_relaxed) == nullptr; }
-  [[nodiscard]] bool is_closed() const noexcept { return head_.load(std::memory_order_relaxed) == closed(); }
+  [[nodiscard]] bool is_empty() const noexcept { return head_.load(memory_order_relaxed) == nullptr; }
+  [[nodiscard]] bool is_closed() const noexcept { return head_.load(memory_order_relaxed) == closed(); }
 
 private:
   // An address that no node has.

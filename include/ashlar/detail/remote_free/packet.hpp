@@ -2,7 +2,6 @@
 // A packet: a batch of remote frees on its way to the owner of their slabs.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,7 +22,7 @@ struct freed_word {
 
 /// Carries freed words out of band: a remote free neither reads nor writes the freed cell. The taker owns a packet in
 /// transit; the sender owns it at all other times.
-template <class Atomics = std_atomics, std::size_t Words = 63>
+template <class Atomics = default_atomics, std::size_t Words = 63>
 struct alignas(64) packet {
   static constexpr std::size_t max_words = Words;
 
@@ -34,7 +33,7 @@ struct alignas(64) packet {
 
   /// Sender's side. Returns: whether the packet belongs to the sender again.
   [[nodiscard]] bool is_back() const noexcept {
-    return under_way.load(std::memory_order_acquire) == 0;  // pairs with give_back()
+    return under_way.load(memory_order_acquire) == 0;  // pairs with give_back()
   }
 
   /// Sender's side. Expects: the packet is not full.
@@ -48,7 +47,7 @@ struct alignas(64) packet {
 
   /// Taker's side. Effects: returns the packet to its sender. Expects: the taker no longer reads it.
   void give_back() noexcept {
-    under_way.store(0, std::memory_order_release);  // pairs with is_back()
+    under_way.store(0, memory_order_release);  // pairs with is_back()
   }
 };
 

@@ -2,7 +2,6 @@
 // Slabs that any thread takes cells from and gives cells back to.
 #pragma once
 
-#include <atomic>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -25,6 +24,7 @@
 #include <ashlar/detail/slab/slab_set.hpp>
 #include <ashlar/detail/slab/slab_store.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/owner_lock.hpp>
@@ -329,7 +329,7 @@ private:
       const cell_batch one = store_.take_batch(geometry(), 1);
       cell = store_.hand_out(geometry(), one.base + first_of(one.mask) * cell_stride());
       mark_live(cell, cell_bytes());
-      slabs_held_.store(store_.slabs().slabs(), std::memory_order_relaxed);
+      slabs_held_.store(store_.slabs().slabs(), memory_order_relaxed);
     });
     return cell;
   }
@@ -354,7 +354,7 @@ private:
       cells -= static_cast<std::size_t>(std::popcount(word.mask));
     }
     for (std::size_t i = 0, end = stock.count; i + 1 < end; ++i) std::swap(stock.words[i], stock.words[--end]);
-    slabs_held_.store(store_.slabs().slabs(), std::memory_order_relaxed);
+    slabs_held_.store(store_.slabs().slabs(), memory_order_relaxed);
   }
 
   // Returns: memory for one more slab. The upstream is called outside the lock.
@@ -380,7 +380,7 @@ private:
     return memory;
   }
 
-  [[nodiscard]] std::size_t slabs_held() const noexcept { return slabs_held_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t slabs_held() const noexcept { return slabs_held_.load(memory_order_relaxed); }
 
   void add_slab(void* memory) noexcept {
     store_.prepare(geometry(), memory, slabs_held());
@@ -391,7 +391,7 @@ private:
   store store_;
   const void* twice_freed_ = nullptr;  // a cell that was freed twice, to be reported
   std::uint32_t lanes_used_ = 0;
-  std::atomic<std::size_t> slabs_held_ = 0;  // a recent value, a mere hint, readable without the lock
+  atomic<std::size_t> slabs_held_ = 0;  // a recent value, a mere hint, readable without the lock
   alignas(64) inbox_type inbox_ = {};
 };
 

@@ -2,7 +2,6 @@
 // A bounded supply of slots for objects, side by side: taken from a stack, given back from any thread.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -21,6 +20,7 @@
 #include <ashlar/detail/slots/slot_stack.hpp>
 #include <ashlar/detail/slots/slot_watch.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -193,11 +193,11 @@ private:
   // That the run is open; whoever sees it sees where its slots are.
   class shared_note {
   public:
-    void note() noexcept { is_noted_.store(true, std::memory_order_release); }  // pairs with is_noted()
-    [[nodiscard]] bool is_noted() const noexcept { return is_noted_.load(std::memory_order_acquire); }
+    void note() noexcept { is_noted_.store(true, memory_order_release); }  // pairs with is_noted()
+    [[nodiscard]] bool is_noted() const noexcept { return is_noted_.load(memory_order_acquire); }
 
   private:
-    std::atomic<bool> is_noted_ = false;
+    atomic<bool> is_noted_ = false;
   };
   struct no_note {
     static void note() noexcept {}

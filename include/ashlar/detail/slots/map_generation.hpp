@@ -2,10 +2,10 @@
 // The generation that a slot_map begins with: another one for each map, at the levels that check.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -20,8 +20,8 @@ inline constexpr bool maps_differ = checking_level >= checking::checked;
 /// Thread safety: any thread.
 [[nodiscard]] inline std::uint32_t next_map_generation() noexcept {
   constexpr std::uint32_t golden = 0x9E3779B9;  // 2^32 times the golden ratio: multiples of it spread evenly
-  constinit static std::atomic<std::uint32_t> next = 0;
-  return 1 + (next.fetch_add(golden, std::memory_order_relaxed) >> 1);  // numbers only have to differ
+  constinit static atomic<std::uint32_t> next = 0;
+  return 1 + (next.fetch_add(golden, memory_order_relaxed) >> 1);  // numbers only have to differ
 }
 
 }  // namespace detail

@@ -2,7 +2,6 @@
 // Counting the references to an object, given no more than its address.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -19,6 +18,7 @@
 #include <ashlar/detail/slots/slot_slab.hpp>
 #include <ashlar/detail/slots/slot_watch.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -28,6 +28,13 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
+// A member that any thread counts: a `atomic<std::uint32_t>`, or an object with these operations of it.
+template <class Count>
+concept shared_count = std::same_as<typename Count::value_type, std::uint32_t> && requires(Count& own) {
+  own.fetch_add(1, memory_order_relaxed);
+  own.fetch_sub(1, memory_order_acq_rel);
+};
+
 // One shape for all counts: words of slots, and what objects have of their own.
 template <class Word>
 ASHLAR_INLINE void count_up(Word& word) noexcept {
@@ -36,8 +43,9 @@ ASHLAR_INLINE void count_up(Word& word) noexcept {
 ASHLAR_INLINE void count_up(std::uint32_t& own) noexcept {
   if (ASHLAR_UNLIKELY(++own > slot_word::max_count)) slot_word::count_overflow();
 }
-ASHLAR_INLINE void count_up(std::atomic<std::uint32_t>& own) noexcept {
-  if (ASHLAR_UNLIKELY(own.fetch_add(1, std::memory_order_relaxed) >= slot_word::max_count)) slot_word::count_overflow();
+template <shared_count Count>
+ASHLAR_INLINE void count_up(Count& own) noexcept {
+  if (ASHLAR_UNLIKELY(own.fetch_add(1, memory_order_relaxed) >= slot_word::max_count)) slot_word::count_overflow();
 }
 
 template <class Word>
@@ -45,8 +53,9 @@ template <class Word>
   return word.release();
 }
 [[nodiscard]] ASHLAR_INLINE bool count_down(std::uint32_t& own) noexcept { return --own == 0; }
-[[nodiscard]] ASHLAR_INLINE bool count_down(std::atomic<std::uint32_t>& own) noexcept {
-  return own.fetch_sub(1, std::memory_order_acq_rel) == 1;  // pairs with itself, as in `shared_slot_word`
+template <shared_count Count>
+[[nodiscard]] ASHLAR_INLINE bool count_down(Count& own) noexcept {
+  return own.fetch_sub(1, memory_order_acq_rel) == 1;  // pairs with itself, as in `shared_slot_word`
 }
 
 template <class Word>
@@ -54,13 +63,15 @@ template <class Word>
   return word.load();
 }
 [[nodiscard]] ASHLAR_INLINE std::uint32_t count_value(const std::uint32_t& own) noexcept { return own; }
-[[nodiscard]] ASHLAR_INLINE std::uint32_t count_value(const std::atomic<std::uint32_t>& own) noexcept {
-  return own.load(std::memory_order_relaxed);
+template <shared_count Count>
+[[nodiscard]] ASHLAR_INLINE std::uint32_t count_value(const Count& own) noexcept {
+  return own.load(memory_order_relaxed);
 }
 
 ASHLAR_INLINE void count_start(std::uint32_t& own) noexcept { own = 1; }
-ASHLAR_INLINE void count_start(std::atomic<std::uint32_t>& own) noexcept {
-  own.store(1, std::memory_order_relaxed);  // nobody else has the object yet
+template <shared_count Count>
+ASHLAR_INLINE void count_start(Count& own) noexcept {
+  own.store(1, memory_order_relaxed);  // nobody else has the object yet
 }
 
 [[noreturn]] ASHLAR_COLD inline void report_reference(fault kind, const char* what, const void* p) noexcept {

@@ -2,7 +2,6 @@
 // The queue in which slots return to a pool from any thread, and the count that frees a pool which its objects outlive.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
@@ -26,7 +25,7 @@ namespace detail {
 /// whoever does that is alone and frees the memory. No lock is needed, and nobody waits.
 ///
 /// Thread safety: `give` any thread; the others by the handle's owner, one at a time.
-template <class Atomics = std_atomics>
+template <class Atomics = default_atomics>
 class return_queue {
 public:
   /// Effects: gives a slot back; `marks` as for `slot_stack::give`. Expects: the slot is the caller's.
@@ -49,12 +48,12 @@ public:
   /// Returns: as `give`. Expects: closed; nobody takes slots any more.
   [[nodiscard]] bool abandon(std::uint32_t out) noexcept {
     // Pairs with give_late(), both ways: the thread that frees sees the writes of the others to objects and pool.
-    return outstanding_.fetch_add(out, std::memory_order_acq_rel) + out == 0;
+    return outstanding_.fetch_add(out, memory_order_acq_rel) + out == 0;
   }
 
 private:
   [[nodiscard]] ASHLAR_COLD bool give_late() noexcept {
-    return outstanding_.fetch_sub(1, std::memory_order_acq_rel) == 1;  // pairs with itself and with abandon()
+    return outstanding_.fetch_sub(1, memory_order_acq_rel) == 1;  // pairs with itself and with abandon()
   }
 
   slot_inbox<Atomics> inbox_;

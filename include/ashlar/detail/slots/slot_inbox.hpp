@@ -2,7 +2,6 @@
 // Slots on their way home: any thread gives one back, the pool takes them all.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
@@ -21,7 +20,7 @@ namespace detail {
 /// Every change of the head is a read-modify-write: one acquiring exchange synchronises with all pushes below it.
 ///
 /// Thread safety: any thread pushes, lock-free; takers and closers are serialised by the caller, and wait-free.
-template <class Atomics = std_atomics>
+template <class Atomics = default_atomics>
 class slot_inbox {
 public:
   constexpr slot_inbox() noexcept = default;
@@ -32,31 +31,31 @@ public:
   /// was added. Expects: the slot is the caller's.
   [[nodiscard]] ASHLAR_INLINE bool push(std::uint32_t number, std::uint32_t marks,
                                         shared_slot_word<Atomics>& word) noexcept {
-    std::uint32_t head = head_.load(std::memory_order_relaxed);  // only compared, never followed
+    std::uint32_t head = head_.load(memory_order_relaxed);  // only compared, never followed
     do {
       if (ASHLAR_UNLIKELY(head == slot_word::closed)) return false;
       word.store(slot_word::free_mark | marks | head);
-    } while (!head_.compare_exchange_weak(head, number, std::memory_order_release,  // pairs with take_all() and close()
-                                          std::memory_order_relaxed));
+    } while (!head_.compare_exchange_weak(head, number, memory_order_release,  // pairs with take_all() and close()
+                                          memory_order_relaxed));
     return true;
   }
 
   /// Returns: the first of a chain of all slots that arrived, the latest first; `none` where there are none.
   [[nodiscard]] ASHLAR_INLINE std::uint32_t take_all() noexcept {
-    const std::uint32_t seen = head_.load(std::memory_order_relaxed);
+    const std::uint32_t seen = head_.load(memory_order_relaxed);
     if (seen == slot_word::none || seen == slot_word::closed) return slot_word::none;
-    return head_.exchange(slot_word::none, std::memory_order_acquire);  // pairs with push()
+    return head_.exchange(slot_word::none, memory_order_acquire);  // pairs with push()
   }
 
   /// Effects: refuses all pushes from now on. Returns: as `take_all`.
   [[nodiscard]] std::uint32_t close() noexcept {
-    const std::uint32_t all = head_.exchange(slot_word::closed, std::memory_order_acquire);  // pairs with push()
+    const std::uint32_t all = head_.exchange(slot_word::closed, memory_order_acquire);  // pairs with push()
     return all == slot_word::closed ? slot_word::none : all;
   }
 
   /// Returns: whether nothing was there a moment ago.
-  [[nodiscard]] bool is_empty() const noexcept { return head_.load(std::memory_order_relaxed) == slot_word::none; }
-  [[nodiscard]] bool is_closed() const noexcept { return head_.load(std::memory_order_relaxed) == slot_word::closed; }
+  [[nodiscard]] bool is_empty() const noexcept { return head_.load(memory_order_relaxed) == slot_word::none; }
+  [[nodiscard]] bool is_closed() const noexcept { return head_.load(memory_order_relaxed) == slot_word::closed; }
 
 private:
   typename Atomics::template atomic<std::uint32_t> head_ = slot_word::none;

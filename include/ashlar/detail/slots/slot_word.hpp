@@ -64,24 +64,23 @@ private:
 };
 
 /// The word where any thread counts.
-template <class Atomics = std_atomics>
+template <class Atomics = default_atomics>
 class shared_slot_word {
 public:
-  [[nodiscard]] ASHLAR_INLINE std::uint32_t load() const noexcept { return value_.load(std::memory_order_relaxed); }
-  ASHLAR_INLINE void store(std::uint32_t value) noexcept { value_.store(value, std::memory_order_relaxed); }
+  [[nodiscard]] ASHLAR_INLINE std::uint32_t load() const noexcept { return value_.load(memory_order_relaxed); }
+  ASHLAR_INLINE void store(std::uint32_t value) noexcept { value_.store(value, memory_order_relaxed); }
   /// Returns: what it said before. Relaxed: it tells which of two who free the slot at once came first, no more.
   [[nodiscard]] std::uint32_t exchange(std::uint32_t value) noexcept {
-    return value_.exchange(value, std::memory_order_relaxed);
+    return value_.exchange(value, memory_order_relaxed);
   }
 
   /// Relaxed: whoever retains has a reference, through which all that the object needs was seen.
   ASHLAR_INLINE void retain() noexcept {
-    if (ASHLAR_UNLIKELY(value_.fetch_add(1, std::memory_order_relaxed) >= slot_word::max_count))
-      slot_word::count_overflow();
+    if (ASHLAR_UNLIKELY(value_.fetch_add(1, memory_order_relaxed) >= slot_word::max_count)) slot_word::count_overflow();
   }
 
   /// Pairs with itself: the last holder sees whatever the others did to the object.
-  [[nodiscard]] ASHLAR_INLINE bool release() noexcept { return value_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  [[nodiscard]] ASHLAR_INLINE bool release() noexcept { return value_.fetch_sub(1, memory_order_acq_rel) == 1; }
 
 private:
   typename Atomics::template atomic<std::uint32_t> value_;

@@ -2,11 +2,10 @@
 // A spin lock that records its holder and so detects a thread that would wait for itself.
 #pragma once
 
-#include <atomic>
-
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/held_locks.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -25,26 +24,26 @@ public:
 
   [[nodiscard]] ASHLAR_INLINE bool try_lock() noexcept {
     const void* nobody = nullptr;
-    return holder_.compare_exchange_strong(nobody, &this_thread_, std::memory_order_acquire,  // pairs with unlock()
-                                           std::memory_order_relaxed);
+    return holder_.compare_exchange_strong(nobody, &this_thread_, memory_order_acquire,  // pairs with unlock()
+                                           memory_order_relaxed);
   }
 
-  ASHLAR_INLINE void unlock() noexcept { holder_.store(nullptr, std::memory_order_release); }
+  ASHLAR_INLINE void unlock() noexcept { holder_.store(nullptr, memory_order_release); }
 
 private:
   static constexpr unsigned spins_before_yield = 64;
 
   ASHLAR_COLD void wait() noexcept {
-    if (holder_.load(std::memory_order_relaxed) == &this_thread_) held_locks::end_for_reentry();
+    if (holder_.load(memory_order_relaxed) == &this_thread_) held_locks::end_for_reentry();
     do {
-      for (unsigned spin = 0; holder_.load(std::memory_order_relaxed) != nullptr; ++spin)
+      for (unsigned spin = 0; holder_.load(memory_order_relaxed) != nullptr; ++spin)
         if (spin >= spins_before_yield) yield_thread();
     } while (!try_lock());
   }
 
   static inline constinit ASHLAR_THREAD_LOCAL const char this_thread_ = 0;  // its address identifies the thread
 
-  std::atomic<const void*> holder_ = nullptr;
+  atomic<const void*> holder_ = nullptr;
 };
 
 static_assert(basic_lockable<owner_lock>);

@@ -2,13 +2,13 @@
 // The fork handlers: they take all locks before a fork, so that no lock is held by a thread that the child lacks.
 #pragma once
 
-#include <atomic>
 #include <cstdlib>
 #include <utility>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/held_locks.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/system/modules.hpp>
@@ -42,7 +42,7 @@ struct fork_participant {
   void (*in_child)(void* self) noexcept = nullptr;
   void* self = nullptr;
   fork_participant* next = nullptr;
-  std::atomic<fork_registry*> entered = nullptr;  ///< its list, perhaps of another library
+  atomic<fork_registry*> entered = nullptr;  ///< its list, perhaps of another library
 };
 
 #if ASHLAR_HOSTED
@@ -59,26 +59,26 @@ class fork_turn {
 public:
   /// Returns: whether a handler has begun a fork of the calling thread.
   [[nodiscard]] bool is_mine() const noexcept {
-    return begun_.load(std::memory_order_acquire) != 0 && forking_.load(std::memory_order_relaxed) == this_thread();
+    return begun_.load(memory_order_acquire) != 0 && forking_.load(memory_order_relaxed) == this_thread();
   }
 
   /// Effects: counts one more handler. The release pairs with the acquire in is_mine(): a reader that sees the count of
   /// another thread's fork also sees that thread.
   void begin() noexcept {
-    forking_.store(this_thread(), std::memory_order_relaxed);
-    begun_.store(begun_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    forking_.store(this_thread(), memory_order_relaxed);
+    begun_.store(begun_.load(memory_order_relaxed) + 1, memory_order_release);
   }
 
   /// Effects: counts one handler less. Returns: whether it was the last.
   [[nodiscard]] bool end() noexcept {
-    const unsigned rest = begun_.load(std::memory_order_relaxed) - 1;
-    begun_.store(rest, std::memory_order_relaxed);
+    const unsigned rest = begun_.load(memory_order_relaxed) - 1;
+    begun_.store(rest, memory_order_relaxed);
     return rest == 0;
   }
 
 private:
-  std::atomic<thread_name> forking_ = {};
-  std::atomic<unsigned> begun_ = 0;
+  atomic<thread_name> forking_ = {};
+  atomic<unsigned> begun_ = 0;
 };
 
 /// The list of participants.
@@ -104,22 +104,22 @@ class fork_participants {
 public:
   /// Effects: adds a participant, once. It must leave before its memory is released.
   static void enter(fork_participant& joining) noexcept {
-    if (joining.entered.load(std::memory_order_relaxed) != nullptr) return;  // no data is published with `entered`
+    if (joining.entered.load(memory_order_relaxed) != nullptr) return;  // no data is published with `entered`
     if (!expects_forks()) return;
     const lock_scope held(all_.lock);
-    if (joining.entered.load(std::memory_order_relaxed) != nullptr) return;
+    if (joining.entered.load(memory_order_relaxed) != nullptr) return;
     fork_participant** end = &all_.first;
     while (*end != nullptr) end = &(*end)->next;
     *end = &joining;
-    joining.entered.store(&all_, std::memory_order_relaxed);
+    joining.entered.store(&all_, memory_order_relaxed);
   }
 
   /// Effects: removes a participant from its list, if any. Complexity: O(participants).
   static void leave(fork_participant& leaving) noexcept {
-    fork_registry* const list = leaving.entered.load(std::memory_order_relaxed);
+    fork_registry* const list = leaving.entered.load(memory_order_relaxed);
     if (list == nullptr) return;
     const lock_scope held(list->lock);
-    if (leaving.entered.load(std::memory_order_relaxed) != list) return;
+    if (leaving.entered.load(memory_order_relaxed) != list) return;
     fork_participant** at = &list->first;
     while (*at != &leaving) at = &(*at)->next;
     take_out(at);
@@ -136,9 +136,9 @@ private:
   // Returns: whether handlers are installed, so that participants may enter; false in a library that is being closed.
   // Takes a lock that no fork waits for, since the caller may hold one that a fork waits for.
   [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool expects_forks() noexcept {
-    if (is_installed_.load(std::memory_order_relaxed)) return !is_closed_.load(std::memory_order_relaxed);
+    if (is_installed_.load(memory_order_relaxed)) return !is_closed_.load(memory_order_relaxed);
     const lock_scope held(installing_);
-    if (!is_installed_.load(std::memory_order_relaxed)) is_installed_.store(install(), std::memory_order_relaxed);
+    if (!is_installed_.load(memory_order_relaxed)) is_installed_.store(install(), memory_order_relaxed);
     return true;
   }
 
@@ -154,7 +154,7 @@ private:
 
   // Removes the participants of a closed library: inline variables of process-wide pools are never destroyed.
   ASHLAR_OF_THIS_LIBRARY static void close_library() {
-    is_closed_.store(true, std::memory_order_relaxed);
+    is_closed_.store(true, memory_order_relaxed);
     const module_place closing = module_around(&is_closed_);
     all_.locks.leave_all_in(closing);
     const lock_scope held(all_.lock);
@@ -172,7 +172,7 @@ private:
   static void take_out(fork_participant** at) noexcept {
     fork_participant& leaving = **at;
     *at = std::exchange(leaving.next, nullptr);  // it may enter again, at the end
-    leaving.entered.store(nullptr, std::memory_order_relaxed);
+    leaving.entered.store(nullptr, memory_order_relaxed);
   }
 
   ASHLAR_OF_THIS_LIBRARY static void before() {
@@ -220,8 +220,8 @@ private:
 
   static inline constinit fork_registry all_;
   ASHLAR_OF_THIS_LIBRARY static inline constinit spin_lock installing_;
-  ASHLAR_OF_THIS_LIBRARY static inline constinit std::atomic<bool> is_installed_ = false;
-  ASHLAR_OF_THIS_LIBRARY static inline constinit std::atomic<bool> is_closed_ = false;
+  ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<bool> is_installed_ = false;
+  ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<bool> is_closed_ = false;
 };
 
 }  // namespace detail

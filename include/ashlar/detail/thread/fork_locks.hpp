@@ -2,11 +2,11 @@
 // The locks that are held during calls of an upstream: a fork takes all of them or none.
 #pragma once
 
-#include <atomic>
 #include <utility>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/system/modules.hpp>
 
 namespace ashlar {
@@ -22,7 +22,7 @@ struct fork_lock {
   void (*unlock)(fork_lock& self) noexcept;
   fork_lock* next = nullptr;
   fork_lock* previous = nullptr;
-  std::atomic<fork_locks*> entered = nullptr;  ///< its list, perhaps of another library
+  atomic<fork_locks*> entered = nullptr;  ///< its list, perhaps of another library
 
   constexpr fork_lock(bool (*try_it)(fork_lock&, unsigned) noexcept, void (*unlock_it)(fork_lock&) noexcept) noexcept
       : try_lock(try_it), unlock(unlock_it) {}
@@ -36,19 +36,19 @@ public:
   /// Effects: adds a lock, once, at the end. It must leave before its memory is released.
   void enter(fork_lock& joining) noexcept {
     const lock_scope held(lock_);
-    if (joining.entered.load(std::memory_order_relaxed) != nullptr) return;
+    if (joining.entered.load(memory_order_relaxed) != nullptr) return;
     joining.previous = last_;
     (last_ != nullptr ? last_->next : first_) = &joining;
     last_ = &joining;
-    joining.entered.store(this, std::memory_order_relaxed);
+    joining.entered.store(this, memory_order_relaxed);
   }
 
   /// Effects: removes a lock from its list, if any. Expects: no thread uses the lock.
   static void leave(fork_lock& leaving) noexcept {
-    fork_locks* const list = leaving.entered.load(std::memory_order_relaxed);
+    fork_locks* const list = leaving.entered.load(memory_order_relaxed);
     if (list == nullptr) return;
     const lock_scope held(list->lock_);
-    if (leaving.entered.load(std::memory_order_relaxed) == list) list->take_out(leaving);
+    if (leaving.entered.load(memory_order_relaxed) == list) list->take_out(leaving);
   }
 
   /// Effects: removes the locks with data or functions in a closed library. If the list itself is in the library, all
@@ -82,7 +82,7 @@ private:
     (leaving.previous != nullptr ? leaving.previous->next : first_) = leaving.next;
     (leaving.next != nullptr ? leaving.next->previous : last_) = leaving.previous;
     leaving.next = leaving.previous = nullptr;
-    leaving.entered.store(nullptr, std::memory_order_relaxed);
+    leaving.entered.store(nullptr, memory_order_relaxed);
   }
 
   void unlock_from(fork_lock* last) noexcept {

@@ -2,13 +2,13 @@
 // A lock that a fork never finds held by a thread that the child lacks.
 #pragma once
 
-#include <atomic>
 #include <concepts>
 #include <type_traits>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 
@@ -29,7 +29,7 @@ public:
   fork_safe_lock(const fork_safe_lock&) = delete;  // the list points here
   fork_safe_lock& operator=(const fork_safe_lock&) = delete;
   ~fork_safe_lock() {
-    if (entered.load(std::memory_order_relaxed) != nullptr) fork_participants::leave(*this);
+    if (entered.load(memory_order_relaxed) != nullptr) fork_participants::leave(*this);
   }
 
   ASHLAR_INLINE void lock() noexcept(noexcept(lock_.lock())) {
@@ -66,7 +66,7 @@ private:
   static void unlock_after_fork(fork_lock& self) noexcept { lock_of(self).unlock(); }
 
   ASHLAR_INLINE void expect_fork() noexcept {
-    if (ASHLAR_UNLIKELY(entered.load(std::memory_order_relaxed) == nullptr)) fork_participants::enter(*this);
+    if (ASHLAR_UNLIKELY(entered.load(memory_order_relaxed) == nullptr)) fork_participants::enter(*this);
   }
 
   Lock lock_ = {};

@@ -2,10 +2,10 @@
 // A thread-local cache of the owner that the thread used last, and its data there: a lookup is one compare.
 #pragma once
 
-#include <atomic>
 #include <type_traits>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/os/calls.hpp>
 
@@ -45,8 +45,8 @@ private:
 /// Thread safety: each thread sees its own place, unless stated otherwise.
 template <class Owner, class Found, bool IsLibraryCode = ASHLAR_IS_LIBRARY_CODE>
 class last_used_tls {
-  using owner_word = std::atomic<const Owner*>;
-  using found_word = std::atomic<Found*>;
+  using owner_word = atomic<const Owner*>;
+  using found_word = atomic<Found*>;
   using words = std::conditional_t<IsLibraryCode, thread_words_together<owner_word, found_word>,
                                    thread_words_apart<owner_word, found_word>>;
 
@@ -59,20 +59,20 @@ public:
 
   /// Returns: the thread's data of this owner; null if the thread used another one last.
   [[nodiscard]] static ASHLAR_INLINE Found* of(const Owner* owner) noexcept {
-    if (ASHLAR_UNLIKELY(words::first().load(std::memory_order_relaxed) != owner)) return nullptr;
+    if (ASHLAR_UNLIKELY(words::first().load(memory_order_relaxed) != owner)) return nullptr;
     Found* const what = found();
     ASHLAR_ASSUME(what != nullptr);
     return what;
   }
 
   /// Returns: the thread's data of the owner that it used last, or null.
-  [[nodiscard]] static ASHLAR_INLINE Found* found() noexcept { return words::second().load(std::memory_order_relaxed); }
+  [[nodiscard]] static ASHLAR_INLINE Found* found() noexcept { return words::second().load(memory_order_relaxed); }
 
   /// Effects: `of(owner)` and `found()` return `what` from now on. Returns: the place for `forget`, which must be
   /// called before the owner ends. Expects: neither argument is null.
   static place remember(const Owner* owner, Found* what) noexcept {
-    words::second().store(what, std::memory_order_relaxed);
-    words::first().store(owner, std::memory_order_relaxed);
+    words::second().store(what, memory_order_relaxed);
+    words::first().store(owner, memory_order_relaxed);
     return {&words::first(), &words::second()};
   }
 
@@ -80,9 +80,9 @@ public:
   /// of the place may use other owners at the same time, but not this one.
   static void forget(const place& at, const Owner* owner, Found* what) noexcept {
     if (at.owner == nullptr || (at.owner != &words::first() && !is_there(at))) return;
-    if (at.owner->load(std::memory_order_relaxed) != owner || at.found->load(std::memory_order_relaxed) != what) return;
-    at.owner->compare_exchange_strong(owner, nullptr, std::memory_order_relaxed);
-    at.found->compare_exchange_strong(what, nullptr, std::memory_order_relaxed);
+    if (at.owner->load(memory_order_relaxed) != owner || at.found->load(memory_order_relaxed) != what) return;
+    at.owner->compare_exchange_strong(owner, nullptr, memory_order_relaxed, memory_order_relaxed);
+    at.found->compare_exchange_strong(what, nullptr, memory_order_relaxed, memory_order_relaxed);
   }
 
 private:

@@ -2,11 +2,11 @@
 // The directory of a thread's caches in pools, found by the number of the pool.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/thread_end.hpp>
@@ -61,9 +61,9 @@ class thread_caches {
 public:
   /// Returns: a number that is new in this process.
   [[nodiscard]] static std::uint64_t new_pool() noexcept {
-    std::uint64_t last = last_pool_.load(std::memory_order_relaxed), count = 0;
+    std::uint64_t last = last_pool_.load(memory_order_relaxed), count = 0;
     do count = (last + 1) % pools_a_page != 0 ? last + 1 : first_of_page();
-    while (!last_pool_.compare_exchange_weak(last, count, std::memory_order_relaxed));
+    while (!last_pool_.compare_exchange_weak(last, count, memory_order_relaxed, memory_order_relaxed));
     return count * 256 + count % table_size * sizeof(recent);
   }
 
@@ -146,7 +146,7 @@ private:
 
   static inline constinit thread_local thread_cache_directory mine_ = {.at_end = {.at_end = retire_all}};
   static constexpr std::uint64_t pools_a_page = std::uint64_t{1} << 20;  // 36 bits of an address above, 8 bits below
-  static inline constinit std::atomic<std::uint64_t> last_pool_ = pools_a_page - 1;
+  static inline constinit atomic<std::uint64_t> last_pool_ = pools_a_page - 1;
 
   static_assert(sizeof(recent) * table_size == 256, "a low byte says each place in the table");
 };

@@ -2,12 +2,12 @@
 // Callbacks at the end of a thread, also for registrations while the thread is ending.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include <pthread.h>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {
@@ -40,7 +40,7 @@ public:
   /// thread has already called its participants, or if this library is being closed. Expects: `joining` lives until the
   /// call.
   [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool enter(thread_end_participant& joining) noexcept {
-    if (has_come_ || library_ends_) return false;
+    if (has_come_ || library_ends_.load(memory_order_seq_cst)) return false;
     arm();
     joining.next = first_;
     first_ = &joining;
@@ -64,11 +64,12 @@ private:
   struct key_owner {
     key_owner() noexcept {
       pthread_key_t made = {};
-      if (::pthread_key_create(&made, [](void*) { run_all(); }) == 0) key_ = std::uint64_t{made} + 1;
+      if (::pthread_key_create(&made, [](void*) { run_all(); }) == 0)
+        key_.store(std::uint64_t{made} + 1, memory_order_seq_cst);
     }
     ~key_owner() {
-      library_ends_ = true;  // a destructor registered later would run after the unload
-      if (const std::uint64_t leaving = key_.exchange(0); leaving != 0)
+      library_ends_.store(true, memory_order_seq_cst);  // a destructor registered later would run after the unload
+      if (const std::uint64_t leaving = key_.exchange(0, memory_order_seq_cst); leaving != 0)
         static_cast<void>(::pthread_key_delete(static_cast<pthread_key_t>(leaving - 1)));
     }
     void arm() noexcept {}
@@ -92,12 +93,12 @@ private:
   }
 
   static void set_key(const void* value) noexcept {
-    if (const std::uint64_t known = key_; known != 0)
+    if (const std::uint64_t known = key_.load(memory_order_seq_cst); known != 0)
       static_cast<void>(::pthread_setspecific(static_cast<pthread_key_t>(known - 1), value));
   }
 
-  ASHLAR_OF_THIS_LIBRARY static inline constinit std::atomic<bool> library_ends_ = false;
-  ASHLAR_OF_THIS_LIBRARY static inline constinit std::atomic<std::uint64_t> key_ = 0;  // plus 1; 0 without a key
+  ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<bool> library_ends_ = false;
+  ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<std::uint64_t> key_ = 0;  // plus 1; 0 without a key
   static inline constinit thread_local thread_end_participant* first_ = nullptr;
   static inline constinit thread_local bool has_come_ = false;
 };

@@ -2,7 +2,6 @@
 // Allocation of per-thread records from separate pages, without any other allocator.
 #pragma once
 
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <new>
@@ -11,6 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/fork.hpp>
@@ -46,9 +46,9 @@ public:
 
   /// Effects: takes a cell back. Expects: it came from `try_allocate` of this size, in any library.
   static void deallocate(void* p) noexcept {
-    std::atomic<free_cell*>& freed = reinterpret_cast<chunk*>(align_down(p, chunk_bytes))->freed;
-    auto* const cell = ::new (p) free_cell{freed.load(std::memory_order_relaxed)};
-    while (!freed.compare_exchange_weak(cell->next, cell, std::memory_order_release, std::memory_order_relaxed));
+    atomic<free_cell*>& freed = reinterpret_cast<chunk*>(align_down(p, chunk_bytes))->freed;
+    auto* const cell = ::new (p) free_cell{freed.load(memory_order_relaxed)};
+    while (!freed.compare_exchange_weak(cell->next, cell, memory_order_release, memory_order_relaxed));
   }
 
 private:
@@ -57,7 +57,7 @@ private:
   };
 
   struct alignas(alignment) chunk {
-    std::atomic<free_cell*> freed = nullptr;  // release in deallocate(); acquire in take_locked()
+    atomic<free_cell*> freed = nullptr;  // release in deallocate(); acquire in take_locked()
     chunk* next = nullptr;
   };
 
@@ -89,7 +89,7 @@ private:
   // Expects: the lock is held.
   [[nodiscard]] static void* take_locked() noexcept {
     for (chunk* each = all_.chunks; each != nullptr && all_.free == nullptr; each = each->next)
-      all_.free = each->freed.exchange(nullptr, std::memory_order_acquire);
+      all_.free = each->freed.exchange(nullptr, memory_order_acquire);
     if (all_.free != nullptr) return std::exchange(all_.free, all_.free->next);
     if (all_.unused_count == 0) return nullptr;
     --all_.unused_count;

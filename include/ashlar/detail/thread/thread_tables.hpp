@@ -2,12 +2,12 @@
 // One table for each thread that uses an owner: found in O(1), closed at the end of the thread or of the owner.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/thread/thread_caches.hpp>
@@ -56,7 +56,7 @@ public:
   /// Expects: no other thread uses the owner.
   template <class F, class Last>
   void for_each(F f, Last last) noexcept {
-    link* const shared = link_.load(std::memory_order_acquire);
+    link* const shared = link_.load(memory_order_acquire);
     if (shared == nullptr) return last();
     const report_scope<spin_lock> held(shared->lock);
     for (Table* each = shared->tables.front(); each != nullptr; each = each->next) f(*each);
@@ -67,19 +67,19 @@ public:
   /// which a fork locks. Expects: no other thread uses the owner.
   template <class Then>
   void part(Owner& owner, Then then) noexcept {
-    link* const shared = link_.load(std::memory_order_acquire);
+    link* const shared = link_.load(memory_order_acquire);
     if (shared == nullptr) return then();
     {
       const report_scope<spin_lock> held(shared->lock);
       for (Table* each = shared->tables.front(); each != nullptr; each = each->next) owner.close(*each);
-      shared->owner.store(nullptr, std::memory_order_release);  // pairs with is_orphan()
+      shared->owner.store(nullptr, memory_order_release);  // pairs with is_orphan()
     }
     then();
     shared->drop();
   }
 
   void before_fork() noexcept {
-    at_fork_ = link_.load(std::memory_order_acquire);
+    at_fork_ = link_.load(memory_order_acquire);
     if (at_fork_ != nullptr) at_fork_->lock.lock();
   }
 
@@ -89,7 +89,7 @@ public:
 
   /// Effects: drops the tables of other threads, which the child lacks. Returns: the only thread's table, or null.
   Table* after_fork_in_child() noexcept {
-    link_.store(at_fork_, std::memory_order_relaxed);  // a later link may be locked by a thread that the child lacks
+    link_.store(at_fork_, memory_order_relaxed);  // a later link may be locked by a thread that the child lacks
     if (at_fork_ == nullptr) return nullptr;
     Table* const mine = table_of(thread_caches::find_unchanged(number_));
     at_fork_->tables = {};
@@ -101,19 +101,19 @@ public:
 private:
   struct link {
     spin_lock lock;
-    std::atomic<Owner*> owner;  // null after its end; changed under the lock
-    std::atomic<std::size_t> references = 1;
+    atomic<Owner*> owner;  // null after its end; changed under the lock
+    atomic<std::size_t> references = 1;
     list<Table> tables;
 
     explicit link(Owner& of) : owner(&of) {}
 
     // Without the lock: this thread may hold it, or a wait under another owner's lock may deadlock.
     [[nodiscard]] bool is_orphan() const noexcept {
-      return owner.load(std::memory_order_acquire) == nullptr;  // pairs with part(), which closed the tables
+      return owner.load(memory_order_acquire) == nullptr;  // pairs with part(), which closed the tables
     }
 
     void drop() noexcept {
-      if (references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      if (references.fetch_sub(1, memory_order_acq_rel) == 1)
         Records<link>::end(this);  // pairs with itself in other threads
     }
   };
@@ -132,7 +132,7 @@ private:
     void end() noexcept {
       if (!shared->is_orphan()) {
         const report_scope<spin_lock> held(shared->lock);
-        if (Owner* const of = shared->owner.load(std::memory_order_relaxed); of != nullptr) {
+        if (Owner* const of = shared->owner.load(memory_order_relaxed); of != nullptr) {
           of->close(*this);
           shared->tables.erase(this);
         }
@@ -148,7 +148,7 @@ private:
     link* const shared = shared_link(owner);
     record* const fresh = shared == nullptr ? nullptr : Records<record>::try_make(number_, shared);
     if (fresh == nullptr) return nullptr;
-    shared->references.fetch_add(1, std::memory_order_relaxed);
+    shared->references.fetch_add(1, memory_order_relaxed);
     {
       const check_scope<spin_lock> held(shared->lock);
       shared->tables.push_back(fresh);
@@ -159,17 +159,17 @@ private:
 
   // The first thread that needs the link makes it.
   [[nodiscard]] link* shared_link(Owner& owner) noexcept {
-    link* known = link_.load(std::memory_order_acquire);
+    link* known = link_.load(memory_order_acquire);
     if (known != nullptr) return known;
     link* const made = Records<link>::try_make(owner);
     if (made == nullptr) return nullptr;
-    if (link_.compare_exchange_strong(known, made, std::memory_order_acq_rel, std::memory_order_acquire)) return made;
+    if (link_.compare_exchange_strong(known, made, memory_order_acq_rel, memory_order_acquire)) return made;
     Records<link>::end(made);
     return known;
   }
 
   const std::uint64_t number_ = thread_caches::new_pool();
-  std::atomic<link*> link_ = nullptr;
+  atomic<link*> link_ = nullptr;
   link* at_fork_ = nullptr;  // the link that the fork locked: another thread may make one meanwhile
 };
 

@@ -4,8 +4,6 @@
 
 #include <checker.hpp>
 
-#include <watched_std.inc>
-
 #pragma GCC system_header  // for include_next
 
 #define spin_lock shipped_spin_lock

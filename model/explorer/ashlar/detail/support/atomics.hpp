@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Replaces the shipped file: headers without an atomics policy use the explorer's observed atomics.
+// In the place of the shipped file: atomics are those that the explorer watches. Handlers, which are pointers to
+// functions, keep the standard's.
 #pragma once
 
 #include <atomic>
+#include <type_traits>
 
 #include <checker.hpp>
 
@@ -10,8 +12,22 @@
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
+namespace detail {
 
-using std_atomics = checker::atomics;
+using std::memory_order_acq_rel;
+using std::memory_order_acquire;
+using std::memory_order_relaxed;
+using std::memory_order_release;
+using std::memory_order_seq_cst;
 
+inline void atomic_signal_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
+template <class T>
+using atomic =
+    std::conditional_t<std::is_function_v<std::remove_pointer_t<T>>, std::atomic<T>, checker::watched_atomic<T>>;
+
+using default_atomics = checker::atomics;
+
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar
