@@ -102,7 +102,7 @@ using thread_heap = thread_heaps::thread_heap;
 /// Effects: lets other threads run first, without synchronising with them.
 inline void wait_a_moment() {
   checker::atomics::atomic<int> moment = 0;
-  (void)moment.load(detail::memory_order_relaxed);
+  (void)moment.load(std::memory_order_relaxed);
 }
 
 /// Passes an object to another thread.
