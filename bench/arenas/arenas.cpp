@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What does memory cost that is let go all at once: raw blocks, a few strings, a tree, a graph, a frame?
+// The cost of memory that is freed all at once: raw blocks, a few strings, a tree, a graph, a frame.
 //
-// arenas <bump16|bump64|strings|tree|graph|frames> <peer> [--rounds N]   one cell of the table per process, one JSON
-// line arenas --cells                                                         which cells there are
+//     arenas <bump16|bump64|strings|tree|graph|frames> <peer> [--rounds N]   one cell per process, one JSON line
+//     arenas --cells                                                         the list of cells
 
 #include <algorithm>
 #include <array>
@@ -31,7 +31,7 @@ using vector_of = std::vector<T, typename Memory::template allocator<T>>;
 template <class Memory>
 using string_of = std::basic_string<char, std::char_traits<char>, typename Memory::template allocator<char>>;
 
-// Raw blocks of one size: a thousand, then all are let go.
+// Raw blocks of one size: a thousand, then all are freed.
 template <std::size_t Bytes>
 struct bumps {
   static constexpr std::size_t per_phase = 1000, phases = 100;
@@ -49,7 +49,7 @@ constexpr const char* messages[] = {
     "unknown header was ignored", "index rebuilt, 9 segments", "leader is replica eu-2",    "token renewed for api-gw",
     "replication lag is 3 s",     "checkpoint 5582 complete",  "dropped 2 late packets",    "config reloaded, rev 19"};
 
-// 32 log lines of about 25 characters into a vector, by a function that takes its memory on the stack.
+// 32 log lines of about 25 characters in a vector, by a function with its memory on the stack.
 struct strings {
   static constexpr std::size_t per_phase = 1, phases = 1000;
 
@@ -66,7 +66,7 @@ struct strings {
   }
 };
 
-// The nodes of an expression such as 1+f(2*3,4), parsed by recursive descent, evaluated, and let go.
+// The nodes of an expression such as 1+f(2*3,4): parsed by recursive descent, evaluated, and freed.
 template <class Memory>
 struct expression {
   struct node {
@@ -159,7 +159,7 @@ struct trees {
   }
 };
 
-// A random graph of 1,000 vertices and 8,000 edges, in lists that grow; walked over breadth first, and let go.
+// A random graph of 1,000 vertices and 8,000 edges, in growing lists: traversed breadth first, and freed.
 struct graphs {
   static constexpr std::size_t vertices = 1000, per_phase = 8000, phases = 5;
 
@@ -193,7 +193,7 @@ struct graphs {
   }
 };
 
-// A frame: 2,000 blocks of 16 to 256 bytes, then all are let go.
+// A frame: 2,000 blocks of 16 to 256 bytes, then all are freed.
 struct frames {
   static constexpr std::size_t per_phase = 2000, phases = 50;
   static inline const std::vector<std::size_t> sizes = [] {
@@ -214,7 +214,7 @@ struct frames {
   }
 };
 
-// Returns: nanoseconds for each thing of a phase, the median of the rounds.
+// Returns: nanoseconds for each element of a phase, the median of the rounds.
 template <class Work, class Memory>
 double measure(std::size_t rounds) {
   const auto memory = std::make_unique<Memory>();
@@ -236,7 +236,7 @@ struct row {
   measurement bump16, bump64, of_strings, tree, graph, frame;
 };
 
-// `Kept` stays from phase to phase; `Begun` is made by each function that begins.
+// `Kept` lives across phases; `Begun` is made by each function call.
 template <class Kept, class Begun = Kept>
 constexpr row row_of(contender who) {
   return {who,
@@ -258,7 +258,7 @@ constexpr row heap_row(contender who) {
           measure<frames, heap_memory>};
 }
 
-// For what is empty for its next use, not ended: no function that begins has that.
+// For a memory that is emptied for its next use, not ended; a function call has no such memory.
 template <class Kept>
 constexpr row kept_row(contender who) {
   row made = row_of<Kept>(who);

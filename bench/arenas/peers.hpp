@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The peers of the arena: where a phase of a program can take its memory from, and how it lets go of it.
+// The peers of the arena: sources of memory for a phase of a program, and the ways to free it.
 #pragma once
 
 #include <array>
@@ -27,11 +27,11 @@
 namespace bench {
 
 // A memory is a type with
-//   allocator<T>, make<T>()    the standard allocator under test
-//   allocate(bytes)            a block aligned to 8
-//   reset()                    takes everything back, where it can
-//   is_freed_by_reset          blocks need no deallocation
-//   has_uses_allocator         containers hand it to their elements by themselves
+//     allocator<T>, make<T>()    the standard allocator under test
+//     allocate(bytes)            a block aligned to 8
+//     reset()                    takes everything back, if possible
+//     is_freed_by_reset          blocks need no deallocation
+//     has_uses_allocator         containers pass it to their elements
 struct heap_memory {
   static constexpr bool is_freed_by_reset = false, has_uses_allocator = false;
   template <class T>
@@ -45,7 +45,7 @@ struct heap_memory {
   void reset() noexcept {}
 };
 
-// How a pmr resource is emptied for the next phase.
+// Empties a pmr resource for the next phase.
 struct by_release {
   static void empty(auto& resource) { resource.release(); }
 };
@@ -63,7 +63,7 @@ public:
 
   template <class... Args>
   explicit pmr_memory(Args... args) : resource_(args...) {
-    escape(&by_address_);  // the compiler does not know which resource it is, as in most programs
+    escape(&by_address_);  // hides the type of the resource from the compiler, as in most programs
   }
   template <class T>
   allocator<T> make() noexcept {
@@ -97,7 +97,7 @@ private:
   Arena arena_;
 };
 
-// The least that can hand memory out: no growth, no size beyond what fits, no zero bytes.
+// The least that provides memory: no growth, no bounds, no empty blocks.
 class bare_bump {
 public:
   bare_bump(std::byte* begin, std::size_t bytes) noexcept : top_(begin), begin_(begin), end_(begin + bytes) {}
@@ -154,7 +154,7 @@ private:
   bare_bump bump_;
 };
 
-// The same memories as they are made by a function that begins: over a buffer on the stack, where they can.
+// The same memories for one function call: over a buffer on the stack, if possible.
 inline constexpr std::size_t stack_bytes = 8 * 1024;
 
 struct stack_buffer {
@@ -170,7 +170,7 @@ struct bare_on_stack : private stack_buffer, bare_memory {
 };
 using arena_on_stack = arena_memory<ashlar::inline_arena<stack_bytes>>;
 
-// One that stays from phase to phase.
+// A memory that lives across phases.
 struct bare_large : private std::vector<std::byte>, bare_memory {
   bare_large() : std::vector<std::byte>(std::size_t{16} << 20), bare_memory(data(), size()) {}
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What does a temporary cost that a recursive evaluator takes on its way down and gives back on its way up?
+// The cost of temporaries that a recursive evaluator takes on its way down and frees on its way up.
 //
 // stack_evaluator <small|mixed|aligned> <peer> [--windows N]     one cell per process, one JSON line
-// stack_evaluator --cells                                        which cells there are
+// stack_evaluator --cells                                        the list of cells
 //
 // An expression of 20,000 operations over short vectors: an operation evaluates its left side into its own result, its
-// right side into a temporary, and combines the first four numbers of each. The rest of a temporary is never touched,
-// so that what is measured is the memory and not the arithmetic.
+// right side into a temporary, and combines the first four numbers of each. The rest of a temporary stays untouched, so
+// that the bench measures memory and not arithmetic.
 
 #include <algorithm>
 #include <array>
@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::uint32_t operations = 20'000;
 constexpr std::size_t warm_up_windows = 5;
-constexpr std::size_t numbers = 4;  // of each vector that are computed
+constexpr std::size_t numbers = 4;  // computed numbers of each vector
 
 struct node {
   std::uint32_t left;  // 0: a leaf

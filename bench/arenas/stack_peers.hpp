@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Everything that has memory for a temporary, as a class with `with(bytes, alignment, f)`, which calls `f` on it, and
-// `end()`, which is called when an evaluation is over.
+// The sources of temporaries. Each is a class with `with(bytes, alignment, f)`, which calls `f` on the memory, and
+// `end()`, called after an evaluation.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@
 namespace bench {
 
 inline constexpr std::size_t most_temporary_bytes = 1024;
-inline constexpr std::size_t plenty = std::size_t{4} << 20;  // for all that are live at once
+inline constexpr std::size_t plenty = std::size_t{4} << 20;  // for all live temporaries at once
 
-// The language's own stack: as large as any temporary can be.
+// The call stack of the language: an array as large as the largest temporary.
 struct local_arrays {
   template <class F>
   void with(std::size_t, std::size_t, F f) {
@@ -62,7 +62,7 @@ struct heap_temporaries {
   void end() noexcept {}
 };
 
-// Freed one by one, in reverse.
+// Temporaries freed one by one, in reverse.
 template <class Resource>
 struct resource_temporaries {
   template <class F>
@@ -76,7 +76,7 @@ struct resource_temporaries {
   Resource resource;
 };
 
-// Freed by going back to where the resource stood.
+// Temporaries freed by a rewind of the resource.
 template <class Resource>
 struct marked_temporaries {
   template <class F>
@@ -90,7 +90,7 @@ struct marked_temporaries {
   Resource resource;
 };
 
-// Kept until the evaluation is over.
+// Temporaries kept until the evaluation ends.
 struct arena_temporaries : resource_temporaries<ashlar::arena<>> {
   void end() noexcept { resource.reset(); }
 };

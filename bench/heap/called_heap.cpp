@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The shared library: a heap that a thread finds behind its own pointer, as a malloc does.
+// The shared library: a heap found through the thread's own pointer, as a malloc does.
 
 #include "called_heap.hpp"
 

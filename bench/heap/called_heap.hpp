@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ashlar::local_heap as the peers are met: functions of a shared library, called through its table of addresses.
+// ashlar::local_heap in the form of the peers: functions of a shared library, called through its table of addresses.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,6 @@ ASHLAR_BENCH_CALLED void* bench_called_allocate(std::size_t bytes);
 ASHLAR_BENCH_CALLED void bench_called_free(void* p) noexcept;
 ASHLAR_BENCH_CALLED void bench_called_free_sized(void* p, std::size_t bytes) noexcept;
 
-// The floor of that: a cursor that runs through memory in a circle, and a free that does nothing.
+// The floor: a cursor that circles through memory, and a free without an effect.
 ASHLAR_BENCH_CALLED void* bench_called_null_allocate(std::size_t bytes);
 ASHLAR_BENCH_CALLED void bench_called_null_free(void* p) noexcept;

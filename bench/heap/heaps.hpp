@@ -19,11 +19,11 @@
 namespace bench {
 
 // A heap is a type with
-//   allocate(bytes)               a block aligned by 16
-//   free(p), free(p, bytes)       takes it back, finding its size by itself or being told
-//   allocate<Bytes>(), free<Bytes>(p)   the size known at compile time, where the heap makes something of that
+//     allocate(bytes)                     a block aligned to 16
+//     free(p), free(p, bytes)             takes it back, without or with its size
+//     allocate<Bytes>(), free<Bytes>(p)   with the size known at compile time, if the heap profits from that
 
-// The floor: a cursor that runs through 2 MiB in a circle. Live blocks overlap, nothing is ever taken back.
+// The floor: a cursor that circles through 2 MiB. Live blocks overlap; no block is taken back.
 class null_heap {
 public:
   null_heap() : memory_(map()) {}
@@ -53,7 +53,7 @@ private:
   std::size_t next_ = 0;
 };
 
-// The limit for small sizes that are told on every free: a list for each class, last in first out, nothing else.
+// The limit for small sizes that each free knows: a LIFO list for each size class, and nothing else.
 class free_list_heap {
   using classes = ashlar::detail::size_classes;
 
@@ -136,7 +136,7 @@ private:
 using ashlar_heap = basic_ashlar_heap<ashlar::local_heap<>>;
 using ashlar_any_thread_heap = basic_ashlar_heap<ashlar::heap<>>;
 
-// Behind calls into a shared library, which is what every call of a malloc is. Nothing is known beforehand.
+// Calls into a shared library, as every call of a malloc is. No size is known at compile time.
 struct called_ashlar {
   static void* allocate(std::size_t bytes) { return bench_called_allocate(bytes); }
   static void free(void* p) noexcept { bench_called_free(p); }

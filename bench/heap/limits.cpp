@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How much of a small address space can a program have as blocks, and has it as much again after freeing half?
+// The share of a small address space that a program gets as blocks, and its share again after half of them are freed.
 //
 // heap_limits <limit in MB> <bytes> <peer>     one cell of the table per process, one JSON line
-// heap_limits --cells                          which cells there are
+// heap_limits --cells                          the list of cells
 //
-// The program starts itself anew under RLIMIT_AS, as `ulimit -v` would: what the loader, the libraries and the heap
-// take for themselves counts.
+// The program restarts itself under RLIMIT_AS, as `ulimit -v` would: the memory of the loader, the libraries and the
+// heap counts.
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -36,7 +36,7 @@ namespace {
 constexpr std::size_t megabyte = 1'000'000;
 constexpr int exit_refilled = 0;
 
-// Blocks that are a list themselves, so that no other memory is needed. All but the first word is left untouched.
+// Blocks linked into a list, so that no other memory is needed. All but the first word stays untouched.
 template <class Heap>
 class list_of_blocks {
 public:
@@ -74,11 +74,11 @@ private:
 };
 
 struct outcome {
-  std::uint64_t live = 0;   // bytes of blocks when the first one was refused,
-  std::uint64_t again = 0;  // and when every second one had been freed and another was refused
+  std::uint64_t live = 0;   // bytes of blocks when the first request was refused,
+  std::uint64_t again = 0;  // and when every second block had been freed and another request was refused
 };
 
-// The inner process. What it found goes to a pipe at once: a peer that dies has said how far it came.
+// The inner process. Results go to a pipe at once: the progress of a peer that dies is known.
 template <class Heap>
 int fill_twice(std::size_t bytes, int pipe) {
   list_of_blocks<Heap> blocks(bytes);
@@ -113,12 +113,12 @@ std::size_t number_of(std::string_view digits) { return std::strtoull(digits.dat
 [[noreturn]] void start_limited(std::size_t limit, int pipe, char** argv) {
   const rlimit most{limit, limit};
   ::setenv("ASHLAR_BENCH_PIPE", std::to_string(pipe).c_str(), 1);
-  ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO);  // peers that die say so at length
+  ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO);  // peers that die print long messages
   if (::setrlimit(RLIMIT_AS, &most) == 0) ::execv("/proc/self/exe", argv);
   ::_exit(1);
 }
 
-// Returns: what a process found that was started with so much address space; how it ended.
+// Returns: the result of a process started within an address space, and its exit status.
 std::pair<outcome, int> outcome_within(std::size_t limit, char** argv) {
   int ends[2];
   if (::pipe(ends) != 0) fail(1, "no pipe");

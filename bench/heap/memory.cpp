@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How much memory does a heap hold for what is live in it, and what does giving memory back, or keeping it, cost?
+// The memory that a heap holds for its live blocks, and the cost of purging or retaining memory.
 //
 // heap_memory <workload> <peer> [--percent N]     one cell per process, one JSON line
-// heap_memory --cells                             which cells there are
+// heap_memory --cells                             the list of cells
 
 #include <algorithm>
 #include <array>

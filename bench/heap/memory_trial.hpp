@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap on trial: its live blocks in memory of their own, what the process held before them, the clock of their pairs.
+// A heap on trial: its live blocks in separate memory, the resident bytes before them, the clock of the pairs.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 
 namespace bench {
 
-// An array in pages of its own, resident from the start: it takes nothing from the heap on trial, and never grows.
+// An array in separate pages, resident from the start: it takes nothing from the heap on trial, and never grows.
 template <class T>
 class mapped_array {
 public:
@@ -37,7 +37,7 @@ private:
   T* data_;
 };
 
-// What sizes blocks have.
+// The range of block sizes.
 struct size_range {
   std::size_t least, most;
   bool logarithmic = false;
@@ -58,12 +58,11 @@ struct outcome {
   std::uint64_t peak_bytes = 0;   // peak of the resident bytes
   std::uint64_t held_bytes = 0;   // resident at the end of the work, without a trim,
   std::uint64_t later_bytes = 0;  // after a second of rest and, in some workloads, 100,000 more pairs
-  std::uint64_t trimmed_bytes = 0, freed_bytes = 0,
-                emptied_bytes = 0;  // after a trim; all freed, without one; after one more
+  std::uint64_t trimmed_bytes = 0, freed_bytes = 0, emptied_bytes = 0;  // trimmed; all freed; trimmed again
   double trim_ms = 0;
 };
 
-// Blocks of a heap and what they cost. All bytes are resident ones since the trial began.
+// Blocks of a heap and their costs. All bytes are resident ones since the trial began.
 template <class Heap>
 class trial {
 public:
@@ -81,7 +80,7 @@ public:
     result.live_bytes = std::max(result.live_bytes, live_);
   }
 
-  // Effects: frees block `i`; the last one gets its number.
+  // Effects: frees block `i`; the last block gets its index.
   void remove(std::size_t i) noexcept {
     heap_.free(blocks_[i].p);
     live_ -= blocks_[i].bytes;
@@ -112,7 +111,7 @@ public:
     result.work = result.work + (usage::now() - start);
   }
 
-  // Effects: asks the heap for what it can do without, with the blocks that are there and then without any.
+  // Effects: trims the heap, with the live blocks and then without any.
   void finish() {
     result.peak_bytes = since(peak_resident_bytes(), resident_);
     const double start = clock_ms(CLOCK_PROCESS_CPUTIME_ID);

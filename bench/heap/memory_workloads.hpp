@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a heap's memory goes through: thinned out, given other sizes at once or slowly, huge blocks, filled and emptied.
+// Workloads of a heap's memory: thinned out, new sizes at once or slowly, huge blocks, filled and emptied.
 #pragma once
 
 #include <time.h>
@@ -72,7 +72,7 @@ outcome phases(std::size_t percent) {
   return on.result;
 }
 
-// Sizes from a window that moves from 16..64 bytes to 32..64 KiB and back while 64 MiB are allocated a doubling.
+// Sizes from a window that moves from 16..64 bytes to 32..64 KiB and back, by one doubling for each 64 MiB allocated.
 class drifting_window {
 public:
   explicit drifting_window(std::size_t whole) : whole_(static_cast<double>(whole)) {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How long does one allocation take, and one free, at the median and at worst, under four workloads of engines?
+// The time of one allocation and of one free, at the median and at worst, under four workloads of engines.
 //
 // heap_tails <workload> <allocate|free> <peer> [--rounds N]     one cell per process, one JSON line
-// heap_tails --cells                                           which cells there are
+// heap_tails --cells                                           the list of cells
 
 #include <algorithm>
 #include <array>
@@ -32,8 +32,7 @@
 namespace bench {
 namespace {
 
-// What happens to one of the places for blocks: its block, if it has one, is freed; one of `bytes`, if any, is
-// allocated.
+// A step at one place: its block, if any, is freed; a block of `bytes`, if not 0, is allocated.
 struct step {
   std::uint16_t at;
   std::uint16_t granules;
@@ -54,7 +53,7 @@ constexpr workload workloads[] = {{"mixed", 4096, 16, 256, false, false},
                                   {"frame", 2000, 16, 256, false, true},
                                   {"large", 64, 64 * 1024, 1024 * 1024, false, false}};
 
-// As few as are random enough, for they share the caches with the blocks; whole frames, when those alternate.
+// As few as randomness allows, since they share the caches with the blocks; whole frames, when those alternate.
 constexpr std::size_t steps_in_turn = 32'000;
 
 std::vector<step> steps_of(const workload& w) {
@@ -89,7 +88,7 @@ void give(Heap& heap, const slot& from) noexcept {
   else heap.free(from.p);
 }
 
-// The cost of reading the clock is in every figure, for all alike: the floor shows it.
+// Every figure contains the cost of reading the clock, for all peers alike: the floor shows it.
 template <bool Sized, class Heap>
 void run(Heap& heap, std::vector<slot>& live, const std::vector<step>& steps, times& into) {
   for (const step& s : steps) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What does an address cost that was planned, and what does a free by the tier that its block lies in?
+// The cost of resolving a planned address, and of a free by the tier of its block.
 //
 // tiered_heap <resolve|planned|own|shared> <peer> [--rounds N]     one cell of the table per process, one JSON line
-// tiered_heap --cells                                              which cells there are
+// tiered_heap --cells                                              the list of cells
 
 #include <algorithm>
 #include <array>
@@ -34,7 +34,7 @@ namespace bench {
 namespace {
 
 constexpr std::size_t count = 10'000;        // blocks of a round
-constexpr std::size_t planned_buffers = 64;  // of which each is asked for again and again
+constexpr std::size_t planned_buffers = 64;  // each is resolved repeatedly
 
 // 16 to 256 bytes.
 constexpr std::size_t size_of(std::size_t i) { return 16 + 16 * (i * 7 % 16); }
@@ -78,7 +78,7 @@ void free_all(Memory& memory, const blocks& held, const std::vector<std::uint16_
   for (const std::uint16_t at : order) memory.deallocate(held[at]);
 }
 
-// A thread that allocates whenever it is asked to, and frees nothing.
+// A thread that allocates on request, and frees nothing.
 template <class Memory>
 class filler {
 public:
@@ -107,14 +107,14 @@ private:
     return true;
   }
 
-  std::atomic<unsigned> turn_{0};  // odd: the thread's
+  std::atomic<unsigned> turn_{0};  // odd: the turn of the thread
   std::atomic<bool> is_over_{false};
   std::thread thread_;
 };
 
 enum class timed { resolves, frees };
 
-// Returns: nanoseconds for each of the timed calls, the median of the rounds. `fill_now()` makes the blocks.
+// Returns: nanoseconds for each timed call, the median of the rounds. `fill_now()` makes the blocks.
 template <timed What, class Memory, class Fill>
 double median_ns(Memory& memory, blocks& held, std::size_t rounds, Fill fill_now) {
   std::vector<std::uint16_t> order;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What does an allocation and its free cost in the ways that engines allocate, in one thread?
+// The cost of an allocation and its free in the allocation patterns of engines, in one thread.
 //
 // engine_workloads <workload> <unsized|sized> <peer> [--windows N]     one cell per process, one JSON line
 // engine_workloads <peer>                                              which program runs it, over which malloc library
-// engine_workloads --cells                                             which cells there are
+// engine_workloads --cells                                             the list of cells
 
 #include <algorithm>
 #include <array>
@@ -45,7 +45,7 @@ void give(Heap& heap, void* p, std::size_t bytes) noexcept {
   else heap.free(p);
 }
 
-// A workload runs `pairs` allocations and frees in each window. What is random about it is drawn before.
+// A workload runs `pairs` allocations and frees in each window. Its random numbers are drawn before.
 template <bool Sized, class Heap>
 class pairs_of_64 {
 public:
@@ -139,7 +139,7 @@ public:
   }
 
 private:
-  // As narrow as can be: the steps should not drive the blocks out of the cache.
+  // As narrow as possible: the steps should not evict the blocks from the cache.
   using number = std::conditional_t<(Sizes.most < 65536), std::uint16_t, std::uint32_t>;
   struct step {
     number slot, bytes;
@@ -162,7 +162,7 @@ using large = churn<Sized, Heap, 64, sizes{64 * 1024, 1024 * 1024, false}, 5'000
 template <bool Sized, class Heap>
 using large_touched = churn<Sized, Heap, 64, sizes{64 * 1024, 1024 * 1024, false}, 1'000, true>;
 
-// What a frame allocates is freed at its end, in the order of its allocation.
+// Blocks of a frame are freed at its end, in the order of their allocation.
 template <bool Sized, class Heap>
 class frame {
 public:
@@ -187,7 +187,7 @@ private:
   std::vector<void*> held_;
 };
 
-// Components of four sizes, known at compile time, 2500 live of each; a random one goes and another comes.
+// Components of four sizes, known at compile time, 2500 live of each; a random one is freed, another allocated.
 template <bool Sized, class Heap>
 class components {
 public:
@@ -272,7 +272,7 @@ constexpr std::array<measurement, workloads.size()> all_workloads() {
           measure<Heap, large<Sized, Heap>>,       measure<Heap, large_touched<Sized, Heap>>};
 }
 
-// The limit is told sizes and knows small ones only.
+// The limit needs sizes, and knows small ones only.
 constexpr std::array<measurement, workloads.size()> limit_workloads() {
   auto all = all_workloads<free_list_heap, true>();
   all[8] = all[9] = nullptr;
@@ -316,7 +316,7 @@ bool is_there(const row& r, std::string_view workload, std::string_view free) {
   return measurement_of(r, workload, free) != nullptr && (has_twin || !r.by_twin);
 }
 
-// The first window and the peak have tables of their own, of processes that are short.
+// The first window and the peak have their own tables, made by short processes.
 cell_list all_cells() {
   cell_list cells;
   for (const std::string_view workload : workloads)
@@ -331,7 +331,7 @@ cell_list all_cells() {
   return cells;
 }
 
-// Two lines, for a script that starts the programs of cells by itself: the program; the library to preload, if any.
+// Two lines for a script that starts the programs of cells itself: the program; the library to preload, if any.
 void print_files(const row& r) {
   if (r.by_twin && !has_twin) fail(exit_skipped, "skipped: no other compiler on this machine");
   const malloc_library* const library = find_malloc_library(r.who.name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What do heaps cost whose blocks are freed by other threads than those that allocated them?
+// The cost of heaps with blocks that other threads free.
 //
 // heap_threads <workload> <peer> [--windows N] [--threads N]     one cell per process, one JSON line
-// heap_threads --cells                                           which cells there are
+// heap_threads --cells                                           the list of cells
 
 #include <algorithm>
 #include <cstddef>
@@ -42,7 +42,7 @@ struct times {
   histogram allocate, free;
 };
 
-// The same heap, each call of it timed. The cost of reading the clock is in it.
+// The same heap with each call timed. The times contain the cost of reading the clock.
 template <class Users>
 class timed_users {
 public:
@@ -131,7 +131,7 @@ struct outcome {
   findings untimed;
   usage used;
   std::uint64_t peak_bytes = 0;
-  double drift = 0;  // of what is resident, from a fifth of the way to the end
+  double drift = 0;  // of resident memory, from a fifth of the run to its end
   double allocate_p999_ns = 0, free_p999_ns = 0;
 };
 

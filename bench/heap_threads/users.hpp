@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The heaps of the benches in which threads free each other's blocks: what each thread of a team is given to use.
+// The heaps of the benches with remote frees, and the interface of each thread of a team to them.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@
 
 namespace bench {
 
-// What a heap has to reckon with.
+// The facts that a heap may prepare for.
 struct team {
   std::size_t threads;
-  std::size_t live_bytes;  // at once, of one thread's blocks
+  std::size_t live_bytes;  // of one thread, at once
 };
 
-// A heap is a type made of a `team`, with
-//   of(index)          what thread `index` of it uses: a value with
-//     allocate(bytes)      a block aligned by 16
-//     free(p, maker)       takes back a block that thread `maker` has allocated, or one before it in its place
+// A heap is a type made from a `team`, with
+//     of(index)              the interface of thread `index`: a value with
+//       allocate(bytes)      a block aligned to 16
+//       free(p, maker)       takes a block back that thread `maker`, or a former thread in its place, has allocated
 
-// The floor: a cursor for each thread that runs through twice what is live in a circle. Nothing is ever taken back.
+// The floor: for each thread a cursor that circles through twice its live bytes. No block is taken back.
 class null_users {
 public:
   explicit null_users(const team& of) : bytes_(std::size_t{1} << 20) {
@@ -111,7 +111,7 @@ public:
 
 private:
   std::vector<std::unique_ptr<ashlar::owner_heap<>>> owners_;
-  std::vector<std::unique_ptr<ashlar::remote_freer<>>> freers_;  // these end first
+  std::vector<std::unique_ptr<ashlar::remote_freer<>>> freers_;  // destroyed first
 };
 
 }  // namespace bench

@@ -17,7 +17,7 @@
 
 namespace bench {
 
-// What is random about a workload is drawn before. 16 to 256 bytes, or all of 64.
+// Sizes drawn in advance: 16 to 256 bytes at random, or always 64.
 class block_sizes {
 public:
   static constexpr std::size_t mean = 136;
@@ -57,7 +57,7 @@ inline std::uint64_t sum(const std::vector<std::uint64_t>& all) {
 struct stream_shape {
   std::size_t makers, freers;
   std::size_t capacity;  // of a ring
-  std::size_t left = 0;  // what a freer leaves in it
+  std::size_t left = 0;  // elements that a freer leaves in it
   bool all_64 = false;
 };
 
@@ -118,7 +118,7 @@ private:
   std::vector<std::unique_ptr<block_ring>> rings_;
 };
 
-// In each pair of threads one asks, by a block that the other frees, and that one answers by another.
+// In each pair of threads one sends a block, which the other frees and answers by another block.
 template <class Users>
 findings to_and_fro(Users& users, std::size_t pairs, std::size_t windows) {
   constexpr std::size_t window = 20'000, under_way = 32;
@@ -161,7 +161,7 @@ findings to_and_fro(Users& users, std::size_t pairs, std::size_t windows) {
   return findings::of(paces, sum(sums));
 }
 
-// Each thread makes batches for the next one, and frees those of the one before: no block is freed where it was made.
+// Each thread makes batches for the next one, and frees those of the former one: no block is freed by its maker.
 template <class Users>
 findings round_about(Users& users, std::size_t threads, std::size_t windows) {
   constexpr std::size_t batch = 256, window = 64 * batch;
@@ -193,8 +193,8 @@ findings round_about(Users& users, std::size_t threads, std::size_t windows) {
   return findings::of(paces, sum(sums));
 }
 
-// Threads come, replace random blocks among a thousand, and end; the next ones go on with the blocks of their
-// neighbours. A window is a generation, the making of its threads and all.
+// Threads start, replace random blocks among a thousand, and end; the next ones continue with the blocks of their
+// neighbours. A window is a generation, including the start of its threads.
 template <class Users>
 findings generations(Users& users, std::size_t threads, std::size_t windows) {
   constexpr std::size_t live = 1000, replaced = 50'000;
@@ -237,8 +237,7 @@ findings generations(Users& users, std::size_t threads, std::size_t windows) {
   return found;
 }
 
-// One thread makes a batch and sleeps while the other frees it, in the order it was made in or any. The time is the
-// freer's alone.
+// One thread makes a batch and sleeps while the other frees it, in order or shuffled. Only the frees are timed.
 template <class Users>
 findings bursts(Users& users, std::size_t blocks, bool in_order, std::size_t windows) {
   const block_sizes sizes;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What does a level of checking cost? One source, compiled at each of them: levels_fast, levels_checked,
-// levels_hardened.
+// The cost of a level of checking. One source, compiled at each level: levels_fast, levels_checked, levels_hardened.
 //
-// levels_<level> <resource> <workload> [--windows N]     one cell, one JSON line; bench/levels.py makes cells of it
-// levels_<level> --cells                                 which cells there are
+//     levels_<level> <resource> <workload> [--windows N]     one cell, one JSON line; bench/levels.py makes cells of it
+//     levels_<level> --cells                                 the list of cells
 
 #include <algorithm>
 #include <array>
@@ -43,7 +42,7 @@ constexpr std::string_view level_name() {
   return names[static_cast<std::size_t>(ashlar::checking_level)];
 }
 
-// A resource as pmr_churn calls it: with the size, as containers do.
+// A resource in the form of pmr_churn: frees have sizes, as those of containers.
 template <class R>
 class peer {
 public:
@@ -67,7 +66,7 @@ struct costs {
   std::size_t pairs_per_window;
 };
 
-// `window()` returns how many blocks it allocated and freed.
+// `window()` returns the number of blocks that it allocated and freed.
 template <class Window>
 costs measure(std::size_t windows, Window window) {
   std::vector<double> ns(windows + warm_up_windows);
@@ -91,7 +90,7 @@ costs churn(std::string_view workload, std::size_t windows) {
   return of;
 }
 
-// Grows, thins out, grows again, dies.
+// A container grows, thins out, grows again, and ends.
 template <class Container>
 std::size_t run_container() {
   constexpr int count = 20'000;
@@ -136,7 +135,7 @@ const std::vector<row>& rows() {
   return table;
 }
 
-// The other levels are compared with `fast`, which so counts as the only rival.
+// The other levels are compared with `fast`, which counts as the only rival.
 cell_list all_cells() {
   cell_list cells;
   const contender who = {level_name(), level_name(), ashlar::checking_level == ashlar::checking::fast};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The library's own pools of objects, as the peers are: see peers.hpp.
+// The library's own pools of objects in the form of the peers: see peers.hpp.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace bench {
 
-// As many as `step` in one block.
+// `step` objects in one block.
 template <class T>
 class ashlar_objects {
 public:

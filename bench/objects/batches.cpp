@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What do 100,000 objects of 1 KiB cost that are held, by how many at a time a pool fetches memory for, and over which
-// malloc?
+// The cost of 100,000 live objects of 1 KiB, by the number of objects for which a pool fetches memory at a time, and by
+// malloc.
 //
 // object_batches <bulk|mixed> <cold|warm> <step> <O3|O2> <peer> [--rounds N] [--count N]
 //                         one cell of the table per process, one JSON line
-// object_batches --cells  which cells there are
+// object_batches --cells  the list of cells
 //
 // bulk    acquire all, then release all, in the same order
-// mixed   every 33rd is released at once; of the others some release the one before them; the rest goes at the end
-// cold    the first round of a process, the making of the pool included
+// mixed   every 33rd is released at once; some of the others release their predecessor; the rest is released at the end
+// cold    the first round of a process, including the construction of the pool
 // warm    the median of the rounds after it
 
 #include <algorithm>
@@ -39,7 +39,7 @@ namespace {
 using object = pooled_object<1024, writes::ends>;
 
 struct outcome {
-  double cold_ns = 0;  // per object, as all
+  double cold_ns = 0;  // for each object, as all
   double warm_ns = 0;
   double teardown_ns = 0;
   std::uint64_t peak_bytes = 0;
@@ -140,7 +140,7 @@ constexpr std::array<std::string_view, 2> patterns{"bulk", "mixed"};
 constexpr std::array<std::string_view, 2> temperatures{"cold", "warm"};
 constexpr std::array<std::string_view, 4> steps{"16", "256", "4096", "100000"};
 
-// At -O2: what is warm, over glibc.
+// At -O2 only the warm rounds, over glibc.
 bool is_measured(const row& r, std::string_view temperature, std::string_view level) {
   return level == "O3" || (temperature == "warm" && r.malloc == "glibc");
 }

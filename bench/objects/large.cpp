@@ -2,7 +2,7 @@
 // The cost of 1000 live objects of 1000 KiB: the pool, the first touch, and every later use.
 //
 // large_objects <touched|zeroed> <O3|O2> <peer> [--rounds N] [--count N]     one cell per process, one JSON line
-// large_objects --cells                                                      which cells there are
+// large_objects --cells                                                      the list of cells
 //
 // touched   the constructor writes the first and the last word: two pages
 // zeroed    the constructor zeroes the whole object, even if the memory is zero already: the same for all peers
@@ -33,16 +33,16 @@ namespace {
 
 constexpr std::size_t object_bytes = std::size_t{1000} * 1024;
 
-// Nanoseconds per object, as all.
+// Nanoseconds for each object, as all.
 struct costs {
   double acquire_ns = 0;
   double release_ns = 0;
 };
 
 struct outcome {
-  double build_ns = 0;  // the pool, with memory for all objects where it can
+  double build_ns = 0;  // the pool, with memory for all objects if possible
   costs first;          // every page for the first time
-  costs later;          // the median of the rounds after that
+  costs later;          // the median of the later rounds
   double teardown_ns = 0;
   std::uint64_t peak_bytes = 0;
 };
@@ -61,7 +61,7 @@ private:
   double last_ = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
 };
 
-// Released in the reverse order, the only one that the array allows.
+// Released in reverse order, the only one that the array allows.
 template <class Pool, class Handles>
 costs run_round(Pool& pool, Handles& held) {
   const std::size_t count = held.size();
@@ -144,7 +144,7 @@ cell_list all_cells() {
   for (const std::string_view written : writings)
     for (const std::string_view level : optimisations)
       for (const row& r : rows)
-        if (written == "touched" || level == "O3")  // zeroing is the C library's, at any level
+        if (written == "touched" || level == "O3")  // the C library zeroes, at any level
           cells.add(std::string(written).append(level == "O2" ? "_o2" : ""), "", r.who, {written, level, r.who.name});
   return cells;
 }

@@ -11,13 +11,13 @@
 
 namespace bench {
 
-// What construction writes beside the last word: nothing, so that a large object is touched in two pages, or all.
+// The words that construction writes besides the last one: none, so that a large object touches two pages, or all.
 enum class writes { ends, all };
 
 template <std::size_t Bytes, writes Written>
 class pooled_object {
 public:
-  pooled_object() noexcept {}  // for pools that construct before anybody acquires
+  pooled_object() noexcept {}  // for pools that construct in advance
   explicit pooled_object(std::uint64_t value) noexcept { init(value); }
   pooled_object(const pooled_object&) = delete;
   pooled_object& operator=(const pooled_object&) = delete;
@@ -26,7 +26,7 @@ public:
     escape(this);
   }
 
-  // Effects: what the constructor does, for pools that keep their objects constructed.
+  // Effects: as the constructor, for pools that keep their objects constructed.
   void init(std::uint64_t value) noexcept {
     if constexpr (Written == writes::all) std::memset(words_, 0, sizeof words_);
     words_[0] = value;
@@ -37,7 +37,7 @@ private:
   std::uint64_t words_[Bytes / sizeof(std::uint64_t)];
 };
 
-// Any base or member that has no room for a count gets one by derivation; `boost::intrusive_ptr` finds it.
+// A base or member without room for a count gets one by derivation; `boost::intrusive_ptr` finds it.
 template <class T>
 struct counted : T {
   using T::T;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What does it cost to acquire one object and to release it at once: allocate, construct, destroy, deallocate?
+// The cost of an object that is acquired and released at once: allocate, construct, destroy, deallocate.
 //
 // object_pairs <64|large> <O3|O2> <peer> [--windows N]     one cell of the table per process, one JSON line
-// object_pairs --cells                                     which cells there are
+// object_pairs --cells                                     the list of cells
 
 #include <algorithm>
 #include <array>
@@ -27,7 +27,7 @@
 namespace bench {
 namespace {
 
-constexpr std::size_t pairs_per_window = 100'000;  // the two clock calls of a window weigh below 0.1 %
+constexpr std::size_t pairs_per_window = 100'000;  // the two clock calls of a window cost below 0.1 %
 constexpr std::size_t warm_up_windows = 5;
 
 using small_object = pooled_object<64, writes::all>;
@@ -45,7 +45,7 @@ double window_ns(Pool& pool) {
   return (clock_ms(CLOCK_THREAD_CPUTIME_ID) - start) * 1e6 / double(pairs_per_window);
 }
 
-// Returns: nanoseconds per pair of each window, in ascending order.
+// Returns: nanoseconds for each pair of each window, in ascending order.
 template <class Pool>
 std::vector<double> measure(std::size_t windows) {
   const auto pool = std::make_unique<Pool>(1000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Everything that makes objects and takes them back, as a class with `acquire(value)`, which gives a `handle`, and
-// `release(handle&)`. Pools fetch memory for `step` objects at a time, the first when they are made.
+// The makers of objects, each a class with `acquire(value)`, which returns a `handle`, and `release(handle&)`. Pools
+// fetch memory for `step` objects at a time, the first when they are made.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +43,7 @@ private:
   std::unique_ptr<cell, give_back> cells_;
 };
 
-// As far as a program gets without a pool: an array used as a stack, whose last object must be released first. No
-// product.
+// The best without a pool: an array used as a stack, so that the last object must be released first. No product.
 template <class T>
 class stack_objects {
 public:
@@ -62,8 +61,8 @@ private:
   std::size_t live_ = 0;
 };
 
-// The limit: cells of one chunk after the other, one list of the dead ones in themselves. No checks, no giving back: no
-// product.
+// The limit: cells of one chunk after the other, and one list of the free ones through themselves. No checks, and no
+// memory goes back: no product.
 template <class T>
 class free_list_cells {
 public:
@@ -119,7 +118,7 @@ public:
   explicit heap_objects(std::size_t) {}
   handle acquire(std::uint64_t value) {
     T* const object = new T(value);
-    escape(object);  // or the compiler may leave out the pair
+    escape(object);  // otherwise the compiler may remove the pair
     return object;
   }
   void release(handle object) noexcept { delete object; }
@@ -137,7 +136,7 @@ public:
 
 #if ASHLAR_BENCH_HAS_BOOST
 
-// Keeps its free list in order of addresses: what is freed out of order costs a search.
+// Keeps its free list in order of addresses: a free out of order costs a search.
 template <class T>
 class boost_objects {
 public:
@@ -186,7 +185,7 @@ public:
   void release(handle& each) noexcept { each = nullptr; }
 };
 
-// The limit with a count: one free list for the whole program, so that the object needs no way home.
+// The limit with a count: one free list for the whole program, so that objects need no pointer to their pool.
 template <class T>
 class counted_list_objects {
   struct object : counted<T> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What do objects behind handles cost: to walk over, to find and to replace, a million of 64 bytes?
+// The cost of a million objects of 64 bytes behind handles: to traverse, to find and to replace.
 //
 // slot_map <walk|walk_churned|get|replace> <peer> [--count N]     one cell per process, one JSON line
-// slot_map --cells                                                which cells there are
+// slot_map --cells                                                the list of cells
 
 #include <algorithm>
 #include <cstdint>
@@ -44,7 +44,7 @@ struct population {
     for (std::size_t i = 0; i < count; ++i) order.push_back(static_cast<std::uint32_t>(i));
     std::shuffle(order.begin(), order.end(), random);
     handles.resize(count);
-    std::fill(handles.begin(), handles.end(), handle{});  // resident before memory is looked at
+    std::fill(handles.begin(), handles.end(), handle{});  // resident before memory is measured
     const std::uint64_t before = anonymous_bytes();
     for (std::size_t i = 0; i < count; ++i) handles[i] = objects.add(i);
     bytes_per_object = static_cast<double>(anonymous_bytes() - before) / static_cast<double>(count);
@@ -63,7 +63,7 @@ struct population {
     escape(&sum);
   }
 
-  // Each object in turn.
+  // Replaces each object in turn.
   void replace() {
     for (const std::uint32_t i : order) {
       objects.erase(handles[i]);
@@ -71,7 +71,7 @@ struct population {
     }
   }
 
-  // Half of them are gone before the others come, ten times over.
+  // Erases half of the objects and inserts as many, ten times.
   void churn() {
     for (int turn = 0; turn < 10; ++turn) {
       std::shuffle(order.begin(), order.end(), random);
@@ -83,7 +83,7 @@ struct population {
 
   Objects objects;
   std::vector<handle> handles;
-  std::vector<std::uint32_t> order;  // in which handles are used
+  std::vector<std::uint32_t> order;  // of the use of handles
   std::mt19937 random{42};
   double bytes_per_object = 0;
 };

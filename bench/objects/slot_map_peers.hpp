@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Everything that keeps objects behind handles, and a vector, which has none and is the limit.
+// The containers of objects behind handles, and a vector, which has none and is the limit.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct object {
   std::uint64_t words[8];  // a cache line
 };
 
-// The limit: an index is no handle, and the place of an erased object stays among the others until it is filled again.
+// The limit: an index is no handle, and the place of an erased object stays in the sequence until it is filled again.
 class vector_objects {
 public:
   using handle = std::size_t;
@@ -44,7 +44,7 @@ private:
   std::vector<std::size_t> free_;
 };
 
-// Objects side by side, as in a vector; the last takes the place of an erased one, so objects move. Hand-written.
+// Objects side by side, as in a vector; the last one replaces an erased one, so objects move. Hand-written.
 class dense_objects {
 public:
   struct handle {
@@ -99,7 +99,7 @@ private:
   std::uint32_t free_ = none;
 };
 
-// What is written first: a table of generations, and each object on the heap.
+// The usual first version: a table of generations, and each object on the heap.
 class heap_objects {
 public:
   struct handle {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Techniques of pools that no distribution packages, written here: what is measured is the technique, not the product.
+// Techniques of pools without a packaged library, written here: they measure the technique, not the product.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace bench {
 
-// The technique of steinwurf/recycle: objects stay constructed, each in a `shared_ptr` of its own, on a `std::list`;
-// who acquires gets a second `shared_ptr`, whose deleter puts the first one back.
+// The technique of steinwurf/recycle: objects stay constructed, each in its own `shared_ptr`, on a `std::list`. The
+// user gets a second `shared_ptr`, whose deleter puts the first one back.
 template <class T>
 class recycled_objects {
 public:
@@ -63,7 +63,8 @@ public:
   virtual void recycle(arena_item* item) = 0;
 };
 
-// 32 bytes of every object: the table of virtual functions, a count, the next free object, a counted way home.
+// 32 bytes in every object: the pointer to the virtual functions, a count, the next free object, a counted pointer to
+// the pool.
 class arena_item {
 public:
   virtual ~arena_item() = default;
@@ -86,7 +87,7 @@ private:
 };
 
 // The technique of boost-intrusive-pool: arrays of constructed objects with such a base, found again by `dynamic_cast`
-// and a virtual call; the next array is fetched when the last object of one is handed out.
+// and a virtual call. The last object of an array, when handed out, fetches the next array.
 template <class T>
 class arena_objects {
   class item : public arena_item, public T {};
@@ -129,7 +130,7 @@ private:
       --used_;
     }
 
-    // Objects lead to their pool and the pool to its arenas: the ring is broken here.
+    // Objects refer to their pool and the pool to its arenas: this breaks the cycle.
     void disown_spares() {
       const boost::intrusive_ptr<owner> alive(this);
       for (arena_item* each = spare_; each != nullptr; each = each->next_free) each->belong_to(nullptr);

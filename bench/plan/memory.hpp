@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Counts what operator new hands out, so that the planner's own memory can be told. Included by one source only.
+// Counts the bytes of operator new, which gives the planner's own memory. Included by one source only.
 #pragma once
 
 #include <algorithm>

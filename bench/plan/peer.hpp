@@ -17,7 +17,7 @@
 
 namespace ashlar::bench {
 
-/// What became of a problem given to a peer.
+/// The result of a peer for a problem.
 struct peer_result {
   std::string fault;  ///< Empty if there is a valid layout.
   std::uint64_t height = 0;
@@ -52,7 +52,7 @@ inline peer_result run_peer(std::string command, const plan::problem& p, std::ui
   l.offsets = parsed.document.offsets;
   for (std::size_t i = 0; i < l.offsets.size(); ++i)
     l.height = std::max(l.height, l.offsets[i] + parsed.document.content.buffers[i].size);
-  // It may have written the buffers in another order than it read them.
+  // The command may have written the buffers in another order.
   if (const auto broken = plan::validate(parsed.document.content, l)) r.fault = plan::describe(broken->rule);
   else if (l.offsets.size() != p.buffers.size()) r.fault = "buffers are missing";
   r.height = l.height;

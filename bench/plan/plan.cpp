@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How low, how fast and with how much memory does the planner plan? Each instance as it is, mirrored in time, with rows
-// shuffled and ids permuted, and, where a capacity is given, with one granule less.
+// Height, time and memory of the planner. Each instance as it is, mirrored in time, with rows shuffled and ids
+// permuted, and, if a capacity is given, with one granule less.
 //
-//   plan [--capacity BYTES] [--effort exact] [--time SECONDS] [--naive] [--peer COMMAND] INSTANCE...
-//     INSTANCE  FILE.csv | perfect:N | infeasible:N | random:N | frame:N | training:N
-//     COMMAND   as in "minimalloc --capacity={capacity} --input={in} --output={out}"
+//     plan [--capacity BYTES] [--effort exact] [--time SECONDS] [--naive] [--peer COMMAND] INSTANCE...
+//       INSTANCE  FILE.csv | perfect:N | infeasible:N | random:N | frame:N | training:N
+//       COMMAND   as in "minimalloc --capacity={capacity} --input={in} --output={out}"
 //
-// Times are the median of five solves on the calling thread and include everything but reading the file; memory is the
-// most that operator new had handed out at once beside the problem. What it does not show: other machines, and
-// instances unlike these. Node counts do not depend on the machine.
+// Times are the median of five solves on the calling thread and include everything except reading the file. Memory is
+// the peak of operator new besides the problem. Not shown: other machines, and instances unlike these. Node counts do
+// not depend on the machine.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -48,7 +48,7 @@ measured measure(const plan::problem& p, const plan::options& wanted) {
     const auto start = std::chrono::steady_clock::now();
     m.layout = plan::solve(p, wanted);
     t = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    if (t > 3000) times.fill(t);  // long solves once
+    if (t > 3000) times.fill(t);  // a long solve counts once
     if (t > 3000) break;
   }
   std::sort(times.begin(), times.end());
@@ -76,7 +76,7 @@ plan::problem renamed(plan::problem p) {
   return p;
 }
 
-/// What divides all sizes.
+/// Returns: the greatest common divisor of all sizes.
 std::uint64_t granule(const plan::problem& p) {
   std::uint64_t divisor = 0;
   for (const plan::buffer& b : p.buffers) divisor = std::gcd(divisor, b.size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What everybody writes first: quadratic greedy planners, as references.
+// The usual first versions of a planner: quadratic greedy ones, as references.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace ashlar::bench {
 
-/// Where a buffer goes among the gaps that are wide enough.
+/// The choice among the gaps that are wide enough.
 enum class fit {
   lowest,   ///< The lowest gap, as TFLite Micro and most others.
   tightest  ///< The smallest gap, as TFLite and XLA.

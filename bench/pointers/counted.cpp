@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What do 15 million counted pointers cost, each to a value of its own: bytes, creation, copies, the end?
+// The cost of 15 million counted pointers, each to its own value: bytes, creation, copies, destruction.
 //
 // counted_pointers <double|int> <O3|O2> <peer> [--count N]     one cell of the table per process, one JSON line
-// counted_pointers --cells                                     which cells there are
+// counted_pointers --cells                                     the list of cells
 
 #include <algorithm>
 #include <array>
@@ -31,11 +31,11 @@ namespace {
 
 using indices = std::vector<std::uint32_t>;
 
-// Nanoseconds per pointer, as all whose names end in _ns.
+// Nanoseconds for each pointer, in all members with names in _ns.
 struct outcome {
   double create_ns = 0;   // and append to a vector of pointers that has room
   double destroy_ns = 0;  // of the vector: first to last
-  double again_ns = 0;    // as create_ns, in what the first ones left
+  double again_ns = 0;    // as create_ns, in the memory that the first ones left
   double copy_ns = 0;     // copy one and drop the copy, first to last
   double random_copy_ns = 0;
   double random_destroy_ns = 0;
@@ -57,7 +57,7 @@ private:
   double last_ = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
 };
 
-// Returns: one index in fifteen, picked and ordered at random: all would take most of the time there is.
+// Returns: one index in fifteen, chosen and ordered at random: all indices would take most of the run.
 indices random_sample(std::size_t count) {
   indices order(count);
   std::iota(order.begin(), order.end(), 0u);
@@ -139,7 +139,7 @@ struct row {
   std::string_view malloc;
   outcome (*of_doubles)(std::size_t count);
   outcome (*of_ints)(std::size_t count);
-  std::size_t bytes;  // about what a pointer takes, as all
+  std::size_t bytes;  // approximate bytes of a pointer, as all
 };
 
 template <template <class> class Peer>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Everything that counts the pointers to a value, as a class with `pointer` and `make(value)`; when it ends, the memory
-// does that it kept.
+// The counted pointers to a value, each a class with `pointer` and `make(value)`. Its destructor frees the memory that
+// it kept.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct shared_at_once {
   pointer make(T value) { return std::make_shared<T>(value); }
 };
 
-// Counts with atomic instructions: libstdc++ does so once a second thread has been started.
+// Counts with atomic instructions: libstdc++ does so after a second thread was started.
 template <class T>
 struct shared_atomic : shared_at_once<T> {
   shared_atomic() {
@@ -57,8 +57,8 @@ private:
   std::pmr::unsynchronized_pool_resource resource_;
 };
 
-// A pointer beside its count, one word each, to values that know nothing of counting: `Values` makes and frees values,
-// `Counts` makes counts and drops one, both without a state of their own.
+// A pointer beside its count, one word each, to values without a count: `Values` makes and frees values, `Counts` makes
+// counts and drops one, both without state.
 template <class T, class Values, class Counts>
 class two_word_pointer {
 public:
@@ -206,7 +206,7 @@ private:
 
 template <class T>
 using ashlar_one_thread = ashlar_ref_pointers<T, ashlar::one_thread>;
-/// The count where the default does not put it: beside a double, away from an int.
+/// The count in the place that is not the default: beside a double, away from an int.
 template <class T>
 using ashlar_elsewhere =
     ashlar_ref_pointers<T, ashlar::one_thread,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What do two threads pay that use one thread-safe allocator type, each for a node container of its own?
+// The cost for two threads that use one thread-safe allocator type, each for its own node container.
 //
 // thread_containers <list|set> <peer> [--count N]     one cell of the table per process, one JSON line
-// thread_containers --cells                           which cells there are
+// thread_containers --cells                           the list of cells
 
 #include <array>
 #include <barrier>
@@ -46,8 +46,8 @@ std::uint64_t grow_and_thin(Container& values, int count) {
   return checksum;
 }
 
-// The scheme of node_containers in each of two threads. They wait for each other before, at the peak (so that the peaks
-// of memory coincide) and after; the time is from the first to the last of these.
+// The scheme of node_containers in two threads. They wait for each other before, at the peak (so that the peaks of
+// memory coincide) and after; the time is from the first wait to the last.
 template <class Container, class Peer>
 outcome run_scheme(int count) {
   Peer peer;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What does it cost to allocate in one thread and to free in another, and how much memory does that hold?
+// The cost of an allocation in one thread and its free in another, and the memory that it holds.
 //
 // thread_handover <lists|ring|deep> <peer> [--count N]     one cell of the table per process, one JSON line
-// thread_handover --cells                                  which cells there are
+// thread_handover --cells                                  the list of cells
 
 #include <algorithm>
 #include <cstdint>
@@ -29,12 +29,12 @@ namespace {
 
 struct outcome {
   usage used;
-  std::size_t live_bytes = 0;  // at most, by what was asked for
+  std::size_t live_bytes = 0;  // the peak of the requested bytes
   std::uint64_t peak_bytes = 0;
   std::uint64_t checksum = 0;
 };
 
-// How the elements travel: in a ring of `capacity` handovers in which the consumer leaves `least`.
+// The travel of the elements: in a ring of `capacity` handovers in which the consumer leaves `least`.
 struct traffic {
   std::string_view name;
   std::size_t capacity;
@@ -43,12 +43,12 @@ struct traffic {
 
 constexpr traffic traffics[] = {
     {"lists", 256, 252},         // lists of 1,000 elements, always about 256,000 elements between the threads
-    {"ring", 1024, 0},           // 64-byte cells, as fast as they can be taken
+    {"ring", 1024, 0},           // 64-byte cells, at full speed
     {"deep", 131'072, 129'024},  // 64-byte cells, always about 131,072 between the threads
 };
 
-// Runs the producer and the consumer and weighs them. `hand_over(ring)` is called by the one, `take(slot)` by the
-// other.
+// Runs the producer and the consumer and measures them. The producer calls `hand_over(ring)`, the consumer
+// `take(slot)`.
 template <class Slot, class Produce, class Take>
 outcome run_traffic(const traffic& t, Produce produce, Take take) {
   ring<Slot> between(t.capacity, t.least);
@@ -118,7 +118,7 @@ outcome run_cells(const traffic& t, std::size_t count) {
   return result;
 }
 
-// The floor: hands out the cells of 16 MiB in a circle and takes nothing back.
+// The floor: hands out the cells of 16 MiB in a circle and takes none back.
 struct circle_peer {
   template <class T>
   class allocator {
@@ -143,7 +143,7 @@ struct row {
   outcome (*lists)(const traffic& t, std::size_t count);  // or null
   outcome (*ring)(const traffic& t, std::size_t count);
   outcome (*deep)(const traffic& t, std::size_t count);  // or null
-  std::size_t slowness = 1;  // runs with this part of the elements, or it would take minutes
+  std::size_t slowness = 1;  // runs with this fraction of the elements, since it would take minutes
 
   auto measurement(const traffic& t) const noexcept {
     return t.name == "lists" ? lists : t.name == "ring" ? ring : deep;
@@ -166,7 +166,7 @@ constexpr row rows[] = {
 #if ASHLAR_BENCH_HAS_BOOST
     row_of<boost_mutex_peer>("boost_mutex", "boost::fast_pool_allocator, mutex", true, 4),
 #endif
-    // Tens of microseconds an element: every free of another thread's cell takes the exclusive lock and searches.
+    // Tens of microseconds for each element: every remote free takes the exclusive lock and searches.
     {{"pmr_synchronized", "pmr synchronized pool", true}, nullptr, run_cells<pmr_synchronized_peer>, nullptr, 300},
     row_of<ashlar_spin_peer>("ashlar_spin", "ashlar::pool_allocator, spin_lock", false),
     row_of<ashlar_mutex_peer>("ashlar_mutex", "ashlar::pool_allocator, std::mutex", false, 4),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What do many cells at once cost: a batch in one call, and a run of neighbours, beside one call for each or malloc?
+// The cost of many cells at once: a batch in one call, and a run of neighbours, beside one call for each or malloc.
 //
 // cell_runs <many|run4|run16|run48> <peer> [--rounds N]     one cell of the table per process, one JSON line
-// cell_runs --cells                                         which cells there are
+// cell_runs --cells                                         the list of cells
 
 #include <algorithm>
 #include <array>
@@ -80,7 +80,7 @@ void run_batch(Pool& pool, blocks& held, std::size_t cells, const std::vector<st
   }
 }
 
-// Batches are freed in their own order; runs, whose neighbours differ, in a random one.
+// Batches are freed in their own order; runs, whose neighbours differ, in a random order.
 std::vector<std::uint16_t> order_of_frees(std::size_t cells) {
   std::vector<std::uint16_t> order;
   for (std::uint16_t i = 0; i < batch; ++i) order.push_back(i);

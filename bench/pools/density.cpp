@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How many resident bytes does an element of a given size cost, when a million are live and when ten are?
+// The resident bytes for each element of a given size, with a million live ones and with ten.
 //
 // density <million|ten> <bytes> <peer>     one cell of the table per process, one JSON line
-// density --cells                          which cells there are
+// density --cells                          the list of cells
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -75,11 +75,11 @@ private:
   ashlar::block_pool<> pool_;
 };
 
-// Every cell is written from end to end, as its user would; the pool and its cells are left alive.
+// Every cell is written from end to end, as a user would; the pool and its cells stay alive.
 template <class Cells>
 std::uint64_t resident_after(std::size_t count, std::size_t bytes) {
   static std::optional<Cells> cells;
-  anonymous_bytes();  // the first look makes a page of its own resident
+  anonymous_bytes();  // the first call makes a page of its own resident
   const std::uint64_t before = anonymous_bytes();
   cells.emplace(bytes);
   for (std::size_t i = 0; i < count; ++i) {
@@ -91,14 +91,14 @@ std::uint64_t resident_after(std::size_t count, std::size_t bytes) {
   return anonymous_bytes() - before;
 }
 
-// What the library promises: the element, one bit, and 2 %.
+// The promise of the library: the element, one bit, and 2 %.
 std::uint64_t promise(std::size_t count, std::size_t bytes) {
   return static_cast<std::uint64_t>(static_cast<double>(count) * (static_cast<double>(bytes) + 0.125) * 1.02);
 }
 
 struct row {
   contender who;
-  std::uint64_t (*measure)(std::size_t count, std::size_t bytes);  // null: the 32-bit program beside this one does it
+  std::uint64_t (*measure)(std::size_t count, std::size_t bytes);  // null: the 32-bit program measures it
 };
 
 template <class Cells>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What does an allocate and its free cost, for blocks of one size, in four orders of freeing?
+// The cost of an allocation and its free, for blocks of one size, in four orders of frees.
 //
 // fixed_block <16|24|64|256> <pair|lifo|fifo|random> <peer> [--windows N]     one cell per process, one JSON line
-// fixed_block --cells                                                         which cells there are
+// fixed_block --cells                                                         the list of cells
 
 #include <algorithm>
 #include <array>
@@ -28,7 +28,7 @@ namespace bench {
 namespace {
 
 constexpr std::size_t batch = 1000;
-constexpr std::size_t rounds_per_window = 100;  // 100,000 pairs: the two clock calls of a window weigh below 0.1 %
+constexpr std::size_t rounds_per_window = 100;  // 100,000 pairs: the two clock calls of a window cost below 0.1 %
 constexpr std::size_t warm_up_windows = 5;
 
 using order = std::array<std::uint16_t, batch>;
@@ -67,8 +67,8 @@ void run_batch(Pool& pool, blocks& held, const order& frees) {
   }
 }
 
-// The orders in which a window's batches are freed, used in turn: sixteen shuffles, so that no branch or address
-// predictor learns one, or one straight order.
+// The orders of the frees of a window's batches, used in turn: sixteen shuffles, which no predictor of branches or
+// addresses learns, or one straight order.
 std::vector<order> orders_of(std::string_view pattern) {
   order straight;
   std::iota(straight.begin(), straight.end(), std::uint16_t{0});
@@ -90,7 +90,7 @@ double window_ns(Pool& pool, blocks& held, const std::vector<order>& orders, boo
   return (clock_ms(CLOCK_THREAD_CPUTIME_ID) - start) * 1e6 / static_cast<double>(batch * rounds_per_window);
 }
 
-// Returns: nanoseconds per pair of each window, in ascending order.
+// Returns: nanoseconds for each pair of each window, in ascending order.
 template <class Pool>
 std::vector<double> measure(std::string_view pattern, std::size_t windows) {
   const std::vector<order> orders = orders_of(pattern);

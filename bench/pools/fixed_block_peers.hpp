@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Everything that hands out blocks of one size: a floor, the limit, malloc, and the pools.
+// The providers of blocks of one size: a floor, the limit, malloc, and the pools.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace bench {
 template <std::size_t Bytes>
 inline constexpr std::size_t alignment_of_blocks = Bytes % 16 == 0 ? 16 : 8;
 
-// The floor: the cost of the loop around. Hands out the same blocks in a circle and takes nothing back.
+// The floor, which is the cost of the loop: hands out the same blocks in a circle and takes none back.
 template <std::size_t Bytes>
 class null_blocks {
 public:
@@ -33,8 +33,8 @@ private:
   std::size_t next_ = 0;
 };
 
-// The limit: one chunk, a bump pointer, one list of what came back. No growth, no checks, no giving back: not a
-// product.
+// The limit: one chunk, a bump pointer, one list of returned blocks. No growth, no checks, and no memory goes back: not
+// a product.
 template <std::size_t Bytes>
 class free_list_blocks {
 public:

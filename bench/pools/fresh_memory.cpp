@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What does the first touch of a 4 KiB page cost, by the way its memory was asked for?
+// The cost of the first touch of a 4 KiB page, by the way in which its memory was mapped.
 //
 // fresh_memory <backed|unbacked> <way> [--mib N]     one cell per process, one JSON line
-// fresh_memory --cells                               which cells there are
+// fresh_memory --cells                               the list of cells
 //
-// Backed: the host of a virtual machine has lent the memory before. Unbacked: the guest has been given time to hand its
-// free memory back. On bare metal, or where guests keep what they have, both are the same.
+// Backed: the host of a virtual machine has lent the memory before. Unbacked: the guest had time to return its free
+// memory. On bare metal, or in guests that keep their memory, both are the same.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ struct way {
   contender who;
   int map_flags;
   int advice;              // -1: none
-  std::size_t step_bytes;  // how much is advised at a time, just before it is touched; 0: everything at once
+  std::size_t step_bytes;  // bytes advised at a time, just before their touch; 0: all at once
 };
 
 constexpr way ways[] = {
@@ -58,7 +58,7 @@ void touch(char* memory, std::size_t bytes) {
   for (std::size_t offset = 0; offset < bytes; offset += page_bytes) *static_cast<volatile char*>(memory + offset) = 1;
 }
 
-// Returns: memory aligned to a huge page. The reservation around it is left as it is: the process ends soon.
+// Returns: memory aligned to a huge page. The reservation around it stays, since the process ends soon.
 char* map_aligned(std::size_t bytes) {
   void* const memory = ::mmap(nullptr, bytes + huge_page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) fail(1, "no address space");
@@ -66,7 +66,7 @@ char* map_aligned(std::size_t bytes) {
   return static_cast<char*>(memory) + (huge_page_bytes - address % huge_page_bytes) % huge_page_bytes;
 }
 
-// Effects: asks for the memory in the given way and touches every page of it.
+// Effects: maps the memory in the given way and touches every page of it.
 void acquire(char* place, std::size_t bytes, const way& w) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | w.map_flags;
   if (::mmap(place, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) fail(1, "no memory");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How much memory does a pool still hold when a container has lost most of its elements, unasked and asked?
+// The memory that a pool still holds after a container has lost most of its elements, before and after a trim.
 //
 // give_back <random|clustered|all> <peer> [--count N]     one cell of the table per process, one JSON line
-// give_back --cells                                       which cells there are
+// give_back --cells                                       the list of cells
 
 #include <cstdint>
 #include <cstdio>
@@ -35,7 +35,7 @@ struct outcome {
   std::size_t left = 0;             // elements
 };
 
-// Which elements stay, element after element: one in ten, chosen at random or in runs of 100,000; or none.
+// The elements that stay: one in ten, chosen at random or in runs of 100,000; or none.
 class survivors {
 public:
   explicit survivors(std::string_view pattern) : pattern_(pattern) {}
@@ -95,7 +95,7 @@ struct malloc_peer : standard_peer {
   void trim() noexcept { trim_malloc(); }
 };
 
-// Boost's singleton pools give back only what is sorted, and pmr's resources only everything.
+// Boost's singleton pools give back only memory that is sorted, and pmr's resources only everything.
 template <class Peer>
 struct untrimmed : Peer {
   void trim() noexcept {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The reference for locality: cells out of large chunks, and one global list of dead ones, without bound, last in first
-// out. Many a pool is this.
+// The reference for locality: cells of large chunks, and one global LIFO list of free ones, without a bound. Many pools
+// work like this.
 #pragma once
 
 #include <sys/mman.h>

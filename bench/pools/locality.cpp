@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How fast is a container traversed that has been churned for long, and one that is built anew after that?
+// The traversal time of a container after a long churn, and of a container that is built afterwards.
 //
 // churn_locality <list|set> <peer> [--count N] [--rounds N]     one cell of the table per process, one JSON line
-// churn_locality --cells                                        which cells there are
+// churn_locality --cells                                        the list of cells
 
 #include <algorithm>
 #include <cstdint>
@@ -33,7 +33,7 @@ namespace {
 struct outcome {
   double fresh_ms = 0;    // traversals: of the new container,
   double churned_ms = 0;  // after the rounds,
-  double rebuilt_ms = 0;  // and of a new one that was built when the churned one was gone
+  double rebuilt_ms = 0;  // and of a new one, built after the churned one was destroyed
   usage churn;
   std::uint64_t peak_bytes = 0;
   std::uint64_t checksum = 0;
@@ -41,8 +41,8 @@ struct outcome {
 
 using value = std::uint64_t;
 
-// A container and an iterator to each of its elements. New values are larger than all before, as ids and times are: a
-// new container lies in memory in the order in which it is traversed, a set as well as a list.
+// A container and an iterator to each of its elements. New values are larger than all former ones, as ids and times
+// are: a new container, list or set, lies in memory in the order of its traversal.
 template <class Container>
 class population {
 public:
@@ -51,7 +51,7 @@ public:
     while (elements_.size() < count) elements_.push_back(add());
   }
 
-  // Effects: erases one half of the elements, chosen and ordered at random, calls `between`, adds as many new ones.
+  // Effects: erases half of the elements, chosen and ordered at random, calls `between`, adds as many new ones.
   template <class F>
   void turn_over(F between) {
     const std::size_t half = elements_.size() / 2;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How fast, and in how few bytes, does a node container grow, thin out, grow again and die on each allocator?
+// The time and the bytes of a node container on each allocator: it grows, thins out, grows again and ends.
 //
 // node_containers <list|set> <peer> [--count N]     one cell of the table per process, one JSON line
-// node_containers --cells                           which cells there are
+// node_containers --cells                           the list of cells
 
 #include <algorithm>
 #include <cstdint>
@@ -31,7 +31,7 @@ class phase_log {
 public:
   phase_log() noexcept : last_(usage::now()) {}
 
-  // What happened since the last phase belongs to none.
+  // Time since the last phase belongs to none.
   void resume() noexcept { last_ = usage::now(); }
 
   void done(const char* name) noexcept {
@@ -81,7 +81,8 @@ struct outcome {
   phase_log phases;
 };
 
-// The classic scheme. The traversal (with caches as the last growth left them) is reported apart, not in the total.
+// The classic scheme. The traversal (with caches as the last growth left them) is reported separately, not in the
+// total.
 template <class Container, class Peer>
 outcome run_scheme(int count) {
   Peer peer;

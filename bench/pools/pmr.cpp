@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What does a polymorphic pool resource cost, in one thread and in two, beside the standard library's and Boost's?
+// The cost of a polymorphic pool resource, in one thread and in two, beside those of the standard library and Boost.
 //
 // pmr_pools <list|set> <peer> [--count N]             one cell per process, one JSON line
 // pmr_pools churn <workload> <peer> [--windows N]
 // pmr_pools list_2 <peer> [--count N]                 the same in two threads, which share one resource
 // pmr_pools churn_2 <workload> <peer> [--windows N]
-// pmr_pools --cells                                   which cells there are
+// pmr_pools --cells                                   the list of cells
 
 #include <algorithm>
 #include <array>
@@ -99,7 +99,7 @@ outcome run_churn(std::string_view workload, std::size_t windows) {
   return {.cost = churn_ns(peer, workload, windows)};
 }
 
-// The wall time of both: they wait for locks asleep.
+// The wall time of both threads, which sleep while they wait for locks.
 template <class Peer>
 outcome run_list_2(std::string_view, std::size_t count) {
   Peer peer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The polymorphic resources that stand against each other: the standard library's, Boost's, and this library's.
+// The polymorphic resources under comparison: those of the standard library, of Boost, and of this library.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace bench {
 
-// What all have: blocks through a virtual call that the compiler cannot see through, and an allocator for containers.
+// The common part: blocks by a virtual call that the compiler cannot resolve, and an allocator for containers.
 template <class Resource, class Base, template <class> class Allocator>
 class polymorphic_peer {
 public:
@@ -45,7 +45,7 @@ private:
 template <class Resource>
 using std_peer = polymorphic_peer<Resource, std::pmr::memory_resource, std::pmr::polymorphic_allocator>;
 
-// What the call and the loop cost: a bump that starts over, and frees nothing. Not for containers.
+// The cost of the call and the loop: a bump pointer that starts over, and frees nothing. Not for containers.
 class null_memory final : public std::pmr::memory_resource {
   void* do_allocate(std::size_t bytes, std::size_t) override {
     if (used_ + bytes > sizeof memory_) used_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a bench can measure, as `bench/run` reads it from `<bench> --cells`: one cell is one process.
+// The cells that a bench can measure, as `bench/run` reads them from `<bench> --cells`: one cell is one process.
 #pragma once
 
 #include <initializer_list>
@@ -26,8 +26,8 @@ struct contender {
 
 class cell_list {
 public:
-  // Effects: adds the cell that the bench measures when it is started with `arguments`. Cells of one group and variant
-  // are compared; the variants of a group stand side by side in one table.
+  // Effects: adds the cell that the bench measures with `arguments`. Cells of one group and variant are compared; the
+  // variants of a group share one table.
   void add(std::string_view group, std::string_view variant, const contender& c,
            std::initializer_list<std::string_view> arguments) {
     json_array list;

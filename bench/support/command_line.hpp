@@ -35,7 +35,7 @@ public:
     return argv_[1 + index];
   }
 
-  // Returns: the element of `range` whose name is the word.
+  // Returns: the element of `range` with the word as its name.
   template <class Range, class Name>
   const auto& choice(int index, const Range& range, Name name) const {
     for (const auto& each : range)
@@ -48,7 +48,7 @@ public:
     return choice(index, rows, [](const auto& each) { return each.who.name; });
   }
 
-  // Returns: N of `--option N`, or `otherwise` where it is not given.
+  // Returns: N of `--option N`, or `otherwise` without the option.
   std::size_t number(std::string_view option, std::size_t otherwise, std::size_t least, std::size_t most) const {
     for (int i = 1 + words_; i < 1 + words_ + options_; i += 2)
       if (option == argv_[i]) return parsed(i + 1, option, least, most);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One source, two compilers: `<bench>` by the one that builds everything else, `<bench>_gcc` or `<bench>_clang` by the
-// other.
+// One source, two compilers: `<bench>` by the compiler of the build, `<bench>_gcc` or `<bench>_clang` by the other.
 #pragma once
 
 #include <unistd.h>
@@ -34,7 +33,7 @@ inline std::string program_file(bool of_twin) {
   return of_twin && !is_twin ? self + "_" + std::string(twin) : self;
 }
 
-// Effects: returns in the twin, started with the same words, where that is wanted. To be called before `settle_malloc`.
+// Effects: returns in the twin, started with the same words, if that is wanted. Call it before `settle_malloc`.
 inline void settle_compiler(bool wants_twin, char** argv) {
   if (!wants_twin || is_twin) return;
   const std::string file = program_file(true);

@@ -8,7 +8,7 @@
 
 namespace bench {
 
-// Reads the time stamp counter, with what comes before it done.
+// Reads the time stamp counter after all earlier instructions.
 struct cycles {
   static std::uint64_t now() noexcept {
     unsigned which;

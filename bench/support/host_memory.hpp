@@ -10,10 +10,10 @@
 
 namespace bench {
 
-// Effects: a child process touches `bytes` and ends, so that the pages the kernel hands out next are likely ones that
-// the host has backed already. A guest gives free memory back to its host within seconds; without this, a process that
-// gets such pages pays more for each first touch, whichever allocator it runs on. Huge pages come from other free
-// memory than small ones: `advice` is MADV_HUGEPAGE for them.
+// Effects: a child process touches `bytes` and ends, so that the host has probably backed the next pages of the kernel
+// already. A guest returns free memory to its host within seconds; without this call, a process with such pages pays
+// more for each first touch, on any allocator. Huge pages come from other free memory than small ones: for them
+// `advice` is MADV_HUGEPAGE.
 inline void borrow_from_host(std::size_t bytes, int advice = MADV_NORMAL) noexcept {
   const pid_t child = ::fork();
   if (child > 0) ::waitpid(child, nullptr, 0);

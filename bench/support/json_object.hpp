@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One flat JSON object, written member by member: what a bench process prints when it is done.
+// One flat JSON object, written member by member: the output of a bench process.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The `main` of every bench: prints the list of cells, or measures the cell that the command line names.
+// The `main` of every bench: prints the list of cells, or measures the cell of the command line.
 #include <cstdio>
 
 #include "program.hpp"

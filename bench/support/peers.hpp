@@ -19,8 +19,7 @@
 
 namespace bench {
 
-// A malloc that replaces glibc's: the first of `files` that is installed is preloaded. Files are in order of
-// preference.
+// A malloc that replaces glibc's: the first installed one of `files`, in order of preference, is preloaded.
 struct malloc_library {
   std::string_view peer;
   const char* files[3];
@@ -41,10 +40,9 @@ inline const malloc_library* find_malloc_library(std::string_view peer) noexcept
 }
 
 // A peer is a type with
-//   allocator<T>      the standard allocator under test
-//   make<T>()         one of them
-//   give_back()       hands memory back to the system after the container's death, where the allocator has a call for
-//   it
+//     allocator<T>      the standard allocator under test
+//     make<T>()         one of them
+//     give_back()       gives memory back to the system after the container's end, if the allocator has a call for it
 struct standard_peer {
   template <class T>
   using allocator = std::allocator<T>;
@@ -65,12 +63,12 @@ struct ashlar_peer {
   void give_back() noexcept {}
 };
 
-// The same pool over each way to get fresh memory: which one should be the default?
+// The same pool over each way to map memory, to choose the default.
 template <class Fresh, std::size_t SlabBytes = 0>
 class ashlar_fresh_peer {
   using pool = ashlar::block_pool<ashlar::basic_page_resource<Fresh>>;
 
-  // The node types are the standard library's secret: 24 bytes for a list, 40 for a set.
+  // The node types are private to the standard library: 24 bytes for a list, 40 for a set.
   struct node_pools {
     [[nodiscard]] pool& of(std::size_t bytes) noexcept { return bytes <= 24 ? list_nodes : set_nodes; }
     [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -130,7 +128,7 @@ public:
   allocator<T> make() noexcept {
     return {};
   }
-  // The node types are the standard library's secret: 24 bytes for a list, 32 or 40 for a set.
+  // The node types are private to the standard library: 24 bytes for a list, 32 or 40 for a set.
   void give_back() { purge<24>(), purge<32>(), purge<40>(); }
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What engines do with a heap, as loops over any resource: batches, churn of mixed sizes, frames, components.
+// The workloads of engines on a heap, as loops over any resource: batches, churn of mixed sizes, frames, components.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ struct sized_block {
   std::size_t bytes = 0;
 };
 
-// The workloads and what they do with one window, about 50,000 allocations and their frees. Sizes and orders are drawn
-// beforehand, so that the loops do nothing else.
+// The workloads and one window of each, about 50,000 allocations and their frees. Sizes and orders are drawn in
+// advance, so that the loops do nothing else.
 class pmr_churn {
 public:
   static constexpr std::array<std::string_view, 7> names{"lifo", "fifo",  "random",   "mixed",
@@ -38,7 +38,7 @@ public:
     if (name == "random") std::shuffle(order_.begin(), order_.end(), random);
   }
 
-  // Returns: how many blocks were allocated and freed.
+  // Returns: the number of blocks allocated and freed.
   template <class Peer>
   std::size_t run_window(Peer& peer) {
     if (name_ == "frame") return run_frames(peer);
@@ -70,7 +70,7 @@ private:
   template <class Peer>
   static void* use(Peer& peer, std::size_t bytes) {
     void* const p = peer.allocate(bytes);
-    *static_cast<std::uint64_t*>(p) = bytes;  // as any caller would
+    *static_cast<std::uint64_t*>(p) = bytes;  // as any caller does
     return p;
   }
 
@@ -84,7 +84,7 @@ private:
     return batches_per_window * batch_.size();
   }
 
-  // At each place in turn: the block there goes, another comes.
+  // At each place in turn: frees the block there and allocates another.
   template <class Peer>
   std::size_t run_replacing(Peer& peer) {
     shift_ = (shift_ + 7919) % sizes_.size();

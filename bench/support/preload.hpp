@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Puts a peer's malloc under this process: finds the library, starts the program again with it preloaded, proves it.
+// Puts a peer's malloc under this process: finds the library, restarts the program with it preloaded, verifies it.
 #pragma once
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 
 namespace bench {
 
-inline constexpr int exit_skipped = 77;  // what test runners take for "not run", here: the peer is not installed
+inline constexpr int exit_skipped = 77;  // "not run" to test runners: the peer is not installed
 inline constexpr int exit_usage = 2;
 
 // Returns: the file whose malloc this process calls.
@@ -26,7 +26,7 @@ inline std::filesystem::path malloc_file() {
   return std::filesystem::weakly_canonical(info.dli_fname);
 }
 
-// Returns: the file whose function `printf` this process calls: the C library, which lies where the others lie.
+// Returns: the file of this process's `printf`: the C library, beside which other libraries lie.
 inline std::filesystem::path libc_file() {
   Dl_info info{};
   if (::dladdr(::dlsym(RTLD_DEFAULT, "printf"), &info) == 0) return {};
@@ -88,9 +88,9 @@ inline std::filesystem::path find_library_file(const malloc_library& library) {
   std::exit(1);
 }
 
-// Effects: returns in a process whose malloc is the peer's (the C library's, unless the peer is a malloc library);
-// starts the program again if need be, exits with 77 and the reason if the library is not installed.
-// Returns: the name of the file that provides malloc.
+// Effects: returns in a process with the malloc of the peer (the C library's, unless the peer is a malloc library).
+// Restarts the program if necessary; exits with 77 and the reason if the library is not installed. Returns: the name of
+// the file that provides malloc.
 inline std::string settle_malloc(std::string_view peer, char** argv) {
   const malloc_library* const library = find_malloc_library(peer);
   const std::filesystem::path wanted = library != nullptr ? find_library_file(*library) : libc_file();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The three functions of a bench, which the one `main` of all benches calls.
+// The three functions of a bench, called by the common `main`.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A bounded queue between one producer and one consumer that can be kept full, so that its depth is a given.
+// A bounded queue between one producer and one consumer that can be kept full, so that its depth is fixed.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,8 @@
 
 namespace bench {
 
-// Each side keeps the last position of the other that it has seen, and looks again only when that does not do.
-// The consumer leaves `least` elements in the ring until the producer has closed it. `Patience` is how they wait.
+// Each side keeps the last known position of the other, and reads it again only if that is not enough. The consumer
+// leaves `least` elements in the ring until the producer has closed it. `Patience` is the way to wait.
 template <class T, class Patience = patience>
 class ring {
 public:
@@ -19,7 +19,7 @@ public:
   ring(std::size_t capacity, std::size_t least)
       : slots_(std::make_unique<T[]>(capacity)), mask_(capacity - 1), left_behind_(least) {}
 
-  // Effects: waits for room, then calls `fill(slot)`. The producer's alone.
+  // Effects: waits for room, then calls `fill(slot)`. For the producer.
   template <class F>
   void push(F fill) {
     const std::size_t at = pushed_.load(std::memory_order_relaxed);
@@ -29,10 +29,10 @@ public:
     pushed_.store(at + 1, std::memory_order_release);
   }
 
-  // Effects: lets the consumer take what is left. The producer's alone.
+  // Effects: lets the consumer take the rest. For the producer.
   void close() noexcept { closed_.store(true, std::memory_order_release); }
 
-  // Effects: waits for an element and calls `use(slot)`. Returns: false at the end. The consumer's alone.
+  // Effects: waits for an element and calls `use(slot)`. Returns: false at the end. For the consumer.
   template <class F>
   bool pop(F use) {
     const std::size_t at = popped_.load(std::memory_order_relaxed);
@@ -45,7 +45,7 @@ public:
 private:
   bool wait_for_more(std::size_t at) {
     for (Patience waiting;; waiting.wait()) {
-      const bool closed = closed_.load(std::memory_order_acquire);  // before the last look at what was pushed
+      const bool closed = closed_.load(std::memory_order_acquire);  // before the last check for elements
       if (closed) left_behind_ = 0;
       pushed_seen_ = pushed_.load(std::memory_order_acquire);
       if (pushed_seen_ - at > left_behind_) return true;

@@ -35,7 +35,7 @@ inline void in_threads(std::size_t threads, const std::function<void(std::size_t
   for (std::thread& each : all) each.join();
 }
 
-// As `patience`; with more threads than cores it leaves the core to them soon.
+// As `patience`; with more threads than cores it yields soon.
 class team_patience {
 public:
   static void expect_threads(std::size_t threads) noexcept { spins_at_most = threads > cores_allowed() ? 16 : 4096; }
@@ -89,7 +89,7 @@ struct findings {
     return ns[std::min(ns.size() - 1, static_cast<std::size_t>(q * static_cast<double>(ns.size())))];
   }
 
-  // The paces of threads that do the same at once: a window's cost is shared by all of them.
+  // The paces of threads that do the same work concurrently: they share the cost of a window.
   [[nodiscard]] static findings of(const std::vector<pace>& paces, std::uint64_t checksum) {
     findings found{.ns = {}, .checksum = checksum};
     const auto [fastest, slowest] =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Asks the malloc of this process for the memory that it could give back, by whatever call it has for that.
+// Trims the malloc of this process, by the call that it has for that.
 #pragma once
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ inline void purge_jemalloc() noexcept {
   control("arena.4096.purge", nullptr, nullptr, nullptr, 0);  // 4096 stands for all arenas
 }
 
-// snmalloc has no such call that a program can reach.
+// snmalloc exports no such call.
 inline void trim_malloc() noexcept {
   if (auto* const mimalloc = function_named<void(bool)>("mi_collect")) mimalloc(true);
   else if (auto* const tcmalloc = function_named<void()>("MallocExtension_ReleaseFreeMemory")) tcmalloc();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two threads, each on a core of its own, and what a cache line costs on its way between them.
+// Two threads, each on its own core, and the cost of a cache line that travels between them.
 #pragma once
 
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 namespace bench {
 
-// Effects: keeps the calling thread on the index-th core that the process may use; on none if there are fewer.
+// Effects: keeps the calling thread on the index-th core of the process; on none if there are fewer.
 inline void keep_to_core(int index) noexcept {
   cpu_set_t allowed;
   if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) <= index) return;
@@ -35,7 +35,7 @@ void in_two_threads(F f) {
   first.join(), second.join();
 }
 
-// A wait that leaves the core to others once it is long, so that a machine with one core gets through as well.
+// A wait that yields the core once it is long, so that a machine with one core makes progress.
 class patience {
 public:
   void wait() noexcept {
@@ -52,8 +52,8 @@ private:
   unsigned spins_ = 0;
 };
 
-// Returns: nanoseconds in which a cache line goes to the other core and comes back: the median of 21 times 2,000 trips.
-// Hosts move virtual cores about; figures of two threads are comparable only where this one is equal.
+// Returns: nanoseconds of the round trip of a cache line to the other core: the median of 21 times 2,000 trips. Hosts
+// move virtual cores; figures of two threads are comparable only at equal round trips.
 inline double ping_pong_ns() {
   constexpr unsigned trips = 2000;
   std::array<double, 21> costs{};

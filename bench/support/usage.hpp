@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a process has used so far (time, page faults, resident memory), read without allocating.
+// The use of a process so far (time, page faults, resident memory), read without allocating.
 #pragma once
 
 #include <sys/resource.h>
@@ -64,14 +64,14 @@ inline std::uint64_t proc_bytes(const char* file, const char* name) noexcept {
   return line != nullptr ? std::strtoull(line + std::strlen(name), nullptr, 10) * 1024 : 0;
 }
 
-// The kernel counts these per core and sums up now and then: right to some hundred KiB.
+// The kernel counts these for each core and adds them up sometimes: right to some hundred KiB.
 inline std::uint64_t resident_bytes() noexcept { return proc_bytes("/proc/self/status", "VmRSS:"); }
 inline std::uint64_t peak_resident_bytes() noexcept { return proc_bytes("/proc/self/status", "VmHWM:"); }
 
-// Returns: the resident bytes that are no file's, to the page. Walks the page tables: milliseconds for gigabytes.
+// Returns: the resident bytes outside of files, to the page. Walks the page tables: milliseconds for gigabytes.
 inline std::uint64_t anonymous_bytes() noexcept { return proc_bytes("/proc/self/smaps_rollup", "\nAnonymous:"); }
 
-// Effects: the peak starts again from what is resident now (getrusage's own maximum survives exec, this one does not).
+// Effects: sets the peak to the resident bytes of now (getrusage's own maximum survives exec, this one does not).
 inline void reset_peak_resident() noexcept {
   const int fd = ::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
   if (fd < 0) return;

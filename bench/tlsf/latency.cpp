@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How long does one allocation take, and one free, at the median and at worst: TLSF beside general allocators?
+// The time of one allocation and of one free, at the median and at worst: TLSF beside general allocators.
 //
 // tlsf_latency <churn|hostile> <allocate|free> <peer> [--count N]     one cell of the table per process, one JSON line
-// tlsf_latency --cells                                                which cells there are
+// tlsf_latency --cells                                                the list of cells
 
 #include <algorithm>
 #include <cmath>
@@ -53,7 +53,7 @@ private:
   std::pmr::unsynchronized_pool_resource resource_;
 };
 
-// Grows by regions from the system; what is empty goes back, or is kept.
+// Grows by regions from the system; empty ones go back, or are kept.
 template <bool Keeps>
 class tlsf_growing {
 public:
@@ -65,7 +65,7 @@ private:
       ashlar::tlsf_resource_options{.retain_regions = Keeps ? ashlar::never_release : ashlar::spare_policy(1)}};
 };
 
-// In memory that was fetched and touched before, as a program uses it that has a deadline.
+// In memory that was mapped and touched before, as in a program with deadlines.
 class tlsf_in_buffer {
 public:
   void* allocate(std::size_t bytes) { return resource_.allocate(bytes, 16); }
@@ -87,7 +87,7 @@ private:
   ashlar::tlsf_resource<ashlar::null_resource> resource_{std::span<std::byte>(memory_.data, room)};
 };
 
-// As the one before, all of it made resident by the upstream; small blocks are cells.
+// As the one before, made resident by the upstream; small blocks are cells.
 class bounded_blocks {
 public:
   void* allocate(std::size_t bytes) { return heap_.allocate(bytes); }
@@ -97,7 +97,7 @@ private:
   ashlar::bounded_heap<> heap_{std::size_t{256} << 20};
 };
 
-// The heap with the best mean, which promises nothing for a single call.
+// The heap with the best mean, without a bound for a single call.
 class local_blocks {
 public:
   void* allocate(std::size_t bytes) { return heap_.allocate(bytes); }
@@ -107,7 +107,7 @@ private:
   ashlar::local_heap<> heap_;
 };
 
-// The order of sizes and victims is made before the clock runs.
+// Sizes and victims are drawn before the clock runs.
 struct step {
   std::uint32_t at;
   std::uint32_t bytes;
@@ -120,7 +120,7 @@ std::uint32_t log_uniform(std::mt19937& random, double least, double most) {
   return static_cast<std::uint32_t>(least * std::pow(most / least, share));
 }
 
-// Sizes from 16 B to 32 KiB, as many of each octave; each step replaces a random one of 4096 live blocks.
+// Sizes from 16 B to 32 KiB, equally many of each octave; each step replaces a random one of 4096 live blocks.
 std::vector<step> random_churn(std::size_t count) {
   std::mt19937 random(42);
   std::vector<step> steps(count);
@@ -129,8 +129,8 @@ std::vector<step> random_churn(std::size_t count) {
   return steps;
 }
 
-// What splitting and joining hates: waves. A wave of equal small blocks, every other of them replaced by one that does
-// not fit the hole, then all of them by large ones, so that the smallest and the largest bins are hit in turn.
+// The worst case for splits and joins: waves. A wave of equal small blocks, every other of them replaced by one that
+// does not fit the hole, then all of them by large ones, so that the smallest and the largest bins are used in turn.
 std::vector<step> hostile_waves(std::size_t count) {
   std::vector<step> steps(count);
   for (std::size_t i = 0; i < count; ++i) {
