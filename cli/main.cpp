@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The `ashlar` command: finds the verb and lets it run. Each verb has a file of its own and registers itself.
+// The `ashlar` command: finds the verb and runs it. Each verb has its own file and registers itself.
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -26,7 +26,7 @@ std::vector<verb> all_verbs() {
   return verbs;
 }
 
-/// Returns: the status of a verb that only prints. What does not fit on a full disk is told.
+/// Returns: the status of a verb that only prints. Reports a full disk.
 int printed() {
   if (std::fflush(stdout) == 0) return ashlar::cli::exit_ok;
   std::fprintf(stderr, "ashlar: standard output: %s\n", std::strerror(errno));
@@ -68,8 +68,8 @@ int run(const verb& v, int argc, char** argv) {
   }
 }
 
-/// A write beyond the file-size limit shall fail with EFBIG and be reported, not kill. A handler, unlike an ignored
-/// signal, is not inherited by the programs that a verb starts; what ignores it already stays so.
+/// A write beyond the file-size limit must fail with EFBIG and be reported, not kill. Unlike an ignored signal, a
+/// handler is not inherited by the programs that a verb starts; a signal that is ignored already stays so.
 void report_file_size_limit() {
   struct sigaction before{};
   sigaction(SIGXFSZ, nullptr, &before);

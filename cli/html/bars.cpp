@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Draws the charts that have a row for each allocator.
+// Draws the charts with a row for each allocator.
 #include <algorithm>
 #include <array>
 
@@ -54,7 +54,7 @@ constexpr std::array<tail_mark, 4> tail_marks = {{{"p50", &latency_spread::p50},
                                                   {"p99.9", &latency_spread::p999},
                                                   {"max", &latency_spread::max}}};
 
-/// A shape of its own for each mark, so that nothing hangs on colour; marks at the same place lie within each other.
+/// A different shape for each mark, so that colour carries no meaning alone; marks at the same place nest.
 void draw_mark(svg& out, std::size_t which, double x, double y, const std::string& style, const std::string& hint) {
   if (which == 0) out.circle(x, y, 3, style, hint);
   if (which == 1) out.circle(x, y, 6, style + " hollow", hint);

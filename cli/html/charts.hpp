@@ -13,7 +13,7 @@
 
 namespace ashlar::cli {
 
-/// A row of a bar chart; `style` is the class that colours it.
+/// A row of a bar chart; `style` is its CSS class.
 struct bar_row {
   std::string name;
   std::string style;
@@ -30,7 +30,7 @@ struct tail_row {
   latency_spread calls;
 };
 
-/// Returns: p50 to max of each row on one logarithmic axis; what is below `step_ns` stands at it.
+/// Returns: p50 to max of each row on one logarithmic axis; values below `step_ns` are drawn at it.
 [[nodiscard]] std::string tail_chart(const std::vector<tail_row>& rows, double step_ns);
 
 /// Returns: a histogram with columns of height `weight`.
@@ -38,7 +38,7 @@ struct tail_row {
                                        const std::string& y_axis, quantity y, const std::vector<histogram_row>& rows,
                                        double (*weight)(const histogram_row&));
 
-/// Returns: the value over time, least and greatest of each stretch.
+/// Returns: the value over time: the least and the greatest of each interval.
 [[nodiscard]] std::string area_chart(const std::string& title, const study::timeline& line, double duration_ns);
 
 }  // namespace ashlar::cli

@@ -13,7 +13,7 @@ namespace ashlar::cli {
 
 namespace {
 
-/// Where a plot with two axes has its inside.
+/// The inner area of a plot with two axes.
 struct frame {
   double left, top, right, bottom;
 };

@@ -12,7 +12,8 @@ namespace ashlar::cli {
 
 namespace {
 
-// Orange against blue and grey: told apart by everybody, in print too. Shapes and names carry the meaning besides.
+// Orange against blue and grey: distinct for colour-blind readers and in print. Shapes and names carry the meaning,
+// too.
 constexpr const char* style_sheet = R"css(
 :root { --page: #f7f5f1; --card: #fffefb; --ink: #1f2328; --soft: #666c75; --rule: #e3dfd6; --own: #d1571b;
   --rival: #3f77ad; --baseline: #878e98; --none: #cfcbc2; --area: #3f77ad; color-scheme: light; }

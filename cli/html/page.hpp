@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The page around the plots: one file that needs nothing else, in light and dark.
+// The page around the plots: one self-contained file, in light and dark.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace ashlar::cli {
 
-/// A number that stands for itself.
+/// A single number with its caption.
 struct fact_tile {
   std::string name;
   std::string value;
@@ -17,9 +17,10 @@ struct fact_tile {
 
 [[nodiscard]] std::string html_page(const std::string& title, const std::string& body);
 [[nodiscard]] std::string html_tiles(const std::vector<fact_tile>& tiles);
-/// Returns: a plot with its title and a line on how to read it. `content` is HTML, the others are text.
+/// Returns: a plot with its title and a line that explains it. `content` is HTML, the others are text.
 [[nodiscard]] std::string html_figure(const std::string& title, const std::string& caption, const std::string& content);
-/// Returns: a table; the first `text_columns` columns hold text, the rest numbers. `row_styles` are classes, one a row.
+/// Returns: a table; the first `text_columns` columns hold text, the rest numbers. `row_styles` are CSS classes, one
+/// for each row.
 [[nodiscard]] std::string html_table(const std::vector<std::string>& titles,
                                      const std::vector<std::vector<std::string>>& rows, std::size_t text_columns,
                                      const std::vector<std::string>& row_styles = {});

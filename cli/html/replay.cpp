@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The section of a report that shows the replay: the table and three plots.
+// The section of a report about the replay: the table and three plots.
 #include <algorithm>
 #include <tuple>
 
@@ -25,7 +25,7 @@ std::string name_of(const candidate_figures& row) {
   return row.stand == replay_stand::null ? "null (replay loop)" : row.name;
 }
 
-/// Returns: what was measured, the fastest first, the null allocator last.
+/// Returns: the measured candidates, the fastest first, the null allocator last.
 std::vector<const candidate_figures*> ranked(const replay_figures& figures) {
   std::vector<const candidate_figures*> rows;
   for (const candidate_figures& row : figures.rows)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A drawing in the making: the few shapes that plots need, styled by the page's classes.
+// An SVG drawing: the few shapes that plots need, styled by the page's classes.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace ashlar::cli {
 
-/// Returns: the text with what means something to HTML escaped.
+/// Returns: the text with the special characters of HTML escaped.
 [[nodiscard]] std::string escaped(std::string_view text);
 
 class svg {
@@ -18,7 +18,7 @@ public:
   svg(double width, double height, const std::string& label);
 
   void line(double x1, double y1, double x2, double y2, std::string_view style);
-  /// Effects: a rectangle; `hint` is shown when the pointer rests on it.
+  /// Effects: draws a rectangle; `hint` is shown under the pointer.
   void rect(double x, double y, double width, double height, std::string_view style, std::string_view hint = {});
   void circle(double x, double y, double radius, std::string_view style, std::string_view hint = {});
   void diamond(double x, double y, double radius, std::string_view style, std::string_view hint = {});
@@ -26,7 +26,7 @@ public:
   /// `anchor` is start, middle or end.
   void text(double x, double y, std::string_view words, std::string_view anchor, std::string_view style = "label");
 
-  /// Returns: the element, whole.
+  /// Returns: the complete element.
   [[nodiscard]] std::string str() const { return out_ + "</svg>\n"; }
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The section of a report that shows the trace: live bytes, sizes, lifetimes, threads, call sites.
+// The section of a report about the trace: live bytes, sizes, lifetimes, threads, call sites.
 #include <fmt/format.h>
 
 #include "cli/html/charts.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What heaps need for the sequence of allocations that a plan replaces.
+// The memory that heaps need for the allocations of a plan.
 #include "cli/plan/compare.hpp"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace ashlar::cli {
 
 namespace {
 
-/// Calls malloc and free, and watches what malloc takes from the system. Asking it is slow, so it is asked only when a
-/// block ends higher than all before in its region, or is large enough to be mapped by itself.
+/// Calls malloc and free, and observes the memory that malloc takes from the system. The query is slow, so it runs only
+/// when a block ends higher than all former ones in its region, or is large enough for a mapping of its own.
 class malloc_run {
 public:
   explicit malloc_run(const std::vector<plan::buffer>& buffers) : buffers_(buffers), blocks_(buffers.size()) {
@@ -74,7 +74,7 @@ private:
   std::uint64_t peak_ = 0;
 };
 
-/// Returns: the peak, or nothing where malloc said no. Runs on a thread of its own, whose arena is fresh.
+/// Returns: the peak, or nothing if malloc failed. Runs on a separate thread, whose arena is fresh.
 std::uint64_t peak_of_malloc(const plan::problem& p, const std::vector<plan::step>& steps, bool& failed) {
   std::uint64_t peak = 0;
   std::thread([&] {
@@ -95,7 +95,7 @@ std::string against(const char* name, std::uint64_t bytes, std::uint64_t height)
   return text;
 }
 
-/// A thread's arena begins with some pages; what fits into them cannot be measured.
+/// A thread's arena begins with some pages; a plan that fits into them cannot be measured.
 std::string against_malloc(const std::string& name, std::uint64_t bytes, std::uint64_t height) {
   return bytes != 0 ? against(name.c_str(), bytes, height) : name + ": the phase fits into the pages it begins with\n";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Makes identifiers, and finds those that clash.
+// Makes identifiers, and finds those that collide.
 #include "cli/plan/names.hpp"
 
 #include <map>
@@ -10,7 +10,7 @@ namespace ashlar::cli {
 
 namespace {
 
-// Each stands between blanks.
+// Each is surrounded by blanks.
 constexpr std::string_view keywords =
     " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class "
     "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "
@@ -20,8 +20,7 @@ constexpr std::string_view keywords =
     "struct switch template this thread_local throw true try typedef typeid typename typeof typeof_unqual union "
     "unsigned using virtual void volatile wchar_t while xor xor_eq NULL ";
 
-// Macros that some compiler has for some system before anything is included, unless it keeps to the standard; and one
-// of <cstddef>.
+// Macros that some compiler predefines for some system unless it keeps to the standard; and one of <cstddef>.
 constexpr std::string_view macros =
     " i386 linux unix sun sparc mips MIPSEB MIPSEL hppa hpux sgi vax m68k mc68000 ultrix PPC MSDOS WIN32 WIN64 "
     "WINNT offsetof ";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A plan as a picture: time across, address up.
+// A plan as a picture: time across, addresses upwards.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -58,12 +58,12 @@ std::string escaped(const std::string& text) {
 /// Neighbouring ids get distant hues.
 int hue_of(std::uint64_t id) { return static_cast<int>(id * 137 % 360); }
 
-/// From `begin` to `end` a buffer occupies the bytes `[low, high)`, counted from its offset.
+/// A buffer occupies the bytes `[low, high)`, counted from its offset, from `begin` to `end`.
 struct stretch {
   std::uint64_t begin, end, low, high;
 };
 
-/// A stretch of a buffer: its whole life, or what gaps leave of it.
+/// A stretch of a buffer: its whole life, or a part between gaps.
 std::string rectangle(const frame& f, const plan::buffer& b, const std::string& name, const stretch& s,
                       std::uint64_t offset, bool peak, bool outlined) {
   const double x = f.x(s.begin), y = f.y(offset + s.high);
@@ -84,7 +84,7 @@ std::vector<plan::gap> sorted_gaps(const plan::problem& p) {
   return gaps;
 }
 
-/// What a buffer occupies: its life, cut by its gaps, of which `next` is the first.
+/// The stretches of a buffer: its life, cut by its gaps, of which `next` is the first.
 std::vector<stretch> stretches_of(const plan::problem& p, std::size_t i, std::vector<plan::gap>::const_iterator& next,
                                   std::vector<plan::gap>::const_iterator end) {
   const plan::buffer& b = p.buffers[i];
@@ -141,7 +141,7 @@ std::string plan_as_svg(const plan::problem& p, const plan::layout& l, const pla
   std::string out =
       format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" ", width, height) +
       "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
-  // Outlines of ten thousand buffers would cover what they enclose.
+  // Outlines of ten thousand buffers would cover their insides.
   const bool outlined = p.buffers.size() <= 2000;
   const std::vector<plan::gap> gaps = sorted_gaps(p);
   auto next = gaps.begin();

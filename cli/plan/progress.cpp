@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tells how a long solve is doing: the best height so far and what is proved, now and then, on standard error.
+// Reports the progress of a long solve, the best height and the bound so far, on standard error.
 #include "cli/plan/progress.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void plan_progress::take(const plan::progress& now) {
 /// Expects: the lock is held.
 void plan_progress::print() {
   const clock::time_point now = clock::now();
-  // Bounds can rise a thousand times a second; the repeater tells the last of them.
+  // Bounds can rise a thousand times a second; the repeater prints the last of them.
   if (now - start_ < patience_ || now - printed_ < std::chrono::milliseconds(100)) return;
   printed_ = now;
   std::fprintf(stderr, "%8.1f s  height %llu  bound %llu  nodes %llu\n",

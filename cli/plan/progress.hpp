@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tells how a long solve is doing: the best height so far and what is proved, now and then, on standard error.
+// Reports the progress of a long solve, the best height and the bound so far, on standard error.
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,10 @@
 
 namespace ashlar::cli {
 
-/// Prints a line when the planner reports, and one every few seconds in between, from a thread of its own.
+/// Prints a line when the planner reports, and one every few seconds in between, from a separate thread.
 class plan_progress {
 public:
-  /// Silent for `patience` after the start, so that short solves say nothing.
+  /// Silent for `patience` after the start, so that short solves print nothing.
   explicit plan_progress(std::chrono::milliseconds patience);
   plan_progress(const plan_progress&) = delete;
   plan_progress& operator=(const plan_progress&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What was asked of the verb `plan`.
+// The command line of the verb `plan`.
 #include "cli/plan/request.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace ashlar::cli {
 
 namespace {
 
-/// By name, as `--help` and errors spell it.
+/// By the name in `--help` and in errors.
 const std::map<std::string, plan::effort> efforts{
     {"fast", plan::effort::fast}, {"balanced", plan::effort::balanced}, {"exact", plan::effort::exact}};
 
@@ -57,7 +57,7 @@ bool is_identifier(const std::string& name) {
          std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
 }
 
-/// Returns: what makes no sense together; empty if all is well.
+/// Returns: the contradiction between options; empty if there is none.
 std::string contradiction(const plan_request& r) {
   if (r.input.empty() == r.trace.empty()) return "give either a CSV file or --from-trace";
   if (r.trace.empty() && !(r.between.empty() && r.window.empty())) return "--between and --window need --from-trace";

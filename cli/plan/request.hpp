@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What was asked of the verb `plan`.
+// The command line of the verb `plan`.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct plan_request {
   [[nodiscard]] phase_bounds bounds() const;
 };
 
-/// Effects: reads the command line. Returns: nothing if the verb may go on, else the exit status, the reason printed.
+/// Effects: reads the command line. Returns: nothing if the verb may continue, else the exit status, with the reason
+/// printed.
 [[nodiscard]] std::optional<int> parse_plan(int argc, char** argv, plan_request& r);
 
 }  // namespace ashlar::cli

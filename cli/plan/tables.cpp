@@ -29,7 +29,7 @@ std::string rows(const plan::problem& p, const plan::layout& l) {
   return out;
 }
 
-/// Numbers in braces, several a line.
+/// Numbers in braces, several in a line.
 std::string list(const std::vector<std::uint64_t>& numbers, const char* end = ",\n") {
   std::string out = "    {";
   std::size_t line = out.size();
@@ -54,7 +54,7 @@ std::string enumerators(const plan_names& names, const std::string& prefix) {
   std::string out;
   for (std::size_t i = 0; i < names.size(); ++i) {
     std::string identifier = identifier_of(names[i]);
-    if (identifier.front() == '_') identifier.erase(0, 1);  // behind the prefix it may begin with a digit
+    if (identifier.front() == '_') identifier.erase(0, 1);  // behind the prefix a digit may begin the rest
     out += "  " + prefix + identifier + " = " + std::to_string(i) + ",\n";
   }
   return out;

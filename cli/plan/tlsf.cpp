@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A model of a two-level segregated fit heap: which addresses it would give, without any memory.
+// A model of a two-level segregated fit heap: the addresses that it would give, without any memory.
 #include "cli/plan/tlsf.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void tlsf_model::put(block_map::iterator at) {
   lists_[list_of(at->second.size)].push_back(at->first);
 }
 
-/// The newest block of the first list all of whose blocks are large enough.
+/// The newest block of the first list in which all blocks are large enough.
 tlsf_model::block_map::iterator tlsf_model::find_free(std::uint64_t size) {
   const std::uint64_t n = size / granule;
   const auto width = static_cast<unsigned>(std::bit_width(n));
@@ -43,7 +43,7 @@ tlsf_model::block_map::iterator tlsf_model::find_free(std::uint64_t size) {
   return blocks_.end();
 }
 
-/// A free block at the end is extended, otherwise one is added.
+/// Extends a free block at the end, or adds a block.
 tlsf_model::block_map::iterator tlsf_model::grow(std::uint64_t size) {
   auto last = blocks_.empty() ? blocks_.end() : std::prev(blocks_.end());
   if (last == blocks_.end() || !last->second.free) last = blocks_.insert(blocks_.end(), {end_, {0, true}});
@@ -61,7 +61,7 @@ void tlsf_model::split(block_map::iterator at, std::uint64_t size) {
 
 std::uint64_t tlsf_model::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   const std::uint64_t size = std::max(2 * granule, round_up(bytes + header, granule));
-  // Room to cut the front off where more than the granule is asked for.
+  // Leaves room to cut the front off if the alignment exceeds the granule.
   const std::uint64_t wanted = alignment > granule ? size + alignment : size;
   auto at = find_free(wanted);
   if (at == blocks_.end()) at = grow(wanted);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A model of a two-level segregated fit heap: which addresses it would give, without any memory.
+// A model of a two-level segregated fit heap: the addresses that it would give, without any memory.
 //
-//   After M. Masmano, I. Ripoll, A. Crespo and J. Real, "TLSF: a new dynamic memory allocator for real-time systems",
-//   ECRTS 2004. Free blocks hang in lists by size: a power of two (first level), cut into 32 (second level). A request
-//   is rounded up to the next list, so that whatever is first there fits; the rest of the block goes back; neighbours
-//   that are free become one.
+//     After M. Masmano, I. Ripoll, A. Crespo and J. Real, "TLSF: a new dynamic memory allocator for real-time systems",
+//     ECRTS 2004. Free blocks hang in lists by size: a power of two (first level), cut into 32 (second level). A request
+//     is rounded up to the next list, so that the first block there fits; the rest of the block goes back; neighbouring
+//     free blocks become one.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@
 
 namespace ashlar::cli {
 
-/// Addresses count from 0; the heap grows at its end as far as it must.
+/// Addresses count from 0; the heap grows at its end as required.
 class tlsf_model {
 public:
   static constexpr std::uint64_t granule = 16;  ///< Blocks are multiples of it.
-  static constexpr std::uint64_t header = 8;    ///< Bytes before every block that a real heap needs.
+  static constexpr std::uint64_t header = 8;    ///< Bytes before every block, which a real heap needs.
 
   /// Returns: the address of the bytes. Expects: `alignment` is a power of two.
   std::uint64_t allocate(std::uint64_t bytes, std::uint64_t alignment);
@@ -46,7 +46,7 @@ private:
   void split(block_map::iterator at, std::uint64_t size);
 
   block_map blocks_;  // by address, without holes
-  // Newest last. What was taken or united since is skipped when its turn comes.
+  // Newest last. Blocks that were taken or joined since are skipped at their turn.
   std::array<std::vector<std::uint64_t>, std::size_t{64} << split_bits> lists_;
   std::uint64_t end_ = 0;
 };

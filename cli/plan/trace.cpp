@@ -18,8 +18,8 @@ namespace {
 
 using trace::operation;
 
-/// Follows the events of a phase. Each takes two moments, so that a reallocation can end the old buffer after the new
-/// one is born.
+/// Follows the events of a phase. Each takes two moments, so that a reallocation can end the old buffer after the birth
+/// of the new one.
 class phase {
 public:
   explicit phase(const phase_bounds& bounds) : bounds_(bounds), inside_(!bounds.marks) {}
@@ -31,7 +31,7 @@ public:
         !bounds_.window || (bounds_.window->first <= e.time_ns && e.time_ns < bounds_.window->second);
     if (!inside_ || !in_window) return;
     if (is_release(e.op)) end(e.object, now_);
-    if (!is_allocation(e.op) || e.object == 0) return;  // a call that failed changes nothing
+    if (!is_allocation(e.op) || e.object == 0) return;  // a failed call changes nothing
     if (e.op == operation::realloc_ && e.old_object != 0) end(e.old_object, now_ + 1);
     begin(e);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A recorded phase of a program as a planning problem: one buffer an allocation, moments are events.
+// A recorded phase of a program as a planning problem: one buffer for each allocation; moments are events.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ashlar::cli {
 
-/// Which part of a recording is meant; all of it unless one of these is set.
+/// The part of a recording; all of it unless one of these is set.
 struct phase_bounds {
   std::optional<std::pair<std::uint64_t, std::uint64_t>>
       marks;  ///< From the first mark of one number to the next of another.
@@ -21,13 +21,12 @@ struct phase_bounds {
 /// The problem of a recording, and the facts that it leaves out.
 struct recorded_problem {
   plan::problem content;
-  std::uint64_t outliving = 0;      ///< Buffers not freed inside the phase: taken to live to its end.
-  std::uint64_t foreign_frees = 0;  ///< Frees of what was allocated before the phase.
-  std::uint32_t threads = 0;        ///< That allocated in the phase; the order between several may change.
+  std::uint64_t outliving = 0;      ///< Buffers not freed inside the phase: they live to its end.
+  std::uint64_t foreign_frees = 0;  ///< Frees of blocks allocated before the phase.
+  std::uint32_t threads = 0;        ///< Threads that allocated in the phase; the order between several may change.
 };
 
-/// Reads a trace. A reallocation is a new buffer that lives together with the old one for a moment, so that its content
-/// can be copied.
+/// Reads a trace. A reallocation is a new buffer that lives together with the old one for a moment, for the copy.
 /// Throws: `std::runtime_error` if the trace is damaged, unless `accept_prefix`, or a mark is missing.
 [[nodiscard]] recorded_problem plan_from_trace(const std::string& path, const phase_bounds& bounds,
                                                bool accept_prefix = false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The verb `plan`: buffers with lives in, an offset for each out.
+// The verb `plan`: reads buffers with lifetimes, writes an offset for each.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -31,7 +31,7 @@ namespace cli = ashlar::cli;
 namespace plan = ashlar::plan;
 using request = cli::plan_request;
 
-// Set by the first Ctrl-C, after which the best layout so far is returned; a second one ends the program.
+// Set by the first Ctrl-C, after which the solver returns the best layout so far; a second one ends the program.
 std::atomic<bool> stop{false};
 
 void on_interrupt(int) {
@@ -115,7 +115,7 @@ plan::layout solve(const request& r, const plan::problem& p) {
 
 void write_results(const request& r, const plan::csv_document& d, const plan::layout& l) {
   const plan::problem& p = d.content;
-  if (l.offsets.size() != p.buffers.size()) return;  // nothing valid exists
+  if (l.offsets.size() != p.buffers.size()) return;  // there is no valid layout
   if (!r.output.empty()) write_file(r.output, plan::format_csv(p, &l, d.names));
   if (!r.header.empty()) write_file(r.header, cli::plan_as_header(p, l, d.names, r.name, !r.trace.empty()));
   if (!r.c.empty()) write_file(r.c, cli::plan_as_c(p, l, d.names, r.name));
@@ -123,7 +123,7 @@ void write_results(const request& r, const plan::csv_document& d, const plan::la
   if (!r.html.empty()) write_file(r.html, cli::plan_as_html(p, l, d.names, r.trace.empty() ? r.input : r.trace));
 }
 
-/// What is said about the plan; on standard error where standard output carries the CSV.
+/// Prints the figures of the plan; on standard error if standard output carries the CSV.
 void print(const request& r, const plan::problem& p, const plan::layout& l) {
   FILE* const to = r.output == "-" ? stderr : stdout;
   if (r.stats) std::fputs(cli::plan_figures(p, l).c_str(), to);

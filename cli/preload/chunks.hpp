@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Payloads into the trace file: the one way by which everything the recorder writes gets there.
+// Payloads into the trace file: the only way of the recorder's data to the file.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ extern constinit trace_file file;
 bool write_chunk(detail::trace_io::chunk_header header, std::span<const std::byte> payload) noexcept;
 
 /// Effects: encodes, packs and appends the log's unwritten records. Expects: `log.lock` is held.
-/// Returns: how many records there were and could not be written.
+/// Returns: the number of records that could not be written.
 [[nodiscard]] std::uint64_t write_records(thread_log& log) noexcept;
 
 }  // namespace ashlar::recorder

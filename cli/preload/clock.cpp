@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether the processor's counter can be trusted: it must be invariant, and the kernel must not have given it up.
+// The trust in the processor's counter: it must be invariant, and the kernel must not have rejected it.
 #include "cli/preload/clock.hpp"
 
 #include <cstring>
@@ -26,7 +26,7 @@ bool is_invariant() noexcept {
 #endif
 }
 
-/// The kernel falls back to one of these timers when it finds that the cores' counters disagree.
+/// The kernel changes to one of these timers when the counters of the cores disagree.
 bool kernel_distrusts_it() noexcept {
   char name[32] = {};
   const int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);

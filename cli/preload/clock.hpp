@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The clock that stamps records: the processor's counter where all cores share it, else the monotonic clock.
+// The clock of the records: the processor's counter if all cores share it, else the monotonic clock.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ extern bool clock_counts;
 /// Effects: decides `clock_counts`.
 void choose_clock() noexcept;
 
-/// Returns: now. The counter is read out of order by a few dozen instructions; what that can do to the order of
-/// different threads' records the reader puts right (`reader_options::skew_ns`).
+/// Returns: now. The counter is read out of order by a few dozen instructions; the reader repairs the order of
+/// different threads' records (`reader_options::skew_ns`).
 [[nodiscard]] inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   if (__builtin_expect(clock_counts, 1)) return __rdtsc();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the files that define other libraries' names share.
+// The common part of the files that define other libraries' names.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace ashlar::recorder {
 
-/// A function that comes after ours in the search order, looked up when it is first needed.
+/// A function that follows ours in the search order, looked up at its first use.
 template <class Function>
 class next_symbol {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// malloc and its family: each does what the program asked for, and notes it.
+// malloc and its family: each serves the request of the program, and notes it.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -24,8 +24,8 @@ void* leave_bootstrap(void* old, std::size_t bytes) noexcept {
   return fresh;
 }
 
-/// The old block is released when the call begins, the new one is got when it has ended: two records, in this order.
-/// A realloc to nothing that returns null has freed the old block.
+/// The old block is released at the begin of the call, the new one is allocated at its end: two records, in this order.
+/// A realloc to 0 bytes that returns null has freed the old block.
 void* reallocate(void* old, std::size_t bytes) noexcept {
   if (old != nullptr && in_bootstrap(old)) return leave_bootstrap(old, bytes);
   const std::uint64_t begin = ticks();
@@ -114,7 +114,7 @@ ASHLAR_EXPORT std::size_t malloc_usable_size(void* p) noexcept {
   return p != nullptr && recorder::in_bootstrap(p) ? recorder::bootstrap_size(p) : real.malloc_usable_size(p);
 }
 
-/// A program that finds this symbol can put a mark of its own into the trace.
+/// A program that finds this symbol can put its own marks into the trace.
 ASHLAR_EXPORT void ashlar_record_mark(std::uint64_t number) noexcept {
   recorder::note({.time = recorder::ticks(),
                   .size = number,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// operator new and delete in all their forms, told apart and noted.
+// operator new and delete in all their forms, distinguished and noted.
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -44,8 +44,8 @@ bool is_known(const char* path) noexcept {
   return false;
 }
 
-/// How new and delete are served. By malloc and free, where that is what the next definition does: then new is noted
-/// as new, and nothing else. By calling an unknown definition, where a library of the program brings its own.
+/// The service of new and delete. By malloc and free, if the next definition does the same: then new is noted as new,
+/// and nothing else. By the next definition, if a library of the program brings an unknown one.
 bool choose_direct() noexcept {
   const inside_recorder inside;
   const auto next = reinterpret_cast<void*>(next_new.get());
@@ -62,7 +62,7 @@ ASHLAR_INLINE bool is_direct() noexcept {
   return direct.load(std::memory_order_relaxed) != 0;
 }
 
-/// What tells whether anything was noted between two moments.
+/// Shows whether a record was noted between two moments.
 struct place {
   const thread_log* log = self.log;
   std::uint32_t count = log == nullptr ? 0 : log->count.load(std::memory_order_relaxed);
@@ -93,7 +93,7 @@ void call_next_delete(operation op, void* p, std::size_t bytes, std::uint8_t cod
           .alignment_code = code});
 }
 
-/// Returns: the function in a C++ library that came later and out of our sight, with dlopen.
+/// Returns: the function in a C++ library that dlopen loaded later, outside of our search order.
 void* find_in_loaded(const char* name) noexcept {
   const inside_recorder inside;
   for (const char* library : {"libstdc++.so.6", "libc++.so.1"})
@@ -108,11 +108,11 @@ ASHLAR_COLD void* ask_next(operation op, next_symbol<Function>& next, std::size_
                            const Arguments&... rest) {
   Function function = next.get();
   if (function == nullptr) function = reinterpret_cast<Function>(find_in_loaded(next.name()));
-  if (function == nullptr) std::abort();  // what a program without a C++ library to throw for it comes to
+  if (function == nullptr) std::abort();  // as in a program without a C++ library to throw for it
   return call_next(op, bytes, code, [&] { return function(bytes, rest...); });
 }
 
-/// Returns: the block, noted, or null if malloc has none or must not be asked.
+/// Returns: the block, noted; null if malloc has none or must not be called.
 ASHLAR_INLINE void* make_directly(operation op, std::size_t bytes) noexcept {
   if (ASHLAR_UNLIKELY(!is_direct())) return nullptr;
   void* const p = real.malloc(bytes == 0 ? 1 : bytes);

@@ -18,7 +18,7 @@ constinit next_symbol<int (*)(const char*, char* const*, char* const*)> next_exe
 constinit next_symbol<int (*)(int, char* const*, char* const*)> next_fexecve("fexecve");
 constinit next_symbol<void (*)(int)> next_exit("_exit");
 
-/// Returns: how many arguments follow, the null that ends them included.
+/// Returns: the number of arguments, including the null that ends them.
 std::size_t count_arguments(va_list from) noexcept {
   std::size_t n = 1;
   while (va_arg(from, char*) != nullptr) ++n;
@@ -42,7 +42,7 @@ void collect(char** to, char* first, std::size_t n, va_list from) noexcept {
 
 namespace recorder = ashlar::recorder;
 
-// The arguments of execl and its kin as an array on the stack, the environment left in `list` for execle.
+// The arguments of execl and its family as an array on the stack; the environment stays in `list` for execle.
 #define ASHLAR_COLLECT_ARGUMENTS(arguments, first, list)                                                   \
   va_start(list, first);                                                                                   \
   const std::size_t arguments##_count = recorder::count_arguments(list);                                   \

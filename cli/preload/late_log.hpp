@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One shared log for threads that have none of their own: past their last destructor, or out of memory for one.
+// One shared log for threads without a log: past their last destructor, or out of memory for one.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace ashlar::recorder {
 
-/// The stream's number in the file; its records say themselves which thread they are of.
+/// The stream's number in the file; each record of it names its thread.
 inline constexpr std::uint32_t late_stream = 0xffff'ffff;
 
 using log_writer = void (*)(thread_log&) noexcept;
 
-/// Effects: notes `r` of `thread`, after writing the log if it is full. Returns: how many records were lost.
+/// Effects: notes `r` of `thread`, after writing the log if it is full. Returns: the number of lost records.
 std::uint64_t append_late(std::uint32_t thread, const detail::trace_io::record& r, log_writer write) noexcept;
 
-/// Effects: writes what is there.
+/// Effects: writes the records.
 void write_late_log(log_writer write) noexcept;
 
-/// Effects: in a forked child: it is empty.
+/// Effects: in a forked child: empties the log.
 void reset_late_log() noexcept;
 
 }  // namespace ashlar::recorder

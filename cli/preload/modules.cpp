@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t max_id_bytes = 32;
 
-/// Only tried, never waited for: a thread in dlopen holds the loader's lock, and may come here when it allocates.
+/// Only tried, never waited for: a thread in dlopen holds the loader's lock, and may arrive here by an allocation.
 constinit spin_lock modules_lock;
 unsigned long long loads_seen = 0;
 std::uint32_t sequence = 0;
@@ -110,10 +110,10 @@ int add_module(dl_phdr_info* info, std::size_t, void* may_write) noexcept {
 
 int count_loads(dl_phdr_info* info, std::size_t, void* loads) noexcept {
   *static_cast<unsigned long long*>(loads) = info->dlpi_adds;
-  return 1;  // the first object knows it
+  return 1;  // the first object gives it
 }
 
-/// The payload stays as it is, for children.
+/// The payload stays unchanged, for children.
 void write_loaded_modules() noexcept {
   unsigned long long loads = 0;
   dl_iterate_phdr(count_loads, &loads);

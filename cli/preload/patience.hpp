@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Takes a lock that may never be free again: its holder may be a thread that has ended, or does not run any more.
+// Takes a lock that may never be free again: its holder may be a thread that has ended or no longer runs.
 #pragma once
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // glibc links the public functions statically and exports others of its own; musl exports the public ones. So neither
-// is bound: a symbol that is missing would keep the program from starting.
+// is bound: a missing symbol would keep the program from starting.
 #include "cli/preload/process_hooks.hpp"
 
 #include <dlfcn.h>

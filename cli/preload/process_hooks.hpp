@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Registers what runs in a forked child and at a quick exit, with whichever C library the program has.
+// Registers functions for a forked child and a quick exit, with any C library of the program.
 #pragma once
 
 namespace ashlar::recorder {
 
 using hook = void (*)() noexcept;
 
-/// Effects: where the C library has a way to register that, `before` runs ahead of every fork in the thread that forks,
-/// `parent` behind it there, and `child` in the forked child.
+/// Effects: if the C library supports it, `before` runs ahead of every fork in the forking thread, `parent` after it
+/// there, and `child` in the forked child.
 void on_fork_run(hook before, hook parent, hook child) noexcept;
 
 /// Effects: `end` runs at `quick_exit`, likewise.

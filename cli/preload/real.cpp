@@ -19,7 +19,7 @@ constexpr std::size_t unit = 2 * sizeof(void*);
 std::atomic<std::size_t> bootstrap_used{0};
 thread_local bool searching = false;
 
-/// Each block has its size in the unit before it. The arena is never written twice, so it is all zeros for calloc.
+/// The unit before each block holds its size. The arena is written only once, so it is all zeros for calloc.
 void* bootstrap_allocate(std::size_t bytes, std::size_t alignment = unit) noexcept {
   const std::size_t room = bytes > bootstrap_bytes ? bootstrap_bytes : detail::align_up(bytes, unit) + alignment + unit;
   const std::size_t at = bootstrap_used.fetch_add(room, std::memory_order_relaxed);
@@ -50,7 +50,7 @@ void search() noexcept {
   searching = false;
 }
 
-/// Returns: whether the real functions are known now; if not, this call came from the search itself.
+/// Returns: whether the real functions are known now; if not, this call comes from the search itself.
 bool known() noexcept {
   if (!searching) search();
   return !searching;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The functions that would have been called without the recorder, and the memory that serves until they are found.
+// The functions that a program calls without the recorder, and the memory that serves until they are found.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct real_functions {
   std::size_t (*malloc_usable_size)(void*);
 };
 
-/// Until the first call, each of these looks all of them up and then does what was asked. dlsym itself may allocate:
-/// what asks while the search is on gets memory from a small static arena.
+/// Until the first call, each of these looks all of them up and then serves the request. dlsym itself may allocate:
+/// requests during the search get memory from a small static arena.
 extern real_functions real;
 
 inline constexpr std::size_t bootstrap_bytes = 64 * 1024;
@@ -32,7 +32,7 @@ extern std::byte bootstrap_arena[bootstrap_bytes];
   return reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(&bootstrap_arena[0]) < bootstrap_bytes;
 }
 
-/// Returns: how many bytes the block from the arena has.
+/// Returns: the bytes of a block of the arena.
 [[nodiscard]] std::size_t bootstrap_size(const void* p) noexcept;
 
 /// Returns: the next definition of any symbol after ours, or null.

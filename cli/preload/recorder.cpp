@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The recorder's life: start at the first allocation, a log per thread, fork, exec, the end.
+// The recorder's life: start at the first allocation, a log for each thread, fork, exec, end.
 #include "cli/preload/recorder.hpp"
 
 #include <atomic>
@@ -33,11 +33,11 @@ constinit std::atomic<phase> now{phase::unset};
 constinit std::atomic<std::uint64_t> dropped{0};
 constinit std::atomic<bool> written_since_end{false};
 constinit std::atomic<std::uint32_t> ends{0};
-const char* single_threaded = nullptr;  // the C library's flag, where it has one
-bool has_other_threads = false;         // of the process that forks
+const char* single_threaded = nullptr;  // the C library's flag, if it has one
+bool has_other_threads = false;         // of the forking process
 pthread_key_t exit_key;
 
-/// Keeps signals out while locks are held and the file is written: a handler could jump away for good.
+/// Blocks signals while locks are held and the file is written: a handler could jump away for good.
 class signals_blocked {
 public:
   signals_blocked() noexcept {
@@ -77,8 +77,8 @@ void on_thread_exit(void*) noexcept {
   give_back_log(log);
 }
 
-/// What the other threads hold at the fork stays locked in the child for ever. The recorder resets its own locks there;
-/// it must not wait for those of the loader and of libunwind.
+/// Locks of other threads at the fork stay locked in the child for ever. The recorder resets its own locks there; it
+/// must not wait for those of the loader and of libunwind.
 void before_fork() noexcept {
   const inside_recorder inside;
   has_other_threads = single_threaded == nullptr || *single_threaded == 0;
@@ -119,7 +119,7 @@ bool is_on() noexcept {
   return now.load(std::memory_order_acquire) == phase::on;
 }
 
-/// Returns: the calling thread's new log, or null if it cannot have one, or has had one and is on its way out.
+/// Returns: the calling thread's new log, or null if it cannot have one, or has had one and is ending.
 thread_log* begin_thread() noexcept {
   if (self.rounds >= PTHREAD_DESTRUCTOR_ITERATIONS) return nullptr;
   if (!self.named) self.thread = new_thread_number();
@@ -138,7 +138,7 @@ thread_log* note_late(const detail::trace_io::record& r) noexcept {
   return log;
 }
 
-/// A log may be held for ever by a thread that the end of the process has stopped in a signal handler.
+/// A thread that the end of the process has stopped in a signal handler may hold a log for ever.
 void write_all_logs() noexcept {
   for (thread_log* log = next_log(nullptr); log != nullptr; log = next_log(log)) {
     if (!lock_patiently(log->lock)) continue;
@@ -167,7 +167,7 @@ void write_end() noexcept {
 
 }  // namespace
 
-// A thread must not be cancelled in a system call of the recorder: the program's malloc has none.
+// A thread must not be cancelled in a system call of the recorder, since the program's malloc makes none.
 inside_recorder::inside_recorder() noexcept : log_(self.log), errno_(errno), was_busy_(self.busy) {
   self.log = nullptr;
   self.busy = true;

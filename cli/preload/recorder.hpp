@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the interposed functions call: notes a record for the calling thread. The rest of the recorder is behind it.
+// The interface of the interposed functions to the recorder: notes a record for the calling thread.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace ashlar::recorder {
 
-/// The calling thread. In static TLS, and small: a preloaded library must leave room there.
+/// The calling thread. In static TLS, and small, since a preloaded library must leave room there.
 struct thread_state {
-  thread_log* log = nullptr;  ///< Null: not recorded yet, or not any more, or inside the recorder.
+  thread_log* log = nullptr;  ///< Null: not yet recorded, no longer recorded, or inside the recorder.
   std::uint32_t thread = 0;
-  std::uint8_t rounds = 0;  ///< Of thread-exit destructors seen.
-  bool busy = false;        ///< Inside the recorder: what is allocated now is its own business.
+  std::uint8_t rounds = 0;  ///< Rounds of thread-exit destructors so far.
+  bool busy = false;        ///< Inside the recorder: its own allocations are not recorded.
   bool named = false;       ///< `thread` is set.
 };
 
 extern constinit thread_local thread_state self;
 
-/// Marks the thread as inside the recorder for a scope; errno and the thread's log are put back afterwards.
+/// Marks the thread as inside the recorder for a scope; restores errno and the thread's log afterwards.
 class inside_recorder {
 public:
   inside_recorder() noexcept;
@@ -52,7 +52,7 @@ ASHLAR_INLINE void note(const detail::trace_io::record& r) noexcept {
   if (ASHLAR_UNLIKELY(log->append(r))) write_full_log();
 }
 
-/// Effects: notes what happened to the block at `p`, now.
+/// Effects: notes an event of the block at `p`, now.
 ASHLAR_INLINE void note_block(trace::operation op, const void* p, std::uint64_t size,
                               std::uint8_t alignment_code) noexcept {
   note({.time = ticks(),
@@ -63,23 +63,23 @@ ASHLAR_INLINE void note_block(trace::operation op, const void* p, std::uint64_t 
         .alignment_code = alignment_code});
 }
 
-/// Effects: notes that the program got `p` just now, null if it got nothing.
+/// Effects: notes that the program has just received `p`; null for a failure.
 ASHLAR_INLINE void note_allocation(trace::operation op, const void* p, std::uint64_t size,
                                    std::uint8_t alignment_code = 0) noexcept {
   note_block(op, p, size, alignment_code);
 }
 
-/// Effects: notes that the program gives `p` back. Must come before it really does.
+/// Effects: notes that the program gives `p` back. Must precede the release.
 ASHLAR_INLINE void note_release(trace::operation op, const void* p, std::uint64_t size = 0,
                                 std::uint8_t alignment_code = 0) noexcept {
   note_block(op, p, size, alignment_code);
 }
 
-/// Effects: writes all that threads have noted, and the end of the trace. More may follow.
+/// Effects: writes all noted records of all threads, and the end of the trace. More may follow.
 void finish() noexcept;
 
-/// Effects: before the program is replaced by another: `finish()`, unless nothing is in the file yet. So a wrapper that
-/// only starts the real program leaves the trace's name to it.
+/// Effects: before an exec: `finish()`, unless the file is still empty. So a wrapper that only starts the real program
+/// leaves the trace's name to it.
 void before_exec() noexcept;
 
 }  // namespace ashlar::recorder

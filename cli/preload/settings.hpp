@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The words between `ashlar record` and the library it preloads: environment variables, and what they become.
+// The environment variables between `ashlar record` and the library that it preloads.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@ namespace ashlar::recorder {
 
 /// The trace's path, absolute; "%p" in it stands for the process id.
 inline constexpr char file_variable[] = "ASHLAR_RECORD_FILE";
-/// How many frames of the call stack each record keeps; absent or 0: none.
+/// The number of call-stack frames of each record; absent or 0: none.
 inline constexpr char stacks_variable[] = "ASHLAR_RECORD_STACKS";
-/// The process that may use the path as it is. All others append ".<process id>".
+/// The process that may use the path unchanged. All others append ".<process id>".
 inline constexpr char first_variable[] = "ASHLAR_RECORD_FIRST";
 
-/// The id of shared memory in which recorded processes tell what their traces cannot; see status.hpp.
+/// The id of shared memory for facts that traces of recorded processes cannot contain; see status.hpp.
 inline constexpr char status_variable[] = "ASHLAR_RECORD_STATUS";
 
 inline constexpr std::uint32_t max_stack_depth = 128;

@@ -29,10 +29,10 @@ constexpr std::size_t max_stacks = table_slots / 4 * 3;
 constexpr std::size_t pending_bytes = 64 * 1024;
 constexpr int own_frames = 2;  // take_stack and the interposed function
 
-/// 64 bits of hash stand for the stack: among a million stacks two are taken for one with a chance of 1 in 10^7.
+/// 64 bits of hash stand for the stack: among a million stacks the chance that two are mistaken for one is 1 in 10^7.
 struct slot {
   std::atomic<std::uint64_t> hash = 0;  ///< 0 = empty.
-  std::atomic<std::uint32_t> id = 0;    ///< Released after it is pending, acquired by who finds it.
+  std::atomic<std::uint32_t> id = 0;    ///< Released after the stack is pending, acquired by its finder.
 };
 
 struct stack_store {
@@ -44,10 +44,10 @@ using unwinder = int (*)(void**, int);
 
 stack_store* store = nullptr;
 unwinder unwind = nullptr;
-unwinder unwind_without_locks = nullptr;  // the C library's, slower, where it has _dl_find_object to look modules up
+unwinder unwind_without_locks = nullptr;  // the C library's, slower, if it has _dl_find_object to look modules up
 constinit spin_lock stacks_lock;
 std::uint32_t stacks = 0;         // ids given
-std::uint32_t pending_count = 0;  // of them not in the file
+std::uint32_t pending_count = 0;  // of them outside of the file
 std::size_t pending_used = 0;
 std::uint32_t sequence = 0;
 
@@ -87,7 +87,7 @@ std::uint32_t add_new(std::uint64_t hash, std::span<const std::uint64_t> frames)
   if (s.hash.load(std::memory_order_relaxed) == hash) return s.id.load(std::memory_order_relaxed);
   if (stacks >= max_stacks) return 0;
   s.id.store(add_stack(frames), std::memory_order_relaxed);
-  s.hash.store(hash, std::memory_order_release);  // pairs with the fence in id_of(): who sees the hash sees the id
+  s.hash.store(hash, std::memory_order_release);  // pairs with the fence in id_of(): a reader of the hash reads the id
   return s.id.load(std::memory_order_relaxed);
 }
 
@@ -101,7 +101,7 @@ std::uint32_t id_of(std::span<const std::uint64_t> frames) noexcept {
 }  // namespace
 
 void prepare_stacks() noexcept {
-  void* warm[4];  // the first time an unwinder may load and allocate
+  void* warm[4];  // an unwinder may load and allocate at its first use
   const char* const wanted = std::getenv(stacks_variable);
   const long depth = wanted == nullptr ? 0 : std::atol(wanted);
   if (depth <= 0) return;
@@ -109,7 +109,7 @@ void prepare_stacks() noexcept {
   if (library != nullptr) unwind = reinterpret_cast<unwinder>(dlsym(library, "unw_backtrace"));
   const auto backtrace = reinterpret_cast<unwinder>(dlsym(RTLD_DEFAULT, "backtrace"));
   if (unwind == nullptr) unwind = backtrace;
-  if (unwind == nullptr) return;  // a C library without one: no stacks
+  if (unwind == nullptr) return;  // a C library without an unwinder: no stacks
   unwind(warm, 4);
   if (backtrace != nullptr && dlsym(RTLD_DEFAULT, "_dl_find_object") != nullptr) unwind_without_locks = backtrace;
   if (unwind_without_locks != nullptr) unwind_without_locks(warm, 4);

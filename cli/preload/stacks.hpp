@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Call stacks: taken by libunwind, or by the C library where that is missing, and written once each.
+// Call stacks: taken by libunwind, or else by the C library, and each written once.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace ashlar::recorder {
 
-/// Frames wanted per record; 0: no stacks. Set once the unwinder is ready.
+/// Frames of each record; 0: no stacks. Set once the unwinder is ready.
 extern std::uint32_t stack_depth;
 
-/// Effects: loads the unwinder. Must be called where a library may be loaded: in a constructor.
+/// Effects: loads the unwinder. Call it in a constructor, where a library may be loaded.
 void prepare_stacks() noexcept;
 
-/// Returns: the id of the calling stack, 0 if it cannot be had.
+/// Returns: the id of the calling stack; 0 if it is unavailable.
 [[nodiscard]] std::uint32_t take_stack() noexcept;
 
 [[nodiscard]] ASHLAR_INLINE std::uint32_t stack_here() noexcept {
@@ -24,7 +24,7 @@ void prepare_stacks() noexcept;
 /// Effects: writes the stacks that are not in the file yet. Returns: false if recording is over.
 bool write_stacks() noexcept;
 
-/// Effects: in a forked child: forgets all. If `locks_are_orphaned`, a thread that this process does not have may hold
+/// Effects: in a forked child: forgets all stacks. If `locks_are_orphaned`, a thread that the child lacks may hold
 /// locks of libunwind and of the loader for ever: stacks are then taken without them, or not at all.
 void reset_stacks(bool locks_are_orphaned) noexcept;
 

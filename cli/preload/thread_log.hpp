@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One thread's records until they are written: a plain array that only its owner appends to.
+// One thread's records until they are written: a plain array to which only its owner appends.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace ashlar::recorder {
 
-/// What a kill may cost per thread, and what is compressed together.
+/// The loss by a kill for each thread, and the unit of compression.
 inline constexpr std::uint32_t log_records = 4096;
 
 /// Room for the allocations of signal handlers that interrupt a thread between filling its log and writing it.
@@ -22,7 +22,7 @@ inline constexpr std::uint32_t spare_records = 16;
 /// The owner appends without a lock. The writer of records to the file, which is the owner or the thread that ends the
 /// process, holds `lock` and moves `written`.
 struct thread_log {
-  std::atomic<std::uint32_t> count = 0;  ///< Records appended: released by the owner, acquired by who writes them.
+  std::atomic<std::uint32_t> count = 0;  ///< Records appended: released by the owner, acquired by the writer.
   std::uint32_t written = 0;             ///< Of them, those in the file.
   spin_lock lock;
   std::uint32_t thread = 0;     ///< The stream's id in the file.
@@ -32,7 +32,7 @@ struct thread_log {
   bool in_use = false;
   detail::trace_io::record records[log_records + spare_records];
 
-  /// Effects: keeps `r`. Returns: whether the log is full now.
+  /// Effects: appends `r`. Returns: whether the log is full now.
   [[nodiscard]] ASHLAR_INLINE bool append(const detail::trace_io::record& r) noexcept {
     const std::uint32_t n = count.load(std::memory_order_relaxed);
     records[n] = r;

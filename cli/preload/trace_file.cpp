@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Opens, names and writes the trace file without ever disturbing the program that is recorded.
+// Opens, names and writes the trace file without ever disturbing the recorded program.
 #include "cli/preload/trace_file.hpp"
 
 #include <cerrno>
@@ -22,7 +22,7 @@ namespace ashlar::recorder {
 
 namespace {
 
-/// Our descriptor is moved up here, so that the program is given the numbers it would have been given without us.
+/// Our descriptor is moved to here or above, so that the program gets the same numbers as without us.
 int lowest_descriptor() noexcept {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > 1024) return 1000;
@@ -109,7 +109,7 @@ bool trace_file::give_up(int error) noexcept {
   return false;
 }
 
-/// In place, which needs no room on a full disk. Appending is over, so the descriptor may write at the start.
+/// In place, which needs no room on a full disk. No append follows, so the descriptor may move to the start.
 void trace_file::mark_failure(int error) noexcept {
   if (!started_ || !still_ours() || fcntl(fd_, F_SETFL, 0) != 0) return;
   const std::span header = make_file_header(error);
@@ -130,7 +130,7 @@ bool trace_file::is_whole() const noexcept {
   return fstat(fd_, &now) == 0 && (!S_ISREG(now.st_mode) || static_cast<std::uint64_t>(now.st_size) >= written_);
 }
 
-/// A program may close every descriptor it does not know; the number may then be a file of its own.
+/// A program may close every unknown descriptor, and reuse the number for its own file.
 bool trace_file::still_ours() const noexcept {
   struct stat now{};
   return fstat(fd_, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_;
@@ -196,8 +196,7 @@ std::span<const std::byte> trace_file::make_file_header(int write_error) noexcep
 
 bool trace_file::write_file_header() noexcept { return write_all(make_file_header(0)); }
 
-/// Returns: false with the reason in errno. A chunk that does not fit is taken back, so that the file ends with a whole
-/// one.
+/// Returns: false with the reason in errno. An incomplete chunk is removed, so that the file ends with a complete one.
 bool trace_file::write_all(std::span<const std::byte> bytes) noexcept {
   std::size_t done = 0;
   while (done < bytes.size()) {

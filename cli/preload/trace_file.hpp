@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The recorded process's file: opened at the first chunk, one whole chunk per write, given up for good at the first
-// error.
+// The trace file of a process: opened at the first chunk, one whole chunk for each write, abandoned at the first error.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +16,15 @@ namespace ashlar::recorder {
 
 class trace_file {
 public:
-  /// Effects: notes where to write, and the command line while it is still the original. Returns: whether to record.
+  /// Effects: stores the path, and the command line while it is unchanged. Returns: whether to record.
   [[nodiscard]] bool configure() noexcept;
 
-  /// Effects: in a forked child: a file of its own, not opened yet.
+  /// Effects: in a forked child: chooses a new file, not opened yet.
   void restart() noexcept;
 
   /// Effects: appends the chunk, after the file header if it is the first one.
   /// Returns: false if recording is over: the disk is full, the file cannot be opened, the program has cut it, … Then
-  /// the file's header and `ashlar record` have been told why.
+  /// the file's header and `ashlar record` have the reason.
   [[nodiscard]] bool write(std::span<const std::byte> chunk) noexcept;
 
   [[nodiscard]] bool started() const noexcept { return started_; }
@@ -56,7 +55,7 @@ private:
   bool started_ = false;  // the file exists and has its header
   bool failed_ = false;
   std::uint64_t written_ = 0;  // bytes in the file
-  bool is_first_ = false;      // may take the path as it is
+  bool is_first_ = false;      // may use the path unchanged
   pid_t process_ = 0;
   std::uint64_t start_ticks_ = 0;
   std::uint64_t start_ns_ = 0;

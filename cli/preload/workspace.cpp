@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The work benches: mapped when they are first needed, then kept.
+// The workspaces: mapped at their first use, then kept.
 #include "cli/preload/workspace.hpp"
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t benches = 4;
 constinit std::atomic<workspace*> bench[benches]{};
 
-/// Two threads may map the same one at once: the slower gives its own back.
+/// Two threads may map the same one at once: the slower one unmaps its own.
 workspace* fill(std::atomic<workspace*>& slot) noexcept {
   void* const memory = map_memory(sizeof(workspace));
   if (memory == nullptr) return nullptr;

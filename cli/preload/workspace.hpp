@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where records and tables become chunks: a few work benches that threads borrow, so that memory does not grow with
-// them.
+// Workspaces in which records and tables become chunks: threads borrow a few, so that memory does not grow with their
+// number.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace ashlar::recorder {
 
-/// Packs with a context in memory of its own: zstd must not call malloc here.
+/// Packs with a context in its own memory: zstd must not call malloc here.
 class static_packer {
 public:
   static constexpr trace::codec_id id = trace::codec_id::zstd;
@@ -54,7 +54,7 @@ struct workspace {
 /// Effects: waits for a workspace. Returns: it, locked, or null if there is no memory for one.
 [[nodiscard]] workspace* borrow_workspace() noexcept;
 
-/// Effects: in a forked child: all are free again.
+/// Effects: in a forked child: frees all workspaces.
 void reset_workspaces() noexcept;
 
 /// Returns: `bytes` of fresh zeroed memory from the system, or null.

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr int own_class = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32;
 
-/// An ELF file that is open for as long as this lives.
+/// An open ELF file.
 class elf_file {
 public:
   explicit elf_file(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -78,7 +78,7 @@ bool is_executable(const fs::path& path) {
   return access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path, error);
 }
 
-/// As execvp searches.
+/// Searches as execvp does.
 std::string find_in_path(const std::string& word) {
   if (word.find('/') != std::string::npos) return word;
   const char* const list = std::getenv("PATH");
@@ -90,7 +90,7 @@ std::string find_in_path(const std::string& word) {
   return word;
 }
 
-/// Returns: what a script's first line starts, behind `env` if that stands there; empty if the file is no script.
+/// Returns: the interpreter in a script's first line, behind `env` if present; empty if the file is no script.
 std::string interpreter_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string line;

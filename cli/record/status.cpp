@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Shared memory that others find by its id.
+// Shared memory found by its id.
 #include "cli/record/status.hpp"
 
 #include <cerrno>
@@ -11,7 +11,7 @@
 
 namespace ashlar::cli {
 
-/// Marked for removal at once: it goes with the last process that has it, and can still be attached until then.
+/// Marked for removal at once: it ends with the last attached process, and can be attached until then.
 record_status::record_status() : id_(shmget(IPC_PRIVATE, sizeof *page_, IPC_CREAT | 0600)) {
   if (id_ < 0) return;
   void* const memory = shmat(id_, nullptr, 0);

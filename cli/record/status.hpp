@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The page through which recorded processes tell `ashlar record` what their traces cannot.
+// The page by which recorded processes report to `ashlar record` the facts that their traces cannot contain.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ashlar::cli {
 
-/// Where there is no memory for it, nothing is told, and nothing is missed by the recorded program.
+/// Without memory for the page, nothing is reported, and the recorded program runs unchanged.
 class record_status {
 public:
   record_status();
@@ -17,13 +17,13 @@ public:
   record_status& operator=(const record_status&) = delete;
   ~record_status();
 
-  /// Returns: by what the recorded processes find the page; empty if there is none.
+  /// Returns: the id by which recorded processes find the page; empty without a page.
   [[nodiscard]] std::string id() const;
 
-  /// Returns: whether a process has begun a trace, as far as was told.
+  /// Returns: whether a process has reported the start of a trace.
   [[nodiscard]] bool any_trace() const noexcept;
 
-  /// Returns: what could not be written and why, empty if everything was.
+  /// Returns: the failed writes and their reason; empty if there are none.
   [[nodiscard]] std::string failure() const;
 
 private:
@@ -31,7 +31,7 @@ private:
   recorder::recording_status* page_ = nullptr;
 };
 
-/// Returns: why the recorder stopped before the program did; `error` is that of a trace's header.
+/// Returns: the reason why the recorder stopped before the program; `error` is that of a trace's header.
 [[nodiscard]] std::string describe_write_error(int error);
 
 }  // namespace ashlar::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reads the headers of a fresh trace and counts what is in it.
+// Reads the headers of a fresh trace and counts its contents.
 #include "cli/record/summary.hpp"
 
 #include <cstdint>
@@ -23,7 +23,7 @@ bool is_sibling(const fs::directory_entry& entry, const std::string& name, fs::f
   return entry.last_write_time(error) >= start && !error;
 }
 
-/// Returns: how many processes started by the recorded one left a trace, "<path>.<process id>".
+/// Returns: the number of processes started by the recorded one that left a trace, "<path>.<process id>".
 std::size_t count_siblings(const fs::path& path, fs::file_time_type start) {
   std::error_code error;
   std::size_t n = 0;
@@ -37,7 +37,7 @@ std::size_t count_threads(const detail::trace_io::chunk_index& index) {
   std::set<std::uint32_t> streams;
   for (const detail::trace_io::chunk_entry& chunk : index.chunks(detail::trace_io::chunk_kind::events))
     streams.insert(chunk.header.stream);
-  streams.erase(0xffff'ffff);  // shared by threads on their way out
+  streams.erase(0xffff'ffff);  // shared by ending threads
   return streams.size();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What became of a recording, when the recorded program has ended.
+// The result of a recording, when the recorded program has ended.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 namespace ashlar::cli {
 
 struct recording_summary {
-  std::string text;              ///< One line: events, threads and bytes, and how many other processes left traces.
+  std::string text;              ///< One line: events, threads and bytes, and the number of other traces.
   std::uint64_t events = 0;      ///< Of the trace itself.
-  bool has_trace = false;        ///< There are bytes in the file that a reader may look at.
-  std::size_t other_traces = 0;  ///< Of processes that the recorded one started.
+  bool has_trace = false;        ///< The file has bytes for a reader.
+  std::size_t other_traces = 0;  ///< Of processes started by the recorded one.
 };
 
-/// Returns: what is in the trace at `path`, and in those beside it that were written since `start`.
+/// Returns: the contents of the trace at `path`, and of those beside it that were written since `start`.
 [[nodiscard]] recording_summary summarise_recording(const std::string& path, std::filesystem::file_time_type start);
 
 }  // namespace ashlar::cli

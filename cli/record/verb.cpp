@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// `ashlar record`: runs a program and writes down what it allocates.
+// `ashlar record`: runs a program and records its allocations.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Above what programs use, as other commands that start commands have it.
+// Above the codes of programs, as in other commands that start commands.
 constexpr int exit_nothing_recorded = 124;
 constexpr int exit_not_whole = 125;
 constexpr int exit_not_executable = 126;
@@ -43,7 +43,7 @@ struct command {
   std::vector<std::string> program;
 };
 
-/// Returns: the library beside the executable, or where the build or the installation puts it; empty if it is nowhere.
+/// Returns: the library beside the executable, or from the build or the installation; empty if there is none.
 std::string find_library() {
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -54,8 +54,8 @@ std::string find_library() {
   return {};
 }
 
-/// Effects: leaves an empty file for the recorder, so that an output that cannot be written shows before the program
-/// runs. Returns: why it cannot be, or 0.
+/// Effects: makes an empty file for the recorder, so that an unwritable output is reported before the program runs.
+/// Returns: the error, or 0.
 int prepare_output(const std::string& path) {
   if (path.find("%p") != std::string::npos) return 0;
   errno = 0;
@@ -82,7 +82,7 @@ std::string why_nothing(const program_facts& facts, int status) {
   return "the program did not load the recorder, or ended by a system call of its own";
 }
 
-/// What the program's status cannot tell comes first; else the status is passed on.
+/// Facts outside of the program's status come first; else the status is passed on.
 int tell_outcome(const command& c, const record_status& told, const child_result& result, fs::file_time_type start) {
   const recording_summary sum = summarise_recording(with_process(c.output, result.process), start);
   const program_facts facts = inspect_program(c.program.front());
@@ -114,7 +114,7 @@ int record_program(const command& c) {
   return tell_outcome(c, told, result, start);
 }
 
-/// Everything after "--" is the program's; without "--" the program starts at the first word that is no option.
+/// Everything after "--" belongs to the program; without "--" the program starts at the first word that is no option.
 int run(int argc, char** argv) {
   command c;
   CLI::App app("ashlar record [-o FILE] [--stacks N] [--quiet] -- PROGRAM [ARGUMENT]...\n\n"

@@ -56,8 +56,8 @@ private:
 };
 static_assert(study::replay_allocator<shared_allocator<study::pooled_allocator<null_lock>>>);
 
-/// No allocator: blocks come in turn from a ring that fits the cache, large ones are all one block. What remains is the
-/// replay loop and, if `Touches`, the touching of memory that is always warm.
+/// No allocator: blocks come in turn from a ring that fits the cache; all large ones are one block. The replay loop
+/// remains and, if `Touches`, the writes to memory that is always cached.
 template <bool Touches>
 class null_allocator {
 public:

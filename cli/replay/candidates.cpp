@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Looks for allocators under the names and in the places that distributions give them.
+// Searches for allocators by their names and directories in distributions.
 #include "cli/replay/candidates.hpp"
 
 #include <array>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 struct known {
   const char* name;
-  bool usual;  ///< Replayed without being asked for.
+  bool usual;  ///< Replayed by default.
   replay_stand stand;
   std::array<const char*, 4> files;  ///< Shared libraries, the best first.
   const char* package;               ///< Debian's.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Replays for one allocator, in a process of its own that was started for nothing else.
+// Replays for one allocator, in a process that does nothing else.
 #include "cli/replay/child.hpp"
 
 #include <array>
@@ -35,7 +35,7 @@ replay_task parse_task(int argc, char** argv) {
           std::atoi(argv[4]), std::atoi(argv[5])};
 }
 
-/// The dynamic linker only warns about a library it cannot preload: so look who serves malloc.
+/// The dynamic linker only warns about a library that it cannot preload, so this looks for the provider of malloc.
 void check_provider(const std::string& library) {
   if (library.empty()) return;
   Dl_info provider{};
@@ -59,25 +59,25 @@ replay_result measure_null(const replay_task& task, window_reader& windows) {
 template <class Lock>
 replay_result measure_ashlar(const replay_task& task, window_reader& windows) {
   using pools = study::pooled_allocator<Lock>;
-  static pools allocator;  // never taken down: what the program did not free is still in it
+  static pools allocator;  // never destroyed: it holds the blocks that the program did not free
   return measure<shared_allocator<pools>>(task, windows, [] { return shared_allocator<pools>(allocator); });
 }
 
-/// Each lane has a heap of its own, never taken down.
+/// Each lane has its own heap, never destroyed.
 replay_result measure_local_heap(const replay_task& task, window_reader& windows) {
   using heap = local_heap<>;
   return measure<study::heap_allocator<heap>>(task, windows,
                                               [] { return study::heap_allocator<heap>(*new heap(heap_options{})); });
 }
 
-/// One heap for all lanes, never taken down: it knows by itself which thread calls.
+/// One heap for all lanes, never destroyed; it distinguishes threads itself.
 template <class Heap>
 replay_result measure_shared(const replay_task& task, window_reader& windows) {
   Heap& all = *new Heap();
   return measure<study::heap_allocator<Heap>>(task, windows, [&all] { return study::heap_allocator<Heap>(all); });
 }
 
-/// A trace does not tell what its program had planned: nothing of it lies in here, and each free looks whether it does.
+/// A trace does not contain a plan of its program: this plan has no block, but each free compares with it.
 struct unused_plan {
   std::array<std::uint64_t, 1> offsets, sizes;
   std::uint64_t height, alignment;

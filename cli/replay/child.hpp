@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The command line between the replay that asks and the process that replays for one allocator.
+// The command line from the replay to the process that replays for one allocator.
 #pragma once
 
 #include <string>
 
 namespace ashlar::cli {
 
-/// What stands in for an allocator in the replaying process.
+/// The allocator in the replaying process.
 /// `local_heap`: one for each lane. `heap`, `tiered_heap`: one for all.
 enum class replay_stand { system, null, untouched, ashlar, local_heap, heap, tiered_heap };
 
 struct replay_task {
   replay_stand stand = replay_stand::system;
   bool latency = false;
-  std::string library;  ///< Must provide malloc; empty: whatever does.
+  std::string library;  ///< Must provide malloc; empty: any malloc.
   int windows = -1;     ///< Descriptors, inherited.
   int result = -1;
 };
 
 inline constexpr const char* replay_child_flag = "--in-this-process";
 
-/// Effects: replays, writes a `replay_result` to the pipe and leaves the process without tearing anything down.
-/// Expects: `argv` is what `task_arguments` made, `argv[1]` being the flag.
+/// Effects: replays, writes a `replay_result` to the pipe and exits without destruction. Expects: `argv` comes from
+/// `task_arguments`; `argv[1]` is the flag.
 [[noreturn]] void replay_in_this_process(int argc, char** argv);
 
 }  // namespace ashlar::cli

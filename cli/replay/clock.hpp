@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The finest clock of the processor: its time stamp counter where there is one, else the steady clock.
+// The finest clock of the processor: its time stamp counter if it has one, else the steady clock.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace ashlar::cli {
 
 struct processor_clock {
-  /// Returns: ticks now. Instructions before it have finished, so that what is timed does not leak out.
+  /// Returns: ticks now. Earlier instructions have finished, so that the timed work does not leak out.
   [[nodiscard]] static ASHLAR_INLINE std::uint64_t now() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
     _mm_lfence();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Draws the figures of each candidate together.
+// Computes the figures of each candidate from its results.
 #include "cli/replay/figures.hpp"
 
 namespace ashlar::cli {
@@ -46,7 +46,7 @@ void add_rounds(candidate_figures& row, const candidate_results& results) {
     in(measure::end).push_back(static_cast<double>(r.end_bytes));
   }
   for (const replay_result& r : results.latency)
-    in(measure::tail).push_back(std::max(r.calls.p999, r.timer_step_ns));  // less cannot be told apart
+    in(measure::tail).push_back(std::max(r.calls.p999, r.timer_step_ns));  // a smaller difference is invisible
 }
 
 void compare_with(const candidate_figures& baseline, candidate_figures& row, double error) {

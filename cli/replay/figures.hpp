@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Many repetitions in one figure each: medians, with the least and the greatest beside them.
+// Many repetitions in one figure each: medians, with the least and the greatest value.
 #pragma once
 
 #include <algorithm>
@@ -29,12 +29,13 @@ template <class F>
   return {median_of(values), *least, *greatest};
 }
 
-/// What a verdict is about: mean time of an operation, 99.9th percentile of the calls, resident memory at the peak and
-/// at the end.
+/// The subjects of a verdict: mean time of an operation, 99.9th percentile of the calls, resident memory at the peak
+/// and at the end.
 enum class measure { time, tail, peak, end };
 inline constexpr std::array measures = {measure::time, measure::tail, measure::peak, measure::end};
 
-/// Returns: what is too small to matter. `clock_step_ns` is the least difference between two calls that can be seen.
+/// Returns: the threshold below which a difference does not matter. `clock_step_ns` is the least visible difference
+/// between two calls.
 [[nodiscard]] practical_threshold threshold_of(measure m, double clock_step_ns) noexcept;
 
 struct latency_spread {
@@ -45,7 +46,7 @@ struct latency_spread {
 struct candidate_figures {
   std::string name;
   std::string library;
-  std::string failure;  ///< If not empty, nothing else holds.
+  std::string failure;  ///< If not empty, no other member is valid.
   replay_stand stand = replay_stand::system;
   spread ns_per_op;  ///< `time_ns`: processor time of one thread, wall time of several.
   spread wall_ns_per_op;
@@ -55,31 +56,31 @@ struct candidate_figures {
   spread faults;
   spread peak_bytes;  ///< Resident.
   spread end_bytes;   ///< Resident when the trace ends.
-  spread held_bytes;  ///< Mapped, at most.
+  spread held_bytes;  ///< Peak of the mapped bytes.
   spread baseline_bytes;
-  spread waits;         ///< Blocks that another thread had still to allocate.
+  spread waits;         ///< Waits for a block that another thread had not allocated yet.
   spread waited_share;  ///< Of the threads' time, from 0 to 1.
   latency_spread calls, allocations, frees;
-  spread busiest_ms;                                                ///< Processor time of the thread that used most.
-  std::array<std::vector<double>, measures.size()> rounds;          ///< Of each measure, a value a round.
-  std::array<paired_comparison, measures.size()> against_baseline;  ///< Holds for rivals alone.
+  spread busiest_ms;                                                ///< Processor time of the busiest thread.
+  std::array<std::vector<double>, measures.size()> rounds;          ///< For each measure, a value for each round.
+  std::array<paired_comparison, measures.size()> against_baseline;  ///< Valid for rivals only.
   double timer_ns = 0;
   double timer_step_ns = 0;
   std::uint64_t failed = 0;
   std::uint64_t damaged = 0;
 
-  /// Whether it hands out memory of its own.
+  /// Returns: whether it provides its own memory.
   [[nodiscard]] bool is_allocator() const noexcept {
     return stand != replay_stand::null && stand != replay_stand::untouched;
   }
-  /// Whether it is compiled in, and code has to ask for it by name.
+  /// Returns: whether it is compiled in, so that code has to name it.
   [[nodiscard]] bool is_heap() const noexcept {
     return stand == replay_stand::local_heap || stand == replay_stand::heap || stand == replay_stand::tiered_heap;
   }
   [[nodiscard]] bool measured() const noexcept { return failure.empty(); }
-  /// Whether this is an allocator at all, and so may win.
+  /// Returns: whether this is an allocator, and so may win.
   [[nodiscard]] bool competes() const noexcept { return measured() && is_allocator(); }
-  /// Whether a program has it by preloading a library, as it is.
+  /// Returns: whether a program can use it unchanged, by a preloaded library.
   [[nodiscard]] bool is_preloadable() const noexcept { return stand == replay_stand::system && !library.empty(); }
 
   [[nodiscard]] const std::vector<double>& in_rounds(measure m) const noexcept {
@@ -96,11 +97,11 @@ struct candidate_figures {
 
 [[nodiscard]] candidate_figures figures_of(const candidate_results& results);
 
-/// What the table, the files and the verdict are made of.
+/// The basis of the table, the files and the verdict.
 struct replay_figures {
   std::vector<candidate_figures> rows;
-  const candidate_figures* baseline = nullptr;  ///< glibc, or else the first that was measured; null if none was.
-  const candidate_figures* fastest = nullptr;   ///< Of those that compete.
+  const candidate_figures* baseline = nullptr;  ///< glibc, or else the first measured one; null if there is none.
+  const candidate_figures* fastest = nullptr;   ///< Of the competing ones.
   rounds_played played;
 
   replay_figures() = default;
@@ -108,9 +109,9 @@ struct replay_figures {
   replay_figures& operator=(const replay_figures&) = delete;
   replay_figures(const std::vector<candidate_results>& results, const rounds_played& played);
 
-  /// Returns: those that compete with the baseline.
+  /// Returns: the candidates that compete with the baseline.
   [[nodiscard]] std::vector<const candidate_figures*> rivals() const;
-  /// Returns: whether nothing about any rival is left undecided.
+  /// Returns: whether every question about every rival is decided.
   [[nodiscard]] bool decided() const;
 };
 

@@ -11,7 +11,7 @@
 
 namespace ashlar::cli {
 
-/// Returns: the ratio, its interval (null: too few rounds), and what is found.
+/// Returns: the ratio, its interval (null: too few rounds), and the finding.
 [[nodiscard]] nlohmann::json comparison_json(const paired_comparison& c);
 
 [[nodiscard]] nlohmann::json replay_json(const replay_figures& figures, const replayed_trace& trace);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a gain of allocation is for the program as a whole. The recorded duration has no part in it: it is mostly
-// recording.
+// The effect of a gain of allocation on the program as a whole. The recorded duration has no part in it, since most of
+// it is recording.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ saved_time saved_by(const candidate_figures& row, const replay_figures& figures,
   const candidate_figures& base = *figures.baseline;
   const auto operations = static_cast<double>(counts.operations);
   if (counts.lanes == 1) {
-    // By the rounds' ratios: a spell that slows one of the two medians is in both terms of a ratio.
+    // By the rounds' ratios: a slow period of the machine affects both terms of a ratio.
     const double saved = base.ns_per_op.median * (1 - row.versus(measure::time).ratio.median) * operations / 1e6;
     return {saved, saved};
   }

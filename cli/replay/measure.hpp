@@ -27,13 +27,13 @@ namespace ashlar::cli {
 
 using processor_timer = study::latency_timer<processor_clock>;
 
-/// One replay. What it needs for itself is allocated before the first operation, and counted into the baseline.
+/// One replay. Its own memory is allocated before the first operation, and counted into the baseline.
 template <study::replay_allocator Allocator, class Timer>
 class replay_measurement {
 public:
   using clock = std::chrono::steady_clock;
 
-  /// `make_allocator()` and `make_timer()` are called once a lane.
+  /// `make_allocator()` and `make_timer()` are called once for each lane.
   template <class MakeAllocator, class MakeTimer>
   replay_measurement(window_reader& windows, MakeAllocator make_allocator, MakeTimer make_timer)
       : windows_(&windows), team_(windows.head().lanes) {
@@ -68,7 +68,7 @@ public:
   }
 
 private:
-  // A lane writes only here while it runs; 64-byte lines of two lanes never meet in the middle of what is written.
+  // The data that a running lane writes; 64-byte lines of two lanes never share written data.
   struct alignas(128) lane_state {
     lane_state(Allocator a, Timer t) : allocator(std::move(a)), timer(std::move(t)) {}
     Allocator allocator;
@@ -90,7 +90,7 @@ private:
     return now > before ? now - before : 0;
   }
 
-  // What one of the lane's threads does in a window: all that is left, or as far as its end.
+  // The work of one of the lane's threads in a window: all the rest, or up to its end.
   study::lane_stop run_lane(std::uint32_t index) {
     lane_state& lane = lanes_[index];
     const std::span<const study::replay_op> left = windows_->lane(index).subspan(lane.done);
@@ -141,17 +141,17 @@ private:
 
   window_reader* windows_;
   std::vector<lane_state> lanes_;
-  study::lane_team team_;  // last: its threads end before what they work on
+  study::lane_team team_;  // last: its threads end before their data
 };
 
-/// Returns: what a replay without timers measures.
+/// Returns: the measurements of a replay without timers.
 template <class Allocator, class MakeAllocator>
 [[nodiscard]] replay_result measure_throughput(window_reader& windows, MakeAllocator make_allocator) {
   replay_measurement<Allocator, study::no_timer> m(windows, make_allocator, [] { return study::no_timer(); });
   return m.run();
 }
 
-/// Returns: the figures of `h`, whose values are ticks.
+/// Returns: the figures of `h`, with values in ticks.
 [[nodiscard]] inline latency_figures figures(const study::fine_histogram& h, double ns_per_tick) {
   const auto ns = [&](double q) { return static_cast<double>(h.quantile(q)) * ns_per_tick; };
   return {ns(0.5), ns(0.99), ns(0.999), static_cast<double>(h.max()) * ns_per_tick, h.count()};

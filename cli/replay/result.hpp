@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What one replay in one process measured: plain data, because it travels through a pipe.
+// The measurements of one replay in one process: plain data, since it travels through a pipe.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace ashlar::cli {
 
-/// Nanoseconds a call; `max` is exact, the others are within 3.2 %.
+/// Nanoseconds for each call; `max` is exact, the others are within 3.2 %.
 struct latency_figures {
   double p50 = 0;
   double p99 = 0;
@@ -21,27 +21,27 @@ struct replay_result {
   std::uint64_t lanes = 0;
   double wall_ns = 0;         ///< From the first lane's start to the last lane's end, summed over the windows.
   double cpu_ns = 0;          ///< Of all lanes together.
-  double busiest_cpu_ns = 0;  ///< Of the lane that used most.
+  double busiest_cpu_ns = 0;  ///< Of the busiest lane.
   double user_ns = 0;
   double system_ns = 0;
   double threads_ns = 0;             ///< Wall time of each lane in each window, summed.
-  double waited_ns = 0;              ///< Of that: until another lane had allocated what was to be freed or moved.
-  std::uint64_t waits = 0;           ///< How often.
+  double waited_ns = 0;              ///< Of that: waits for another lane to allocate the block.
+  std::uint64_t waits = 0;           ///< The number of waits.
   std::uint64_t faults = 0;          ///< Minor page faults.
   std::uint64_t baseline_bytes = 0;  ///< Resident before the first operation: program, libraries, buffers.
-  std::uint64_t peak_bytes = 0;      ///< Most that was ever resident, less the baseline.
+  std::uint64_t peak_bytes = 0;      ///< Peak of the resident bytes, less the baseline.
   std::uint64_t end_bytes = 0;       ///< Resident after the last operation, less the baseline.
-  std::uint64_t held_bytes = 0;      ///< Most that was mapped for writing when a window ended, less the replay's own.
+  std::uint64_t held_bytes = 0;      ///< Peak at window ends of bytes mapped for writing, less the replay's own.
   std::uint64_t failed = 0;          ///< Requests that the allocator could not serve.
-  std::uint64_t damaged = 0;         ///< Blocks whose contents somebody else changed.
-  double timer_ns = 0;               ///< What reading the clock twice costs; taken off the latencies.
-  double timer_step_ns = 0;          ///< What the clock can tell apart at best.
-  latency_figures calls;             ///< Allocations and frees together. Latencies are 0 unless asked for.
+  std::uint64_t damaged = 0;         ///< Blocks whose contents another thread or the allocator changed.
+  double timer_ns = 0;               ///< The cost of reading the clock twice; subtracted from the latencies.
+  double timer_step_ns = 0;          ///< The least visible difference of the clock.
+  latency_figures calls;             ///< Allocations and frees together. Latencies are 0 unless requested.
   latency_figures allocations;
   latency_figures frees;
 };
-/// Returns: what the operations took. A thread alone waits for nothing but a processor, so its own time on it counts,
-/// which other programs disturb least; several threads wait for each other, so what counts of them is wall time.
+/// Returns: the time of the operations. A single thread waits only for a processor, so its own processor time counts,
+/// which other programs disturb least. Several threads wait for each other, so their wall time counts.
 [[nodiscard]] inline double time_ns(const replay_result& r) noexcept { return r.lanes == 1 ? r.cpu_ns : r.wall_ns; }
 static_assert(std::is_trivially_copyable_v<replay_result>);
 

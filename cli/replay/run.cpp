@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Starts a process for each replay and collects what it measured, or why it did not.
+// Starts a process for each replay and collects its measurements, or the reason of its failure.
 #include "cli/replay/run.hpp"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ pid_t start(const candidate& who, bool latency, int windows, const message_file&
   return child;
 }
 
-/// Returns: why the process failed, from its status and its last words; empty if it did not.
+/// Returns: the reason of the failure, from the status and the last words; empty if there is none.
 std::string verdict_of(int status, const std::string& words) {
   constexpr std::string_view prefix = "ashlar replay: ";
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
@@ -113,7 +113,7 @@ bool is_allocator(const candidate& who) {
   return who.stand != replay_stand::null && who.stand != replay_stand::untouched;
 }
 
-/// What is no allocator has no verdict: three rounds do for its row.
+/// A candidate that is no allocator has no verdict: three rounds suffice for its row.
 bool sits_out(const candidate_results& results, std::size_t round) {
   return !results.failure.empty() || (round >= 3 && !is_allocator(results.who));
 }
@@ -128,7 +128,7 @@ void play_round(std::vector<candidate_results>& all, std::size_t round, int wind
     }
 }
 
-/// Each rival of the baseline is asked about by each measure.
+/// There is one question for each rival of the baseline and each measure.
 std::size_t questions(const std::vector<candidate>& candidates) {
   const auto rivals = std::count_if(candidates.begin(), candidates.end(), is_allocator) - 1;
   return measures.size() * static_cast<std::size_t>(std::max<std::ptrdiff_t>(rivals, 0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Replays a compiled trace against each candidate in a process of its own, repetitions interleaved.
+// Replays a compiled trace against each candidate in a separate process, repetitions interleaved.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace ashlar::cli {
 
-/// All that was measured of one candidate.
+/// All measurements of one candidate.
 struct candidate_results {
   candidate who;
   std::vector<replay_result> throughput;
@@ -21,10 +21,10 @@ struct candidate_results {
   std::string failure;  ///< One line; empty if every replay succeeded.
 };
 
-/// Returns: what the process measured. Throws: `std::runtime_error` saying why it measured nothing.
+/// Returns: the measurements of the process. Throws: `std::runtime_error` with the reason if there are none.
 [[nodiscard]] replay_result replay_once(const candidate& who, bool latency, int windows);
 
-/// Called before each replay with its round, from 0, and what is replayed.
+/// Called before each replay with its round, from 0, and its candidate.
 using replay_progress = std::function<void(std::size_t round, const candidate& next)>;
 
 struct replay_run {
@@ -32,9 +32,8 @@ struct replay_run {
   rounds_played played;
 };
 
-/// Effects: plays rounds, in each of which every candidate is replayed once without timers and once with every call
-/// timed, A B C A B C. Each round begins with another candidate. A candidate that fails once is left alone from then
-/// on.
+/// Effects: plays rounds: in each, every candidate is replayed once without timers and once with every call timed, A B
+/// C A B C. Each round begins with another candidate. A candidate that fails once is skipped from then on.
 [[nodiscard]] replay_run replay_all(const std::vector<candidate>& candidates, int windows, const round_limits& limits,
                                     const replay_progress& progress);
 

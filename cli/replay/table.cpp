@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Prints the rows of a replay and how they were measured.
+// Prints the rows of a replay and the method of its measurement.
 #include "cli/replay/table.hpp"
 
 #include <fmt/format.h>
@@ -71,7 +71,7 @@ void add_skipped(std::vector<std::string>& notes, std::uint64_t n, const char* w
   if (n != 0) notes.push_back(fmt::format("{} {}", grouped(n), what));
 }
 
-/// Whether one thread waited for a processor a third of the time, which no allocator makes it do.
+/// Returns: whether one thread waited for a processor a third of the time, which no allocator causes.
 bool was_disturbed(const replay_figures& figures, const replayed_trace& trace) {
   if (trace.counts.lanes != 1) return false;
   for (const candidate_figures& row : figures.rows)

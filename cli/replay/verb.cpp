@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// `ashlar replay`: which allocator would have served a recorded program best?
+// `ashlar replay`: finds the allocator that would have served a recorded program best.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -75,7 +75,7 @@ std::vector<candidate> choose(const replay_options& o, std::vector<std::string>&
   return all;
 }
 
-/// One line a candidate, or, on a terminal, one line that changes.
+/// One line for each candidate, or, on a terminal, one line that changes.
 class progress_line {
 public:
   void operator()(std::size_t round, const candidate& next) {
@@ -95,7 +95,7 @@ private:
   std::set<std::string> seen_;
 };
 
-/// Reads the trace once: the windows for the replay and, if it is wanted, the summary for the report.
+/// Reads the trace once: the windows for the replay and, if requested, the summary for the report.
 void compile(trace_input& input, temporary_file& file, replayed_trace& trace, study::summariser* summary) {
   window_writer writer(file);
   study::window_compiler compiler([&writer](const study::replay_window& w) { writer(w); });
@@ -109,7 +109,7 @@ void compile(trace_input& input, temporary_file& file, replayed_trace& trace, st
   if (trace.counts.operations == 0) throw std::runtime_error(input.path() + ": nothing to replay: no allocation in it");
 }
 
-/// A block that two threads handle cannot come from a heap of one.
+/// A block used by two threads cannot come from a heap of one thread.
 void leave_out_local_heap(std::vector<candidate>& candidates, replayed_trace& trace) {
   const auto heaps = std::erase_if(candidates, [&](const candidate& c) {
     return c.stand == replay_stand::local_heap && trace.counts.crossing != 0;

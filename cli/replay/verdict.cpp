@@ -16,7 +16,7 @@ constexpr const char* thresholds = "2 % of time, 10 % of p99.9 or 5 % of memory"
 
 using figure_rows = std::vector<const candidate_figures*>;
 
-/// Returns: the rival with the least ratio of those that gain by `m`; null if none does.
+/// Returns: the rival with the least ratio among those that gain by `m`; null if none gains.
 const candidate_figures* best_by(measure m, const figure_rows& rows) {
   const candidate_figures* best = nullptr;
   for (const candidate_figures* row : rows) {
@@ -30,7 +30,7 @@ finding against(const candidate_figures& base, const candidate_figures& row, mea
   return compare(base.in_rounds(m), row.in_rounds(m), threshold_of(m, 0), error).found;
 }
 
-/// Returns: the gainer with the least time, then those whose own rounds do not tell them from it; none if none gains.
+/// Returns: the gainer with the least time, then those that its rounds do not distinguish from it; none if none gains.
 figure_rows fastest_of(const figure_rows& rows, double error) {
   const candidate_figures* best = best_by(measure::time, rows);
   if (best == nullptr) return {};
@@ -42,8 +42,8 @@ figure_rows fastest_of(const figure_rows& rows, double error) {
   return all;
 }
 
-/// Returns: of those that are as fast the one with the least memory at the peak, if its rounds tell it from the
-/// fastest's; else the fastest.
+/// Returns: among equally fast ones, the one with the least peak memory, if its rounds distinguish it from the fastest;
+/// else the fastest.
 const candidate_figures* leanest_of(const figure_rows& tied, double error) {
   const auto peak = [](const candidate_figures* row) { return row->peak_bytes.median; };
   const auto* least = *std::min_element(tied.begin(), tied.end(), [&](auto* a, auto* b) { return peak(a) < peak(b); });
@@ -63,7 +63,7 @@ const candidate_figures* best_preloadable(const replay_figures& figures) {
   return best_of(rows, figures.played.error);
 }
 
-/// Names those that are as fast as the winner, and by what it was chosen.
+/// Names the candidates that are as fast as the winner, and the criterion of its choice.
 std::string ties(const candidate_figures& best, const replay_figures& figures) {
   const figure_rows tied = fastest_of(figures.rivals(), figures.played.error);
   std::string names;
@@ -75,7 +75,7 @@ std::string ties(const candidate_figures& best, const replay_figures& figures) {
                                            : "it needs the least memory of them at the peak");
 }
 
-/// A library is preloaded; a heap is something the program's code has to name.
+/// A library is preloaded; a heap must be named by the program's code.
 std::string how_to_have(const candidate_figures& best) {
   switch (best.stand) {
     case replay_stand::local_heap: return " It serves what asks for it by name: ashlar::local_heap, one for a thread.";
@@ -117,7 +117,7 @@ std::string take(const candidate_figures& best, const replay_figures& figures) {
                      how_to_have(best), without_code(best, figures));
 }
 
-/// Returns: the most that any open question wants.
+/// Returns: the largest number of rounds that an open question needs.
 std::size_t rounds_wanted(const replay_figures& figures) {
   std::size_t wanted = 0;
   for (const candidate_figures* row : figures.rivals())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a replay means in words: a line for each candidate in three dimensions, the verdict, and the program's gain.
+// The meaning of a replay in words: a line for each candidate in three dimensions, the verdict, and the program's gain.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace ashlar::cli {
 
-/// Returns: how the findings were arrived at; empty if there are none.
+/// Returns: the method of the findings; empty if there are none.
 [[nodiscard]] std::string replay_findings_heading(const replay_figures& figures);
-/// Returns: a line for each rival of the baseline: what it gains, what it loses, what is undecided.
+/// Returns: a line for each rival of the baseline: its gains, its losses, its open questions.
 [[nodiscard]] std::vector<std::string> replay_findings(const replay_figures& figures);
-/// Returns: the allocator to take, or to change nothing, or the repetitions that a decision needs.
+/// Returns: the allocator to use, or the advice to change nothing, or the repetitions that a decision needs.
 [[nodiscard]] std::string replay_verdict(const replay_figures& figures);
-/// Returns: the rival that gains most time, else tail, else memory; null if none gains.
+/// Returns: the rival with the greatest gain of time, else of tail, else of memory; null if none gains.
 [[nodiscard]] const candidate_figures* replay_winner(const replay_figures& figures);
-/// Returns: what the winner's gain of time is for the recorded program as a whole; empty if it has none.
+/// Returns: the effect of the winner's gain of time on the recorded program as a whole; empty without a gain.
 [[nodiscard]] std::string replay_meaning(const replay_figures& figures, const replayed_trace& trace);
 
 /// Milliseconds of allocation that a run of the program would save. The overlap of several threads is unknown: `least`

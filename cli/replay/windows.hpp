@@ -13,8 +13,8 @@
 
 namespace ashlar::cli {
 
-/// Stands first in the file. After it, each window: a `window_head`, the operations of each lane as counts of 4 bytes,
-/// the operations.
+/// The start of the file. Each window follows: a `window_head`, the operations of each lane as counts of 4 bytes, the
+/// operations.
 struct window_file_head {
   std::uint64_t operations = 0;
   std::uint64_t windows = 0;
@@ -28,7 +28,7 @@ struct window_head {
   std::uint32_t operations = 0;
 };
 
-/// A file without a name in the directory for temporary files.
+/// A nameless file in the directory for temporary files.
 class temporary_file {
 public:
   /// Throws: `std::runtime_error` if it cannot be made.
@@ -45,7 +45,7 @@ public:
 
 private:
   int descriptor_;
-  std::string name_;  // as it was before it lost it
+  std::string name_;  // the name before its removal
 };
 
 /// The sink of a `window_compiler`.
@@ -62,7 +62,7 @@ private:
   std::vector<std::uint32_t> counts_;
 };
 
-/// Reads windows into memory of its own, mapped and populated up front, so that the allocator under test has no part in
+/// Reads windows into its own memory, mapped and populated in advance, so that the allocator under test has no part in
 /// it.
 class window_reader {
 public:
@@ -72,7 +72,7 @@ public:
   [[nodiscard]] const window_file_head& head() const noexcept { return head_; }
   /// Returns: whether there was another window.
   [[nodiscard]] bool next();
-  /// Returns: what the window has for `lane`.
+  /// Returns: the operations of the window for `lane`.
   [[nodiscard]] std::span<const study::replay_op> lane(std::uint32_t lane) const noexcept;
 
 private:
@@ -89,7 +89,7 @@ private:
 
 /// Returns: fresh zeroed pages, populated; they stay until the process ends. Throws: `std::runtime_error`.
 [[nodiscard]] std::byte* map_pages(std::size_t bytes);
-/// Returns: bytes that `map_pages` has handed out.
+/// Returns: bytes that `map_pages` has provided.
 [[nodiscard]] std::size_t mapped_pages_bytes() noexcept;
 
 }  // namespace ashlar::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Sorts, names and cuts what a summary holds.
+// Sorts, names and cuts the contents of a summary.
 #include "cli/report/data.hpp"
 
 #include <algorithm>

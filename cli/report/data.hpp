@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A trace's summary made ready to be shown: call sites named, sizes and lifetimes in few rows.
+// A trace's summary prepared for display: call sites named, sizes and lifetimes in few rows.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace ashlar::cli {
 
-/// All stacks that ask for memory at the same place for the same four callers.
+/// All stacks that request memory at the same place from the same four callers.
 struct call_site {
-  std::vector<std::string> calls;  ///< Where memory was asked for, then who called that.
+  std::vector<std::string> calls;  ///< The place of the request, then its callers.
   study::amount allocated;
   study::amount live;  ///< Never freed.
   double mean_lifetime_ns = 0;
@@ -42,19 +42,19 @@ struct report_data {
   std::vector<thread_row> threads;             ///< The busiest, busiest first.
   std::size_t thread_count = 0;
   std::size_t site_count = 0;
-  std::vector<std::string> passed_through;  ///< By most requests, innermost first; left out of the call sites.
+  std::vector<std::string> passed_through;  ///< In most requests, innermost first; left out of the call sites.
   std::vector<call_site> by_count;
   std::vector<call_site> by_bytes;
-  std::vector<call_site> by_live;  ///< What was never freed.
+  std::vector<call_site> by_live;  ///< Never freed.
 };
 
-/// Returns: a line on the calls that are left out of the call sites; empty if there are none.
+/// Returns: a line about the calls left out of the call sites; empty if there are none.
 [[nodiscard]] std::string passed_through_note(const report_data& data);
 
-/// Returns: why there are no call sites; empty if there are.
+/// Returns: the reason why there are no call sites; empty if there are some.
 [[nodiscard]] std::string no_sites_note(const report_data& data);
 
-inline constexpr std::size_t report_rows = 10;  ///< Of the lists that would go on for ever.
+inline constexpr std::size_t report_rows = 10;  ///< Of lists that would be endless.
 
 /// Effects: looks up the names of call sites, which may take a second.
 [[nodiscard]] report_data make_report(const trace_input& input, study::trace_summary summary);

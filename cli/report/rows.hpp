@@ -30,7 +30,7 @@ public:
   explicit row_builder(std::vector<std::uint64_t> boundaries) : boundaries_(std::move(boundaries)) {}
 
   void add(std::uint64_t value, std::uint64_t count, double bytes = 0);
-  /// Returns: every row from the first that has something to the last.
+  /// Returns: the rows from the first to the last that is not empty.
   [[nodiscard]] std::vector<histogram_row> rows() const;
 
 private:

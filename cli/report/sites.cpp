@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t calls_told_apart = 5;
 
-/// A call stack with its names, and what was allocated by it.
+/// A call stack with its names, and its allocations.
 struct named_stack {
   std::vector<std::string> calls;
   study::site_summary sum;
@@ -34,7 +34,7 @@ std::vector<named_stack> named_stacks(const report_data& data, const trace_input
   return all;
 }
 
-/// Returns: the innermost call of most objects, if it is made from many places and so tells nothing; else "".
+/// Returns: the innermost call of most objects, if many places make it, so that it is uninformative; else "".
 std::string common_call(const std::vector<named_stack>& stacks) {
   struct use {
     std::uint64_t objects = 0;
@@ -53,7 +53,7 @@ std::string common_call(const std::vector<named_stack>& stacks) {
   return "";
 }
 
-/// Returns: the program's own allocation functions, innermost first. Effects: takes them off the stacks.
+/// Returns: the program's own allocation functions, innermost first. Effects: removes them from the stacks.
 std::vector<std::string> take_common_calls(std::vector<named_stack>& stacks) {
   std::vector<std::string> taken;
   for (std::string call = common_call(stacks); !call.empty() && taken.size() < 4; call = common_call(stacks)) {
@@ -69,7 +69,7 @@ void add(study::amount& to, const study::amount& more) {
   to.bytes += more.bytes;
 }
 
-/// Returns: a call site for the stacks whose first calls look the same.
+/// Returns: one call site for all stacks with the same first calls.
 std::vector<call_site> merged(const std::vector<named_stack>& stacks) {
   std::map<std::vector<std::string>, call_site> sites;
   for (const named_stack& stack : stacks) {
@@ -79,7 +79,7 @@ std::vector<call_site> merged(const std::vector<named_stack>& stacks) {
     site.calls = std::move(calls);
     add(site.allocated, stack.sum.allocated);
     add(site.live, stack.sum.live);
-    site.mean_lifetime_ns += stack.sum.lifetime_ns;  // the sum as yet
+    site.mean_lifetime_ns += stack.sum.lifetime_ns;  // the sum until now
   }
   std::vector<call_site> all;
   for (auto& [calls, site] : sites) {
@@ -90,7 +90,7 @@ std::vector<call_site> merged(const std::vector<named_stack>& stacks) {
   return all;
 }
 
-/// Returns: the sites for which `weight` is greatest, and not 0.
+/// Returns: the sites with the greatest `weight`, and not 0.
 template <class Weight>
 std::vector<call_site> heaviest(std::vector<call_site> sites, Weight weight) {
   std::erase_if(sites, [&](const call_site& s) { return weight(s) == 0; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The call sites of a trace: stacks named, merged where they look the same, the heaviest kept.
+// The call sites of a trace: stacks are named, equal ones are merged, the heaviest are kept.
 #pragma once
 
 #include "cli/report/data.hpp"

@@ -68,7 +68,7 @@ std::string range_of(const histogram_row& row, const std::function<std::string(d
   return row.least == row.greatest ? format(least) : fmt::format("{} – {}", format(least), format(greatest + 1));
 }
 
-/// Fewer rows than a plot has: what the wider boundaries take together.
+/// Fewer rows than in a plot: wider boundaries, with the sums between them.
 std::vector<histogram_row> coarser(const std::vector<histogram_row>& fine, std::vector<std::uint64_t> boundaries) {
   row_builder rows(std::move(boundaries));
   for (const histogram_row& row : fine)
@@ -108,7 +108,7 @@ std::string common_text(const report_data& data) {
   return text + "\n";
 }
 
-/// Live bytes in eight heights a column, the greatest of each stretch of time.
+/// Live bytes in columns of eight heights, the greatest of each interval.
 std::string live_text(const report_data& data) {
   static constexpr std::array<const char*, 9> heights = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr std::size_t rows = 6;
@@ -143,7 +143,7 @@ std::string threads_text(const report_data& data) {
   return "\n" + table.str() + (more == 0 ? "" : fmt::format("and {} threads that did less\n", grouped(more)));
 }
 
-/// Who called, in two lines at most.
+/// The callers, in two lines at most.
 std::vector<std::string> caller_lines(const call_site& site) {
   std::string all;
   for (std::size_t i = 1; i < site.calls.size(); ++i) all += " ← " + site.calls[i].substr(0, site.calls[i].find(" ("));

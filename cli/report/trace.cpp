@@ -27,7 +27,7 @@ struct trace_input::open_reader {
     if (reader.error()) throw std::runtime_error(path + ": " + line_of(*reader.error()) + hint());
   }
 
-  /// What is sound before the damage can be had, unless the header itself is none.
+  /// The sound part before the damage is readable, unless the header itself is damaged.
   std::string hint() const {
     const std::string cut =
         reader.info().write_error == detail::trace_io::cut_by_program ? "; the program cut its own trace" : "";

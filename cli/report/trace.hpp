@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A trace opened for a verb: events, what the trace knows beside them, and errors that name the file.
+// A trace opened for a verb: events, facts about the trace, and errors that name the file.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ namespace ashlar::cli {
 /// Thread safety: one thread at a time.
 class trace_input {
 public:
-  /// Throws: `std::runtime_error`, "FILE: what is wrong with it (at byte N)", as does `next`. With `accept_prefix`
-  /// damage ends the trace instead.
+  /// Throws: `std::runtime_error`, "FILE: the fault (at byte N)", as does `next`. With `accept_prefix` damage ends the
+  /// trace instead.
   explicit trace_input(const std::string& path, bool accept_prefix = false);
   trace_input(const trace_input&) = delete;
   trace_input& operator=(const trace_input&) = delete;
@@ -37,7 +37,7 @@ private:
   std::unique_ptr<open_reader> reader_;
 };
 
-/// Returns: what to tell a user of a trace that was not read to an orderly end; empty if it was.
+/// Returns: a message about a trace that was not read to an orderly end; empty if it was.
 [[nodiscard]] std::string damage_note(const trace::trace_info& info);
 
 }  // namespace ashlar::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// `ashlar report`: what a recorded program asked its allocator for.
+// `ashlar report`: the requests of a recorded program to its allocator.
 #include <string>
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One measure of a candidate against the baseline, round by round: a gain, a loss, no difference, or not decided.
+// One measure of a candidate against the baseline, round by round: a gain, a loss, no difference, or undecided.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace ashlar::cli {
 
-/// What is too small to matter: a difference below either.
+/// The threshold below which a difference does not matter: below either member.
 struct practical_threshold {
   double share = 0;     ///< Of the baseline.
   double absolute = 0;  ///< In the measure's own unit.
@@ -23,22 +23,22 @@ enum class finding { undecided, level, gain, loss };
 struct paired_comparison {
   double baseline = 0;    ///< Median of its rounds.
   double own = 0;         ///< Median of the candidate's rounds.
-  median_interval ratio;  ///< Of own to baseline, a value a round.
+  median_interval ratio;  ///< Of own to baseline, a value for each round.
   finding found = finding::undecided;
   std::size_t rounds_wanted = 0;  ///< If undecided: estimated rounds for a decision.
 };
 
 inline constexpr std::size_t most_rounds = 1000;
 
-/// A gain or a loss is one in every ratio of the interval, and beyond the threshold in the median.
+/// A gain or a loss holds in every ratio of the interval, and the median exceeds the threshold.
 [[nodiscard]] inline finding find(const median_interval& ratio, double share) {
   if (ratio.greatest < 1) return ratio.median <= 1 - share ? finding::gain : finding::level;
   if (ratio.least > 1) return ratio.median >= 1 + share ? finding::loss : finding::level;
   return ratio.least >= 1 - share && ratio.greatest <= 1 + share ? finding::level : finding::undecided;
 }
 
-/// Returns: about how many rounds would leave 1 out of the interval, or the interval within the threshold, whichever is
-/// sooner, if its width goes on falling with the root of their number.
+/// Returns: the estimated number of rounds after which the interval excludes 1 or lies within the threshold, whichever
+/// is sooner, if its width continues to fall with the root of the number.
 [[nodiscard]] inline std::size_t rounds_to_decide(const median_interval& ratio, std::size_t rounds, double share,
                                                   double error) {
   const std::size_t least = std::max(least_rounds(error), rounds + 1);
@@ -50,7 +50,7 @@ inline constexpr std::size_t most_rounds = 1000;
   return std::max(least, static_cast<std::size_t>(std::ceil(wanted)));
 }
 
-/// Returns: the candidate's value over the baseline's in one round; 1 where the difference is too small to matter.
+/// Returns: the candidate's value over the baseline's in one round; 1 if the difference is too small to matter.
 [[nodiscard]] inline double paired_ratio(double own, double baseline, double absolute) {
   if (own == baseline || std::abs(own - baseline) < absolute) return 1;
   return own / std::max(baseline, 1e-9);

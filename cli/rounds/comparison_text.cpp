@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Rounds comparisons to what their intervals support.
+// Rounds comparisons to the precision of their intervals.
 #include "cli/rounds/comparison_text.hpp"
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The median of paired rounds with the exact interval of the sign test, which assumes nothing of the noise's shape.
+// The median of paired rounds with the exact interval of the sign test, which is free of assumptions about the noise.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,10 @@ namespace ashlar::cli {
 /// Returns: the greatest k for which the k-th least and the k-th greatest of n values enclose the median of their
 /// distribution with an error of at most `error`; 0 if n values are too few for any k.
 ///
-/// Each value lies above the median with probability 1/2, so the error of k is 2 P(B < k), B binomial (n, 1/2), exactly
-/// where values do not tie and less where they do: W. R. Thompson, Annals of Mathematical Statistics 7 (1936) 122;
-/// Hollander, Wolfe, Chicken, Nonparametric Statistical Methods, 3rd edition, section 3.6. It asks for independent
-/// rounds, not for symmetric ones as the signed-rank interval does.
-/// Expects: n <= 1000.
+/// Each value lies above the median with probability 1/2, so the error of k is 2 P(B < k), B binomial (n, 1/2): exactly
+/// without ties, less with ties. See W. R. Thompson, Annals of Mathematical Statistics 7 (1936) 122; Hollander, Wolfe,
+/// Chicken, Nonparametric Statistical Methods, 3rd edition, section 3.6. The interval requires independent rounds, not
+/// symmetric ones as the signed-rank interval does. Expects: n <= 1000.
 [[nodiscard]] inline std::size_t sign_rank(std::size_t n, double error) {
   double term = std::ldexp(1.0, -static_cast<int>(n));
   double below = term;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The options that say how many rounds to play: --budget, or --repetitions instead.
+// The options for the number of rounds: --budget, or --repetitions instead.
 #pragma once
 
 #include <cstddef>

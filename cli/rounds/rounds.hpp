@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Plays rounds until what is asked of them is decided or a budget is spent, and keeps the error of looking often.
+// Plays rounds until all questions are decided or a budget is spent, and bounds the error of repeated looks.
 #pragma once
 
 #include <chrono>
@@ -30,8 +30,9 @@ struct rounds_played {
   return played.rounds >= least_rounds(played.error);
 }
 
-/// When to look at the rounds so far. Look i may err with half the probability of the one before, all looks together
-/// with `family_error`, divided evenly among the questions (Bonferroni); each comes after twice the rounds of the last.
+/// The moments to look at the rounds so far. Look i may err with half the probability of the one before, all looks
+/// together with `family_error`, divided evenly among the questions (Bonferroni); each comes after twice the rounds of
+/// the last.
 class look_schedule {
 public:
   explicit look_schedule(std::size_t questions)
@@ -49,7 +50,7 @@ private:
   std::size_t next_;
 };
 
-/// Effects: calls `play(round)`, and at each look `decided(error)`, which tells whether to stop.
+/// Effects: calls `play(round)`, and at each look `decided(error)`, which returns whether to stop.
 template <class Play, class Decided>
 [[nodiscard]] rounds_played play_rounds(const round_limits& limits, std::size_t questions, Play play, Decided decided) {
   const auto start = std::chrono::steady_clock::now();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Parses a verb's command line with CLI11 and gives its outcome the exit codes of this command.
+// Parses a verb's command line with CLI11 and maps its outcome to the exit codes of this command.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace ashlar::cli {
 
-/// Help of one form: an option, the name of what it takes, its default. What is allowed is said in words. A verb whose
-/// description begins with a line of usage has no second one.
+/// Help of one form: an option, the name of its value, its default. Allowed values are described in words. A verb with
+/// a usage line in its description has no second one.
 class plain_help : public CLI::Formatter {
 public:
   std::string make_usage(const CLI::App* app, std::string name) const override {
@@ -29,7 +29,7 @@ public:
   }
 };
 
-/// Effects: tells that `word` is nothing the verb takes, and which of its options may have been meant.
+/// Effects: reports that the verb does not take `word`, with the option that may have been meant.
 inline int complain_of_extra(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
@@ -41,8 +41,8 @@ inline int complain_of_extra(const CLI::App& app, const std::string& word) {
   return exit_usage;
 }
 
-/// Effects: fills what `app`'s options are bound to; prints help, or one line on what is wrong.
-/// Returns: nothing if the verb may go on, else the exit status.
+/// Effects: fills the variables bound to the options of `app`; prints help, or one line about an error. Returns:
+/// nothing if the verb may continue, else the exit status.
 inline std::optional<int> parse(CLI::App& app, int argc, const char* const* argv) {
   app.formatter(std::make_shared<plain_help>());
   try {

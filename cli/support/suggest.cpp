@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compares words by the letters to insert, delete or replace.
+// Compares words by the number of letters to insert, delete or replace.
 #include "cli/support/suggest.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a mistyped word may have meant.
+// The probable meaning of a mistyped word.
 #pragma once
 
 #include <string>

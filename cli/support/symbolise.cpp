@@ -20,7 +20,7 @@ namespace {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-/// Whether a call only passes the request on.
+/// Returns: whether a call only passes the request on.
 bool is_plumbing(const source_place& place) {
   static constexpr std::array<std::string_view, 21> functions = {
       "malloc",         "calloc",          "realloc",           "reallocarray",  "aligned_alloc",  "memalign",
@@ -96,7 +96,7 @@ symboliser::~symboliser() = default;
 
 const source_place& symboliser::place(std::uint64_t return_address) {
   const auto [it, is_new] = session_->known.try_emplace(return_address);
-  if (is_new) it->second = session_->look_up(return_address - 1);  // the call stands before where it returns to
+  if (is_new) it->second = session_->look_up(return_address - 1);  // the call precedes its return address
   return it->second;
 }
 

@@ -12,9 +12,9 @@
 
 namespace ashlar::cli {
 
-/// Where a call was made. What is not known is empty, or 0.
+/// The place of a call. Unknown members are empty, or 0.
 struct source_place {
-  std::string function;  ///< Demangled; "module+0xoffset" where nothing is known.
+  std::string function;  ///< Demangled; "module+0xoffset" if unknown.
   std::string file;      ///< Its name without directories.
   int line = 0;
   std::string module;  ///< File name of the program or library.
@@ -35,7 +35,7 @@ public:
   [[nodiscard]] const source_place& place(std::uint64_t return_address);
 
   /// Returns: the places of a stack, innermost first, without the allocator, the recorder and the standard library's
-  /// allocators in front: the first one is where the program asked for memory.
+  /// allocators in front: the first one is the program's request.
   [[nodiscard]] std::vector<source_place> calls(std::span<const std::uint64_t> frames);
 
 private:

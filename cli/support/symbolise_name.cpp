@@ -20,7 +20,7 @@ std::string demangled(const char* symbol) {
   return status == 0 && text != nullptr ? text.get() : symbol;
 }
 
-/// Returns: where the bracket opened at `from` is closed.
+/// Returns: the position that closes the bracket opened at `from`.
 std::size_t closing(const std::string& text, std::size_t from) {
   int depth = 0;
   for (std::size_t i = from; i < text.size(); ++i) {

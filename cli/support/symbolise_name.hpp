@@ -7,7 +7,7 @@
 namespace ashlar::cli {
 
 /// Returns: "std::vector<…>::push_back" for the symbol of std::vector<int, std::allocator<int> >::push_back(int
-/// const&). What is left out seldom tells two places apart, and always makes lines too long.
+/// const&). The omitted parts seldom distinguish two places, and always make lines too long.
 [[nodiscard]] std::string short_function_name(const char* symbol);
 
 }  // namespace ashlar::cli

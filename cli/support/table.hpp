@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tables of text for terminals: columns as wide as what they hold, numbers to the right.
+// Tables of text for terminals: columns fit their contents, numbers are right-aligned.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ class text_table {
 public:
   explicit text_table(std::vector<column> columns) : columns_(std::move(columns)) {}
 
-  /// Expects: as many cells as there are columns.
+  /// Expects: as many cells as columns.
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  /// Effects: the next row stands under a line.
+  /// Effects: draws a line above the next row.
   void rule() { rules_.push_back(rows_.size()); }
 
-  /// Returns: the lines, each ended and none with trailing blanks.
+  /// Returns: the lines, each with its end and without trailing blanks.
   [[nodiscard]] std::string str() const;
 
 private:
@@ -35,10 +35,10 @@ private:
   std::vector<std::size_t> rules_;
 };
 
-/// Returns: how many columns of a terminal UTF-8 text takes; wide characters are not catered for.
+/// Returns: the number of terminal columns of UTF-8 text; wide characters are not supported.
 [[nodiscard]] std::size_t display_width(const std::string& text);
 
-/// Returns: the text, or its start and an ellipsis where it is wider than `width`.
+/// Returns: the text, or its start and an ellipsis if it is wider than `width`.
 [[nodiscard]] std::string shorten(const std::string& text, std::size_t width);
 
 /// Returns: the text in lines of at most `width` columns, broken at blanks; all but the first start with `indent`.

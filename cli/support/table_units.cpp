@@ -17,7 +17,7 @@ struct unit {
   const char* name;
 };
 
-// The largest unit of which there is one; 999.5 of one unit is 1.00 of the next.
+// The largest unit not above the value; 999.5 of one unit is 1.00 of the next.
 std::string in_units(double value, std::span<const unit> units) {
   std::size_t i = 0;
   while (i + 1 < units.size() && value >= units[i + 1].size * 0.9995) ++i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Quantities as people read them: three figures and a unit.
+// Quantities for people: three figures and a unit.
 #pragma once
 
 #include <cstdint>

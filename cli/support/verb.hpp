@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a verb of the command is, and the exit codes that all verbs share.
+// The definition of a verb, and the exit codes of all verbs.
 #pragma once
 
 #include <cstdio>
@@ -8,7 +8,7 @@
 
 namespace ashlar::cli {
 
-/// One verb. Its file defines a `const verb_registration` at namespace scope; it is listed nowhere else.
+/// One verb. Its file defines a `const verb_registration` at namespace scope; no other list names it.
 struct verb {
   std::string_view name;
   std::string_view help;              ///< One line.
@@ -36,7 +36,7 @@ private:
 };
 
 inline constexpr int exit_ok = 0;
-inline constexpr int exit_failure = 1;  ///< The work could not be done: bad input, a system error.
+inline constexpr int exit_failure = 1;  ///< The work failed: bad input, a system error.
 inline constexpr int exit_usage = 2;    ///< The command line makes no sense.
 
 /// Effects: one line on stderr, "ashlar VERB: message". Returns: `status`, to be returned in turn.

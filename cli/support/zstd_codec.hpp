@@ -12,7 +12,7 @@
 
 namespace ashlar::cli {
 
-/// A codec with one compression and one decompression context, each made when it is first needed.
+/// A codec with one compression and one decompression context, each made at its first use.
 class zstd_codec {
 public:
   static constexpr trace::codec_id id = trace::codec_id::zstd;
@@ -49,7 +49,7 @@ private:
 
 static_assert(trace::codec<zstd_codec>);
 
-/// Reads whatever this command and its recorder write.
+/// Reads all traces of this command and its recorder.
 using trace_reader = trace::reader<zstd_codec>;
 
 }  // namespace ashlar::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Starts verbs of the command in a directory that goes away with the test.
+// Starts verbs of the command in a directory that is removed after the test.
 #pragma once
 
 #include <filesystem>
@@ -38,7 +38,7 @@ protected:
     return path;
   }
 
-  /// Returns: the exit status of the command; what it printed is in `text("out")` and `text("err")`.
+  /// Returns: the exit status of the command; its output is in `text("out")` and `text("err")`.
   int ashlar(const std::string& arguments) { return shell(ASHLAR_COMMAND " " + arguments); }
 
 private:

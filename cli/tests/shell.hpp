@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Runs shell commands that end: what takes two minutes is killed with all that it started.
+// Runs shell commands; kills a command after two minutes, with all its processes.
 #pragma once
 
 #include <cstdlib>
@@ -16,7 +16,7 @@ namespace ashlar_test {
   return word + "'";
 }
 
-/// Returns: the exit status of the command, 128 + 9 or -1 if it was out of time.
+/// Returns: the exit status of the command; 128 + 9 or -1 after a timeout.
 [[nodiscard]] inline int run_shell(const std::string& command) {
   const int status = std::system(("timeout -s KILL 120 sh -c " + quoted(command)).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

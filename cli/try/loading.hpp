@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a preloaded library costs a program that allocates next to nothing: to be linked, and to set itself up.
+// The cost of a preloaded library for a program with few allocations: linking, and its own start.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace ashlar::cli {
 
-/// Effects: runs this command for its version, `rounds` times under each library and without, and notes the medians of
-/// the differences. A replay does not see them: its clock starts when the library stands.
+/// Effects: runs this command with `--version`, `rounds` times under each library and without, and stores the medians
+/// of the differences. A replay does not see them: its clock starts when the library is ready.
 void add_loading(std::vector<prediction>& predictions, std::size_t rounds = 7);
 
 }  // namespace ashlar::cli

@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Returns: what the command, started with `arguments`, writes to standard output.
+/// Returns: the standard output of the command with `arguments`.
 std::string output_of(std::vector<std::string> arguments) {
   const temporary_file output;
   std::vector<char*> words;
@@ -44,7 +44,7 @@ std::string output_of(std::vector<std::string> arguments) {
   return text;
 }
 
-/// What the replay measured of glibc.
+/// The measurements of glibc by the replay.
 struct baseline_figures {
   double peak_bytes = 0;
   double system_ms = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a replay of the trace predicts for each allocator that can be preloaded.
+// The predictions of a replay of the trace for each allocator that can be preloaded.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@ namespace ashlar::cli {
 struct prediction {
   std::string name;
   std::string library;
-  std::string failure;         ///< If not empty, nothing else holds.
-  double saved_least_ms = 0;   ///< The busiest thread's; negative: a loss.
-  double saved_most_ms = 0;    ///< All threads' one after the other.
+  std::string failure;         ///< If not empty, no other member is valid.
+  double saved_least_ms = 0;   ///< Of the busiest thread; negative: a loss.
+  double saved_most_ms = 0;    ///< Of all threads one after the other.
   double peak_bytes_more = 0;  ///< Resident at the peak.
   double system_saved_ms = 0;  ///< Of all threads, in the kernel.
-  double loading_ms = 0;       ///< Processor time until the library stands.
+  double loading_ms = 0;       ///< Processor time until the library is ready.
   double loading_bytes = 0;    ///< Resident then.
 };
 
 struct trace_predictions {
   std::string program;          ///< The recorded command line.
-  std::uint64_t threads = 0;    ///< That lived at once.
-  std::vector<prediction> all;  ///< The one that saves most first.
+  std::uint64_t threads = 0;    ///< Peak of the live threads.
+  std::vector<prediction> all;  ///< The largest saving first.
 };
 
-/// Returns: of the names, or of the usual allocators on this machine if there are none, those that can be preloaded.
-/// Throws: `unknown_allocator`, also for one that cannot be; `std::runtime_error` for a library that is not there.
+/// Returns: the names that can be preloaded; of the usual allocators on this machine if there are no names. Throws:
+/// `unknown_allocator`, also for one that cannot be preloaded; `std::runtime_error` for a missing library.
 [[nodiscard]] std::vector<std::string> preloadable_names(const std::vector<std::string>& names);
 
-/// Effects: replays the trace in a process of its own, so that none of its memory counts into what is measured later.
-/// Throws: `std::runtime_error` if it fails.
+/// Effects: replays the trace in a separate process, so that its memory does not count into later measurements. Throws:
+/// `std::runtime_error` if it fails.
 [[nodiscard]] trace_predictions predict(const std::string& trace, const std::vector<std::string>& names,
                                         const std::vector<std::string>& replay_options);
 

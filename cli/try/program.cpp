@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // fork, exec, wait4. A fork, not a vfork: the kernel counts the memory that the child shares until exec into its peak,
-// after a vfork all that this process has resident.
+// which after a vfork is all resident memory of this process.
 #include "cli/try/program.hpp"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ void preload(const std::string& library) {
   ::setenv("LD_PRELOAD", all.c_str(), 1);
 }
 
-/// A pipe both of whose ends are closed on every way out.
+/// A pipe with both ends closed in every case.
 class report_pipe {
 public:
   report_pipe() {
@@ -102,7 +102,7 @@ public:
     if (ends_[1] >= 0) ::close(ends_[1]);
     ends_[1] = -1;
   }
-  /// Returns: the errno that was written, 0 if the pipe was closed instead. A signal does not end the wait.
+  /// Returns: the errno that was written, or 0 if the pipe was closed. A signal does not end the wait.
   [[nodiscard]] int read_error() const {
     int error = 0;
     ssize_t n = 0;
@@ -142,7 +142,7 @@ program_run program_runner::run(const std::string& library) {
   if (child < 0) fail("cannot start a process", errno);
   if (child == 0) become(library, report.writing());
   report.close_writing();
-  const int error = report.read_error();  // an exec that succeeds closes the pipe
+  const int error = report.read_error();  // a successful exec closes the pipe
   program_run result = wait_for(child, start);
   if (error != 0) fail(command_.front(), error);
   sum_output(output_, result);

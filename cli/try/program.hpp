@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Runs a program as it is, with a library preloaded or none, and measures the whole of it.
+// Runs a program unchanged, with a library preloaded or none, and measures all of it.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@ namespace ashlar::cli {
 
 struct program_run {
   double wall_ms = 0;
-  double cpu_ms = 0;      ///< User and system, of the program and of the processes it waited for.
+  double cpu_ms = 0;      ///< User and system, of the program and of its awaited children.
   double system_ms = 0;   ///< Of that in the kernel.
   double faults = 0;      ///< Page faults that needed no disk.
   double peak_bytes = 0;  ///< Resident, of its largest process.
   int status = 0;         ///< Exit status, or 128 + the signal that ended it.
   std::uint64_t output_bytes = 0;
-  std::uint64_t output_sum = 0;  ///< Of what it wrote to standard output.
-  std::string last_words;        ///< The last line that it wrote to standard error.
+  std::uint64_t output_sum = 0;  ///< Of its standard output.
+  std::string last_words;        ///< The last line of its standard error.
 
   [[nodiscard]] bool same_output(const program_run& other) const noexcept {
     return output_bytes == other.output_bytes && output_sum == other.output_sum;
   }
 };
 
-/// What each run gets: standard input is a file from its start, or nothing; standard output and error are kept off the
-/// terminal.
+/// The environment of each run: standard input is a file from its start, or empty; standard output and error do not
+/// reach the terminal.
 class program_runner {
 public:
   program_runner(std::vector<std::string> command, std::string input)
       : command_(std::move(command)), input_(input.empty() ? "/dev/null" : std::move(input)) {}
 
-  /// `library` comes first in LD_PRELOAD; none: the program runs with the malloc it has.
+  /// `library` comes first in LD_PRELOAD; without one the program runs with its own malloc.
   /// Throws: `std::runtime_error` if the program cannot be started.
   [[nodiscard]] program_run run(const std::string& library);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Samples the user time of programs whose measured gain is not the predicted one.
+// Samples the user time of programs whose measured gain differs from the prediction.
 #include "cli/try/reason.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ bool misses(const trials& all, const trial& t) {
   return t.failure.empty() && missed_by(all, t) > points_without_reason;
 }
 
-/// Returns: whether the kernel let the run be sampled.
+/// Returns: whether the kernel permitted the samples of the run.
 bool sample(program_runner& program, trial& t, std::uint64_t period_ns) {
   const std::string& library = t.predicted.library;
   const code_sampler sampler(period_ns);

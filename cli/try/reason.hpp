@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Why measured and predicted differ: parts of the difference that are measured, a line for each candidate.
+// The reason of a difference between measurement and prediction: its measured parts, a line for each candidate.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace ashlar::cli {
 
-/// A prediction that misses by more percentage points wants a reason.
+/// A prediction that misses by more percentage points needs a reason.
 inline constexpr double points_without_reason = 6;
 
-/// What measured less predicted consists of, in percent of the program's processor time under its own malloc.
+/// The parts of measured less predicted, in percent of the program's processor time under its own malloc.
 struct missed_parts {
-  double own_code = 0;  ///< User time outside libc and malloc: blocks lie otherwise in its caches.
-  double kernel = 0;    ///< System time beyond what the replay saves of it.
-  double calls = 0;  ///< The rest: user time in libc and malloc, less what the replay saves of it, touching included.
+  double own_code = 0;  ///< User time outside libc and malloc: another placement of blocks in the caches.
+  double kernel = 0;    ///< System time beyond the saving in the replay.
+  double calls = 0;     ///< The rest: user time in libc and malloc, less the saving in the replay, touching included.
 };
 
-/// Returns: how far the measured processor time lies outside what was predicted, in percentage points.
+/// Returns: the distance of the measured processor time from the prediction, in percentage points.
 [[nodiscard]] double missed_by(const trials& all, const trial& t);
 /// Returns: none if the user time was not sampled.
 [[nodiscard]] std::optional<missed_parts> parts_of_miss(const trials& all, const trial& t);

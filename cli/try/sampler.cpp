@@ -16,12 +16,12 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::size_t data_pages = 32;  // a power of two; below what an unprivileged user may lock
+constexpr std::size_t data_pages = 32;  // a power of two; within the limit of locked memory for users
 
 std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 std::size_t buffer_bytes() { return (data_pages + 1) * page_bytes(); }
 
-/// Inherited by the children, each of which samples from its exec on; this process never does.
+/// Inherited by the children, each of which samples from its exec on; this process has no samples.
 int open_clock(int processor, std::uint64_t period_ns) {
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_SOFTWARE;
@@ -40,10 +40,10 @@ struct code_range {
   std::uint64_t to;
 };
 
-/// What the records of all processors say, whose order among each other is not known.
+/// The records of all processors, without an order between processors.
 struct sampled_program {
   std::unordered_map<std::uint32_t, std::uint32_t> parents;
-  std::unordered_map<std::uint32_t, std::vector<code_range>> calls;  ///< Where libc and malloc lie in a process.
+  std::unordered_map<std::uint32_t, std::vector<code_range>> calls;  ///< Addresses of libc and malloc in a process.
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> samples;
   bool lost = false;
 
@@ -68,7 +68,7 @@ bool serves_calls(std::string_view path, std::string_view library) {
   return !library.empty() && path == library;
 }
 
-/// A ring of bytes that has not come round.
+/// A ring of bytes that has not wrapped.
 class record_reader {
 public:
   explicit record_reader(const void* pages)
@@ -106,7 +106,7 @@ private:
   std::uint64_t at_ = 0;
 };
 
-/// The offsets are those of `perf_event_open`'s manual page.
+/// The offsets come from the manual page of `perf_event_open`.
 void add(sampled_program& program, const record_reader& record, std::string_view library) {
   const auto process = record.field<std::uint32_t>(0);
   switch (record.type()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tells the user time of a program's own code from that of its malloc, by sampling where its processors are.
+// Distinguishes the user time of a program's own code from that of its malloc, by samples of the program counter.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,12 @@ struct code_samples {
   }
 };
 
-/// Samples whatever this process starts, from its exec on, by the kernel's clock: no counters of the processor are
-/// needed, but `perf_event_open` has to be permitted. The samples of one run fit into the buffers, or there are none.
+/// Samples every program that this process starts, from its exec on, by the kernel's clock. No counters of the
+/// processor are needed, but the permission for `perf_event_open`. The samples of one run fit into the buffers, or
+/// there are none.
 class code_sampler {
 public:
-  /// Samples each `period_ns` of processor time.
+  /// Takes a sample after each `period_ns` of processor time.
   explicit code_sampler(std::uint64_t period_ns);
   code_sampler(const code_sampler&) = delete;
   code_sampler& operator=(const code_sampler&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A row for each candidate and measure; the winner is the one that saves most processor time.
+// A row for each candidate and measure; the winner saves most processor time.
 #include "cli/try/text.hpp"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ predicted_change predicted(const trials& all, const trial& t, program_measure m)
   const auto share = [own](double change) { return own > 0 ? 100 * change / own : 0; };
   const double more_bytes = share(t.predicted.peak_bytes_more + t.predicted.loading_bytes);
   if (m == peak) return {more_bytes, more_bytes};
-  // Processor time is what all threads take together; wall time may be as little as the busiest one's.
+  // Processor time is the sum of all threads; wall time may be as little as the busiest thread's.
   const double all_threads = share(t.predicted.loading_ms - t.predicted.saved_most_ms);
   const double busiest = share(t.predicted.loading_ms - t.predicted.saved_least_ms);
   return m == cpu ? predicted_change{all_threads, all_threads} : predicted_change{all_threads, busiest};

@@ -20,9 +20,9 @@ struct predicted_change {
 
 [[nodiscard]] std::string try_headline(const trials& all, const std::string& program);
 [[nodiscard]] std::string try_table(const trials& all);
-/// Returns: which library to preload, or to change nothing, or what it would take to tell.
+/// Returns: the library to preload, or the advice to change nothing, or the rounds that a decision needs.
 [[nodiscard]] std::string try_verdict(const trials& all, const std::string& program);
-/// Returns: how it was measured, and why predicted and measured may differ, a line each.
+/// Returns: the method, and reasons for a difference between prediction and measurement, one line for each.
 [[nodiscard]] std::vector<std::string> try_notes(const trials& all, const trace_predictions& predictions,
                                                  const std::string& program);
 [[nodiscard]] nlohmann::json try_json(const trials& all, const trace_predictions& predictions,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Interleaves the runs, and refuses candidates under which the program does something else.
+// Interleaves the runs, and refuses candidates under which the program behaves otherwise.
 #include "cli/try/trial.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// `ashlar try`: what would preloading another malloc gain for the program itself?
+// `ashlar try`: measures the gain of preloading another malloc for the program itself.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -111,7 +111,7 @@ int try_all(const try_options& o) {
   return outcome(all);
 }
 
-/// Everything after "--" is the program's.
+/// Everything after "--" belongs to the program.
 int run(int argc, char** argv) {
   try_options o;
   CLI::App app("ashlar try TRACE [OPTION]... -- PROGRAM [ARGUMENT]...\n\n"

@@ -49,7 +49,7 @@ protected:
 
   int run(const std::string& arguments) { return shell(ASHLAR_COMMAND " plan " + arguments); }
 
-  /// Returns: what is wrong with the plan in a file; empty if it is valid.
+  /// Returns: the fault of the plan in a file; empty if it is valid.
   [[nodiscard]] std::string fault_of(const std::string& name) const {
     const plan::csv_result r = plan::parse_csv(text(name));
     if (!r.ok()) return r.error->text();
@@ -137,7 +137,7 @@ TEST_F(plan_command, tells_how_a_long_solve_is_doing_unless_it_is_to_be_quiet) {
 }
 
 TEST_F(plan_command, returns_the_best_so_far_when_interrupted) {
-  // A shell starts what runs in the background without SIGINT: an earlier one would be lost.
+  // A shell starts background commands without SIGINT: an earlier one would be lost.
   ASSERT_EQ(shell(ASHLAR_COMMAND " plan " + instance("D") +
                   " --effort exact --time 60 --progress -o planned.csv & pid=$!; "
                   "until grep -q height err; do sleep 0.1; done; kill -INT $pid; wait $pid"),
@@ -194,7 +194,7 @@ TEST_F(plan_command, names_stand_where_ids_do) {
   EXPECT_EQ(shell(ASHLAR_COMPILER " -std=c++20 use.cpp -o use && ./use"), 0) << text("err");
 }
 
-// Compilers have macros of these names unless they keep to the standard.
+// Compilers define macros of these names unless they keep to the standard.
 TEST_F(plan_command, names_are_no_macros_of_compilers) {
   write("named.csv", "id,lower,upper,size\nlinux,0,3,4\n/unix/,3,9,4\ni386,0,9,4\nLinux,0,9,4\n");
   ASSERT_EQ(run("named.csv --header plan.hpp --c plan.h"), 0) << text("err");
@@ -305,7 +305,7 @@ TEST_F(plan_recording, plans_a_phase_between_marks_and_compares_it_with_heaps) {
   EXPECT_EQ(fault_of("planned.csv"), "");
 }
 
-// What malloc takes from the system cannot be measured in so small a phase.
+// The memory that malloc takes from the system cannot be measured in such a small phase.
 TEST_F(plan_recording, says_where_malloc_needs_no_more_than_it_begins_with) {
   ASSERT_EQ(shell(ASHLAR_COMMAND " record -o small.trace --quiet -- sh -c :"), 0);
   ASSERT_EQ(run("--from-trace small.trace"), 0) << text("err");

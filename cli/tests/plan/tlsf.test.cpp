@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the model of a two-level segregated fit heap: addresses as the paper has them, and never two at one place.
+// Tests of the model of a two-level segregated fit heap: the addresses of the paper, and no overlap.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>

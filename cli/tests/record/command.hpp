@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Starts `ashlar record` in a directory that goes away with the test, and reads what it wrote.
+// Starts `ashlar record` in a directory that is removed after the test, and reads its output.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ using ashlar::trace::operation;
 inline constexpr int nothing_recorded = 124;
 inline constexpr int not_whole = 125;
 
-/// An empty directory that goes away with the test.
+/// An empty directory that is removed after the test.
 class record_command : public testing::Test {
 protected:
   record_command() : directory_(fs::path(testing::TempDir()) / ("ashlar_record_" + std::to_string(getpid()))) {
@@ -41,7 +41,7 @@ protected:
 
   [[nodiscard]] std::string file(const std::string& name = "t.trace") const { return (directory_ / name).string(); }
 
-  /// Returns: the exit status of a shell command, what it printed in `output()`.
+  /// Returns: the exit status of a shell command; its output is in `output()`.
   int shell(const std::string& command) { return run_shell("(" + command + ") > " + file("output") + " 2>&1"); }
 
   [[nodiscard]] std::string output() const {
@@ -84,7 +84,7 @@ struct recording {
         std::count_if(events.begin(), events.end(), [&](const event& e) { return e.op == op && e.size == size; }));
   }
 
-  /// Returns: how the object of the only allocation of this size ended, if it did.
+  /// Returns: the end of the object of the only allocation of this size, if it ended.
   [[nodiscard]] std::optional<event> end_of(std::uint64_t size) const {
     const auto start = std::find_if(events.begin(), events.end(),
                                     [&](const event& e) { return is_allocation(e.op) && e.size == size; });
@@ -95,7 +95,7 @@ struct recording {
     return end == events.end() ? std::nullopt : std::optional(*end);
   }
 
-  /// Returns: how many objects of this size were allocated and released again.
+  /// Returns: the number of objects of this size that were allocated and released again.
   [[nodiscard]] std::size_t count_ended(std::uint64_t size) const {
     std::set<std::uint64_t> live;
     std::size_t ended = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program that allocates and then dies in the way that its argument names.
+// A program that allocates and then dies in the way named by its argument.
 #include <csignal>
 #include <cstdlib>
 #include <exception>

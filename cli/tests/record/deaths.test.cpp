@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Programs that die in every way under `ashlar record`: they end as they do without it, and their trace can be read.
+// Programs that die in every way under `ashlar record`: they end as they do without it, and leave a readable trace.
 #include <algorithm>
 #include <string>
 
@@ -13,7 +13,7 @@ using namespace ashlar_test;
 
 constexpr std::size_t blocks = 20'000;
 constexpr std::uint64_t block_bytes = 50'003;
-constexpr std::size_t most_lost = 4096;  // events that no chunk holds yet
+constexpr std::size_t most_lost = 4096;  // events outside of any chunk
 
 struct way_to_die {
   const char* name;

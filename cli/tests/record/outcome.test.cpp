@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// End-to-end tests of what `ashlar record` tells where a program could not be recorded, or not to its end.
+// End-to-end tests of the messages of `ashlar record` when a program could not be recorded, or not to its end.
 #include <cerrno>
 #include <filesystem>
 #include <fstream>

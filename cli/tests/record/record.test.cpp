@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// End-to-end tests of `ashlar record`: real processes, exact counts, and programs that notice nothing.
+// End-to-end tests of `ashlar record`: real processes, exact counts, and programs that run unchanged.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>

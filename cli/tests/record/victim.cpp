@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program to be recorded: each mode does something whose events are known to the last one, told apart by odd sizes.
+// A program to be recorded: each mode has exactly known events, distinguished by odd sizes.
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -59,7 +59,7 @@ int forms(const char*) {
   return 0;
 }
 
-/// Of its own, because not every allocator that may be preloaded has it.
+/// A separate function, since some preloaded allocators do not have it.
 int pages(const char*) {
   free(keep(pvalloc(10'007)));
   return 0;
@@ -105,7 +105,7 @@ int threads(const char*) {
 
 pthread_key_t round_key;
 
-/// Allocates in every round of destructors there is.
+/// Allocates in every round of destructors.
 void again(void* value) {
   free(keep(malloc(31'001)));
   pthread_setspecific(round_key, value);
@@ -117,7 +117,8 @@ int keys(const char*) {
   return 0;
 }
 
-/// Returns: the status of the child, of SIGKILL if it does not end within 20 s: its own alarm may be blocked.
+/// Returns: the status of the child; that of SIGKILL if it does not end within 20 s, since its own alarm may be
+/// blocked.
 int status_of(pid_t child) {
   int status = 0;
   for (int i = 0; i < 20'000; ++i, usleep(1000))
@@ -137,7 +138,7 @@ int forks(const char*) {
   return WEXITSTATUS(status_of(child)) == 3 ? 0 : 1;
 }
 
-/// Forks while other threads allocate: the child must work, whatever lock was held.
+/// Forks while other threads allocate: the child must work, whatever locks were held.
 int fork_storm(const char*) {
   volatile bool stop = false;
   std::vector<std::thread> churning;
@@ -203,7 +204,7 @@ int keeps_errno(const char*) {
   return 0;
 }
 
-/// Closes what it does not know, as a daemon does, and fills the number with a file of its own.
+/// Closes unknown descriptors, as a daemon does, and reuses the number for its own file.
 int closes_all(const char*) {
   for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
   for (int fd = 3; fd < 2000; ++fd) close(fd);
@@ -215,7 +216,7 @@ int closes_all(const char*) {
   return write(own, "mine", 4) == 4 ? 0 : 2;
 }
 
-/// Empties what it finds, the recorder's file too.
+/// Empties all open files, the recorder's too.
 int cuts_all(const char*) {
   for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
   for (int fd = 3; fd < 2000; ++fd) static_cast<void>(ftruncate(fd, 0) == 0);
@@ -240,7 +241,7 @@ int runs_out(const char*) {
   return 0;
 }
 
-/// Asks for a symbol that does not exist: the loader allocates the message.
+/// Looks up a symbol that does not exist: the loader allocates the message.
 int asks_loader(const char*) {
   for (int i = 0; i < 100; ++i)
     if (dlsym(RTLD_DEFAULT, "no_such_symbol") != nullptr || dlerror() == nullptr) return 1;
@@ -255,7 +256,7 @@ int marks(const char*) {
   return 0;
 }
 
-/// For measuring: random sizes, 4096 blocks alive, the ends of each touched.
+/// For measurements: random sizes, 4096 live blocks, the ends of each touched.
 int churn(const char*) {
   std::vector<char*> live(4096, nullptr);
   std::uint64_t random = 88'172'645'463'325'252;
@@ -273,7 +274,7 @@ int churn(const char*) {
   return 0;
 }
 
-/// A thread that is cancelled while it allocates ends where it asks to, not inside malloc.
+/// A cancelled thread that allocates ends at its cancellation point, not inside malloc.
 int cancelled(const char*) {
   const auto work = [](void*) -> void* {
     pthread_cancel(pthread_self());
@@ -288,7 +289,7 @@ int cancelled(const char*) {
   return result == PTHREAD_CANCELED ? 0 : 1;
 }
 
-/// For measuring: a long list, two thirds of it erased, half as much appended again.
+/// For measurements: a long list, two thirds of it erased, half as many elements appended again.
 int lists(const char*) {
   std::list<int> l;
   for (int i = 0; i < 2'000'000; ++i) l.push_back(i);

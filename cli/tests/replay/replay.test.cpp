@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// End-to-end tests of `ashlar replay`: tables, files, and one clear line for everything that goes wrong.
+// End-to-end tests of `ashlar replay`: tables, files, and one clear line for every error.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -21,7 +21,7 @@ using nlohmann::json;
 
 class replay : public ashlar_test::replay_command {
 protected:
-  /// Returns: the path of a trace in which threads follow each other, and the first frees what they leave.
+  /// Returns: the path of a trace with successive threads, whose blocks the first thread frees.
   [[nodiscard]] std::string threads_sample(std::uint32_t threads) const {
     namespace trace = ashlar::trace;
     trace::writer<> out(trace::file_sink(file("threads.trace").c_str()), {.command_line = {"threads"}});

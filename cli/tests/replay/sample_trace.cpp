@@ -12,7 +12,7 @@ namespace {
 
 namespace trace = ashlar::trace;
 
-/// A made-up program: it keeps up to 1,000 objects, frees them in random order, from any of its threads.
+/// A made-up program: it keeps up to 1,000 objects and frees them in random order, from any of its threads.
 class sample_program {
 public:
   explicit sample_program(std::uint32_t threads) : threads_(threads) {}

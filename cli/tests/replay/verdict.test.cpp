@@ -17,11 +17,11 @@ using namespace ashlar::cli;
 
 constexpr double mebibyte = 1 << 20;
 
-/// A candidate as a replay might have measured it.
+/// Made-up measurements of a candidate.
 struct made_up {
   std::string name;
   replay_stand stand;
-  std::vector<double> ns;  // an operation, a value a round
+  std::vector<double> ns;  // for each operation, a value for each round
   double tail_ns = 100;
   double peak_mib = 20;
   double end_mib = 10;
@@ -97,7 +97,7 @@ TEST_F(replay_verdict_of, a_winner_that_has_not_the_best_median) {
   EXPECT_FALSE(has(verdict, "change nothing")) << verdict;
 }
 
-/// The slowest of heap is slower than the fastest of glibc, and yet each round speaks for heap.
+/// The slowest round of heap is slower than the fastest of glibc, and yet each round favours heap.
 TEST_F(replay_verdict_of, spreads_that_overlap_in_rounds_that_do_not) {
   const replay_figures& f =
       figures({{"glibc", replay_stand::system, {11.4, 9.19, 16.2, 11.0, 11.4, 12.1, 10.4, 15.9, 11.4, 11.8}},

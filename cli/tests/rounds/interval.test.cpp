@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The interval of the sign test against printed tables, and its coverage on simulated rounds.
+// Tests of the interval of the sign test against printed tables, and of its coverage on simulated rounds.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace {
 
 using namespace ashlar::cli;
 
-/// Ranks of the interval of a median as tables print them (two-sided; Conover, Practical Nonparametric Statistics, and
-/// the tables of the sign test: critical value + 1).
+/// Ranks of the interval of a median in tables (two-sided; Conover, Practical Nonparametric Statistics, and the tables
+/// of the sign test: critical value + 1).
 TEST(sign_interval, has_the_ranks_of_the_tables) {
   struct entry {
     std::size_t n, at_95, at_99;
@@ -61,7 +61,7 @@ TEST(sign_interval, of_too_few_values_is_unbounded) {
   EXPECT_EQ(median_of({}), 0);
 }
 
-/// Returns: how often of `trials` the interval of `n` draws held `median`.
+/// Returns: the number of `trials` in which the interval of `n` draws contained `median`.
 template <class Draw>
 double coverage(std::size_t n, double error, double median, Draw draw) {
   constexpr int trials = 8000;
@@ -75,7 +75,7 @@ double coverage(std::size_t n, double error, double median, Draw draw) {
   return static_cast<double>(held) / trials;
 }
 
-/// Exact where noise is symmetric, skewed, or heavy in the tails as that of a busy machine is.
+/// Exact for symmetric and skewed noise, and for noise with heavy tails as on a busy machine.
 TEST(sign_interval, covers_as_often_as_it_says_whatever_the_noise) {
   std::mt19937_64 random(1);
   std::normal_distribution<> normal(0, 0.1);
@@ -175,7 +175,7 @@ TEST(paired_rounds, end_with_the_budget_after_three_at_least_and_play_what_they_
   EXPECT_EQ(play_rounds({.rounds = 0, .seconds = 1e6}, 4, nothing, never).rounds, most_rounds);
 }
 
-/// Two ways that are the same are told apart at most as often as all looks together may err.
+/// Two equal ways are distinguished at most as often as all looks together may err.
 TEST(paired_rounds, many_questions_and_many_looks_err_no_more_than_they_say) {
   std::mt19937_64 random(1);
   std::cauchy_distribution<> noise(0, 0.05);

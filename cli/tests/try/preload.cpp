@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A malloc to preload: the C library's own, under the names that interposers may call.
+// A malloc to preload: the C library's own, under the names for interposers.
 #include <cstddef>
 
 extern "C" {

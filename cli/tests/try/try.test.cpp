@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// End-to-end tests of `ashlar try`, none of which depends on how fast anything is.
+// End-to-end tests of `ashlar try`, none of which depends on the speed of the machine.
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -123,7 +123,7 @@ TEST_F(try_verb, is_listed) {
   EXPECT_NE(text("out").find("\n  try "), std::string::npos);
 }
 
-/// Two ways of running a program that takes 100 ms and 50 MiB, the other `by` as long.
+/// Two ways to run a program that takes 100 ms and 50 MiB; the other one takes `by` times as long.
 trials made_up(double by, std::size_t rounds) {
   constexpr double mebibyte = 1 << 20;
   const auto values = [&](double value) { return std::vector<double>(rounds, value); };
@@ -213,7 +213,7 @@ TEST(try_sampler, tells_a_programs_own_code_from_its_calls) {
   EXPECT_LT(allocate, 0.9);
 }
 
-/// A part of a run's samples would pass for all of them.
+/// A part of a run's samples would be mistaken for all of them.
 TEST(try_sampler, has_none_of_a_run_whose_samples_do_not_fit) {
   program_runner runner({"/bin/sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"}, "");
   const code_sampler sampler(10000);
@@ -221,7 +221,7 @@ TEST(try_sampler, has_none_of_a_run_whose_samples_do_not_fit) {
   EXPECT_FALSE(sampler.samples(""));
 }
 
-/// A signal in the wait for the child's exec is no news of it.
+/// A signal during the wait for the child's exec must not end the wait.
 TEST(try_program, a_signal_does_not_hide_that_a_program_cannot_be_started) {
   struct sigaction handler{};
   struct sigaction before{};
