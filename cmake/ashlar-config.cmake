@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What find_package(ashlar) reads. The library has no dependency to find.
+# The package file of find_package(ashlar). The library has no dependencies.
 include("${CMAKE_CURRENT_LIST_DIR}/ashlar_targets.cmake")

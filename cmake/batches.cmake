@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Compiles test files a dozen at a time: what they all include, and the templates they all use, are then compiled once,
-# which is most of the work. Each file stands in a namespace of its own, so its names do not meet those of the others.
+# Compiles test files in batches of a dozen: their common includes and templates are then compiled once, which is most
+# of the work. Each file has its own namespace, so that names do not collide.
 set(ASHLAR_TEST_BATCH 1 CACHE STRING "How many test files are compiled as one")
 
 # Sets `result` to the #include lines of a test file.
@@ -9,8 +9,8 @@ function(ashlar_includes_of source result)
   set(${result} ${lines} PARENT_SCOPE)
 endfunction()
 
-# Writes one batch: first what all its files include, outside of any namespace; then the files, whose own includes are
-# by now without effect. In the namespace of a file, ashlar_test means what it means outside.
+# Writes one batch: first the includes of all its files, outside of any namespace; then the files, whose own includes
+# have no effect by then. In the namespace of a file, ashlar_test means the same as outside.
 function(ashlar_write_batch batch)
   set(includes)
   set(number 0)
@@ -27,15 +27,15 @@ function(ashlar_write_batch batch)
   file(CONFIGURE OUTPUT "${batch}" CONTENT "@includes@\n@files@" @ONLY)
 endfunction()
 
-# ashlar_batches(<room> <result> <source>…): the files to compile in place of the sources. What replaces operator new must
-# stand outside of every namespace, so such a file is compiled alone.
+# ashlar_batches(<room> <result> <source>…): the files to compile in place of the sources. A replacement of operator new
+# must stand outside of every namespace, so its file is compiled alone.
 function(ashlar_batches room result)
   list(LENGTH ARGN count)
   if(count LESS 2 OR ASHLAR_TEST_BATCH LESS 2)
     set(${result} ${ARGN} PARENT_SCOPE)
     return()
   endif()
-  # What a file includes is read when CMake runs.
+  # The includes of a file are read when CMake runs.
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
   set(alone)
   foreach(source IN LISTS ARGN)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What only those who build ashlar itself get: warnings, header verification, ccache. A user of the library sees none.
+# Settings for developers of ashlar only: warnings, header verification, ccache. Users of the library see none.
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-# Link what is built here to it PRIVATE.
+# Link it PRIVATE to targets of this build.
 add_library(ashlar_warnings INTERFACE)
 set(ashlar_warning_flags -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
   -Wnon-virtual-dtor -Wcast-align -Werror)
-# Two warnings that blame the standard library: clang dislikes how libstdc++ 12 sorts stably, and g++ 12 sees overlaps
-# in the concatenation of strings (GCC bug 105651).
+# Two warnings about the standard library: clang dislikes the stable sort of libstdc++ 12, and g++ 12 sees overlaps in
+# the concatenation of strings (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   list(APPEND ashlar_warning_flags -Wno-deprecated-declarations)
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -16,12 +16,11 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSI
 endif()
 target_compile_options(ashlar_warnings INTERFACE ${ashlar_warning_flags})
 
-# Target all_verify_interface_header_sets compiles every header alone. The end of CMakeLists.txt gives it
-# the warnings.
+# Target all_verify_interface_header_sets compiles every header alone. The end of CMakeLists.txt adds the warnings.
 set_target_properties(ashlar PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 
-# A precompiled header is compared by its content, so that ccache still serves what includes it. What a file includes is
-# taken from the compiler's own list: to preprocess each first costs a quarter more where nothing is cached.
+# ccache compares a precompiled header by its content, so that it still serves its includers. The includes of a file
+# come from the compiler's own list: preprocessing each file first costs a quarter more without a cache.
 find_program(ASHLAR_CCACHE ccache)
 if(ASHLAR_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER

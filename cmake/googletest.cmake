@@ -7,7 +7,7 @@ if(EXISTS "${ASHLAR_GOOGLETEST_SOURCE}/CMakeLists.txt")
   set(INSTALL_GTEST OFF)
   set(BUILD_GMOCK OFF)
   add_subdirectory("${ASHLAR_GOOGLETEST_SOURCE}" googletest EXCLUDE_FROM_ALL SYSTEM)
-  # Optimising it takes longer than it saves.
+  # Optimisation would take longer than it saves.
   target_compile_options(gtest PRIVATE -w -O0)
   target_compile_options(gtest_main PRIVATE -w -O0)
   add_library(ashlar_gtest_main ALIAS gtest_main)

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What every room's tests share: GoogleTest, its precompiled header, and one function that makes a test executable.
+# The common part of all tests: GoogleTest, its precompiled header, and one function that makes a test executable.
 enable_testing()
 include(GoogleTest)
 include("${CMAKE_CURRENT_LIST_DIR}/googletest.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/batches.cmake")
 
-# The precompiled header is compiled once, here, and used by all.
+# The precompiled header is compiled here, once for all tests.
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/empty.cpp" CONTENT "")
 add_library(ashlar_test_base OBJECT "${PROJECT_BINARY_DIR}/empty.cpp")
 target_link_libraries(ashlar_test_base PUBLIC ashlar::ashlar ashlar_gtest_main ${CMAKE_DL_LIBS} PRIVATE ashlar_warnings)
-# g++ does not see that GoogleTest's macros guard themselves against a dangling else, nor that a branch taken only for
-# large blocks never meets the small one it has just inlined.
+# g++ does not see that GoogleTest's macros guard themselves against a dangling else, nor that a branch for large blocks
+# never applies to the small block inlined before.
 target_compile_options(ashlar_test_base PUBLIC
   "$<$<CXX_COMPILER_ID:GNU>:-Wno-dangling-else;-Wno-array-bounds;-Wno-stringop-overflow>")
 target_include_directories(ashlar_test_base PUBLIC "${PROJECT_SOURCE_DIR}")
 target_precompile_headers(ashlar_test_base PRIVATE <gtest/gtest.h>)
 
-# A process for each test tells best what failed. Starting thousands of them is what costs most under a sanitizer, so
-# the configurations of `./dev test` run a room in a few processes, each a share of its tests.
+# A process for each test shows best which one failed. Starting thousands of processes is the main cost under a
+# sanitizer, so the configurations of `./dev test` run a room in a few processes, each with a share of its tests.
 option(ASHLAR_TESTS_BY_ROOM "Run the tests of a room in a few processes" OFF)
 
 # ashlar_discover_tests(<room>): ctest entries for the GoogleTests of test_<room>, `<room>.<suite>.<test>` for each, or

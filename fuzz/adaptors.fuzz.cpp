@@ -41,7 +41,7 @@ struct no_log {
   static void write(std::string_view) noexcept {}
 };
 
-/// What the compositions stand on. All is back when it ends.
+/// The memory under the compositions. All of it is back at the end.
 struct ground {
   unreliable upstream;
   alignas(64) std::array<std::byte, 4096> room;
@@ -54,13 +54,13 @@ struct ground {
         budget(bytes.size(10)) {}
 };
 
-// A heap in a buffer, then the upstream; every call counted, every block in a book.
+// A heap in a buffer, then the upstream; every call is counted, every block tracked.
 void buffer_then_upstream(input& bytes, ground& on) {
   ashlar::statistics<ashlar::tracking<ashlar::fallback<small_heap_ref, upstream_ref>>> r(on.buffer, on.upstream);
   use_resource(bytes, r, on.upstream, [&] { return on.upstream.dry; });
 }
 
-// Small blocks from a pool, larger ones from upstream, with canaries around all, as many as a budget allows.
+// Small blocks from a pool, larger ones from the upstream, with canaries around all, within a budget.
 void guarded_by_size(input& bytes, ground& on) {
   using parted = ashlar::segregator<cells_ref, upstream_ref>;
   struct by_size : parted {
@@ -70,7 +70,7 @@ void guarded_by_size(input& bytes, ground& on) {
   use_resource(bytes, r, on.upstream, [] { return true; });
 }
 
-// Buffers that come and go, behind a lock and a log.
+// A chain of buffers that come and go, behind a lock and a log.
 void chained(input& bytes, ground& on) {
   using buffers = ashlar::chain<ashlar::buffer_resource, upstream_ref>;
   struct few_buffers : buffers {
@@ -84,7 +84,7 @@ void chained(input& bytes, ground& on) {
   use_resource(bytes, r, on.upstream, [] { return true; });
 }
 
-// Two sides that are adaptors themselves: canaries in a buffer, then a budget of what grows.
+// Two sides that are adaptors themselves: canaries in a buffer, then a budget over a growing resource.
 void deep(input& bytes, ground& on) {
   using growing_heap = ashlar::tlsf_resource<upstream_ref>;
   using inner = ashlar::fallback<ashlar::guarding<small_heap_ref>, ashlar::limiting<growing_heap>>;

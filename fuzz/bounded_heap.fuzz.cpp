@@ -16,7 +16,7 @@ namespace {
 
 using namespace ashlar_fuzz;
 
-// It is bounded, so a refusal is no fault; but what is empty serves a small block where its region has room for a
+// A refusal is no fault in a bounded heap; but an empty heap must serve a small block if its region has room for a
 // window.
 template <class Heap>
 void use(input& bytes, Heap& heap, unreliable& upstream) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Millions of random uses of heaps beside their shadows, as fast as they go.
+// Millions of random calls of heaps beside their models, at full speed.
 //
 // heap_marathon [--operations N] [--seed S]     a session of a million operations for each seed from S on
 #include <csignal>

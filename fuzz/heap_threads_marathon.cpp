@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Millions of blocks of one heap that go from thread to thread, each with an oracle in it, as fast as they go.
+// Millions of blocks of one heap that go from thread to thread, each with an oracle in it, at full speed.
 //
-// heap_threads_marathon [--frees N] [--threads T] [--seed S]     until N blocks were freed by others than allocated
-// them
+//     heap_threads_marathon [--frees N] [--threads T] [--seed S]     until there were N remote frees
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -28,8 +27,8 @@ namespace {
   std::abort();
 }
 
-/// What stands in the first bytes of a live block, and its complement in the last: who allocated it, as which of its
-/// blocks, and how large it is. Two that have one block at once see each other's.
+/// The first bytes of a live block, with their complement in the last ones: its thread, its number and its size. Two
+/// owners of one block at once see each other's stamp.
 struct stamp {
   static constexpr std::uint64_t gone = 0x5A5A'5A5A'5A5A'5A5A;
 
@@ -46,12 +45,12 @@ struct stamp {
 
   [[nodiscard]] std::size_t who() const { return static_cast<std::size_t>(value >> 56); }
   [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(value & 0xFF'FFFF); }
-  /// Sums of these tell whether all that were written were read, and each once.
+  /// The sums of digests are equal if each written stamp was read once.
   [[nodiscard]] std::uint64_t digest() const { return (value ^ value >> 29) * 0x9E37'79B9'7F4A'7C15; }
 
   void write(void* block) const { put(block, bytes(), value, ~value); }
 
-  /// Effects: ends the process where the block is not as it was written; wipes it out.
+  /// Effects: ends the process if the block has changed since it was written; wipes it.
   void expect_and_wipe(void* block) const {
     std::uint64_t last = 0;
     if (bytes() < 16 || bytes() > 8u << 20) give_up("no stamp", value, block);
@@ -80,7 +79,7 @@ private:
   std::uint64_t state_;
 };
 
-/// Of all kinds: cells for the most part, some runs, few huge blocks.
+/// Sizes of all kinds: mostly cells, some spans, few huge blocks.
 std::size_t any_size(dice& random) {
   const std::uint64_t kind = random.roll() % 65'536;
   const auto bits = static_cast<std::size_t>(random.roll());
@@ -89,7 +88,7 @@ std::size_t any_size(dice& random) {
   return kind != 65'535 ? 33'000 + bits % 300'000 : (std::size_t{5} << 20) + bits % 1'000'000;
 }
 
-/// What one thread has done.
+/// The work of one thread.
 struct tally {
   std::uint64_t allocated = 0, freed = 0, remote = 0;
   std::uint64_t written = 0, read = 0;  // digests
@@ -112,7 +111,7 @@ public:
     return all_;
   }
 
-  /// Effects: ends the process where anything is left.
+  /// Effects: ends the process if a block is left.
   void expect_nothing() {
     if (all_.allocated != all_.freed || all_.written != all_.read) give_up("lost or doubled", all_.freed, nullptr);
     if (!heap_.invariant()) give_up("the heap is not sound", 0, nullptr);
@@ -125,7 +124,7 @@ public:
 private:
   static constexpr std::size_t steps_of_a_life = 200'000;
 
-  // One thread after another, so that heaps are left and adopted.
+  // One thread after another, so that heaps are parked and adopted.
   void live_and_die(std::size_t row) {
     for (std::uint64_t life = 0; remote_ < frees_; ++life)
       std::thread([&] {
@@ -156,7 +155,7 @@ private:
     if (fresh == nullptr) give_up("no memory", now.value, nullptr);
     now.write(fresh);
     ++mine.allocated, mine.written += now.digest();
-    // Pairs with itself: what comes was written by another thread.
+    // Pairs with itself: another thread wrote the block.
     take(ring_[random.roll() % ring_.size()].exchange(fresh, std::memory_order_acq_rel), row, mine);
   }
 
@@ -166,7 +165,7 @@ private:
     else if (what == 1) heap_.flush();
     else if (what == 2) heap_.adopt(heap_.detach());
     else if (what == 3) static_cast<void>(heap_.detach());
-    else if (what < 6)  // for a while it only frees
+    else if (what < 6)  // for a while the thread only frees
       for (auto& each : ring_) take(each.exchange(nullptr, std::memory_order_acq_rel), row, mine);
   }
 

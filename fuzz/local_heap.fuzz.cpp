@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bytes as uses of three heaps and failures of what they stand on, beside their shadows.
+// Bytes as calls of three heaps and failures of their upstreams, beside models.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

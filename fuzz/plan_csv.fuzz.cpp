@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Any bytes as a CSV file: parsed or refused, and what was parsed is planned and valid, and written as it was read.
+// Any bytes as a CSV file: refused or parsed; a parsed problem is planned validly, and written as it was read.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

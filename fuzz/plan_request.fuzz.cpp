@@ -15,7 +15,7 @@ namespace {
 
 namespace cli = ashlar::cli;
 
-// The verb's name, and a line each.
+// The verb's name and the lines, one argument each.
 [[nodiscard]] std::vector<std::string> arguments_of(const std::uint8_t* data, std::size_t size) {
   std::vector<std::string> all{"ashlar plan", {}};
   for (std::size_t i = 0; i < size; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Any bytes as a problem with every kind of constraint: refused, or planned validly, alike twice, and never lower than
-// what was called optimal.
+// Any bytes as a problem with every kind of constraint: refused, or planned validly, twice the same, and never below a
+// height called optimal.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,7 +23,7 @@ private:
   const std::uint8_t* end_;
 };
 
-/// Makes bytes many, and divisible by little or by much.
+/// Makes sizes large, with a small or a large common divisor.
 void scale(plan::problem& p, std::uint64_t shift, std::uint64_t odd) {
   const auto more = [&](std::uint64_t bytes) { return bytes << shift; };
   for (plan::buffer& b : p.buffers) b.size = b.size == 0 ? 0 : more(b.size) + odd;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bytes as operations on any resource, beside an oracle: the ordered map of live blocks with what stands in them.
+// Bytes as operations on any resource, beside an oracle: the ordered map of live blocks and their contents.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace ashlar_fuzz {
 
-/// Uses of `R` and of each refinement that it has. `may_refuse()` tells whether a refusal is no fault of `R`'s.
+/// Calls of `R` and of each of its refinements. `may_refuse()`: whether a refusal is no fault of `R`.
 template <class R, class MayRefuse>
 class resource_session {
 public:
@@ -114,7 +114,7 @@ private:
   std::uint8_t stamp_ = 0;
 };
 
-/// Effects: runs what `bytes` say on `r`, and gives all blocks back.
+/// Effects: runs the operations of `bytes` on `r`, and gives all blocks back.
 template <class R, class MayRefuse>
 void use_resource(input& bytes, R& r, unreliable& upstream, MayRefuse may_refuse) {
   resource_session<R, MayRefuse>(bytes, r, upstream, may_refuse).run();

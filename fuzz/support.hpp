@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the fuzz targets share: bytes as a source of decisions, an upstream that refuses when told, an end that is seen.
+// The common part of the fuzz targets: bytes as a source of decisions, an upstream that refuses on demand, a visible
+// end.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +44,7 @@ public:
   input(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
   [[nodiscard]] bool empty() const { return at_ == end_; }
   std::uint8_t next() { return empty() ? std::uint8_t{0} : *at_++; }
-  /// Small ones mostly, and any up to `255 << most_shift`.
+  /// Returns: mostly small sizes, and any up to `255 << most_shift`.
   std::size_t size(unsigned most_shift) { return std::size_t{next()} << (next() % (most_shift + 1)); }
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Fuzzes the trace reader: any bytes end in events or in an error, with every promise of the event kept.
+// Fuzzes the trace reader: any bytes end in events or in an error, and each event keeps every promise.
 #include <cstddef>
 #include <cstdint>
 #include <span>

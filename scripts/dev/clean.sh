@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Removes what the other verbs made.
+# Removes the output of the other verbs.
 source scripts/dev/common.sh
 
 rm -rf build ashlar-report.html

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What the verbs share: progress, missing packages, configuring and building. Sourced, with the repository as the
-# current directory.
+# The common part of the verbs: progress, missing packages, configuring and building. Sourced, with the repository as
+# the current directory.
 set -euo pipefail
 
 # shellcheck disable=SC2034 # used by the verbs
@@ -65,8 +65,8 @@ configure() {
   }
 }
 
-# build <preset> <target>…: shows its progress on a terminal, otherwise only what went wrong; goes on after an error, to
-# show them all.
+# build <preset> <target>…: shows its progress on a terminal, otherwise only errors; continues after an error, to show
+# them all.
 build() {
   local preset=$1 options=(-k 0 --quiet)
   shift

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# The loop, closed once: record a real program, replay it against every allocator here, and say which one wins.
+# The whole loop once: record a real program, replay it against every allocator here, and name the one that wins.
 source scripts/dev/common.sh
 
 folder=build/demo
@@ -8,7 +8,7 @@ trace=$folder/demo.trace
 report="ashlar-report.html"
 ashlar=build/release/bin/ashlar
 
-# A program that allocates as real ones do: sqlite3 builds an indexed table of 200,000 rows, and asks about it.
+# A program that allocates like real ones: sqlite3 builds an indexed table of 200,000 rows, and queries it.
 write_sql() {
   cat >"$1" <<'SQL'
 .output build/demo/sqlite3.out

@@ -37,7 +37,7 @@ run_tests() {
   grep -E '^[0-9]+% tests passed' "$log"
 }
 
-# Each header is compiled alone by g++; clang, with the same standard library, finds nothing more in that.
+# g++ compiles each header alone; clang, with the same standard library, finds no further errors in that.
 targets_of() {
   case $1 in
     gcc) echo all all_verify_interface_header_sets ;;
@@ -45,7 +45,7 @@ targets_of() {
   esac
 }
 
-# libc++ for the tests that want it: unpacked beside the builds, since Debian's package removes libunwind-dev.
+# libc++ for the tests that need it: unpacked beside the builds, since Debian's package removes libunwind-dev.
 unpack_libcxx() {
   [[ $1 != outside && $1 != dev && $1 != noexcept ]] || bash tests/libcxx/unpack.sh build/libcxx
 }

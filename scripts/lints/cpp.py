@@ -45,5 +45,5 @@ def functions(text):
             if kind == "body" and all(outer != "body" for outer, _ in stack):
                 first = begin + len(code[begin:]) - len(code[begin:].lstrip())
                 yield code.count("\n", 0, first) + 1, code.count("\n", 0, at) + 1
-        # A value is part of the declaration that it stands in, as in a constructor's initialisers.
+        # A value is part of its declaration, as in a constructor's initialisers.
         start = begin if kind == "value" else at + 1

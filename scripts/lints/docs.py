@@ -19,7 +19,7 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 MENTION = re.compile(r"\bdocs/[\w/-]+\.md")
 WORD = re.compile(r"\S*\w\S*")
 MOST_WORDS = 900
-# What is read by looking things up, not from top to bottom.
+# Pages for look-ups, not for reading from top to bottom.
 UNBOUNDED = {"choosing", "fault-matrix", "faults", "reference", "replay", "trace-format"}
 INDENTED = re.compile(r"^ {4}.*$", re.MULTILINE)
 CODE_SPAN = re.compile(r"`[^`\n]*`")

@@ -15,16 +15,16 @@ COURSES = [
 ]
 LEVEL = {room: level for level, rooms in enumerate(COURSES) for room in rooms}
 
-# Neighbours on a course are blind to each other, but for these. A mechanism and the room that it carries see each other.
+# Neighbours on a course are blind to each other, except these. A mechanism and its room see each other.
 CARRIED = {"detail/support": "base", "detail/planner": "plan", "detail/trace": "trace", "detail/slab": "resource",
            "detail/stack": "resource", "detail/tlsf": "resource", "detail/tracking": "adaptor", "detail/face": "face",
            "detail/heap": "heap", "detail/slots": "face"}
 SEEN = {"detail/system": {"os"}, "detail/thread": {"os", "detail/checks", "detail/system"},
         "detail/profiling": {"os", "detail/system", "detail/thread"}}
 
-# This header gathers the others for users; no header of the library may lean on it.
+# This header gathers the others for users; no header of the library may include it.
 UMBRELLA = "include/ashlar/ashlar.hpp"
-# This one declares every public name: it sees the lowest course alone, and all rooms above that may see it.
+# This one declares every public name: it sees the lowest course only; all rooms above may see it.
 FORWARD = "include/ashlar/fwd.hpp"
 
 # The operating system and the instrumentation tools are visible here only.

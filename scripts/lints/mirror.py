@@ -3,7 +3,7 @@
 RULE = "include/ashlar/<room>/<file>.hpp and tests/<room>/<file>.test.cpp come in pairs"
 
 SUFFIX = ".test.cpp"
-# Tables of the whole public face, which is no one header's.
+# Tables of the whole public API, which belong to no single header.
 OF_ALL_HEADERS = ("tests/base/static_members.test.cpp", "tests/base/vocabulary.test.cpp")
 
 

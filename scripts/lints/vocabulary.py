@@ -6,7 +6,7 @@ RULE = "members of options in public headers come from a closed list"
 
 # A new word is a decision: one of these may have its meaning.
 WORDS = {
-    # limits, growth, what is kept for reuse
+    # limits, growth, memory kept for reuse
     "max_bytes", "max_count", "max_cell_bytes", "max_cached_cells", "initial_bytes", "growth", "growth_count",
     "max_growth_bytes", "max_growth_count", "retain_bytes", "retain_count", "retain_regions", "retain_slabs",
     # sizes and shapes

@@ -4,7 +4,7 @@ import re
 
 RULE = "no notes for later, no paths of one machine"
 
-# Written in pieces, so that this file does not find itself.
+# In pieces, so that this file does not find itself.
 LATER = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
 MACHINE = re.compile(r"(?<![\w.$}/-])/(" + "|".join(("wo" + "rk", "ho" + "me", "ro" + "ot", "Use" + "rs")) + r")/\w")
 
