@@ -20,9 +20,9 @@ namespace detail {
 
 /// Guards the cells of a window for a heap. The requested sizes stand in the window's record, two bytes for each cell:
 ///
-///     never used -> hand_out: writes canary -> live -> poison: poisons -> hand_out: verifies poison -> live -> ...
-///                                               | expect_intact           |
-///                                               +--- sweep: verifies canaries of live cells and poison of free cells,
+///     never used -> hand_out: writes canary -> live -> poison: fills cell -> hand_out: verifies poison -> live -> ...
+///                                               | expect_intact: verifies canary
+///                                               +--- sweep: verifies canaries of live cells and poison of free ones,
 ///                                                    before the window or the heap ends
 ///
 /// An empty request counts as one byte. All calls expect level hardened. Thread safety: none. Complexity: O(bytes of
