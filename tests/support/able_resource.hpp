@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A resource that can do all that a resource can do, over one that counts and fails.
+// A resource with all abilities of the concepts, over one that counts and fails.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace ashlar_test {
 
-/// Blocks are multiples of 64 bytes, and may be resized within that. Owns what is live, and nothing else.
-/// With `SaysNull` false it refuses by throwing only.
+/// Blocks are multiples of 64 bytes, and may be resized within them. `owns` is true for live blocks only. With
+/// `SaysNull` false it refuses by throwing only.
 template <bool SaysNull = true>
 class able_resource {
 public:
@@ -64,7 +64,7 @@ public:
            ashlar::detail::address_of(p) - std::prev(above)->first < std::prev(above)->second.bytes;
   }
 
-  // What adaptors have marked in blocks that nobody freed goes with them.
+  // The marks of adaptors in blocks that were never freed end with the blocks.
   void release() noexcept {
     while (!live_.empty()) {
       void* const p = reinterpret_cast<void*>(live_.begin()->first);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A batcher between one freeing thread and several owners, beside an oracle: which cells are free and not yet taken.
+// A batcher between one freeing thread and several owners, beside an oracle: the cells that are free and not yet taken.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace ashlar_test {
 
-/// Every operation checks what it can, and returns whether all was right; a cell that arrives and is not awaited is
-/// wrong for good. It knows nothing of GoogleTest, so that fuzz targets use it too.
+/// Every operation checks its results, and returns whether all were right; an unexpected cell is an error for good. It
+/// does not use GoogleTest, so that fuzz targets can use it too.
 template <ashlar::detail::batch_shape Shape>
 class batcher_model {
 public:
@@ -23,7 +23,7 @@ public:
   using inbox_type = typename batcher_type::inbox_type;
 
   static constexpr std::size_t owners = 3;
-  static constexpr std::size_t words = 24;  // of each owner
+  static constexpr std::size_t words = 24;  // for each owner
   static constexpr std::size_t cells = owners * words * 64;
 
   explicit batcher_model(std::size_t most_held) : most_held_(most_held != 0 ? most_held : 1), batcher_(most_held) {}
@@ -38,8 +38,8 @@ public:
     return note(cell) == ashlar::detail::batch_result::already_noted && check();
   }
 
-  /// As `add`; where it is refused, `by_hand_over` tells which of the two remedies must help: what is noted may need
-  /// more packets than there are, so that one has to be drained again and again.
+  /// As `add`; after a refusal `by_hand_over` selects one of the two remedies, which must help: the noted frees may
+  /// need more packets than exist, so that one is drained repeatedly.
   bool add_whatever_it_takes(std::size_t cell, bool by_hand_over) {
     const bool was_live = is_away_[cell] == 0;
     if (!add(cell)) return false;
@@ -76,7 +76,7 @@ public:
     return true;
   }
 
-  /// Effects: an owner ends. What is on its way to it may arrive or not from now on.
+  /// Effects: an owner ends. From now on, frees in transit to it may arrive or not.
   bool close(std::size_t owner) {
     for (packet_type* each = inboxes_[owner].close(); each != nullptr;) {
       packet_type* const next = each->next;
@@ -90,7 +90,7 @@ public:
     return check();
   }
 
-  /// Effects: sends and takes everything. Returns: whether every cell has arrived, once, and nothing is left.
+  /// Effects: sends and takes everything. Returns: whether every cell has arrived once, and none is left.
   bool finish() {
     bool good = drain_all();
     for (std::size_t tries = 0; tries <= cells && !batcher_.flush(route()); ++tries) good = good && drain_all();
@@ -104,7 +104,7 @@ public:
   [[nodiscard]] const batcher_type& batcher() const { return batcher_; }
 
 private:
-  // Words of an owner's slab; owners lie far apart.
+  // Bitmap words of an owner's slab; owners lie far apart.
   static constexpr std::uintptr_t region = 1u << 16;
 
   [[nodiscard]] static std::size_t owner_of(std::uintptr_t key) { return key / region - 1; }
@@ -123,7 +123,7 @@ private:
     return batcher_.add(key_of(cell), std::uint64_t{1} << (cell % 64), route());
   }
 
-  // It may refuse only while packets are in the inboxes, since nobody reads them here but `drain`.
+  // It may refuse only while packets are in the inboxes, since only `drain` reads them here.
   [[nodiscard]] bool is_stuck() const {
     std::size_t waiting = 0;
     for (const inbox_type& each : inboxes_) waiting += each.is_empty() || each.is_closed() ? 0u : 1u;
@@ -150,7 +150,7 @@ private:
 
   std::array<inbox_type, owners> inboxes_;
   std::vector<unsigned char> is_away_ = std::vector<unsigned char>(cells);
-  // Away, and its owner has not ended since.
+  // Freed, and its owner has not ended since.
   std::vector<unsigned char> is_counted_ = std::vector<unsigned char>(cells);
   std::size_t awaited_ = 0;
   std::size_t most_held_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What this build of the tests can do, as constants, so that tests ask by `if constexpr` and not by macro.
+// The abilities of this test build as constants, so that tests use `if constexpr` and no macros.
 #pragma once
 
 #include <ashlar/base/config.hpp>
@@ -30,15 +30,15 @@ inline constexpr bool has_tsan = false;
 inline constexpr bool has_tsan = false;
 #endif
 
-/// Whether this build takes many times as long as an optimised one.
+/// Whether this build is many times slower than an optimised one.
 #if defined(__OPTIMIZE__)
 inline constexpr bool is_slow = has_asan || has_tsan;
 #else
 inline constexpr bool is_slow = true;
 #endif
 
-/// Whether a request that no machine can serve ends the process, as sanitizers do instead of answering null.
-/// On 32 bits half of the address space may even be granted.
+/// Whether an impossible request ends the process, as under sanitizers, instead of returning null. On 32 bits half of
+/// the address space may even be granted.
 inline constexpr bool huge_requests_abort = has_asan || has_tsan || sizeof(void*) == 4;
 
 /// Whether `ASHLAR_EXPECTS` is checked.
@@ -48,7 +48,7 @@ inline constexpr bool has_exceptions = ASHLAR_HAS_EXCEPTIONS != 0;
 
 }  // namespace ashlar_test
 
-// A function whose accesses no sanitizer looks at, as if it came from a library that was not compiled for one.
+// A function without sanitizer checks, as in a library that was compiled without them.
 #if defined(__GNUC__)
 #define ASHLAR_TEST_UNSEEN __attribute__((no_sanitize_address, noinline))
 #else

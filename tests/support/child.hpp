@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Runs a function in a forked child and says how that went.
+// Runs a function in a forked child and returns its success.
 #pragma once
 
 #include <sys/syscall.h>
@@ -10,13 +10,13 @@
 
 namespace ashlar_test {
 
-/// Returns: whether `f()` did in a forked child, within a few seconds. The child ends without destructors.
+/// Returns: whether `f()` returned true in a forked child, within a few seconds. The child ends without destructors.
 template <class F>
 [[nodiscard]] bool child_does(F f) {
   const pid_t child = ::fork();
   if (child == 0) {
     const deadline soon(10);
-    ::syscall(SYS_exit_group, f() ? 0 : 1);  // what watches for races would miss the parent's threads at an _exit
+    ::syscall(SYS_exit_group, f() ? 0 : 1);  // TSan would miss the parent's threads at an _exit
   }
   int status = -1;
   return child != -1 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;

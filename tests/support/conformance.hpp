@@ -15,7 +15,7 @@
 
 namespace ashlar_test {
 
-/// A subject is a default-constructible struct with a member `resource`, and, where it stands on memory from outside, a
+/// A subject is a default-constructible struct with a member `resource`, and, if it needs memory from outside, a
 /// `counting_resource` called `upstream` declared before it. Ten lines:
 ///
 ///     struct pool_of_24 : ashlar_test::conformance_defaults {
@@ -30,10 +30,10 @@ struct conformance_defaults {
   static constexpr std::size_t largest = 1000;        ///< bytes of the largest block tried; at least 4
   static constexpr std::size_t most_live = 100;       ///< blocks held at once in the random walk
   static constexpr std::size_t churn_steps = 2000;
-  static constexpr bool bounded = false;     ///< it may say no in the random walk
+  static constexpr bool bounded = false;     ///< it may refuse in the random walk
   static constexpr bool any_order = true;    ///< false: the last block is freed first, always
   static constexpr bool reuses = true;       ///< false: a freed block does not make room for another
-  static constexpr bool exhaustible = true;  ///< false: nothing that a test does makes it say no
+  static constexpr bool exhaustible = true;  ///< false: no test makes it refuse
 };
 
 template <class Subject>

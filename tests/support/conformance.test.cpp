@@ -19,7 +19,7 @@
 namespace ashlar_test {
 namespace {
 
-/// Has every refinement, the simplest way: blocks are looked up in a map.
+/// Has every refinement, in the simplest way: blocks are looked up in a map.
 class complete_resource {
 public:
   explicit complete_resource(counting_resource<>& upstream) : upstream_(upstream) {}
@@ -83,7 +83,7 @@ struct counting_shared : conformance_defaults {
   ashlar::resource_ref<counting_resource<>> resource{upstream};
 };
 
-/// Does something wrong with what it gets: bytes to leave out, an address to add, a size at which it goes wrong.
+/// Makes a fault: bytes to leave out, an offset to add to an address, a size that triggers it.
 template <class Wrong>
 struct broken : conformance_defaults {
   static constexpr std::size_t churn_steps = 200;

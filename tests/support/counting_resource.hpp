@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An upstream that keeps book of every block, and fails when a test tells it to.
+// An upstream that records every block, and fails on demand.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,12 @@
 
 namespace ashlar_test {
 
-/// What `counting_resource::allocate` throws where it was told to fail.
+/// Thrown by `counting_resource::allocate` on demand.
 using ashlar::test::injected_failure;
 
-/// Records every block that `Upstream` hands out, and is a test failure for each that comes back wrongly or never.
-/// Blocks arrive full of 0xCD and leave full of 0xDD, so that nobody gets away with reading what is not theirs.
-/// Refuses to hold more than 64 GiB (1 GiB on 32 bits), and alignments above 64 MiB, so that absurd requests fail alike
-/// on all machines.
+/// Records every block of `Upstream`, and reports each that comes back wrongly or never as a test failure. Blocks
+/// arrive full of 0xCD and leave full of 0xDD, so that reads of foreign bytes show. Refuses to hold more than 64 GiB (1
+/// GiB on 32 bits), and alignments above 64 MiB, so that absurd requests fail equally on all machines.
 template <ashlar::resource Upstream = ashlar::new_delete_resource>
 class counting_resource {
 public:
@@ -67,11 +66,11 @@ public:
     upstream_.deallocate(p, was->bytes, was->alignment);
   }
 
-  /// Effects: the allocation number `k` from now on fails, counting from 0, and no other.
+  /// Effects: only allocation number `k` from now on fails, counting from 0.
   void fail_at(std::size_t k) { plan_.fail_at(k); }
   /// Effects: all allocations from number `k` from now on fail.
   void fail_from(std::size_t k) { plan_.fail_from(k); }
-  /// Effects: no allocation fails but for want of memory.
+  /// Effects: no allocation fails, except without memory.
   void fail_never() { plan_.fail_never(); }
   /// Effects: allocations that would make more than `bytes` live fail.
   void limit_bytes(std::size_t bytes) { most_bytes_ = bytes; }
@@ -87,7 +86,7 @@ public:
   }
 
 private:
-  // The ends of large blocks only: a slab of many megabytes should not become resident by being tested.
+  // Only the ends of large blocks: a slab of many megabytes should not become resident by the test.
   static void fill(void* p, std::size_t bytes, int value) {
     constexpr std::size_t most = 64 * 1024;
     std::memset(p, value, std::min(bytes, most));
@@ -105,8 +104,8 @@ private:
 
 static_assert(ashlar::try_resource<counting_resource<>>);
 
-/// Refers to a resource and hides everything about it but `allocate` and `deallocate`: a `resource` without
-/// refinements, which refuses by throwing only.
+/// Refers to a resource and hides all of it except `allocate` and `deallocate`: a `resource` without refinements, which
+/// refuses by throwing only.
 template <ashlar::resource R = counting_resource<>>
 class throwing_only {
 public:

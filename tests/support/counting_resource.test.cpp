@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that the counting upstream counts, fails on demand, and notices leaks and wrong frees.
+// Tests that the counting upstream counts, fails on demand, and detects leaks and wrong frees.
 #include "tests/support/counting_resource.hpp"
 
 #include <memory_resource>
@@ -19,7 +19,7 @@ using ashlar_test::failures_of;
 using ashlar_test::holdings;
 using ashlar_test::nothing;
 
-/// Returns: how many of ten blocks of 8 bytes are served, as a picture: `#` served, `.` refused.
+/// Returns: the results of ten requests for 8 bytes as a picture: `#` served, `.` refused.
 template <class R>
 std::string ten_blocks(R& r) {
   std::string picture;

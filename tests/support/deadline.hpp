@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A test that hangs must fail: this ends the process where a scope is not left in time.
+// Ends the process when a scope is not left in time: a test that hangs must fail.
 #pragma once
 
 #include <unistd.h>

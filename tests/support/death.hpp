@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Misuse must end the process with one exact sentence: a death test that compares the first line, not a pattern.
+// Misuse must end the process with one exact sentence: a death test for the exact first line, not for a pattern.
 #pragma once
 
 #include <cctype>
@@ -13,7 +13,7 @@
 
 namespace ashlar_test {
 
-/// Returns: the first line of `output`, each address in it replaced by `0x*`.
+/// Returns: the first line of `output`, with each address in it replaced by `0x*`.
 inline std::string first_line_of(const std::string& output) {
   const std::string line = output.substr(0, output.find('\n'));
   std::string normal;
@@ -26,7 +26,7 @@ inline std::string first_line_of(const std::string& output) {
   return normal;
 }
 
-/// Matches output that has this first line.
+/// Matches output with this first line.
 class first_line_is {
 public:
   using is_gtest_matcher = void;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that a death is matched by its exact first line, with addresses left open.
+// Tests that a death is matched by its exact first line, except addresses.
 #include "tests/support/death.hpp"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An upstream that takes its blocks back in parts, and keeps book of the parts.
+// An upstream that takes its blocks back in parts, and records the parts.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace ashlar_test {
 
-/// Every byte handed out must come back once, in whatever parts; else it is a test failure.
+/// Every byte must come back once, in any parts; otherwise the test fails.
 class divisible_resource {
 public:
   static constexpr bool is_divisible = true;

@@ -17,7 +17,7 @@ namespace ashlar_test {
 
 namespace detail {
 
-/// Returns: whether the scenario got all it asked for: it says so by `bool`, or by not throwing.
+/// Returns: whether the scenario succeeded: by its `bool` result, or by not throwing.
 template <class Object, class Scenario>
 [[nodiscard]] bool gets_through(Object& object, Scenario& scenario) {
   if constexpr (std::same_as<decltype(scenario(object)), bool>) {
@@ -36,10 +36,10 @@ template <class Object, class Scenario>
   }
 }
 
-/// Returns: whether the scenario is done before allocation `k`.
+/// Returns: whether the scenario ends before allocation `k`.
 template <class Make, class Scenario>
 [[nodiscard]] bool survives_failure(Make& make, Scenario& scenario, std::size_t k, bool and_all_after) {
-  counting_resource<> upstream;  // complains when it ends, if anything is left
+  counting_resource<> upstream;  // its destructor reports leaks
   auto object = make(upstream);
   and_all_after ? upstream.fail_from(k) : upstream.fail_at(k);
   const bool passed = gets_through(object, scenario);
@@ -54,10 +54,10 @@ template <class Make, class Scenario>
 }  // namespace detail
 
 /// Effects: for k = 0, 1, 2… makes an object by `make(upstream)` and runs `scenario(object)` on it while allocation `k`
-/// fails; then, with memory back, runs it again on the same object, which must succeed; then ends the object, which
-/// must leave nothing behind. All this twice: with allocation `k` failing alone, and with all that follow it. The
-/// scenario says that it did not get through by throwing `std::bad_alloc` or by returning false; it frees what it has
-/// either way (`live_blocks` does). Where exceptions are off, a scenario that throws is run once, without failures.
+/// fails. With memory back, it runs the scenario again on the same object, which must succeed; then it ends the object,
+/// which must leave nothing behind. All this twice: with allocation `k` failing alone, and with all later ones. A
+/// scenario reports failure by throwing `std::bad_alloc` or by returning false; in either case it frees its blocks
+/// (`live_blocks` does). Without exceptions, a scenario that throws is run once, without failures.
 template <class Make, class Scenario>
 void fail_each_allocation(Make make, Scenario scenario) {
   using object_type = decltype(make(std::declval<counting_resource<>&>()));

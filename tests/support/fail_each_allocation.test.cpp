@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that failing each allocation finds objects that leak, lie or stay broken, and passes those that do not.
+// Tests that failing each allocation finds objects that leak, lie or stay broken, and passes the others.
 #include "tests/support/fail_each_allocation.hpp"
 
 #include <cstddef>
@@ -35,7 +35,7 @@ bool three_blocks_with_a_leak(shared& r) {
   return true;
 }
 
-/// After one failure it never works again.
+/// Never works again after one failure.
 struct sulking {
   shared upstream;
   bool hurt = false;

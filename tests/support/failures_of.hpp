@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Catches the test failures of a function, so that the kit's own checks can be seen to fail.
+// Catches the test failures of a function, so that the support's own checks can be tested.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The system calls of os/pages, of which those fail that a test picks, and a balance of what is mapped.
+// The system calls of os/pages with failures chosen by a test, and a balance of mapped bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace ashlar_test {
 
-/// What `Tag`'s calls have done and shall do. A mapping that the system was told not to take back counts as lost, not
-/// as mapped: its address space stays, until `give_back_lost`. Knows nothing of GoogleTest. Thread safety: none.
+/// The state of `Tag`'s calls, and their planned failures. A mapping whose release was made to fail counts as lost, not
+/// as mapped: its address space stays, until `give_back_lost`. Does not use GoogleTest. Thread safety: none.
 struct call_faults {
   ashlar::test::failure_plan maps, unmaps, discards, grows, moves;
   std::size_t refusals = 0;  ///< of any call
@@ -67,7 +67,7 @@ struct faulty_calls : ashlar::os::system_calls {
     return done;
   }
 
-  // The place was mapped, and is no more; one that the system never saw is lost.
+  // The place was mapped and no longer is; one unknown to the system is lost.
   [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept {
     const bool refused = faults.refuses(faults.moves);
     const bool done = !refused && system_calls::move(p, bytes, place, new_bytes);

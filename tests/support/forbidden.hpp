@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which bytes a program may touch, as AddressSanitizer sees it.
+// The bytes that a program may not touch, according to AddressSanitizer.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace ashlar_test {
 
-/// Returns: whether AddressSanitizer would report a program that touches the byte; false where it is not there.
+/// Returns: whether AddressSanitizer would report an access to the byte; false without AddressSanitizer.
 [[nodiscard]] inline bool is_forbidden([[maybe_unused]] const void* p) noexcept {
 #if defined(ASHLAR_ASAN)
   return __asan_address_is_poisoned(p) != 0;
@@ -17,7 +17,7 @@ namespace ashlar_test {
 #endif
 }
 
-/// Returns: how many of the bytes would be reported.
+/// Returns: the number of bytes that it would report.
 [[nodiscard]] inline std::size_t forbidden_bytes(const void* from, std::size_t bytes) noexcept {
   std::size_t forbidden = 0;
   for (std::size_t i = 0; i < bytes; ++i) forbidden += is_forbidden(static_cast<const std::byte*>(from) + i) ? 1u : 0u;

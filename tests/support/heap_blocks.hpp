@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What tests of a heap's threads do with its blocks: each has its oracle, every second is freed by its size.
+// The use of blocks in tests of a heap's threads: each has its oracle, every second is freed by its size.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ void in_a_thread(F f) {
   std::thread(std::move(f)).join();
 }
 
-/// Returns: a size: of a cell as a rule, seldom of a run.
+/// Returns: a size, usually of a cell, seldom of a span.
 inline std::size_t any_size(std::mt19937& random) {
   return random() % 64 == 0 ? 33'000 + random() % 100'000 : 1 + random() % 600;
 }

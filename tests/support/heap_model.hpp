@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap beside its shadow: a random walk over its whole face, after each step of which both must agree.
+// A heap beside its model: a random walk over all its calls, with a comparison after each step.
 #pragma once
 
 #include <algorithm>
@@ -22,16 +22,16 @@
 
 namespace ashlar_test {
 
-/// How far a walk goes.
+/// The bounds of a walk.
 struct walk_bounds {
   std::size_t most_blocks = 64;
-  std::size_t most_bytes = std::size_t{256} << 20;  ///< live, as asked for
+  std::size_t most_bytes = std::size_t{256} << 20;  ///< live requested bytes
   std::size_t largest = std::size_t{20} << 20;
-  unsigned most_alignment = 23;  ///< its logarithm
-  bool has_limits = true;        ///< heaps with `max_bytes` are among them
+  unsigned most_alignment = 23;  ///< logarithm of the alignment
+  bool has_limits = true;        ///< also heaps with `max_bytes`
 };
 
-/// Every block holds a pattern of its own, checked when it is freed, resized or released. A null needs a reason: a
+/// Every block holds its own pattern, which is verified when it is freed, resized or released. A null needs a reason: a
 /// refused call of the upstream, or `max_bytes`. Without GoogleTest, for fuzz targets: a failure ends the process.
 template <class Heap>
 class heap_model {
@@ -46,7 +46,7 @@ public:
   [[nodiscard]] const Heap& heap() const { return *heap_; }
   [[nodiscard]] const std::vector<shadow_block>& blocks() const { return blocks_; }
 
-  /// Effects: uses the heap once. Complexity: O(1) amortised, apart from the contents.
+  /// Effects: makes one call of the heap. Complexity: O(1) amortised, apart from the contents.
   void step() {
     if (steps_++ == next_phase_) begin_phase();
     const std::size_t what = from_.below(128);
@@ -77,7 +77,7 @@ public:
     for (const shadow_block& each : blocks_) require(each.is_intact());
   }
 
-  /// Effects: frees everything, one by one or at once, and ends the heap.
+  /// Effects: frees all blocks, one by one or at once, and ends the heap.
   void end() {
     check();
     if (from_.one_in(2))
@@ -92,7 +92,7 @@ private:
   enum class kind { any, one, small, cells, runs, huge };
   static constexpr std::size_t kinds = 6;
 
-  // Compile-time sizes: of each path one, and the edges between them.
+  // Compile-time sizes: one for each path, and the edges between paths.
   struct fixed_size {
     std::size_t bytes, alignment;
     void* (*take)(Heap&);
@@ -125,7 +125,7 @@ private:
 
   void begin_phase() {
     kind_ = static_cast<kind>(from_.below(kinds));
-    if (kind_ == kind::huge && from_.is_endless() && from_.below(8) != 0) kind_ = kind::cells;  // they cost most
+    if (kind_ == kind::huge && from_.is_endless() && from_.below(8) != 0) kind_ = kind::cells;  // huge blocks cost most
     order_ = from_.below(3);
     one_size_ = from_.below(from_.one_in(2) ? 512 : 33'000);
     const std::size_t most = kind_ == kind::huge   ? 6
@@ -146,7 +146,7 @@ private:
       case kind::cells:
       case kind::any: break;
     }
-    const std::size_t number = 1 + from_.below(ashlar::detail::size_classes::count);  // about its cell's size, mostly
+    const std::size_t number = 1 + from_.below(ashlar::detail::size_classes::count);  // mostly about its cell
     return ashlar::detail::size_classes::bytes_of(number) + from_.below(3) - (from_.one_in(4) ? 15 : 1);
   }
 
@@ -173,14 +173,14 @@ private:
     return drawn.bytes <= bounds_.most_bytes - std::min(bounds_.most_bytes, live_bytes_) ? drawn : wish{1, 1};
   }
 
-  // Whether a null that came since `refused` was read is right.
+  // Returns: whether a null is right, with `refused` read before the call.
   [[nodiscard]] bool may_say_no(const wish& w, std::size_t refused) const {
     constexpr std::size_t head = ashlar::detail::first_slice * ashlar::detail::slice_bytes;
     constexpr std::size_t around = head + (std::size_t{1} << 20);  // and a slab
     return refusals_ != refused || options_.max_bytes - heap_->held_bytes() < w.bytes + w.alignment + around;
   }
 
-  // Without exceptions a throwing call that fails is the end.
+  // Without exceptions a failed throwing call ends the program.
   static constexpr bool may_throw = ASHLAR_HAS_EXCEPTIONS != 0;
 
   template <class F>
@@ -237,7 +237,7 @@ private:
     hold(p, w);
   }
 
-  // Enters a block as large as `w` says, and fills it: as far as was asked for, or as far as may be used.
+  // Adds a block of size `w` to the model, and fills its requested or its usable bytes.
   void hold(void* p, const wish& w) {
     const std::size_t usable = heap_->usable_size(p);
     auto* const first = static_cast<std::byte*>(p);
@@ -257,7 +257,7 @@ private:
     return order_ == 1 ? blocks_.size() - 1 : next_picked_++ % blocks_.size();
   }
 
-  // Takes one out of the shadow, whose contents must be right.
+  // Removes a block from the model; its contents must be right.
   [[nodiscard]] shadow_block taken() {
     shadow_block& at = blocks_[picked()];
     const shadow_block taken = at;
@@ -283,7 +283,7 @@ private:
     heap_->deallocate(b.p, b.most == b.bytes ? b.bytes : b.bytes + from_.below(b.most - b.bytes + 1), b.alignment);
   }
 
-  // What a block is to become: something else, or a little more or less than it is.
+  // Returns: the next size of a block: a random one, or a little more or less than now.
   [[nodiscard]] std::size_t resized(std::size_t bytes) {
     switch (from_.below(6)) {
       case 0: return drawn_wish().bytes;
@@ -311,7 +311,7 @@ private:
   void reallocate_one() {
     if (blocks_.empty()) return reallocate_nothing();
     const shadow_block b = taken();
-    if (b.bytes > 100'000 && from_.below(8) != 0) return keep(b);  // a copy of it touches every page
+    if (b.bytes > 100'000 && from_.below(8) != 0) return keep(b);  // a copy would touch every page
     const wish w = {resized(b.bytes), from_.one_in(4) ? drawn_alignment() : b.alignment};
     const std::size_t refused = refusals_;
     void* const p = !may_throw || from_.below(4) != 0
@@ -339,7 +339,7 @@ private:
     require(heap_->owns(b.p + from_.below(usable)));
   }
 
-  // Sizes that nobody can have. All blocks stay; memory that has none may go, to make room.
+  // Requests impossible sizes. All blocks stay; free memory may go, to make room.
   void ask_for_too_much() {
     constexpr std::size_t most = ashlar::detail::max_block_bytes;
     constexpr std::size_t sizes[] = {ashlar::detail::max_size, most + 1, most, most - (std::size_t{1} << 20)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Three heaps side by side, on pages and on an upstream that refuses now and then, each beside its shadow.
+// Three heaps side by side, over pages and over an upstream that refuses at times, each beside its model.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace ashlar_test {
 
-/// Pages of which nobody may know anything, that run out when a plan says so.
+/// Pages without known properties, which run out on demand.
 struct unreliable_pages {
   ashlar::test::failure_plan plan;
   std::size_t refusals = 0;
@@ -37,7 +37,7 @@ struct unreliable_pages {
   [[nodiscard]] bool operator==(const unreliable_pages& other) const noexcept { return this == &other; }
 };
 
-/// Each step uses one of the heaps; now and then, what fails changes. All memory is back when it ends.
+/// Each step uses one of the heaps; at times, the failing calls change. All memory is back at the end.
 class heap_session {
   using calls = faulty_calls<heap_session>;
   using page_heap = ashlar::local_heap<faulty_pages<heap_session>>;
@@ -46,7 +46,7 @@ class heap_session {
 public:
   heap_session(decisions from, const walk_bounds& bounds) : from_(from), bounds_(bounds) {}
 
-  /// Effects: takes so many steps, or less where the decisions end.
+  /// Effects: makes `steps` steps, or fewer if the decisions end.
   void run(std::size_t steps) {
     for (std::size_t i = 0; i < steps && !from_.is_over(); ++i) {
       const std::size_t turn = from_.below(32);
@@ -83,7 +83,7 @@ private:
     }
   }
 
-  // What is one heap's is not another's, and the upstream has given what the heaps hold, and tables.
+  // No heap owns memory of another one, and the upstream has given the memory of the heaps and their tables.
   void compare() {
     constexpr std::size_t tables = std::size_t{2} << 20;
     require(one_.heap() == one_.heap() && one_.heap() != two_.heap());

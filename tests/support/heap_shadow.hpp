@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The shadow of a heap: which blocks are live, and what stands in them, computed from a seed and not stored.
+// The model of a heap: the live blocks and their contents, computed from a seed and not stored.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace ashlar_test {
 
-/// Where a model takes its decisions from: the bytes of a fuzzer until they end, or a generator that never ends.
+/// The source of a model's decisions: the bytes of a fuzzer until they end, or an endless generator.
 class decisions {
 public:
   decisions(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
@@ -22,7 +22,7 @@ public:
 
   [[nodiscard]] bool is_endless() const { return is_endless_; }
   [[nodiscard]] bool is_over() const { return !is_endless_ && at_ == end_; }
-  [[nodiscard]] std::uint64_t taken() const { return taken_; }  ///< how many
+  [[nodiscard]] std::uint64_t taken() const { return taken_; }  ///< the number of decisions
 
   /// Returns: a number below `n`. Expects: `0 < n < 2^32`.
   [[nodiscard]] std::size_t below(std::size_t n) {
@@ -51,32 +51,32 @@ private:
   bool is_endless_ = false;
 };
 
-/// Effects: ends the process and tells where, unless `condition` holds.
+/// Effects: ends the process and prints the place, unless `condition` holds.
 inline void require(bool condition, const std::source_location where = std::source_location::current()) {
   if (condition) return;
   std::fprintf(stderr, "%s:%u: the heap and its shadow differ\n", where.file_name(), where.line());
   std::abort();
 }
 
-/// One live block. All of it up to `filled` holds the pattern of its seed; of a large one its ends alone, unless it is
-/// `whole`, since a block that nobody touches costs nothing.
+/// One live block. All bytes up to `filled` hold the pattern of its seed. A large block has the pattern at its ends
+/// only, unless it is `whole`, since untouched pages cost nothing.
 struct shadow_block {
   static constexpr std::size_t end = 512;  // bytes of an end
 
   std::byte* p = nullptr;
-  std::size_t bytes = 0;   ///< asked for
-  std::size_t most = 0;    ///< a sized free names any size from `bytes` to this
-  std::size_t filled = 0;  ///< `bytes` or all that is usable
+  std::size_t bytes = 0;   ///< requested
+  std::size_t most = 0;    ///< a sized free gives any size from `bytes` to this
+  std::size_t filled = 0;  ///< `bytes`, or all usable bytes
   std::size_t alignment = 0;
   std::uint32_t seed = 0;
-  std::uint32_t fixed = 0;  ///< number of the compile-time size it was allocated with, from 1
+  std::uint32_t fixed = 0;  ///< number of the compile-time size of its allocation, from 1
   bool whole = false;
 
   void fill() const {
     for_each_part(filled, [this](std::size_t from, std::size_t to) { write(from, to); });
   }
 
-  /// Returns: whether what was filled and lies below `limit` is as it was, at `at` now.
+  /// Returns: whether the filled bytes below `limit` are unchanged at their new address `at`.
   [[nodiscard]] bool is_intact(const std::byte* at, std::size_t limit) const {
     bool right = true;
     for_each_part(std::min(filled, limit),
@@ -110,7 +110,7 @@ private:
     std::memcpy(p + whole_words * sizeof(word), &last, to % sizeof(word));
   }
 
-  // All words are looked at, so that compilers compare many at once.
+  // Compares all words, so that compilers vectorise the loop.
   [[nodiscard]] bool holds(const std::byte* at, std::size_t from, std::size_t to) const {
     const std::size_t whole_words = to / sizeof(word);
     word wrong = 0;
@@ -124,7 +124,7 @@ private:
   }
 };
 
-/// Whether bytes are zero: all of a small block; of a large one its ends and a byte of each page.
+/// Returns: whether bytes are zero: all of a small block; of a large one its ends and a byte of each page.
 [[nodiscard]] inline bool is_zero(const std::byte* p, std::size_t bytes) {
   const auto all = [p](std::size_t from, std::size_t to) {
     return std::all_of(p + from, p + to, [](std::byte each) { return each == std::byte{0}; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Traces that nobody recorded: checksums put right after a change, and what the reader promises whatever it reads.
+// Made-up traces: repaired checksums after a change, and the promises of the reader for any input.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace ashlar_test {
 namespace trace = ashlar::trace;
 namespace trace_io = ashlar::detail::trace_io;
 
-/// Effects: puts right the checksums of the headers in front, so that readers get behind them.
+/// Effects: repairs the checksums of the leading headers, so that readers get behind them.
 inline void mend_trace(std::vector<std::byte>& image) {
   if (image.size() < trace_io::file_header_bytes + 8) return;
   const std::size_t text = std::min<std::size_t>(trace_io::get_word<std::uint32_t>(&image[56]), image.size());
@@ -34,8 +34,8 @@ inline void mend_trace(std::vector<std::byte>& image) {
   }
 }
 
-/// Effects: `use(event)` for every event read. Returns: whether each kept the promises of `event`: time does not go
-/// back, objects are numbered as they come, and none is released before it was there.
+/// Effects: calls `use(event)` for every event. Returns: whether each kept the promises of `event`: time does not go
+/// back, objects are numbered in order, and none is released before its allocation.
 template <class Use>
 [[nodiscard]] bool keeps_promises(std::span<const std::byte> image, bool accept_prefix, Use use) {
   trace::reader<> r(image, {.accept_prefix = accept_prefix});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reads JSON without blanks, strictly, into one value a path: {"a":[{"b":1}]} is a.0.b = 1.
+// Reads JSON without blanks, strictly, into one value for each path: {"a":[{"b":1}]} is a.0.b = 1.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@ public:
 
   [[nodiscard]] bool is_valid() const { return is_valid_; }
   [[nodiscard]] bool has(const std::string& path) const { return values_.count(path) != 0; }
-  /// Returns: a string without its quotes and with its escapes as they are, or a number or word as it is written.
+  /// Returns: a string without its quotes and with its escapes unchanged, or a number or word as written.
   [[nodiscard]] std::string text(const std::string& path) const { return has(path) ? values_.at(path) : "nothing"; }
   [[nodiscard]] unsigned long long number(const std::string& path) const {
     return has(path) ? std::strtoull(values_.at(path).c_str(), nullptr, 10) : ~0ull;
   }
-  /// How many values there are in an array or object.
+  /// Returns: the number of values in an array or object.
   [[nodiscard]] std::size_t size(const std::string& path) const { return sizes_.count(path) ? sizes_.at(path) : 0; }
 
 private:
@@ -69,7 +69,7 @@ private:
     return take("\"");
   }
 
-  // Integers: nobody here writes others.
+  // Integers: the tested writers write no others.
   bool number_into(std::string& into) {
     if (take("-")) into = "-";
     const std::size_t digits = std::min(rest_.find_first_not_of("0123456789"), rest_.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The book of live blocks for tests: an entry that cannot be right is a test failure.
+// The record of live blocks for tests: an impossible entry is a test failure.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace ashlar_test {
 
-/// What is live: `r.balance() == nothing` says that all came back.
+/// The live blocks: `r.balance() == nothing` means that all came back.
 using ashlar::test::holdings;
 
 inline constexpr holdings nothing{};
 
-/// Each entry that cannot be right is a test failure. Moving leaves an empty book.
+/// Each impossible entry is a test failure. A move leaves an empty record.
 class ledger : public ashlar::test::block_book<> {
 public:
   void add(const void* p, std::size_t bytes, std::size_t alignment) {
@@ -29,7 +29,7 @@ public:
       ADD_FAILURE() << "block " << p << " of " << bytes << " bytes overlaps a live block";
   }
 
-  /// Returns: the block as it was added, or nothing where it is not live.
+  /// Returns: the block as it was added, or nothing if it is not live.
   std::optional<entry> remove(const void* p, std::size_t bytes, std::size_t alignment) {
     const auto was = block_book::remove(p);
     if (!was) ADD_FAILURE() << p << " is no live block";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that the book of live blocks notices every entry that cannot be right.
+// Tests that the record of live blocks detects every impossible entry.
 #include "tests/support/ledger.hpp"
 
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks that a test holds of a resource: apart from each other, aligned, and with contents that nobody else touches.
+// The blocks of a test from one resource: disjoint, aligned, and with contents that no other code changes.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace ashlar_test {
 
-/// Gives back what it holds when it ends, the last block first, so that a scenario may leave by an exception.
+/// Frees its blocks in its destructor, the last block first, so that a scenario may leave by an exception.
 template <ashlar::resource R>
 class live_blocks {
 public:
@@ -33,14 +33,14 @@ public:
   live_blocks& operator=(const live_blocks&) = delete;
   ~live_blocks() { free_all(); }
 
-  /// Returns: whether the resource had memory left, by whichever road it says so.
+  /// Returns: whether the resource had memory left, by its result or by an exception.
   bool try_allocate(std::size_t bytes, std::size_t alignment) {
     void* const p = ashlar::detail::try_allocate_from(resource_, bytes, alignment);
     if (p != nullptr) hold(p, bytes, alignment);
     return p != nullptr;
   }
 
-  /// Throws: what the resource throws.
+  /// Throws: as the resource.
   void allocate(std::size_t bytes, std::size_t alignment) {
     hold(resource_.allocate(bytes, alignment), bytes, alignment);
   }
@@ -54,7 +54,7 @@ public:
     while (!blocks_.empty()) free(blocks_.size() - 1);
   }
 
-  /// Effects: checks a block and holds it no longer. The resource is not told.
+  /// Effects: verifies a block and forgets it. The resource keeps it.
   held_block forget(std::size_t index) {
     const held_block leaving = blocks_[index];
     std::swap(blocks_[index], blocks_.back());

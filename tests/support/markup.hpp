@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether SVG or HTML is well-formed: tags in pairs, attributes in quotes, nothing that should have been escaped.
+// Checks of SVG and HTML: tags in pairs, attributes in quotes, no unescaped characters.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace ashlar_test {
 
 namespace detail {
 
-// Returns: whether ` name="value"` comes again and again.
+// Returns: whether the text consists of ` name="value"` repeated.
 inline bool are_attributes(std::string_view rest) {
   while (!rest.empty()) {
     const std::size_t equals = rest.find("=\""), end = equals == rest.npos ? equals : rest.find('"', equals + 2);
@@ -23,12 +23,12 @@ inline bool are_attributes(std::string_view rest) {
   return true;
 }
 
-// Style sheets are not looked at: what is in them is between the same two tags in XML and HTML.
+// Style sheets are not checked: they lie between the same two tags in XML and HTML.
 inline bool is_text(std::string_view text) { return text.find_first_of("&>") == text.npos; }
 
 }  // namespace detail
 
-/// Returns: what is wrong with it, and nothing if it is well-formed. `<meta>` and the doctype need no end.
+/// Returns: the fault of the markup; empty if it is well-formed. `<meta>` and the doctype need no end.
 [[nodiscard]] inline std::string fault_of_markup(std::string_view rest) {
   std::vector<std::string> open;
   for (std::size_t at = 0; (at = rest.find('<')) != rest.npos;) {
@@ -52,7 +52,7 @@ inline bool is_text(std::string_view text) { return text.find_first_of("&>") == 
   return open.empty() ? "" : "no end of " + open.back();
 }
 
-/// Returns: how often `words` stand in `text`.
+/// Returns: the number of `words` in `text`.
 [[nodiscard]] inline std::size_t count_of(std::string_view text, std::string_view words) {
   std::size_t count = 0;
   for (std::size_t at = text.find(words); at != text.npos; at = text.find(words, at + words.size())) ++count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Contents that tell one block from every other, to see whether anybody wrote where they should not.
+// Contents that differ between blocks, so that writes to other blocks show.
 #pragma once
 
 #include <cstddef>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One user of a cached pool, with a cache of its own: what the faces do for a thread, by hand.
+// One user of a cached pool, with its own cache: the work of the public pools for a thread, by hand.
 #pragma once
 
 #include <cstddef>
 
 namespace ashlar_test {
 
-/// A resource. Several of them in one thread stand for as many threads, in an order that a test chooses.
+/// A resource. Several of them in one thread stand for several threads, in an order chosen by a test.
 template <class Pool>
 class pool_user {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the refinements of a resource promise, each law as a function of a subject that has the refinement.
+// The promises of the refinements of a resource, each law as a function of a subject with the refinement.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ void owns_its_blocks_only(Subject& subject) {
   }
 }
 
-// Twice, because a resource must be as good as new after it.
+// Twice, since a resource must be as newly made after it.
 template <class Subject>
 void releases_everything(Subject& subject) {
   auto& r = subject.resource;
@@ -53,7 +53,7 @@ void releases_everything(Subject& subject) {
   EXPECT_TRUE(invariant_of(r));
 }
 
-// All of the block may be written to; it goes back by any size from what was asked for to what it has become.
+// All bytes of the block are writable; any size from the requested to the usable one frees it.
 template <class Subject>
 void gives_at_least(Subject& subject) {
   auto& r = subject.resource;
@@ -84,7 +84,7 @@ void prefaults_without_harm(Subject& subject) {
 template <class Subject>
 void finds_the_size_of_a_block(Subject& subject) {
   live_blocks blocks(subject.resource);
-  subject.resource.deallocate(nullptr);  // nothing is there yet
+  subject.resource.deallocate(nullptr);  // the resource has no memory yet
   for (std::size_t bytes = 0; bytes <= Subject::largest; bytes += 1 + bytes / 2) {
     ASSERT_TRUE(blocks.try_allocate(bytes, 1));
     ASSERT_TRUE(blocks.try_allocate(Subject::largest - bytes, Subject::max_alignment));
@@ -95,7 +95,7 @@ void finds_the_size_of_a_block(Subject& subject) {
   while (blocks.size() != 0) subject.resource.deallocate(blocks.forget(blocks.size() - 1).data);
 }
 
-// Whatever the answer, contents stay up to the smaller size; after a yes, the block is given back by its new size.
+// The contents stay up to the smaller size, whatever the result; after a success, the new size frees the block.
 template <class Subject>
 void expands_in_place(Subject& subject) {
   auto& r = subject.resource;

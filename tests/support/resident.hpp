@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How much memory of this process is resident, where a figure means something.
+// The resident memory of this process, in builds in which the figure is meaningful.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace ashlar_test {
 
-/// Whether what is resident is the program's own: sanitizers have shadows, and keep what was freed.
+/// Whether resident memory is the program's own: sanitizers have shadow memory, and keep freed blocks.
 inline constexpr bool residency_means_something = !has_asan && !has_tsan;
 
-/// Returns: resident bytes; 0 where the system does not say.
+/// Returns: resident bytes; 0 if the system does not tell.
 [[nodiscard]] inline std::size_t resident_bytes() {
   std::FILE* const file = std::fopen("/proc/self/statm", "r");
   if (file == nullptr) return 0;

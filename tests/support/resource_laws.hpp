@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What every resource owes its callers, each law as a function of a subject (see conformance.hpp).
+// The laws that every resource obeys, each as a function of a subject (see conformance.hpp).
 #pragma once
 
 #include <bit>
@@ -30,14 +30,14 @@ template <class R>
   return true;
 }
 
-/// Returns: what the subject's upstream has handed out, where it has one that counts.
+/// Returns: the live memory of the subject's upstream, if it has one that counts.
 template <class Subject>
 [[nodiscard]] holdings upstream_balance(const Subject& subject) {
   if constexpr (requires { subject.upstream.balance(); }) return subject.upstream.balance();
   return nothing;
 }
 
-/// Whether this build lives through a refusal by `R`.
+/// Whether this build survives a refusal by `R`.
 template <class R>
 inline constexpr bool may_refuse = has_exceptions || ashlar::try_resource<R>;
 
@@ -62,7 +62,7 @@ void keeps_empty_blocks_apart(Subject& subject) {
   ASSERT_TRUE(invariant_of(subject.resource));
 }
 
-// A random walk: half full at most times, every size and alignment, each step checked.
+// A random walk: mostly half full, with every size and alignment, and each step checked.
 template <class Subject>
 void keeps_blocks_apart(Subject& subject, unsigned seed) {
   std::mt19937 random(seed);
@@ -91,7 +91,7 @@ void equals_itself(Subject& a, Subject& b) {
   EXPECT_EQ(a.resource == b.resource, b.resource == a.resource);
   if (!(a.resource == b.resource)) return;
   void* const p = a.resource.allocate(Subject::largest, 1);
-  b.resource.deallocate(p, Subject::largest, 1);  // that is what equal means
+  b.resource.deallocate(p, Subject::largest, 1);  // the meaning of equality
 }
 
 template <class R>
@@ -102,7 +102,7 @@ void expect_refused(R& r, std::size_t bytes, std::size_t alignment) {
 #endif
 }
 
-// Requests above PTRDIFF_MAX are refused by rule; those just below it because no machine has so much.
+// Requests above PTRDIFF_MAX are refused by rule; those just below it since no machine has as much.
 template <class Subject>
 void refuses_absurd_sizes(Subject& subject) {
   auto& r = subject.resource;
@@ -138,7 +138,7 @@ void set_upstream_failing(Subject& subject, bool failing) {
     failing ? subject.upstream.fail_from(0) : subject.upstream.fail_never();
 }
 
-/// Returns: whether the resource said no within a number of allocations.
+/// Returns: whether the resource refused within a number of allocations.
 template <class R>
 [[nodiscard]] bool exhaust(live_blocks<R>& blocks, std::size_t bytes) {
   for (int left = 200'000; left != 0; --left)
@@ -146,7 +146,7 @@ template <class R>
   return false;
 }
 
-// Fill, fail a thousand times, free one, and go on (a bounded resource); or wait for the upstream to recover.
+// Fill, fail a thousand times, free one block, and continue (a bounded resource); or wait for the upstream to recover.
 template <class Subject>
 void recovers_from_exhaustion(Subject& subject) {
   auto& r = subject.resource;

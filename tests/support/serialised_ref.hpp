@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lets any thread use a resource that is for one: through one lock that all references of the process share.
+// Makes a resource for one thread usable by any thread, through one lock shared by all references of the process.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Resources with any set of refinements, as types only, and the set that a resource has: what do adaptors pass on?
+// Resources with any set of refinements, as types only, and the set of a given resource, for tests of adaptors.
 #pragma once
 
 #include <cstddef>
@@ -62,7 +62,7 @@ struct skilled {
   friend bool operator==(const skilled&, const skilled&) noexcept = default;
 };
 
-/// The refinements that `R` has.
+/// The refinements of `R`.
 template <ashlar::resource R>
 inline constexpr skills skills_of =
     (ashlar::try_resource<R> ? can_try : 0) | (ashlar::owning_resource<R> ? can_own : 0) |

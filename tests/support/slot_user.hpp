@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Slots in slabs with objects that do nothing, for the tests of what lies below the pools of objects.
+// Slots in slabs with trivial objects, for the tests of the layers below the pools of objects.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace ashlar_test {
 template <class Threads>
 struct plain_ends {
   static constexpr bool is_plain = true;
-  static inline std::size_t slabs = 0;  // that ended
+  static inline std::size_t slabs = 0;  // ended slabs
   static void object(ashlar::detail::slot_slab<Threads>& slab, std::uint32_t index) noexcept {
     ashlar::detail::slot_pool_core<Threads>::give(slab, index, ashlar::detail::slot_word::raw_mark,
                                                   slab.word_at(index));
@@ -48,7 +48,7 @@ void retire(const ashlar::detail::slot_pool_core<Threads>&, void* slot, std::siz
   ashlar::detail::retire_slot<Threads::is_shared>(slot, bytes, marks);
 }
 
-/// Effects: gives a slot back that `take` of some slots returned.
+/// Effects: gives a slot of `take` back.
 template <class Place>
 void give_back(const Place& at, std::uint32_t marks = ashlar::detail::slot_word::raw_mark) {
   using core = std::remove_pointer_t<decltype(at.in->home)>;

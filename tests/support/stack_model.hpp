@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A random walk over a stack beside a trivial one: a vector of blocks and of what the stack said before each.
+// A random walk over a stack beside a trivial one: a vector of blocks and of the stack's state before each.
 #pragma once
 
 #include <bit>
@@ -15,8 +15,8 @@
 
 namespace ashlar_test {
 
-/// Pushes, pops, marks and rewinds at random, and after each step compares what the stack says with what it said when
-/// it stood there before: any padding that does not come back is seen at once.
+/// Pushes, pops, marks and rewinds at random. After each step it compares the state of the stack with its former state
+/// at the same height: any padding that does not come back is found at once.
 template <class Stack>
 class stack_model {
 public:
@@ -59,7 +59,8 @@ public:
 
   void mark() { marks_.push_back({used_before_.size(), stack_.used(), stack_.mark()}); }
 
-  // Now and then to an older marker than the last; markers above it are void from then on, that one stays good.
+  // At times to an older marker than the last; markers above it are invalid from then on, the marker itself stays
+  // valid.
   void rewind() {
     if (marks_.empty()) return;
     while (marks_.size() > 1 && below(3) == 0) marks_.pop_back();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An oracle in a block: who wrote there last, at both ends, so that a block that two have at once shows.
+// An oracle in a block: its last writer, at both ends, so that a block with two owners shows.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace ashlar_test {
 
-/// A block and what stands at its ends: as much of `stamp` and its complement as has room.
+/// A block and its ends: as much of `stamp` and its complement as there is room for.
 struct stamped_block {
   void* p = nullptr;
   std::size_t bytes = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The same three buffers planned by the compiler, by a written table and when the program starts.
+// The same three buffers planned by the compiler, by a written table and at the start of the program.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ inline constexpr std::array<buffer, 3> lives{buffer::half_open(0, 64, 0, 2, 64),
 inline constexpr auto layout = plan::solve(lives);
 using with_lives = ashlar::static_plan<layout, lives>;
 
-// As `ashlar plan --header` writes it.
+// In the form of `ashlar plan --header`.
 struct table {
   std::array<std::uint64_t, 2> ids, offsets, sizes;
   std::uint64_t height, alignment;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How long the tests with many threads run: a moment, or as long as the environment says.
+// The duration of the tests with many threads: a moment, or as the environment demands.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace ashlar_test {
 
-/// Returns: `rounds`, fewer in the builds of sanitizers, times ASHLAR_STRESS where that is set.
+/// Returns: `rounds`, fewer in the builds of sanitizers, times ASHLAR_STRESS if that is set.
 [[nodiscard]] inline std::size_t stress_rounds(std::size_t rounds) {
   constexpr std::size_t slower = has_tsan || has_asan ? 10 : 1;
   const char* const wanted = std::getenv("ASHLAR_STRESS");

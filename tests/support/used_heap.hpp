@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap that has been used for a while, and a list of what is live in it.
+// A heap that has been used for a while, and a list of its live blocks.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct used_heap {
     }
   }
 
-  // Cells of many classes, hot ones, a last_freed, runs live and freed lately, huge blocks.
+  // Cells of many classes, cached ones, a last-freed one, live and recently freed spans, huge blocks.
   void use() {
     constexpr std::size_t count = is_slow ? 1500 : 6000;
     for (int round = 0; round < 2; ++round) {
