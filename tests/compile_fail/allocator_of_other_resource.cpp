@@ -1,6 +1,6 @@
 // error: (no matching|no viable|could not convert|conversion)
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An allocator refers to the resource type that it names, and to no other.
+// An allocator refers to its named resource type, and to no other.
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>

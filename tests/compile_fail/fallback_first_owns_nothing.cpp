@@ -1,6 +1,6 @@
 // error: owning_resource
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The first side of a fallback has to know its blocks: operator new does not.
+// The first side of a fallback must know its blocks: operator new does not.
 #include <ashlar/adaptor/fallback.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>

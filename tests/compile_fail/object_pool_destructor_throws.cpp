@@ -1,6 +1,6 @@
 // error: static assertion failed.*a destructor that throws
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A destructor that may throw would leave a pool half way.
+// A destructor that may throw would leave a pool in an invalid state.
 #include <ashlar/face/object_pool.hpp>
 
 struct fragile {

@@ -1,6 +1,6 @@
 // error: static assertion failed.*Reset takes a T& and is noexcept
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What resets a kept object may not throw: nobody could catch it.
+// A reset of a kept object must not throw: no caller could catch it.
 #include <cstddef>
 
 #include <ashlar/face/lifetime.hpp>

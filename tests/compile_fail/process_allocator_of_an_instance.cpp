@@ -1,6 +1,6 @@
 // error: process_wide_resource
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An allocator without data cannot know which of many pools to free to, whatever the pool says of itself.
+// An allocator without data cannot know its pool among several, whatever the pool declares.
 #include <vector>
 
 #include <ashlar/face/stateless_allocator.hpp>

@@ -1,6 +1,6 @@
 // error: (constraints? not satisfied|constraint failure)
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// resource_ref refuses what does not hand out blocks.
+// resource_ref refuses types that do not provide blocks.
 #include <memory_resource>
 
 #include <ashlar/base/resource.hpp>

@@ -1,6 +1,6 @@
 // error: owns
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An adaptor has a refinement only where its upstream has it: operator new does not know what it owns.
+// An adaptor has only refinements of its upstream: operator new does not know its blocks.
 #include <ashlar/adaptor/statistics.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>

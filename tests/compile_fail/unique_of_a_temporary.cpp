@@ -1,6 +1,6 @@
 // error: (no matching function|resource_argument)
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An object cannot be made in a pool that is gone at the end of the line.
+// An object cannot be made in a pool that ends with the expression.
 #include <ashlar/face/unique.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>

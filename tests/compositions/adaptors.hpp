@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The adaptors that are tried on each other, one line each, and what they stand on.
+// The adaptors that are stacked on each other, one line each, and the memory under them.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@
 
 namespace ashlar_test {
 
-// Everything here is made from a `counting_resource<>&`, which is what all memory comes from in the end. `R` is what
-// an adaptor stands on: another adaptor, or an `able_resource`.
+// Everything here is made from a `counting_resource<>&`, the source of all memory. `R` is the resource under an
+// adaptor: another adaptor, or an `able_resource`.
 
 template <class R>
 struct maker_on {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Any composition behind one face, so that a scenario is compiled once and a composition costs a thin wrapper.
+// Any composition behind one interface, so that a scenario is compiled once and a composition costs a thin wrapper.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace ashlar_test {
 
-/// A resource whose refinements are asked for at run time.
+/// A resource with refinements that are queried at run time.
 class composition {
 public:
   composition() = default;
@@ -24,12 +24,12 @@ public:
   [[nodiscard]] virtual void* allocate(std::size_t bytes, std::size_t alignment) = 0;
   [[nodiscard]] virtual void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept = 0;
   virtual void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept = 0;
-  /// Returns: false also where it cannot.
+  /// Returns: false also without the refinement.
   [[nodiscard]] virtual bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes,
                                         std::size_t alignment) noexcept = 0;
-  /// Returns: true also where it does not know.
+  /// Returns: true also if it does not know.
   [[nodiscard]] virtual bool may_own(const void* p) const noexcept = 0;
-  /// Returns: whether it could.
+  /// Returns: whether it is supported.
   virtual bool release() noexcept = 0;
   [[nodiscard]] virtual bool invariant() const noexcept = 0;
 
@@ -72,7 +72,7 @@ private:
   R resource_;
 };
 
-/// Makes a composition, on memory that counts and fails.
+/// Makes a composition over memory that counts and fails.
 using composition_maker = std::unique_ptr<composition> (*)(counting_resource<>& below);
 
 template <class R>

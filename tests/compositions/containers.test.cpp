@@ -21,7 +21,7 @@ namespace {
 
 using namespace ashlar_test;
 
-// What is small is in a first side, while there is room for it, or in the second; what is large goes through a gate.
+// Small blocks lie in a first side, while it has room, or in the second; large ones pass a gate.
 struct composed_place {
   using counted = ashlar::resource_ref<counting_resource<>>;
   using both_sides = ashlar::fallback<able_resource<>, counted>;

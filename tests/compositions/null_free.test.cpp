@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Nothing happens where null is freed without a size: to whatever finds the size of a block by itself, at every level.
+// A free of null without a size has no effect, at every level, in each resource that finds the size of a block itself.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +39,7 @@ namespace {
 using ashlar::local_heap;
 using ashlar::self_describing_resource;
 
-// Pools of cells take cells: null is none, and `deallocate(cell)` reports it from level `checked` on.
+// Pools of cells take cells, and null is none: `deallocate(cell)` reports it from level `checked` on.
 static_assert(!self_describing_resource<ashlar::block_pool<>> &&
               !self_describing_resource<ashlar::shared_block_pool<>>);
 static_assert(!self_describing_resource<ashlar::synchronized<ashlar::block_pool<>>>);
@@ -96,7 +96,7 @@ TYPED_TEST_SUITE(null_free, kinds);
 template <class R>
 void free_null_and_go_on(R& resource) {
   static_assert(self_describing_resource<R>);
-  resource.deallocate(nullptr);  // before there is anything
+  resource.deallocate(nullptr);  // before the first block
   for (const std::size_t bytes : {std::size_t{40}, std::size_t{40'000}}) {
     void* const first = resource.allocate(bytes, 16);
     resource.deallocate(nullptr);

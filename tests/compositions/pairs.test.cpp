@@ -70,17 +70,17 @@ struct request {
   std::size_t alignment;
 };
 
-// On both sides of 64, to which the memory below rounds, and of 100, where the segregator parts.
+// On both sides of 64, the rounding of the memory below, and of 100, the limit of the segregator.
 constexpr request requests[] = {{10, 1}, {100, 8}, {0, 1}, {64, 64}, {101, 16}, {5, 128}, {300, 8}, {99, 4}};
 
-// Whatever the answer, the block stays what it is; after a yes it has its new size.
+// After a refusal the block is unchanged; after a success it has its new size.
 void resize(composition& r, live_blocks<composition>& blocks, std::size_t index, std::size_t wanted) {
   const auto old = blocks.forget(index);
   const bool yes = r.try_expand(old.data, old.bytes, wanted, old.alignment);
   blocks.hold(old.data, yes ? wanted : old.bytes, old.alignment);
 }
 
-// Returns: whether all requests were served. Frees everything either way, in a mixed order.
+// Returns: whether all requests were served. Frees everything in any case, in a mixed order.
 template <class Allocate>
 bool use(composition& r, Allocate allocate) {
   live_blocks<composition> blocks(r);
@@ -104,8 +104,8 @@ void use_by_throwing(std::unique_ptr<composition>& r) {
   use(*r, [](auto& blocks, const request& each) { return blocks.allocate(each.bytes, each.alignment), true; });
 }
 
-// Runs the scenario with failures at every call, twice on one object. The invariant of what
-// is behind a `unique_ptr` is asked for here, where the scenario has ended.
+// Runs the scenario with failures at every call, twice on one object. The invariant behind a `unique_ptr` is checked
+// here, after the scenario.
 void survives(composition_maker make) {
   fail_each_allocation(make, [](std::unique_ptr<composition>& r) {
     const bool passed = use_by_null(r);
@@ -115,13 +115,13 @@ void survives(composition_maker make) {
   if constexpr (has_exceptions) fail_each_allocation(make, [](std::unique_ptr<composition>& r) { use_by_throwing(r); });
 }
 
-// Everything is taken back at once while it is live, and again after that.
+// All blocks are taken back at once while they are live, and again afterwards.
 void releases(composition_maker make) {
   counting_resource<> below;
   const std::unique_ptr<composition> r = make(below);
   for (int round = 0; round < 2; ++round) {
     for (const request& each : requests) ASSERT_NE(r->try_allocate(each.bytes, each.alignment), nullptr);
-    ASSERT_TRUE(r->release());  // as what they stand on can be
+    ASSERT_TRUE(r->release());  // as the resources below can
     EXPECT_TRUE(r->invariant());
     EXPECT_LE(below.balance().blocks, 4U);  // of tables and chains, not of blocks
   }

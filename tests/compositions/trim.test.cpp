@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// `trim(retain_bytes)` of everything that keeps free memory: the figure it returns, and the memory that stays.
+// `trim(retain_bytes)` of every resource that keeps free memory: its result, and the memory that stays.
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -102,7 +102,7 @@ using kinds =
                      made<ashlar::heap<shared_below>, pieces, 100'000>, object_pools, ref_pools>;
 TYPED_TEST_SUITE(trimmed, kinds);
 
-// Heaps retain pages, and hold the whole segments that these are in.
+// Heaps retain pages, and hold the whole segments of these pages.
 template <class Kind>
 constexpr std::size_t unit_of = 0;
 template <class R, const auto& Options>

@@ -32,7 +32,7 @@ copied_headers() {
   "$work/program"
 }
 
-# The example in the README is what it says it is.
+# The example in the README compiles and runs.
 readme() {
   awk '/^```/ { inside = ($0 == "```cpp"); next } inside' "$ashlar/README.md" >"$work/readme.cpp"
   "$compiler" -std=c++20 -I"$ashlar/include" "$work/readme.cpp" -o "$work/program"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every container over the checking allocator that makes it hardest: nothing propagates.
+// Every container over the strictest checking allocator: nothing propagates.
 #include "tests/containers/suite.hpp"
 
 namespace ashlar_test {

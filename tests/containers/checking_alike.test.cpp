@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every container over the checking allocator of which all are equal.
+// Every container over the checking allocator with equal instances.
 #include "tests/containers/suite.hpp"
 
 namespace ashlar_test {

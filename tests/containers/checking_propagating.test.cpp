@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every container over the checking allocator whose identity goes along with everything.
+// Every container over the checking allocator that always propagates.
 #include "tests/containers/suite.hpp"
 
 namespace ashlar_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every container over an allocator to a resource that keeps book of each block.
+// Every container over an allocator to a resource that records each block.
 #include "tests/containers/suite.hpp"
 
 namespace ashlar_test {

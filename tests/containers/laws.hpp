@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What every container does with its allocators, each law as a function of a container type and a world.
+// The laws of containers and their allocators, each as a function of a container type and a world.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ private:
   }
 };
 
-/// Returns: where the first element is, which tells whether elements moved.
+/// Returns: the address of the first element, which shows whether elements moved.
 template <class Container>
 [[nodiscard]] const void* place_of(const Container& c) {
   return std::addressof(*c.begin());
@@ -49,7 +49,7 @@ template <class Container>
   return std::distance(c.begin(), c.end());
 }
 
-/// Effects: sees whether a container that was moved from still works.
+/// Effects: verifies that a container still works after a move from it.
 template <class Container>
 void expect_reusable(Container& c) {
   c.clear();
@@ -70,7 +70,7 @@ void copies_construct(World& world) {
   EXPECT_TRUE(elsewhere == original);
   EXPECT_TRUE(elsewhere.get_allocator() == make.second());
   copy.clear();
-  EXPECT_TRUE(elsewhere == original);  // nobody shares elements
+  EXPECT_TRUE(elsewhere == original);  // no elements are shared
 }
 
 template <class Container, class World>
@@ -132,7 +132,7 @@ void moves_assign(World& world) {
     target = std::move(neighbour);
     EXPECT_TRUE(target == expected);
     EXPECT_TRUE(target.get_allocator() == (propagates ? make.first() : make.second()));
-    EXPECT_EQ(place_of(target) == place, propagates || !World::apart);  // else element by element
+    EXPECT_EQ(place_of(target) == place, propagates || !World::apart);  // otherwise element by element
     expect_reusable(neighbour);
   }
 }
@@ -166,7 +166,7 @@ void swaps(World& world) {
   expect_reusable(b);
 }
 
-// Of two threads, one after the other: one ends while its containers live, the other frees what it did not allocate.
+// Two threads, one after the other: one ends while its containers live, the other frees their blocks.
 template <class Container, class World>
 void changes_threads(World& world) {
   const maker<Container, World> make{world};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What moves between containers without being allocated: spliced, merged and extracted nodes. All of it is defined
-// between equal allocators only.
+// Moves between containers without an allocation: spliced, merged and extracted nodes. All of it is defined between
+// equal allocators only.
 #pragma once
 
 #include <iterator>
@@ -73,14 +73,14 @@ void extracts(World& world) {
     auto survivor = source->extract(20);
     auto dropped = source->extract(21);
     EXPECT_EQ(count_of(*source), 46);
-    source.reset();  // the nodes live on without their container
+    source.reset();  // the nodes outlive their container
     target.insert(std::move(survivor));
     EXPECT_EQ(target.count(20), 1u);
     EXPECT_FALSE(dropped.empty());
   }
 }
 
-/// The containers of a container get its allocator, however they come in.
+/// Nested containers get the allocator of the outer one, on every way in.
 template <class Container, class World>
 void nests(World& world) {
   using nesting = typename World::template nesting<Container>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The world of the stateless allocators: one place, the process's pools, each watched.
+// The world of the stateless allocators: one place, the pools of the process, each observed.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace ashlar_test {
 
-/// What stateless allocators of one lock have out, and the pools that they have ever used.
+/// The balance of the stateless allocators of one lock, and the pools that they have ever used.
 template <class Lock>
 struct pool_watch {
   static inline holdings out;
@@ -33,7 +33,7 @@ struct pool_watch {
   }
 };
 
-/// A `pool_allocator` that is watched: how many cells of which pools are out cannot be asked without the node's type.
+/// An observed `pool_allocator`: the live cells of its pools cannot be counted without the node's type.
 template <class T, class Lock>
 class watched_pool_allocator : public ashlar::pool_allocator<T, Lock> {
   using base = ashlar::pool_allocator<T, Lock>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The suite that every allocator joins: all laws for each kind of container, and a balance that must come out.
+// The suite for every allocator: all laws for each kind of container, with a final balance of zero.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,7 @@
 
 namespace ashlar_test {
 
-/// `INSTANTIATE_TYPED_TEST_SUITE_P(name, containers, every_container<world>)` runs it. Each test has a world of its
-/// own.
+/// `INSTANTIATE_TYPED_TEST_SUITE_P(name, containers, every_container<world>)` runs it. Each test has its own world.
 template <class Living>
 class containers : public ::testing::Test {
 protected:
@@ -52,7 +51,7 @@ TYPED_TEST_P(containers, change_threads) { changes_threads<typename TestFixture:
 
 TYPED_TEST_P(containers, grow_and_shrink) { grows_and_shrinks<typename TestFixture::container>(this->world_); }
 
-/// The deque of libstdc++ 12 leaks where its allocators are always equal: its allocator-extended move constructor takes
+/// The deque of libstdc++ 12 leaks if its allocators are always equal: its allocator-extended move constructor takes
 /// the source's memory, then allocates a map for the source, and loses the memory if that fails.
 #if defined(__GLIBCXX__)
 template <class Container>

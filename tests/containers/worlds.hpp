@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where containers of the typed tests live: two places of memory, an allocator to each, and a balance of all that is
-// out.
+// The worlds of the containers in typed tests: two places of memory, an allocator to each, and a balance of all live
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +23,15 @@
 namespace ashlar_test {
 
 // A world has
-//   template <class T> using allocator    what is tested
-//   template <class T> using nesting      an allocator that hands itself on to the elements
-//   first<T>(), second<T>()               allocators of the two places; `apart` tells whether they are unequal
-//   balance()                             what was allocated in all places and not freed: zero when a test ends
-//   fail_at(k), refusals()                where allocations can be made to fail
+//     template <class T> using allocator    the allocator under test
+//     template <class T> using nesting      an allocator that passes itself on to the elements
+//     first<T>(), second<T>()               allocators of the two places; `apart`: whether they are unequal
+//     balance()                             live memory of all places: zero at the end of a test
+//     fail_at(k), refusals()                if allocations can be made to fail
 
 inline holdings operator+(const holdings& a, const holdings& b) { return {a.blocks + b.blocks, a.bytes + b.bytes}; }
 
-/// A place is a resource over an upstream that counts, and fails when it is told to.
+/// A place is a resource over an upstream that counts, and fails on demand.
 struct counted_place {
   counting_resource<> resource;
 
@@ -45,7 +45,7 @@ struct pool_place {
   ashlar::block_pool<counted> resource{{.cell_bytes = 64, .cell_alignment = 16, .slab_bytes = 4096}, below};
 
   [[nodiscard]] counting_resource<>& upstream() { return below; }
-  // Cells by count; what went past the cells by bytes.
+  // Cells by count; larger blocks by bytes.
   [[nodiscard]] holdings balance() const {
     const std::size_t slabs = resource.slabs();
     return {resource.live() + below.balance().blocks - slabs, below.balance().bytes - slabs * resource.slab_bytes()};

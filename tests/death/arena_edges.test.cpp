@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the arena where two things meet: destructors and markers, markers and blocks that shrink, a buffer's last
-// block and the chunk right behind it.
+// Tests of meetings in an arena: destructors and markers, markers and blocks that shrink, a buffer's last block and the
+// adjoining chunk.
 #include <array>
 #include <cstddef>
 #include <span>
@@ -65,7 +65,7 @@ TEST(arena_edges, a_marker_stays_good_when_the_block_under_it_shrinks) {
   }
 }
 
-// The upstream's first block begins where the buffer ends.
+// The upstream's first block begins at the end of the buffer.
 TEST(arena_edges, a_buffer_ends_where_the_first_chunk_begins) {
   alignas(64) std::array<std::byte, 4096> memory;
   ashlar::buffer_resource upstream(std::span<std::byte>(memory).subspan(64));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Destructors that take away the memory they stand in, at every level, and the frees that an arena can tell are wrong.
+// Destructors that free their own memory, at every level, and the wrong frees that an arena can detect.
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -71,7 +71,7 @@ TEST(arena_faults, pointers_from_elsewhere_and_from_before) {
   ASHLAR_EXPECT_LAST_WORDS(frames.deallocate(old, 16, 8), invalid);
 }
 
-/// Chunks side by side: each begins where the one before it ends, header and all.
+/// Adjoining chunks: each begins at the end of the one before it, header included.
 struct side_by_side {
   std::byte* memory;
   std::size_t* used;

@@ -21,8 +21,8 @@ inline void leave_by_jump(const ashlar::violation& v) noexcept {
 
 }  // namespace detail
 
-/// Returns: what `f` reported, or nothing. The report is left by a jump, which runs no destructors: `f` misuses a
-/// resource that holds no lock, and holds nothing itself.
+/// Returns: the report of `f`, or nothing. A jump leaves the report and runs no destructors: `f` misuses a resource
+/// that holds no lock, and holds none itself.
 template <class F>
 [[nodiscard]] std::optional<ashlar::violation> caught_in(const F& f) {
   const ashlar::violation::handler before = ashlar::set_violation_handler(&detail::leave_by_jump);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A handler that uses the heap for any thread that noticed is not locked out, whatever was looked at under which lock.
+// A handler may use the heap for any thread that reports: no lock is held, whatever check found the misuse.
 #include <cstddef>
 #include <string>
 #include <thread>
@@ -29,7 +29,7 @@ void use_all() {
     noticed->deallocate(noticed->try_allocate(bytes));
 }
 
-// A handler that waits for ever is ended by the alarm, which is not the signal that is expected.
+// The alarm ends a handler that waits for ever; its signal is not the expected one.
 template <class F>
 void misuse(F f) {
   ::alarm(5);
@@ -44,7 +44,7 @@ void misuse(F f) {
   f(all);
 }
 
-// AddressSanitizer would end the process at the write, before the canary is looked at.
+// AddressSanitizer would end the process at the write, before the canary is verified.
 ASHLAR_TEST_UNSEEN void write_unseen(void* at) { *static_cast<volatile char*>(at) = 1; }
 
 const std::string line = "ashlar: corrupt_link: a free block was written to, pointer 0x*, resource 0x*, size ";
@@ -69,7 +69,7 @@ TEST_F(a_handler_of_dead_blocks, may_use_the_heap_whose_huge_block_it_was) {
 
 TEST_F(a_handler_of_dead_blocks, may_use_the_heap_which_gives_memory_of_ended_threads_back) {
   ASHLAR_EXPECT_LAST_WORDS(misuse([](ashlar::heap<>& all) {
-                             most_used = 200'000;  // more would be looked for where the dead cell is
+                             most_used = 200'000;  // more would be searched for at the free cell
                              static_cast<void>(all.allocate(64));
                              std::thread([&] {
                                left_alive = all.allocate(64);
@@ -88,14 +88,14 @@ TEST_F(a_handler_of_dead_blocks, may_use_the_heap_whose_segment_was_cached) {
   ASHLAR_EXPECT_LAST_WORDS(misuse([](ashlar::heap<>& all) {
                              void* p = all.allocate(64);
                              std::thread([&] { p = all.allocate(3 << 20), all.deallocate(p); }).join();
-                             static_cast<void>(all.allocate(huge_bytes));  // for which what is parked is looked at
+                             static_cast<void>(all.allocate(huge_bytes));  // for it, the parked heap is inspected
                              write_unseen(ashlar::detail::segment::of(p));
                              for (int i = 0; i < 3; ++i) static_cast<void>(all.allocate(3 << 20));
                            }),
                            line + "4096");
 }
 
-// New threads of the heap are counted where those that it had are gone through.
+// New threads of the heap are counted while its former ones are visited.
 TEST_F(a_handler_of_dead_blocks, may_use_the_heap_that_is_released) {
   ASHLAR_EXPECT_LAST_WORDS(misuse([](ashlar::heap<>& all) {
                              void* const p = all.allocate(64);

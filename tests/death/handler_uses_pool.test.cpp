@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A handler that allocates from the pool that noticed, and frees to it, in its thread and in another, is not locked
-// out.
+// A handler may allocate from the reporting pool and free to it, in its thread and in another one: no lock is held.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -48,7 +47,7 @@ void handler(const ashlar::violation& v) noexcept {
   ashlar::print_violation(v);
 }
 
-// A handler that waits for ever is ended by the alarm, which is not the signal that is expected.
+// The alarm ends a handler that waits for ever; its signal is not the expected one.
 template <class Pool, class F>
 void misuse(F f) {
   ::alarm(5);
@@ -123,7 +122,7 @@ struct by_block_pool {
   static void deallocate(void* p) { pool().deallocate(p); }
 };
 
-// The slab at the highest address has a cell that was written behind, the one at the lowest a free cell.
+// The slab at the highest address has a cell with a write behind it, the one at the lowest a free cell.
 void release_overflown() {
   misuse<by_block_pool>([] {
     std::array<void*, cells_used> cells = {};
@@ -156,10 +155,10 @@ TEST_F(a_handler, may_use_a_synchronized_resource_that_noticed) {
                            "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 192");
 }
 
-// AddressSanitizer would end the process at the write, before the canary is looked at.
+// AddressSanitizer would end the process at the write, before the canary is verified.
 ASHLAR_TEST_UNSEEN void write_unseen(std::byte* at) { *at = std::byte{1}; }
 
-// What is looked for at every level: a guarded block, and an alignment that is none.
+// Misuse that every level detects: of a guarded block, and an invalid alignment.
 TEST(a_handler_at_every_level, may_use_a_synchronized_resource_that_noticed) {
   if (ashlar_test::has_tsan) GTEST_SKIP() << "the tool does not let a child have threads";
   using guarded = by_synchronized<ashlar::guarding<ashlar::block_pool<>>>;
@@ -174,7 +173,7 @@ TEST(a_handler_at_every_level, may_use_a_synchronized_resource_that_noticed) {
                            "ashlar: precondition: alignment is not a power of two");
 }
 
-// Where threads cache cells, two frees by threads that keep nothing meet in the shared slabs.
+// With cells in thread caches, two frees by threads without a cache meet in the shared slabs.
 TEST(a_handler_at_every_level, may_use_the_shared_pool_that_noticed_late) {
   if (ashlar_test::has_tsan) GTEST_SKIP() << "the tool does not let a child have threads";
   using pool = by_allocator<ashlar::thread_cached>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory that runs out under a heap: each system call refused in turn, and address space limits from 32 to 600 MB.
+// Exhausted memory under a heap: each system call refused in turn, and address space limits from 32 to 600 MB.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -33,7 +33,7 @@ struct in_this_test {};
 using calls = ashlar_test::faulty_calls<in_this_test>;
 using faulty_heap = local_heap<ashlar_test::faulty_pages<in_this_test>>;
 
-// Blocks of all kinds come, grow, shrink and go; what is there keeps its contents. Returns: whether all was there.
+// Blocks of all kinds are allocated, resized and freed; live ones keep their contents. Returns: whether all succeeded.
 [[nodiscard]] bool comes_grows_and_goes(faulty_heap& heap) {
   constexpr std::size_t sizes[] = {48, 1000, 20'000, 1'900'000, 3'000'000, 4'200'000, 3'500'000, 4'300'000, 4'400'000};
   bool all = true;
@@ -79,9 +79,8 @@ using faulty_heap = local_heap<ashlar_test::faulty_pages<in_this_test>>;
   return !was_refused;
 }
 
-// Refused mappings are null. Refused unmappings cost address space, where a mapping had to be aligned a block, too;
-// contents that cannot be dropped cost nothing but memory; blocks that cannot be grown or moved by the system are
-// copied.
+// A refused mapping gives null. A refused unmapping costs address space, and a block if a mapping had to be aligned; a
+// refused decommit costs only memory; blocks that the system cannot grow or move are copied.
 TEST(heap_oom, every_refused_call_leaves_it_usable) {
   calls::faults = {};
   struct kind {
@@ -99,7 +98,7 @@ TEST(heap_oom, every_refused_call_leaves_it_usable) {
   EXPECT_GT(calls::faults.refusals, 20u);
 }
 
-// What could not be dropped is not zero.
+// Memory without a successful decommit is not zero.
 TEST(heap_oom, contents_that_stay_are_not_taken_for_zero) {
   if (!ashlar_test::has_exceptions) GTEST_SKIP() << "a zeroed block that is not there is the end";
   calls::faults = {};
@@ -120,7 +119,7 @@ TEST(heap_oom, contents_that_stay_are_not_taken_for_zero) {
   }
 }
 
-// Returns: bytes of address space that this process has.
+// Returns: bytes of address space of this process.
 [[nodiscard]] std::size_t address_space() {
   unsigned long pages = 0;
   std::FILE* const file = std::fopen("/proc/self/statm", "r");
@@ -129,12 +128,12 @@ TEST(heap_oom, contents_that_stay_are_not_taken_for_zero) {
   return pages * ashlar::os::pages::page_bytes();
 }
 
-// Blocks of one size that know each other: no memory but theirs is used to hold them.
+// Blocks of one size, linked to each other: no other memory holds them.
 class chain {
 public:
   chain(local_heap<>& heap, std::size_t bytes) : heap_(heap), bytes_(bytes) {}
 
-  /// Effects: takes blocks until there are none. Returns: how many there are now.
+  /// Effects: takes blocks until there are none. Returns: their number.
   std::size_t fill() {
     while (void* const p = heap_.try_allocate(bytes_)) first_ = ::new (p) link{first_}, ++count_;
     return count_;
@@ -158,11 +157,11 @@ private:
   std::size_t count_ = 0;
 };
 
-// What the heads of segments take, larger at `hardened`, and the rounding to slices leave.
+// The share without the heads of segments, which are larger at `hardened`, and without the rounding to slices.
 constexpr std::size_t least_eighths = ashlar::checking_level == ashlar::checking::hardened ? 4 : 5;
 
-// In a child that may have `limit` bytes of address space more than it has: how much of that can be blocks of one size;
-// then null as often as it is asked; after a free of every second block as many once more; after `release` all again.
+// In a child with `limit` further bytes of address space: the share of blocks of one size in it; then null for each
+// request; after frees of every second block as many again; after `release` all again.
 [[nodiscard]] bool lives_within(std::size_t limit, std::size_t bytes) {
   const rlimit most{address_space() + limit, address_space() + limit};
   if (::setrlimit(RLIMIT_AS, &most) != 0) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What nobody can have, what is nothing, what is no alignment, what becomes another size: by every entry of a heap.
+// Impossible sizes, empty blocks, invalid alignments, and changes of size: by every call of a heap.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -32,12 +32,12 @@ using ashlar_test::write_pattern;
 
 constexpr std::size_t kib = 1024, mib = 1024 * kib;
 
-// A cell, an over-aligned one, a run of slices, a huge block.
+// A cell, an over-aligned one, a span of slices, a huge block.
 constexpr std::size_t sizes_of_each_kind[] = {40, 30'000, 200'000, 5'000'000};
 
 using entry = void* (*)(local_heap<>&, std::size_t bytes, std::size_t alignment);
 
-// Null or the block, whichever way the entry refuses.
+// Null or the block, in both forms of refusal.
 template <class F>
 void* null_if_thrown(F f) {
   void* p = nullptr;
@@ -112,7 +112,7 @@ TEST(heap_requests, any_power_of_two_is_an_alignment) {
   for (std::size_t shift = 0; shift < sizeof(std::size_t) * 8; ++shift)
     for (const std::size_t bytes : {0u, 1u, 100u, 32'768u, 70'000u}) {
       const std::size_t alignment = std::size_t{1} << shift;
-      if (ashlar_test::has_asan && shift > 30) continue;  // it has no shadow for that
+      if (ashlar_test::has_asan && shift > 30) continue;  // it has no shadow memory for that
       void* const p = entries[(shift + bytes) % entries.size()](heap, bytes, alignment);
       ASSERT_TRUE(p != nullptr || shift > 25) << shift;
       if (p == nullptr) continue;
@@ -226,7 +226,7 @@ TEST(heap_requests, a_reallocation_that_fails_leaves_the_block) {
   EXPECT_TRUE(heap.invariant());
 }
 
-// From each kind and size to each other, by way of alignments; the ends of the contents come along.
+// From each kind and size to each other, with alignments; the ends of the contents are kept.
 TEST(heap_requests, contents_move_from_any_size_to_any_other) {
   local_heap<> heap;
   constexpr std::size_t sizes[] = {0,        1,       100,       128,      129, 4096, 32 * kib, 32 * kib + 1,
@@ -253,7 +253,7 @@ TEST(heap_requests, contents_move_from_any_size_to_any_other) {
   EXPECT_TRUE(heap.invariant());
 }
 
-// Sizes and counts beyond 2^32 in one heap; nobody touches the pages.
+// Sizes and counts beyond 2^32 in one heap, with untouched pages.
 TEST(heap_requests, more_than_32_bits_can_count) {
   if (sizeof(void*) == 4 || ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "too much address space";
   local_heap<> heap;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Misuse must be the end: one exact sentence, an abort, and nothing that ran or was written after it.
+// Misuse must end the process: one exact sentence, an abort, and no code or output after it.
 #pragma once
 
 #include <cstdlib>
@@ -13,7 +13,7 @@
 
 namespace ashlar_test {
 
-/// Matches output that is this line and nothing else. Addresses are written `0x*`.
+/// Matches output that is exactly this line. Addresses are written `0x*`.
 class only_line_is {
 public:
   using is_gtest_matcher = void;
@@ -32,7 +32,7 @@ private:
 
 }  // namespace ashlar_test
 
-// Expects that the statement writes exactly `line`, aborts, and that what stands behind it never runs.
+// Expects that the statement writes exactly `line` and aborts, and that no later statement runs.
 #if defined(GTEST_HAS_DEATH_TEST)
 #define ASHLAR_EXPECT_LAST_WORDS(statement, line)                             \
   EXPECT_EXIT((statement, std::_Exit(0)), ::testing::KilledBySignal(SIGABRT), \

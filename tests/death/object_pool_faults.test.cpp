@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Releases of what is no live object of an object_pool: each is said to be that, with one exact sentence.
+// Releases of pointers to no live object of an object_pool: each is reported with one exact sentence.
 #include <sys/mman.h>
 
 #include <array>
@@ -106,7 +106,7 @@ TYPED_TEST(object_pool_faults, a_double_release_1024_releases_later_and_with_ano
   EXPECT_EQ(kind_of(pool, all[2048]), fault::double_free);
 }
 
-// The first release of the second owner looks right; the next is the double one.
+// The first release by the second owner looks right; the next one is the double release.
 TYPED_TEST(object_pool_faults, a_double_release_after_reuse_is_seen_at_the_next) {
   TypeParam pool;
   auto* const first = pool.acquire();

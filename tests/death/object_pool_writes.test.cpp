@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Writes to dead objects of pools, and beside objects: at level hardened each is reported, at the end of the pool
+// Writes to dead objects of pools, and beside objects: level hardened reports each, at the end of the pool at the
 // latest.
 #include <cstddef>
 #include <cstdint>
@@ -46,10 +46,10 @@ struct counts_itself final : plain {
 struct alignas(64) aligned : plain {};
 struct padded {
   std::uint64_t number = 0;
-  std::uint32_t more = 0;  // there is room for a count beside it
+  std::uint32_t more = 0;  // leaves room for a count beside it
 };
 
-/// A pool of objects as the tests use it.
+/// A pool of objects as used by the tests.
 template <class T, std::size_t Capacity, class Threads>
 struct acquired
     : ashlar::object_pool<T,
@@ -124,7 +124,7 @@ using watched_kinds =
                      kept<100, one_thread>, kept<100, any_thread<>>, kept<ashlar::growing, one_thread>, kept_counted>;
 TYPED_TEST_SUITE(writes_beside, watched_kinds);
 
-// As a culprit that no tool watches, and of whose memory the compiler knows nothing.
+// Hidden from tools, and from the compiler's knowledge of the memory.
 void write_beside(void* object, std::ptrdiff_t at, std::size_t count) {
   volatile unsigned char* const bytes = static_cast<unsigned char*>(object) + at;
   ashlar::detail::mark_readable(static_cast<unsigned char*>(object) + at, count);
@@ -138,7 +138,7 @@ std::vector<std::size_t> places() {
   return {0, last / 2, last};
 }
 
-// Returns: a pool that is left behind when its end is jumped out of, with three objects that live.
+// Returns: a pool that a jump out of its end leaves behind, with three live objects.
 template <class Pool>
 struct used_pool {
   Pool& pool = *new Pool;
@@ -194,7 +194,7 @@ TYPED_TEST(object_pool_writes, the_line_says_what_happened) {
                                std::to_string(sizeof(typename TypeParam::value_type)));
 }
 
-// Whatever slots hold that were never used, and whatever objects wrote while they lived.
+// Whatever unused slots contain, and whatever objects wrote during their lives.
 TYPED_TEST(object_pool_writes, of_correct_programs_are_none) {
   auto* const pool = new TypeParam;
   std::vector<void*> live;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every way in which a cell of 48 bytes can be freed to a pool, for tests that misuse each.
+// Every form of a free of a 48-byte cell to a pool, for tests that misuse each.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Writes to dead cells: where misuse is looked for no link lies in them, so no write forges a pointer. At level
-// hardened each is reported: pool_faults_writes.test.cpp.
+// Writes to free cells: from level checked on they hold no link, so that no write forges a pointer. Level hardened
+// reports each: pool_faults_writes.test.cpp.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -37,7 +37,7 @@ void overwrite(void* dead, std::size_t at, std::byte value) {
   *byte = value;
 }
 
-// Cells that come out are whole cells of the pool, all different, and not those that are live.
+// Allocated cells are whole cells of the pool, all different, and none of the live ones.
 void expect_sound(pool_type& pool, std::vector<void*> live, std::size_t more) {
   const std::vector<void*> fresh = take(pool, more);
   live.insert(live.end(), fresh.begin(), fresh.end());

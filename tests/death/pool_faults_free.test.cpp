@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Frees of what is no live cell: twice, of foreign memory, into the middle of a cell, after the pool has ended.
+// Frees of pointers to no live cell: twice, of foreign memory, into the middle of a cell, after the pool has ended.
 #include <sys/mman.h>
 
 #include <array>
@@ -44,7 +44,7 @@ std::vector<void*> take(auto& pool, std::size_t cells) {
   return taken;
 }
 
-// Ends what a test leaves in its pools, which is no leak.
+// Ends the rest of a test in its pools, which is no leak.
 template <class Pool>
 class released {
 public:
@@ -85,7 +85,7 @@ TEST_F(pool_faults, each_api_says_double_free_and_no_more) {
   }
 }
 
-// Shapes of a second free, each for cells from a byte to 64 KiB.
+// Forms of a second free, each for cells from a byte to 64 KiB.
 template <class Shape>
 void for_each_size(Shape shape) {
   for (const std::size_t cell_bytes : {1u, 3u, 8u, 24u, 48u, 100u, 512u, 4096u, 65536u}) {
@@ -154,7 +154,7 @@ TEST_F(pool_faults, a_cell_nobody_had_yet_is_a_double_free) {
   });
 }
 
-// Memory that is not the pool's; the mapped page may not even be read.
+// Memory outside of the pool; the mapped page is not even readable.
 struct foreign_memory {
   foreign_memory() : no_access(::mmap(nullptr, 1 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)), heap(4096) {}
   ~foreign_memory() { ::munmap(no_access, 1 << 16); }
@@ -209,7 +209,7 @@ TEST_F(pool_faults, the_process_pool_refuses_foreign_memory) {
     std::byte bytes[48 * 7];
   };
   ashlar::pool_allocator<seldom_seen> from;
-  auto* const array = from.allocate(2);  // of operator new
+  auto* const array = from.allocate(2);  // from operator new
   auto* const single = from.allocate(1);
   ASHLAR_EXPECT_LAST_WORDS(from.deallocate(array, 1),
                            "ashlar: invalid_free: freed a pointer that is not of this pool, pointer 0x*, "
@@ -260,7 +260,7 @@ TEST_F(pool_faults, a_cell_of_a_pool_that_has_ended_is_an_invalid_free) {
   ASHLAR_EXPECT_LAST_WORDS(other.deallocate(cell), invalid_free);
 }
 
-// The address lives again, in a pool that has not handed it out.
+// The address is in use again, in a pool that has not handed it out.
 TEST_F(pool_faults, an_address_that_another_pool_reuses_is_that_pools) {
   using pool_type = block_pool<ashlar::resource_ref<ashlar::buffer_resource>>;
   const ashlar::block_pool_options options = {.cell_bytes = 48, .slab_bytes = 4096};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Cells that are live when their pool ends: counted exactly, said once, by whichever road they were allocated.
+// Cells that are live at the end of their pool: counted exactly, reported once, for every form of allocation.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -56,7 +56,7 @@ protected:
   void TearDown() override { ashlar::set_leak_handler(nullptr); }
 };
 
-/// Returns: what was reported when a pool ended after `use(pool)`.
+/// Returns: the report at the end of a pool after `use(pool)`.
 template <class Use>
 std::vector<told> reports_after(const ashlar::block_pool_options& options, Use use) {
   {
@@ -165,7 +165,7 @@ TEST_F(pool_faults_leak, a_fixed_pool_reports_too) {
 }
 
 TEST_F(pool_faults_leak, the_memory_goes_all_the_same) {
-  ashlar_test::counting_resource<> upstream;  // complains of what it does not get back
+  ashlar_test::counting_resource<> upstream;  // reports blocks that do not come back
   {
     block_pool<ashlar::resource_ref<ashlar_test::counting_resource<>>> pool({.cell_bytes = 24, .slab_bytes = 1024},
                                                                             upstream);
@@ -188,7 +188,7 @@ TEST_F(pool_faults_leak, each_pool_speaks_for_itself) {
   EXPECT_EQ(reports[1].bytes, 8u);
 }
 
-// The default writes one line and the program goes on to its end.
+// The default handler writes one line, and the program continues to its end.
 TEST_F(pool_faults_leak, the_default_is_one_line) {
   const auto leak_and_go_on = [] {
     ashlar::set_leak_handler(nullptr);
@@ -205,7 +205,7 @@ TEST_F(pool_faults_leak, the_default_is_one_line) {
               ::testing::Matcher<const std::string&>(ashlar_test::first_line_is(line)));
 }
 
-// A process's pool is never destroyed, so what its program leaves to the end is not reported.
+// A process-wide pool is never destroyed, so cells left at the end of the program are not reported.
 TEST_F(pool_faults_leak, the_pools_of_the_process_never_report) {
   struct of_184_bytes {
     std::byte bytes[184];

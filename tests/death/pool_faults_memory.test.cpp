@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Want of memory is an outcome: limits of the process, system calls that fail, bounded pools, and very large ones.
+// Exhausted memory is an outcome: limits of the process, failing system calls, bounded pools, and very large ones.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -35,11 +35,11 @@ using ashlar::block_pool;
 using ashlar::resource_ref;
 using ashlar_test::counting_resource;
 
-// Real system calls, of which those that a test names fail.
+// Real system calls; those named by a test fail.
 struct failing_calls : ashlar::os::system_calls {
   static inline std::size_t maps = 0;  // so far
   static inline std::size_t first_failing = 0;
-  static inline std::size_t failing = 0;  // so many from that one on
+  static inline std::size_t failing = 0;  // the number of failures from that call on
   static inline bool gives_back = true;   // unmapping and discarding work
 
   static void fail(std::size_t from, std::size_t count) {
@@ -65,7 +65,7 @@ struct failing_calls : ashlar::os::system_calls {
 using failing_pages = ashlar::basic_page_resource<ashlar::fresh::populated, ashlar::os::basic_pages<failing_calls>>;
 using failing_pool = block_pool<failing_pages>;
 
-/// Returns: the cells that the pool gave before it said no, at most `most`.
+/// Returns: the cells that the pool gave before its refusal, at most `most`.
 std::vector<void*> fill(auto& pool, std::size_t most) {
   std::vector<void*> cells;
   while (cells.size() < most) {
@@ -128,20 +128,20 @@ TEST(pool_faults_memory, a_system_that_takes_nothing_back_costs_address_space_on
   expect_usable(pool, cells, 60);
 }
 
-/// Returns: the bytes of address space that this process has.
+/// Returns: the bytes of address space of this process.
 std::size_t address_space() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   return pages * ashlar::os::pages::page_bytes();
 }
 
-// In a child of its own: fills the address space, frees some, goes on. Exits with 0 if all went as promised.
+// In a child: fills the address space, frees some of it, continues. Exits with 0 if all promises were kept.
 [[noreturn]] void run_out_of_address_space(std::size_t bytes) {
   const std::size_t most = address_space() + bytes;
   const rlimit limit = {most, most};
   if (::setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
   block_pool<> pool({.cell_bytes = 16 * 1024});
-  std::vector<void*> cells(bytes / (16 * 1024) / 8);  // before memory is short: it must hold what fits
+  std::vector<void*> cells(bytes / (16 * 1024) / 8);  // before memory is short: it must hold all cells that fit
   std::size_t got = 0;
   while (got < cells.size() && (cells[got] = pool.try_allocate()) != nullptr) ++got;
   std::size_t uncounted = 0;

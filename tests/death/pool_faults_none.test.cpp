@@ -41,7 +41,7 @@ using ashlar::block_pool;
 
 std::atomic<int> leaks = 0;
 
-// A violation ends the test program, as it ends any other; a leak fails the test.
+// A violation ends the test program, as any other program; a leak fails the test.
 class pool_faults_none : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -56,7 +56,7 @@ protected:
 
 constexpr std::size_t steps = ashlar_test::has_asan || ashlar_test::has_tsan ? 5'000 : 40'000;
 
-// Every size and alignment that a caller may ask for, through the resource spelling.
+// Every permitted size and alignment, through the resource interface.
 template <class R>
 void walk(R& r, std::size_t largest, unsigned seed) {
   std::mt19937 random(seed);
@@ -163,7 +163,7 @@ TEST_F(pool_faults_none, guarded_pools_and_counted_ones) {
   walk(deep, 120, 4);
 }
 
-// Single objects and arrays, in four threads, handed from one to the next.
+// Single objects and arrays, in four threads, passed from one to the next.
 template <class Lock>
 void pass_lists_on() {
   using list_type = std::list<int, ashlar::pool_allocator<int, Lock>>;
@@ -189,8 +189,7 @@ TEST_F(pool_faults_none, process_pools_among_threads) {
   pass_lists_on<std::mutex>();
 }
 
-// Where a slab has room for the cells of a run, but not for the length that the run is rounded to, it is the
-// upstream's.
+// A slab may have room for the cells of a run, but not for its rounded length: then the run comes from the upstream.
 TEST_F(pool_faults_none, runs_that_nearly_fit_a_slab) {
   for (const std::size_t cell_bytes : {1u, 7u, 24u, 59u})
     for (std::size_t slab_bytes = 1024; slab_bytes <= 8192; slab_bytes *= 2) {

@@ -141,7 +141,7 @@ TEST_F(pool_faults_runs, a_run_of_the_upstream_freed_as_one_of_cells) {
   bounded.deallocate_run(other, 100);
 }
 
-// The marks come from the upstream. Without them a length is not known, but a cell that is free still is.
+// The marks come from the upstream. Without them a length is unknown, but a free cell is still detected.
 TEST_F(pool_faults_runs, are_looked_for_as_far_as_can_be_without_memory) {
   counting_resource<> upstream;
   block_pool<ashlar::resource_ref<counting_resource<>>> starved({.cell_bytes = 48, .slab_bytes = 8192}, upstream);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Frees with another size, alignment or count than the block was allocated with, and writes behind what was asked for.
+// Frees with another size, alignment or count than that of the allocation, and writes behind the requested bytes.
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -32,7 +32,7 @@ const std::string larger = "ashlar: size_mismatch: freed a cell with the size of
 const std::string aligned = "ashlar: size_mismatch: freed a cell with an alignment that no cell has, "
                             "pointer 0x*, resource 0x*, size 32, expected 16, got ";
 
-// Writes that no sanitizer sees: only the canary can tell of them.
+// Writes hidden from sanitizers: only the canary detects them.
 ASHLAR_TEST_UNSEEN void copy_unseen(volatile std::byte* to, const volatile std::byte* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
 }
@@ -59,7 +59,7 @@ TEST_F(pool_faults_size, a_cell_freed_as_a_larger_block) {
   pool.deallocate(cell, 32, 16);
 }
 
-// What a derived class is when it is deleted through a base without a virtual destructor, with the types exchanged.
+// A derived object deleted through a base without a virtual destructor, with the types exchanged.
 struct alignas(16) base_type {
   std::byte bytes[32];
 };

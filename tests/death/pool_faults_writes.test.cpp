@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Writes outside of blocks and to dead ones, to every resource with cells of fixed sizes: level hardened sees each
+// Writes outside of blocks and to free ones, in every resource with cells of fixed sizes: level hardened detects each
 // byte.
 #include <array>
 #include <csignal>
@@ -52,7 +52,7 @@ void for_each_cells(F f) {
   ashlar_test::for_each_watched_type<1000>([&](const char* name, watched_cells& cells) { f(name, cells, 1000); });
 }
 
-// `f(p, usable)` commits the fault on a live block, of which other blocks are neighbours.
+// `f(p, usable)` commits the fault on a live block with live neighbours.
 template <class F>
 void expect_at_free(const std::string& kind, F f) {
   for_each_cells([&](const char* name, watched_cells& cells, std::size_t bytes) {
@@ -85,7 +85,7 @@ TEST_F(pool_faults_writes, eight_bytes_before_a_block) {
 
 const std::string written = "^ashlar: corrupt_link: a free block was written to, ";
 
-// `look(cells, bytes)` comes after a write to a block that is dead, beside one that lives.
+// `look(cells, bytes)` runs after a write to a free block beside a live one.
 template <class F>
 void expect_dead_writes_seen(F look) {
   for_each_cells([&](const char* name, watched_cells& cells, std::size_t bytes) {
@@ -151,7 +151,7 @@ TEST_F(pool_faults_writes, a_run_is_watched_around_its_cells) {
     }
 }
 
-// A report names the block, its pool and how far the writes reached.
+// A report names the block, its pool and the extent of the writes.
 TEST_F(pool_faults_writes, a_report_says_where) {
   block_pool<> pool({.cell_bytes = 64, .cell_alignment = 16});
   auto* const block = static_cast<std::byte*>(pool.allocate());
@@ -170,7 +170,7 @@ TEST_F(pool_faults_writes, a_report_says_where) {
   pool.deallocate(block);
 }
 
-// What died last is handed out last, as long as its slab has anything else.
+// The cell freed last is handed out last, as long as its slab has another one.
 TEST_F(pool_faults_writes, a_dead_block_rests) {
   block_pool<> pool({.cell_bytes = 64});
   std::vector<void*> cells(pool.slab_bytes() / pool.cell_stride() / 2);

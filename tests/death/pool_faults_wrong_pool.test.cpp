@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Cells freed to another pool of the same kind: said to be that, with the owner, as long as the owner lives.
+// Cells freed to another pool of the same kind: reported as that, with the owner, as long as the owner lives.
 #include <cstddef>
 #include <functional>
 #include <list>

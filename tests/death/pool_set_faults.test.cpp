@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Misuse of the pools of all sizes: freed twice, by another size, to another set, large blocks too; and leaks.
+// Misuse of the pools for all sizes: freed twice, by another size, to another set, large blocks too; and leaks.
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -87,7 +87,7 @@ TYPED_TEST(pool_set_faults, what_is_live_at_the_end_is_a_leak_unless_it_was_rele
     TypeParam released;
     static_cast<void>(released.allocate(24, 8));
     released.release();
-    ashlar::pmr::unsynchronized_pool_resource by_pmr;  // ends as the standard's does
+    ashlar::pmr::unsynchronized_pool_resource by_pmr;  // ends as the standard's
     static_cast<void>(by_pmr.allocate(24, 8));
   }
   EXPECT_EQ(leaked_blocks, 4u);
@@ -105,7 +105,7 @@ TEST(pool_set_overflow, a_write_behind_what_was_asked_for_is_found_at_hardened) 
   pools.release();
 }
 
-// At every level: a list runs through the notes behind large blocks.
+// At every level: a list links the headers behind large blocks.
 template <class Set>
 class large_block_faults : public ::testing::Test {
 protected:
@@ -122,7 +122,7 @@ TYPED_TEST_SUITE(large_block_faults, sets_with_large_blocks);
 
 constexpr std::size_t large = 40'000;  // bytes; whole words, so that nothing is rounded
 
-// As bytes, and so that the compiler does not see how many there are.
+// As bytes, and with a count hidden from the compiler.
 [[nodiscard]] unsigned char* bytes_of(void* p) {
   void* volatile hidden = p;
   return static_cast<unsigned char*>(hidden);

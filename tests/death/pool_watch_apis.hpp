@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every resource that hands out cells of fixed sizes, behind one face, for tests that write where they may not.
+// Every resource with cells of fixed sizes behind one interface, for tests with forbidden writes.
 #pragma once
 
 #include <cstddef>
@@ -32,13 +32,13 @@ public:
 
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* p, std::size_t bytes) = 0;
-  /// Returns: how many bytes of such a block are its owner's.
+  /// Returns: the bytes of such a block that its owner may use.
   [[nodiscard]] virtual std::size_t usable(std::size_t bytes) const { return bytes; }
-  /// Effects: has all cells looked at, live ones gone where the resource offers no other call.
+  /// Effects: verifies all cells; ends live ones if the resource has no other call for it.
   virtual void sweep() = 0;
 };
 
-/// One that frees by size and alignment.
+/// A resource with frees by size and alignment.
 template <class R>
 class sized_cells : public watched_cells {
 public:
@@ -55,7 +55,7 @@ protected:
   R pool_;
 };
 
-/// A pool by its own spelling, which takes no size: each request is a whole cell.
+/// A pool by its own calls, without sizes: each request is a whole cell.
 template <class Pool>
 class whole_cells : public sized_cells<Pool> {
 public:
@@ -78,7 +78,7 @@ public:
   void deallocate(void* p, std::size_t) override { pool_.deallocate_many({&p, 1}); }
 };
 
-/// One of the standard's face.
+/// A resource by the standard's interface.
 template <class R>
 class pmr_cells : public watched_cells {
 public:
@@ -96,7 +96,7 @@ struct alignas(8) watched_object {
   std::byte bytes[Bytes];
 };
 
-/// The process's pool of objects of a size.
+/// The process-wide pool of objects of a size.
 template <std::size_t Bytes, class Lock>
 class process_cells : public watched_cells {
 public:
@@ -110,7 +110,7 @@ private:
   ashlar::pool_allocator<watched_object<Bytes>, Lock> from_;
 };
 
-/// Cells whose size is known at compile time.
+/// Cells with a size known at compile time.
 template <std::size_t Bytes>
 using fixed_cells = sized_cells<ashlar::fixed_block_pool<Bytes, 8>>;
 
@@ -138,7 +138,7 @@ void for_each_watched(std::size_t bytes, F f) {
   with("pmr::synchronized_pool_resource", pmr_cells<ashlar::pmr::synchronized_pool_resource>());
 }
 
-/// As `for_each_watched`, for those whose cells are `Bytes` bytes by their type.
+/// As `for_each_watched`, for the types with cells of `Bytes` bytes.
 template <std::size_t Bytes, class F>
 void for_each_watched_type(F f) {
   const auto with = [&](const char* name, auto&& cells) { f(name, static_cast<watched_cells&>(cells)); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An upstream, or a signal handler, that comes back into the pool which called it: whoever would wait for itself says
-// so, and all others serve.
+// An upstream, or a signal handler, that calls its calling pool again: a call that would wait for itself is reported,
+// and all others are served.
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
@@ -51,8 +51,8 @@ struct calling_pages : ashlar::page_resource {
   }
 };
 
-// Each kind has a `use()` that needs memory of the upstream at the first call, and tells whether it calls the upstream
-// under a lock.
+// Each kind has a `use()` that needs memory of the upstream at the first call, and declares whether it calls the
+// upstream under a lock.
 
 template <class Pool>
 struct counted {
@@ -107,12 +107,12 @@ struct counters {
 };
 
 struct tracked {
-  static constexpr bool waits_for_itself = true;  // the book's memory is asked for under the lock
+  static constexpr bool waits_for_itself = true;  // memory for the record is requested under the lock
   ashlar::tracking<ashlar::page_resource, ashlar::site::none, calling_pages, ashlar::spin_lock> all;
   void use() { all.deallocate(all.allocate(40, 8), 40, 8); }
 };
 
-// Its records come first, which it asks for without a lock.
+// Its records come first, requested without a lock.
 struct huge_blocks {
   static constexpr bool waits_for_itself = true;
   static constexpr std::size_t bytes = std::size_t{5} << 20;
@@ -141,7 +141,8 @@ using kinds = ::testing::Types<
     resource<ashlar::shared_pool_set<calling_pages>, false>, huge_blocks>;
 TYPED_TEST_SUITE(reentry_of, kinds);
 
-// What is served ends the child in order; what waits for itself at `fast`, where nothing tells, is not tried.
+// A served call ends the child normally; one that would wait for itself is not tried at `fast`, which does not report
+// it.
 template <class Test>
 void expect_told(void (*on_allocate)()) {
   const auto begin = [on_allocate] {
@@ -164,7 +165,7 @@ TYPED_TEST(reentry_of, a_signal_handler) {
   });
 }
 
-// A fork waits for all locks, so nobody forks within one.
+// A fork waits for all locks, so no fork happens inside one.
 TYPED_TEST(reentry_of, a_fork) {
   if constexpr (TypeParam::waits_for_itself && ashlar_test::is_checked)
     ASHLAR_EXPECT_DEATH(

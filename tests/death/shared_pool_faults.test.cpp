@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Frees with a wrong size or alignment to pools that any thread may use; and at every level: no pool hands a cell of
-// its own to the upstream.
+// Frees with a wrong size or alignment to pools for any thread; and at every level: no pool gives one of its cells to
+// the upstream.
 #include <array>
 #include <cstddef>
 #include <memory_resource>
@@ -46,7 +46,7 @@ struct of_any_thread : shared_block_pool<> {
 using pools = ::testing::Types<of_one_thread, of_any_thread, ashlar::fixed_block_pool<32, 16>>;
 TYPED_TEST_SUITE(cell_as_larger_block, pools);
 
-// A cell at the start of a page would have the page unmapped, with the cells of others in it.
+// A cell at the start of a page would unmap the page, with other cells in it.
 TYPED_TEST(cell_as_larger_block, never_reaches_the_upstream) {
   TypeParam pool;
   std::array<void*, 300> cells;

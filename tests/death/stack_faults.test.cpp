@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Misuse of stacks and of markers: out of order, twice, foreign, of another size, rewound to what is gone.
+// Misuse of stacks and of markers: out of order, twice, foreign, of another size, rewound below a marker.
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Writes to dead blocks of stacks at level hardened: to any byte, seen when it is used again or swept.
+// Writes to dead blocks of stacks at level hardened: each byte, detected at its next use or in a sweep.
 #include <array>
 #include <cstddef>
 
@@ -26,7 +26,7 @@ protected:
       GTEST_SKIP() << "poison is kept at level hardened, where no tool sees each access";
   }
 
-  // Does `use` after a write to `at`, which is undone after it. Expects a report of that byte.
+  // Calls `use` after a write to `at`, and undoes the write. Expects a report of that byte.
   template <class Use>
   static void expect_seen(std::byte* at, const Use& use) {
     *at ^= std::byte{0x41};

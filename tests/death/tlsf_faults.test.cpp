@@ -44,7 +44,7 @@ protected:
 
   void* take(std::size_t bytes = 100) { return r_.allocate(bytes, 1); }
 
-  // Starts again from nothing, whatever was destroyed: at `hardened` a release would report that.
+  // Starts again with a new resource, whatever was destroyed: at `hardened` a release would report that.
   void start_again() {
     ashlar::detail::mark_live(memory_.data(), memory_.size());
     ::new (static_cast<void*>(place_.data())) in_buffer(memory_);
@@ -237,7 +237,7 @@ TEST_F(tlsf_faults, blocks_that_outlive_the_resource_are_leaks) {
   {
     in_buffer r(memory);
     static_cast<void>(r.allocate(10, 1));
-    r.release();  // that is meant
+    r.release();  // intended
   }
   ashlar::set_leak_handler(before);
   EXPECT_EQ(leaks_seen, 1);

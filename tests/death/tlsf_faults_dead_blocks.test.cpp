@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Writes to dead blocks of a tlsf_resource at level hardened: to any byte, seen when it is used again or swept.
+// Writes to dead blocks of a tlsf_resource at level hardened: each byte, detected at its next use or in a sweep.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -26,7 +26,7 @@ using ashlar_test::caught_in;
 using in_buffer = ashlar::tlsf_resource<ashlar::null_resource>;
 using growing = ashlar::tlsf_resource<ashlar::new_delete_resource>;
 
-// A resource that can be left as it is, whatever was destroyed.
+// A resource that can be abandoned, whatever was destroyed.
 class abandoned {
 public:
   explicit abandoned(std::span<std::byte> memory)
@@ -52,7 +52,7 @@ protected:
     return {page, std::size_t{1} << 20};
   }
 
-  // Does `use` after a write to byte `at` of a dead block. Expects a report of that byte.
+  // Calls `use` after a write to byte `at` of a dead block. Expects a report of that byte.
   template <class Free, class Use>
   void expect_seen(std::size_t bytes, std::size_t at, Free free, Use use) {
     const abandoned r(memory());
@@ -69,7 +69,7 @@ protected:
   std::vector<std::byte> memory_ = std::vector<std::byte>((1 << 20) + 4096);
 
 private:
-  // Links and sizes name their block.
+  // Links and sizes refer to their block.
   static bool is_beside_metadata(const void* pointer, const std::array<std::byte*, 3>& p) {
     return std::find(p.begin(), p.end(), pointer) != p.end();
   }

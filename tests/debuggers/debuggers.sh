@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: debuggers.sh <folder of program.cpp> <folder of the printers> <program to make> <compiler> <flags…>
-# Passes if gdb shows of the program what the library says of itself.
+# Passes if gdb shows the library's own figures about the program.
 set -euo pipefail
 sources=$1 printers=$2 program=$3
 "${@:4}" -g -pthread "$sources/program.cpp" -o "$program"

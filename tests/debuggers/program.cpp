@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program to stop in: one object of each type with a printer, and in `facts` the library's own figures of it.
+// A program to stop in: one object of each type with a printer, and in `facts` the library's own figures about it.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -58,7 +58,7 @@ struct {
   ashlar::slot_map<monster>::handle kept, last;
 } facts;
 
-// An object that no constructor has seen, as a debugger meets it before the declaration is reached.
+// An unconstructed object, as a debugger sees it before its declaration is reached.
 template <class T>
 T& damaged() {
   alignas(T) static unsigned char bytes[sizeof(T)];
@@ -76,7 +76,7 @@ auto& bad_ref = damaged<ashlar::ref_ptr<monster>>();
 auto& bad_map = damaged<ashlar::slot_map<monster>>();
 auto& bad_objects = damaged<ashlar::object_pool<monster>>();
 
-// Makes slabs enough for a tree, and leaves one cell live in each of the first two.
+// Makes enough slabs for a tree, and leaves one live cell in each of the first two.
 template <class Pool>
 pool_facts use(Pool& pool) {
   pool_facts seen;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Arenas on the bare machine: in a buffer alone, over a buffer, marks, a block that grows, objects with destructors.
+// Arenas on the bare machine: in a buffer alone, over a buffer, marks, a growing block, objects with destructors.
 #include <array>
 #include <cstddef>
 #include <span>

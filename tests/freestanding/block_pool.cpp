@@ -22,7 +22,7 @@ using shared_buffer = ashlar::resource_ref<ashlar::buffer_resource>;
 alignas(4096) std::array<std::byte, 16384> memory;
 std::array<void*, 1024> cells;
 
-// Returns: how many cells there were. All come back, from both ends towards the middle.
+// Returns: the number of cells. All come back, from both ends towards the middle.
 template <class Pool>
 std::size_t fill_and_empty(Pool& pool) noexcept {
   std::size_t count = 0;

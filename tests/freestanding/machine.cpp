@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Everything that stands below a freestanding program: its first instruction, its last, and the functions that any
-// compiler expects to be there. Nothing of it allocates.
+// The layer below a freestanding program: its first instruction, its last, and the functions that any compiler expects.
+// Nothing of it allocates.
 #include "tests/freestanding/machine.hpp"
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace {
 
 int lines = 0;
 
-// Returns: what the kernel says. Where there is none (a microcontroller) the program is linked and not run.
+// Returns: the result of the kernel. Without a kernel (a microcontroller) the program is linked and not run.
 long call_kernel(long number, long a, long b, long c) noexcept {
 #if defined(__x86_64__)
   long result = number;

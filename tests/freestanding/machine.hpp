@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a program without an operating system's help has: an end. Each program defines `run`.
+// The end of a program without an operating system. Each program defines `run`.
 #pragma once
 
 namespace machine {
 
-/// Effects: ends the program; 0 says that all went well.
+/// Effects: ends the program; 0 means success.
 [[noreturn]] void leave(int status) noexcept;
 
-/// Effects: ends the program where something is not so; the status tells which of its expectations it was.
+/// Effects: ends the program unless the condition holds; the status is the number of the expectation.
 inline void expect(bool condition) noexcept {
   static int expectation = 0;
   ++expectation;
   if (!condition) leave(expectation);
 }
 
-/// Returns: how often `ashlar_write_error` was called.
+/// Returns: the number of calls of `ashlar_write_error`.
 int lines_written() noexcept;
 
 }  // namespace machine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Any size on the bare machine: a heap in a buffer that fills, comes back to one piece, and grows blocks in place.
+// Any size on the bare machine: a heap in a buffer that fills, joins to one block again, and grows blocks in place.
 #include <array>
 #include <cstddef>
 #include <span>

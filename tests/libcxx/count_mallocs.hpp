@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Counts every call for memory of a program, from malloc and all that ends in it: operator new, the standard library.
+// Counts all requests of a program for memory, from malloc and everything over it: operator new, the standard library.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace ashlar_test {
 inline std::atomic<std::size_t> mallocs = 0;
 
 #if defined(__GLIBC__)
-/// Whether they are counted: a sanitizer has a malloc of its own.
+/// Whether they are counted: a sanitizer has its own malloc.
 inline constexpr bool counts_mallocs = !has_asan && !has_tsan;
 #else
 inline constexpr bool counts_mallocs = false;
@@ -21,7 +21,7 @@ inline constexpr bool counts_mallocs = false;
 
 }  // namespace ashlar_test
 
-// The program's functions stand in front of those of the C library, which has them under a second name too.
+// The program's functions precede those of the C library, which exports them under a second name, too.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if !defined(__has_feature)
 #define ASHLAR_COUNT_MALLOCS

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The faces that lean on the standard library's own types, with whatever library this is compiled with; and that shared
-// objects of a pool ask malloc for nothing.
+// The public types over the standard library's own types, with any library; and shared objects of a pool without a call
+// of malloc.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -63,7 +63,7 @@ constexpr std::size_t many = 1000;
 std::array<std::shared_ptr<base>, many> held;
 std::array<std::weak_ptr<base>, many> watched;
 
-// The counter counts what it should: or nothing below would mean anything.
+// The counter works; otherwise the other tests would mean nothing.
 void mallocs_are_seen() {
   const std::size_t before = mallocs;
   held[0] = std::make_shared<knows_itself>(1);
@@ -73,7 +73,7 @@ void mallocs_are_seen() {
   held[0] = nullptr;
 }
 
-// Fills and empties everything, after a first object, and again: nothing but cells is asked for.
+// Fills and empties everything, after a first object, and again: only cells are requested.
 template <class Make>
 void nothing_but_cells(Make make, const char* what) {
   held[0] = make(0);
@@ -102,7 +102,7 @@ void shared_objects_ask_malloc_for_nothing() {
   expect(pool.live() + fixed.live() + shared.live() == 0, "all cells came back");
 }
 
-// The cell is exactly what the library asks for: with a byte less it would be the upstream's.
+// The cell is exactly as large as the library's request: one byte less, and the upstream would serve it.
 template <class T>
 void measures_exactly() {
   ashlar::block_pool<> pool(ashlar::detail::shared_cell_options<T>());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of no_heap_scope with the hooks: what is seen, who is told, what is allowed, and what other threads may do.
+// Tests of no_heap_scope with the hooks: detected calls, callbacks, permitted calls, and other threads.
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -33,7 +33,7 @@ using heap_use = no_heap_scope::use;
 
 constexpr bool sanitizer_tells = ashlar_test::has_asan || ashlar_test::has_tsan;
 
-// Nobody may leave the call out.
+// Prevents the compiler from removing the call.
 template <class T>
 T hidden(T value) {
   volatile T kept = value;
@@ -55,7 +55,7 @@ struct noted {
   }
 };
 
-// Returns: what was noted while `f` ran, which returns a block to be freed by `end`.
+// Returns: the notes during `f`, which returns a block for `end` to free.
 template <class F, class End = decltype(&std::free)>
 noted noted_in(const F& f, End end = &std::free) {
   noted seen;
@@ -83,7 +83,7 @@ TEST(no_heap_hooks, see_each_function_of_the_c_library) {
   expect_seen(noted_in([] { return ::strdup("as the C library asks"); }), "malloc", 22);
 }
 
-// ThreadSanitizer tells nothing of the first three, and another size of the last.
+// ThreadSanitizer reports none of the first three, and another size of the last.
 TEST(no_heap_hooks, see_the_rarer_functions_of_the_c_library) {
   if (ashlar_test::has_tsan) GTEST_SKIP() << "the sanitizer does not tell";
   expect_seen(noted_in([] { return std::aligned_alloc(64, 128); }), "aligned_alloc", 128);
@@ -160,8 +160,7 @@ TEST(no_heap_hooks, see_nothing_where_nothing_is_used) {
   EXPECT_EQ(quiet.uses(), 0u);
 }
 
-// Each string is made on the default heap, and copied or moved into the arena after that: nobody sees it in a profile
-// of the arena.
+// Each string is made on the default heap, and then copied or moved into the arena: no profile of the arena shows it.
 TEST(no_heap_hooks, see_the_temporaries_of_pmr_strings) {
   std::array<std::byte, 4096> memory;
   std::pmr::monotonic_buffer_resource arena(memory.data(), memory.size(), std::pmr::null_memory_resource());
@@ -171,7 +170,7 @@ TEST(no_heap_hooks, see_the_temporaries_of_pmr_strings) {
   no_heap_scope scope(&no_heap_scope::count_use);
   trapped.push_back(std::pmr::string(text));
   EXPECT_EQ(scope.uses(), 1u);
-  trapped.emplace_back(text);  // made where it is to be
+  trapped.emplace_back(text);  // made in place
   EXPECT_EQ(scope.uses(), 1u);
   trapped.insert(trapped.begin(), text);  // a temporary again
   const std::size_t before = scope.uses();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the hooks in a program that replaces two operators of its own: all other forms ask those two.
+// Tests of the hooks in a program that replaces two operators of its own: all other forms call those two.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace {
 
-// In front of each block, so that what is freed here and was not made here is found out, and the other way round.
+// In front of each block, so that a free without a matching allocation here is detected, and the reverse.
 struct alignas(std::max_align_t) head {
   std::uint64_t mark = 0x0B10C;
 };
@@ -33,7 +33,7 @@ void* operator new(std::size_t n) {
   return ::new (p) head + 1;
 }
 
-// Without its sized form: that is what is tested.
+// Without its sized form, which is under test.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wsized-deallocation"
 #endif
@@ -53,7 +53,7 @@ T hidden(T value) {
   return kept;
 }
 
-// Returns: how many blocks were made and freed by this program's own two.
+// Returns: the number of blocks made and freed by this program's own two operators.
 template <class F>
 std::array<std::size_t, 3> own_calls(const F& f) {
   const std::size_t made_before = made, freed_before = freed;
@@ -63,7 +63,7 @@ std::array<std::size_t, 3> own_calls(const F& f) {
 
 using calls = std::array<std::size_t, 3>;
 
-// A sanitizer has forms of its own, which may ask nobody.
+// A sanitizer has its own forms, which may call none of them.
 TEST(own_operator_new, is_what_the_other_forms_ask) {
   if (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "the sanitizer's own forms";
   const calls once = {1, 1, 0};

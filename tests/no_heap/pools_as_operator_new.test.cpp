@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Thread-safe pools and heaps under a global operator new that is one of them: they never ask it themselves.
+// Thread-safe pools and heaps under a global operator new that is one of them: they never call it themselves.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -26,7 +26,7 @@ enum class source : unsigned char { malloc, set, heap };
 
 std::atomic<source> where = source::malloc;
 std::atomic<std::size_t> calls = 0;
-thread_local int depth = 0;  // calls of operator new that this thread is in
+thread_local int depth = 0;  // nested calls of operator new in this thread
 std::atomic<int> deepest = 0;
 
 // In front of each block.
@@ -35,7 +35,7 @@ struct alignas(std::max_align_t) head {
   source from;
 };
 
-// Never destroyed: what main leaves is freed after it.
+// Never destroyed, since blocks of main are freed after it.
 template <class Resource>
 Resource& all() {
   alignas(Resource) static std::byte place[sizeof(Resource)];
@@ -85,7 +85,7 @@ int fill_and_sum(int seed) {
   return static_cast<int>(sum);
 }
 
-// With threads that come and go, each of which uses other pools too.
+// With threads that start and end, each of which uses other pools too.
 void use_as_operator_new(source from) {
   where = from;
   deepest = 0;
@@ -124,7 +124,7 @@ std::size_t calls_in_threads(const Use& use) {
   return seen + (calls - before);
 }
 
-// An upstream that leaves operator new alone.
+// An upstream that does not use operator new.
 struct by_malloc : std::pmr::memory_resource {
 private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {

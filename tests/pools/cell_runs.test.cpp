@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests runs of neighbouring cells, and cells by the many, beside single cells and against their contents.
+// Tests runs of neighbouring cells, and many cells at once, beside single cells and against their contents.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -26,7 +26,7 @@ using ashlar::resource_ref;
 using ashlar_test::counting_resource;
 using pool_type = block_pool<resource_ref<counting_resource<>>>;
 
-/// Runs and single cells, each filled with a number of its own.
+/// Runs and single cells, each filled with its own number.
 class modelled_runs {
 public:
   modelled_runs(pool_type& pool, unsigned seed) : pool_(pool), random_(seed) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that the totals of a pool pass 2^32 where `std::size_t` can hold them.
+// Tests that the totals of a pool exceed 2^32 if `std::size_t` can hold them.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ using ashlar::detail::slab_set;
 
 constexpr std::uint32_t most_cells = 0x7FFF'FFFF;
 
-/// A slab that says it has 2^31 - 1 cells: its header is there, and the first word of its bitmap.
+/// A slab that claims 2^31 - 1 cells: it has its header, and the first word of its bitmap.
 struct alignas(64) claimed_slab {
   std::byte header[sizeof(slab)];
   std::uint64_t word;

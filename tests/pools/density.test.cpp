@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests how many bytes of a pool's slabs are resident, with a million cells live and with ten.
+// Tests the resident bytes of a pool's slabs, with a million live cells and with ten.
 #include <unistd.h>
 
 #include <sys/mman.h>
@@ -20,7 +20,7 @@
 
 namespace {
 
-/// Pages as a pool has them by default, and which of them are resident.
+/// The default pages of a pool, with a query for their residency.
 class counted_pages {
 public:
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {

@@ -51,7 +51,7 @@ TYPED_TEST(reentrant_pools, a_constructor_that_throws_loses_no_slot) {
 }
 #endif
 
-// The node knows its pool through two functions, so that neither type is needed by the other.
+// The node knows its pool through two functions, so that neither type needs the other.
 struct chained {
   using acquire_function = chained* (*)(void* pool, int depth);
   using release_function = void (*)(void* pool, chained* object) noexcept;
@@ -120,7 +120,7 @@ TEST(reentrant_pool, a_chain_of_a_million_needs_no_stack) {
   }
 }
 
-// Whichever end of a chain the pool comes to first; a ring, too.
+// For either end of a chain that the pool reaches first, and for a ring.
 TYPED_TEST(reentrant_pools, what_is_left_is_destroyed_once_whoever_releases_whom) {
   struct linked {
     explicit linked(void (*r)(linked&) noexcept) : release(r) {}
@@ -158,7 +158,7 @@ TYPED_TEST(reentrant_pools, what_is_left_is_destroyed_once_whoever_releases_whom
   }
 }
 
-// One slot: it is out while its object is made or destroyed, and back right behind that.
+// One slot: it is out while its object is made or destroyed, and back right afterwards.
 TYPED_TEST(reentrant_pools, with_one_slot_have_none_for_the_object_inside) {
   struct greedy {
     using function = bool (*)(void*) noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What AddressSanitizer is told by every resource: a program may touch the bytes it asked for and no others, neither
-// the slack behind them nor what it has given back; and memory that goes back to its owner is the owner's.
+// The information of AddressSanitizer about every resource: a program may touch its requested bytes only, neither the
+// slack behind them nor freed blocks; returned memory is its owner's.
 #include <array>
 #include <cstddef>
 #include <span>
@@ -30,9 +30,9 @@ using ashlar_test::forbidden_bytes;
 
 constexpr std::size_t cell = 64;
 constexpr std::size_t most = 256 * 1024;
-alignas(64) std::array<std::byte, most> memory;  // where subjects have a buffer, it is this
+alignas(64) std::array<std::byte, most> memory;  // subjects with a buffer use this
 
-// Hands out the memory above, once, and takes it back.
+// Provides the memory above, once, and takes it back.
 struct one_block {
   std::size_t given = 0;
   static constexpr bool is_thread_safe = true;
@@ -85,7 +85,7 @@ struct guarded {
   ashlar::guarding<ashlar::resource_ref<ashlar::buffer_resource>> resource{below};
 };
 
-// Exact at the bytes of the granule that a block ends in: what is behind that may be another's.
+// Exact within the granule at the end of a block: the bytes behind may belong to another one.
 [[nodiscard]] bool is_fenced(const void* p, std::size_t bytes) {
   const auto* const end = static_cast<const std::byte*>(p) + bytes;
   const std::size_t slack = ashlar::detail::align_up(bytes, 8) - bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Rows of the fault matrix: adaptors, over resources that see misuse themselves and over such as do not.
+// Rows of the fault matrix: adaptors, over resources that detect misuse and over others.
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -35,7 +35,7 @@ struct room {
   alignas(64) std::byte bytes[4096];
 };
 
-// The first side is full soon, so that a scene and its sweep use both.
+// The first side is soon full, so that a scene and its sweep use both.
 struct both_sides : private room, sized<fallback<in_buffer, pool_set<>>> {
   both_sides()
       : sized<fallback<in_buffer, pool_set<>>>(std::piecewise_construct, std::make_tuple(std::span<std::byte>(bytes)),

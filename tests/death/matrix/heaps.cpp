@@ -49,7 +49,7 @@ struct block_kind {
 constexpr block_kind cell = {"", 64, 37};
 constexpr block_kind run = {", 256 KiB", std::size_t{256} << 10, 200'001};
 constexpr block_kind huge = {", 8 MiB", std::size_t{8} << 20, 7'000'001};
-constexpr block_kind header_and_block = {"", 56, 37};  // that fills its granules
+constexpr block_kind header_and_block = {"", 56, 37};  // it fills its granules
 constexpr block_kind large = {", 64 KiB", (std::size_t{64} << 10) - 8, 50'001};
 
 using maker_type = std::function<std::unique_ptr<subject>()>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Prints the fault matrix of the level that it is compiled at, an entry a line: interface, misuse, outcome.
+// Prints the fault matrix of its checking level, an entry for each line: interface, misuse, outcome.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,13 +22,13 @@ void for_each_entry(F f) {
 
 void print(const interface& row, misuse kind) {
   std::printf("%s\t%s\t%s\n", row.name.c_str(), name_of(kind), entry_of(row, kind).c_str());
-  std::fflush(stdout);  // or each child has a copy of what is not written yet
+  std::fflush(stdout);  // otherwise each child has a copy of unwritten output
 }
 
 }  // namespace
 
-// matrix                                  all entries
-// matrix INTERFACE MISUSE [VARIANT]       that misuse in this process, to see what it says
+//     matrix                                  all entries
+//     matrix INTERFACE MISUSE [VARIANT]       that misuse in this process, to read its report
 int main(int argc, char** argv) {
   if (argc < 3) {
     for_each_entry(print);

@@ -43,13 +43,13 @@ constexpr std::array<const char*, misuse_count> names = {"twice at once",
                                                          "-8"};
 
 constexpr std::array<std::size_t, 3> interior_offsets = {8, 16, 1};
-constexpr std::size_t front = 512;  // readable bytes before a pointer that no resource has handed out
+constexpr std::size_t front = 512;  // readable bytes before a pointer that no resource has provided
 
 void say(std::string_view text) {
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) std::abort();
 }
 
-// Where the compiler knows nothing of the memory.
+// Outside of the compiler's knowledge of the memory.
 void flip(std::byte* at, std::size_t count) {
   say(before_write);
   auto* bytes = reinterpret_cast<volatile unsigned char*>(at);
@@ -62,7 +62,7 @@ struct owned_block {
   std::size_t bytes;
 };
 
-// An interface with a block that is misused between two neighbours.
+// An interface with a misused block between two neighbours.
 class scene {
 public:
   scene(const interface& of, std::size_t bytes) : of_(of), subject_(of.make()), bytes_(bytes) {
@@ -84,7 +84,7 @@ public:
     for (int i = 0; i < operations / 2; ++i) give(take());
   }
 
-  // What a correct program does next: the block may be used again, everything goes back, the resource ends.
+  // The next steps of a correct program: the block may be used again, all blocks are freed, the resource ends.
   void sweep() {
     say(after_call);
     if (of_.is_stack && victim_.data != nullptr) give(std::exchange(victim_, {}));
@@ -162,7 +162,7 @@ void free_by_size(const interface& of, std::size_t bytes) {
   in.sweep();
 }
 
-// By an alignment that the address has not even by chance.
+// By an alignment that the address does not have even by chance.
 void free_by_alignment(const interface& of) {
   scene in(of, of.exact);
   const auto address = reinterpret_cast<std::uintptr_t>(in.victim());

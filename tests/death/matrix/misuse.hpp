@@ -6,14 +6,14 @@
 
 namespace fault_matrix {
 
-/// What a child writes to the error stream between the steps of a misuse.
+/// The output of a child to the error stream between the steps of a misuse.
 inline constexpr char before_write[] = "@write\n";
 inline constexpr char after_write[] = "@written\n";
 inline constexpr char after_call[] = "@later\n";
 
 /// Returns: a word for the column of the matrix.
 [[nodiscard]] const char* name_of(misuse kind);
-/// Returns: in how many variants the misuse is committed; the entry is the worst of them.
+/// Returns: the number of variants of the misuse; the entry is the worst of them.
 [[nodiscard]] int variants_of(misuse kind);
 /// Effects: the misuse, and the sweep behind it.
 void commit(const interface& of, misuse kind, int variant);

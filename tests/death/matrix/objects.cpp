@@ -20,24 +20,24 @@ namespace {
 using namespace ashlar;
 
 constexpr misuses no_sizes = sizes_and_alignment | loose_writes;
-// A stale handle leads to no object, and may be asked for one. So does one of another map, from `checked` on.
+// A stale handle refers to no object, and may be looked up. So may one of another map, from `checked` on.
 constexpr misuses stale_handles = misuse::double_free | misuse::double_free_later | misuse::null_pointer |
                                   (detail::maps_differ ? misuses(misuse::other_instance) : misuses());
-// Objects are ended with their pool, or outlive it.
+// Objects end with their pool, or outlive it.
 constexpr misuses ended = misuse::leak;
 
 template <std::size_t Capacity, class Threads>
 using bounded =
     object_pool<cargo, ashlar_test::object_traits<Capacity, construct_on_acquire, throw_when_exhausted, Threads>>;
 
-// References are dropped without a word of the pool.
+// References are dropped without a call of the pool.
 template <class Pool, class Threads>
 struct counted : owning_subject<Pool> {
   void* take(std::size_t) override { return this->resource_.make().release(); }
   void give(void* p, std::size_t, std::size_t) override { drop_reference<Threads>(static_cast<cargo*>(p)); }
 };
 
-// Handles are known by the object that they were made with, in whichever map.
+// Handles are known by their original object, in any map.
 struct by_handle : owning_subject<slot_map<cargo>> {
   void* take(std::size_t) override {
     const slot_handle<cargo> made = resource_.emplace();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Rows of the fault matrix: pools for all sizes, their large blocks, and their faces for the standard's pmr.
+// Rows of the fault matrix: pools for all sizes, their large blocks, and their interfaces for the standard's pmr.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -17,10 +17,10 @@
 namespace fault_matrix {
 namespace {
 
-constexpr std::size_t large = 65536;  // above 32 KiB, which cells have at most
+constexpr std::size_t large = 65536;  // above 32 KiB, the limit of cells
 constexpr std::size_t large_loose = 50001;
 
-// The system's pages, with a page at each side: or what lies beside a large block would be chance.
+// The system's pages, with a page at each side: otherwise the neighbours of a large block would be chance.
 struct padded_pages {
   static constexpr bool is_thread_safe = true;
   static constexpr std::size_t page = 4096;

@@ -18,7 +18,7 @@ using fixed = ashlar::fixed_block_pool<64>;
 using shared = ashlar::shared_block_pool<>;
 
 constexpr misuses no_sizes = sizes_and_alignment | loose_writes;
-// An allocator says a count of objects, so that nothing is known of parts of one.
+// An allocator passes a count of objects, so that parts of an object are unknown.
 constexpr misuses no_parts = misuse::one_byte_less | misuse::one_byte_more | misuse::wrong_alignment | loose_writes;
 constexpr misuses of_process = no_parts | misuse::leak | misuse::other_instance;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Rows of the fault matrix: stacks, arenas, and what runs from a plan.
+// Rows of the fault matrix: stacks, arenas, and resources that follow a plan.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -61,7 +61,7 @@ struct planned_table {
   std::uint64_t alignment = 16;
 };
 constexpr planned_table table;
-// The three blocks of a scene; what a sweep asks for comes from the heap.
+// The three blocks of a scene; requests of a sweep go to the heap.
 constexpr std::array<std::uint32_t, 3> births{step::birth(0).code, step::birth(1).code, step::birth(2).code};
 
 using heap_ref = ashlar::resource_ref<ashlar::pool_set<>>;
@@ -73,10 +73,10 @@ struct planned : private heap_of_plan, public sized<ashlar::static_arena_guard<p
   planned() : sized(bytes, sizeof(bytes), table, births, heap_ref(heap)) {}
 };
 
-// Blocks of an arena carry nothing: to give one back says only that it is of this arena.
+// Blocks of an arena have no metadata: a free only implies that the block is of this arena.
 constexpr misuses means_nothing =
     sizes_and_alignment | (misuse::double_free | misuse::double_free_later) | misuse::interior | misuse::leak;
-// Scopes of a thread lie in one arena, and any of them takes what an outer one gave.
+// Scopes of a thread lie in one arena, and any of them takes blocks of an outer one.
 constexpr misuses in_one_arena = means_nothing | misuse::other_instance;
 
 template <class Arena>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The interfaces of the fault matrix: each is made, takes blocks back, and tells which misuse it can express.
+// The interfaces of the fault matrix: each is made, takes blocks back, and lists the misuse that it can express.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace fault_matrix {
 
-/// One misuse, or one of its shapes that a resource may see differently. A column of the matrix.
+/// One misuse, or one of its forms that a resource may treat differently. A column of the matrix.
 enum class misuse : std::uint32_t {
   double_free,
   double_free_later,
@@ -64,10 +64,10 @@ inline constexpr misuses loose_writes = misuse::loose_over_1 | misuse::loose_ove
 inline constexpr misuses writes_beside =
     loose_writes | misuse::exact_over_1 | misuse::exact_over_8 | misuse::under_1 | misuse::under_8;
 
-/// What every block is asked for and given back with.
+/// The alignment of every request and free.
 inline constexpr std::size_t block_alignment = 8;
 
-/// A resource, or a face of one, whose blocks are misused.
+/// A resource, or an interface to one, whose blocks are misused.
 class subject {
 public:
   subject() = default;
@@ -87,12 +87,12 @@ struct interface {
   std::size_t exact = 64;      ///< bytes of a request that fills its block
   std::size_t loose = 37;      ///< bytes of a request that leaves slack behind it
   misuses cannot_express{};    ///< entries `-`
-  misuses allows{};            ///< the contract says that nothing happens
-  misuses promised_at_fast{};  ///< what is reported at every level
+  misuses allows{};            ///< nothing happens, by contract
+  misuses promised_at_fast{};  ///< reported at every level
   bool is_stack = false;       ///< blocks are freed in the reverse order of their allocation
 };
 
-/// @{ The rows, a file each.
+/// @{ The rows, one file each.
 [[nodiscard]] std::span<const interface> pools();
 [[nodiscard]] std::span<const interface> pool_sets();
 [[nodiscard]] std::span<const interface> objects();

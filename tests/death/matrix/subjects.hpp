@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The spellings by which blocks are given back, each as a subject of the fault matrix.
+// The forms of a free, each as a subject of the fault matrix.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace fault_matrix {
 
-/// An object of every typed face; final, or a pointer into one could be a pointer to a base.
+/// An object for every typed interface; final, since a pointer into it could be a pointer to a base otherwise.
 struct alignas(block_alignment) cargo final {
   std::byte bytes[64];
 };

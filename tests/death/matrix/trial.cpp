@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One misuse in a child process with a deadline, and what became of it.
+// One misuse in a child process with a deadline, and its outcome.
 #include "tests/death/matrix/trial.hpp"
 
 #include <array>
@@ -55,8 +55,7 @@ struct last_words {
   return words;
 }
 
-// Returns: where the first report that counts begins; `npos`: nowhere. That a block was left over counts only where it
-// is the misuse.
+// Returns: the position of the first report that counts; `npos`: none. A leak counts only if it is the misuse.
 [[nodiscard]] std::size_t find_report(std::string_view text, misuse kind) {
   constexpr std::string_view start = "ashlar: ";
   std::size_t at = text.find(start);
@@ -70,7 +69,7 @@ struct last_words {
   return text.substr(0, at).find(after_call) != text.npos ? "later: " + kind : kind;
 }
 
-// What lies beside a live block is mapped or not by chance: to die there is no report.
+// The neighbour of a live block is mapped or not by chance: a death there is no report.
 [[nodiscard]] std::string outcome_of_write(misuse kind) { return writes_beside.has(kind) ? "unseen" : "at the write"; }
 
 [[nodiscard]] bool died_writing(std::string_view text) {
@@ -86,7 +85,7 @@ struct last_words {
   return of.allows.has(kind) ? "allowed" : "unseen";
 }
 
-// As the comparison of tables ranks them.
+// The rank of an outcome in the comparison of tables.
 [[nodiscard]] int rank(std::string_view outcome) {
   if (outcome == "hang" || outcome == "signal") return 3;
   if (outcome == "unseen") return 2;

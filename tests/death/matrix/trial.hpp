@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One misuse in a child process with a deadline, and what became of it.
+// One misuse in a child process with a deadline, and its outcome.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace fault_matrix {
 
 /// Returns: the entry of the matrix: `double_free` and the like, reported by the call; `later: <kind>`; `at the write`
-/// where the memory was gone and the culprit's own instruction ended the process; `allowed` by contract; `unseen`;
-/// `signal` where the process died without a report; `hang`; `-` where the misuse cannot be expressed; `undefined` at
-/// `fast`, where nothing is promised.
+/// if the memory was unmapped and the culprit's own instruction ended the process; `allowed` by contract; `unseen`;
+/// `signal` if the process died without a report; `hang`; `-` if the misuse cannot be expressed; `undefined` at `fast`,
+/// which promises nothing.
 [[nodiscard]] std::string entry_of(const interface& of, misuse kind);
 
 }  // namespace fault_matrix

@@ -45,7 +45,7 @@ std::size_t cells_drained(inbox& from) {
   return cells;
 }
 
-// Fills batcher and packets with cells of ever new words. Returns: how many were noted before it refused.
+// Fills batcher and packets with cells of new words. Returns: the number of noted cells before a refusal.
 std::size_t fill(tiny_batcher& b, inbox& to) {
   std::uintptr_t key = 100;
   while (b.add(key, 1, all_to(to)) == batch_result::noted) ++key;
@@ -173,7 +173,7 @@ TEST(batcher, hands_over_a_packet_that_is_being_filled) {
   inbox in;
   tiny_batcher b(1000);
   std::vector<std::uintptr_t> keys;
-  while (b.noted() <= tiny.slots)  // so that one at least was displaced into a packet
+  while (b.noted() <= tiny.slots)  // so that at least one was displaced into a packet
     EXPECT_EQ(b.add(keys.emplace_back(keys.size() + 1), 1, all_to(in)), batch_result::noted);
   std::size_t words = 0;
   b.hand_over([&](const freed_word&) { ++words; });
@@ -244,13 +244,13 @@ TEST(batcher, goes_on_beside_an_oracle_when_owners_end) {
   }
 }
 
-// Each freer owns the cells of the words with its number; the owner gives every cell back to be freed again.
+// Each freeing thread owns the cells of the words with its number; the owner gives every cell back to be freed again.
 class remote_frees {
 public:
   using small =
       ashlar::detail::batcher<ashlar::detail::default_atomics, batch_shape{.packets = 4, .words = 7, .slots = 8}>;
   static constexpr std::size_t freers = 3;
-  static constexpr std::size_t words = 40;  // of each freer
+  static constexpr std::size_t words = 40;  // for each freeing thread
   static constexpr unsigned rounds = ashlar_test::has_tsan ? 20 : 200;
 
   void free_all(std::size_t who) {
@@ -259,10 +259,10 @@ public:
     const auto route = [this](std::uintptr_t) -> auto& { return in_; };
     for (std::size_t left = std::size_t{rounds} * words * 64; left != 0;) {
       const std::size_t cell = who * words * 64 + random() % (words * 64);
-      // Acquire pairs with the owner's release: whoever frees a cell has it.
+      // Acquire pairs with the owner's release: the freeing thread has the cell.
       if (is_live_[cell].load(std::memory_order_acquire) == 0) continue;
       is_live_[cell].store(0, std::memory_order_relaxed);
-      contents_[cell] = static_cast<unsigned>(cell);  // plain: a free that runs ahead of it is a race
+      contents_[cell] = static_cast<unsigned>(cell);  // plain: an early free is a race
       while (b.add(cell / 64, std::uint64_t{1} << (cell % 64), route) != batch_result::noted) std::this_thread::yield();
       if (--left % 1000 == 0) flush(b);
     }

@@ -100,8 +100,8 @@ TEST(inbox, refuses_a_node_once_closed_and_leaves_it_alone) {
 class traffic {
 public:
   static constexpr std::uint32_t producers = 3;
-  static constexpr std::uint32_t messages = 30000;  // of each producer
-  static constexpr std::size_t nodes = 32;          // of each producer
+  static constexpr std::uint32_t messages = 30000;  // for each producer
+  static constexpr std::size_t nodes = 32;          // for each producer
 
   void produce(std::uint32_t who) {
     node* mine = nullptr;
@@ -122,7 +122,7 @@ public:
     }
   }
 
-  /// Takes until every message has come.
+  /// Takes until every message has arrived.
   void own() {
     for (std::size_t received = 0; received < std::size_t{producers} * messages;) {
       node* chain = to_owner_.take_all();

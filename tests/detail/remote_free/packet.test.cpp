@@ -30,7 +30,7 @@ static_assert(alignof(packet) == 64 && sizeof(packet) % 64 == 0 && sizeof(packet
 static_assert(packet::max_words == 63 && small_packet::max_words == 3);
 static_assert(std::is_trivially_destructible_v<packet>, "a thread may end while it is under way");
 
-// What a sender does to send a packet.
+// The steps of a sender.
 template <class Packet>
 void send(Packet& p, ashlar::detail::inbox<Packet>& to) {
   p.under_way.store(1, ashlar::detail::memory_order_relaxed);
@@ -111,8 +111,7 @@ TEST(packet, an_empty_packet_comes_back_too) {
   EXPECT_TRUE(p.is_back());
 }
 
-// The taker writes over what it has read as soon as the packet is its sender's; a word read twice, late or torn is
-// seen.
+// The taker overwrites a packet once it is back with its sender; a word that is read twice, late or torn is detected.
 TEST(packet, goes_round_between_two_threads_and_carries_each_word_once) {
   constexpr std::uint32_t messages = ashlar_test::has_tsan ? 20'000 : 200'000;
   ashlar::detail::inbox<small_packet> in;
