@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A parser whose tree goes all at once: an arena that is reset for each text, and asks nobody after the first.
+// A parser that frees its tree all at once: an arena that is reset for each text, and needs no new memory after the
+// first.
 #include <cstddef>
 #include <cstdio>
 #include <string>
@@ -18,12 +19,12 @@ using vector = std::vector<T, ashlar::allocator<T, tree_arena>>;
 
 struct list {
   explicit list(tree_arena& from) : children(from) {}
-  vector<list*> children;  // grows in the arena; what it leaves behind is gone with the reset
+  vector<list*> children;  // grows in the arena; the reset takes abandoned memory back
 };
 
 // (()(())) is a list of two lists
 list* parse(const char*& at, tree_arena& trees) {
-  list* const made = trees.make<list>(trees);  // ended by the reset, so the vector is, too
+  list* const made = trees.make<list>(trees);  // the reset destroys it, and so the vector, too
   for (++at; *at == '('; ++at) made->children.push_back(parse(at, trees));
   return made;
 }

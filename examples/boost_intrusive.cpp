@@ -11,7 +11,7 @@ struct packet {
   int number;
 };
 
-// Found by boost::intrusive_ptr through the type of its object.
+// boost::intrusive_ptr finds these by the type of its object.
 void intrusive_ptr_add_ref(packet* p) { ashlar::add_reference(p); }
 void intrusive_ptr_release(packet* p) { ashlar::drop_reference(p); }
 

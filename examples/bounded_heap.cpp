@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An audio thread's heap: fetched before the music starts, then every call has a bound and nothing asks the system.
+// An audio thread's heap: mapped before the music starts; then every call is bounded and none asks the system.
 #include <cstddef>
 #include <cstdio>
 #include <string>
@@ -15,7 +15,7 @@ template <class T>
 using on_heap = ashlar::allocator<T, heap>;
 using samples = std::vector<float, on_heap<float>>;
 
-// Voices come and go, each with a buffer of its own length.
+// Voices start and end, each with a buffer of its own length.
 bool play(heap& memory) {
   std::vector<samples, on_heap<samples>> voices(on_heap<samples>{memory});
   for (std::size_t frame = 0; frame < 1000; ++frame) {
@@ -23,7 +23,7 @@ bool play(heap& memory) {
     voices.emplace_back(std::size_t{64} << frame % 6, 0.5F, on_heap<float>{memory});
   }
   std::printf("%zu voices in %zu bytes\n", voices.size(), memory.held_bytes());
-  return memory.try_allocate(std::size_t{1} << 30) == nullptr && memory.invariant();  // what is full says no
+  return memory.try_allocate(std::size_t{1} << 30) == nullptr && memory.invariant();  // a full heap refuses
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Packets cut into parts without copying a byte: each part keeps the buffer, the last one sends it home.
+// Packets cut into parts without copying a byte: each part keeps the buffer alive, the last one returns it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// What a socket would do.
+// Stands for a socket.
 std::size_t receive(std::span<std::byte> into) {
   constexpr std::string_view arrived = "HDR1hello";
   std::ranges::copy(std::as_bytes(std::span(arrived)), into.begin());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Small arrays out of the same pool as single cells: runs of neighbours, and cells by the many.
+// Small arrays from the same pool as single cells: runs of neighbours, and many cells at once.
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -17,7 +17,7 @@ struct particle {
 int main() {
   ashlar::block_pool<> pool({.cell_bytes = sizeof(particle), .retain_slabs = ashlar::never_release});
 
-  // Five neighbours at least: the pool says how many there are, and all of them may be used.
+  // At least five neighbours: the pool returns the actual number, and all of them may be used.
   const ashlar::cell_run trail = pool.allocate_at_least(5);
   auto* const particles = static_cast<particle*>(trail.cells);
   for (std::size_t i = 0; i < trail.count; ++i) particles[i] = {static_cast<float>(i), 0, 0, 1};

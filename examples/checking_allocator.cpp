@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Testing a container of one's own: the allocator finds that its move assignment steals what it may not have.
+// Tests a container of your own: the allocator finds that its move assignment takes memory of an unequal allocator.
 #include <cstddef>
 #include <cstdio>
 #include <memory>
@@ -8,7 +8,7 @@
 #include <ashlar/test/checking_allocator.hpp>
 #include <ashlar/test/ledger.hpp>
 
-// A buffer that is wrong in one place.
+// A buffer with one error.
 template <class T, class Alloc>
 class buffer {
   using traits = std::allocator_traits<Alloc>;
@@ -18,7 +18,7 @@ public:
   buffer(const buffer&) = delete;
   buffer& operator=(const buffer&) = delete;
   buffer& operator=(buffer&& other) noexcept {
-    std::swap(data_, other.data_);  // wrong where the allocators differ and do not propagate
+    std::swap(data_, other.data_);  // wrong if the allocators differ and do not propagate
     std::swap(size_, other.size_);
     return *this;
   }
@@ -36,7 +36,7 @@ int main() {
   test::ledger book;
   {
     buffer<int, allocator> a(10, allocator(book));
-    buffer<int, allocator> b(20, allocator(book));  // unequal to the other: made anew, not copied
+    buffer<int, allocator> b(20, allocator(book));  // unequal to the other: new elements, not copies
     a = std::move(b);
   }
   const auto problems = book.finish();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A smart pointer to objects that know nothing of counting: it takes its counter from a pool, four bytes each.
+// A smart pointer to objects without a counter: it takes the counter from a pool, four bytes each.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Two words: the object, and the counter. A pointer of one word needs objects of a pool too: that is `ref_ptr`.
+// Two words: the object, and the counter. A pointer of one word also needs objects of a pool: that is `ref_ptr`.
 template <class T, class Counters = ashlar::process_counted_pool<ashlar::thread_cached>>
 class counted_ptr {
 public:
@@ -66,7 +66,7 @@ int main() {
   std::printf("%zu objects, %zu counters of %zu bytes\n", prices.size(), counters_live(),
               sizeof(ashlar::atomic_counter));
 
-  // Another thread shares them for a while, and is the last to own some.
+  // Another thread shares them for a while, and is the last owner of some.
   std::thread reader([copies = prices] {
     double sum = 0;
     for (const auto& each : copies) sum += each->value;

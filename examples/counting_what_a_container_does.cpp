@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How often, how much and how large does a container allocate? An adaptor counts; the container does not change.
+// The number and the sizes of a container's allocations. An adaptor counts; the container does not change.
 #include <cstdio>
 #include <string>
 #include <vector>

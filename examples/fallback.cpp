@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A buffer on the stack for what is usual, the heap for what is not: each block finds its way back by its address.
+// A buffer on the stack for usual sizes, the heap for the rest: each block finds its way back by its address.
 #include <cstddef>
 #include <cstdio>
 #include <tuple>
@@ -18,7 +18,7 @@ namespace {
 using counted_heap = ashlar::statistics<ashlar::new_delete_resource>;
 using scratch = ashlar::fallback<ashlar::inline_buffer<4096>, counted_heap>;
 
-// Returns: how many blocks came from the heap.
+// Returns: the number of blocks from the heap.
 unsigned long long collect(std::size_t count) {
   scratch memory;
   std::vector<std::size_t, ashlar::allocator<std::size_t, scratch>> numbers(memory);
@@ -26,7 +26,7 @@ unsigned long long collect(std::size_t count) {
   return memory.second().counters().allocations;
 }
 
-// A pool of a hundred tickets; who comes later gets one from the heap. Returns: how many of `count` came from there.
+// A pool of a hundred tickets; later ones come from the heap. Returns: how many of `count` came from the heap.
 std::size_t hand_out(std::size_t count) {
   ashlar::fallback<ashlar::block_pool<>, counted_heap> tickets(
       std::piecewise_construct, std::tuple(ashlar::block_pool_options{.cell_bytes = 32, .max_count = 100}),

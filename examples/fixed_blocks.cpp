@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A bounded pool of equal blocks: what a packet queue or a voice manager needs, with no surprise when it is full.
+// A bounded pool of equal blocks for a packet queue or a voice manager: null when it is full.
 #include <cstdio>
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 int main() {
   ashlar::block_pool<> packets({.cell_bytes = 1500, .max_count = 1000});
-  packets.reserve(1000);  // from here on, nothing asks the operating system
+  packets.reserve(1000);  // from here on, no call asks the operating system
 
   std::vector<void*> queue;
   while (void* const packet = packets.try_allocate())  // null when 1000 are live, never an exception

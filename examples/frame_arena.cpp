@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A game's frames: what this frame computes, the next may still read; then its memory is used again.
+// A game's frames: the next frame may still read the results of this one; then their memory is reused.
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -29,13 +29,13 @@ int main() {
   ashlar::frame_arena<> memory;
   particles world(memory);
   for (int frame = 0; frame < 600; ++frame) {
-    memory.next_frame();  // `world` was made in the frame before: it is good until the next call
+    memory.next_frame();  // `world` is of the former frame: valid until the next call
     world = moved(world, memory);
   }
   const std::size_t held = memory.current().held_bytes() + memory.previous().held_bytes();
   std::printf("%zu particles, %zu bytes used in the last frame, %zu held\n", world.size(), memory.current().used(),
               held);
   const bool is_as_expected = !world.empty() && memory.owns(world.data()) && held <= 256 * 1024;
-  world = particles(memory);  // before the memory goes
+  world = particles(memory);  // before the memory ends
   return is_as_expected ? 0 : 1;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Buffers in one large block of a device's memory, which the host cannot touch: only offsets are managed.
+// Buffers in one large block of device memory, which the host cannot access: only offsets are managed.
 #include <cstdint>
 #include <cstdio>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace {
 
-// Stands for a VkDeviceMemory, an ID3D12Heap or an MTLHeap: the program has a handle of it and no pointer.
+// Stands for a VkDeviceMemory, an ID3D12Heap or an MTLHeap: the program has a handle and no pointer.
 struct device_memory {
   std::uint64_t size;
 };
@@ -21,7 +21,7 @@ struct buffer {
 class buffer_heap {
 public:
   explicit buffer_heap(const device_memory& memory)
-      : offsets_(memory.size, {.granule = 256}) {  // minUniformBufferOffsetAlignment, say
+      : offsets_(memory.size, {.granule = 256}) {  // for example minUniformBufferOffsetAlignment
     offsets_.reserve(4096);                        // no allocation while frames are drawn
   }
 
@@ -29,7 +29,7 @@ public:
     return {offsets_.try_allocate(size, alignment), size};
   }
   void destroy(const buffer& b) { offsets_.deallocate(b.where); }
-  // A ring that turns out too small, before it is moved.
+  // A ring that proves too small, before it is moved.
   [[nodiscard]] bool grow(buffer& b, std::uint64_t size) {
     if (!offsets_.try_expand(b.where.handle, size)) return false;
     b.size = size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One heap for all threads: some load, another frees what they loaded; a level is built in one and handed to another.
+// One heap for all threads: some load, another frees the loaded blocks; one thread builds a level and hands it over.
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
@@ -52,10 +52,10 @@ void load(heap& memory, mailbox& to) {
     void* const bytes = memory.allocate(size);
     std::memset(bytes, static_cast<int>(i % 256), size);
     to.put({bytes, size});
-  }  // the thread ends; what it has allocated lives on, and the next thread takes over its heap
+  }  // the thread ends; its blocks live on, and the next thread adopts its heap
 }
 
-// Frees what others have allocated: noted, and sent to them by the packet.
+// Frees blocks of other threads: noted, and sent in packets.
 std::size_t draw(heap& memory, mailbox& from) {
   std::size_t good = 0;
   for (std::size_t drawn = 0; drawn < loaders * assets_each;)
@@ -78,7 +78,7 @@ bool stream(heap& memory) {
   return good == loaders * assets_each;
 }
 
-// Whoever adopts what another thread has detached frees those blocks as its own: nothing travels.
+// The thread that adopts detached blocks frees them as its own: without packets.
 bool hand_over(heap& memory) {
   level built{on_heap<level::value_type>{memory}};
   std::optional<heap::detached> blocks;
@@ -95,6 +95,6 @@ bool hand_over(heap& memory) {
 int main() {
   heap memory({.max_bytes = std::size_t{512} << 20});
   const bool good = stream(memory) && hand_over(memory);
-  std::printf("%zu bytes given back\n", memory.trim());  // those of threads that sleep as well
+  std::printf("%zu bytes given back\n", memory.trim());  // those of sleeping threads as well
   return good && memory.held_bytes() == 0 && memory.invariant() ? 0 : 1;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Looks into a heap that has been used for a while: its figures as JSON, and a map of it as a page.
+// Inspects a heap that has been used for a while: its figures as JSON, and a map of it as a page.
 //
-//   example_heap_map [heap.html [heap.svg]]     prints the figures; writes the page, and the map alone, if it is told
-//   where
+//     example_heap_map [heap.html [heap.svg]]     prints the figures; writes the page and the map to the given files
 #include <cstddef>
 #include <cstdio>
 #include <random>
@@ -17,7 +16,7 @@
 
 namespace {
 
-// Whoever takes the text may not use the heap that it is about: this one uses the program's.
+// The receiver of the text may not use the inspected heap: this one uses the program's.
 class file {
 public:
   explicit file(std::FILE* to) : to_(to) {}
@@ -29,7 +28,7 @@ private:
   bool is_whole_ = true;
 };
 
-// A game in its second level: entities and strings come and go, textures and sounds stay, a level's data has gone.
+// A game in its second level: entities and strings come and go, textures and sounds stay, one level's data is freed.
 class game {
 public:
   void load(std::size_t count, std::vector<void*>& into) {
@@ -64,7 +63,7 @@ private:
   std::mt19937 random_;
 };
 
-// Returns: whether `write(out)` could write all of a file.
+// Returns: whether `write(out)` could write a whole file.
 template <class F>
 bool write_file(const char* path, F write) {
   std::FILE* const to = std::fopen(path, "w");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Scratch memory on the stack: a vector that lives in its function's frame, and a bound that cannot be overrun.
+// Scratch memory on the stack: a vector in its function's frame, and a bound that cannot be exceeded.
 #include <cstdio>
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Messages that are kept constructed and recycled: after start-up nothing is allocated, and the bound is told by null.
+// Messages that stay constructed and are recycled: no allocations after the start, and null at the bound.
 #include <cstdio>
 #include <string>
 

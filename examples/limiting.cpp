@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A budget for the whole program and one for its scripts; the program's cache gives way when it is asked to.
+// A budget for the whole program and one for its scripts; the program's cache shrinks on demand.
 #include <cstddef>
 #include <cstdio>
 #include <vector>
@@ -44,9 +44,9 @@ int main() {
   images.fill(9);
   program.on_exceeded(&make_room, &images);
 
-  void* const script = for_scripts.allocate(3'000, 8);  // two images go
+  void* const script = for_scripts.allocate(3'000, 8);  // two images are evicted
   const bool gave_way = images.entries.size() == 7 && program.used() == 10'000;
-  const bool refused = for_scripts.try_allocate(8'000, 8) == nullptr;  // more than scripts may ever have
+  const bool refused = for_scripts.try_allocate(8'000, 8) == nullptr;  // more than the limit of scripts
   for_scripts.deallocate(script, 3'000, 8);
   while (images.drop_one()) {
   }

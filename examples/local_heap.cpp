@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap for each level of a game: any sizes, freed one by one or all at once, with a limit, and looked into.
+// A heap for each level of a game: any sizes, freed one by one or all at once, with a limit, and inspected.
 #include <cstddef>
 #include <cstdio>
 #include <string>
@@ -23,7 +23,7 @@ bool play(heap& level) {
   std::vector<int, on_heap<int>> scores(on_heap<int>{level});
   for (int i = 0; i < 1000; ++i) scores.push_back(i);
 
-  // Nothing has to know a size to free a block; who knows it frees faster, at compile time fastest.
+  // A free needs no size; with one it is faster, and fastest with a size known at compile time.
   void* const name = level.allocate(23);
   level.deallocate(name);
   void* const buffer = level.allocate_zeroed(100'000);
@@ -32,7 +32,7 @@ bool play(heap& level) {
   void* const one = level.allocate<sizeof(particle)>();
   level.deallocate<sizeof(particle)>(one);
 
-  // These are never freed: they go with the level.
+  // These are never freed: they end with the level.
   for (int i = 0; i < 10'000; ++i) static_cast<void>(level.allocate<sizeof(particle)>());
   const ashlar::heap_statistics sums = ashlar::statistics_of(level);
   std::printf("%zu blocks, %zu bytes, %zu held\n", sums.all.live_blocks, sums.all.live_bytes, sums.held_bytes);

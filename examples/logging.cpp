@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a vector does while it grows, a line for each call, on the standard output.
+// The calls of a growing vector, a line for each, on the standard output.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +17,7 @@ int main() {
   std::vector<int, ashlar::allocator<int, heap>> numbers(memory);
   for (int i = 0; i < 20; ++i) numbers.push_back(i);
 
-  // Or into a function, chosen at run time.
+  // Or to a function chosen at run time.
   std::string text;
   const auto append = [](std::string_view line, void* to) noexcept { static_cast<std::string*>(to)->append(line); };
   ashlar::logging<ashlar::new_delete_resource, ashlar::function_log> other(ashlar::function_log(append, &text));

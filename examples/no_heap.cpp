@@ -15,10 +15,10 @@ namespace {
 
 constexpr const char* line = "a line of a log that is too long for any small string optimisation";
 
-// Looks right: everything has the arena. But the temporary does not: it is made on the default heap, and then copied.
+// Looks right, since everything has the arena. But the temporary does not: it is made on the default heap, then copied.
 void log_by_temporaries(std::pmr::vector<std::pmr::string>& lines) { lines.push_back(std::pmr::string(line)); }
 
-// Is right: the string is made where it stays, by an allocator that the vector hands on.
+// Is right: the string is made in place, by an allocator that the vector passes on.
 void log_in_place(std::pmr::vector<std::pmr::string>& lines) { lines.emplace_back(line); }
 
 std::size_t heap_uses(void (*log)(std::pmr::vector<std::pmr::string>&)) {
@@ -37,7 +37,7 @@ int main() {
   const std::size_t clean = heap_uses(log_in_place);
   std::printf("32 lines by temporaries: the heap was used %zu times\n32 lines in place: %zu times\n", trapped, clean);
 
-  const ashlar::no_heap_scope quiet;  // from here on a use ends the program, and says where
+  const ashlar::no_heap_scope quiet;  // from here on a use ends the program with a report
   {
     const ashlar::allow_heap_scope known;
     std::puts("the first line of a stream may allocate its buffer");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A list and a map whose nodes come from pools, by one template argument and no other change.
+// A list and a map with nodes from pools, by one template argument and no other change.
 #include <cstdio>
 #include <functional>
 #include <list>
@@ -24,7 +24,7 @@ int main() {
   pooled_map<int, std::string> names = {{1, "one"}, {2, "two"}};
   names[3] = "three";
 
-  // The pool of list nodes is that of their size and alignment: two pointers and an int.
+  // The pool of list nodes is found by their size and alignment: two pointers and an int.
   struct node {
     void* links[2];
     int value;

@@ -19,7 +19,7 @@ struct message {
   void clear() noexcept { payload.clear(); }  // keeps its memory
 };
 
-// No allocation, no start-up code: the pool is in the program's data.
+// No allocation and no initialisation at run time: the pool is in the program's data.
 constinit ashlar::object_pool<particle, ashlar::with_capacity<1000>> particles;
 
 struct message_traits : ashlar::object_pool_traits {
@@ -47,5 +47,5 @@ int main() {
   ashlar::object_pool<std::string, ashlar::with_capacity<ashlar::growing>> names;
   for (int i = 0; i < 10'000; ++i) names.acquire("a name that is too long for the string itself");
   std::printf("%zu names, room for %zu\n", names.live(), names.capacity());
-  return is_kept && particles.live() == 1 ? 0 : 1;  // what is left is destroyed with the pools
+  return is_kept && particles.live() == 1 ? 0 : 1;  // the pools destroy the remaining objects
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One thread fills buffers of a megabyte, another empties them: memory resident from the start, releases without a
-// lock.
+// One thread fills buffers of a megabyte, another empties them: memory resident from the start, lock-free releases.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -15,10 +14,10 @@
 
 struct frame {
   std::array<std::byte, 1 << 20> pixels;
-  frame() noexcept {}  // leaves the pixels as they are
+  frame() noexcept {}  // leaves the pixels unchanged
 };
 
-// `ashlar::fresh::locked` in place of `ashlar::fresh::resident` would keep the frames from being swapped out, or say
+// `ashlar::fresh::locked` in place of `ashlar::fresh::resident` would keep the frames from being swapped out, or report
 // that it cannot.
 struct frame_traits : ashlar::object_pool_traits {
   using lifetime = ashlar::keep_constructed<>;
@@ -36,7 +35,7 @@ int main() {
 
   std::thread screen([&] {
     while (shown < 100) {
-      // Pairs with the exchange below: the pixels were written by the other thread.
+      // Pairs with the exchange below: the other thread wrote the pixels.
       if (frame* const each = hand.exchange(nullptr, std::memory_order_acquire)) {
         ++shown;
         frames.release(each);  // lock-free, from any thread

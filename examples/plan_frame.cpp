@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A frame graph planned at compile time: the compiler checks the budget, and a resource is one addition away.
+// A frame graph planned at compile time: the compiler checks the budget, and one addition finds a resource.
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace {
 
 enum resource_id : std::size_t { shadow_map, gbuffer, lighting, bloom };
 
-// First and last pass that uses each.
+// First and last pass of each resource.
 constexpr std::array<plan::buffer, 4> resources{
     plan::buffer::inclusive(shadow_map, 4 << 10, 0, 2, 256),
     plan::buffer::inclusive(gbuffer, 16 << 10, 1, 2, 256),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The standard's pool resources replaced by name; and an allocator without data over what is the same everywhere.
+// The standard's pool resources replaced by name; and an allocator without data over a process-wide resource.
 #include <cstdio>
 #include <map>
 #include <memory_resource>
@@ -30,7 +30,7 @@ int main() {
   good = good && pools.pools().live() == 0;
   pools.release();
 
-  // Whole pages, in a vector that is as small as any: page_resource declares that it is process-wide.
+  // Whole pages, in a vector of the usual size: page_resource declares that it is process-wide.
   std::vector<double, ashlar::stateless_allocator<double, ashlar::page_resource>> samples(100'000, 1.5);
   good = good && sizeof(samples) == sizeof(std::vector<double>) && samples.back() == 1.5;
   return good ? 0 : 1;

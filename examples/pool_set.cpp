@@ -27,12 +27,12 @@ int main() {
   }
   good = good && pools.live() == 0;
 
-  // A parser's scratch memory: nobody frees, release() takes all of it back.
+  // A parser's scratch memory: without frees, release() takes all of it back.
   for (std::size_t bytes = 1; bytes < 100'000; bytes *= 2) static_cast<void>(pools.allocate(bytes, 8));
   pools.release();
   good = good && pools.live() == 0;
 
-  // Any thread: a block may be freed by another thread than the one it was given to.
+  // Any thread: another thread may free a block.
   ashlar::shared_pool_set<> shared;
   void* block = nullptr;
   std::thread([&] { block = shared.allocate(100, 8); }).join();

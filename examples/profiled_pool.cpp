@@ -2,9 +2,9 @@
 // A pool whose cells a heap profiler sees one by one, as if each came from malloc:
 //
 //     heaptrack ./profiled_pool                                  10000 allocations in `take_order`, 240000 bytes
-//     valgrind ./profiled_pool --use-after-free                  an invalid read, and who freed the block it is in
+//     valgrind ./profiled_pool --use-after-free                  an invalid read, and the free of its block
 //
-// Without either tool the adaptor costs a load and a branch a call. A pool alone is one mapping to such tools.
+// Without either tool the adaptor costs a load and a branch for each call. Such tools see a pool alone as one mapping.
 #include <cstddef>
 #include <cstdio>
 #include <cstring>

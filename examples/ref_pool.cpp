@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A graph of counted objects that know nothing of counting: a pointer is one word, an object costs four bytes more.
+// A graph of counted objects without a counter of their own: a pointer is one word, an object costs four more bytes.
 #include <cstdio>
 #include <optional>
 #include <vector>
@@ -22,12 +22,12 @@ int main() {
   auto north = stations->make("north");
   south->next.push_back(north);
 
-  const ashlar::ref_ptr<const named> sign = north;  // a base, and the same object
+  const ashlar::ref_ptr<const named> sign = north;  // a base of the same object
   std::printf("%s has %u references, in %zu bytes each beside %zu of its own\n", sign->name, sign.use_count(),
               sizeof sign, decltype(stations)::value_type::bytes_per_object);
 
   north.reset();
-  stations.reset();  // the objects stay; who lets go of the last one frees the memory
+  stations.reset();  // the objects stay; the last one frees the memory
   std::printf("%s leads to %s\n", south->name, south->next.front()->name);
   return sign.use_count() == 2 ? 0 : 1;
 }

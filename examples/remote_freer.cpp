@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An asset streamer allocates from a heap of its own, a render thread frees: many blocks for one atomic.
+// An asset streamer allocates from its own heap, a render thread frees: many blocks for one atomic operation.
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
@@ -38,7 +38,7 @@ private:
 
 constexpr std::size_t meshes = 20'000;
 
-// The owner: it alone allocates, without a lock as a rule. What comes back is taken in meanwhile.
+// The owner: it alone allocates, usually without a lock. Remote frees are drained meanwhile.
 void load(ashlar::owner_heap<>& memory, stream& to) {
   for (std::size_t i = 0; i < meshes; ++i) {
     const std::size_t bytes = i % 100 == 0 ? 300'000 : 64 + i * 31 % 4000;
@@ -48,9 +48,9 @@ void load(ashlar::owner_heap<>& memory, stream& to) {
   }
 }
 
-// Returns: how many were drawn whole.
+// Returns: the number of meshes drawn completely.
 std::size_t render(ashlar::owner_heap<>& memory, stream& from) {
-  ashlar::remote_freer<> freer;  // of this thread, for any number of heaps; it leaves them when it ends
+  ashlar::remote_freer<> freer;  // of this thread, for any number of heaps; leaves them in its destructor
   std::size_t whole = 0;
   for (std::size_t drawn = 0; drawn < meshes;) {
     for (const mesh& each : from.take()) {
@@ -58,7 +58,7 @@ std::size_t render(ashlar::owner_heap<>& memory, stream& from) {
       freer.defer_free(memory, each.vertices);
       ++drawn;
     }
-    freer.flush();  // the frame is over: nothing is kept back
+    freer.flush();  // the end of the frame: no free is kept back
   }
   return whole;
 }
@@ -72,7 +72,7 @@ int main() {
   std::thread streamer([&] { load(memory, loaded); });
   std::thread renderer([&] { whole = render(memory, loaded); });
   streamer.join();
-  renderer.join();  // its freer is gone, so the heap may end
+  renderer.join();  // its freer has ended, so the heap may end
 
   // The streamer has ended, so this thread may be the owner.
   std::size_t live = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Scratch memory for what a function needs until it returns, beside the memory that its results live in.
+// Scratch memory of a function until it returns, beside the memory of its results.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -25,7 +25,7 @@ vector<std::string_view> words_of(std::string_view text, scratch_arena& memory) 
   return words;
 }
 
-// The caller says where the result lives; the scratch is beside it, even if that is scratch memory as well.
+// The caller provides the memory of the result; the scratch is separate, even if that is scratch memory as well.
 vector<std::string_view> different_words(std::string_view text, scratch_arena& results) {
   auto scratch = scratch_arena::beside(results);
   auto words = words_of(text, scratch);
@@ -36,7 +36,7 @@ vector<std::string_view> different_words(std::string_view text, scratch_arena& r
 }  // namespace
 
 int main() {
-  scratch_arena mine;  // everything in it goes when it goes out of scope; the thread keeps the memory
+  scratch_arena mine;  // its blocks end with the scope; the thread keeps the memory
   const auto words = different_words("the cat and the dog and the cow", mine);
   for (const std::string_view word : words) std::printf("%.*s ", static_cast<int>(word.size()), word.data());
   std::printf("\n%zu bytes of results\n", mine.memory().used());

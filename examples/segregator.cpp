@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Small blocks from a pool, larger ones from chained buffers, the largest from the heap: by size alone, there and back.
+// Small blocks from a pool, larger ones from chained buffers, the largest from the heap: by size alone, in both ways.
 #include <cstddef>
 #include <cstdio>
 #include <random>
@@ -20,7 +20,7 @@ using small = ashlar::block_pool<>;
 using medium = ashlar::chain<ashlar::buffer_resource>;
 using large = ashlar::statistics<ashlar::new_delete_resource>;
 using beyond_small = ashlar::segregator<medium, large>;
-// The border of the small ones is known at compile time, and costs no byte.
+// The limit of the small ones is known at compile time, and costs no byte.
 using memory = ashlar::segregator<small, beyond_small, ashlar::fixed_threshold<64, 16>>;
 
 struct piece {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// std::shared_ptr without malloc: object and counts are one cell, of a pool of one's own or of the process's.
+// std::shared_ptr without malloc: object and counts are one cell, of your own pool or of a process-wide one.
 #include <cstddef>
 #include <cstdio>
 #include <memory>
@@ -21,7 +21,7 @@ struct session {
 }  // namespace
 
 int main() {
-  // The pool asks the standard library how large a cell must be. Any thread may let go of the last pointer.
+  // The standard library determines the size of a cell. Any thread may drop the last pointer.
   ashlar::shared_block_pool<> pool(ashlar::shared_cell_options<session>());
   pool.reserve(1000);
   std::shared_ptr<session> mine = ashlar::allocate_shared_pooled<session>(pool, 1);

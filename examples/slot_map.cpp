@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Objects that point to each other and die in any order: a handle to what is gone says so.
+// Objects that refer to each other and end in any order: a handle detects that its object has ended.
 #include <cstdio>
 
 #include <ashlar/face/slot_map.hpp>
@@ -16,7 +16,7 @@ int main() {
   fleet[hunter].target = prey;
 
   fleet.erase(prey);
-  const auto newcomer = fleet.emplace("newcomer");  // takes the slot of the prey, and another generation
+  const auto newcomer = fleet.emplace("newcomer");  // takes the slot of the prey, with another generation
   const bool mistaken = fleet.contains(fleet[hunter].target);
   std::printf("slot %u: generation %u, then %u; the hunter's target is %s\n", prey.index(), prey.generation(),
               newcomer.generation(), mistaken ? "mistaken" : "gone");

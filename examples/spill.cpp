@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An arena that must not grow once it is warm: a gate behind it counts, tells and finally refuses, with no change of
-// types.
+// An arena that must not grow after its warm-up: a gate behind it counts, reports and finally refuses, with no change
+// of types.
 #include <cstddef>
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Temporaries of a recursive function on a stack: taken on the way down, given back on the way up.
+// Temporaries of a recursive function on a stack: taken on the way down, freed on the way up.
 #include <cstddef>
 #include <cstdio>
 #include <vector>
@@ -12,8 +12,8 @@ namespace {
 using stack = ashlar::stack_resource<>;
 using numbers = std::vector<double, ashlar::allocator<double, stack>>;
 
-// A determinant by its first row: each minor is a temporary. A vector on a stack must not grow behind another one, as
-// that would free its old memory out of order: so it is made as large as it will be.
+// A determinant by its first row: each minor is a temporary. A vector on a stack must not grow behind another one,
+// since that would free its old memory out of order: so it gets its final size at once.
 double determinant(const numbers& matrix, std::size_t n, stack& temporaries) {
   if (n == 1) return matrix[0];
   double sum = 0;
@@ -44,7 +44,7 @@ int main() {
   std::printf("determinant %g, %zu bytes at most, %zu now\n", result, temporaries.high_water(), temporaries.used());
   if (result != 7 || temporaries.used() != 0) return 1;
 
-  // Many blocks of no known number, all gone at once.
+  // Many blocks of unknown number, all freed at once.
   for (std::size_t i = 1; i <= 1000; ++i) static_cast<void>(temporaries.allocate(i, 64));
   std::printf("%zu bytes in use\n", temporaries.used());
   temporaries.rewind(start);

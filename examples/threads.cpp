@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads and pools: a list built in one thread and destroyed in another, and messages from a pool that both sides use.
+// Threads and pools: a list built in one thread and destroyed in another, and messages from a pool shared by both.
 #include <cstdint>
 #include <cstdio>
 #include <list>
@@ -17,7 +17,7 @@ namespace {
 
 using shared_list = std::list<int, ashlar::pool_allocator<int, ashlar::thread_cached>>;
 
-// One thread fills a list, another adds it up and destroys it: its nodes go back by the packet.
+// One thread fills a list, another adds it up and destroys it: its nodes go back in packets.
 std::int64_t hand_over_a_list() {
   shared_list numbers(100'000);
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -33,7 +33,7 @@ struct message {
   int text;
 };
 
-// Messages go through a mailbox under a lock of its own; the pool needs none.
+// Messages go through a mailbox with its own lock; the pool needs none.
 int send_messages(int count) {
   ashlar::shared_block_pool pool({.cell_bytes = sizeof(message)});
   std::mutex guard;

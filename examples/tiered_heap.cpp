@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A frame whose targets are planned, a streaming thread that allocates, and one free that needs not know which is
-// which.
+// A frame with planned targets, a streaming thread that allocates, and one free for both kinds of blocks.
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -16,7 +15,7 @@ namespace plan = ashlar::plan;
 
 enum target : std::size_t { shadow_map, gbuffer, lighting, bloom };
 
-// First and last pass that uses each; the compiler places them.
+// First and last pass of each target; the compiler places them.
 constexpr std::array<plan::buffer, 4> targets{
     plan::buffer::inclusive(shadow_map, 4 << 10, 0, 2, 256),
     plan::buffer::inclusive(gbuffer, 16 << 10, 1, 2, 256),
@@ -32,7 +31,7 @@ const char* name_of(ashlar::heap_tier tier) {
   return names[static_cast<std::size_t>(tier)];
 }
 
-// Whatever a pass has used goes the same way.
+// All resources of a pass are freed by the same call.
 void finish(engine_memory& memory, const std::vector<void*>& used) {
   for (void* const each : used) {
     std::printf("  %s\n", name_of(memory.tier_of(each)));
@@ -48,7 +47,7 @@ int main() {
   void* mesh = nullptr;
   std::thread([&] { mesh = memory.allocate(30'000); }).join();
 
-  memory.advance(2);  // the pass that begins: at the levels that check, what is not live now is not resolved
+  memory.advance(2);  // the next pass: with checks on, only live targets can be resolved
   auto* const light = memory.resolve<float>(lighting);
   *light = 1.0F;
 

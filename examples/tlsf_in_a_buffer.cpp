@@ -16,7 +16,7 @@ namespace {
 
 using heap = ashlar::tlsf_resource<ashlar::null_resource, ashlar::tlsf_small>;
 
-// Nothing here ever asks the system for memory: what is full says no.
+// Nothing here asks the system for memory: a full heap refuses.
 alignas(16) std::array<std::byte, 64 * 1024> memory;
 
 template <class T>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Makes a pool visible to `ashlar replay` and `ashlar report`: a trace of it, in the format of `ashlar record`.
+// Makes a pool visible to `ashlar replay` and `ashlar report`: its trace, in the format of `ashlar record`.
 //
 //     example_tracing pool.trace && ashlar report pool.trace
 #include <cstddef>

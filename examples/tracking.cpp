@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Who leaked it: every live block with the name of what the program did when it was allocated.
+// Finds leaks: every live block with the name of the activity that allocated it.
 #include <cstddef>
 #include <cstdio>
 #include <memory>

@@ -14,7 +14,7 @@ struct texture {
   std::size_t bytes;
 };
 
-// Reads packed bytes into scratch memory and unpacks them to where they stay.
+// Reads packed bytes into scratch memory and unpacks them to their final place.
 texture load(ashlar::two_ended_stack& memory, std::size_t packed_bytes) {
   const auto scratch = memory.back().mark();
   void* const packed = memory.back().allocate(packed_bytes, 16);
@@ -44,7 +44,7 @@ int main() {
     memory.front().rewind(before_level);
   }
 
-  // What does not fit is refused, and nothing is lost.
+  // A block that does not fit is refused, and nothing is lost.
   const bool refused = memory.front().try_allocate(65 * 1024, 16) == nullptr;
   std::printf("%zu bytes are free\n", memory.available());
   return refused && memory.used() == 0 ? 0 : 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Unique pointers into a pool: a tree of parts behind one base, which needs no virtual destructor; and an array.
+// Unique pointers into a pool: a tree of parts behind one base without a virtual destructor; and an array.
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -32,7 +32,7 @@ int main() {
   drawing.push_back(ashlar::allocate_unique<polygon>(pool, polygon{{"triangle"}, {0, 0, 1, 0, 0, 1}}));
   for (const any_shape& each : drawing) std::printf("%s\n", each->name);
 
-  // Null where the pool is full, never an exception.
+  // Null when the pool is full, never an exception.
   std::vector<ashlar::unique_from<circle, pool_type>> more;
   while (auto next = ashlar::try_allocate_unique<circle>(pool)) more.push_back(std::move(next));
   std::printf("%zu shapes live, no more to be had\n", pool.live());

@@ -53,7 +53,7 @@ static_assert(std::is_nothrow_constructible_v<counted<long>, counted<int>>);
 static_assert(!std::is_convertible_v<ashlar::new_delete_resource&, counted<int>>);
 static_assert(noexcept(std::declval<counted<int>&>().deallocate(nullptr, 1)));
 
-// Can be named, and asked for its traits, before the element is complete.
+// Can be named, and queried for its traits, before the element is complete.
 struct node {
   using children = std::vector<node, counted<node>>;
   static_assert(!std::allocator_traits<counted<node>>::is_always_equal::value);
@@ -64,7 +64,7 @@ template <class Kind>
 class allocator_in : public ::testing::Test {
 protected:
   using container_type = typename Kind::template of<counted>;
-  counting_resource<> first_;  // each complains about what does not come back to it
+  counting_resource<> first_;  // each reports blocks that do not come back to it
   counting_resource<> second_;
 };
 
@@ -161,7 +161,7 @@ TYPED_TEST(allocator_in, splice_merge_and_extract_between_equal_resources_alloca
   if constexpr (requires { a.splice_after(a.before_begin(), b); }) b.splice_after(b.before_begin(), a);
 }
 
-// As every container does, and with a pool below: nothing leaks whichever allocation fails.
+// As in every container, and with a pool below: no failed allocation leaks.
 TYPED_TEST(allocator_in, a_failure_of_each_allocation_leaves_nothing_behind) {
   ashlar_test::fail_each_allocation(
       [](counting_resource<>& upstream) {
@@ -239,7 +239,7 @@ TEST(allocator, at_least_is_the_whole_cell_where_nobody_watches_the_rest) {
     numbers.deallocate(got.ptr, std::min(given_back, got.count));
     EXPECT_EQ(pool.live(), 0u);
   }
-  const auto large = numbers.allocate_at_least(17);  // the upstream's, which does not tell
+  const auto large = numbers.allocate_at_least(17);  // from the upstream, which does not tell
   EXPECT_EQ(large.count, 17u);
   numbers.deallocate(large.ptr, large.count);
 }
@@ -256,7 +256,7 @@ TEST(allocator, at_least_overflows_as_allocate_does) {
 TEST(allocator, no_element_is_a_block_too) {
   counting_resource<> upstream;
   counted<int> numbers(upstream);
-  volatile std::size_t zero = 0;  // volatile: or g++ warns of what cannot happen when the size is 0
+  volatile std::size_t zero = 0;  // volatile: otherwise g++ warns about a case that a size of 0 excludes
   int* const none = numbers.allocate(zero);
   EXPECT_NE(none, nullptr);
   numbers.deallocate(none, zero);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests buffers, views of their parts, and that a view keeps its buffer alive and nobody else's bytes.
+// Tests of buffers and of views of their parts: a view keeps its buffer alive, and no other one.
 #include <ashlar/face/byte_buffer.hpp>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests where the default puts the count of each kind of object.
+// Tests of the default place of the count for each kind of object.
 #include <ashlar/face/count_placement.hpp>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ inline constexpr bool is_beside = ashlar::detail::layout_of<T, one_thread, Place
 template <class T, class Placement = ashlar::count::by_padding>
 inline constexpr bool is_own = ashlar::detail::placement_traits<T, Placement>::is_own;
 
-// Where slots have guards, all words lie in front of them.
+// If slots have guards, all words lie in front of them.
 static_assert(ashlar::detail::has_guards ||
               (is_beside<int> && is_beside<float> && !is_beside<std::int64_t> == (alignof(std::int64_t) == 8)));
 static_assert(!is_beside<char> && !is_beside<std::int16_t>, "the word would be aligned to four");
@@ -66,7 +66,7 @@ static_assert(is_own<has_member, ashlar::count::in_member<&has_member::reference
 
 TEST(count_placement, padding_is_used_where_it_costs_nothing) {
   using layout = ashlar::detail::layout_of<padded, one_thread, ashlar::count::by_padding>;
-  // The padding inside a class is the class's own: a copy of the object would write over it.
+  // The padding inside a class belongs to the class: a copy of the object would overwrite it.
   EXPECT_EQ(layout::bytes_per_slot, sizeof(padded) + layout::guard::bytes + 4);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Pools of counted objects call for memory when they grow and at no other time, from whatever malloc there is.
+// Pools of counted objects request memory when they grow and at no other time, from any malloc.
 #include "tests/libcxx/count_mallocs.hpp"
 #include "tests/support/pool_traits.hpp"
 
@@ -37,7 +37,7 @@ void expect(bool condition, const char* what) {
   std::exit(1);
 }
 
-// Makes and drops as many as there may be, in a list, by a base, and again.
+// Makes and drops as many objects as possible, in a list, by a base, and again.
 template <class Pool>
 void work(Pool& pool, std::size_t count) {
   for (int round = 0; round < 3; ++round) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of counters out of pools: what they cost, who counts, how misuse is reported.
+// Tests of counters from pools: their cost, their owners, and reports of misuse.
 #include <ashlar/face/counted_pool.hpp>
 
 #include <array>
@@ -153,7 +153,7 @@ TEST(counted_pool, survives_each_failure_of_its_upstream) {
       });
 }
 
-// Each counter goes round the threads; the last of them takes it back.
+// Each counter passes through all threads; the last of them takes it back.
 template <class Make, class Drop>
 void count_in_threads(Make make, Drop drop) {
   constexpr std::size_t threads = 4;
@@ -207,7 +207,7 @@ void refuse_what_is_no_counter(Pool& counts) {
   EXPECT_TRUE(counts.drop(gone));
   counter_type foreign(2);
   auto* const inside = reinterpret_cast<counter_type*>(reinterpret_cast<std::byte*>(owners) + 2);
-  // A tool that marks dead cells is the first to complain about them.
+  // A tool that marks dead cells reports them first.
   if constexpr (!ashlar_test::has_asan) {
     ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(counts.drop(gone)), line("double_free: freed a cell that is free"));
     ASHLAR_EXPECT_LAST_WORDS(std::thread([&] { static_cast<void>(counts.drop(gone)); }).join(),

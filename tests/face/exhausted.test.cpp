@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the policies of exhaustion: two answers, and nothing else is one.
+// Tests of the policies of exhaustion: two answers, and no other type is one.
 #include <ashlar/face/exhausted.hpp>
 
 #include <gtest/gtest.h>

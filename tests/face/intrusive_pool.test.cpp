@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests bounded and growing pools: exhaustion, recycling, own counts, bases, re-entrance, and that nothing is
-// allocated behind the pool's back.
+// Tests of bounded and growing pools: exhaustion, recycling, own counts, bases, re-entrance, and no hidden allocations.
 #include <ashlar/face/intrusive_pool.hpp>
 
 #include <atomic>
@@ -171,7 +170,7 @@ TYPED_TEST(intrusive_pool, what_is_kept_ends_when_its_memory_goes) {
   EXPECT_EQ(witness::live(), 0u);
 }
 
-// A hook that makes an object of the pool, which is bounded: the slot that is being recycled is not free yet.
+// A hook that makes an object of the bounded pool: the slot under recycling is not free yet.
 template <class Threads>
 struct reentrant {
   struct again {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the lifetimes of pooled objects: what is kept is reset, handed out as it is, and destroyed once.
+// Tests of the lifetimes of pooled objects: a kept object is reset, handed out unchanged, and destroyed once.
 #include <ashlar/face/lifetime.hpp>
 
 #include <cstddef>

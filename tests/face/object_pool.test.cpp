@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of what every object_pool does: order, exhaustion, observers, handles, iteration, the end.
+// Tests of the common behaviour of every object_pool: order, exhaustion, observers, handles, iteration, end.
 #include <ashlar/face/object_pool.hpp>
 
 #include <algorithm>
@@ -228,7 +228,7 @@ TYPED_TEST(object_pools, handles_release) {
   EXPECT_TRUE(pool->empty());
 }
 
-// Beside the pool a list of what must live, each object with its own number.
+// The pool beside a list of the expected live objects, each with its own number.
 TYPED_TEST(object_pools, do_as_a_vector_of_unique_pointers_would) {
   struct numbered {
     explicit numbered(std::uint64_t n) : number(n), text(std::to_string(n)) {}
@@ -339,7 +339,7 @@ TEST(object_pool, of_no_capacity_is_full_and_empty) {
   EXPECT_TRUE(pool.full() && pool.invariant());
 }
 
-// Numbers, offsets and the block's size pass 2^32 and 2^33; nothing but the words at the end is touched.
+// Numbers, offsets and the block's size exceed 2^32 and 2^33; only the words at the end are touched.
 TEST(object_pool, of_more_than_eight_gigabytes_keeps_its_objects_apart) {
   struct untouched {
     char bytes[std::size_t{1} << 20];

@@ -25,11 +25,11 @@ using ours = ashlar::pmr::monotonic_buffer_resource;
 using standard = std::pmr::monotonic_buffer_resource;
 using shared = ashlar::resource_ref<counting_resource<>>;
 
-// Whatever holds of the standard's must hold of ours: each test runs on both.
+// The standard's resource and ours must behave equally: each test runs on both.
 template <class Monotonic>
 class pmr_monotonic : public ::testing::Test {
 protected:
-  counting_resource<> counted;  // complains of what comes back with another size or alignment, or never
+  counting_resource<> counted;  // reports blocks that come back with another size or alignment, or never
   ashlar::pmr_resource<shared> upstream{shared(counted)};
   alignas(16) std::array<std::byte, 256> buffer;
 
@@ -109,14 +109,14 @@ TYPED_TEST(pmr_monotonic, serves_containers_of_containers) {
 }
 
 #if defined(__cpp_exceptions)
-// The standard's of libstdc++ 12 survives this too, from the first failure on.
+// The one of libstdc++ 12 survives this too, from the first failure on.
 TYPED_TEST(pmr_monotonic, passes_an_exception_on_and_works_again) {
   TypeParam m(64, &this->upstream);
   this->counted.fail_from(0);
   EXPECT_THROW(static_cast<void>(m.allocate(100'000, 8)), ashlar_test::injected_failure);
   this->counted.fail_never();
   EXPECT_NE(m.allocate(100'000, 8), nullptr);
-  volatile std::size_t absurd = ashlar::detail::max_size - 10;  // the compiler is not to refuse it beforehand
+  volatile std::size_t absurd = ashlar::detail::max_size - 10;  // keeps the compiler from refusing it
   EXPECT_THROW(static_cast<void>(m.allocate(absurd, 1)), std::bad_alloc);
   EXPECT_NE(m.allocate(100, 8), nullptr);
 }

@@ -42,7 +42,7 @@ using std::pmr::pool_options;
   return made;
 }
 
-// What holds for all four, the standard's two and ours: these tests know no difference.
+// The common behaviour of all four, the standard's two and ours: these tests know no difference.
 template <class Resource>
 class pool_resource : public ::testing::Test {};
 
@@ -114,7 +114,7 @@ TYPED_TEST(pool_resource, blocks_beyond_the_largest_go_upstream_at_once_and_come
   counted upstream(books);
   TypeParam pools(options_of(16, 256), &upstream);
   const std::size_t beyond = pools.options().largest_required_pool_block + 1;
-  pools.deallocate(pools.allocate(beyond), beyond);  // what it keeps its book in may stay
+  pools.deallocate(pools.allocate(beyond), beyond);  // its records may stay
   const std::size_t before = books.balance().bytes;
   void* const large = pools.allocate(beyond * 10, 64);
   EXPECT_GE(books.balance().bytes, before + beyond * 10);
@@ -130,7 +130,7 @@ constexpr std::size_t most_alignment_of = std::is_same_v<Resource, std::pmr::uns
                                               ? 16
                                               : 1024;
 
-// Every upstream block goes back with its size and alignment: the books say so when they end, or at once.
+// Every upstream block goes back with its size and alignment: the record verifies that at its end, or at once.
 TYPED_TEST(pool_resource, release_gives_everything_back_and_restores_the_initial_state) {
   counting_resource<> books;
   counted upstream(books);
@@ -142,7 +142,7 @@ TYPED_TEST(pool_resource, release_gives_everything_back_and_restores_the_initial
     pools.release();
     EXPECT_EQ(books.balance(), nothing);
   }
-  static_cast<void>(pools.allocate(100));  // live at the end: no leak, and nobody is told
+  static_cast<void>(pools.allocate(100));  // live at the end: no leak, and no report
 }
 
 TYPED_TEST(pool_resource, grows_in_fewer_calls_than_blocks_and_within_bounds) {
@@ -176,7 +176,7 @@ TYPED_TEST(pool_resource, containers_with_strings_inside_live_in_it) {
   EXPECT_EQ(books.balance(), nothing);
 }
 
-// Ours alone from here on.
+// Only ours from here on.
 template <class Resource>
 class ashlar_pool_resource : public ::testing::Test {};
 
@@ -202,7 +202,7 @@ TYPED_TEST(ashlar_pool_resource, asks_for_no_more_blocks_at_once_than_its_option
   }
 }
 
-// One that loses nothing and crashes nowhere, whichever call of the upstream throws.
+// It loses nothing and does not crash, whichever call of the upstream throws.
 TYPED_TEST(ashlar_pool_resource, is_correct_when_the_upstream_throws_at_any_index) {
   struct made {
     explicit made(counting_resource<>& books) : upstream(books), pools(options_of(30, 4096), &upstream) {}

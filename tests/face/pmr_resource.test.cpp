@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the one virtual bridge: any resource as a std::pmr::memory_resource, and the other way round.
+// Tests of the one virtual bridge: any resource as a std::pmr::memory_resource, and the reverse.
 #include <cstddef>
 #include <list>
 #include <memory>
@@ -40,7 +40,7 @@ static_assert(std::is_base_of_v<std::pmr::memory_resource, pmr_resource<pool_typ
 static_assert(ashlar::resource<std::pmr::memory_resource> && !ashlar::try_resource<std::pmr::memory_resource>);
 static_assert(ashlar::resource<pmr_resource<pool_type>>);
 
-// Both ways at once: the standard's interface does not promise that a free never throws, the reference to it does.
+// Both ways at once: the standard's interface does not promise a noexcept free, the reference to it does.
 struct bridge_to_operator_new : ashlar_test::conformance_defaults {
   static constexpr bool exhaustible = false;
   pmr_resource<ashlar::new_delete_resource> bridge;

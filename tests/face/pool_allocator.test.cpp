@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the stateless allocator over the process's pools: traits, every container, arrays, threads.
+// Tests of the stateless allocator over the process-wide pools: traits, every container, arrays, threads.
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -221,7 +221,7 @@ TEST(pool_allocator, at_least_is_one_cell_or_an_array_of_so_many) {
 #endif
 }
 
-// A lock of the user's own.
+// A user's own lock.
 struct counted_lock {
   static inline int held = 0;
   void lock() noexcept { ++held; }
@@ -265,7 +265,7 @@ TEST(pool_allocator, holds_incomplete_elements) {
   EXPECT_EQ(copy.children.front().children.front().value, 7);
 }
 
-// Containers of each thread are its own, cells wander between them by the lists that it passes on.
+// Each thread has its own containers; cells move between threads in the lists that it passes on.
 template <class Lock>
 void share_a_pool_among_threads() {
   using list_type = std::list<int, pool_allocator<int, Lock>>;
@@ -279,7 +279,7 @@ void share_a_pool_among_threads() {
       std::map<int, int, std::less<>, pool_allocator<std::pair<const int, int>, Lock>> index;
       for (int i = 0; i < 20; ++i) index[i] = i;
       const std::lock_guard hold(handing_over);
-      passed_on.swap(mine);  // frees, when it ends, what another thread allocated
+      passed_on.swap(mine);  // its end frees cells that another thread allocated
     }
     sum += rounds;
   };

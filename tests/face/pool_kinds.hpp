@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every kind of object_pool by one name, so that a test of behaviour runs over all of them.
+// Every kind of object_pool by one name, so that a behaviour test runs over all of them.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests pools whose objects know nothing of counting: every size and place of the count, and every order of ending.
+// Tests of pools of objects without a counter: every size and place of the count, and every order of ends.
 #include <ashlar/face/ref_pool.hpp>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ using ashlar_test::nothing;
 using ashlar_test::witness;
 using counted = ashlar::resource_ref<counting_resource<>>;
 
-// What 15 million pointers are promised to cost, with their own 8 bytes.
+// The promised cost of 15 million pointers, with their own 8 bytes.
 template <class T>
 inline constexpr std::size_t bytes_without_guard =
     ashlar::ref_pool<T>::bytes_per_object - ashlar::detail::slot_guard<sizeof(T), alignof(T)>::bytes;
@@ -206,7 +206,7 @@ TYPED_TEST(ref_pool, a_destructor_may_make_others) {
   struct phoenix {
     explicit phoenix(typename TestFixture::template pool_of<phoenix>& from, int lives) : pool(&from), left(lives) {}
     ~phoenix() {
-      if (left > 0) static_cast<void>(pool->make(*pool, left - 1));  // ends at once, which waits for this to end
+      if (left > 0) static_cast<void>(pool->make(*pool, left - 1));  // ends at once, and waits for the end of this one
     }
     typename TestFixture::template pool_of<phoenix>* pool;
     int left;

@@ -45,7 +45,7 @@ struct virtual_base {
   virtual ~virtual_base() = default;
   virtual int name() const { return 0; }
 };
-// No base but the last has a virtual destructor, and the interesting ones do not stand first.
+// No base except the last has a virtual destructor, and the relevant ones do not come first.
 struct whole : first_base, second_base, virtual_base {
   explicit whole(int& count) : ended(&count) {}
   ~whole() override { ++*ended; }
@@ -175,7 +175,7 @@ TYPED_TEST(ref_ptr, swaps) {
   EXPECT_EQ(pool.live(), 2u);
 }
 
-// Incomplete where it is named, as in every linked structure.
+// Incomplete where it is used, as in every linked structure.
 struct later;
 struct holder {
   ashlar::ref_ptr<later> one;

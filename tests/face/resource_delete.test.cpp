@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the deleters: sizes, which of them convert to which, and what they give back.
+// Tests of the deleters: their sizes, their conversions, and their frees.
 #include <ashlar/face/resource_delete.hpp>
 
 #include <cstddef>
@@ -70,7 +70,7 @@ static_assert(converts<resource_delete<int[], pool>, resource_delete<const int[]
 static_assert(!converts<resource_delete<derived[], pool>, resource_delete<first_base[], pool>>);
 static_assert(!converts<unique_from<derived, pool>, unique_from<first_base, pool>>);
 
-// The deleter of a base takes over any derived class that it can find its way back to.
+// The deleter of a base takes any derived class from which it can find the way back.
 static_assert(converts<unique_from<derived, pool>, unique_base_from<plain_base, pool>>);
 static_assert(converts<unique_from<derived, pool>, unique_base_from<const plain_base, pool>>);
 static_assert(converts<unique_from<const derived, pool>, unique_base_from<const plain_base, pool>>);
@@ -84,7 +84,7 @@ static_assert(!converts<unique_from<plain_base, pool>, unique_base_from<derived,
 static_assert(!converts<unique_from<derived[], pool>, unique_base_from<plain_base, pool>>);
 
 TEST(resource_delete, a_base_gives_back_the_size_the_alignment_and_the_address_of_the_whole) {
-  counted upstream;  // complains about anything else
+  counted upstream;  // reports all other frees
   witness::start();
   unique_base_from<plain_base, counted> held = allocate_unique<derived>(upstream);
   EXPECT_EQ(held->of_base, 1);
@@ -134,7 +134,7 @@ TEST(resource_delete, an_object_forced_on_a_null_deleter_is_reported) {
   static_cast<void>(erased.release());
 }
 
-// What the types refuse can be forced by hand; then the pool sees a free of less than was allocated.
+// A forced conversion passes the types; then the pool detects a free of a smaller size than was allocated.
 TEST(resource_delete, a_derived_object_freed_as_its_base_is_reported_by_the_pool) {
   if (ashlar::checking_level < ashlar::checking::hardened) GTEST_SKIP() << "looked for at level hardened";
   struct base {

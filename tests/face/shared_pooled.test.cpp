@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of shared pointers whose object and counts are one cell of a pool.
+// Tests of shared pointers with object and counts in one cell of a pool.
 #include <ashlar/face/shared_pooled.hpp>
 
 #include <array>
@@ -105,7 +105,7 @@ TEST(shared_pooled, is_over_any_resource) {
   EXPECT_EQ(upstream.balance().blocks, 1u);
 }
 
-// Objects and counts of the process's pools.
+// Objects and counts of the process-wide pools.
 struct of_process {
   explicit of_process(int n) : number(n) {}
   std::array<char, 1001> rest = {};
@@ -241,7 +241,7 @@ TEST(shared_pooled, a_constructor_that_throws_costs_no_cell) {
 }
 #endif
 
-// Each holds the next, which is made in its constructor and destroyed in its destructor.
+// Each holds the next, made in its constructor and destroyed in its destructor.
 struct nested {
   nested(block_pool<>& pool, int deeper) {
     if (deeper != 0) inner = allocate_shared_pooled<nested>(pool, pool, deeper - 1);
@@ -257,7 +257,7 @@ TEST(shared_pooled, constructors_and_destructors_may_use_the_same_pool) {
   EXPECT_EQ(pool.live(), 0u);
 }
 
-// The last owner is in any thread, of an object that another made; a weak pointer looks on.
+// The last owner is in any thread, of an object made by another one; a weak pointer observes.
 template <class Make>
 void share_among_threads(Make make) {
   using pointer = std::shared_ptr<of_process>;

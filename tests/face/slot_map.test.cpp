@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the slot_map: handles that go stale for ever, objects that stay where they are and end exactly once.
+// Tests of the slot_map: handles that stay stale for ever, objects that never move and end exactly once.
 #include <ashlar/face/slot_map.hpp>
 
 #include <cstddef>
@@ -146,7 +146,7 @@ TEST(slot_map, objects_stay_where_they_are) {
   EXPECT_EQ(*at, 1);
 }
 
-// Against a map of the standard library, and with every handle that ever was.
+// Against a map of the standard library, with all handles that ever existed.
 TEST(slot_map, behaves_as_its_model_in_a_random_walk) {
   std::mt19937 random(7);
   slot_map<counted_object> map({.first_generation = 0xFFFFFFF0});

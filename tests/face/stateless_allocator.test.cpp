@@ -37,7 +37,7 @@ static_assert(process_wide_resource<ashlar::basic_page_resource<ashlar::fresh::h
 static_assert(process_wide_resource<ashlar::null_resource>);
 static_assert(!process_wide_resource<ashlar::block_pool<>> && !process_wide_resource<ashlar::resource_ref<heap>>);
 
-/// What the traits of an allocator are. Those that it does not name itself are not in the table at all.
+/// The traits of an allocator. Those that it does not define are not in the table.
 struct propagation {
   bool always_equal;
   bool copy;
@@ -60,8 +60,8 @@ constexpr propagation traits_of = {A::is_always_equal::value, A::propagate_on_co
                                    A::propagate_on_container_move_assignment::value,
                                    A::propagate_on_container_swap::value};
 
-// Every allocator of face/ has a row (tests/face/allocators_in_table.sh looks). Equal always, or swapped along: a swap
-// of unequal allocators is defined in no other case. Empty only where equal always, and the other way round.
+// Every allocator of face/ has a row (tests/face/allocators_in_table.sh verifies that). Always equal, or swapped with
+// the container: otherwise a swap of unequal allocators is undefined. Empty exactly if always equal.
 static_assert(traits_of<ashlar::allocator<int, heap>> == propagation{false, false, true, true});
 static_assert(traits_of<ashlar::detail::shared_cell_allocator<int, ashlar::block_pool<>>> ==
               propagation{false, false, true, true});

@@ -23,7 +23,7 @@ void expect(bool condition, const char* what) {
   std::_Exit(1);
 }
 
-// Outlives all containers below, since it is made before them: its destructor allocates when they are gone already.
+// Outlives all containers below, since it is made before them: its destructor allocates after their end.
 struct last_to_go {
   ~last_to_go() {
     numbers<int> late = {1, 2, 3};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of unique pointers over any resource: what they hold, and that nothing is lost when anything fails.
+// Tests of unique pointers over any resource: their contents, and no loss after any failure.
 #include <ashlar/face/unique.hpp>
 
 #include <array>
@@ -57,7 +57,7 @@ struct alignas(128) spacious {
   char c = 'c';
 };
 
-// What it costs, and what refers to a resource in whatever way is one type.
+// The cost; and all forms of a reference to a resource are one type.
 static_assert(sizeof(unique_from<int, new_delete_resource>) == sizeof(void*));
 static_assert(sizeof(unique_from<int, block_pool<>>) == 2 * sizeof(void*));
 static_assert(sizeof(unique_from<int[], new_delete_resource>) == 2 * sizeof(void*));
@@ -254,7 +254,7 @@ TEST(unique, an_array_whose_constructor_throws_at_any_index_leaves_nothing_behin
 
 #endif
 
-// Constructors and destructors that use the same pool, a hundred deep, in a pool with just as many cells.
+// Constructors and destructors that use the same pool, a hundred deep, in a pool with as many cells.
 struct nested {
   explicit nested(block_pool<>& pool, int deeper) {
     if (deeper != 0) inner = allocate_unique<nested>(pool, pool, deeper - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Objects that note in which order they are made and destroyed, and throw from the constructor when they are told to.
+// Objects that record the order of their construction and destruction, and throw from the constructor on demand.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace ashlar_test {
 
-/// What a constructor throws that was told to.
+/// Thrown by a constructor on demand.
 struct refused_to_be {};
 
 /// Notes its number, counting from 0 since `start`. One thread uses it.
@@ -17,7 +17,7 @@ class witness {
 public:
   static constexpr std::size_t never = static_cast<std::size_t>(-1);
 
-  /// Effects: forgets everything; the constructor of object `throw_at` will throw, and no other.
+  /// Effects: forgets everything; only the constructor of object `throw_at` will throw.
   static void start(std::size_t throw_at = never) {
     made_ = 0;
     throw_at_ = throw_at;
@@ -34,9 +34,9 @@ public:
 
   [[nodiscard]] static std::size_t made() { return made_; }
   [[nodiscard]] static std::size_t live() { return made_ - destroyed_.size(); }
-  /// Returns: the numbers of those destroyed, the first first.
+  /// Returns: the numbers of the destroyed objects, in order.
   [[nodiscard]] static const std::vector<std::size_t>& destroyed() { return destroyed_; }
-  /// Returns: whether those made were destroyed once each, the last first.
+  /// Returns: whether the made objects were destroyed once each, in reverse order.
   [[nodiscard]] static bool all_destroyed_in_reverse() {
     if (destroyed_.size() != made_) return false;
     for (std::size_t i = 0; i < made_; ++i)

@@ -47,7 +47,7 @@ TYPED_TEST(counter, may_start_with_many_owners) {
   EXPECT_TRUE(count.drop());
 }
 
-// At every level: a count that wraps would end an object that has owners.
+// At every level: a count that wraps would end an object with owners.
 TYPED_TEST(counter, ends_the_process_at_one_owner_too_many) {
   const std::string line = "ashlar: precondition: added an owner to what has 2^31 - 1";
   TypeParam nearly(most_owners - 2);
@@ -68,7 +68,7 @@ TYPED_TEST(counter, a_count_without_owners_neither_gains_nor_loses_one) {
   ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(none.drop()), "ashlar: precondition: dropped an owner of what has none");
 }
 
-// Whoever drops last sees what all owners wrote: a tool that watches for races would say otherwise.
+// The last owner sees the writes of all others: TSan would report a race otherwise.
 TEST(counter, exactly_one_of_many_threads_drops_last) {
   constexpr std::size_t threads = 4;
   for (std::size_t round = 0; round < ashlar_test::stress_rounds(500); ++round) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests where a thread's cache of a pool of the process stands: in programs, in libraries, and in both at once.
+// Tests of the place of a thread's cache of a process-wide pool: in programs, in libraries, and in both at once.
 #include <ashlar/detail/face/process_cache.hpp>
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace {
 
-// As a pool behind allocators, for each kind of code. Each test has a size of its own, and so a pool of its own.
+// A pool behind allocators, for each kind of code. Each test has its own size, and so its own pool.
 template <std::size_t CellBytes>
 struct owner {
   using pool_type = ashlar::detail::cached_pool<ashlar::detail::static_geometry<CellBytes, 8>, ashlar::page_resource,
@@ -74,7 +74,7 @@ protected:
 using kinds = ::testing::Types<std::false_type, std::true_type>;
 TYPED_TEST_SUITE(process_cache_of, kinds);
 
-// The kinds share a pool, as they do in a process, so each asks for what is its own.
+// The kinds share a pool, as in a process, so each asks for its own cache.
 template <class IsLibraryCode>
 constexpr std::size_t size_for(std::size_t bytes) {
   return bytes + (IsLibraryCode::value ? 8 : 0);
@@ -154,7 +154,7 @@ TEST(process_cache, a_program_and_a_library_have_one_each_in_a_pool_that_they_sh
     return first != second && pool::shared().invariant();
   };
   EXPECT_TRUE(use());
-  EXPECT_EQ(pool::shared().live(), 0u);  // both are the thread's
+  EXPECT_EQ(pool::shared().live(), 0u);  // both belong to the thread
   EXPECT_NE(&programs::recent(), &librarys::recent());
   EXPECT_TRUE(ashlar_test::child_does([&] {
     pool::shared().flush(programs::recent());

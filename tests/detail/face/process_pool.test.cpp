@@ -82,7 +82,7 @@ TEST(process_pool, flush_gives_back_what_the_thread_has_at_hand) {
   cached::flush();
 }
 
-// A program may be linked with objects that were compiled for libraries: the thread has a cache for each kind.
+// A program may be linked with objects compiled for libraries: the thread has a cache for each kind.
 TEST(process_pool, flush_gives_back_what_the_thread_has_at_hand_in_either_kind_of_code) {
   using pool = process_pool<112, 8, ashlar::thread_cached>;
   using of_program = ashlar::detail::process_cache<pool, false>;
@@ -96,7 +96,7 @@ TEST(process_pool, flush_gives_back_what_the_thread_has_at_hand_in_either_kind_o
   EXPECT_EQ(pool::with_pool([](auto& p) { return p.slabs(); }), 0u);
 }
 
-// Another thread's cache is open meanwhile, with a cell at hand.
+// Another thread's cache is open meanwhile, and holds a cell.
 TEST(process_pool, flush_leaves_other_threads_what_they_have_at_hand) {
   using pool = process_pool<120, 8, ashlar::thread_cached>;
   pool::deallocate(pool::allocate());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the way back to a resource: what it costs, what it refers to, what may be passed for one.
+// Tests of the link back to a resource: its cost, its resource, and the types that it accepts.
 #include <ashlar/detail/face/resource_link.hpp>
 
 #include <memory_resource>

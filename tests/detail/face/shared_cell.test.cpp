@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the size of a cell for a shared object: exactly what the standard library asks for, and never more than
-// said.
+// Tests of the size of a cell for a shared object: exactly the request of the standard library, and never more than
+// declared.
 #include <ashlar/detail/face/shared_cell.hpp>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of slots in one block of an upstream: when it is allocated, where things lie in it, how it fails.
+// Tests of slots in one block of an upstream: its allocation, its layout, its failures.
 #include <ashlar/detail/slots/allocated_slots.hpp>
 
 #include <cstddef>
@@ -101,7 +101,7 @@ TEST(allocated_slots, say_no_and_can_be_asked_again) {
   EXPECT_TRUE(slots.try_open(&slots));
 }
 
-// Every capacity that no block can hold, or no number can name.
+// Every capacity too large for a block or for a slot number.
 TEST(allocated_slots, absurd_capacities_are_refused_before_the_upstream_is_asked) {
   const std::size_t most = std::numeric_limits<std::size_t>::max();
   for (const std::size_t capacity : {most, most - 1, most / 2, most / 24, most / 28, most / 28 + 1, most / 2 / 28 + 1,

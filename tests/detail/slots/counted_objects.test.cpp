@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that linked structures of any depth end on a small stack, and that no operation allocates but growth.
+// Tests that linked structures of any depth end on a small stack, and that only growth allocates.
 #include <ashlar/detail/slots/counted_objects.hpp>
 
 #include <pthread.h>
@@ -148,7 +148,7 @@ TYPED_TEST(counted_objects, a_tree_ends_on_a_small_stack) {
   EXPECT_EQ(node::ended, nodes / 4);
 }
 
-// Objects of two pools in turn: each pool's wait for their like, so the depth is that of the pools.
+// Objects of two pools in turn: each pool defers its own objects, so the depth is the number of pools.
 template <class Threads>
 struct odd;
 template <class Threads>

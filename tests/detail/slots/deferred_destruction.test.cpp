@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that objects which let go of others end one after the other, each exactly once.
+// Tests that objects which drop others end one after the other, each exactly once.
 #include <ashlar/detail/slots/deferred_destruction.hpp>
 
 #include <cstddef>

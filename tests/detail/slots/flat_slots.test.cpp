@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the bounded supply of slots: one thread's, any thread's, marked and unmarked, beside a simple oracle.
+// Tests of the bounded supply of slots: for one thread and for any, marked and unmarked, beside a simple oracle.
 #include <ashlar/detail/slots/flat_slots.hpp>
 
 #include <algorithm>
@@ -134,7 +134,7 @@ TYPED_TEST(flat_slots_of, two_supplies_end_within_each_other) {
     if (slot == in_one)
       other.slots.destroy_iteratively(in_other, [&](void*) {
         ++ended;
-        one.slots.destroy_iteratively(second, [](void*) { return word::raw_mark; });  // the outer one is still at it
+        one.slots.destroy_iteratively(second, [](void*) { return word::raw_mark; });  // the outer call is still running
         return word::raw_mark;
       });
     return word::raw_mark;
@@ -143,7 +143,7 @@ TYPED_TEST(flat_slots_of, two_supplies_end_within_each_other) {
   EXPECT_EQ(one.slots.live() + other.slots.live(), 0u);
 }
 
-// The oracle: free slots that were used as a vector, the next one at its end.
+// The oracle: the used free slots as a vector, the next one at its end.
 template <class Kind>
 class walk {
 public:

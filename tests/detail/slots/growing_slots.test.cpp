@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of slots in slabs, spoken to by address: large and small ones, kept objects, what is left.
+// Tests of slots in slabs, found by address: large and small ones, kept objects, remaining ones.
 #include <ashlar/detail/slots/growing_slots.hpp>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that the generations which maps begin with are far apart, and leave enough of them.
+// Tests that the first generations of maps are far apart, and leave enough of them.
 #include <ashlar/detail/slots/map_generation.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of where an object_pool puts its objects, and what each choice costs.
+// Tests of the storage of an object_pool's objects, and of its costs.
 #include <ashlar/detail/slots/object_pool_slots.hpp>
 
 #include <cstddef>

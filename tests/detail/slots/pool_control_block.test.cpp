@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that all memory goes back, each slab having been told, whoever is last.
+// Tests that all memory goes back, with a call for each slab, whichever owner is the last.
 #include <ashlar/detail/slots/pool_control_block.hpp>
 
 #include <cstddef>
@@ -33,7 +33,7 @@ TYPED_TEST_SUITE(pool_control_block, policies);
 TYPED_TEST(pool_control_block, tells_each_slab_and_gives_all_back) {
   ashlar_test::counting_resource<> upstream;
   for (const bool is_handle_first : {false, true}) {
-    using slots_type = test_slots<TypeParam, 130 * 1024>;  // one to a slab; more than the directory has in itself
+    using slots_type = test_slots<TypeParam, 130 * 1024>;  // one for each slab; more than the directory holds itself
     std::optional<slots_type> slots;
     slots.emplace(ashlar::detail::slot_slabs_options{}, upstream);
     std::vector<typename slots_type::place> taken(70);

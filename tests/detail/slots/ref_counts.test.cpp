@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that a count which would overflow ends the process, and that references to what is gone are reported.
+// Tests that a count which would overflow ends the process, and that references to ended objects are reported.
 #include <ashlar/detail/slots/ref_counts.hpp>
 
 #include <atomic>
@@ -31,7 +31,7 @@ struct open_class {
   double value = 1;
 };
 struct counts_itself {
-  std::uint32_t count = 77;  // means nothing until the object is made
+  std::uint32_t count = 77;  // meaningless until the object is made
   friend std::uint32_t& ref_count(counts_itself& object) { return object.count; }
 };
 struct shared_counts_itself {
@@ -46,7 +46,7 @@ void store_count(T* object, std::uint32_t to) {
   else count.store(to);
 }
 
-// As if that many pointers were held: too many for a test's memory.
+// As with this number of pointers, which are too many for a test's memory.
 template <class T, class Threads>
 void expect_overflow_ends_the_process() {
   ashlar::ref_pool<T, Threads> pool;
@@ -95,7 +95,7 @@ TEST_F(ref_counts_faults, references_to_what_is_gone) {
   ASHLAR_EXPECT_DEATH(static_cast<void>(ashlar::ref_ptr<int>::adopt(gone)), words);
 }
 
-// The slot is on its way home still: in the list that other threads push to.
+// The slot is still in transit: in the list to which other threads push.
 TEST_F(ref_counts_faults, references_to_what_went_in_another_thread) {
   ashlar::ref_pool<int, any_thread<>> pool;
   auto object = pool.make(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests who is told to free the memory: exactly one, whenever the last slot comes home.
+// Tests that exactly one caller is told to free the memory, whenever the last slot returns.
 #include <ashlar/detail/slots/return_queue.hpp>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the directory against a vector, over the borders of its segments.
+// Tests of the directory against a vector, across the borders of its segments.
 #include <ashlar/detail/slots/slot_directory.hpp>
 
 #include <cstddef>

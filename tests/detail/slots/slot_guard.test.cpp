@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that guards between slots take room at hardened alone, and that each byte of them tells.
+// Tests that guards between slots take room at hardened only, and that each changed byte is reported.
 #include <ashlar/detail/slots/slot_guard.hpp>
 
 #include <array>
@@ -26,7 +26,7 @@ static_assert(slot_guard<24, 8>::stride == (has_guards ? 32u : 24u));
 static_assert(slot_guard<1, 1>::stride == (has_guards ? 2u : 1u));
 static_assert(slot_guard<64, 64>::bytes == (has_guards ? 64u : 0u));
 
-// Slots in memory of a test, the first `used` of them handed out.
+// Slots in memory of a test; the first `used` of them are handed out.
 struct three_slots {
   using guard = slot_guard<24, 8>;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that slots and words of every size lie apart, inside the slab, and are found from the address of either.
+// Tests that slots and words of every size are disjoint, lie inside the slab, and are found from either address.
 #include <ashlar/detail/slots/slot_layout.hpp>
 
 #include <cstddef>
@@ -31,14 +31,14 @@ inline constexpr bool fills_slabs = layout<Bytes, Alignment, IsBeside>::slots_pe
                                         static_cast<double>(layout<Bytes, Alignment, IsBeside>::bytes_per_slot) >
                                     slot_slab_alignment * 0.995;
 
-// What is promised of the bytes behind 15 million pointers.
+// The promised bytes behind 15 million pointers.
 static_assert(costs<8, 8, false, 12> && costs<8, 8, true, 16>);
 static_assert(costs<4, 4, true, 8> && costs<12, 8, true, 16>);
 static_assert(fills_slabs<8, 8, false> && fills_slabs<4, 4, true>);
 static_assert(layout<1 << 20, 8, false>::slots_per_slab == 1);
 static_assert(layout<100'000, 8, false>::slots_per_slab == 2);
 
-// A slab as the resource formats it, in memory of its own; only the ends of the memory are touched.
+// A slab as the resource formats it, in separate memory; only the ends of the memory are touched.
 template <class Layout>
 class slab_of {
 public:

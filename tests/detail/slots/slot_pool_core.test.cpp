@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the ways of a slot: home to its slab, to the inbox, or to nobody, and what the core hears of it.
+// Tests of the ways of a returned slot: to its slab, to the inbox, or to the end of the pool, and of the core's part.
 #include <ashlar/detail/slots/slot_pool_core.hpp>
 
 #include <cstddef>

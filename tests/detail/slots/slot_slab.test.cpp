@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests where headers lie, and the division that finds slots, for every size and offset that matters.
+// Tests of the places of headers, and of the division that finds slots, for every relevant size and offset.
 #include <ashlar/detail/slots/slot_slab.hpp>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests how slots are taken, where they come from, when the upstream is asked, and what it gets back.
+// Tests of taking slots: their order, the requests to the upstream, and the memory that it gets back.
 #include <ashlar/detail/slots/slot_slabs.hpp>
 
 #include <cstddef>
@@ -166,9 +166,9 @@ TYPED_TEST(slot_slabs, a_slab_that_has_room_left_serves_after_frees_too) {
 }
 
 TYPED_TEST(slot_slabs, empty_slabs_go_back) {
-  using single_slots = test_slots<TypeParam, 130 * 1024>;  // one to a slab
+  using single_slots = test_slots<TypeParam, 130 * 1024>;  // one for each slab
   single_slots slots({}, this->upstream);
-  std::vector<typename single_slots::place> taken(70);  // more slabs than the directory has entries in itself
+  std::vector<typename single_slots::place> taken(70);  // more slabs than the directory itself has entries
   for (auto& each : taken) each = slots.take();
   for (std::size_t i = 0; i < taken.size(); ++i)
     if (i != 5) give_back(taken[i]);

@@ -22,7 +22,7 @@ using ashlar::detail::taken_slot;
 
 constexpr std::uint32_t unwritten = 0xCDCDCDCD;
 
-// A stack with words, so that a test need not name them each time.
+// A stack with its words, so that a test need not pass them each time.
 struct slots_of {
   explicit slots_of(std::uint32_t count) : words(count), capacity(count) {
     for (plain_slot_word& each : words) each.store(unwritten);
@@ -147,7 +147,7 @@ TEST(slot_stack, the_number_limit_is_never_handed_out) {
   const auto any = [&](std::uint32_t) -> plain_slot_word& { return only; };
   EXPECT_EQ(stack.take(word::max_slots, any).number, 0u);
   only.store(1);
-  stack.give(word::max_slots - 1, 0, any);  // the highest number there is
+  stack.give(word::max_slots - 1, 0, any);  // the highest number
   EXPECT_EQ(stack.pop(any).number, word::max_slots - 1);
   EXPECT_TRUE(stack.empty());
 }

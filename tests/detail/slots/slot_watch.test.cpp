@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Dead slots are poisoned at hardened, kept objects never.
+// Tests that dead slots are poisoned at hardened, and kept objects never.
 #include <ashlar/detail/slots/slot_watch.hpp>
 
 #include <array>

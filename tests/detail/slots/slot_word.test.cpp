@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the word of a slot: its two readings, counting, and what happens at the last number.
+// Tests of the word of a slot: its two meanings, counting, and the largest number.
 #include <ashlar/detail/slots/slot_word.hpp>
 
 #include <cstdint>
