@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Equal slots and their words in one block of an upstream, allocated when the first slot is needed.
+// Equal slots and their words in one block of an upstream, allocated for the first slot.
 #pragma once
 
 #include <algorithm>
@@ -24,13 +24,13 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// As `slot_run`, with a capacity that is known at run time.
+/// As `slot_run`, with a capacity given at run time.
 ///
-///   block
-///   | registration, if checked | front guard, if hardened | slot 0 | slot 1 | ...      | word 0 ... word n-1 |
+///     block
+///     | registration, if checked | front guard, if hardened | slot 0 | slot 1 | ...      | word 0 ... word n-1 |
 ///
-/// The slots start at a cache line, those of page size and above with the block. Nothing is written before a slot is
-/// taken, but for words that are atomic. Thread safety: none, but for what `Word` says.
+/// The slots start at a cache line, or with the block from the size of a page on. Nothing is written before a slot is
+/// taken, except atomic words. Thread safety: none, except as `Word` provides.
 template <std::size_t Bytes, std::size_t Alignment, class Word, resource Upstream>
 class allocated_slots {
 public:
@@ -40,7 +40,7 @@ public:
   static constexpr bool allocates = true;
   static constexpr bool opens = true;
 
-  /// Allocates nothing.
+  /// Effects: stores the capacity; allocates nothing.
   constexpr explicit allocated_slots(std::size_t capacity, Upstream upstream = {})
       : capacity_(capacity), upstream_(std::move(upstream)) {}
 
@@ -55,18 +55,18 @@ public:
   [[nodiscard]] ASHLAR_INLINE Word* words() const noexcept { return words_; }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
-  /// Returns: whether the block is there.
+  /// Returns: whether the block is allocated.
   [[nodiscard]] ASHLAR_INLINE bool is_open() const noexcept { return slots_ != nullptr; }
 
-  /// Effects: allocates the block. Throws: what the upstream throws; `std::bad_array_new_length` where no block can be
-  /// so large or there are more than 2^30 - 2 slots. Expects: `!is_open()`.
+  /// Effects: allocates the block. Throws: as the upstream; `std::bad_array_new_length` for a block that is too large
+  /// or more than 2^30 - 2 slots. Expects: `!is_open()`.
   void open(const void* owner) {
     std::size_t bytes = 0;
     if (!block_bytes(bytes)) throw_bad_array_new_length();
     adopt(static_cast<std::byte*>(upstream_.allocate(bytes, alignment)), owner);
   }
 
-  /// As `open`, and returns false in place of throwing.
+  /// As `open`, but returns false instead of throwing.
   [[nodiscard]] bool try_open(const void* owner) noexcept {
     std::size_t bytes = 0;
     void* const block = block_bytes(bytes) ? try_allocate_from(upstream_, bytes, alignment) : nullptr;

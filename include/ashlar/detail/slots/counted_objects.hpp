@@ -34,14 +34,14 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What the slabs know of the objects in them.
+/// The functions of the slabs for the objects in them.
 template <class T, class Lifetime, policy::threads Threads, class Placement>
 struct counted_ends {
   using slab_type = slot_slab<Threads>;
 
-  /// Whether nothing happens to an object that nobody refers to but that its slot goes home.
+  /// Whether the last release of an object only gives its slot back.
   static constexpr bool is_plain = std::is_trivially_destructible_v<T> && !Lifetime::keeps;
-  /// Whether it is destroyed before, and that is all.
+  /// Whether the last release destroys the object before, and does no more.
   static constexpr bool destroys = !Lifetime::keeps;
 
   static void object(slab_type& slab, std::uint32_t index) noexcept {
@@ -50,7 +50,7 @@ struct counted_ends {
     else destroy_iteratively(slab, index, &retire);
   }
 
-  /// Effects: destroys what was kept. Expects: all slots are free.
+  /// Effects: destroys the kept objects. Expects: all slots are free.
   static void slab(slab_type& slab) noexcept {
     if constexpr (Lifetime::keeps && !std::is_trivially_destructible_v<T>) {
       for (std::uint32_t i = 0; i < slab.free.used(); ++i)
@@ -81,12 +81,12 @@ private:
 };
 
 /// Objects of type `T` in slots of `slot_slabs`; a pointer to one is a `ref_ptr` of one word. The pool may end before
-/// its objects do: the last release frees the memory then, in whatever thread.
+/// its objects: then the last release frees the memory, in any thread.
 ///
-/// A slot is taken before a constructor runs and goes home after a destructor has run, so both may use the pool. An
-/// object whose last reference goes while another of this pool ends waits until that is done: see
-/// `deferred_destruction`. Thread safety: `one_thread` none; `any_thread` all members but the destructor, and
-/// `for_each_live`, `clear` and `invariant`, which no other thread may disturb.
+/// A slot is taken before the constructor runs and given back after the destructor, so both may use the pool. An object
+/// whose last reference is dropped during the destruction of another one of this pool is deferred: see
+/// `deferred_destruction`. Thread safety: `one_thread` none; `any_thread` all members except the destructor, and
+/// `for_each_live`, `clear` and `invariant`, which require exclusive use.
 template <class T, class Lifetime, class Exhausted, policy::threads Threads, class Placement, resource Upstream>
 class counted_objects {
   static_assert(std::is_object_v<T> && !std::is_array_v<T> && std::is_same_v<T, std::remove_cv_t<T>>);
@@ -99,34 +99,34 @@ class counted_objects {
 
 public:
   using value_type = T;
-  /// Pointers to what others may derive from find any object; others know the placement.
+  /// A pointer to a class with possible derived classes refers to any object; any other knows the placement.
   using pointer = ref_ptr<T, Threads, std::conditional_t<is_exact_type<T> || is_own, Placement, count::by_padding>>;
 
-  /// Bytes of memory for each object, with its guard at `hardened`, but for the slab's header.
+  /// Bytes of memory for each object, with its guard at `hardened`, without the slab's header.
   static constexpr std::size_t bytes_per_object = layout_of<T, Threads, Placement>::bytes_per_slot;
 
   counted_objects(const slot_slabs_options& options, Upstream upstream) : slots_(options, std::move(upstream)) {}
 
-  /// Returns: a pointer to a new object `T(args...)`; or, where a kept object is free, to that as it is.
-  /// When no more may live, or the upstream has no memory: throws `std::bad_alloc` or what the upstream throws, or
-  /// returns null, as `Exhausted` says. Throws: what the constructor throws; the slot is free again then.
+  /// Returns: a pointer to a new object `T(args...)`, or to a free kept object, unchanged. Beyond `max_size` objects,
+  /// or without memory of the upstream: throws `std::bad_alloc` or as the upstream, or returns null, according to
+  /// `Exhausted`. Throws: as the constructor; the slot is free again then.
   template <class... Args>
   [[nodiscard]] ASHLAR_INLINE pointer make(Args&&... args) {
     return fill(take(), [&](void* memory) { return ::new (memory) T(std::forward<Args>(args)...); });
   }
 
-  /// As `make`, but null when no more may live or the upstream has no memory left.
+  /// As `make`, but null beyond `max_size` objects or when the upstream has no memory left.
   template <class... Args>
   [[nodiscard]] ASHLAR_INLINE pointer try_make(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
     return fill(slots_.try_take(), [&](void* memory) { return ::new (memory) T(std::forward<Args>(args)...); });
   }
 
-  /// As `make`, of an object default-initialised: numbers and bytes in it are whatever was there.
+  /// As `make`, of a default-initialised object: its numbers and bytes are indeterminate.
   [[nodiscard]] ASHLAR_INLINE pointer make_for_overwrite() {
     return fill(take(), [](void* memory) { return ::new (memory) T; });
   }
 
-  /// As `make`, of an object that `fn(void* memory)` constructs there and returns a pointer to.
+  /// As `make`, of an object that `fn(void* memory)` constructs there and returns.
   template <class F>
     requires std::is_invocable_r_v<T*, F&, void*>
   [[nodiscard]] pointer make_with(F fn) {
@@ -137,38 +137,38 @@ public:
     });
   }
 
-  /// Effects: makes `objects` live objects possible without asking the upstream, until `trim` or `clear`.
-  /// Throws: as `make`; `std::bad_alloc` for more than may live. What was gained so far is kept.
+  /// Effects: makes `objects` live objects possible without a request to the upstream, until `trim` or `clear`. Throws:
+  /// as `make`; `std::bad_alloc` above `max_size`. Memory gained so far is retained.
   void reserve(std::size_t objects) { slots_.reserve(objects); }
 
-  /// Effects: gives empty slabs back, with the objects kept there; at most `retain_bytes` of them stay.
-  /// Returns: bytes given back. Complexity: O(slabs + objects that came from other threads).
+  /// Effects: gives empty slabs back, with the objects kept there; retains at most `retain_bytes` of them. Returns:
+  /// bytes given back. Complexity: O(slabs + objects released by other threads).
   std::size_t trim(std::size_t retain_bytes = 0) noexcept { return slots_.trim(retain_bytes); }
 
-  /// Effects: gives all memory back. Expects: no object lives.
+  /// Effects: gives all memory back. Expects: no object is live.
   void clear() noexcept {
     ASHLAR_REQUIRE(empty(), "cleared a pool while objects of it live");
     static_cast<void>(slots_.trim());
   }
 
-  /// Returns: how many objects there is memory for.
+  /// Returns: the number of objects with memory.
   [[nodiscard]] std::size_t capacity() const noexcept { return slots_.capacity(); }
-  /// Returns: how many objects there may be.
+  /// Returns: the limit of live objects.
   [[nodiscard]] std::size_t max_size() const noexcept { return slots_.max_slots(); }
-  /// Returns: how many objects live. Complexity: O(slabs + objects that came from other threads).
+  /// Returns: the number of live objects. Complexity: O(slabs + objects released by other threads).
   [[nodiscard]] std::size_t live() const noexcept { return slots_.live(); }
-  /// Returns: how many objects may be made without asking the upstream. Complexity: as `live`.
+  /// Returns: the number of objects that can be made without a request to the upstream. Complexity: as `live`.
   [[nodiscard]] std::size_t spare() const noexcept { return capacity() - live(); }
   [[nodiscard]] bool empty() const noexcept { return live() == 0; }
-  /// Returns: how often the pool grew.
+  /// Returns: the number of times that the pool grew.
   [[nodiscard]] std::size_t growth_steps() const noexcept { return slots_.growth_steps(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return slots_.upstream_resource(); }
 
   /// Returns: whether `p` points into an object of this pool, live or not. Complexity: O(slabs).
   [[nodiscard]] bool owns(const void* p) const noexcept { return slots_.owns(p); }
 
-  /// Effects: calls `f(object)` for each live object, in the order of their addresses within a slab. `f` must neither
-  /// make nor release objects of this pool. Complexity: O(objects that ever lived at once).
+  /// Calls `f(object)` for each live object, in the order of their addresses within a slab. `f` must neither make nor
+  /// release objects of this pool. Complexity: O(peak of live objects).
   template <class F>
   void for_each_live(F f) const {
     slots_.for_each_live([&f](slot_slab<Threads>& slab, std::uint32_t index) { f(*ends::object_in(slab, index)); });
@@ -180,7 +180,7 @@ public:
 private:
   using counts = ref_counts<T, Threads, typename pointer::placement_type>;
 
-  // Gives a slot home whose object did not come into being.
+  // Gives a slot back if its object was not constructed.
   struct unfilled {
     place at;
     bool is_filled = false;

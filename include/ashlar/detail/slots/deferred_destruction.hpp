@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The end of objects that own others of their kind: one after the other, without recursion and without memory.
+// The destruction of objects that own others of their kind: one after the other, without recursion and without memory.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// While an object of a pool ends, others of that pool whose last reference goes wait, linked through their words; they
-/// end when the destructor that let go of them has returned. One per pool and thread, on the stack of whoever ends the
-/// first; a chain of a million objects needs no more stack than one.
+/// During the destruction of an object, others of the same pool with a dropped last reference wait, linked through
+/// their words. They end after the destructor that dropped them. There is one for each pool and thread, on the stack of
+/// the outermost release, so that a chain of a million objects needs the stack of one.
 ///
-///   release -> ending: a   ~a() releases b and c   pending: c -> b   ~a() returns   ending: c ...
+///     release -> ending: a   ~a() releases b and c   pending: c -> b   ~a() returns   ending: c ...
 struct deferred_destruction {
   const void* core;
-  std::uint32_t pending;        ///< the number of the object that waits and came last, or none
-  deferred_destruction* outer;  ///< of another pool, in whose ending this began
+  std::uint32_t pending;        ///< number of the deferred object that came last, or none
+  deferred_destruction* outer;  ///< of another pool, during whose destruction this began
 
-  /// The innermost one of this thread, where any thread ends objects.
+  /// The innermost one of this thread, in pools for any thread.
   static deferred_destruction*& of_this_thread() noexcept {
     constinit thread_local deferred_destruction* innermost = nullptr;
     return innermost;
@@ -54,7 +54,7 @@ void defer(deferred_destruction& until, slot_slab<Threads>& slab, std::uint32_t 
   until.pending = slab.first_number + index;
 }
 
-// Objects wait: ends them, the latest first, and gives each slot back when the next object is known.
+// Ends the deferred objects, the latest first, and gives each slot back after the next one is read.
 template <policy::threads Threads, class End>
 ASHLAR_NOINLINE void end_pending(deferred_destruction& ending, slot_slab<Threads>* in, std::uint32_t index,
                                  std::uint32_t marks, End end) noexcept {
@@ -63,19 +63,19 @@ ASHLAR_NOINLINE void end_pending(deferred_destruction& ending, slot_slab<Threads
   while (ending.pending != slot_word::none) {
     const auto next = core.find(ending.pending);
     ending.pending = slot_word::number(next.slab.word_at(next.index).load());
-    core_type::give(*in, index, marks, in->word_at(index));  // the pool stays: `next` is of it
+    core_type::give(*in, index, marks, in->word_at(index));  // the pool stays: `next` belongs to it
     in = &next.slab;
     index = next.index;
     marks = end(*in, index);
   }
-  set_ending(core, ending.outer);  // before the pool may go
+  set_ending(core, ending.outer);  // before the pool may end
   core_type::give(*in, index, marks, in->word_at(index));
 }
 
-/// Effects: `end(slab, index)`, which ends the object, retires its slot and returns the marks, then gives the slot
-/// back; and the same for all objects of this pool that nobody refers to when it has returned. If this happens within
-/// `end` of the same pool and thread, the object waits until that has returned. When the last object is given back the
-/// pool may be gone. `word_at(slab, index)` is the word of a slot, for who finds it faster than the slab.
+/// Effects: calls `end(slab, index)`, which ends the object, retires its slot and returns the marks, and gives the slot
+/// back. Then it ends all objects of this pool whose last reference was dropped meanwhile. A call within `end` of the
+/// same pool and thread defers the object. The pool may end with the last object. `word_at(slab, index)`: the word of a
+/// slot, for callers that find it faster than the slab.
 template <policy::threads Threads, class End, class WordAt>
 ASHLAR_INLINE void destroy_iteratively(slot_slab<Threads>& slab, std::uint32_t index, End end,
                                        WordAt word_at) noexcept {
@@ -87,7 +87,7 @@ ASHLAR_INLINE void destroy_iteratively(slot_slab<Threads>& slab, std::uint32_t i
   detail::set_ending(core, &ending);
   const std::uint32_t marks = end(slab, index);
   if (ASHLAR_UNLIKELY(ending.pending != slot_word::none)) return detail::end_pending(ending, &slab, index, marks, end);
-  detail::set_ending(core, ending.outer);  // before the pool may go
+  detail::set_ending(core, ending.outer);  // before the pool may end
   slot_pool_core<Threads>::give(slab, index, marks, word_at(slab, index));
 }
 

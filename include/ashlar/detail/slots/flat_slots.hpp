@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A bounded supply of slots for objects, side by side: taken from a stack, given back from any thread.
+// A bounded supply of adjacent slots for objects: taken from a free list, given back from any thread.
 #pragma once
 
 #include <cstddef>
@@ -31,14 +31,14 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The slots of a `Run`: `slot_run` or `allocated_slots`. The latest one given back is the next one taken.
+/// The slots of a `Run`: `slot_run` or `allocated_slots`. The slot given back last is taken next.
 ///
-///   take <- stack <- [ inbox <- given by any thread ] <- slots never used      one thread gives to the stack itself
+///     take <- stack <- [ inbox <- given by any thread ] <- unused slots      with one thread, `give` pushes onto the stack
 ///
-/// `MarksTaken`: the words say at all times which slots are taken; else only after `mark_taken`, and `live` counts the
-/// free ones. Whoever keeps objects in free slots, shares the slots among threads or checks needs it.
-/// Thread safety: none with `one_thread`; else `take` and `try_take` any thread, under the lock of the policy, `give`
-/// and `check` any thread, without; `live` any thread, exact when nobody takes or gives; the others one thread alone.
+/// `MarksTaken`: the words show at all times which slots are taken; otherwise only after `mark_taken`, and `live`
+/// counts the free ones. Pools that keep objects in free slots, share slots among threads, or check them need it.
+/// Thread safety: none with `one_thread`. Otherwise `take` and `try_take` any thread, under the lock of the policy;
+/// `give` and `check` any thread, without it; `live` any thread, exact without concurrent calls; the others exclusive.
 template <class Run, policy::threads Threads, bool MarksTaken>
 class flat_slots {
   static_assert(MarksTaken || !Threads::is_shared, "the word says who gives a slot back first");
@@ -53,17 +53,17 @@ public:
   constexpr explicit flat_slots(std::in_place_t, Args&&... args) : run_(std::forward<Args>(args)...) {}
   flat_slots(const flat_slots&) = delete;  // objects lie in it
   flat_slots& operator=(const flat_slots&) = delete;
-  /// Reports dead slots and guards that were written to. Expects: nobody else uses it.
+  /// Reports writes to dead slots and guards. Expects: exclusive use.
   ~flat_slots() { verify(); }
 
-  /// Returns: a slot. Throws: `std::bad_alloc` where all are taken; what the upstream throws.
+  /// Returns: a slot. Throws: `std::bad_alloc` when all are taken; as the upstream.
   [[nodiscard]] ASHLAR_INLINE taken_place take() {
     const scope held(lock_);
     if (ASHLAR_LIKELY(!stack_.empty())) return pop();
     return take_slow();
   }
 
-  /// As `take`, but a null slot in place of throwing.
+  /// As `take`, but returns a null slot instead of throwing.
   [[nodiscard]] ASHLAR_INLINE taken_place try_take() noexcept {
     const scope held(lock_);
     if (ASHLAR_LIKELY(!stack_.empty())) return pop();
@@ -79,15 +79,15 @@ public:
     else stack_.give(number, marks, words());
   }
 
-  /// Effects: `end(slot)`, which ends the object and returns the marks of its slot, then `give`. Where this happens in
-  /// the `end` of another slot on the same thread, the slot waits until that has returned: objects that own each other
-  /// end one after the other, not one within the other, and a chain of a million needs the stack of one.
+  /// Effects: calls `end(slot)`, which ends the object and returns the marks of its slot, then `give`. Within the `end`
+  /// of another slot on the same thread, the slot is deferred: objects that own each other end one after the other, not
+  /// nested, and a chain of a million needs the stack of one.
   template <class End>
   void destroy_iteratively(void* slot, End end) noexcept {
     if constexpr (keeps_canaries) guard::expect(slot, this);
     if (deferred_destruction* const running = find_ending()) return defer(*running, number_of(slot));
     deferred_destruction* const outer =
-        outer_ending();  // in a register: g++ 12 would load what it stored in other pieces
+        outer_ending();  // in a register: g++ 12 would load the stored value in other pieces
     deferred_destruction ending = {this, slot_word::none, outer};
     set_ending(&ending);
     std::uint32_t marks = end(slot);
@@ -102,37 +102,38 @@ public:
     give(slot, marks);
   }
 
-  /// Effects: reports what is no taken slot of this run, else notes that the slot is being given back: the next one who
-  /// comes with it comes second. `p` is not read.
+  /// Effects: reports a pointer that is no taken slot of this run, else notes the return of the slot, so that a second
+  /// one is detected. `p` is not read.
   ASHLAR_NOINLINE void check(const void* p) noexcept {
     if (!owns(p)) report_foreign_slot(p, this, slot_bytes);
     const std::uintptr_t offset = address_of(p) - address_of(run_.slots());
     if (offset % guard::stride != 0) report_slot(fault::misaligned_free, inside_an_object, p, this, slot_bytes);
     auto& word = words()(static_cast<std::uint32_t>(offset / guard::stride));
-    // A word of 0 was never used; one thread's may not even be written yet.
+    // A word of 0 was never used; with one thread it may not even be written yet.
     const bool is_unused = !Threads::is_shared && offset / guard::stride >= stack_.used();
     if (is_unused || is_vacant(word.load()) || is_vacant(word.exchange(slot_word::free_mark | slot_word::none)))
       report_slot(fault::double_free, freed_before, p, this, slot_bytes);
   }
 
-  /// Returns: whether the word of a slot says that it is free. Expects: words are marked, and nobody else gives it.
+  /// Returns: whether the word of a slot marks it as free. Expects: words are marked, and no other thread gives the
+  /// slot.
   [[nodiscard]] bool is_free(const void* slot) noexcept { return slot_word::is_free(words()(number_of(slot)).load()); }
 
-  /// Effects: makes the run's memory available now. Throws: what the upstream throws.
+  /// Effects: makes the run's memory available now. Throws: as the upstream.
   void reserve() {
     registry_at_fork::enter();
     const scope held(lock_);
     if (!run_.is_open()) open();
   }
 
-  /// Effects: calls `f(slot)` for each slot that is taken, the lowest first. `f` may give back any.
+  /// Calls `f(slot)` for each taken slot, the lowest first. `f` may give any slot back.
   template <class F>
   void for_each_taken(F f) {
     if constexpr (!MarksTaken) stack_.mark_taken(words());
     stack_.for_each_taken(words(), [&](std::uint32_t number) { f(slot_at(number)); });
   }
 
-  /// Effects: calls `f(slot)`, which destroys the object, for each free slot that holds one that was kept.
+  /// Calls `f(slot)`, which destroys the object, for each free slot with a kept object.
   template <class F>
   void for_each_kept(F f) {
     static_assert(MarksTaken);
@@ -150,7 +151,7 @@ public:
   [[nodiscard]] constexpr std::size_t capacity() const noexcept { return run_.capacity(); }
   [[nodiscard]] const auto& upstream_resource() const noexcept { return run_.upstream_resource(); }
 
-  /// Returns: how many slots are taken. Complexity: O(free slots that were used) with `one_thread`; else O(slots that
+  /// Returns: the number of taken slots. Complexity: O(free slots that were used) with `one_thread`, else O(slots that
   /// were used).
   [[nodiscard]] std::size_t live() const noexcept {
     const scope held(lock_);
@@ -160,7 +161,7 @@ public:
     return count;
   }
 
-  /// Returns: whether there is nothing to take. Complexity: O(1).
+  /// Returns: whether no slot can be taken. Complexity: O(1).
   [[nodiscard]] bool is_exhausted() const noexcept {
     const scope held(lock_);
     if constexpr (Threads::is_shared)
@@ -175,10 +176,10 @@ public:
 
   [[nodiscard]] const Run& run() const noexcept { return run_; }
 
-  /// Complexity: O(slots that were used). Expects: nobody gives meanwhile.
+  /// Complexity: O(slots that were used). Expects: no slot is given meanwhile.
   [[nodiscard]] bool invariant() const noexcept {
     const scope held(lock_);
-    bool in_inbox = false;  // those are free, and on no stack
+    bool in_inbox = false;  // these are free, and not on the stack
     if constexpr (Threads::is_shared) in_inbox = !inbox_.is_empty();
     return stack_.invariant(static_cast<std::uint32_t>(run_.capacity()), words(), !MarksTaken || in_inbox);
   }
@@ -190,7 +191,7 @@ private:
   using guard = slot_guard<slot_bytes, alignof(slot_type)>;
   struct no_inbox {};
 
-  // That the run is open; whoever sees it sees where its slots are.
+  // Notes that the run is open; a reader of the note also sees the slots.
   class shared_note {
   public:
     void note() noexcept { is_noted_.store(true, memory_order_release); }  // pairs with is_noted()
@@ -209,7 +210,7 @@ private:
   [[nodiscard]] ASHLAR_INLINE void* slot_at(std::uint32_t number) noexcept { return run_.slots() + number; }
   [[nodiscard]] ASHLAR_INLINE std::uint32_t number_of(const void* slot) noexcept {
     const auto number = static_cast<std::size_t>(static_cast<const slot_type*>(slot) - run_.slots());
-    if (number >= slot_word::max_slots) __builtin_unreachable();  // so that it is not cut to 32 bits for each use
+    if (number >= slot_word::max_slots) __builtin_unreachable();  // spares a truncation to 32 bits at each use
     return static_cast<std::uint32_t>(number);
   }
   [[nodiscard]] static bool is_vacant(std::uint32_t word) noexcept {
@@ -221,13 +222,13 @@ private:
     else return reuse(stack_.pop_unmarked(words()));
   }
 
-  // Of a slot that was given back.
+  // For a slot that was given back.
   [[nodiscard]] ASHLAR_INLINE taken_place reuse(taken_slot taken) noexcept {
     if (keeps_canaries && taken.is_raw) verify_slot(slot_at(taken.number), slot_bytes, this);
     return place_of(taken);
   }
 
-  // Reports writes to guards and dead slots. Words that are not marked do not tell which slots are dead.
+  // Reports writes to guards and dead slots. Without marks the words do not show which slots are dead.
   void verify() noexcept {
     if constexpr (keeps_canaries) guard::expect_all(run_.slots(), stack_.used(), this);
     if constexpr (keeps_canaries && MarksTaken)
@@ -237,7 +238,7 @@ private:
 
   [[nodiscard]] ASHLAR_INLINE taken_place place_of(taken_slot taken) noexcept {
     void* const slot = slot_at(taken.number);
-    if (slot == nullptr) __builtin_unreachable();  // spares whoever asks
+    if (slot == nullptr) __builtin_unreachable();  // spares a null check of the caller
     mark_slot<Threads::is_shared>(slot, slot_bytes, taken.is_raw);
     return {slot, taken.is_raw};
   }
@@ -264,13 +265,13 @@ private:
     opened_.note();
   }
 
-  // Returns: whether the run is open, for who holds no lock: another thread may be opening it.
+  // Returns: whether the run is open, without a lock: another thread may be opening it.
   [[nodiscard]] bool is_open_for_all() const noexcept {
     if constexpr (is_opened_among_threads) return opened_.is_noted();
     else return run_.is_open();
   }
 
-  // What other threads gave comes before what was never used.
+  // Slots that other threads gave come before unused ones.
   [[nodiscard]] taken_place take_unused() noexcept {
     if constexpr (Threads::is_shared) {
       stack_.adopt(inbox_.take_all());
@@ -303,7 +304,7 @@ private:
   }
 
   slot_stack stack_;
-  deferred_destruction* ending_ = nullptr;  // the slot whose object is ending just now, where one thread uses the pool
+  deferred_destruction* ending_ = nullptr;  // the slot with the ending object, if one thread uses the pool
   ASHLAR_NO_UNIQUE_ADDRESS mutable lock_type lock_;
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<Threads::is_shared, slot_inbox<>, no_inbox> inbox_;
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<is_opened_among_threads, shared_note, no_note> opened_;

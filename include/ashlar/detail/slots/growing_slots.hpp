@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A growing supply of slots for objects, spoken to as the bounded ones are: by the address of a slot.
+// A growing supply of slots for objects, with the interface of the bounded ones: by the address of a slot.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What slabs do with objects that were kept in free slots when their memory goes back: nothing, or `destroy(slot)`.
+/// The end of objects kept in free slots when their slab goes back: nothing, or `destroy(slot)`.
 template <policy::threads Threads, bool Keeps, class Destroy>
 struct kept_ends {
   using slab_type = slot_slab<Threads>;
@@ -94,7 +94,7 @@ public:
     });
   }
 
-  /// Complexity: O(log slabs of the process); O(slabs) where a slab has one slot.
+  /// Complexity: O(log slabs of the process); O(slabs) if a slab has one slot.
   ASHLAR_NOINLINE void check(const void* p) noexcept {
     slab_type* const slab = slab_around(p);
     if (slab == nullptr) report_foreign_slot(p, this, Bytes);
@@ -126,7 +126,7 @@ public:
   [[nodiscard]] bool invariant() const noexcept { return slabs_.invariant(); }
 
 private:
-  // Reads no memory that is not known to be a slab of this.
+  // Reads no memory except slabs of this pool.
   [[nodiscard]] slab_type* slab_around(const void* p) const noexcept {
     if constexpr (layout::slots_per_slab == 1) return slabs_.find(p);
     const void* const owner = process_slabs.find(p).owner;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The table behind a slot_map: for each slot its object and the generation that it is in.
+// The table behind a slot_map: for each slot its object and its current generation.
 #pragma once
 
 #include <algorithm>
@@ -20,16 +20,16 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Slots go round: `take` (from the free list, or fresh) -> `publish` (an object is there) -> `withdraw` (its handle is
-/// stale) -> `recycle` (free again in the next generation, or retired after the last). Its memory is the caller's
-/// upstream's, which is passed where it is needed. A slot without an object holds null, so that no generation, right or
-/// wrong, leads to one. Invariant: `live + free + retired + taken or withdrawn == size()`.
-/// Thread safety: none. All operations are O(1) but where said.
+/// The cycle of a slot: `take` (from the free list, or unused) -> `publish` (an object is there) -> `withdraw` (its
+/// handle is stale) -> `recycle` (free again in the next generation, or retired after the last). The memory comes from
+/// the caller's upstream, passed with each call that needs it. A slot without an object holds null, so that no
+/// generation, right or wrong, finds one. Invariant: `live + free + retired + taken or withdrawn == size()`. Thread
+/// safety: none. All operations are O(1) unless stated otherwise.
 template <class T>
 class handle_table {
 public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  static constexpr std::size_t most_slots = none;  // the last number means none
+  static constexpr std::size_t most_slots = none;  // the highest number means none
 
   /// Expects: `max_slots <= most_slots`, `first_generation != 0`.
   handle_table(std::size_t max_slots, std::uint32_t first_generation) noexcept
@@ -55,7 +55,7 @@ public:
     return {index, entries_[index].generation};
   }
 
-  /// Effects: makes `take` possible. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: amortised O(1).
+  /// Effects: makes `take` possible. Throws: `std::bad_alloc`, or as the upstream. Complexity: amortised O(1).
   template <resource Upstream>
   ASHLAR_INLINE void make_room(Upstream& upstream) {
     if (ASHLAR_UNLIKELY(!has_room())) grow(upstream);
@@ -78,7 +78,7 @@ public:
     return index;
   }
 
-  /// Effects: undoes `take`: no object was made, so the generation is as good as new.
+  /// Effects: undoes `take`: without an object the generation is still unused.
   ASHLAR_INLINE void put_back(std::uint32_t index) noexcept {
     entries_[index].next_free = free_;
     free_ = index;
@@ -119,8 +119,8 @@ public:
     free_ = none;
   }
 
-  /// Returns: whether all slots add up and `is_object(p)` holds for every object. Expects: none is between `take` and
-  /// `publish`, or between `withdraw` and `recycle`. Complexity: O(size()).
+  /// Returns: whether the numbers of slots add up and `is_object(p)` holds for every object. Expects: no slot is
+  /// between `take` and `publish`, or between `withdraw` and `recycle`. Complexity: O(size()).
   template <class Predicate>
   [[nodiscard]] bool invariant(Predicate is_object) const noexcept {
     std::size_t live = 0;
@@ -149,7 +149,7 @@ private:
 
   [[nodiscard]] ASHLAR_INLINE bool has_room() const noexcept { return free_ != none || size_ < capacity_; }
 
-  // 0 where all slots are in use.
+  // 0 if all slots are in use.
   [[nodiscard]] std::size_t next_capacity() const noexcept {
     const std::size_t doubled = std::max(first_capacity, capacity_ * 2);
     return capacity_ == max_slots_ ? 0 : std::min(doubled, max_slots_);
@@ -187,7 +187,7 @@ private:
   }
 
   entry* entries_ = nullptr;
-  std::uint32_t size_ = 0;  // slots that have ever been taken
+  std::uint32_t size_ = 0;  // slots ever taken
   std::uint32_t free_ = none;
   std::size_t live_ = 0;
   std::size_t retired_ = 0;

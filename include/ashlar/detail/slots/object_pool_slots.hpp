@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where the objects of an object_pool lie, by its capacity: inside it, in one block, in slabs.
+// The storage of an object_pool's objects, by its capacity: inside the pool, in one block, in slabs.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The memory of a pool of slots: who has it formatted, and who gives it back when handle and objects are gone.
+// The memory of a pool of slots: its slabs, and their release after the handle and all objects have ended.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The core of a pool together with its upstream, once the handle has left that to it. See `slot_slabs`.
-/// Thread safety: none, but for what `slot_pool_core` says.
+/// The core of a pool together with its upstream, which it takes over from the handle. See `slot_slabs`. Thread safety:
+/// none, except as `slot_pool_core` provides.
 template <class Layout, policy::threads Threads, resource Upstream, class Ends>
 class pool_control_block : public slot_pool_core<Threads> {
 public:
@@ -42,7 +42,7 @@ public:
     this->shift = static_cast<std::uint32_t>(std::bit_width(std::size_t{Layout::slots_per_slab} - 1));
   }
 
-  /// Effects: makes `add` possible. Returns: false where `request` says null or there are too many slabs.
+  /// Effects: makes `add` possible. Returns: false if `request` returns null or there are too many slabs.
   template <class Request>
   [[nodiscard]] bool make_room(Request request) {
     const std::uint32_t number = this->directory.vacancy();
@@ -53,8 +53,8 @@ public:
     return memory != nullptr;
   }
 
-  /// Effects: makes a slab of the memory, with room for `slots` and none yet. Returns: it.
-  /// Expects: `make_room` said yes; `memory` is aligned and large enough.
+  /// Effects: makes a slab in the memory, with room for `slots` slots and none yet. Returns: it. Expects: `make_room`
+  /// returned true; `memory` is aligned and large enough.
   [[nodiscard]] slab_type* add(void* memory, std::uint32_t slots) noexcept {
     const std::uint32_t number = this->directory.vacancy();
     slab_type* const made = format(static_cast<std::byte*>(memory), slots);
@@ -63,7 +63,7 @@ public:
     return made;
   }
 
-  /// Effects: lets `slots` more of a slab be taken. Expects: it has room for them.
+  /// Effects: lets `slots` more slots of a slab be taken. Expects: it has room for them.
   void extend(slab_type& slab, std::uint32_t slots) noexcept {
     const bool was_full = slab.live == slab.capacity;
     slab.capacity += slots;
@@ -71,8 +71,8 @@ public:
     if (was_full && !slab.is_current) this->available.push_back(&slab);
   }
 
-  /// Effects: takes the upstream over. Returns: whether no slot is out, so that the caller calls `end_core`; else
-  /// whoever gives the last one back does.
+  /// Effects: takes the upstream over. Returns: whether no slot is out, so that the caller calls `end_core`; otherwise
+  /// the thread that gives the last slot back calls it.
   [[nodiscard]] bool abandon(Upstream&& upstream) noexcept {
     upstream_.emplace(std::move(upstream));
     if constexpr (Threads::is_shared) return this->home.abandon(count_out(this->home.close()));
@@ -124,7 +124,7 @@ private:
     for (std::uint32_t i = 0; i < slots; ++i) mark_free(slab.slot_at(i), Layout::object_bytes + Layout::guard::bytes);
   }
 
-  // Slots in the chain are not out, and count as live still.
+  // Slots in the chain are not out, although they still count as live.
   [[nodiscard]] std::uint32_t count_out(std::uint32_t chain) const noexcept {
     std::uint32_t out = 0;
     this->directory.for_each([&](const slab_type& slab) { out += slab.live; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Counting the references to an object, given no more than its address.
+// Counting the references to an object by its address alone.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-// A member that any thread counts: a `atomic<std::uint32_t>`, or an object with these operations of it.
+// A member counted by any thread: an `atomic<std::uint32_t>`, or an object with the same operations.
 template <class Count>
 concept shared_count = std::same_as<typename Count::value_type, std::uint32_t> && requires(Count& own) {
   own.fetch_add(1, memory_order_relaxed);
   own.fetch_sub(1, memory_order_acq_rel);
 };
 
-// One shape for all counts: words of slots, and what objects have of their own.
+// One interface for all counts: words of slots, and members of objects.
 template <class Word>
 ASHLAR_INLINE void count_up(Word& word) noexcept {
   word.retain();
@@ -71,18 +71,18 @@ template <shared_count Count>
 ASHLAR_INLINE void count_start(std::uint32_t& own) noexcept { own = 1; }
 template <shared_count Count>
 ASHLAR_INLINE void count_start(Count& own) noexcept {
-  own.store(1, memory_order_relaxed);  // nobody else has the object yet
+  own.store(1, memory_order_relaxed);  // no other thread has the object yet
 }
 
 [[noreturn]] ASHLAR_COLD inline void report_reference(fault kind, const char* what, const void* p) noexcept {
   report({.kind = kind, .what = what, .pointer = p});
 }
 
-/// What a reference to a `T` of some pool does with its count. `T` may be incomplete until a member is used.
+/// The operations of a reference to a `T` of some pool on its count. `T` may be incomplete until a member is used.
 ///
-/// Where `T` is a class that others may derive from, the object may be larger than a `T` and the pointer may point into
-/// it: its slot is found by the header of its slab. Else all is arithmetic. An object's own count needs neither.
-/// Thread safety: by `Threads`, as a `std::shared_ptr` or as an `int`.
+/// For a class with possible derived classes, the object may be larger than a `T` and the pointer may point into it:
+/// the header of the slab finds its slot. Otherwise arithmetic suffices. An object's own count needs neither. Thread
+/// safety: by `Threads`, as a `std::shared_ptr` or as an `int`.
 template <class T, policy::threads Threads, class Placement>
 struct ref_counts {
   using slab_type = slot_slab<Threads>;
@@ -93,7 +93,7 @@ struct ref_counts {
     detail::count_up(count);
   }
 
-  /// Effects: counts one less; if that was the last, the object ends or is recycled, and its slot goes home.
+  /// Effects: counts one less; the last release ends or recycles the object, and gives its slot back.
   static ASHLAR_INLINE void release(T* p) noexcept {
     auto& count = count_of(p);
     check_live(p, count);
@@ -102,7 +102,7 @@ struct ref_counts {
 
   [[nodiscard]] static ASHLAR_INLINE std::uint32_t use_count(T* p) noexcept { return detail::count_value(count_of(p)); }
 
-  /// Effects: reports an address where no live object of a pool is. `p` is not read before it is known to be a pool's.
+  /// Effects: reports an address without a live object of a pool. `p` is not read before its pool is known.
   static void check_address(const T* p) noexcept {
     const cell_place place = process_slabs.find(p);
     if (place.owner == nullptr)
@@ -126,7 +126,7 @@ struct ref_counts {
   }
 
 private:
-  // In a class of its own, for its members need a complete `T` and this does not.
+  // In a separate class, since its members need a complete `T` and this one does not.
   struct traits : detail::placement_traits<T, Placement> {};
 
   template <class Count>
@@ -138,7 +138,7 @@ private:
     }
   }
 
-  // What is done in most pools is done here; the others are asked.
+  // The common cases are handled here; the rest by the pool's function.
   static ASHLAR_INLINE void end(T* p) noexcept {
     slab_type& slab = *slab_type::around(p);
     if constexpr (is_exact_type<T>) end_exact(slab, p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The slabs of a pool by their numbers, in a table whose entries never move.
+// The slabs of a pool by their numbers, in a table with entries that never move.
 #pragma once
 
 #include <array>
@@ -14,14 +14,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A few entries lie in the table itself, the others in segments of memory that it is given, each eight times as long
-/// as all before it:
+/// The first entries lie in the table itself, the others in segments of memory that the owner provides. A segment has
+/// seven times as many entries as all before it:
 ///
-///   numbers   0 .. 63 | 64 .. 511 | 512 .. 4095 | ...
-///             inline  | segment 0 | segment 1   | ...
+///     numbers   0 .. 63 | 64 .. 511 | 512 .. 4095 | ...
+///               inline  | segment 0 | segment 1   | ...
 ///
-/// An entry is set before any slot of its slab is handed out, so whoever has a slot may look its slab up, without a
-/// lock, while others are added. Thread safety: `at` any thread that has a slot of that slab; the others one at a time.
+/// An entry is set before any slot of its slab is handed out. A thread with a slot may therefore look its slab up
+/// without a lock, while others are added. Thread safety: `at` any thread with a slot of that slab; the others one at a
+/// time.
 template <class Slab>
 class slot_directory {
 public:
@@ -34,10 +35,10 @@ public:
     return segments_[s][number - first_of(s)];
   }
 
-  /// Returns: one past the highest number that was ever added.
+  /// Returns: one past the highest number ever added.
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
 
-  /// Returns: the lowest number that has no slab. Complexity: O(size()) after a removal, else O(1).
+  /// Returns: the lowest number without a slab. Complexity: O(size()) after a removal, else O(1).
   [[nodiscard]] std::uint32_t vacancy() const noexcept {
     std::uint32_t number = lowest_;
     while (number < size_ && at(number) != nullptr) ++number;
@@ -48,7 +49,7 @@ public:
   [[nodiscard]] bool needs_segment(std::uint32_t number) const noexcept {
     return number >= inline_entries && segments_[segment_of(number)] == nullptr;
   }
-  /// Returns: the bytes of the segment that `number` lies in.
+  /// Returns: the bytes of the segment of `number`.
   [[nodiscard]] static std::size_t segment_bytes(std::uint32_t number) noexcept { return bytes_of(segment_of(number)); }
   /// Expects: `needs_segment(number)`; `memory` has `segment_bytes(number)` bytes, aligned for a pointer.
   void add_segment(std::uint32_t number, void* memory) noexcept {
@@ -68,14 +69,14 @@ public:
     if (number < lowest_) lowest_ = number;
   }
 
-  /// Effects: calls `f(slab)` for each slab, the lowest number first; `f` may remove it.
+  /// Calls `f(slab)` for each slab, the lowest number first; `f` may remove it.
   template <class F>
   void for_each(F f) const {
     for (std::uint32_t number = 0; number < size_; ++number)
       if (Slab* const slab = at(number); slab != nullptr) f(*slab);
   }
 
-  /// Effects: calls `f(memory, bytes)` for each segment. The directory must not be used afterwards.
+  /// Calls `f(memory, bytes)` for each segment. The directory must not be used afterwards.
   template <class F>
   void for_each_segment(F f) const {
     for (std::size_t s = 0; s < segments; ++s)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What is said of a pointer that is given back to slots and is no object of theirs.
+// The reports about pointers that are given back to slots and are no objects of theirs.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ inline constexpr const char* freed_before = "released an object that is free";
   report({.kind = kind, .what = what, .pointer = p, .resource = pool, .size = slot_bytes});
 }
 
-/// Effects: reports a pointer that is no slot of `pool`. It is not read, so it may point anywhere.
+/// Effects: reports a pointer that is no slot of `pool`. The pointer is not read, so it may be any address.
 [[noreturn]] ASHLAR_COLD inline void report_foreign_slot(const void* p, const void* pool,
                                                          std::size_t slot_bytes) noexcept {
   const cell_place place = process_slabs.find(p);

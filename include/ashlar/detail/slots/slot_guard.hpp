@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The bytes between the slots of objects at level hardened, which nobody may write to.
+// The guard bytes between the slots of objects at level hardened.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The guards of slots for objects of `Bytes` bytes, as `cell_guard.hpp` has them for cells:
+/// The guards of slots for objects of `Bytes` bytes, as those of cells in `cell_guard.hpp`:
 ///
-///   | front guard | object 0 | guard | object 1 | guard | ...          at `hardened`
-///   | object 0 | object 1 | ...                                       below
+///     | front guard | object 0 | guard | object 1 | guard | ...          at `hardened`
+///     | object 0 | object 1 | ...                                       below
 ///
-/// A slot's guard is written when the slot is first handed out, the one in front of the first slot with it. Slots are
-/// handed out first in the order of their addresses, so both neighbours of a live object are guards. They stay as long
-/// as the memory, whether objects are destroyed or kept.
-/// The members are for `keeps_canaries` alone: without it they would look for what nobody wrote.
-/// Thread safety: `begin` one thread at a time; `expect` any thread that was handed the slot.
+/// A slot's guard is written when the slot is first handed out, and the front guard with the first slot. Slots are
+/// first handed out in order of addresses, so both neighbours of a live object are guards. Guards stay as long as the
+/// memory, whether objects are destroyed or kept. Calls expect `keeps_canaries`: without it there are no guards to
+/// verify. Thread safety: `begin` one thread at a time; `expect` any thread to which the slot was handed out.
 template <std::size_t Bytes, std::size_t Alignment>
 struct slot_guard {
   static constexpr std::size_t stride = align_up(Bytes + least_guard, Alignment);     ///< from slot to slot
@@ -38,8 +37,9 @@ struct slot_guard {
     fill_guard(object + Bytes, bytes);
   }
 
-  /// Effects: reports writes behind the object in a slot and in front of it; `pool` may be null. Of the guard in front
-  /// the last byte tells: those before it are the overflow of the slot there. Expects: the slot has been handed out.
+  /// Effects: reports writes behind the object in a slot and in front of it; `pool` may be null. In front, only the
+  /// last byte of the guard is verified: earlier ones are the overflow of the previous slot. Expects: the slot was
+  /// handed out.
   static ASHLAR_INLINE void expect(const void* slot, const void* pool) noexcept {
     const auto* const object = static_cast<const std::byte*>(slot);
     if (ASHLAR_UNLIKELY(!is_guard_intact(object - 1, 1))) report_write_before(object, Bytes, pool);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Slots on their way home: any thread gives one back, the pool takes them all.
+// Slots in transit: any thread gives one back, the pool takes all.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// As `inbox`, with numbers for pointers and the slots' own words for links, so the object in a slot is not touched.
+/// As `inbox`, with numbers for pointers and the slots' own words for links, so that the object in a slot stays
+/// untouched.
 ///
-/// The word of a slot is its giver's alone until the push; whoever takes the chain has all words of it. A push needs
-/// only that the head still is the number it linked to, so there is no ABA, and no state in between is ever visible.
-/// Every change of the head is a read-modify-write: one acquiring exchange synchronises with all pushes below it.
+/// The word of a slot belongs to its giver until the push, and afterwards to the taker of the chain. A push needs only
+/// an unchanged head, so ABA is harmless; no intermediate state is visible. Every change of the head is a
+/// read-modify-write: one acquiring exchange synchronises with all pushes below it.
 ///
-/// Thread safety: any thread pushes, lock-free; takers and closers are serialised by the caller, and wait-free.
+/// Thread safety: any thread pushes, lock-free; the caller serialises takers and closers, which are wait-free.
 template <class Atomics = default_atomics>
 class slot_inbox {
 public:
@@ -27,8 +28,8 @@ public:
   slot_inbox(const slot_inbox&) = delete;
   slot_inbox& operator=(const slot_inbox&) = delete;
 
-  /// Effects: adds a slot; `marks` as for `slot_stack::give`. Returns: false where the inbox is closed: then nothing
-  /// was added. Expects: the slot is the caller's.
+  /// Effects: adds a slot; `marks` as for `slot_stack::give`. Returns: false if the inbox is closed; the slot is then
+  /// not added. Expects: the slot belongs to the caller.
   [[nodiscard]] ASHLAR_INLINE bool push(std::uint32_t number, std::uint32_t marks,
                                         shared_slot_word<Atomics>& word) noexcept {
     std::uint32_t head = head_.load(memory_order_relaxed);  // only compared, never followed
@@ -40,7 +41,7 @@ public:
     return true;
   }
 
-  /// Returns: the first of a chain of all slots that arrived, the latest first; `none` where there are none.
+  /// Returns: the first of a chain of all arrived slots, the latest first; `none` if there are none.
   [[nodiscard]] ASHLAR_INLINE std::uint32_t take_all() noexcept {
     const std::uint32_t seen = head_.load(memory_order_relaxed);
     if (seen == slot_word::none || seen == slot_word::closed) return slot_word::none;
@@ -53,7 +54,7 @@ public:
     return all == slot_word::closed ? slot_word::none : all;
   }
 
-  /// Returns: whether nothing was there a moment ago.
+  /// Returns: whether the inbox was empty at the load.
   [[nodiscard]] bool is_empty() const noexcept { return head_.load(memory_order_relaxed) == slot_word::none; }
   [[nodiscard]] bool is_closed() const noexcept { return head_.load(memory_order_relaxed) == slot_word::closed; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where slots and words lie in a slab for objects of one size, known at compile time.
+// The layout of slots and words in a slab for objects of one size, known at compile time.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,9 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Whose object a pointer points to is found with this by arithmetic alone: no header is read.
-/// A slab has as many slots as fit into `slot_slab_alignment` bytes, and is as long; where fewer than two
-/// fit it has one, and is as long as that asks for. A pool may make slabs with fewer slots.
+/// Finds the slot and the word of an object by arithmetic alone, without reading a header. A slab has as many slots as
+/// fit into `slot_slab_alignment` bytes, and is as long; if fewer than two fit, it has one, and the necessary length. A
+/// pool may make slabs with fewer slots.
 template <policy::threads Threads, std::size_t ObjectBytes, std::size_t ObjectAlignment, bool IsBeside>
 struct slot_layout {
   using slab_type = slot_slab<Threads>;
@@ -30,19 +30,19 @@ struct slot_layout {
 
   static constexpr std::size_t word_bytes = sizeof(word_type);
   static constexpr std::size_t alignment = std::max(ObjectAlignment, alignof(word_type));
-  /// At `hardened` no word lies beside an object: what overflows would count.
+  /// At `hardened` no word lies beside an object, since an overflow would change the count.
   static constexpr bool is_beside = IsBeside && !has_guards;
   static constexpr std::size_t object_bytes = ObjectBytes;
   static constexpr std::size_t object_alignment = ObjectAlignment;
   using guard = slot_guard<ObjectBytes, ObjectAlignment>;
-  /// Of a word behind the object, from the start of the slot.
+  /// Offset of a word behind the object, from the start of the slot.
   static constexpr std::size_t word_offset = align_up(ObjectBytes, word_bytes);
   static constexpr std::size_t slot_bytes = is_beside ? align_up(word_offset + word_bytes, alignment) : guard::stride;
   static constexpr std::size_t bytes_per_slot = slot_bytes + (is_beside ? 0 : word_bytes);
 
 private:
   static constexpr std::size_t header_bytes = sizeof(slab_type);
-  // Slots of an alignment above that of the header start at different places behind it.
+  // Slots with a larger alignment than the header start at different offsets behind it.
   static constexpr std::size_t most_padding = alignment - 1;
   static constexpr std::size_t most_front = slab_type::most_gap + header_bytes + front_guard + most_padding;
   static constexpr std::size_t fitting = most_front + bytes_per_slot > slot_slab_alignment
@@ -53,7 +53,7 @@ public:
   static constexpr std::uint32_t slots_per_slab = static_cast<std::uint32_t>(std::max<std::size_t>(fitting, 1));
   static constexpr std::size_t words_bytes = is_beside ? 0 : slots_per_slab * word_bytes;
 
-  /// Returns: the bytes of a slab with so many slots. Expects: at most `slots_per_slab`.
+  /// Returns: the bytes of a slab with `slots` slots. Expects: at most `slots_per_slab`.
   [[nodiscard]] static constexpr std::size_t slab_bytes(std::uint32_t slots) noexcept {
     if (slots == slots_per_slab && slots > 1) return slot_slab_alignment;
     return most_front + words_bytes + slots * slot_bytes;
@@ -82,7 +82,7 @@ public:
     return slots_of(&slab) + std::size_t{index} * slot_bytes;
   }
 
-  /// Returns: which slot starts at `slot`.
+  /// Returns: the index of the slot that starts at `slot`.
   [[nodiscard]] ASHLAR_INLINE static std::uint32_t index_of(slab_type& slab, const void* slot) noexcept {
     if constexpr (slots_per_slab == 1) return 0;
     else return static_cast<std::uint32_t>(address_of(slot) - address_of(slots_of(&slab))) / divisor;

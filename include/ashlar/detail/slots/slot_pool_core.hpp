@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the slabs of one pool share with its handle, and with its objects when the handle is gone.
+// The part of a pool that its slabs share with its handle, and with its objects after the handle has ended.
 #pragma once
 
 #include <cstdint>
@@ -20,26 +20,26 @@ namespace detail {
 
 struct deferred_destruction;
 
-/// Where one thread uses the pool slots go straight home.
+/// With one thread, slots go straight to their slabs.
 struct no_return_queue {};
 
-/// Lives from the pool's first slot until the handle and all objects are gone. Its end is the business of whoever
-/// notices that: the handle, or the last release.
+/// Lives from the pool's first slot until the handle and all objects have ended. The handle or the last release,
+/// whichever comes last, ends it.
 template <policy::threads Threads>
 struct slot_pool_core {
   using slab_type = slot_slab<Threads>;
   using home_type = std::conditional_t<Threads::is_shared, return_queue<>, no_return_queue>;
 
-  /// Nobody refers to an object any more: ends or recycles it and gives its slot back.
+  /// Called after the last release of an object: ends or recycles it and gives its slot back.
   void (*end_object)(slab_type&, std::uint32_t index) noexcept = nullptr;
-  /// Nobody will ever come back: frees all memory.
+  /// Called when all slots are back after the handle has ended: frees all memory.
   void (*end_core)(slot_pool_core&) noexcept = nullptr;
-  deferred_destruction* ending = nullptr;  ///< the object that is ending just now, where one thread uses the pool
-  std::uint32_t shift = 0;                 ///< slots of the slab with number n have the numbers from n << shift
-  std::uint32_t busy_slabs = 0;            ///< slabs with live objects, once the handle is gone; 0 before
-  list<slab_type> available;               ///< slabs with free slots, but for the current one
+  deferred_destruction* ending = nullptr;  ///< the object that is ending, if one thread uses the pool
+  std::uint32_t shift = 0;                 ///< slots of slab n have the numbers from n << shift
+  std::uint32_t busy_slabs = 0;            ///< slabs with live objects, after the handle has ended; 0 before
+  list<slab_type> available;               ///< slabs with free slots, except the current one
   slot_directory<slab_type> directory;
-  /// Its line is written by all threads.
+  /// All threads write its cache line.
   alignas(Threads::is_shared ? 64 : alignof(void*)) home_type home;
 
   /// A slot by its number.
@@ -51,7 +51,7 @@ struct slot_pool_core {
     return {*directory.at(number >> shift), number & ((std::uint32_t{1} << shift) - 1)};
   }
 
-  /// Effects: notes that a slab is full no more, or that the last object in a slab is gone where the handle is, too.
+  /// Effects: notes that a slab has a free slot again, or, after the end of the handle, that its last object has ended.
   ASHLAR_COLD void hear_from(slab_type& slab) noexcept {
     if (busy_slabs != 0) {
       if (--busy_slabs == 0) end_core(*this);
@@ -67,9 +67,9 @@ struct slot_pool_core {
     if (ASHLAR_UNLIKELY(slab.live-- == slab.signal_at)) slab.home->hear_from(slab);
   }
 
-  /// Effects: gives a slot back, and frees all memory if it was the last and the handle is gone. The slab may be gone
-  /// when this returns. `marks` as for `slot_stack::give`. Expects: `retire_slot` has had the
-  /// slot, with the same marks.
+  /// Effects: gives a slot back, and frees all memory if it was the last one and the handle has ended. The slab may be
+  /// freed when this returns. `marks` as for `slot_stack::give`. Expects: `retire_slot` was called for the slot, with
+  /// the same marks.
   ASHLAR_INLINE static void give(slab_type& slab, std::uint32_t index, std::uint32_t marks,
                                  slot_word_of<Threads>& word) noexcept {
     if constexpr (Threads::is_shared) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Equal slots and their words inside an object: a run that needs no memory from anywhere.
+// Equal slots and their words inside an object: a run without allocated memory.
 #pragma once
 
 #include <algorithm>
@@ -20,25 +20,25 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The memory of one slot, and at `hardened` of its guard.
+/// The memory of one slot, with its guard at `hardened`.
 template <std::size_t Bytes, std::size_t Alignment>
 struct alignas(Alignment) slot_memory {
   static_assert(Bytes % Alignment == 0, "the size of an object is a multiple of its alignment");
   std::byte bytes[slot_guard<Bytes, Alignment>::stride];
 };
 
-/// Effects: enters slots in the registry, which knows up to 2^31 bytes of them: whose the rest is cannot be told.
+/// Effects: enters slots in the registry, up to 2^31 bytes of them: the owner of the rest is unknown.
 inline void enter_slots(slab_registration_if_checked& line, const void* owner, const std::byte* slots,
                         std::size_t bytes, std::size_t slot_bytes) noexcept {
   constexpr std::size_t most = std::size_t{1} << 31;
   line.enter(owner, slots, std::min(bytes, most), std::min(slot_bytes, most));
 }
 
-/// `Count` slots behind their words. Constant-initialised; the slots' memory is not written to.
+/// `Count` slots behind their words. Constant-initialised; the slots' memory stays unwritten.
 ///
-///   | registration, if checked | word 0 ... word n-1 | front guard, if hardened | slot 0 | slot 1 | ...
+///     | registration, if checked | word 0 ... word n-1 | front guard, if hardened | slot 0 | slot 1 | ...
 ///
-/// Thread safety: none, but for what `Word` says.
+/// Thread safety: none, except as `Word` provides.
 template <std::size_t Bytes, std::size_t Alignment, std::size_t Count, class Word>
 class slot_run {
   static_assert(Count > 0 && Count <= slot_word::max_slots, "a run has between 1 and 2^30 - 2 slots");
@@ -62,7 +62,8 @@ public:
   [[nodiscard]] const slot_type* slots() const noexcept { return memory_.all.slots; }
   [[nodiscard]] ASHLAR_INLINE Word* words() const noexcept { return words_; }
 
-  /// Returns: whether slots may be used. A run opens by itself; where that is to be noted, `open` notes it.
+  /// Returns: whether slots may be used. Without a registration or marks a run is always open; otherwise `open` notes
+  /// it.
   [[nodiscard]] ASHLAR_INLINE bool is_open() const noexcept { return is_open_(); }
   void open(const void* owner) noexcept { static_cast<void>(try_open(owner)); }
   [[nodiscard]] bool try_open(const void* owner) noexcept {
@@ -88,7 +89,7 @@ private:
     ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<has_guards, front, no_front> before;
     slot_type slots[Count];
   };
-  // The slots are not active from the start, so that nothing initialises them.
+  // A union, so that no slot is initialised at the start.
   union memory {
     constexpr memory() noexcept : nothing() {}
     std::byte nothing;
@@ -110,7 +111,7 @@ private:
   }
 
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<opens, note, no_note> note_;
-  mutable Word words_[Count] = {};  // constant members ask which slots are taken
+  mutable Word words_[Count] = {};  // mutable: constant members read which slots are taken
   memory memory_;
 };
 

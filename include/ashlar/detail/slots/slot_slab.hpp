@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A slab of equal slots for objects: the header that any pointer into it leads to, and what it says.
+// A slab of equal slots for objects, and its header, which is found from any pointer into the slab.
 #pragma once
 
 #include <cstddef>
@@ -25,19 +25,19 @@ struct slot_pool_core;
 template <policy::threads Threads>
 using slot_word_of = std::conditional_t<Threads::is_shared, shared_slot_word<>, plain_slot_word>;
 
-/// Every slab starts at a multiple of this and has its header there, so that a pointer into the first so many bytes of
-/// it, to whatever type, leads to the header without asking anybody.
+/// Every slab starts at a multiple of this and has its header there, so that a pointer into its first
+/// `slot_slab_alignment` bytes, of any type, finds the header by a mask.
 inline constexpr std::size_t slot_slab_alignment = std::size_t{256} * 1024;
 
 /// The header of a slab.
 ///
-///   slab                 + colour gap  + sizeof(header)           + slots_offset
-///   | unused             | header      | words, one a slot        | slot 0 | slot 1 | ...            (in the slab)
-///   | unused             | header      | slot 0, word | slot 1, word | ...                            (beside)
+///     slab                 + colour gap  + sizeof(header)           + slots_offset
+///     | unused             | header      | a word for each slot     | slot 0 | slot 1 | ...            (in the slab)
+///     | unused             | header      | slot 0, word | slot 1, word | ...                            (beside)
 ///
-/// The gap, at most 960 bytes, is a function of the slab's address: the headers of all slabs would fall into the same
-/// cache sets without it. The first line is constant while the slab exists; the second belongs to whoever takes slots.
-/// Invariant: `live == slots that are not in `free``, where those on their way home are live.
+/// The gap, at most 960 bytes, is a function of the slab's address: without it the headers of all slabs would fall into
+/// the same cache sets. The first cache line is constant while the slab exists; the second belongs to the thread that
+/// takes slots. Invariant: `live` is the number of slots that are not in `free`; slots in transit are live.
 template <policy::threads Threads>
 struct alignas(64) slot_slab {
   using word_type = slot_word_of<Threads>;
@@ -49,22 +49,22 @@ struct alignas(64) slot_slab {
   slot_pool_core<Threads>* home;
   std::byte* slots;
   std::byte* words;            ///< the word of slot 0
-  std::uint64_t factor;        ///< ceil(2^40 / slot_bytes), or 0 where there is one slot
+  std::uint64_t factor;        ///< ceil(2^40 / slot_bytes), or 0 with one slot
   std::uint32_t slot_bytes;    ///< from slot to slot, with the guard between them
   std::uint32_t word_stride;   ///< from word to word
   std::uint32_t capacity;      ///< slots that may be taken
-  std::uint32_t room;          ///< slots that there is memory for: as the pool grows they are added
+  std::uint32_t room;          ///< slots with memory; the growing pool adds them to `capacity`
   std::uint32_t first_number;  ///< of slot 0, among all slots of the pool
-  bool ends_plainly;           ///< an object that nobody refers to is given back, and nothing else is done with it
-  bool ends_by_destroying;     ///< it is destroyed first, and nothing else
+  bool ends_plainly;           ///< the last release of an object only gives its slot back
+  bool ends_by_destroying;     ///< the last release destroys the object before, and does no more
 
   alignas(64) slot_stack free;
   std::uint32_t live;
-  std::uint32_t signal_at;  ///< the pool hears when `live` falls from here
+  std::uint32_t signal_at;  ///< the pool is called when `live` falls from here
   slot_slab* next;          ///< in the pool's list of slabs with free slots
   slot_slab* previous;
-  std::size_t bytes;  ///< of the slab, as its memory was asked for
-  bool is_current;    ///< slots are taken from it
+  std::size_t bytes;  ///< of the slab, as requested
+  bool is_current;    ///< whether slots are taken from it
   ASHLAR_NO_UNIQUE_ADDRESS slab_registration_if_checked registration;
 
   /// Returns: the header of the slab around a pointer into its first `slot_slab_alignment` bytes.
@@ -80,8 +80,8 @@ struct alignas(64) slot_slab {
 
   [[nodiscard]] std::byte* start() noexcept { return align_down(static_cast<void*>(this), slot_slab_alignment); }
 
-  /// Returns: which slot a pointer points into. Expects: it points into one, but for a slab's only slot within its
-  /// first 256 KiB. (The error of the multiplication is below 2^18 * 2^17 / 2^40 of a slot.)
+  /// Returns: the index of the slot that a pointer points into. Expects: it points into one; for a slab's only slot,
+  /// into its first 256 KiB. (The error of the multiplication is below 2^18 * 2^17 / 2^40 of a slot.)
   [[nodiscard]] ASHLAR_INLINE std::uint32_t index_of(const void* p) const noexcept {
     const std::uint64_t offset = address_of(p) - address_of(slots);
     return static_cast<std::uint32_t>((offset * factor) >> 40);
@@ -100,7 +100,7 @@ struct alignas(64) slot_slab {
     return ((std::uint64_t{1} << 40) + slot_bytes - 1) / slot_bytes;
   }
 
-  /// Returns: whether each slot is free once or counted as live. Complexity: O(capacity).
+  /// Returns: whether each slot is either free once or counted as live. Complexity: O(capacity).
   [[nodiscard]] bool invariant() const noexcept {
     const auto words_here = [this](std::uint32_t number) -> word_type& { return word_at(number); };
     if (!free.invariant(capacity, words_here)) return false;

@@ -31,36 +31,36 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// How a pool of slots grows.
+/// The growth of a pool of slots.
 struct slot_slabs_options {
   std::size_t max_count = slot_word::max_slots;  ///< live at once; 0 counts as 1
-  std::size_t growth_count = 0;                  ///< slots that one growth adds; 0: as many as one slab has
+  std::size_t growth_count = 0;                  ///< slots of one growth step; 0: as many as one slab has
 };
 
 /// Slots for objects, in slabs of `Layout`, each with its word. A slot is taken here and given back by
-/// `slot_pool_core::give`, from wherever its object ends.
+/// `slot_pool_core::give`, at the end of its object in any thread.
 ///
-///   take <- current slab <- [ inbox: slots that other threads gave ] <- slabs with free slots <- new slabs <- upstream
+///     take <- current slab <- [ inbox: slots that other threads gave ] <- slabs with free slots <- new slabs <- upstream
 ///
-/// `Ends` says what pools of objects know: `Ends::object(slab, index)` when nobody refers to an object any more,
-/// `Ends::slab(slab)` before a slab's memory goes back. When this ends and slots are out still, whoever gives the last
-/// one back frees all memory, through the upstream that it takes along.
+/// `Ends` is the pool's part: `Ends::object(slab, index)` after the last release of an object, `Ends::slab(slab)`
+/// before a slab's memory goes back. If slots are out when this ends, the thread that gives the last one back frees all
+/// memory, through the upstream, which is moved there.
 ///
-/// Slabs are kept until `trim`. Nothing is allocated before the first `take` or `reserve`.
-/// Thread safety: none with `one_thread`; else every member but the destructor may be called by any thread, under the
-/// lock of the policy; the upstream is called under it, and when the last slot comes home by that thread.
+/// Slabs are retained until `trim`. Nothing is allocated before the first `take` or `reserve`. Thread safety: none with
+/// `one_thread`; otherwise any thread may call every member except the destructor, under the lock of the policy. The
+/// upstream is called under it, too, and at the end by the thread that gives the last slot back.
 template <class Layout, policy::threads Threads, resource Upstream, class Ends>
 class slot_slabs {
 public:
   using slab_type = slot_slab<Threads>;
 
-  /// A slot that was taken; none where `in` is null. (As large as this it is returned in memory, hence taken apart when
-  /// inlined. In a register with the mark, the index would wait for the word to arrive: 2 ns a pair.)
+  /// A taken slot; none if `in` is null. (At this size it is returned in memory, and so split up when inlined. In a
+  /// register with the mark, the index would wait for the word to arrive: 2 ns a pair.)
   struct place {
     slab_type* in = nullptr;
     void* slot = nullptr;
     std::uint32_t index = 0;
-    bool is_raw = true;  ///< whether it holds no object that was kept
+    bool is_raw = true;  ///< whether it holds no kept object
 
     [[nodiscard]] explicit operator bool() const noexcept { return in != nullptr; }
     [[nodiscard]] ASHLAR_INLINE void* memory() const noexcept { return slot; }
@@ -77,15 +77,15 @@ public:
     if (control_block_ != nullptr) leave();
   }
 
-  /// Returns: a slot with a count of 1; none where `max_count` are live.
-  /// Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised.
+  /// Returns: a slot with a count of 1; none when `max_count` are live. Throws: `std::bad_alloc`, or as the upstream.
+  /// Complexity: O(1) amortised.
   [[nodiscard]] ASHLAR_INLINE place take() {
     const scope held(lock_);
     if (const place got = take_current(); ASHLAR_LIKELY(got.in != nullptr)) return got;
     return take_cold([this](std::size_t bytes, std::size_t alignment) { return upstream_.allocate(bytes, alignment); });
   }
 
-  /// As `take`, and none where the upstream has no memory left.
+  /// As `take`, but none when the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE place try_take() noexcept {
     const scope held(lock_);
     if (const place got = take_current(); ASHLAR_LIKELY(got.in != nullptr)) return got;
@@ -94,8 +94,8 @@ public:
     });
   }
 
-  /// Effects: makes `slots` live slots possible without asking the upstream, until `trim`.
-  /// Throws: as `take`; `std::bad_alloc` above `max_count`. What was gained so far is kept.
+  /// Effects: makes `slots` live slots possible without a request to the upstream, until `trim`. Throws: as `take`;
+  /// `std::bad_alloc` above `max_count`. Memory gained so far is retained.
   void reserve(std::size_t slots) {
     const scope held(lock_);
     if (slots > max_slots_) throw_bad_alloc(max_size, Layout::alignment);
@@ -104,8 +104,8 @@ public:
            [this](std::size_t bytes, std::size_t alignment) { return upstream_.allocate(bytes, alignment); });
   }
 
-  /// Effects: gives empty slabs back; at most `retain_bytes` of them stay. Returns: the bytes of those that went.
-  /// Complexity: O(slabs + slots in the inbox).
+  /// Effects: gives empty slabs back; retains at most `retain_bytes` of them. Returns: bytes given back. Complexity:
+  /// O(slabs + slots in the inbox).
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     const scope held(lock_);
     if (control_block_ == nullptr) return 0;
@@ -121,17 +121,17 @@ public:
   }
 
   [[nodiscard]] std::size_t max_slots() const noexcept { return max_slots_; }
-  /// Returns: how many slots there are.
+  /// Returns: the number of slots.
   [[nodiscard]] std::size_t capacity() const noexcept {
     const scope held(lock_);
     return capacity_;
   }
-  /// Returns: how many slots are taken. Complexity: O(slabs + slots in the inbox).
+  /// Returns: the number of taken slots. Complexity: O(slabs + slots in the inbox).
   [[nodiscard]] std::size_t live() const noexcept {
     const scope held(lock_);
     return control_block_ != nullptr ? count_live() : 0;
   }
-  /// Returns: how often slabs were added.
+  /// Returns: the number of times that slabs were added.
   [[nodiscard]] std::size_t growth_steps() const noexcept {
     const scope held(lock_);
     return growth_steps_;
@@ -141,7 +141,7 @@ public:
   /// Returns: whether `p` points into a slot, taken or free. Complexity: O(slabs).
   [[nodiscard]] bool owns(const void* p) const noexcept { return find(p) != nullptr; }
 
-  /// Returns: whether a slot was ever taken; if not, its word says nothing.
+  /// Returns: whether a slot was ever taken; if not, its word is meaningless.
   [[nodiscard]] bool was_used(const slab_type& slab, std::uint32_t index) const noexcept {
     const scope held(lock_);
     return index < slab.free.used();
@@ -150,7 +150,7 @@ public:
   /// Returns: the owner of the slabs in the registry; null before there are any.
   [[nodiscard]] const void* registered_owner() const noexcept { return control_block_; }
 
-  /// Returns: the slab that `p` points into a slot of, or null. `p` is not read. Complexity: O(slabs).
+  /// Returns: the slab with the slot that `p` points into, or null. `p` is not read. Complexity: O(slabs).
   [[nodiscard]] slab_type* find(const void* p) const noexcept {
     slab_type* found = nullptr;
     for_each_slab([&](slab_type& slab) {
@@ -160,8 +160,8 @@ public:
     return found;
   }
 
-  /// Effects: calls `f(slab, index)` for every slot that is taken, without the lock. `f` may give back any.
-  /// Expects: nobody else takes or gives meanwhile. Complexity: O(slots ever taken).
+  /// Calls `f(slab, index)` for every taken slot, without the lock. `f` may give any slot back. Expects: exclusive use.
+  /// Complexity: O(slots ever taken).
   template <class F>
   void for_each_live(F f) const {
     if (is_unused()) return;
@@ -171,7 +171,7 @@ public:
     });
   }
 
-  /// Complexity: O(capacity). Expects: nobody gives meanwhile.
+  /// Complexity: O(capacity). Expects: no slot is given meanwhile.
   [[nodiscard]] bool invariant() const noexcept {
     std::size_t slots = 0;
     bool good = true;
@@ -194,7 +194,7 @@ private:
     slab_type* const from = current_;
     if (ASHLAR_UNLIKELY(from == nullptr)) return {};
     if constexpr (Threads::is_shared)
-      if (from->free.empty()) absorb();  // what was used before comes before what never was
+      if (from->free.empty()) absorb();  // used slots come before unused ones
     [[maybe_unused]] const bool is_reused = !from->free.empty();
     std::uint32_t index = slot_word::none;  // not out of `got`, see `place`
     const taken_slot got = from->free.take(from->capacity, [from, &index](std::uint32_t number) -> auto& {
@@ -220,7 +220,7 @@ private:
     return take_listed();
   }
 
-  // From the current slab, which may have got slots meanwhile, or the next one that has some.
+  // From the current slab, which may have received slots meanwhile, or from the next one with free slots.
   [[nodiscard]] place take_listed() noexcept {
     if (const place got = take_current()) return got;
     return next_slab() ? take_current() : place{};
@@ -237,7 +237,7 @@ private:
     return true;
   }
 
-  // Puts what other threads gave back into its slabs.
+  // Puts the slots that other threads gave back into their slabs.
   void absorb() const noexcept {
     if constexpr (Threads::is_shared)
       for_each_in(core().home.take_all(), [](slab_type& slab, std::uint32_t index, std::uint32_t marks) {
@@ -270,7 +270,7 @@ private:
     core().directory.for_each(f);
   }
 
-  // Returns: whether there are no slabs; in those that there are, what came home is back.
+  // Returns: whether there are no slabs; returned slots are put into their slabs first.
   [[nodiscard]] bool is_unused() const noexcept {
     const scope held(lock_);
     if (control_block_ != nullptr) absorb();
@@ -289,8 +289,8 @@ private:
     return listed == expected && core().available.invariant();
   }
 
-  // Adds a step or `wanted` slots, whichever is more, as far as there may be so many, and slabs for them.
-  // Returns: whether there are more slots than before.
+  // Adds a step or `wanted` slots, whichever is more, within the limit of slots, and slabs for them. Returns: whether
+  // there are more slots than before.
   template <class Request>
   bool grow(std::size_t wanted, Request request) {
     registry_at_fork::enter();
@@ -315,7 +315,7 @@ private:
     capacity_ += slots;
   }
 
-  // Slabs have room for as many slots as there are already, so that small steps need few of them.
+  // A slab has room for as many slots as exist already, so that small steps need few slabs.
   template <class Request>
   bool add_slab(Request request) {
     const std::size_t slots =
@@ -329,8 +329,8 @@ private:
     return true;
   }
 
-  // Makes the first pages of a slab resident at once, as many as the pool has 128 times: so little may stay unused. Of
-  // objects larger than a page much may.
+  // Makes the first bytes of a slab resident at once: 1/128 of the pool's bytes, which bounds the unused ones. Objects
+  // larger than a page are left out, since most of their bytes may stay unused.
   void prepare([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
     if constexpr (prefaulting_resource<Upstream> && Layout::slot_bytes <= 4096) {
       constexpr std::size_t least = std::size_t{64} * 1024;
@@ -348,7 +348,7 @@ private:
     return control_block_type::free_slab(empty, upstream_);
   }
 
-  // Reports guards that were written to, and dead slots of those that came home: the others may be a thread's still.
+  // Reports writes to guards, and to dead slots that have returned: others may still belong to a thread.
   void verify_dead() const noexcept {
     if constexpr (!keeps_canaries) return;
     absorb();
@@ -364,7 +364,7 @@ private:
     });
   }
 
-  // What is out frees the rest; if nothing is, all is freed now.
+  // The last outstanding slot frees the rest; without one, all is freed now.
   void leave() noexcept {
     verify_dead();
     control_block_type& block = *std::exchange(control_block_, nullptr);

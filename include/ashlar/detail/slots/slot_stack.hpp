@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The free slots of a run of equal slots, the latest on top, linked by number through the slots' words.
+// The free list of a run of equal slots, LIFO, linked by numbers through the slots' words.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,32 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A slot that was taken.
+/// A taken slot.
 struct taken_slot {
   std::uint32_t number = slot_word::none;
-  bool is_raw = true;  ///< whether it holds no object that was kept
+  bool is_raw = true;  ///< whether it holds no kept object
 };
 
 /// The same by address.
 struct taken_place {
-  void* slot = nullptr;  ///< null where there is none
+  void* slot = nullptr;  ///< null if there is none
   bool is_raw = true;
 };
 
-/// Slots are numbered from 0. Those from `used` on were never taken and their words never written, so that a large run
-/// costs nothing before it is used. `words(number)` gives the word of a slot; the owner passes the same to every call.
-/// All operations are O(1) where nothing else is said.
+/// Slots are numbered from 0. Those from `used` on were never taken, and their words are unwritten, so that a large run
+/// costs nothing before its use. `words(number)` is the word of a slot; the owner passes the same function to every
+/// call. All operations are O(1) unless stated otherwise.
 ///
-/// A pool whose words need not say at all times which slots are taken calls `pop_unmarked`, which spares a store (a
-/// fifth of the time of a take and a give): the word of a slot that was taken again still says "free", until
-/// `mark_taken`. The word of a slot on the stack always says so.
-/// Thread safety: none.
+/// A pool that does not need to know at all times which slots are taken calls `pop_unmarked`, which saves a store (a
+/// fifth of the time of a take and a give): the word of a reused slot keeps its free mark until `mark_taken`. The word
+/// of a slot on the stack always has the mark. Thread safety: none.
 class slot_stack {
 public:
   [[nodiscard]] ASHLAR_INLINE constexpr bool empty() const noexcept { return top_ == slot_word::none; }
-  /// Returns: how many slots were ever taken: the lowest ones.
+  /// Returns: the number of slots ever taken: the lowest ones.
   [[nodiscard]] constexpr std::uint32_t used() const noexcept { return used_; }
 
-  /// Returns: the slot given last, else one never taken, now with a count of 1; none where all `capacity` are taken.
+  /// Returns: the slot given last, else one never taken, now with a count of 1; none when all `capacity` are taken.
   template <class Words>
   [[nodiscard]] ASHLAR_INLINE taken_slot take(std::uint32_t capacity, Words words) noexcept {
     if (ASHLAR_LIKELY(!empty())) return pop(words);
@@ -53,7 +52,7 @@ public:
     return taken;
   }
 
-  /// Returns: as `pop`, and the word of the slot stays as it was.
+  /// Returns: as `pop`; the word of the slot stays unchanged.
   template <class Words>
   [[nodiscard]] ASHLAR_INLINE taken_slot pop_unmarked(Words words) noexcept {
     const std::uint32_t number = top_;
@@ -62,7 +61,7 @@ public:
     return {number, slot_word::is_raw(was)};
   }
 
-  /// Returns: a slot never taken before, now with a count of 1; none where there is none below `capacity`.
+  /// Returns: a slot never taken before, now with a count of 1; none if there is none below `capacity`.
   template <class Words>
   [[nodiscard]] ASHLAR_INLINE taken_slot take_unused(std::uint32_t capacity, Words words) noexcept {
     if (ASHLAR_UNLIKELY(used_ == capacity)) return {};
@@ -70,18 +69,18 @@ public:
     return {used_++, true};
   }
 
-  /// Effects: takes a slot back; `marks` is `raw_mark` where no object is kept in it, else 0. Expects: it is taken.
+  /// Effects: takes a slot back; `marks` is `raw_mark` without a kept object in it, else 0. Expects: it is taken.
   template <class Words>
   ASHLAR_INLINE void give(std::uint32_t number, std::uint32_t marks, Words words) noexcept {
     words(number).store(slot_word::free_mark | marks | top_);
     top_ = number;
   }
 
-  /// Effects: takes a chain of free slots, that ends in `none`, in place of its own. Expects: `empty()`.
+  /// Effects: takes over a chain of free slots that ends in `none`. Expects: `empty()`.
   ASHLAR_INLINE void adopt(std::uint32_t first) noexcept { top_ = first; }
 
-  /// Effects: makes the words of all slots say whether they are taken. Expects: all free slots are raw.
-  /// Complexity: O(used).
+  /// Effects: makes the words of all slots show whether they are taken. Expects: all free slots are raw. Complexity:
+  /// O(used).
   template <class Words>
   void mark_taken(Words words) const noexcept {
     for (std::uint32_t number = 0; number < used_; ++number) words(number).store(words(number).load() & ~raw_mark);
@@ -90,21 +89,21 @@ public:
       if (!slot_word::is_raw(words(number).load())) words(number).store(1);
   }
 
-  /// Effects: calls `f(number)` for every slot whose word says that it is taken, the lowest first. Complexity: O(used).
+  /// Calls `f(number)` for every slot with a word that marks it as taken, the lowest first. Complexity: O(used).
   template <class Words, class F>
   void for_each_taken(Words words, F f) const {
     for (std::uint32_t number = 0; number < used_; ++number)
       if (!slot_word::is_free(words(number).load())) f(number);
   }
 
-  /// Effects: calls `f(number)` for every slot on the stack, the top first. Complexity: O(free).
+  /// Calls `f(number)` for every slot on the stack, the top first. Complexity: O(free).
   template <class Words, class F>
   void for_each_free(Words words, F f) const {
     for (std::uint32_t at = top_; at != slot_word::none; at = slot_word::number(words(at).load())) f(at);
   }
 
-  /// Returns: whether the stack ends, and its slots were used and say that they are free; and whether no others do,
-  /// unless `has_unmarked` slots. Complexity: O(used).
+  /// Returns: whether the stack ends, and its slots were used and are marked as free; and no others are, unless
+  /// `has_unmarked` slots. Complexity: O(used).
   template <class Words>
   [[nodiscard]] bool invariant(std::uint32_t capacity, Words words, bool has_unmarked = false) const noexcept {
     std::uint32_t free = 0;

@@ -15,8 +15,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Effects: a slot, whose bytes hold no object or are a kept one, is a caller's for tools. `IsShared`: other threads
-/// may mark its neighbours.
+/// Effects: marks a slot without an object, or with a kept one, as a caller's for tools. `IsShared`: other threads may
+/// mark its neighbours.
 template <bool IsShared>
 ASHLAR_INLINE void mark_slot(void* slot, std::size_t bytes, [[maybe_unused]] bool is_raw) noexcept {
   if constexpr (IsShared && always_marked) return mark_live_among_others(slot, bytes);
@@ -24,14 +24,14 @@ ASHLAR_INLINE void mark_slot(void* slot, std::size_t bytes, [[maybe_unused]] boo
   else mark_readable(slot, bytes);
 }
 
-/// Effects: a slot is nobody's for tools.
+/// Effects: marks a slot as free for tools.
 template <bool IsShared>
 ASHLAR_INLINE void mark_slot_free(void* slot, std::size_t bytes) noexcept {
   if constexpr (IsShared) mark_free_among_others(slot, bytes);
   else mark_free(slot, bytes);
 }
 
-/// Effects: ends the life of a slot whose object was destroyed: the slot holds poison at `hardened`, and is nobody's
+/// Effects: ends the life of a slot with a destroyed object: fills it with poison at `hardened`, and marks it as free
 /// for tools. A slot holds no link, so all its bytes are poison.
 template <bool IsShared>
 ASHLAR_INLINE void poison_slot(void* slot, std::size_t bytes) noexcept {
@@ -39,15 +39,15 @@ ASHLAR_INLINE void poison_slot(void* slot, std::size_t bytes) noexcept {
   mark_slot_free<IsShared>(slot, bytes);
 }
 
-/// As `poison_slot` for a slot whose `marks` are raw; a kept object stays as it is.
+/// As `poison_slot` for a slot with raw `marks`; a kept object stays unchanged.
 template <bool IsShared>
 ASHLAR_INLINE void retire_slot(void* slot, std::size_t bytes, std::uint32_t marks) noexcept {
   if (keeps_canaries && slot_word::is_raw(marks)) poison_block(slot, bytes);
   mark_slot_free<IsShared>(slot, bytes);
 }
 
-/// Effects: reports a dead raw slot of `pool` that was written to. Expects: the slot was in use before; a slot that
-/// never was holds no poison.
+/// Effects: reports a write to a dead raw slot of `pool`. Expects: the slot was used before; an unused slot holds no
+/// poison.
 ASHLAR_INLINE void verify_slot([[maybe_unused]] const void* slot, [[maybe_unused]] std::size_t bytes,
                                [[maybe_unused]] const void* pool) noexcept {
   if constexpr (keeps_canaries) verify_poison(slot, bytes, bytes, pool);
