@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A std allocator over any resource, to which it refers.
+// A std allocator that refers to any resource.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ inline namespace ASHLAR_ABI {
 /// | propagate_on_container_copy_assignment | false | a container stays where it was put |
 /// | select_on_container_copy_construction | the same resource | a copy lives beside its original |
 ///
-/// Over a pool whose cells are as large as a `T`, arrays are runs of cells (`run_resource`): what a small vector or a
-/// block of a deque needs comes from the slabs too, up to the longest run, and more from the pool's upstream.
+/// Over a pool with cells as large as a `T`, arrays are runs of cells (`run_resource`): a small vector or a block of a
+/// deque comes from the slabs, too, up to the longest run; larger arrays come from the pool's upstream.
 ///
 /// Lifetime: the resource outlives every container. Thread safety: the resource's.
 template <class T, resource R>
@@ -50,7 +50,7 @@ public:
   template <class U>
   allocator(const allocator<U, R>& other) noexcept : resource_(&other.resource()) {}
 
-  /// Returns: memory for `n` objects. Throws: `std::bad_array_new_length` where `n * sizeof(T)` overflows; else as the
+  /// Returns: memory for `n` objects. Throws: `std::bad_array_new_length` if `n * sizeof(T)` overflows; else as the
   /// resource.
   [[nodiscard]] ASHLAR_INLINE T* allocate(std::size_t n) {
     if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
@@ -59,8 +59,8 @@ public:
     return static_cast<T*>(resource_->allocate(n * sizeof(T), alignof(T)));
   }
 
-  /// As `allocate(n)`. Returns: also how many objects there is room for, where the resource can say so: `deallocate`
-  /// takes any number from `n` to that.
+  /// As `allocate(n)`. Returns: also the number of objects with room, if the resource can tell: `deallocate` takes any
+  /// number from `n` to that.
   [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) {
     if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
     if constexpr (detail::run_resource<R>)
@@ -72,7 +72,7 @@ public:
     return {static_cast<T*>(got.data), got.size / sizeof(T)};
   }
 
-  /// Expects: `p` came from `allocate(n)` of an equal allocator, or `n` is a number that `allocate_at_least` gave.
+  /// Expects: `p` came from `allocate(n)` of an equal allocator, or `n` is a result of `allocate_at_least`.
   ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept {
     if constexpr (detail::run_resource<R>)
       if (is_run(n)) return resource_->deallocate_run(p, n);

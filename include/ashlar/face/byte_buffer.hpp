@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Counted buffers of bytes out of a pool, and views of their parts that keep them alive.
+// Counted buffers of bytes from a pool, and views of their parts that keep them alive.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Bytes as they come, aligned for any number, zeroed by nobody.
+/// Uninitialised bytes, aligned for any number.
 template <std::size_t Bytes>
 struct byte_buffer final {
   static_assert(Bytes != 0 && Bytes <= std::numeric_limits<std::uint32_t>::max());
@@ -40,16 +40,16 @@ struct byte_buffer final {
 template <std::size_t Bytes, policy::threads Threads = one_thread>
 using buffer_ptr = ref_ptr<byte_buffer<Bytes>, Threads>;
 
-/// A part of a buffer, which it keeps alive: handle, offset and length, 16 bytes. Parts share the buffer; to cut one
-/// moves two numbers and copies no byte. Who writes to a part that others see must agree with them.
-/// Invariant: `offset + size() <= Bytes`; an empty view without buffer has offset and size 0.
+/// A part of a buffer, which it keeps alive: handle, offset and length, 16 bytes. Parts share the buffer; a cut changes
+/// two numbers and copies no byte. Writes to a part that other views see need their consent. Invariant: `offset +
+/// size() <= Bytes`; an empty view without buffer has offset and size 0.
 template <std::size_t Bytes, policy::threads Threads = one_thread>
 class buffer_view {
 public:
   using pointer = buffer_ptr<Bytes, Threads>;
 
   buffer_view() noexcept = default;
-  /// The whole buffer, or an empty view where the handle is null.
+  /// The whole buffer, or an empty view of a null handle.
   explicit buffer_view(pointer buffer) noexcept
       : buffer_(std::move(buffer)), size_(buffer_ ? static_cast<std::uint32_t>(Bytes) : 0) {}
   /// Expects: `offset + size <= Bytes`, or all is null.
@@ -79,25 +79,25 @@ public:
     return slice(size_ - std::min<std::size_t>(size, size_), size);
   }
 
-  /// Effects: takes `size` bytes off the front. Returns: those. Expects: there are so many.
+  /// Effects: removes `size` bytes from the front. Returns: these. Expects: the view has them.
   [[nodiscard]] buffer_view take_front(std::size_t size) noexcept {
     buffer_view front = first(size);
     cut(size, size_ - size);
     return front;
   }
 
-  /// Returns: the bytes of the buffer in front of the view, and behind it: room for headers and for more.
+  /// Returns: the bytes of the buffer in front of the view and behind it: room for headers and for further data.
   [[nodiscard]] std::size_t room_in_front() const noexcept { return offset_; }
   [[nodiscard]] std::size_t room_behind() const noexcept { return buffer_ ? Bytes - offset_ - size_ : 0; }
 
-  /// Effects: the view has `front` bytes more in front and `behind` more at its end. Expects: there is room.
+  /// Effects: extends the view by `front` bytes in front and `behind` bytes at its end. Expects: there is room.
   void extend(std::size_t front, std::size_t behind) noexcept {
     ASHLAR_REQUIRE(front <= room_in_front() && behind <= room_behind(), "extended a buffer view past its buffer");
     offset_ -= static_cast<std::uint32_t>(front);
     size_ += static_cast<std::uint32_t>(front + behind);
   }
 
-  /// Effects: copies as many of `more` behind the view as there is room for, and extends it. Returns: how many.
+  /// Effects: copies as many of `more` behind the view as there is room for, and extends it. Returns: their number.
   std::size_t append(std::span<const std::byte> more) noexcept {
     const std::size_t count = std::min(more.size(), room_behind());
     if (count != 0) std::memcpy(data() + size_, more.data(), count);
@@ -108,13 +108,13 @@ public:
   /// Returns: the buffer, or null.
   [[nodiscard]] const pointer& buffer() const noexcept { return buffer_; }
 
-  /// Returns: whether both say the same bytes, wherever they lie.
+  /// Returns: whether both have the same bytes, in any buffer.
   [[nodiscard]] friend bool operator==(const buffer_view& a, const buffer_view& b) noexcept {
     return std::ranges::equal(a.bytes(), b.bytes());
   }
 
 private:
-  // A part that is not there is never handed out: going on would write to somebody else's bytes.
+  // A missing part is never handed out: writes to it would change foreign bytes.
   buffer_view& cut(std::size_t offset, std::size_t size) noexcept {
     ASHLAR_REQUIRE(offset <= size_ && size <= size_ - offset, "cut a part out of a buffer view that it does not have");
     offset_ += static_cast<std::uint32_t>(offset);
@@ -143,14 +143,14 @@ struct buffer_pool_traits : intrusive_pool_traits {
 ///     packet = packet.first(receive(packet.bytes()));
 ///     const auto header = packet.take_front(20);                 // two views of one buffer
 ///
-/// Thread safety: by `Threads`, as in `ref_pool`: a view is one thread's, the buffer is anybody's.
+/// Thread safety: by `Threads`, as in `ref_pool`: a view belongs to one thread, the buffer to all.
 template <std::size_t Bytes, policy::threads Threads, class Exhausted, resource Upstream>
 class buffer_pool
     : public intrusive_pool<byte_buffer<Bytes>, detail::buffer_pool_traits<Threads, Exhausted, Upstream>> {
 public:
   using buffer_pool::intrusive_pool::intrusive_pool;
 
-  /// Returns: a buffer, its bytes as they are. Exhaustion is told as `Exhausted` says.
+  /// Returns: a buffer with uninitialised bytes. `Exhausted` defines the result without one.
   [[nodiscard]] buffer_ptr<Bytes, Threads> make() { return this->make_for_overwrite(); }
 
   /// Returns: a view of a whole new buffer. As `make`; an empty view stands for null.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where the count of references to an object lies: beside it, in its slab, or in the object itself.
+// The place of an object's reference count: beside the object, in its slab, or in the object itself.
 #pragma once
 
 #include <algorithm>
@@ -17,30 +17,30 @@ inline namespace ASHLAR_ABI {
 
 namespace count {
 
-/// Placement: an array of counts in front of the slots of each slab; 4 bytes an object, whatever its alignment.
+/// Placement: an array of counts in front of the slots of each slab; 4 bytes for each object, whatever its alignment.
 struct in_slab {};
-/// Placement: right behind the object. Costs what aligning the next object costs, touches one line less.
+/// Placement: right behind the object. Costs the padding to the next object, and touches one cache line less.
 struct beside {};
-/// Placement: a member of the object. `Count` is a `std::uint32_t`, or a `std::atomic<std::uint32_t>` where any thread
-/// counts; its value when an object has been constructed does not matter.
+/// Placement: a member of the object. `Count` is a `std::uint32_t`, or a `std::atomic<std::uint32_t>` if any thread
+/// counts; its value after the construction of an object does not matter.
 template <auto Member>
 struct in_member {};
-/// Placement, the default: in the object where `ref_count(object)` is found by argument-dependent lookup, and gives a
-/// reference to such a count; else beside it where its padding leaves room; else in the slab.
+/// Placement, the default: in the object if `ref_count(object)` is found by argument-dependent lookup and returns a
+/// reference to such a count; else beside it if its padding leaves room; else in the slab.
 struct by_padding {};
 
 }  // namespace count
 
 namespace detail {
 
-/// Whether a `T*` points to an object of just that type, so that the place of its count is known without looking.
+/// Whether a `T*` points to an object of exactly that type, so that the place of its count is a constant.
 template <class T>
 inline constexpr bool is_exact_type = !std::is_class_v<T> || std::is_final_v<T>;
 
 template <class T>
 concept has_ref_count = requires(T& object) { ref_count(object); };
 
-// The slot beside costs no more than the slot and its word apart.
+// The slot with its word costs no more than the two apart.
 template <class T>
 inline constexpr bool has_room_beside =
     align_up(sizeof(T) + 4, std::max<std::size_t>(alignof(T), 4)) <= align_up(sizeof(T), alignof(T)) + 4;
@@ -57,7 +57,7 @@ struct placement_traits<T, count::beside> {
   static constexpr bool is_beside = true;
   static constexpr bool is_own = false;
 };
-// The slot's own word says only whether the slot is free.
+// The slot's own word only tells whether the slot is free.
 template <class T, auto Member>
 struct placement_traits<T, count::in_member<Member>> {
   static constexpr bool is_beside = has_room_beside<T>;

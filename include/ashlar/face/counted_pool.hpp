@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bare counts of owners out of a pool, four bytes each: for smart pointers to objects that know nothing of counting.
+// Plain counts of owners from a pool, four bytes each: for smart pointers to objects without a counter.
 #pragma once
 
 #include <concepts>
@@ -32,7 +32,7 @@ using detail::atomic_counter;
 
 namespace detail {
 
-/// The counter that goes with a lock policy: one for any thread, unless there is no lock.
+/// The counter for a lock policy: for any thread, unless there is no lock.
 template <policy::lock Lock>
 using counter_for = std::conditional_t<std::same_as<Lock, null_lock>, detail::plain_counter, detail::atomic_counter>;
 
@@ -43,7 +43,7 @@ using counted_pool_options = detail::pool_limits;
 
 namespace detail {
 
-// The pool behind a `counted_pool`, by what keeps its threads apart.
+// The pool behind a `counted_pool`, by its lock policy.
 template <class Counter, class Lock, class Upstream>
 struct counter_cells {
   using type = synchronized<fixed_block_pool<sizeof(Counter), alignof(Counter), Upstream>, Lock>;
@@ -76,13 +76,12 @@ template <class Counter>
   return ::new (cell) Counter(owners);
 }
 
-// Returns: whether a number of owners is what a dead cell holds: what was left in it, or poison at `hardened`.
+// Returns: whether a number of owners is the content of a dead cell: its last value, or poison at `hardened`.
 [[nodiscard]] ASHLAR_INLINE bool is_of_dead(std::uint32_t owners) noexcept {
   return owners == 0 || (keeps_canaries && owners == 0x01010101u * poison_byte);
 }
 
-// Drops an owner of a counter in `cells`. What is no live counter is left to the pool to report, before it is written
-// to.
+// Drops an owner of a counter in `cells`. The pool reports an address of no live counter, before it is written.
 template <class Counter, class Cells>
 [[nodiscard]] ASHLAR_INLINE bool drop_owner(Cells cells, Counter* counter) noexcept {
   if constexpr (checking_level >= checking::checked)
@@ -95,17 +94,17 @@ template <class Counter, class Cells>
 
 }  // namespace detail
 
-/// Counters of owners, each in a cell of its own size, 4 bytes and a bit. A smart pointer keeps the address of a
-/// counter beside that of its object, and the pool, where it is not known otherwise.
+/// Counters of owners, each in a cell of its own size, 4 bytes and a bit. A smart pointer stores the address of a
+/// counter beside that of its object, and the pool, unless it is known otherwise.
 ///
 ///     ashlar::counted_pool<> counts;
 ///     auto* const owners = counts.make();          // one owner
 ///     owners->add();                               // two
 ///     if (counts.drop(owners)) delete object;      // the last of them ends the object; the counter is back already
 ///
-/// `Lock` as in `pool_allocator`; counters are plain with `null_lock`, else atomic, unless `Counter` says otherwise.
-/// Counters that live when the pool ends are reported as a leak from level `checked` on. Nothing is allocated before
-/// the first `make` or `reserve`. Thread safety: by `Lock`.
+/// `Lock` as in `pool_allocator`; counters are plain with `null_lock`, else atomic, unless `Counter` selects another
+/// type. From level `checked` on, counters that are live at the end of the pool are reported as a leak. Nothing is
+/// allocated before the first `make` or `reserve`. Thread safety: by `Lock`.
 template <policy::lock Lock = null_lock, detail::owner_counter Counter = detail::counter_for<Lock>,
           resource Upstream = page_resource>
 class counted_pool {
@@ -114,18 +113,17 @@ class counted_pool {
 public:
   using counter_type = Counter;
 
-  /// Expects: no `max_count` with `thread_cached`: what threads have at hand could not be counted.
+  /// Expects: no `max_count` with `thread_cached`, since cells in thread caches cannot be counted.
   counted_pool() : counted_pool(counted_pool_options{}) {}
   explicit counted_pool(const counted_pool_options& options, Upstream upstream = {})
       : cells_(source::make(options, std::move(upstream))) {}
 
-  /// Returns: a counter that counts `owners` already, one at least. Throws: `std::bad_alloc`, or what the upstream
-  /// throws.
+  /// Returns: a counter that counts `owners`, at least one. Throws: `std::bad_alloc`, or as the upstream.
   [[nodiscard]] Counter* make(std::uint32_t owners = 1) {
     return detail::make_counter<Counter>(cells_.allocate(sizeof(Counter), alignof(Counter)), owners);
   }
 
-  /// As `make`, but null where there is no counter left.
+  /// As `make`, but null when there is no counter left.
   [[nodiscard]] Counter* try_make(std::uint32_t owners = 1) noexcept {
     void* const cell = cells_.try_allocate(sizeof(Counter), alignof(Counter));
     return cell != nullptr ? detail::make_counter<Counter>(cell, owners) : nullptr;
@@ -135,23 +133,23 @@ public:
   /// Expects: the counter is of this pool and has an owner.
   [[nodiscard]] bool drop(Counter* counter) noexcept { return detail::drop_owner(by_size{cells_}, counter); }
 
-  /// Effects: makes `counters` live counters possible without asking the upstream. Throws: as `make`.
+  /// Effects: makes `counters` live counters possible without a request to the upstream. Throws: as `make`.
   void reserve(std::size_t counters) {
     visit([&](auto& cells) { cells.reserve(counters); });
   }
 
-  /// Effects: gives empty slabs back, all but `retain_bytes` of them. Returns: bytes given back.
+  /// Effects: gives empty slabs back, except `retain_bytes` of them. Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     return visit([=](auto& cells) { return cells.trim(retain_bytes); });
   }
 
-  /// Effects: takes all counters back, whatever they count, and gives all memory back. Called before the pool ends, it
-  /// says that whatever is live is meant to go. Expects: no other thread uses the pool.
+  /// Effects: takes all counters back, whatever they count, and gives all memory back. Before the end of the pool, it
+  /// declares that live counters are no leak. Expects: no other thread uses the pool.
   void release() noexcept { cells_.release(); }
 
   /// Returns: whether `p` points into a counter of this pool, live or free. Complexity: O(log slabs) expected.
   [[nodiscard]] bool owns(const void* p) const noexcept { return cells_.owns(p); }
-  /// Returns: the number of counters that have owners.
+  /// Returns: the number of counters with owners.
   [[nodiscard]] std::size_t live() const noexcept {
     return visit([](auto& cells) { return cells.live(); });
   }
@@ -172,18 +170,18 @@ private:
     ASHLAR_INLINE void deallocate(void* p) const noexcept { cells.deallocate(p, sizeof(Counter), alignof(Counter)); }
   };
 
-  // Calls `f(pool)`, under the lock where there is one.
+  // Calls `f(pool)`, under the lock if there is one.
   template <class F>
   decltype(auto) visit(F f) const {
     if constexpr (requires { cells_.with_upstream(f); }) return cells_.with_upstream(f);
     else return f(cells_);
   }
 
-  mutable cells_type cells_;  // asking it may take its lock
+  mutable cells_type cells_;  // mutable: a query may take its lock
 };
 
-/// The same without an object: the process's pool of such counters, for smart pointers of two words that can be made
-/// before `main` and after it. See `process_pool`.
+/// The same without an object: the process-wide pool of such counters, for smart pointers of two words that can be made
+/// before and after `main`. See `process_pool`.
 template <policy::lock Lock = null_lock, detail::owner_counter Counter = detail::counter_for<Lock>>
 class process_counted_pool {
   using pool = detail::process_pool<sizeof(Counter), alignof(Counter), Lock>;
@@ -201,8 +199,8 @@ public:
     return detail::drop_owner(process_cells{}, counter);
   }
 
-  /// Effects: calls `f(pool)` with the process's pool of all objects of this size, alignment and lock, under its lock
-  /// where it has one. Returns: what `f` returns.
+  /// Effects: calls `f(pool)` with the process-wide pool of all objects of this size, alignment and lock, under its
+  /// lock if it has one. Returns: the result of `f`.
   template <class F>
   static decltype(auto) with_pool(F f) {
     return pool::with_pool(std::move(f));

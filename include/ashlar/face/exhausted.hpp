@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a pool of objects does when it has no more of them.
+// The behaviour of a pool of objects that has no more of them.
 #pragma once
 
 #include <concepts>
@@ -9,12 +9,12 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Policy, the default: throws `std::bad_alloc`, or what the upstream throws.
+/// Policy, the default: throws `std::bad_alloc`, or as the upstream.
 struct throw_when_exhausted {
   static constexpr bool throws = true;
 };
 
-/// Policy: a null pointer or handle.
+/// Policy: returns a null pointer or handle.
 struct null_when_exhausted {
   static constexpr bool throws = false;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pool of counted objects, bounded or growing by steps, that may carry their own count and may be kept constructed.
+// A pool of counted objects, bounded or growing by steps; objects may carry their own count and may be kept
+// constructed.
 #pragma once
 
 #include <concepts>
@@ -19,21 +20,21 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// How many objects a pool may have, and by how many it grows.
+/// The limit of objects, and the number that one growth step adds.
 using intrusive_pool_options = detail::slot_slabs_options;
 
 /// The choices of an `intrusive_pool`. To change one, derive and shadow it.
 struct intrusive_pool_traits {
-  /// When objects are constructed and destroyed: `construct_on_acquire`; `keep_constructed<Reset>`, where `Reset` is
+  /// The time of construction and destruction: `construct_on_acquire`, or `keep_constructed<Reset>`, where `Reset` is
   /// the recycle hook.
   using lifetime = construct_on_acquire;
-  /// What `make` does without an object to give: `throw_when_exhausted`, or `null_when_exhausted`.
+  /// The result of `make` without an object: `throw_when_exhausted`, or `null_when_exhausted`.
   using exhausted = throw_when_exhausted;
   /// `one_thread`, or `any_thread<Lock>`.
   using threads = one_thread;
-  /// Where the count lies: `count::by_padding`, `count::in_slab`, `count::beside`, `count::in_member<&T::count>`.
+  /// The place of the count: `count::by_padding`, `count::in_slab`, `count::beside`, `count::in_member<&T::count>`.
   using placement = count::by_padding;
-  /// Where memory comes from.
+  /// The source of memory.
   using upstream = page_resource;
 };
 
@@ -46,8 +47,8 @@ using counted_objects_by =
 
 /// As `ref_pool`, bounded or growing by steps, with the choices of `Traits`.
 ///
-/// An object carries its own count where `ref_count(object)` is found by argument-dependent lookup or the placement is
-/// `count::in_member`; no base class is asked for, nor RTTI. `add_reference` and `drop_reference` serve other intrusive
+/// An object carries its own count if `ref_count(object)` is found by argument-dependent lookup or the placement is
+/// `count::in_member`; no base class is needed, nor RTTI. `add_reference` and `drop_reference` serve other intrusive
 /// pointers.
 template <class T, class Traits>
 class intrusive_pool : public detail::counted_objects_by<T, Traits> {

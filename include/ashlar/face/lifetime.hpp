@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The lifetime policy of a pool of objects: when objects are constructed, and what happens to them between two users.
+// The lifetime policy of a pool of objects: the time of construction, and the state of an object between two users.
 #pragma once
 
 #include <concepts>
@@ -32,9 +32,9 @@ struct reset_with {
   }
 };
 
-/// `acquire` constructs an object in a slot once, with its arguments; `release` calls `reset(object)` and keeps it; the
-/// next `acquire` of that slot hands it out as `reset` left it, whatever the arguments. Kept objects are destroyed when
-/// their memory goes. `Reset` is any callable that takes a `T&` and is noexcept.
+/// `acquire` constructs an object in a slot once, with its arguments; `release` calls `reset(object)` and keeps the
+/// object. The next `acquire` of that slot returns it as `reset` left it, whatever the arguments. Kept objects are
+/// destroyed when their memory goes back. `Reset` is a noexcept callable for a `T&`.
 template <class Reset = no_reset>
 struct keep_constructed {
   static constexpr bool keeps = true;
@@ -51,7 +51,7 @@ struct keep_constructed {
 
 namespace policy {
 
-/// Either of the two.
+/// One of the two.
 template <class L>
 concept lifetime = requires {
   { L::keeps } -> std::convertible_to<bool>;

@@ -27,7 +27,7 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Of a growing pool: `max_count` objects at most, `growth_count` more at a time.
+/// For a growing pool: at most `max_count` objects, `growth_count` more at a time.
 using object_pool_options = detail::slot_slabs_options;
 
 /// The choices of an `object_pool`. To change one, derive and shadow it:
@@ -37,16 +37,16 @@ using object_pool_options = detail::slot_slabs_options;
 ///     };
 ///     ashlar::object_pool<message, message_traits> messages(64);
 struct object_pool_traits {
-  /// Where objects lie. A number: in the pool, which never allocates, and may be `constinit`. `dynamic_capacity`: in
-  /// one block, from the first `acquire` or `reserve` on. `growing`: in slabs, more and more of them.
+  /// The storage of objects. A number: in the pool, which never allocates, and may be `constinit`. `dynamic_capacity`:
+  /// in one block, allocated by the first `acquire` or `reserve`. `growing`: in a growing number of slabs.
   static constexpr std::size_t capacity = dynamic_capacity;
-  /// When objects are constructed and destroyed: `construct_on_acquire`, or `keep_constructed<Reset>`.
+  /// The time of construction and destruction: `construct_on_acquire`, or `keep_constructed<Reset>`.
   using lifetime = construct_on_acquire;
-  /// What `acquire` does without an object to give: `throw_when_exhausted`, or `null_when_exhausted`.
+  /// The result of `acquire` without an object: `throw_when_exhausted`, or `null_when_exhausted`.
   using exhausted = throw_when_exhausted;
-  /// `one_thread`. `any_thread<Lock>`: any thread acquires, under the lock, and releases, without.
+  /// `one_thread`. `any_thread<Lock>`: any thread acquires, under the lock, and releases, without it.
   using threads = one_thread;
-  /// Where memory comes from; unused where objects lie in the pool.
+  /// The source of memory; unused if objects lie in the pool.
   using upstream = page_resource;
 };
 
@@ -65,20 +65,20 @@ struct with_capacity : Traits {
 /// Constructors, by capacity: a number: `()`, `(lifetime)`; `dynamic_capacity`: `(capacity, lifetime, upstream)`;
 /// `growing`: `({.max_count, .growth_count}, lifetime, upstream)`.
 ///
-/// Cost of an object: its size and 4 bytes, outside of it: a free object is not touched. At `hardened` it is filled
-/// with poison, and a guard as large as its alignment lies behind each object. At level `fast`, in one thread and with
-/// `construct_on_acquire`, `acquire` and `release` of 64 bytes in a bounded pool are nine instructions each, besides
-/// constructor and destructor, with one branch, in `acquire` (tests/face/object_pool_hot_path): together within 2 % of
-/// a hand-written list through the objects themselves, which the pool beats where frees come in another order.
+/// Cost of an object: its size and 4 bytes outside of it, so that a free object stays untouched. At `hardened` it is
+/// filled with poison, and a guard as large as its alignment follows each object. At level `fast`, in one thread and
+/// with `construct_on_acquire`, `acquire` and `release` of 64 bytes in a bounded pool are nine instructions each,
+/// besides constructor and destructor, with one branch, in `acquire` (tests/face/object_pool_hot_path). Together they
+/// cost within 2 % of a hand-written list through the objects, and less if objects are released in another order.
 ///
-/// Constructors, destructors and `Reset` may use the pool; none of them runs under the lock. An object that is released
-/// while another of the same pool is being destroyed or reset on the same thread waits until that is done, so a chain
-/// of objects that release each other needs no more stack than two. Destructors and `Reset` do not throw. What has not
-/// been released is destroyed when the pool ends, once, in any order: destructors may release other objects then, gone
-/// already or not, and must not acquire.
+/// Constructors, destructors and `Reset` may use the pool; none of them runs under the lock. The destruction of an
+/// object that is released during the destruction or reset of another one, in the same pool on the same thread, is
+/// deferred until that is done: a chain of objects that release each other needs no more stack than two. Destructors
+/// and `Reset` do not throw. The end of the pool destroys the remaining objects, once, in any order: destructors may
+/// release other objects then, destroyed or not, and must not acquire.
 ///
-/// Thread safety: `one_thread` none. `any_thread`: acquire, release, make, reserve, live and the like any thread;
-/// `for_each_live`, `clear`, `invariant` and the destructor only while nobody else uses the pool.
+/// Thread safety: `one_thread` none. `any_thread`: any thread may acquire, release, make, reserve and query;
+/// `for_each_live`, `clear`, `invariant` and the destructor require exclusive use.
 template <class T, class Traits>
 class object_pool {
   static constexpr std::size_t fixed_capacity = Traits::capacity;
@@ -135,15 +135,14 @@ public:
   object_pool(const object_pool&) = delete;  // objects point into it
   object_pool& operator=(const object_pool&) = delete;
 
-  /// Effects: destroys what has not been released, and what was kept.
+  /// Effects: destroys the objects that were not released, and the kept ones.
   ~object_pool() {
-    // Slabs outlive the pool while slots of theirs are out, so those come home whatever was in them.
+    // Slabs outlive the pool while slots are out, so all slots are given back.
     if constexpr (grows || !std::is_trivially_destructible_v<T>) destroy_all();
   }
 
-  /// Returns: a new object `T(args...)`, or one that was kept, as it is.
-  /// Where there is none to be had: throws `std::bad_alloc` or what the upstream throws, or returns null: `exhausted`.
-  /// Throws: what the constructor throws; nothing is lost then.
+  /// Returns: a new object `T(args...)`, or a kept one, unchanged. Without an object: throws `std::bad_alloc` or as the
+  /// upstream, or returns null, according to `exhausted`. Throws: as the constructor; the pool is then unchanged.
   template <class... Args>
   ASHLAR_INLINE T* acquire(Args&&... args) noexcept(!exhausted_type::throws &&
                                                     std::is_nothrow_constructible_v<T, Args...>) {
@@ -151,7 +150,7 @@ public:
     else return fill(slots_.take(), std::forward<Args>(args)...);
   }
 
-  /// As `acquire`, but null where there is no object to be had. Throws: what the constructor throws.
+  /// As `acquire`, but null without an object. Throws: as the constructor.
   template <class... Args>
   [[nodiscard]] ASHLAR_INLINE T* try_acquire(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
     const detail::taken_place place = slots_.try_take();
@@ -159,8 +158,8 @@ public:
     return fill(place, std::forward<Args>(args)...);
   }
 
-  /// Effects: destroys the object, or resets and keeps it. Expects: it is an object of this pool, and not released yet;
-  /// from level `checked` on anything else is reported.
+  /// Effects: destroys the object, or resets and keeps it. Expects: it is an acquired object of this pool; from level
+  /// `checked` on any other pointer is reported.
   ASHLAR_INLINE void release(T* object) noexcept {
     void* const slot = const_cast<void*>(static_cast<const volatile void*>(object));
     if constexpr (!ends_plainly)
@@ -177,55 +176,54 @@ public:
     return handle(acquire(std::forward<Args>(args)...), detail::returns_to<object_pool>(*this));
   }
 
-  /// Returns: as `make`, but empty where there is no object to be had.
+  /// Returns: as `make`, but empty without an object.
   template <class... Args>
   [[nodiscard]] handle try_make(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
     return handle(try_acquire(std::forward<Args>(args)...), detail::returns_to<object_pool>(*this));
   }
 
-  /// Effects: allocates the memory of all objects now. Throws: what the upstream throws; `std::bad_array_new_length`
-  /// where nobody has so much.
+  /// Effects: allocates the memory of all objects now. Throws: as the upstream; `std::bad_array_new_length` if it is
+  /// too large for any block.
   void reserve()
     requires(!grows)
   {
     slots_.reserve();
   }
-  /// Effects: makes `objects` live objects possible without asking the upstream. Throws: as `acquire`.
+  /// Effects: makes `objects` live objects possible without a request to the upstream. Throws: as `acquire`.
   void reserve(std::size_t objects)
     requires grows
   {
     slots_.reserve(objects);
   }
 
-  /// Effects: gives slabs without live objects back, and destroys the objects kept in them; at most `retain_bytes` of
-  /// such slabs stay. Returns: bytes given back.
+  /// Effects: gives slabs without live objects back, and destroys the objects kept in them; retains at most
+  /// `retain_bytes` of such slabs. Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept
     requires grows
   {
     return slots_.trim(retain_bytes);
   }
 
-  /// Effects: releases all objects, in any order. Destructors and `Reset` may release others, gone already or not, and
-  /// must not acquire. Complexity: O(objects that ever lived at once).
+  /// Effects: releases all objects, in any order. Destructors and `Reset` may release others, destroyed or not, and
+  /// must not acquire. Complexity: O(peak of live objects).
   void clear() noexcept {
     sweep([this](void* slot) { return retire(slot); });
   }
 
-  /// Effects: calls `f(T&)` for each live object, in the order of addresses (within a slab, if growing). `f` may
-  /// release any object, and acquire some, which may or may not be visited; the growing pool allows neither.
-  /// Expects: no constructor, destructor or `Reset` of an object of this pool is running.
-  /// Complexity: O(objects that ever lived at once).
+  /// Calls `f(T&)` for each live object, in the order of addresses (within a slab, if growing). `f` may release any
+  /// object, and acquire some, which may or may not be visited; the growing pool allows neither. Expects: no
+  /// constructor, destructor or `Reset` of an object of this pool is running. Complexity: O(peak of live objects).
   template <class F>
   void for_each_live(F f) {
     slots_.for_each_taken([&f](void* slot) { f(*object_in(slot)); });
   }
 
-  /// Returns: how many objects there is room for; of a growing pool: without growing.
+  /// Returns: the number of objects with room; for a growing pool, without growth.
   [[nodiscard]] constexpr std::size_t capacity() const noexcept { return slots_.capacity(); }
-  /// Returns: how many objects are acquired. Complexity: O(1 + free objects that lived once); growing: O(slabs). Of a
-  /// pool of any thread: O(objects that ever lived at once), and exact only while nobody acquires or releases.
+  /// Returns: the number of acquired objects. Complexity: O(1 + free objects that lived once); growing: O(slabs). For
+  /// any thread: O(peak of live objects), and exact only without concurrent calls.
   [[nodiscard]] std::size_t live() const noexcept { return slots_.live(); }
-  /// Returns: how many more can be acquired, without growing. Complexity: as `live`.
+  /// Returns: the number of further objects that can be acquired without growth. Complexity: as `live`.
   [[nodiscard]] std::size_t spare() const noexcept { return capacity() - live(); }
   [[nodiscard]] bool empty() const noexcept { return live() == 0; }
   /// Returns: whether no more can be acquired. Complexity: O(1); growing: O(slabs).
@@ -239,7 +237,7 @@ public:
     return slots_.upstream_resource();
   }
 
-  /// Complexity: O(objects that ever lived at once).
+  /// Complexity: O(peak of live objects).
   [[nodiscard]] bool invariant() const noexcept { return slots_.invariant() && live() <= capacity(); }
 
 private:
@@ -248,10 +246,10 @@ private:
     else return false;
   }
 
-  /// Whether nothing happens to an object that is released.
+  /// Whether the release of an object only gives its slot back.
   static constexpr bool ends_plainly = lifetime_type::keeps ? !has_reset() : std::is_trivially_destructible_v<T>;
 
-  // A slot that goes back unless an object was made in it.
+  // A slot that goes back unless an object is made in it.
   struct unfilled {
     slots_type& slots;
     void* slot;
@@ -293,7 +291,7 @@ private:
     return detail::slot_word::raw_mark;
   }
 
-  // Ends all objects, once each, even if one releases another that came before it.
+  // Ends all objects, each once, even if one releases an earlier one.
   template <class End>
   void sweep(End end) noexcept {
     is_sweeping_ = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The arena in the shape of the standard's monotonic buffer resource: `ashlar::pmr` in place of `std::pmr` is all.
+// An arena with the interface of the standard's monotonic buffer resource: `ashlar::pmr` replaces `std::pmr`.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,11 @@ namespace pmr {
 
 /// As `std::pmr::monotonic_buffer_resource`, constructor by constructor, and `reset()`, which keeps the memory.
 ///
-/// - The buffer is used first; what the upstream gives goes back to it with the same size and alignment.
-/// - Constructors allocate nothing. Deallocation is nothing.
-/// - Each request upstream is larger than the one before, up to the larger of 16 MiB and the first; where the
-///   upstream refuses it, smaller ones are tried down to what is needed, and what the last throws passes through.
-/// - `release()` is the state after construction: with the buffer, and the first size.
+/// - The buffer is used first; blocks of the upstream go back with the same size and alignment.
+/// - Constructors allocate nothing. Deallocation has no effect.
+/// - Each request upstream is larger than the last one, up to the larger of 16 MiB and the first. If the upstream
+///   refuses, smaller ones are tried down to the necessary size; the exception of the last one passes through.
+/// - `release()` restores the state after construction: with the buffer, and the first size.
 ///
 /// Lifetime: buffer and upstream outlive it. Thread safety: none.
 class monotonic_buffer_resource : public std::pmr::memory_resource {
@@ -52,15 +52,15 @@ public:
   /// Effects: gives everything back upstream; the buffer is used from its start again.
   void release() noexcept { blocks_.release(); }
 
-  /// Effects: takes all blocks back and keeps the memory, as one chunk: what is no larger than before asks the upstream
-  /// for nothing. The standard's has no such call.
+  /// Effects: takes all blocks back and keeps the memory, as one chunk: a phase as large as the last one makes no
+  /// request upstream. The standard's resource has no such call.
   void reset() noexcept { blocks_.reset(); }
 
   [[nodiscard]] std::pmr::memory_resource* upstream_resource() const noexcept {
     return &blocks_.upstream_resource().get();
   }
 
-  /// The arena itself, for what the standard's resource cannot say or do.
+  /// Returns: the arena, for queries and calls that the standard's resource lacks.
   [[nodiscard]] arena<upstream_ref>& blocks() noexcept { return blocks_; }
   [[nodiscard]] bool invariant() const noexcept { return blocks_.invariant(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The standard's two pool resources again, on this library's pools: replace `std::pmr` by `ashlar::pmr`, nothing else.
+// The standard's two pool resources on this library's pools: `ashlar::pmr` replaces `std::pmr`.
 #pragma once
 
 #include <algorithm>
@@ -19,19 +19,18 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace pmr {
 
-/// A `std::pmr::memory_resource` on a set of pools over any other. `unsynchronized_pool_resource` and
-/// `synchronized_pool_resource` are what it is for; they promise what the standard's promise:
+/// A `std::pmr::memory_resource` on a set of pools over any other, the base of `unsynchronized_pool_resource` and
+/// `synchronized_pool_resource`. They keep the promises of the standard's:
 ///
-/// - Constructors allocate nothing; without an upstream it is `std::pmr::get_default_resource()`, asked for then.
-/// - Everything comes from the upstream, pools' own memory too, and goes back with the size and alignment it came with:
-///   by `release()`, which restores the initial state, or at the end, whether it is live or not.
-/// - Of `std::pmr::pool_options`, `largest_required_pool_block` is rounded up to a class and is at most 32 KiB, and
-///   `max_blocks_per_chunk` is an upper bound of what a pool asks for at once. Where it leaves no room for a slab,
-///   blocks of that size come from the upstream one by one. `options()` tells what is in force; 0 asks for the most.
-/// - Chunks grow in proportion to what is held, 64 KiB at first and 4 MiB at last.
+/// - Constructors allocate nothing. The default upstream is `std::pmr::get_default_resource()` at construction.
+/// - All memory comes from the upstream, including the pools' own, and goes back with its size and alignment: by
+///   `release()`, which restores the initial state, or in the destructor, live blocks included.
+/// - Of `std::pmr::pool_options`, `largest_required_pool_block` is rounded up to a size class and is at most 32 KiB.
+///   `max_blocks_per_chunk` limits one request of a pool; if it leaves no room for a slab, blocks of that size come
+///   from the upstream one by one. `options()` returns the values in force; 0 selects the maximum.
+/// - Chunks grow in proportion to the held memory, from 64 KiB to 4 MiB.
 ///
-/// The upstream aligns blocks as it is asked to, by as much as their size: the standard's do.
-/// Thread safety: that of `Pools`.
+/// The upstream aligns blocks as requested, up to their size, as the standard's do. Thread safety: that of `Pools`.
 template <class Pools>
 class basic_pool_resource : public std::pmr::memory_resource {
 public:
@@ -44,9 +43,9 @@ public:
 
   basic_pool_resource(const basic_pool_resource&) = delete;
   basic_pool_resource& operator=(const basic_pool_resource&) = delete;
-  ~basic_pool_resource() override { release(); }  // live blocks are no leak here: many programs end so
+  ~basic_pool_resource() override { release(); }  // live blocks are no leak here: many programs end this way
 
-  /// Effects: gives everything back to the upstream, blocks that are live included.
+  /// Effects: gives everything back to the upstream, live blocks included.
   void release() noexcept { pools_.release(); }
 
   [[nodiscard]] std::pmr::memory_resource* upstream_resource() const noexcept { return upstream_; }
@@ -59,7 +58,7 @@ public:
     return told;
   }
 
-  /// Returns: the pools: to ask what they hold, to `trim`.
+  /// Returns: the pools, for queries and `trim`.
   [[nodiscard]] Pools& pools() noexcept { return pools_; }
   [[nodiscard]] const Pools& pools() const noexcept { return pools_; }
 
@@ -88,15 +87,15 @@ private:
   std::pmr::memory_resource* upstream_;
 };
 
-/// In place of `std::pmr::unsynchronized_pool_resource`: see `pool_set`. One thread. A class, as the standard's is, so
+/// Replaces `std::pmr::unsynchronized_pool_resource`: see `pool_set`. One thread. A class, as the standard's is, so
 /// that a derived class can name its constructors.
 class unsynchronized_pool_resource : public basic_pool_resource<pool_set<resource_ref<std::pmr::memory_resource>>> {
 public:
   using basic_pool_resource::basic_pool_resource;
 };
 
-/// In place of `std::pmr::synchronized_pool_resource`: see `shared_pool_set`. Any thread; the upstream is called by one
-/// at a time, so it need not be thread-safe itself.
+/// Replaces `std::pmr::synchronized_pool_resource`: see `shared_pool_set`. Any thread; one thread at a time calls the
+/// upstream, so it need not be thread-safe itself.
 class synchronized_pool_resource
     : public basic_pool_resource<shared_pool_set<synchronized<resource_ref<std::pmr::memory_resource>>>> {
 public:

@@ -15,10 +15,9 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Owns `R`; with `resource_ref<R>` it refers to one. The other way round nothing is needed: a
-/// `std::pmr::memory_resource` is a resource, and `resource_ref` makes it an upstream.
-/// Two bridges are equal iff they are of one type and their resources are equal; without RTTI iff they are the same.
-/// Thread safety: that of `R`.
+/// Owns `R`; with `resource_ref<R>` it refers to one. The reverse needs no bridge: a `std::pmr::memory_resource` is a
+/// resource, and `resource_ref` makes it an upstream. Two bridges are equal iff they have one type and equal resources;
+/// without RTTI iff they are the same object. Thread safety: that of `R`.
 template <resource R>
 class pmr_resource final : public std::pmr::memory_resource {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A stateless std allocator whose single objects come from a pool shared by the whole process.
+// A stateless std allocator for single objects from a process-wide pool.
 #pragma once
 
 #include <concepts>
@@ -21,8 +21,8 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Single objects come from the process's pool for their size and alignment, at no overhead; arrays, and objects above
-/// 64 KiB, from operator new. Works unchanged in every standard container.
+/// Single objects come from the process-wide pool for their size and alignment, without overhead; arrays, and objects
+/// above 64 KiB, come from operator new. Works unchanged in every standard container.
 ///
 ///     std::list<int, ashlar::pool_allocator<int>> numbers;
 ///
@@ -32,9 +32,9 @@ inline namespace ASHLAR_ABI {
 /// | propagate_on_container_copy_assignment, _move_assignment, _swap | false | nothing to carry over |
 /// | select_on_container_copy_construction | a copy | the same pool |
 ///
-/// Thread safety: with `null_lock` (the default) all containers of one (size, alignment) must be used by one thread at
-/// a time; with `thread_cached`, which is the one to choose for threads, or with any lock, any thread may. A lock is
-/// default-constructible at compile time, as `std::mutex` is.
+/// Thread safety: with `null_lock` (the default) one thread at a time may use all containers of one (size, alignment).
+/// With `thread_cached`, the best choice for threads, or with any lock, any thread may. A lock is default-constructible
+/// at compile time, as `std::mutex` is.
 template <class T, policy::lock Lock>
 class pool_allocator {
 public:
@@ -53,14 +53,14 @@ public:
   template <class U>
   pool_allocator(const pool_allocator<U, Lock>&) noexcept {}
 
-  /// Returns: memory for `n` objects. Throws: `std::bad_alloc`; `std::bad_array_new_length` where `n * sizeof(T)`
+  /// Returns: memory for `n` objects. Throws: `std::bad_alloc`; `std::bad_array_new_length` if `n * sizeof(T)`
   /// overflows.
   [[nodiscard]] ASHLAR_INLINE T* allocate(std::size_t n) {
     if (ASHLAR_LIKELY(is_pooled(n))) return static_cast<T*>(pool<T>::allocate());
     return static_cast<T*>(allocate_array(n));
   }
 
-  /// As `allocate(n)`. Returns: also how many objects there is room for, which is `n`: a cell has room for one, and
+  /// As `allocate(n)`. Returns: also the number of objects with room, which is `n`: a cell has room for one, and
   /// operator new does not tell.
   [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) { return {allocate(n), n}; }
 
@@ -73,16 +73,15 @@ public:
 
   [[nodiscard]] static constexpr std::size_t max_size() noexcept { return detail::max_block_bytes / sizeof(T); }
 
-  /// Effects: calls `f(pool)` with the process's pool of this element type, under its lock where it has one: to
-  /// `reserve`, to read `live`, to `trim`. Containers allocate nodes, not elements: rebind to the node type to
-  /// reach theirs.
+  /// Effects: calls `f(pool)` with the process-wide pool of this element type, under its lock if it has one: to
+  /// `reserve`, to read `live`, to `trim`. Containers allocate nodes, not elements: rebind to the node type for theirs.
   template <class F>
   static decltype(auto) with_pool(F f) {
     return pool<T>::with_pool(f);
   }
 
-  /// Effects: gives back the cells that this thread keeps at hand for this element type; nothing is kept but with
-  /// `thread_cached`. A thread that ends does so by itself.
+  /// Effects: gives back this thread's cached cells for this element type; without `thread_cached` there are none. The
+  /// end of a thread does the same.
   static void flush() noexcept
     requires std::same_as<Lock, thread_cached>
   {
@@ -105,7 +104,7 @@ private:
     return n == 1 && sizeof(T) <= largest_cell;
   }
 
-  // A single object is checked by its pool; what is freed as an array cannot lie in a smaller cell of any pool.
+  // The pool checks a single object; memory freed as an array must not lie in a smaller cell of any pool.
   ASHLAR_NOINLINE static void check_free(const T* p, std::size_t n) noexcept {
     if (is_pooled(n)) return;
     const detail::cell_place place = detail::process_slabs.find(p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Who has an object of a pool to himself: a unique pointer that gives the object back.
+// The sole owner of an object of a pool: a unique pointer that releases it.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@ inline namespace ASHLAR_ABI {
 
 namespace detail {
 
-/// Releases an object to the pool that it came from.
+/// Releases an object to its pool.
 template <class Pool>
 class returns_to {
 public:
-  constexpr returns_to() = default;  // of an empty handle
+  constexpr returns_to() = default;  // for an empty handle
   constexpr explicit returns_to(Pool& pool) noexcept : pool_(std::addressof(pool)) {}
 
   void operator()(typename Pool::value_type* object) const noexcept { pool_->release(object); }

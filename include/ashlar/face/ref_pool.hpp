@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pool of counted objects that know nothing of counting.
+// A pool of counted objects that need no counter of their own.
 #pragma once
 
 #include <concepts>

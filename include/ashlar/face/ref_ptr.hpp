@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A counted pointer of one word to an object of a pool; the object need not know that it is counted.
+// A counted pointer of one word to an object of a pool; the object needs no counter of its own.
 #pragma once
 
 #include <compare>
@@ -24,28 +24,28 @@ inline namespace ASHLAR_ABI {
 
 namespace detail {
 
-// Declared before `ref_ptr` makes it a friend: clang 16 finds the constraints of a later declaration to differ.
+// Declared before `ref_ptr` makes it a friend: clang 16 reports different constraints of a later declaration.
 template <class T, class Lifetime, class Exhausted, policy::threads Threads, class Placement, resource Upstream>
 class counted_objects;
 
 template <class T, class Placement>
 inline constexpr bool has_own_count = placement_traits<std::remove_cv_t<T>, Placement>::is_own;
 
-// What finds its count by the header of the slab finds that of any object; others must look in the same place.
+// A pointer that finds the count by the slab's header finds that of any object; others need the same placement.
 template <class From, class FromPlacement, class To, class ToPlacement>
 concept same_count =
     std::convertible_to<From*, To*> &&
     ((std::same_as<std::remove_cv_t<From>, std::remove_cv_t<To>> &&
-      std::same_as<FromPlacement, ToPlacement>) ||  // first: the rest asks for complete types
+      std::same_as<FromPlacement, ToPlacement>) ||  // first: the rest requires complete types
      (has_own_count<To, ToPlacement> ? has_own_count<From, FromPlacement> && std::same_as<FromPlacement, ToPlacement>
                                      : !has_own_count<From, FromPlacement> && !is_exact_type<To>));
 
 }  // namespace detail
 
-/// As `std::shared_ptr` without weak pointers and deleters: who is last ends the object, in whatever pool it lies. It
-/// converts to a pointer to a base, also to one that does not stand first; bases need no virtual destructor.
-/// Thread safety: `one_thread` counts plainly. `any_thread` counts as `std::shared_ptr` does: each `ref_ptr` is one
-/// thread's at a time, the object and its count are anybody's.
+/// As `std::shared_ptr` without weak pointers and deleters: the last owner ends the object, in any pool. It converts to
+/// a pointer to a base, also to one that is not the first; bases need no virtual destructor. Thread safety:
+/// `one_thread` counts without atomics. `any_thread` counts as `std::shared_ptr` does: each `ref_ptr` belongs to one
+/// thread at a time, the object and its count to all.
 template <class T, policy::threads Threads, class Placement>
 class ref_ptr {
   using counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
@@ -59,7 +59,7 @@ public:
   ASHLAR_INLINE ref_ptr(const ref_ptr& other) noexcept : object_(other.object_) { retain(); }
   ASHLAR_INLINE ref_ptr(ref_ptr&& other) noexcept : object_(other.release()) {}
 
-  // Implicit, as a pointer to a base is.
+  // Implicit, as a pointer to a base.
   template <class U, class P>
     requires detail::same_count<U, P, T, Placement>
   ref_ptr(const ref_ptr<U, Threads, P>& other) noexcept : object_(other.get()) {
@@ -84,15 +84,15 @@ public:
     return *this;
   }
 
-  /// Returns: a pointer that has the reference which the caller had: what `release` returned, of a pointer of this
-  /// type. Expects: a live object of a pool, or null.
+  /// Returns: a pointer that takes over the caller's reference, which `release` of a pointer of this type returned.
+  /// Expects: a live object of a pool, or null.
   [[nodiscard]] static ref_ptr adopt(T* object) noexcept {
     if constexpr (checking_level >= checking::checked)
       if (object != nullptr) counts::check_address(object);
     return ref_ptr(made_object(), object);
   }
 
-  /// Effects: the pointer is null. Returns: the object, whose reference is the caller's now.
+  /// Effects: makes the pointer null. Returns: the object with its reference, which is the caller's now.
   [[nodiscard]] ASHLAR_INLINE T* release() noexcept { return std::exchange(object_, nullptr); }
   ASHLAR_INLINE void reset() noexcept { ref_ptr().swap(*this); }
   ASHLAR_INLINE void swap(ref_ptr& other) noexcept { std::swap(object_, other.object_); }
@@ -109,7 +109,7 @@ public:
   }
   [[nodiscard]] ASHLAR_INLINE explicit operator bool() const noexcept { return object_ != nullptr; }
 
-  /// Returns: how many pointers refer to the object; 0 if null. With `any_thread` that was so a moment ago.
+  /// Returns: the number of pointers to the object; 0 for null. With `any_thread` it may be outdated.
   [[nodiscard]] std::uint32_t use_count() const noexcept {
     return object_ != nullptr ? counts::use_count(mutable_object()) : 0;
   }
@@ -146,7 +146,7 @@ private:
 
 static_assert(sizeof(ref_ptr<int>) == sizeof(int*), "a counted pointer is one word");
 
-/// Effects: counts one more reference to an object of a pool, as copying a `ref_ptr` does: for other smart pointers.
+/// Effects: counts one more reference to an object of a pool, as a copy of a `ref_ptr` does: for other smart pointers.
 template <policy::threads Threads = one_thread, class Placement = count::by_padding, class T>
 void add_reference(T* object) noexcept {
   using counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
@@ -154,7 +154,7 @@ void add_reference(T* object) noexcept {
   counts::retain(const_cast<std::remove_cv_t<T>*>(object));
 }
 
-/// Effects: counts one less, as destroying a `ref_ptr` does.
+/// Effects: counts one less, as the destructor of a `ref_ptr` does.
 template <policy::threads Threads = one_thread, class Placement = count::by_padding, class T>
 void drop_reference(T* object) noexcept {
   using counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
@@ -162,8 +162,8 @@ void drop_reference(T* object) noexcept {
   counts::release(const_cast<std::remove_cv_t<T>*>(object));
 }
 
-/// Returns: a pointer to the same object as a `U`, by `static_cast`. Expects: the object is one, and lies in a pool
-/// that counts where a `ref_ptr<U>` looks.
+/// Returns: a pointer to the same object as a `U`, by `static_cast`. Expects: the object is a `U`, and its pool has the
+/// placement of a `ref_ptr<U>`.
 template <class U, class T, policy::threads Threads, class Placement>
 [[nodiscard]] ref_ptr<U, Threads> static_pointer_cast(ref_ptr<T, Threads, Placement> from) noexcept {
   using from_counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
@@ -177,7 +177,7 @@ template <class U, class T, policy::threads Threads, class Placement>
   return ref_ptr<U, Threads>::adopt(object);
 }
 
-/// Returns: a pointer to the same object, which may be written to.
+/// Returns: a pointer to the same object that allows writes.
 template <class U, class T, policy::threads Threads, class Placement>
   requires std::same_as<U, std::remove_cv_t<T>>
 [[nodiscard]] ref_ptr<U, Threads, Placement> const_pointer_cast(ref_ptr<T, Threads, Placement> from) noexcept {

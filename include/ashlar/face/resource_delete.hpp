@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Deleters that give an object's memory back to a resource, with the size and alignment that it was allocated with.
+// Deleters that give an object's memory back to a resource, with the size and alignment of its allocation.
 #pragma once
 
 #include <concepts>
@@ -24,7 +24,7 @@ concept same_but_for_const = std::convertible_to<U*, T*> && std::same_as<std::re
 template <class T, class Base>
 concept castable_from = requires(Base* p) { static_cast<T*>(p); };
 
-/// Effects: destroys an object that was made as a `T` and nothing else, so that no table of virtual functions is asked.
+/// Effects: destroys an object of exactly the type `T`, without a virtual call.
 template <class T>
 ASHLAR_INLINE void destroy_exactly(T* p) noexcept {
   static_assert(sizeof(T) > 0, "the type of the object is incomplete here");
@@ -34,8 +34,8 @@ ASHLAR_INLINE void destroy_exactly(T* p) noexcept {
 
 }  // namespace detail
 
-/// Destroys an object that was made as a `T` in memory of an `R`, and gives the memory back. One pointer, nothing where
-/// `R` has no state. It does not convert to the deleter of a base, since that would free with the size and at the
+/// Destroys an object of exactly the type `T` in memory of an `R`, and gives the memory back. One pointer, or nothing
+/// if `R` has no state. It does not convert to the deleter of a base, since that would free with the size and at the
 /// address of the base: `base_delete` does. Thread safety: that of `R`.
 template <class T, resource R>
 class resource_delete {
@@ -56,8 +56,8 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS detail::resource_link<R> home_;
 };
 
-/// The same for an array, whose length it knows: destroys the last element first. A pointer to an array of another
-/// length must not be given to it.
+/// The same for an array of known length: destroys the last element first. It must not get a pointer to an array of
+/// another length.
 template <class T, resource R>
 class resource_delete<T[], R> {
 public:
@@ -81,9 +81,9 @@ private:
   std::size_t count_ = 0;
 };
 
-/// Destroys an object through a pointer to its base. It remembers, by one function, what the object was made as, so
-/// `Base` needs no virtual destructor and may lie anywhere in the object; a virtual base is refused, since there is no
-/// way back from it. One pointer more than `resource_delete`. Thread safety: that of `R`.
+/// Destroys an object through a pointer to its base. It stores one function for the original type, so `Base` needs no
+/// virtual destructor and may lie anywhere in the object; a virtual base is refused, since there is no way back from
+/// it. One pointer more than `resource_delete`. Thread safety: that of `R`.
 template <class Base, resource R>
 class base_delete {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// std::shared_ptr whose object and counts share one cell of a pool.
+// std::shared_ptr with object and counts in one cell of a pool.
 #pragma once
 
 #include <cstddef>
@@ -26,19 +26,19 @@ using detail::shared_cell_options;
 
 namespace detail {
 
-// Whether a block may be in a cell of the pool, as far as the type of the pool tells.
+// Whether a block may be in a cell of the pool, as far as the type of the pool shows.
 template <class T, class R>
 inline constexpr bool may_be_in_cell_of = true;
 template <class T, std::size_t CellBytes, std::size_t CellAlignment, class Upstream>
 inline constexpr bool may_be_in_cell_of<T, fixed_block_pool<CellBytes, CellAlignment, Upstream>> =
     static_geometry<CellBytes, CellAlignment>::value.fits(sizeof(T), alignof(T));
 
-// What `std::allocate_shared` asks for the one block that holds counts and object: `T` is the type of that block.
+// The allocator for the one request of `std::allocate_shared`: `T` is the type of the block of counts and object.
 template <class T, resource R>
 class shared_cell_allocator {
 public:
   using value_type = T;
-  using is_always_equal = std::false_type;  // and no container ever has one, to which the others would matter
+  using is_always_equal = std::false_type;  // the others matter only to containers, which never use it
   using propagate_on_container_copy_assignment = std::false_type;
   using propagate_on_container_move_assignment = std::true_type;
   using propagate_on_container_swap = std::true_type;
@@ -73,11 +73,11 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS resource_link<R> home_;
 };
 
-// An allocator with a member would ask for a larger cell, so the visitor waits here.
+// An allocator with a member would request a larger cell, so the visitor is kept here.
 template <class F>
 constinit inline thread_local F* waiting_visitor = nullptr;
 
-// Shows the process's pool to a visitor before it takes a cell of it.
+// Passes the process-wide pool to a visitor before it takes a cell of it.
 template <class T, policy::lock Lock, class F>
 class visiting_allocator : public pool_allocator<T, Lock> {
 public:
@@ -100,11 +100,11 @@ public:
 }  // namespace detail
 
 /// Returns: a `T` made from `args`, in one cell of `pool` together with the counts of its owners. The cell goes back
-/// when the last `shared_ptr` and `weak_ptr` have gone, so the pool outlives both. Any resource will do; a pool's cells
-/// have `shared_cell_bytes<T>()`. Throws: what the pool throws, and what the constructor throws.
-/// Expects: a pool's cells are large enough. Where their size is a constant the compiler says so; a pool that knows its
-/// cells (`owns`) says so from level `checked` on, and at `fast` takes a block of its upstream instead.
-/// Thread safety: that of the pool, wherever the last owner may go: a `shared_block_pool` serves any thread.
+/// after the last `shared_ptr` and `weak_ptr`, so the pool outlives both. Any resource is possible; a pool's cells have
+/// `shared_cell_bytes<T>()`. Throws: as the pool and as the constructor. Expects: a pool's cells are large enough. For
+/// a constant size the compiler checks that; a pool that knows its cells (`owns`) reports smaller ones from level
+/// `checked` on, and at `fast` takes a block of its upstream instead. Thread safety: that of the pool, in the thread of
+/// the last owner: a `shared_block_pool` serves any thread.
 template <class T, detail::resource_argument R, class... Args>
   requires(!std::is_array_v<T>)
 [[nodiscard]] std::shared_ptr<T> allocate_shared_pooled(R&& pool, Args&&... args) {
@@ -113,8 +113,8 @@ template <class T, detail::resource_argument R, class... Args>
                                  std::forward<Args>(args)...);
 }
 
-/// As above, in the process's pool for cells of that size. What is above 64 KiB with its counts comes from operator
-/// new. Name a `Lock`, if only `thread_cached`, where the first argument of the constructor is a resource. Thread
+/// As above, in the process-wide pool for cells of that size. Blocks above 64 KiB, counts included, come from operator
+/// new. Name a `Lock`, for example `thread_cached`, if the first argument of the constructor is a resource. Thread
 /// safety: that of `pool_allocator<T, Lock>`: any thread, unless `Lock` is `null_lock`.
 template <class T, policy::lock Lock = thread_cached, class... Args>
   requires(!std::is_array_v<T>)
@@ -122,9 +122,8 @@ template <class T, policy::lock Lock = thread_cached, class... Args>
   return std::allocate_shared<T>(pool_allocator<std::remove_cv_t<T>, Lock>(), std::forward<Args>(args)...);
 }
 
-/// Effects: calls `f(pool)` with the process's pool that `allocate_shared_pooled<T, Lock>(…)` takes its cells from,
-/// under its lock where it has one: to `reserve`, to read `live`. Takes a cell of it for a moment.
-/// Throws: what `f` throws, and `std::bad_alloc`.
+/// Effects: calls `f(pool)` with the process-wide pool of `allocate_shared_pooled<T, Lock>(…)`, under its lock if it
+/// has one: to `reserve`, to read `live`. Takes a cell of it temporarily. Throws: as `f`, and `std::bad_alloc`.
 template <class T, policy::lock Lock = thread_cached, class F>
 void with_shared_pool(F f) {
   using stand_in = detail::shared_stand_in<T>;

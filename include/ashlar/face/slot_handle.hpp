@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What stands for an object of a slot_map: which slot, and which of the objects that it has held.
+// A handle to an object of a slot_map: the slot, and the generation of its object.
 #pragma once
 
 #include <compare>
@@ -21,9 +21,9 @@ public:
       : index_(index), generation_(generation) {}
 
   [[nodiscard]] constexpr std::uint32_t index() const noexcept { return index_; }
-  /// Returns: which object of the slot; 0 for a default handle.
+  /// Returns: the generation of the object in its slot; 0 for a default handle.
   [[nodiscard]] constexpr std::uint32_t generation() const noexcept { return generation_; }
-  /// Returns: whether it ever stood for an object, which may be gone since.
+  /// Returns: whether it ever referred to an object, which may have ended since.
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return generation_ != 0; }
 
   [[nodiscard]] friend constexpr bool operator==(const slot_handle&, const slot_handle&) noexcept = default;

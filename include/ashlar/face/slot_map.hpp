@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Objects behind handles: a handle to what is gone says so, for ever.
+// Objects behind handles: a handle to an erased object stays invalid for ever.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +24,14 @@ inline namespace ASHLAR_ABI {
 
 struct slot_map_options {
   std::size_t max_count =
-      detail::handle_table<void>::most_slots;  ///< objects at once and slots retired; then `emplace` throws
-  /// Of a slot's first object; from 1 up. By default 1, and from `checked` on another in all options that are made:
-  /// maps that are made with the same object of options have the same.
+      detail::handle_table<void>::most_slots;  ///< live objects and retired slots; beyond it `emplace` throws
+  /// Generation of a slot's first object; 1 or above. By default 1; from `checked` on different in each new object of
+  /// options, so that only maps made with the same one share it.
   std::uint32_t first_generation = detail::maps_differ ? detail::next_map_generation() : 1;
 };
 
 /// Objects in cells of a pool, found by `slot_handle`s. An object never moves; a handle to an erased one is never
-/// mistaken for the one that took its place.
+/// mistaken for that of its successor.
 ///
 ///     ashlar::slot_map<monster> monsters;
 ///     const auto handle = monsters.emplace("orc");
@@ -40,15 +40,15 @@ struct slot_map_options {
 ///
 ///     handle { index, generation } -> table[index] { object, generation, next free } -> cell of the pool
 ///
-/// Cost of an element: its own bytes, one bit, and one table entry (16 bytes; 12 where pointers have 32 bits). The
-/// table grows by doubling and does not shrink, since stale handles must find their generation. A slot whose generation
-/// has been through all values up to 2^32 - 1 is retired and not used again.
+/// Cost of an element: its own bytes, one bit, and one table entry (16 bytes; 12 with 32-bit pointers). The table grows
+/// by doubling and does not shrink, since stale handles must find their generation. A slot that has used all
+/// generations up to 2^32 - 1 is retired.
 ///
 /// `emplace`, `erase`, `get` and `contains` are O(1), the first amortised. Constructors and destructors of `T` may use
-/// the map, though destructors may not make objects while the map ends, which destroys what is left.
-/// Invariant: `size() + free slots + retired slots + objects being made or destroyed == slots of the table`.
-/// Thread safety: none. From level `checked` on a handle of another map is stale, but for rare accidents, unless both
-/// were given the same `first_generation`; at `fast` it is not told apart from the map's own.
+/// the map; destructors must not make objects during the end of the map, which destroys the remaining ones. Invariant:
+/// `size() + free slots + retired slots + objects being made or destroyed == slots of the table`. Thread safety: none.
+/// From level `checked` on a handle of another map is stale, except for rare collisions, unless both have the same
+/// `first_generation`; at `fast` it may look valid.
 template <class T, resource Upstream>
 class slot_map {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>, "a slot_map holds objects that can be made and destroyed");
@@ -69,12 +69,12 @@ public:
 
   ~slot_map() {
     if constexpr (!std::is_trivially_destructible_v<T>) clear();
-    pool_.release();  // what is left in it is meant to go, and no leak
+    pool_.release();  // the remaining objects are no leak
     table_.release(upstream_);
   }
 
-  /// Returns: the handle of a new object. Throws: `std::bad_alloc`, what the upstream throws, or what the constructor
-  /// throws; nothing has changed then.
+  /// Returns: the handle of a new object. Throws: `std::bad_alloc`, as the upstream, or as the constructor; the map is
+  /// then unchanged.
   template <class... Args>
   handle emplace(Args&&... args) {
     table_.make_room(upstream_);
@@ -83,7 +83,7 @@ public:
     return finish(slot, std::forward<Args>(args)...);
   }
 
-  /// As `emplace`, but a handle that is never valid where memory has run out. Throws: what the constructor throws.
+  /// As `emplace`, but returns an invalid handle when memory has run out. Throws: as the constructor.
   template <class... Args>
   [[nodiscard]] handle try_emplace(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
     if (!table_.try_make_room(upstream_)) return {};
@@ -93,7 +93,7 @@ public:
     return finish(slot, std::forward<Args>(args)...);
   }
 
-  /// Returns: the object, or null where it was erased or never was.
+  /// Returns: the object, or null if it was erased or never existed.
   [[nodiscard]] ASHLAR_INLINE T* get(handle h) noexcept { return table_.find(h); }
   [[nodiscard]] ASHLAR_INLINE const T* get(handle h) const noexcept { return table_.find(h); }
   [[nodiscard]] ASHLAR_INLINE bool contains(handle h) const noexcept { return table_.find(h) != nullptr; }
@@ -117,23 +117,22 @@ public:
     return true;
   }
 
-  /// Effects: destroys all objects, in the order of their slots; every handle is stale. Memory is kept.
-  /// Complexity: O(slots).
+  /// Effects: destroys all objects, in the order of their slots; every handle is stale. Memory is retained. Complexity:
+  /// O(slots).
   void clear() noexcept {
     for (std::uint32_t index = 0; index < table_.size(); ++index)
       if (T* const leaving = table_.at(index)) destroy(index, leaving);
   }
 
-  /// Effects: calls `f(T&)` for each object, the lowest address first, at the speed of memory.
-  /// Expects: `f` neither makes nor erases objects, and is not called by a constructor or destructor of `T`.
-  /// Complexity: O(cells).
+  /// Calls `f(T&)` for each object, the lowest address first, at the speed of memory. Expects: `f` neither makes nor
+  /// erases objects, and is not called by a constructor or destructor of `T`. Complexity: O(cells).
   template <class F>
   void for_each_live(F f) {
     pool_.for_each_live([&f](void* cell) { f(*std::launder(static_cast<T*>(cell))); });
   }
 
-  /// Effects: calls `f(handle, T&)` for each object, in the order of their slots. `f` may erase any object, and make
-  /// some, which may or may not be visited. Complexity: O(slots).
+  /// Calls `f(handle, T&)` for each object, in the order of their slots. `f` may erase any object, and make some, which
+  /// may or may not be visited. Complexity: O(slots).
   template <class F>
   void for_each_handle(F f) {
     for (std::uint32_t index = 0; index < table_.size(); ++index)
@@ -142,12 +141,12 @@ public:
 
   [[nodiscard]] std::size_t size() const noexcept { return table_.live(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
-  /// Returns: the slots that went through all generations.
+  /// Returns: the number of slots that have used all generations.
   [[nodiscard]] std::size_t retired() const noexcept { return table_.retired(); }
   [[nodiscard]] std::size_t max_size() const noexcept { return table_.max_slots() - table_.retired(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
-  /// Effects: makes `count` objects in all possible without asking the upstream. Throws: as `emplace`.
+  /// Effects: makes `count` objects in all possible without a request to the upstream. Throws: as `emplace`.
   void reserve(std::size_t count) {
     table_.reserve(upstream_, count);
     pool_.reserve(count);
@@ -165,7 +164,7 @@ public:
 private:
   using pool = fixed_block_pool<sizeof(T), alignof(T), resource_ref<Upstream>>;
 
-  // A slot, and soon a cell, that both go back unless an object was made.
+  // A slot, and later a cell, that both go back unless an object is made.
   struct reserved_slot {
     explicit reserved_slot(detail::handle_table<T>& from) noexcept : table(from), index(from.take()) {}
     reserved_slot(const reserved_slot&) = delete;

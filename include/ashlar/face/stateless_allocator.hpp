@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A std allocator without data, over a resource that is the same everywhere in the process.
+// A std allocator without data, over a process-wide resource.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,9 @@ inline namespace ASHLAR_ABI {
 /// | propagate_on_container_copy_assignment, _move_assignment, _swap | false | nothing to carry over |
 /// | select_on_container_copy_construction | a copy | the same resource |
 ///
-/// The trap this face is shut against: `is_always_equal` defaults to `is_empty`, so an allocator without data that
-/// finds its resource by a thread-local, or in some instance, claims to be equal to one that finds another: a container
-/// that moved frees to the wrong pool, and nothing says so. Hence `process_wide_resource`: a resource says that it is
+/// The trap that this type excludes: `is_always_equal` defaults to `is_empty`. An allocator without data that finds its
+/// resource by a thread-local variable, or in some instance, claims to be equal to one that finds another. After a move
+/// of a container it silently frees to the wrong pool. Hence `process_wide_resource`: a resource declares that it is
 /// one. For all others there is `allocator`, one pointer wide.
 ///
 /// Thread safety: the resource's.
@@ -51,7 +51,7 @@ public:
   template <class U>
   stateless_allocator(const stateless_allocator<U, R>&) noexcept {}
 
-  /// Returns: memory for `n` objects. Throws: `std::bad_array_new_length` where `n * sizeof(T)` overflows; else as the
+  /// Returns: memory for `n` objects. Throws: `std::bad_array_new_length` if `n * sizeof(T)` overflows; else as the
   /// resource.
   [[nodiscard]] ASHLAR_INLINE T* allocate(std::size_t n) {
     if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
@@ -59,8 +59,8 @@ public:
     return static_cast<T*>(resource.allocate(n * sizeof(T), alignof(T)));
   }
 
-  /// As `allocate(n)`. Returns: also how many objects there is room for, where the resource can say so: `deallocate`
-  /// takes any number from `n` to that.
+  /// As `allocate(n)`. Returns: also the number of objects with room, if the resource can tell: `deallocate` takes any
+  /// number from `n` to that.
   [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) {
     if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
     R resource;
@@ -68,7 +68,7 @@ public:
     return {static_cast<T*>(got.data), got.size / sizeof(T)};
   }
 
-  /// Expects: `p` came from `allocate(n)`, or `n` is a number that `allocate_at_least` gave.
+  /// Expects: `p` came from `allocate(n)`, or `n` is a result of `allocate_at_least`.
   ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept {
     R resource;
     resource.deallocate(p, n * sizeof(T), alignof(T));

@@ -20,20 +20,21 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Owns an object, or an array `T[]`, that lies in memory of an `R`: two pointers wide (an array knows its length
-/// too), one where `R` has no state. A default one is null. The resource outlives it. It moves only: what derives from
-/// `T` is not taken over, see `unique_base_from`.
+/// Owns an object, or an array `T[]`, in memory of an `R`: two pointers wide (an array stores its length, too), one if
+/// `R` has no state. A default one is null. The resource outlives it. It is move-only; for classes derived from `T` see
+/// `unique_base_from`.
 template <class T, class R>
 using unique_from = std::unique_ptr<T, resource_delete<T, detail::referred_resource<R>>>;
 
-/// Owns an object of `Base` or of a class derived from it, whatever its size: takes over a `unique_from<Derived, R>`.
-/// `Base` needs no virtual destructor. One pointer wider than `unique_from`.
+/// Owns an object of `Base` or of a derived class of any size: takes over a `unique_from<Derived, R>`. `Base` needs no
+/// virtual destructor. One pointer wider than `unique_from`.
 template <class Base, class R>
 using unique_base_from = std::unique_ptr<Base, base_delete<Base, detail::referred_resource<R>>>;
 
 namespace detail {
 
-// Memory for objects that are being made. Unless all of them are, those that are go, the last first, and it goes back.
+// Memory for objects that are being made. Unless all are made, its destructor destroys those that were, the last first,
+// and gives the memory back.
 template <class T, resource R>
 class building_site {
 public:
@@ -105,8 +106,8 @@ template <resource R>
 
 }  // namespace detail
 
-/// Returns: a `T` made from `args`. `r` is referred to by one pointer, not copied; where it has no state it costs none.
-/// Where `T`'s constructor throws the memory goes back. Throws: what `r` throws, and what the constructor throws.
+/// Returns: a `T` made from `args`. One pointer refers to `r`, which is not copied; without state it costs none. If
+/// `T`'s constructor throws, the memory goes back. Throws: as `r` and as the constructor.
 ///
 ///     ashlar::unique_from<node, ashlar::block_pool<>> first = ashlar::allocate_unique<node>(pool, "name");
 template <class T, detail::resource_argument R, class... Args>
@@ -117,7 +118,7 @@ template <class T, detail::resource_argument R, class... Args>
   return detail::unique_at<T>(home, memory, [&](auto& site) { site.build(std::forward<Args>(args)...); });
 }
 
-/// As above. Returns: null where `r` has no memory left. Throws: what the constructor throws.
+/// As above. Returns: null when `r` has no memory left. Throws: as the constructor.
 template <class T, detail::resource_argument R, class... Args>
   requires(!std::is_array_v<T>)
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> try_allocate_unique(R&& r, Args&&... args) {
@@ -127,7 +128,7 @@ template <class T, detail::resource_argument R, class... Args>
   return detail::unique_at<T>(home, memory, [&](auto& site) { site.build(std::forward<Args>(args)...); });
 }
 
-/// Returns: a `T` of indeterminate value, where its type has no constructor.
+/// Returns: a `T` of indeterminate value, if its type has no constructor.
 template <class T, detail::resource_argument R>
   requires(!std::is_array_v<T>)
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique_for_overwrite(R&& r) {
@@ -136,9 +137,9 @@ template <class T, detail::resource_argument R>
   return detail::unique_at<T>(home, memory, [](auto& site) { site.build_for_overwrite(); });
 }
 
-/// Returns: an array of `n` value-initialised elements; `n` may be 0. Where a constructor throws, the elements before
-/// it are destroyed, the last first, and the memory goes back. Throws: `std::bad_array_new_length` where
-/// `n * sizeof(element)` is above PTRDIFF_MAX; what `r` throws, and what a constructor throws.
+/// Returns: an array of `n` value-initialised elements; `n` may be 0. If a constructor throws, the elements before it
+/// are destroyed, the last first, and the memory goes back. Throws: `std::bad_array_new_length` if `n *
+/// sizeof(element)` is above PTRDIFF_MAX; as `r`, and as a constructor.
 template <class T, detail::resource_argument R>
   requires std::is_unbounded_array_v<T>
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique(R&& r, std::size_t n) {
@@ -148,7 +149,7 @@ template <class T, detail::resource_argument R>
   return detail::unique_array_at<element>(home, memory, n, [](auto& site) { site.build(); });
 }
 
-/// As above. Returns: null where `r` has no memory left, or nobody has so much. Throws: what a constructor throws.
+/// As above. Returns: null when `r` has no memory left, or the size is above PTRDIFF_MAX. Throws: as a constructor.
 template <class T, detail::resource_argument R>
   requires std::is_unbounded_array_v<T>
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> try_allocate_unique(R&& r, std::size_t n) {
@@ -160,7 +161,7 @@ template <class T, detail::resource_argument R>
   return detail::unique_array_at<element>(home, memory, n, [](auto& site) { site.build(); });
 }
 
-/// Returns: an array of `n` elements of indeterminate value, where their type has no constructor. Throws: as
+/// Returns: an array of `n` elements of indeterminate value, if their type has no constructor. Throws: as
 /// `allocate_unique<T[]>`.
 template <class T, detail::resource_argument R>
   requires std::is_unbounded_array_v<T>

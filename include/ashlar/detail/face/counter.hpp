@@ -14,11 +14,11 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Counts the owners of something. One owner more than `most_owners` ends the process, at every level: a count that
-/// wrapped would end the object under those that still own it.
-///   add()     one owner more. Expects: there is one
-///   drop()    one owner less; returns whether it was the last. Expects: there is one
-///   owners()  how many there are
+/// Counts the owners of an object. More than `most_owners` end the process, at every level: a count that wraps would
+/// end the object under its remaining owners.
+///     add()     one owner more. Expects: there is one
+///     drop()    one owner less; returns whether it was the last. Expects: there is one
+///     owners()  the number of owners
 template <class T>
 concept owner_counter = std::constructible_from<T, std::uint32_t> && requires(T& counter, const T& constant) {
   { counter.add() } noexcept;
@@ -26,7 +26,7 @@ concept owner_counter = std::constructible_from<T, std::uint32_t> && requires(T&
   { constant.owners() } noexcept -> std::same_as<std::uint32_t>;
 };
 
-/// As many as there may be. It leaves as many again to threads that count while the process ends.
+/// The limit of owners. It leaves as many values to threads that count while the process ends.
 inline constexpr std::uint32_t most_owners = (std::uint32_t{1} << 31) - 1;
 
 /// Thread safety: none.
@@ -51,28 +51,28 @@ private:
   std::uint32_t owners_;
 };
 
-/// Thread safety: any thread that has an owner. What an owner did to the object before it dropped is seen by the one
-/// that dropped last. Complexity: wait-free, one atomic addition.
+/// Thread safety: any thread with an owner. The last owner to drop sees the writes of all others before their drop.
+/// Complexity: wait-free, one atomic addition.
 template <class Atomics>
 class basic_atomic_counter {
 public:
   explicit constexpr basic_atomic_counter(std::uint32_t owners) noexcept : owners_(owners) {}
 
-  // Relaxed: whoever adds has an owner, and hands the new one on by means of its own.
+  // Relaxed: the caller has an owner, and passes the new one on by its own synchronisation.
   ASHLAR_INLINE void add() noexcept {
     const std::uint32_t before = owners_.fetch_add(1, memory_order_relaxed);
     ASHLAR_EXPECTS(before != 0, "added an owner to what has none");
     ASHLAR_REQUIRE(before < most_owners, "added an owner to what has 2^31 - 1");
   }
 
-  // Release: pairs with the acquire of the last to drop, itself one of these.
+  // Release: pairs with the acquire of the last drop, which is one of these.
   [[nodiscard]] ASHLAR_INLINE bool drop() noexcept {
     const std::uint32_t before = owners_.fetch_sub(1, memory_order_acq_rel);
     ASHLAR_EXPECTS(before != 0, "dropped an owner of what has none");
     return before == 1;
   }
 
-  /// Returns: may be outdated when it arrives, unless it is 1 and asked by that owner.
+  /// Returns: possibly outdated, unless it is 1 and read by that owner.
   [[nodiscard]] std::uint32_t owners() const noexcept { return owners_.load(memory_order_relaxed); }
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The cache that the calling thread has of a pool of the process: among its own variables, or behind a pointer there.
+// The calling thread's cache of a process-wide pool: among its thread-local variables, or behind a pointer there.
 #pragma once
 
 #include <type_traits>
@@ -15,7 +15,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A thread-local cache: a program finds it without a load, and pays with 8.5 KiB of thread-local storage.
+/// A thread-local cache: a program finds it without a load, at the cost of 8.5 KiB of thread-local storage.
 template <class Owner>
 class cache_in_place {
   using cache_type = typename Owner::cache_type;
@@ -29,8 +29,8 @@ private:
   static inline constinit thread_local cache_type cache_;
 };
 
-/// A thread-local pointer, to a record of the thread or, before and after, to one closed cache for all threads, which
-/// nobody writes to: so the pointer is never null, and the fast path does not ask.
+/// A thread-local pointer: to a record of the thread or, before and after its life, to one closed cache for all
+/// threads, which is never written. So the pointer is never null, and the fast path needs no check.
 template <class Owner>
 class cache_by_pointer {
   using cache_type = typename Owner::cache_type;
@@ -38,18 +38,18 @@ class cache_by_pointer {
 public:
   [[nodiscard]] static ASHLAR_INLINE cache_type& current() noexcept { return *cache_; }
 
-  /// Returns: false where the system has no memory left.
+  /// Returns: false when the system has no memory left.
   [[nodiscard]] static bool try_make() noexcept {
     record* const made = records::try_make();
     if (made != nullptr) cache_ = made;
     return made != nullptr;
   }
 
-  /// Expects: `try_make` has made one, which is closed by now.
+  /// Expects: `try_make` has made one, which is closed.
   static void end() noexcept { records::end(static_cast<record*>(std::exchange(cache_, &closed()))); }
 
 private:
-  // Its constructor keeps what needs no zeros from being filled with them.
+  // Its constructor avoids zeroing the parts that need no zeros.
   struct record : cache_type {
     record() noexcept {}
   };
@@ -63,15 +63,15 @@ private:
   static inline constinit thread_local cache_type* cache_ = &closed();
 };
 
-/// The calling thread's cache. It opens when it is first asked for by `usable`, and closes when the thread ends; what
-/// the thread does after that goes without. `Owner` has the type `cache_type`, a pool `shared()` of such caches, and
-/// `enter_fork()`, which makes forks mind the pool.
+/// The calling thread's cache. It opens at the first `usable`, and closes at the end of the thread; later calls of the
+/// thread go without it. `Owner` has the type `cache_type`, a pool `shared()` of such caches, and `enter_fork()`, which
+/// enters the pool for forks.
 ///
-///   program:  thread-local | cache |            library:  thread-local | pointer | --> cache, a record from pages
+///     program:  thread-local | cache |            library:  thread-local | pointer | --> cache, a record from pages
 ///
 /// Libraries may be loaded late and often, and each thread has the thread-local variables of all of them: so theirs are
-/// small. Where both kinds of code use one pool, as a program that is linked with objects made for libraries, a thread
-/// has a cache for each. Thread safety: each thread sees its own.
+/// small. A program may be linked with objects compiled for libraries; then a thread has one cache of the pool for each
+/// kind of code. Thread safety: each thread sees its own.
 template <class Owner, bool IsLibraryCode = ASHLAR_IS_LIBRARY_CODE>
 class process_cache {
   using cache_type = typename Owner::cache_type;
@@ -81,7 +81,7 @@ public:
   /// Returns: the cache, or a closed one.
   [[nodiscard]] static ASHLAR_INLINE cache_type& recent() noexcept { return place::current(); }
 
-  /// Returns: the cache, open; null where the thread ends, or the system has no memory left for it.
+  /// Returns: the cache, open; null if the thread is ending, or the system has no memory left for it.
   [[nodiscard]] static cache_type* usable() noexcept {
     if (ASHLAR_UNLIKELY(state_ == state::fresh)) begin();
     return state_ == state::open ? &place::current() : nullptr;

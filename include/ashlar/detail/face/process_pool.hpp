@@ -19,9 +19,9 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The pool that all allocators of one cell size, alignment and lock share. It is never destroyed, so containers with
-/// static storage duration may use it before `main` and after it. The process is one linked image here: a library that
-/// is loaded by dlopen, or that hides its symbols, has pools of its own, and a container must not cross that border.
+/// The pool shared by all allocators of one cell size, alignment and lock. It is never destroyed, so containers with
+/// static storage duration may use it before and after `main`. The process is one linked image here: a library that is
+/// loaded by dlopen, or that hides its symbols, has its own pools, and a container must not cross that border.
 template <std::size_t CellBytes, std::size_t CellAlignment, policy::lock Lock>
 class process_pool {
 public:
@@ -37,7 +37,7 @@ public:
     shared.pool.deallocate(cell);
   }
 
-  /// Effects: calls `f(pool)` while the lock is held. Returns: what `f` returns.
+  /// Effects: calls `f(pool)` under the lock. Returns: the result of `f`.
   template <class F>
   static decltype(auto) with_pool(F f) {
     locked_pool& shared = instance();
@@ -60,8 +60,8 @@ private:
   }
 };
 
-/// The same with a cache in each thread. A thread's cache opens with its first allocation or free and closes when the
-/// thread ends; what its other thread-local objects do after that goes through the lock.
+/// The same with a cache in each thread. A thread's cache opens at its first allocation or free and closes at the end
+/// of the thread; its thread-local objects that are destroyed later go through the lock.
 template <std::size_t CellBytes, std::size_t CellAlignment>
 class process_pool<CellBytes, CellAlignment, thread_cached> {
   using geometry = static_geometry<CellBytes, CellAlignment>;
@@ -80,26 +80,26 @@ public:
     if (ASHLAR_UNLIKELY(!shared().put(cache::recent(), cell))) deallocate_slow<cache>(cell);
   }
 
-  /// Effects: gives back what the calling thread has at hand, in whichever kind of code. Complexity: O(threads).
+  /// Effects: gives back the cached cells of the calling thread, in both kinds of code. Complexity: O(threads).
   static void flush() noexcept {
     enter_fork();
     shared().flush();
   }
 
-  /// Returns: `f(pool)`. The pool takes its lock by itself.
+  /// Returns: `f(pool)`. The pool takes its lock itself.
   template <class F>
   static decltype(auto) with_pool(F f) {
     return f(shared());
   }
 
-  /// For the caches of threads: the pool.
+  /// Returns: the pool, for the caches of threads.
   [[nodiscard]] static ASHLAR_INLINE pool_type& shared() noexcept { return immortal_instance<shared_pool>.value.pool; }
 
-  /// For the caches of threads. Effects: forks find the pool's lock free from now on.
+  /// For the caches of threads. Effects: from now on a fork finds the pool's lock free.
   static void enter_fork() noexcept { fork_participants::enter(at_fork_); }
 
 private:
-  // Which kind of cache is in the name, since one program may have code of both kinds.
+  // The type of cache is part of the name, since one program may have code of both kinds.
   template <class Cache>
   [[nodiscard]] ASHLAR_COLD static void* allocate_slow() {
     return shared().allocate_slow(Cache::usable());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How a small object finds its resource again: by one pointer, or by nothing where the resource has no state.
+// The link from a small object back to its resource: one pointer, or nothing for a resource without state.
 #pragma once
 
 #include <concepts>
@@ -15,12 +15,12 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A resource without bytes, any object of which is as good as any other.
+/// A resource without bytes, of which any two objects are interchangeable.
 template <class R>
 concept stateless_resource =
     resource<R> && std::is_empty_v<R> && std::is_trivially_copyable_v<R> && std::is_nothrow_default_constructible_v<R>;
 
-/// The way back to a resource, which outlives it: one pointer, null in a default one.
+/// The link to a resource, which outlives it: one pointer, null in a default one.
 template <resource R>
 class resource_link {
 public:
@@ -36,7 +36,7 @@ private:
   R* resource_ = nullptr;
 };
 
-/// The same for a resource that has no state: no bytes.
+/// The same for a resource without state: no bytes.
 template <stateless_resource R>
 class resource_link<R> {
 public:
@@ -55,19 +55,19 @@ struct resource_behind<resource_ref<R>> {
   using type = R;
 };
 
-/// What `R` stands for: the resource that a `resource_ref` refers to, or `R` itself.
+/// The resource behind `R`: the one that a `resource_ref` refers to, or `R` itself.
 template <resource R>
 using referred_resource = typename resource_behind<R>::type;
 
-/// What can be passed where a link to a resource is kept: one that stays where it is, a `resource_ref` to one, or one
-/// that has no state.
+/// The arguments from which a link can be made: an lvalue of a resource, a `resource_ref` to one, or a resource without
+/// state.
 template <class R>
 concept resource_argument = resource<std::remove_cvref_t<R>> &&
                             (stateless_resource<std::remove_cvref_t<R>> ||
                              (std::is_lvalue_reference_v<R> && !std::is_const_v<std::remove_reference_t<R>>) ||
                              !std::same_as<referred_resource<std::remove_cvref_t<R>>, std::remove_cvref_t<R>>);
 
-/// Returns: the way back to what `r` is or refers to.
+/// Returns: the link to `r`, or to the resource that `r` refers to.
 template <class R>
 [[nodiscard]] resource_link<referred_resource<std::remove_cv_t<R>>> link_to(R& r) noexcept {
   using target = referred_resource<std::remove_cv_t<R>>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How large a cell must be for a shared object together with what counts its owners.
+// The size of a cell for a shared object together with the counts of its owners.
 #pragma once
 
 #include <algorithm>
@@ -15,28 +15,28 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-// A table of virtual functions and two counts.
+// A pointer to virtual functions and two counts.
 inline constexpr std::size_t most_counting_bytes = sizeof(void*) + 2 * sizeof(long);
 inline constexpr std::size_t counting_alignment = std::max(alignof(void*), alignof(long));
 
-// How far behind the start of its control block an object of this alignment may lie: behind what counts, and then
-// behind an allocator, which may share a class with the object and so be aligned as it is.
+// The largest offset of an object of this alignment in its control block: behind the counts, and behind an allocator,
+// which may share a class with the object and so have its alignment.
 [[nodiscard]] constexpr std::size_t most_shared_offset(std::size_t alignment) noexcept {
   return align_up(most_counting_bytes, alignment) + align_up(sizeof(void*), alignment);
 }
 
-// Bytes without value that are aligned as asked.
+// Uninitialised bytes with the given alignment.
 template <std::size_t Bytes, std::size_t Alignment>
 struct alignas(Alignment) bare_bytes {
-  bare_bytes() noexcept {}  // leaves them as they are
+  bare_bytes() noexcept {}  // leaves them uninitialised
   std::byte bytes[Bytes];
 };
 
-// No bytes, aligned as asked.
+// No bytes, with the given alignment.
 template <std::size_t Alignment>
 struct alignas(Alignment) no_bytes {};
 
-// Serves one request from a buffer, and notes how large it was. As wide as an allocator that refers to a pool.
+// Serves one request from a buffer, and notes its size. As large as an allocator that refers to a pool.
 template <class T, class Buffer>
 class measuring_allocator {
 public:
@@ -72,7 +72,7 @@ private:
   Buffer* buffer_;
 };
 
-// Returns: how far behind the start of its control block an object of this alignment really lies.
+// Returns: the actual offset of an object of this alignment in its control block.
 template <std::size_t Alignment>
 [[nodiscard]] std::size_t shared_offset() {
   constexpr std::size_t unit = std::max(Alignment, counting_alignment);
@@ -86,30 +86,31 @@ template <std::size_t Alignment>
   return here.asked - sizeof(sample);
 }
 
-// What a library may align an object to in a control block: on 32 bits a number alone to more than in a struct.
+// The alignment that a library may use for an object in a control block: on 32 bits a number alone has a larger one
+// than in a struct.
 template <class T>
 inline constexpr std::size_t shared_object_alignment =
     std::is_scalar_v<T> ? std::max(alignof(T), natural_alignment(sizeof(T))) : alignof(T);
 
-/// A type that takes the place of `T` in a control block without a change of its layout, and does nothing.
+/// A type that replaces `T` in a control block without a change of its layout, and does nothing.
 template <class T>
 using shared_stand_in =
     std::conditional_t<std::is_scalar_v<T>, std::remove_cv_t<T>,
                        std::conditional_t<std::is_empty_v<T> && !std::is_final_v<T>, detail::no_bytes<alignof(T)>,
                                           detail::bare_bytes<sizeof(T), alignof(T)>>>;
 
-/// What a cell for `allocate_shared_pooled<T>(pool, …)` is aligned to.
+/// The alignment of a cell for `allocate_shared_pooled<T>(pool, …)`.
 template <class T>
 inline constexpr std::size_t shared_cell_alignment =
     std::max(detail::shared_object_alignment<T>, detail::counting_alignment);
 
-/// No standard library needs more bytes for it: for pools whose cell size is a constant.
+/// An upper bound for every standard library: for pools whose cell size is a constant.
 template <class T>
 inline constexpr std::size_t most_shared_cell_bytes =
     align_up(detail::most_shared_offset(detail::shared_object_alignment<T>) + sizeof(T), shared_cell_alignment<T>);
 
-/// Returns: the bytes of a cell for `allocate_shared_pooled<T>(pool, …)`: what this standard library puts in front of a
-/// `T`, which it tells to nobody but an allocator that it asks for memory, and the `T`. Allocates nothing.
+/// Returns: the bytes of a cell for `allocate_shared_pooled<T>(pool, …)`: a `T` and this standard library's control
+/// block, whose size shows only in a request to an allocator. Allocates nothing.
 template <class T>
 [[nodiscard]] std::size_t shared_cell_bytes() {
   return align_up(detail::shared_offset<detail::shared_object_alignment<T>>() + sizeof(T), shared_cell_alignment<T>);
