@@ -33,6 +33,11 @@ BANNED = {
     "whence": "from which",
     "whomever": "rephrase with a noun",
     "whosoever": "rephrase with a noun",
+    "says": "name the content: gives, marks, reports",
+    "nobody": "no thread, no code; name what is absent",
+    "whoever": "the thread, the caller",
+    "so many": "as many, the number of",
+    "at hand": "cached, available",
     "he": "name the thread or the caller",
     "his": "name the thread or the caller",
 }
@@ -40,10 +45,11 @@ ANY = "|".join(phrase.replace(" ", r"\s+") for phrase in BANNED)
 PHRASE = re.compile(rf"\b({ANY})s?\b", re.IGNORECASE)
 # Literals come first, so that a comment inside one is none; code between literals and comments matches nothing.
 CPP = re.compile(r'R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])*\''
-                 r"|(?P<comment>//[^\n]*|/\*.*?\*/)", re.DOTALL)
+                 r"|(?P<comment>//[^\n]*(?:\n[ \t]*//[^\n]*)*|/\*.*?\*/)", re.DOTALL)
 HASH = re.compile(r"""\[(?P<mark>=*)\[.*?\](?P=mark)\]|"(?:\\.|[^"\\])*"|(?P<comment>(?<![^\s(])\#[^\n]*)""", re.DOTALL)
 HASH_LINE = re.compile(r"^\s*(?P<comment>#[^\n]*)", re.MULTILINE)
 SPAN = re.compile(r"`[^`\n]*`")
+CONTINUED = re.compile(r"\n[ \t]*//+")
 GENERATED = re.compile(r"^\|.*$", re.MULTILINE)
 
 
@@ -81,7 +87,7 @@ def prose_of(file):
 def check(tree):
     for file in tree.files:
         for first, text in prose_of(file):
-            text = blanked(SPAN, text)
+            text = blanked(CONTINUED, blanked(SPAN, text))
             for match in PHRASE.finditer(text):
                 phrase = " ".join(match.group(1).lower().split())
                 line = first + text.count("\n", 0, match.start())
@@ -98,6 +104,8 @@ PLANTED = [
     {"scripts/a.py": "a = 1  # kept in a pocket\n"},
     {"scripts/a.sh": "# be it so\n"},
     {"docs/a.md": "A block goes of its\nown accord.\n"},
+    {"tests/base/a.test.cpp": "// The word says\n// so many.\n"},
+    {"include/ashlar/heap/a.hpp": "/// Cells at\n/// hand.\n"},
 ]
 CLEAN = [
     {"cli/c.cpp": "// A remote free; `shelf` is a name.\nconst char* text = \"elsewhere\";\n"},
