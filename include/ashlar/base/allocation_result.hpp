@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The result of `allocate_at_least` of an allocator: `std::allocation_result` where the standard library has it.
+// The result of `allocate_at_least` of an allocator: `std::allocation_result` if the standard library has it.
 #pragma once
 
 #include <cstddef>

@@ -45,7 +45,7 @@
 #define ASHLAR_THREAD_LOCAL
 #endif
 
-// The tool that is informed of live memory (detail/support/poison.hpp): AddressSanitizer where it is on, else Valgrind
+// The tool that is informed of live memory (detail/support/poison.hpp): AddressSanitizer if it is on, else Valgrind
 // with -DASHLAR_VALGRIND=1. The latter needs Valgrind's headers and slows down the program even without Valgrind.
 #if defined(__SANITIZE_ADDRESS__)
 #define ASHLAR_ASAN 1
@@ -104,7 +104,7 @@
 #define ASHLAR_CATCH_ALL else
 #endif
 
-// `std::allocation_result` where the standard library has it, else a substitute: C++20 does not include <memory>.
+// `std::allocation_result` if the standard library has it, else a substitute: C++20 does not include <memory>.
 #if defined(__cpp_lib_allocate_at_least) && __cpp_lib_allocate_at_least >= 202302L
 #include <memory>
 #define ASHLAR_STD_ALLOCATION_RESULT(...) using std::allocation_result

@@ -67,7 +67,7 @@ concept expanding_resource = resource<R> && requires(R& r, void* p, std::size_t 
 
 namespace detail {
 
-/// Refinement: `prefault` makes fresh memory resident before its first access, where that is cheaper than page faults.
+/// Refinement: `prefault` makes fresh memory resident before its first access, if that is cheaper than page faults.
 template <class R>
 concept prefaulting_resource = resource<R> && requires(R& r, void* p, std::size_t n) {
   { r.prefault(p, n) } noexcept;

@@ -37,7 +37,7 @@ void write_share(Json& json, std::string_view name, const heap_statistics::share
 }  // namespace detail
 
 /// Effects: writes the statistics as one JSON object to `out(std::string_view)`, in pieces. Size classes without a slab
-/// are left out. Allocates nothing. Throws what `out` throws.
+/// are left out. Allocates nothing. Throws: as `out`.
 template <class Out>
   requires detail::text_sink<Out>
 void write_json(const heap_statistics& statistics, Out&& out) {

@@ -50,10 +50,10 @@ struct arena_options {
 /// A destructor that runs in this way may allocate and make objects here, which are destroyed in turn. It may rewind
 /// to markers that it made itself; it must not reset or release the arena.
 ///
-/// Fast path at level `fast`: 7 instructions where size and alignment are constants, 10 where the size is not; 1
-/// branch each. Freeing takes none.
+/// Fast path at level `fast`: 7 instructions if size and alignment are constants, 10 if the size is not;
+/// one branch each. Freeing takes none.
 /// Invariant: `used() + waste() <= capacity()`, `held_bytes() <= max_bytes`. Complexity: O(1); O(chunks) and at most
-/// one upstream call where the chunk is full. Thread safety: none.
+/// one upstream call if the chunk is full. Thread safety: none.
 template <resource Upstream>
 class arena {
 public:
@@ -91,7 +91,7 @@ public:
     detail::mark_live(buffer_.data(), buffer_.size());
   }
 
-  /// Throws: `std::bad_alloc` beyond the limit; what the upstream throws. Expects: `alignment` is a power of two.
+  /// Throws: `std::bad_alloc` beyond the limit; as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     const detail::bump::place at = bump_.place_for(bytes, alignment);
     if (ASHLAR_UNLIKELY(!at.is_free)) return allocate_slow(bytes, alignment);
@@ -136,7 +136,7 @@ public:
 
   /// Returns: an object that `reset`, `rewind`, `release` or the arena's destructor destroys, the latest first. An
   /// object with a trivial destructor costs its bytes only, any other two pointers more.
-  /// Throws: as `allocate`; what the constructor throws, after its memory has been given back.
+  /// Throws: as `allocate`; as the constructor, after its memory has been given back.
   template <class T, class... Args>
   [[nodiscard]] ASHLAR_INLINE T* make(Args&&... args) {
     if constexpr (std::is_trivially_destructible_v<T>) {
@@ -156,7 +156,7 @@ public:
   }
 
   /// Returns: `count` objects made by `T()`, destroyed as those of `make`, the last element first.
-  /// Throws: as `make`; `std::bad_array_new_length` where their size overflows.
+  /// Throws: as `make`; `std::bad_array_new_length` if their size overflows.
   template <class T>
   [[nodiscard]] std::span<T> make_array(std::size_t count) {
     constexpr bool is_plain = std::is_trivially_destructible_v<T>;
@@ -221,7 +221,7 @@ public:
     note_high_water();
     marks_.close_after(to.ticket_);
     while (chunk_ != to.chunk_) store_.keep(leave_chunk());
-    bump_.rewind(std::min(to.top_, bump_.top()));  // the top is lower where the block under the marker shrank since
+    bump_.rewind(std::min(to.top_, bump_.top()));  // the top is lower if the block under the marker shrank since
   }
 
   /// Bytes of blocks with padding, freed ones included, since the last `reset` or `release`.

@@ -35,7 +35,7 @@ public:
   buffer_resource& operator=(const buffer_resource&) = delete;
   ~buffer_resource() { detail::mark_live(begin_, capacity()); }
 
-  /// Throws: `std::bad_alloc` where the free part of the buffer is too small. Expects: `alignment` is a power of two.
+  /// Throws: `std::bad_alloc` if the free part of the buffer is too small. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     return detail::allocate_or_throw(*this, bytes, alignment);
   }

@@ -39,13 +39,13 @@ public:
   divided_upstream(const divided_upstream&) = delete;  // regions would go back twice
   divided_upstream& operator=(const divided_upstream&) = delete;
 
-  /// Throws: what the upstream throws.
+  /// Throws: as the upstream.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     if (!is_region(bytes)) return upstream_.allocate(bytes, alignment);
     return noted(upstream_.allocate(with_note(bytes), aligned(alignment)), bytes, alignment);
   }
 
-  /// As `allocate`, but returns null where the upstream has no memory left.
+  /// As `allocate`, but returns null when the upstream has no memory left.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (!is_region(bytes)) return detail::try_allocate_from(upstream_, bytes, alignment);
     void* const p = detail::try_allocate_from(upstream_, with_note(bytes), aligned(alignment));

@@ -107,7 +107,7 @@ struct locked {
 }  // namespace fresh
 
 /// Stateless: all instances with the same policies are equal. Sizes are rounded up to whole pages.
-/// Complexity: one system call; three where the alignment exceeds a page and the first mapping misses it.
+/// Complexity: one system call; three if the alignment exceeds a page and the first mapping misses it.
 /// Thread safety: any thread.
 template <class Fresh, class Pages>
 class basic_page_resource {
@@ -146,7 +146,7 @@ public:
   }
 
   /// Effects: moves a block to a reserved address range and grows it by remapping; added bytes are zero.
-  /// Expects: `new_bytes` is not less than `bytes`. Returns: false where the block is unchanged; the reserved range is
+  /// Expects: `new_bytes` is not less than `bytes`. Returns: false if the block is unchanged; the reserved range is
   /// lost in that case.
   [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept
     requires requires { Pages::move(p, bytes, place, new_bytes); }

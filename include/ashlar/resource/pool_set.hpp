@@ -64,7 +64,7 @@ public:
     release();
   }
 
-  /// Returns: a block. Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
+  /// Returns: a block. Throws: `std::bad_alloc`, or as the upstream. Expects: `alignment` is a power of two.
   /// Complexity: amortised O(1), as the pools; a large block takes one upstream call.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     if (pool_type* const pool = pool_for(bytes, alignment); ASHLAR_LIKELY(pool != nullptr))
@@ -72,7 +72,7 @@ public:
     return allocate_slow(bytes, alignment);
   }
 
-  /// As `allocate`, but returns null where the upstream has no memory left.
+  /// As `allocate`, but returns null when the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (pool_type* const pool = pool_for(bytes, alignment); ASHLAR_LIKELY(pool != nullptr))
       return try_from(*pool, bytes, alignment);
@@ -151,7 +151,7 @@ public:
   }
 
 private:
-  // Returns: the pool of the request's class; null where it has none so far, or never will.
+  // Returns: the pool of the request's class; null if it has none so far, or never will.
   [[nodiscard]] ASHLAR_INLINE pool_type* pool_for(std::size_t bytes, std::size_t alignment) const noexcept {
     return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pools_[detail::pool_classes::of(bytes, alignment)]
                                                                 : nullptr;

@@ -36,7 +36,7 @@ using pool_classes = detail::fine_size_classes;
 /// The largest alignment of cells, in bytes: a larger one would leave no room for slab colours.
 inline constexpr std::size_t largest_cell_alignment = 256;
 
-/// Returns: the size of a slab of at most `most_cells` cells, a power of two up to `wanted`; 0 where there is none.
+/// Returns: the size of a slab of at most `most_cells` cells, a power of two up to `wanted`; 0 if there is none.
 [[nodiscard]] constexpr std::size_t bounded_slab_bytes(std::size_t cell_bytes, std::size_t alignment,
                                                        std::size_t most_cells, std::size_t wanted) noexcept {
   for (std::size_t slab_bytes = wanted; slab_bytes > sizeof(detail::slab) && slab_bytes > cell_bytes; slab_bytes /= 2) {
@@ -50,7 +50,7 @@ inline constexpr std::size_t largest_cell_alignment = 256;
   return 0;
 }
 
-/// Returns: the options of the pool of a class; `slab_bytes` is 0 where the class can have no slabs. A divisible
+/// Returns: the options of the pool of a class; `slab_bytes` is 0 if the class can have no slabs. A divisible
 /// upstream is the operating system, which backs touched pages only, so slabs have the size of `block_pool`'s. From
 /// other upstreams slabs start smaller: 64 KiB unless the cells are large.
 template <resource Upstream>

@@ -34,7 +34,7 @@ public:
     std::size_t depth = 0;  ///< open scopes in the arena
   };
 
-  /// Returns: the calling thread's arenas. Throws: `std::bad_alloc` where the thread has none yet and no page is left.
+  /// Returns: the calling thread's arenas. Throws: `std::bad_alloc` if the thread has none yet and no page is left.
   [[nodiscard]] static ASHLAR_INLINE thread_scratch& mine() {
     thread_scratch* const known = mine_;
     return ASHLAR_LIKELY(known != nullptr) ? *known : make();
@@ -115,7 +115,7 @@ class scratch_arena {
 public:
   using arena_type = arena<page_resource>;
 
-  /// Throws: `std::bad_alloc` where this is the thread's first scope and no memory is left.
+  /// Throws: `std::bad_alloc` if this is the thread's first scope and no memory is left.
   scratch_arena() : scratch_arena(std::initializer_list<const void*>{}) {}
 
   /// Returns: a scope in an arena apart from those of `results`: at most three scopes, arenas or other resources.

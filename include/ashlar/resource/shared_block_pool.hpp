@@ -61,13 +61,13 @@ public:
     tables_.part(*this, [this] { detail::fork_participants::leave(at_fork_); });  // a fork waits for them until then
   }
 
-  /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: O(1) amortised.
+  /// Returns: a cell. Throws: `std::bad_alloc`, or as the upstream. Complexity: O(1) amortised.
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
     if (void* const cell = take(); ASHLAR_LIKELY(cell != nullptr)) return cell;
     return allocate_slow();
   }
 
-  /// Returns: a cell, or null where the upstream has no memory left.
+  /// Returns: a cell, or null when the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept {
     if (void* const cell = take(); ASHLAR_LIKELY(cell != nullptr)) return cell;
     return try_allocate_slow();
@@ -84,7 +84,7 @@ public:
                                   : detail::allocate_upstream(pool_.upstream(), bytes, alignment);
   }
 
-  /// As `allocate(bytes, alignment)`, but returns null where memory has run out.
+  /// As `allocate(bytes, alignment)`, but returns null when memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return fits(bytes, alignment) ? with_slack(pool_.geometry(), try_allocate(), bytes)
                                   : detail::try_allocate_upstream(pool_.upstream(), bytes, alignment);
@@ -161,7 +161,7 @@ private:
   };
   friend detail::thread_tables<shared_block_pool, table>;
 
-  // Returns: a cell of the thread cache, or null where it has none.
+  // Returns: a cell of the thread cache, or null if it has none.
   [[nodiscard]] ASHLAR_INLINE void* take() noexcept {
     if constexpr (!pool_type::caches) return pool_.take_shared();
     cache_type* const cache = cells_of(tables_.recent());
@@ -181,7 +181,7 @@ private:
     return ASHLAR_LIKELY(mine != nullptr) ? &mine->cells : nullptr;
   }
 
-  // Returns: this thread's cache, open; null where the thread cannot have one.
+  // Returns: this thread's cache, open; null if the thread cannot have one.
   [[nodiscard]] cache_type* usable_cache() noexcept {
     detail::fork_participants::enter(at_fork_);
     if constexpr (!pool_type::caches) return nullptr;

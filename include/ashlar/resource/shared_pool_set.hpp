@@ -69,13 +69,13 @@ public:
     end_pools();
   }
 
-  /// Returns: a block. Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
+  /// Returns: a block. Throws: `std::bad_alloc`, or as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     if (void* const cell = take(bytes, alignment); ASHLAR_LIKELY(cell != nullptr)) return cell;
     return allocate_slow(bytes, alignment);
   }
 
-  /// As `allocate`, but returns null where the upstream has no memory left.
+  /// As `allocate`, but returns null when the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (void* const cell = take(bytes, alignment); ASHLAR_LIKELY(cell != nullptr)) return cell;
     return try_allocate_slow(bytes, alignment);
@@ -166,7 +166,7 @@ private:
     return mine->by_class[detail::pool_classes::of(bytes, alignment)];
   }
 
-  // Returns: the pool of the request's class; null where it has none so far, or never will.
+  // Returns: the pool of the request's class; null if it has none so far, or never will.
   [[nodiscard]] ASHLAR_INLINE pool_type* pool_for(std::size_t bytes, std::size_t alignment) const noexcept {
     return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pool_at(detail::pool_classes::of(bytes, alignment))
                                                                 : nullptr;
@@ -270,7 +270,7 @@ private:
     base_.release_large(this);
   }
 
-  // Returns: this thread's open cache of a class; null where the thread cannot have one. Expects: the class has its
+  // Returns: this thread's open cache of a class; null if the thread cannot have one. Expects: the class has its
   // pool.
   [[nodiscard]] cache_type* usable_cache(std::size_t size_class) noexcept {
     if constexpr (!pool_type::caches) return nullptr;

@@ -13,7 +13,7 @@ inline namespace ASHLAR_ABI {
 /// The number of empty slabs that a pool retains. A number `n` retains `n` slabs, one more for every eight in use, and
 /// the slabs that the pool has learned to retain: each slab that went back and was requested again adds one, up to 1
 /// MiB of them. A program that oscillates over the same few slabs thus pays for a few system calls only; a program
-/// that shrinks for good retains `n` slabs. Where the upstream takes neighbouring slabs back in one call, a large pool
+/// that shrinks for good retains `n` slabs. If the upstream takes neighbouring slabs back in one call, a large pool
 /// first collects the surplus of one region (`slab_source`). Retained slabs stay resident; `trim` gives them back
 /// under every policy and resets the learned number.
 ///

@@ -86,7 +86,7 @@ public:
     detail::mark_live(bottom_.begin, bottom_.room());
   }
 
-  /// Throws: what the upstream throws. Expects: `alignment` is a power of two.
+  /// Throws: as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t gap = detail::gap_above<detail::stack_order>(top_, alignment);
@@ -298,7 +298,7 @@ private:
     return push_above_high_water(bytes, alignment);
   }
 
-  // Returns: the chunk size that fits the block at any start address, in bytes; 0 where none can.
+  // Returns: the chunk size that fits the block at any start address, in bytes; 0 if none can.
   [[nodiscard]] static std::size_t room_for(std::size_t bytes, std::size_t alignment) noexcept {
     if (!detail::is_valid_request(bytes, alignment)) return 0;
     const std::size_t gap =

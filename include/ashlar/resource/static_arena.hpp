@@ -71,7 +71,7 @@ public:
   }
 
   /// Returns: the address of a buffer, by its position in the problem: one load and one addition, or the addition
-  /// alone where layout and position are constants. Expects: the buffer is live now, if lifetimes were given.
+  /// alone if layout and position are constants. Expects: the buffer is live now, if lifetimes were given.
   [[nodiscard]] ASHLAR_INLINE std::byte* get(std::size_t position) const noexcept {
     if constexpr (checking_level >= checking::checked) check(position);
     return base_ + static_cast<std::size_t>(layout_->offsets[position]);

@@ -52,7 +52,7 @@ public:
     return ASHLAR_LIKELY(p != nullptr) ? p : heap_.allocate(bytes, alignment);
   }
 
-  /// As `allocate`, but returns null where the heap has no memory left.
+  /// As `allocate`, but returns null if the heap has no memory left.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     void* const p = planned(bytes, alignment);
     return ASHLAR_LIKELY(p != nullptr) ? p : detail::try_allocate_from(heap_, bytes, alignment);

@@ -85,8 +85,8 @@ public:
   tlsf_offsets(const tlsf_offsets&) = delete;  // handles belong to one instance
   tlsf_offsets& operator=(const tlsf_offsets&) = delete;
 
-  /// Returns: a block; a request of size 0 takes a granule. Throws: `std::bad_alloc` where there is no room, or what
-  /// the upstream throws. Expects: `alignment` is a power of two.
+  /// Returns: a block; a request of size 0 takes a granule. Throws: `std::bad_alloc` if there is no room, or as
+  /// the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] range allocate(Offset size, Offset alignment = 1) {
     nodes_.ensure(most_new_nodes);
     const range got = try_allocate(size, alignment);
@@ -165,7 +165,7 @@ public:
     return true;
   }
 
-  /// Effects: extends the range to end at `size`, as a file grows. Returns: false where no record is available; then
+  /// Effects: extends the range to end at `size`, as a file grows. Returns: false if no record is available; then
   /// nothing has changed. Expects: `size` is at least the present size and at most `most_size`.
   [[nodiscard]] bool try_extend(Offset size) noexcept {
     ASHLAR_REQUIRE(size >= size_ && size <= most_size, "a range cannot be extended to less, or beyond its offsets");
@@ -188,7 +188,7 @@ public:
   }
 
   /// Effects: fetches records for `blocks` blocks, free ones included: no upstream call is needed up to that number.
-  /// Throws: what the upstream throws.
+  /// Throws: as the upstream.
   void reserve(std::size_t blocks) {
     if (blocks > nodes_.in_use()) nodes_.ensure(blocks - nodes_.in_use());
   }

@@ -84,7 +84,7 @@ public:
     drop_all();
   }
 
-  /// Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
+  /// Throws: `std::bad_alloc`, or as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     void* const p = take(bytes, alignment);
@@ -116,7 +116,7 @@ public:
     give(p);
   }
 
-  /// Effects: nothing where `p` is null. Expects: `p` was allocated here.
+  /// Effects: takes a block back; nothing for null. Expects: `p` was allocated here.
   void deallocate(void* p) noexcept {
     if (ASHLAR_UNLIKELY(p == nullptr)) return;
     if constexpr (detail::tlsf_block::is_sealed) check_unsized(p);

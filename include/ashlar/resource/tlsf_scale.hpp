@@ -36,7 +36,7 @@ struct tlsf_scale {
     return bin_of_units(static_cast<Size>(size >> UnitBits));
   }
 
-  /// Returns: the first bin with blocks of at least `size` only; `bins` or more where there is none.
+  /// Returns: the first bin with blocks of at least `size` only; `bins` or more if there is none.
   /// Expects: `size <= most`.
   template <std::unsigned_integral Size>
   [[nodiscard]] static constexpr unsigned bin_for(Size size) noexcept {

@@ -68,12 +68,12 @@ public:
   stack_end(const stack_end&) = delete;
   stack_end& operator=(const stack_end&) = delete;
 
-  /// Throws: `std::bad_alloc` where the ends would meet. Expects: `alignment` is a power of two.
+  /// Throws: `std::bad_alloc` if the ends would meet. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     return detail::allocate_or_throw(*this, bytes, alignment);
   }
 
-  /// Returns: a block, or null where the ends would meet. Expects: `alignment` is a power of two.
+  /// Returns: a block, or null if the ends would meet. Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t gap = gap_for(bytes, alignment);

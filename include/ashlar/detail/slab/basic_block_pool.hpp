@@ -73,7 +73,7 @@ public:
     release();
   }
 
-  /// Returns: a cell. Throws: `std::bad_alloc`, or what the upstream throws. Complexity: amortised O(1); a cell
+  /// Returns: a cell. Throws: `std::bad_alloc`, or as the upstream. Complexity: amortised O(1); a cell
   /// smaller than a pointer needs a search of its slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
     if (ASHLAR_LIKELY(!hot_.is_front_empty())) return hot_.pop();
@@ -81,7 +81,7 @@ public:
     return allocate_cold();
   }
 
-  /// Returns: a cell, or null where `max_count` are live or the upstream has no memory left.
+  /// Returns: a cell, or null if `max_count` are live or the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept {
     if (ASHLAR_LIKELY(!hot_.is_front_empty())) return hot_.pop();
     if (ASHLAR_LIKELY(!hot_.is_word_empty())) return handed_out(hot_.take_from_word(cell_stride()));
@@ -93,13 +93,13 @@ public:
   ASHLAR_INLINE void deallocate(void* cell) noexcept { take_back(cell); }
 
   /// Returns: a cell if the request fits one, else a block of the upstream.
-  /// Throws: `std::bad_alloc`, or what the upstream throws. Expects: `alignment` is a power of two.
+  /// Throws: `std::bad_alloc`, or as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return fits(bytes, alignment) ? with_slack(geometry(), allocate(), bytes)
                                   : allocate_upstream(store_.upstream(), bytes, alignment);
   }
 
-  /// As `allocate(bytes, alignment)`, but returns null where memory has run out.
+  /// As `allocate(bytes, alignment)`, but returns null when memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return fits(bytes, alignment) ? with_slack(geometry(), try_allocate(), bytes)
                                   : try_allocate_upstream(store_.upstream(), bytes, alignment);
@@ -120,11 +120,11 @@ public:
   }
 
   /// Returns: memory for `n` neighbouring cells, each of which counts as live: in one slab up to `longest_run`, else
-  /// from the upstream. Throws: `std::bad_alloc`, or what the upstream throws.
+  /// from the upstream. Throws: `std::bad_alloc`, or as the upstream.
   /// Complexity: O(1): at most 24 bitmap words are searched, then the upstream is asked for a slab.
   [[nodiscard]] void* allocate_run(std::size_t n) { return allocate_at_least(n).cells; }
 
-  /// As `allocate_run`, but returns null where memory has run out.
+  /// As `allocate_run`, but returns null when memory has run out.
   [[nodiscard]] void* try_allocate_run(std::size_t n) noexcept {
     if (n <= 1) return try_allocate();
     if (!is_run(n)) return try_allocate_upstream(store_.upstream(), array_bytes(n), geometry().cell_alignment());
@@ -303,7 +303,7 @@ private:
     return max_count_ - slabs_held().taken() >= cells;
   }
 
-  // Returns: null where a fresh slab is needed, or the limit is reached.
+  // Returns: null if a fresh slab is needed, or the limit is reached.
   [[nodiscard]] void* take_run(std::size_t length) noexcept {
     return may_have(length) ? store_.take_run(geometry(), length) : nullptr;
   }

@@ -40,13 +40,13 @@ public:
   constexpr cached_pool(const Geometry& geometry, spare_policy spare, Upstream upstream = {})
       : slabs_(geometry, spare, std::move(upstream)) {}
 
-  /// Returns: a cell, or null where the cache has none: then call `allocate_slow`.
+  /// Returns: a cell, or null if the cache has none: then call `allocate_slow`.
   [[nodiscard]] ASHLAR_INLINE void* take(cache_type& cache) noexcept {
     if constexpr (!caches) return take_shared();
     else return cache.take(slabs_);
   }
 
-  /// Effects: takes a cell back. Returns: false where `deallocate_slow` must take it.
+  /// Effects: takes a cell back. Returns: false if `deallocate_slow` must take it.
   [[nodiscard]] ASHLAR_INLINE bool put(cache_type& cache, void* cell) noexcept {
     if constexpr (!caches) return put_shared(cell);
     mark_free(cell, slabs_.cell_bytes());
@@ -66,14 +66,14 @@ public:
   /// @}
 
   /// Returns: a cell; `cache` is open, or null for a thread without one. It may have cells, if the caller found it
-  /// late. Throws: what the upstream throws.
+  /// late. Throws: as the upstream.
   [[nodiscard]] void* allocate_slow(cache_type* cache) {
     if (!caches || cache == nullptr) return slabs_.allocate();
     void* const cell = take(*cache);
     return cell != nullptr ? cell : cache->refill(slabs_);
   }
 
-  /// As `allocate_slow`, but returns null where the upstream has no memory left.
+  /// As `allocate_slow`, but returns null when the upstream has no memory left.
   [[nodiscard]] void* try_allocate_slow(cache_type* cache) noexcept {
     if (!caches || cache == nullptr) return slabs_.try_allocate();
     void* const cell = take(*cache);
@@ -144,7 +144,7 @@ public:
     slabs_.lock().unlock();
   }
 
-  /// As above, where the calling thread may have opened several. Reads the caches of other threads: their memory is
+  /// As above, if the calling thread may have opened several. Reads the caches of other threads: their memory is
   /// still mapped in the child. Complexity: O(caches).
   void after_fork_in_child() noexcept {
     list<cache_type> mine;
@@ -215,7 +215,7 @@ public:
   }
 
 private:
-  // Returns: the calling thread's next cache behind `last`, or its first if that is null; null where there is none.
+  // Returns: the calling thread's next cache behind `last`, or its first if that is null; null if there is none.
   [[nodiscard]] cache_type* next_of_mine(const cache_type* last) noexcept {
     cache_type* found = nullptr;
     slabs_.with_store([&](auto&) {

@@ -33,10 +33,10 @@ public:
   cell_cache(const cell_cache&) = delete;
   cell_cache& operator=(const cell_cache&) = delete;
 
-  /// Returns: a cell, or null where the cache has none: then call `refill`.
+  /// Returns: a cell, or null if the cache has none: then call `refill`.
   [[nodiscard]] ASHLAR_INLINE void* take(const Slabs& from) noexcept { return hot_.take(from.cell_stride()); }
 
-  /// Effects: takes a cell back. Returns: false where `put_slow` must take it.
+  /// Effects: takes a cell back. Returns: false if `put_slow` must take it.
   [[nodiscard]] ASHLAR_INLINE bool put(Slabs& to, void* cell) noexcept {
     if (ASHLAR_LIKELY(hot_.has_room())) {
       hot_.put(cell);
@@ -45,13 +45,13 @@ public:
     return ASHLAR_LIKELY(hot_.is_front_empty() && batch_ != nullptr) && note(to, cell) == batch_result::noted;
   }
 
-  /// Returns: a cell. Throws: what the upstream throws. Expects: the cache is open and has no cells.
+  /// Returns: a cell. Throws: as the upstream. Expects: the cache is open and has no cells.
   [[nodiscard]] void* refill(Slabs& from) {
     if (stock_.count == 0) from.take(stock_, cell_batches::max_cells, batch_);
     return from_stock(from);
   }
 
-  /// As `refill`, but returns null where the upstream has no memory left.
+  /// As `refill`, but returns null when the upstream has no memory left.
   [[nodiscard]] void* try_refill(Slabs& from) noexcept {
     if (stock_.count == 0 && !from.try_take(stock_, cell_batches::max_cells, batch_)) return nullptr;
     return from_stock(from);

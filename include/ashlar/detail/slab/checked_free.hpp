@@ -16,7 +16,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Effects: takes a live cell back. Returns: false where `retire_checked` must decide: `p` may be no live cell, a
+/// Effects: takes a live cell back. Returns: false if `retire_checked` must decide: `p` may be no live cell, a
 /// guard may be damaged, or the slab is not in the map or must be filed anew. Reports nothing and calls no handler.
 template <class Store, class... Bytes>
 [[nodiscard]] ASHLAR_INLINE bool retire_at_once(const free_site& site, Store& store, void* p, Bytes... bytes) noexcept {
@@ -29,7 +29,7 @@ template <class Store, class... Bytes>
 }
 
 /// Effects: takes a live cell back, and enters its slab in the map. Reports any other `p`, and writes around the cell.
-/// Returns: false where `p` is in no slab of the pool: then call `report_unheld`. Complexity: expected O(log slabs).
+/// Returns: false if `p` is in no slab of the pool: then call `report_unheld`. Complexity: expected O(log slabs).
 template <class Store, class... Bytes>
 [[nodiscard]] ASHLAR_COLD bool retire_checked(const free_site& site, Store& store, void* p, Bytes... bytes) noexcept {
   const located_cell live = check_free(site, p, bytes...);

@@ -52,7 +52,7 @@ public:
   /// Returns: the deferred blocks; the caller must hand them on.
   [[nodiscard]] returned* take_returned() noexcept { return std::exchange(waiting_, nullptr); }
 
-  /// Effects: gives the blocks to the upstream. Consecutive neighbours go as one block where the upstream is
+  /// Effects: gives the blocks to the upstream. Consecutive neighbours go as one block if the upstream is
   /// divisible.
   void hand_on(returned* blocks) noexcept {
     while (blocks != nullptr) {

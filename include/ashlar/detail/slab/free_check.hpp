@@ -186,7 +186,7 @@ ASHLAR_INLINE void check_around(const free_site& site, const located_cell& live,
   check_around(site, live, p);
 }
 
-/// Returns: the live cell at `p`, freed without a size or with `bytes`; none where `p` is in no slab of the pool.
+/// Returns: the live cell at `p`, freed without a size or with `bytes`; none if `p` is in no slab of the pool.
 /// Effects: reports any other `p` and does not return. `p` is not read before it is known to be a cell.
 /// Complexity: expected O(log slabs).
 template <class... Bytes>
@@ -198,7 +198,7 @@ template <class... Bytes>
   return live;
 }
 
-// Returns: the length of the run at a cell; where it is unknown, `said`, if the run can be that long.
+// Returns: the length of the run at a cell; for an unknown one `said`, if the run can be that long.
 [[nodiscard]] inline std::size_t length_of_run(const slab* home, std::uint32_t cell, std::size_t said) noexcept {
   if (!home->runs.is_unknown()) return home->runs.length_at(cell);
   return detail::min<std::size_t>(said, 64 - cell % 64, home->capacity - cell);

@@ -53,7 +53,7 @@ public:
     return detail::min(slots, front_bytes / cell_bytes);
   }
 
-  /// Returns: a cell, or null where none is cached.
+  /// Returns: a cell, or null if none is cached.
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t cell_bytes) noexcept {
     if (ASHLAR_LIKELY(!is_front_empty())) return pop();
     return ASHLAR_LIKELY(!is_word_empty()) ? take_from_word(cell_bytes) : nullptr;

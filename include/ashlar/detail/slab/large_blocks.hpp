@@ -85,7 +85,7 @@ public:
     remove(static_cast<large_block*>(note_of(p, bytes)), p, resource);
   }
 
-  /// Effects: as `remove`. Returns: the note of the first block; an empty one where the list is empty.
+  /// Effects: as `remove`. Returns: the note of the first block; an empty one if the list is empty.
   [[nodiscard]] large_block remove_first(const void* resource) noexcept {
     if (blocks_.empty()) return {{}, nullptr, 0, 1};
     expect_sound(blocks_.front(), resource);

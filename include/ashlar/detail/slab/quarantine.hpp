@@ -18,7 +18,7 @@ inline namespace ASHLAR_ABI {
 namespace detail {
 
 /// The last `most` freed cells of all slabs of a pool; those that are still free have a bit in their slab's `resting`
-/// bitmap. A resting cell counts as free: it retains no slab, and it is handed out where no other cell is left.
+/// bitmap. A resting cell counts as free: it retains no slab, and it is handed out if no other cell is left.
 ///
 ///   add -> | newest ... oldest | -> rests no longer
 ///
@@ -36,7 +36,7 @@ public:
     next_ = (next_ + 1) % most;
   }
 
-  /// Effects: takes up to `wanted` free cells of a bitmap word, from those that do not rest; where all rest, the one
+  /// Effects: takes up to `wanted` free cells of a bitmap word, from those that do not rest; if all rest, the one
   /// freed first. Expects: `from` has a free cell. Complexity: O(words).
   [[nodiscard]] slab::taken take_batch(slab* from, std::size_t wanted) noexcept {
     if (const slab::taken rested = from->take_rested_word(wanted); rested.mask != 0) return rested;

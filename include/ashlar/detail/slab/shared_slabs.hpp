@@ -80,12 +80,12 @@ public:
   [[nodiscard]] ASHLAR_INLINE std::size_t cell_stride() const noexcept { return geometry().cell_stride(); }
 
   /// Effects: fills an empty stock with free cells, at least one and at most `most`; drains the inbox and the frees
-  /// noted in `own`. Throws: what the upstream throws.
+  /// noted in `own`. Throws: as the upstream.
   void take(cell_batches& stock, std::size_t most, batcher_type* own) {
     while (!try_take(stock, most, own)) add_slab(slab_memory());
   }
 
-  /// As `take`. Returns: false where the upstream has no memory left.
+  /// As `take`. Returns: false when the upstream has no memory left.
   [[nodiscard]] bool try_take(cell_batches& stock, std::size_t most, batcher_type* own) noexcept {
     while (!take_batches(stock, most, own)) {
       void* const memory = try_slab_memory();
@@ -95,21 +95,21 @@ public:
     return true;
   }
 
-  /// Returns: one cell, or null where `allocate` is needed. Holds the lock for a few instructions.
+  /// Returns: one cell, or null if `allocate` is needed. Holds the lock for a few instructions.
   [[nodiscard]] ASHLAR_INLINE void* allocate_at_once() noexcept {
     if constexpr (!always_marked) return handed_out(take_at_once());
     const lock_scope<lock_type> held(lock_);
     return handed_out(take_next());
   }
 
-  /// Effects: takes a live cell back. Returns: false where `deallocate` must take it.
+  /// Effects: takes a live cell back. Returns: false if `deallocate` must take it.
   template <class... Bytes>
   [[nodiscard]] ASHLAR_INLINE bool deallocate_at_once(void* p, Bytes... bytes) noexcept {
     const lock_scope<lock_type> held(lock_);
     return retire_at_once(site(), store_, p, bytes...);
   }
 
-  /// Returns: one cell, taken under the lock. Throws: what the upstream throws.
+  /// Returns: one cell, taken under the lock. Throws: as the upstream.
   [[nodiscard]] void* allocate() {
     while (true) {
       if (void* const cell = take_one(); cell != nullptr) return cell;
@@ -117,7 +117,7 @@ public:
     }
   }
 
-  /// As `allocate`, but returns null where the upstream has no memory left.
+  /// As `allocate`, but returns null when the upstream has no memory left.
   [[nodiscard]] void* try_allocate() noexcept {
     while (true) {
       if (void* const cell = take_one(); cell != nullptr) return cell;
@@ -183,7 +183,7 @@ public:
     });
   }
 
-  /// Effects: holds slabs for `cells` cells, until `trim`. Throws: what the upstream throws, but keeps its gains.
+  /// Effects: holds slabs for `cells` cells, until `trim`. Throws: as the upstream, but keeps its gains.
   void reserve(std::size_t cells) {
     while (keep_for(cells) < cells) add_slab(slab_memory());
   }
@@ -319,7 +319,7 @@ private:
     return ASHLAR_LIKELY(got.cell.home != nullptr) ? store_.hand_out(geometry(), got) : nullptr;
   }
 
-  // Returns: null where no cell is free.
+  // Returns: null if no cell is free.
   [[nodiscard]] void* take_one() noexcept {
     void* cell = nullptr;
     under_lock([&] {

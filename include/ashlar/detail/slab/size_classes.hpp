@@ -23,7 +23,7 @@ namespace detail {
 ///
 /// Size classes count from 1, and 0 stands for "no class"; a table by class has `count + 1` entries.
 /// Waste: a request of `b` bytes gets a cell of `c` bytes, where `c - b < Granule` up to 128 bytes and `c - b < b / 8`
-/// above. That is at most 12.5 % of the request and 11.1 % of the cell; none where `b` is the size of a class.
+/// above. That is at most 12.5 % of the request and 11.1 % of the cell; none if `b` is the size of a class.
 /// Alignment: the class of a multiple of `a` is a multiple of `a`, for every power of two `a`. So all cells of a
 /// request rounded up to its alignment are aligned if the first one is. Static assertions below prove both for all
 /// sizes.

@@ -109,7 +109,7 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     return take(lowest_bits(bits()[next], most));
   }
 
-  /// As `take_batch`, but without resting cells. Returns: no cells where all rest. Expects: `has_guards`.
+  /// As `take_batch`, but without resting cells. Returns: no cells if all rest. Expects: `has_guards`.
   [[nodiscard]] taken take_rested_word(std::size_t most) noexcept {
     for (std::size_t looked = 0; looked < words(); ++looked, advance())
       if (const std::uint64_t rested = bits()[next] & ~resting()[next]; rested != 0)
@@ -138,7 +138,7 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
 
   /// Effects: takes `length` neighbouring free cells of one word, after a search of `most_words` words from the next
   /// on.
-  /// Returns: that word and the cells; no cells where there is no such run. Expects: `1 <= length <= 64`.
+  /// Returns: that word and the cells; no cells if there is no such run. Expects: `1 <= length <= 64`.
   [[nodiscard]] taken take_run(std::size_t length, std::size_t most_words) noexcept {
     for (std::size_t looked = 0; looked < most_words; ++looked, advance())
       if (const std::uint64_t starts = runs_in(bits()[next], length); starts != 0)

@@ -83,7 +83,7 @@ public:
     return leave(geometry, from, got);
   }
 
-  /// Returns: a free cell, now taken, by lane 0; none where `take_batch` is needed, which alone finds other words and
+  /// Returns: a free cell, now taken, by lane 0; none if `take_batch` is needed, which alone finds other words and
   /// slabs.
   [[nodiscard]] ASHLAR_INLINE located_cell take_next_cell() noexcept {
     slab* const from = lanes_[0].for_words;
@@ -94,7 +94,7 @@ public:
     return {from, from->take_lowest(rested)};
   }
 
-  /// Returns: `cells` neighbouring cells of one word of a slab, now taken; none where the few searched slabs and words
+  /// Returns: `cells` neighbouring cells of one word of a slab, now taken; none if the few searched slabs and words
   /// have no such run: a fresh slab has one. Expects: `1 <= cells <= 64`, and at most a slab's capacity.
   [[nodiscard]] cell_batch take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
     for (int tried = 0; tried < 3; ++tried) {
@@ -296,7 +296,7 @@ private:
     return taken;
   }
 
-  // Returns: null where no slab is likely to have a run.
+  // Returns: null if no slab is likely to have a run.
   [[nodiscard]] ASHLAR_COLD slab* open_for_runs(bool only_empty) noexcept {
     address_heap<slab>& emptiest = bin_at(0, emptiest_bin);
     if (!only_empty && !emptiest.empty()) return open(emptiest.top(), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The source of memory for slabs: several at a time, where the upstream can take them back one by one.
+// The source of memory for slabs: several at a time, if the upstream can take them back one by one.
 #pragma once
 
 #include <cstddef>
@@ -39,13 +39,13 @@ public:
     return std::exchange(raw_, behind(raw_, slab_bytes)).data;
   }
 
-  /// Returns: a region for a pool of `held` slabs, to be passed to `keep`. Throws: what the upstream throws.
+  /// Returns: a region for a pool of `held` slabs, to be passed to `keep`. Throws: as the upstream.
   [[nodiscard]] block request(std::size_t slab_bytes, std::size_t held) {
     if (const block region = try_request_many(slab_bytes, held); region.data != nullptr) return region;
     return {upstream_.allocate(slab_bytes, slab_bytes), slab_bytes};
   }
 
-  /// As `request`, but returns an empty block where the upstream has no memory left.
+  /// As `request`, but returns an empty block if the upstream has no memory left.
   [[nodiscard]] block try_request(std::size_t slab_bytes, std::size_t held) noexcept {
     if (const block region = try_request_many(slab_bytes, held); region.data != nullptr) return region;
     return {try_allocate_from(upstream_, slab_bytes, slab_bytes), slab_bytes};
@@ -77,7 +77,7 @@ public:
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
 
 private:
-  // Returns: an empty block where one slab is enough, or the upstream has no memory for more.
+  // Returns: an empty block if one slab is enough, or the upstream has no memory for more.
   [[nodiscard]] block try_request_many(std::size_t slab_bytes, std::size_t held) noexcept {
     const std::size_t slabs = region(slab_bytes, held);
     if (slabs > 1)

@@ -59,14 +59,14 @@ public:
   /// Effects: enters the slab `home` in the map, for the next free to it.
   void remember(const slab_geometry& geometry, slab* home) noexcept { set_.remember(geometry, home); }
 
-  /// Returns: a free cell, now taken, to be passed to `hand_out`; none where `take_batch` is needed. Reports nothing.
+  /// Returns: a free cell, now taken, to be passed to `hand_out`; none if `take_batch` is needed. Reports nothing.
   [[nodiscard]] ASHLAR_INLINE taken_cell take_next_cell(const slab_geometry& geometry) noexcept {
     const located_cell cell = set_.take_next_cell();
     if (ASHLAR_UNLIKELY(cell.home == nullptr)) return {};
     return {cell, cell_watch(geometry, cell.home).use(cell.index)};
   }
 
-  /// Returns: a run of neighbouring cells, now owned by a caller; null where a fresh slab is needed. See `slab_set`.
+  /// Returns: a run of neighbouring cells, now owned by a caller; null if a fresh slab is needed. See `slab_set`.
   [[nodiscard]] void* take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
     const cell_batch got = set_.take_run(geometry, cells);
     if (got.mask == 0) return nullptr;
@@ -131,13 +131,13 @@ public:
     give_batch(geometry, home, first / 64, mask);
   }
 
-  /// Returns: memory for one more slab, to be passed to `add`. Throws: what the upstream throws.
+  /// Returns: memory for one more slab, to be passed to `add`. Throws: as the upstream.
   [[nodiscard]] void* request(const slab_geometry& geometry) {
     if (void* const raw = take_raw(geometry); raw != nullptr) return raw;
     return keep(geometry, request_region(geometry, set_.slabs()));
   }
 
-  /// As `request`, but returns null where the upstream has no memory left.
+  /// As `request`, but returns null when the upstream has no memory left.
   [[nodiscard]] void* try_request(const slab_geometry& geometry) noexcept {
     if (void* const raw = take_raw(geometry); raw != nullptr) return raw;
     const block region = try_request_region(geometry, set_.slabs());
@@ -159,7 +159,7 @@ public:
   }
 
   /// Effects: makes the first pages of a new slab resident at once: 1/128 of the bytes of `slabs` slabs, which limits
-  /// the unused part. Does nothing where that is too little for a call. Expects: no lock is held.
+  /// the unused part. Does nothing if that is too little for a call. Expects: no lock is held.
   void prepare(const slab_geometry& geometry, void* memory, std::size_t slabs) noexcept {
     registry_at_fork::enter();
     if constexpr (prefaulting_resource<Upstream>) {
@@ -189,7 +189,7 @@ public:
     mark_free(cells, bytes);
   }
 
-  /// Effects: holds slabs for `cells` cells, until `shrink`. Throws: what the upstream throws, but keeps its gains.
+  /// Effects: holds slabs for `cells` cells, until `shrink`. Throws: as the upstream, but keeps its gains.
   void reserve(const slab_geometry& geometry, const void* owner, std::size_t cells) {
     registry_at_fork::enter();
     while (set_.capacity() < cells) {

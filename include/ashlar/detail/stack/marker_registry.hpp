@@ -18,7 +18,7 @@ struct mark_ticket {
 };
 
 /// A marker is valid from `open` until a rewind to an older one. The registry keeps the last `remembered` depths;
-/// deeper markers are taken for valid. Markers that are never rewound to cost nothing.
+/// deeper markers are mistaken for valid ones. Markers that are never rewound to cost nothing.
 class marker_registry {
 public:
   static constexpr std::size_t remembered = 32;
