@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A parser that frees its tree all at once: an arena that is reset for each text, and needs no new memory after the
-// first.
+// A parser that frees its tree at once: an arena, reset for each text, that needs no new memory after the first.
 #include <cstddef>
 #include <cstdio>
 #include <string>

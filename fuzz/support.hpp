@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The common part of the fuzz targets: bytes as a source of decisions, an upstream that refuses on demand, a visible
-// end.
+// The common part of the fuzz targets: bytes as decisions, an upstream that refuses on demand, a visible end.
 #pragma once
 
 #include <cstddef>

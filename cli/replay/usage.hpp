@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The resources that the system charges to a thread and a process: time, page faults, resident memory. Allocates
-// nothing.
+// The resources used by a thread and a process: time, page faults, resident memory. Allocates nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two threads with one packet each, and no owner: a thread with its packet in transit drains the inbox itself, under
-// the lock.
+// Two threads with one packet each, and no owner: a thread without a free packet drains the inbox, under the lock.
 #include "cells.hpp"
 
 void model() {

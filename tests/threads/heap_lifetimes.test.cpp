@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads of one heap that start and end: live blocks and unsent frees at their end, threads that only free, and
-// counts.
+// Threads of one heap that start and end: live blocks and unsent frees at their end, threads that only free.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>

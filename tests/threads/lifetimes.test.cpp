@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads that start and end: live cells and unsent frees at their end, threads that only free, and code that runs
-// later.
+// Threads that start and end: live cells and unsent frees at their end, threads that only free, late destructors.
 #include <algorithm>
 #include <array>
 #include <atomic>

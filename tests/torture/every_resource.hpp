@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every resource of the library over memory that counts and fails, behind one interface: the table of the torture
-// tests.
+// Every resource of the library over memory that counts and fails, behind one interface, for the torture tests.
 #pragma once
 
 #include <cstddef>

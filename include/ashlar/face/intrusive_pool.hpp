@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pool of counted objects, bounded or growing by steps; objects may carry their own count and may be kept
-// constructed.
+// A pool of counted objects, bounded or growing, which may carry their own count and may be kept constructed.
 #pragma once
 
 #include <concepts>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap whose every call is bounded: small cells lie in windows; windows and larger blocks come from TLSF in one
-// region.
+// A heap with a bound on every call: small cells lie in windows; windows and larger blocks come from TLSF.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap as an SVG picture: a row for each segment, with slices by content and occupancy, and a bar for each huge
-// block.
+// A heap as an SVG picture: a row for each segment, slices by content and occupancy, a bar for each huge block.
 #pragma once
 
 #include <algorithm>

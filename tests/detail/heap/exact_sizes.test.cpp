@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of level hardened: a heap keeps requested sizes to the byte, and detects writes behind a block or after its
-// free.
+// Tests of level hardened: requested sizes to the byte, and writes behind a block or after its free.
 #include <csignal>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The guards of a window's cells at level hardened: the requested size, a canary behind a live cell, poison in a free
-// one.
+// The guards of a window's cells at level hardened: requested sizes, canaries, poison in free cells.
 #pragma once
 
 #include <cstddef>

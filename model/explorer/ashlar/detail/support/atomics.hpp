@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// In the place of the shipped file: atomics are those that the explorer watches. Handlers, which are pointers to
-// functions, keep the standard's.
+// Replaces the shipped file: atomics are the observed ones, except pointers to functions, which keep the standard's.
 #pragma once
 
 #include <atomic>
