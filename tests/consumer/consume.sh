@@ -18,6 +18,7 @@ build_and_run() {
   cmake --build "$work/build"
   "$work/build/program"
   "$work/build/quiet"
+  "$work/build/compiled_heap"
 }
 
 install_ashlar() {

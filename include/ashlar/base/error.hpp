@@ -89,7 +89,7 @@ struct leaked_blocks {
 using out_of_memory_handler = void (*)(std::size_t bytes, std::size_t alignment) noexcept;
 
 /// Effects: writes one line: `ashlar: <kind>: <what>`, followed by the fields that are set.
-inline void print_violation(const violation& v) noexcept {
+ASHLAR_COLD inline void print_violation(const violation& v) noexcept {
   detail::panic_line line;
   line.text("ashlar: ").text(name_of(v.kind)).text(": ").text(v.what);
   if (v.pointer != nullptr) line.text(", pointer ").address(v.pointer);
@@ -102,7 +102,7 @@ inline void print_violation(const violation& v) noexcept {
 
 /// Effects: writes one line: `ashlar: leak: …` with the pool, the count, the bytes and the first addresses; a second
 /// line lists the sites, if they are known.
-inline void print_leak(const leaked_blocks& leak) noexcept {
+ASHLAR_COLD inline void print_leak(const leaked_blocks& leak) noexcept {
   detail::panic_line line;
   line.text("ashlar: leak: blocks were live when their pool ended, resource ").address(leak.resource);
   if (leak.block_bytes != 0) line.text(", size ").number(leak.block_bytes);
@@ -115,7 +115,7 @@ inline void print_leak(const leaked_blocks& leak) noexcept {
   detail::write_error_line(where.text("ashlar: leak: allocated at ").text(leak.sites).view());
 }
 
-inline void print_out_of_memory(std::size_t bytes, std::size_t alignment) noexcept {
+ASHLAR_COLD inline void print_out_of_memory(std::size_t bytes, std::size_t alignment) noexcept {
   detail::panic_line line;
   line.text("ashlar: out of memory: ").number(bytes).text(" bytes at alignment ").number(alignment);
   detail::write_error_line(line.view());

@@ -325,6 +325,9 @@ private:
   members members_;
 };
 
+ASHLAR_COMPILED(class detail::thread_heap_registry<page_resource>);
+ASHLAR_COMPILED(class heap<page_resource>);
+
 static_assert(try_resource<heap<>> && owning_resource<heap<>> && releasable_resource<heap<>>);
 static_assert(self_describing_resource<heap<>> && expanding_resource<heap<>> && thread_safe_resource<heap<>>);
 

@@ -10,6 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/calls.hpp>
 
@@ -124,7 +125,7 @@ private:
 
   // The kernel places mappings of one size side by side: after one aligned mapping, the first attempt nearly always
   // succeeds.
-  [[nodiscard]] static void* map_aligned(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
+  [[nodiscard]] ASHLAR_COLD static void* map_aligned(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
     const keep_errno keep;
     void* const p = Calls::map(bytes, usable);
     if (p == nullptr || detail::is_aligned(p, alignment)) return p;
@@ -136,7 +137,8 @@ private:
 
   // The kernel fills address space from above, so the range below a mapping is usually free. Close to an address space
   // limit a larger mapping, to be trimmed, may fail.
-  [[nodiscard]] static void* map_at([[maybe_unused]] std::uintptr_t place, std::size_t bytes, bool usable) noexcept {
+  [[nodiscard]] ASHLAR_COLD static void* map_at([[maybe_unused]] std::uintptr_t place, std::size_t bytes,
+                                                bool usable) noexcept {
     if constexpr (requires(void* near) { Calls::map_near(near, bytes, usable); }) {
       void* const p = place != 0 ? Calls::map_near(reinterpret_cast<void*>(place), bytes, usable) : nullptr;
       if (p == nullptr || detail::address_of(p) == place) return p;
@@ -145,7 +147,7 @@ private:
     return nullptr;
   }
 
-  [[nodiscard]] static void* map_and_trim(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
+  [[nodiscard]] ASHLAR_COLD static void* map_and_trim(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
     std::size_t wide = 0;
     if (!detail::checked_add(bytes, alignment - page_bytes(), wide)) return nullptr;
     void* const start = Calls::map(wide, usable);

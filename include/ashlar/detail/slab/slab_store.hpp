@@ -160,7 +160,7 @@ public:
 
   /// Effects: makes the first pages of a new slab resident at once: 1/128 of the bytes of `slabs` slabs, which limits
   /// the unused part. Does nothing if that is too little for a call. Expects: no lock is held.
-  void prepare(const slab_geometry& geometry, void* memory, std::size_t slabs) noexcept {
+  ASHLAR_COLD void prepare(const slab_geometry& geometry, void* memory, std::size_t slabs) noexcept {
     registry_at_fork::enter();
     if constexpr (prefaulting_resource<Upstream>) {
       const std::size_t bytes = detail::min(slabs, std::size_t{128}) * (geometry.slab_bytes() / 128);
@@ -175,7 +175,7 @@ public:
   }
 
   /// Effects: formats `memory` as a slab, all cells free.
-  void add_prepared(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
+  ASHLAR_COLD void add_prepared(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
     ASHLAR_EXPECTS(is_aligned(memory, geometry.slab_bytes()), "the upstream did not align a slab to its size");
     auto* const start = static_cast<std::byte*>(memory);
     std::byte* const header = geometry.header_of(start);
@@ -213,7 +213,7 @@ public:
 
   /// Effects: gives empty slabs back except for `retained`, and orders the others by address. Reports writes to dead
   /// cells and guards. Complexity: O(slabs); at `hardened` O(bytes of dead cells).
-  void shrink(const slab_geometry& geometry, std::size_t retained = 0) noexcept {
+  ASHLAR_COLD void shrink(const slab_geometry& geometry, std::size_t retained = 0) noexcept {
     while (set_.empty_slabs() > retained) give_back(geometry, set_.empty_slab());
     source_.give_back_raw(geometry.slab_bytes());
     gone_ = missed_ = 0;
@@ -222,7 +222,7 @@ public:
   }
 
   /// Effects: gives all slabs back with all their cells. First reports writes to dead cells and guards.
-  void release(const slab_geometry& geometry) noexcept {
+  ASHLAR_COLD void release(const slab_geometry& geometry) noexcept {
     sweep(geometry);
     set_.for_each([&](slab& each) { give_memory_back(geometry, each); });
     set_.clear();
@@ -239,7 +239,7 @@ private:
     trim(geometry);
   }
 
-  void trim(const slab_geometry& geometry) noexcept {
+  ASHLAR_COLD void trim(const slab_geometry& geometry) noexcept {
     while (set_.empty_slabs() != 0 && is_too_many(*set_.empty_slab())) give_back(geometry, set_.empty_slab());
   }
 
@@ -266,7 +266,7 @@ private:
     missed_ = detail::min(missed_ + 1, spare_policy::most_learned(geometry.slab_bytes()));
   }
 
-  void give_back(const slab_geometry& geometry, slab* empty) noexcept {
+  ASHLAR_COLD void give_back(const slab_geometry& geometry, slab* empty) noexcept {
     cell_watch(geometry, empty).sweep();
     ++gone_;
     set_.remove(empty);
@@ -285,7 +285,7 @@ private:
 
   [[nodiscard]] static std::size_t marks_bytes(const slab& of) noexcept { return of.words() * sizeof(std::uint64_t); }
 
-  void give_memory_back(const slab_geometry& geometry, slab& leaving) noexcept {
+  ASHLAR_COLD void give_memory_back(const slab_geometry& geometry, slab& leaving) noexcept {
     if (void* const marks = leaving.runs.memory(); marks != nullptr)
       upstream().deallocate(marks, marks_bytes(leaving), alignof(std::uint64_t));
     std::byte* const start = geometry.slab_of(&leaving);

@@ -79,3 +79,10 @@
 #else
 #define ASHLAR_OF_THIS_LIBRARY
 #endif
+
+// Declares an instantiation that a source of `ashlar::heap` defines, for a program that links it.
+#if defined(ASHLAR_COMPILED_HEAP)
+#define ASHLAR_COMPILED(instantiation) extern template instantiation
+#else
+#define ASHLAR_COMPILED(instantiation) static_assert(true)
+#endif

@@ -14,19 +14,22 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// A line of at most `capacity` characters, built in place. Excess text is cut off.
+/// A line of at most `capacity` characters, built in place. Excess text is cut off. Its functions are not inlined,
+/// since every message would hold copies of their loops: they took a tenth of the time to compile a pooled list.
 class panic_line {
 public:
   static constexpr std::size_t capacity = 512;  ///< characters
 
-  panic_line& text(std::string_view words) noexcept {
+  ASHLAR_COLD panic_line& text(std::string_view words) noexcept {
     for (const char c : words) put(c);
     return *this;
   }
 
-  panic_line& number(std::uint64_t value) noexcept { return digits(value, 10); }
+  ASHLAR_COLD panic_line& number(std::uint64_t value) noexcept { return digits(value, 10); }
 
-  panic_line& address(const void* p) noexcept { return text("0x").digits(reinterpret_cast<std::uintptr_t>(p), 16); }
+  ASHLAR_COLD panic_line& address(const void* p) noexcept {
+    return text("0x").digits(reinterpret_cast<std::uintptr_t>(p), 16);
+  }
 
   [[nodiscard]] std::string_view view() const noexcept { return {data_, size_}; }
 
@@ -35,7 +38,7 @@ private:
     if (size_ < capacity) data_[size_++] = c;
   }
 
-  panic_line& digits(std::uint64_t value, std::uint64_t radix) noexcept {
+  ASHLAR_COLD panic_line& digits(std::uint64_t value, std::uint64_t radix) noexcept {
     char reversed[20];  // 2^64 - 1 has twenty decimal digits
     std::size_t count = 0;
     do {
@@ -52,7 +55,7 @@ private:
 
 /// Effects: writes the words and a newline to the error stream. Allocates nothing; a failed write is ignored, since no
 /// other channel for the message exists.
-inline void write_error_line(std::string_view words) noexcept {
+ASHLAR_COLD inline void write_error_line(std::string_view words) noexcept {
   panic_line line;
   if (words.size() >= panic_line::capacity) words.remove_suffix(words.size() - panic_line::capacity + 1);
   write_error(line.text(words).text("\n").view());

@@ -175,12 +175,12 @@ private:
     leaving.entered.store(nullptr, memory_order_relaxed);
   }
 
-  ASHLAR_OF_THIS_LIBRARY static void before() {
+  ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static void before() {
     if (!all_.turn.is_mine()) hold();
     all_.turn.begin();
   }
 
-  static void hold() noexcept {
+  ASHLAR_COLD static void hold() noexcept {
     if constexpr (checking_level >= checking::checked) held_locks::expect_none_to_wait_for();
     // A holder that waits for a participant never unlocks, so attempts are limited. They grow, since among many busy
     // holders a few attempts may always fail.
@@ -200,18 +200,18 @@ private:
     return false;
   }
 
-  static void release() noexcept {
+  ASHLAR_COLD static void release() noexcept {
     for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->in_parent(each->self);
     all_.lock.unlock();
   }
 
-  ASHLAR_OF_THIS_LIBRARY static void in_parent() {
+  ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static void in_parent() {
     if (!all_.turn.end()) return;
     all_.locks.unlock_all();
     release();
   }
 
-  ASHLAR_OF_THIS_LIBRARY static void in_child() {
+  ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static void in_child() {
     if (!all_.turn.end()) return;
     all_.locks.unlock_all();  // first, since participants may deallocate through them
     for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->in_child(each->self);

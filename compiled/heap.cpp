@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The default heap, compiled once for a program that links ashlar::heap; its other files only declare it.
+#include <ashlar/heap/heap.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+
+template class detail::thread_heap_registry<page_resource>;
+template class heap<page_resource>;
+
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar
