@@ -2,7 +2,7 @@
 """A stone rests only on lower ones: a header includes its own room, lower courses and the standard library."""
 import re
 
-RULE = "headers include their own room, lower courses and the standard library only"
+RULE = "headers include their own room, lower courses and the standard library only; the umbrella gathers all of its rooms"
 
 # Each room and each mechanism of detail/ stands on one course and sees all lower ones.
 COURSES = [
@@ -24,6 +24,9 @@ SEEN = {"detail/system": {"os"}, "detail/thread": {"os", "detail/checks", "detai
 
 # This header gathers the others for users; no header of the library may include it.
 UMBRELLA = "include/ashlar/ashlar.hpp"
+GATHERED = ("adaptor", "base", "face", "heap", "os", "resource")
+# They bring the writer of traces, and twice the time to compile.
+NOT_GATHERED = ("include/ashlar/adaptor/trace_log.hpp", "include/ashlar/adaptor/tracing.hpp")
 # This one declares every public name: it sees the lowest course only; all rooms above may see it.
 FORWARD = "include/ashlar/fwd.hpp"
 
@@ -32,7 +35,7 @@ SYSTEM = ("include/ashlar/os/", "include/ashlar/detail/system/", "include/ashlar
           "include/ashlar/detail/profiling/", "include/ashlar/base/platform.hpp",
           "include/ashlar/detail/support/poison.hpp")
 
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 STANDARD = re.compile(r"[a-z0-9_]+")
 
 
@@ -64,7 +67,19 @@ def wrong_with(file, quote, target):
     return None if is_visible(file.room, room) else f"{file.room} may not see {room}"
 
 
+def missing_in_umbrella(tree):
+    umbrella = next((file for file in tree.library if file.path == UMBRELLA), None)
+    if umbrella is None:
+        return
+    gathered = set(INCLUDE.findall(umbrella.text))
+    for file in tree.library:
+        path = file.path.removeprefix("include/")
+        if file.room in GATHERED and file.path not in NOT_GATHERED and ("<", path) not in gathered:
+            yield umbrella.problem(1, f"<{path}> is missing")
+
+
 def check(tree):
+    yield from missing_in_umbrella(tree)
     for file in tree.library:
         if file.path not in (UMBRELLA, FORWARD) and file.room not in LEVEL:
             yield file.problem(1, "this header is in no room of the house")
@@ -91,10 +106,11 @@ PLANTED = [
     {"include/ashlar/os/a.hpp": "#include <ashlar/detail/thread/b.hpp>\n"},
     {"include/ashlar/detail/cellar/a.hpp": "#include <vector>\n"},
     {"include/ashlar/cellar/a.hpp": "#include <vector>\n"},
+    {"include/ashlar/ashlar.hpp": "#include <ashlar/base/a.hpp>\n", "include/ashlar/heap/b.hpp": ""},
 ]
 CLEAN = [
     {
-        "include/ashlar/ashlar.hpp": "#include <ashlar/study/replay.hpp>\n",
+        "include/ashlar/ashlar.hpp": "#include <ashlar/base/lock.hpp>\n#include <ashlar/face/a.hpp>\n#include <ashlar/os/pages.hpp>\n",
         "include/ashlar/fwd.hpp": "#include <ashlar/base/lock.hpp>\n",
         "include/ashlar/base/lock.hpp": "#include <ashlar/detail/support/hints.hpp>\n",
         "include/ashlar/face/a.hpp": "#include <vector>\n#include <ashlar/fwd.hpp>\n#include <ashlar/resource/b.hpp>\n#include <ashlar/face/c.hpp>\n",

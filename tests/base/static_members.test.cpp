@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/adaptor/tracing.hpp>
 #include <ashlar/ashlar.hpp>
 
 namespace {

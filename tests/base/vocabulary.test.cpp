@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/adaptor/tracing.hpp>
 #include <ashlar/ashlar.hpp>
 
 namespace {

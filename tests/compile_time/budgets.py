@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compares the time that headers take to compile with that of known headers: budgets.py <include folder> <compiler>."""
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+from typing import NamedTuple
+
+SKIPPED = 77
+ROUNDS = 3
+PARSE = ("-fsyntax-only",)
+OPTIMISE = ("-O2", "-c")
+FAST = ("-O2", "-DNDEBUG", "-c")
+LIST = """#include <{header}>
+#include <list>
+int main(int count, char**) {{
+  std::list<int, {allocator}<int>> numbers;
+  for (int i = 0; i < count; ++i) numbers.push_back(i);
+  int sum = 0;
+  for (int each : numbers) sum += each;
+  return sum;
+}}
+"""
+HEAP = """#include <ashlar/heap/heap.hpp>
+int main() {
+  ashlar::heap<> heap;
+  void* const p = heap.allocate(24);
+  heap.deallocate(p);
+  return p == nullptr;
+}
+"""
+
+
+class Subject(NamedTuple):
+    """One file and the way to compile it."""
+    name: str
+    flags: tuple
+    text: str
+
+
+class Budget(NamedTuple):
+    """The most that `subject` may take, as a share of the user and system time of `yardstick`, by compiler."""
+    subject: Subject
+    yardstick: Subject
+    limits: dict
+
+
+def pooled_list(flags, level):
+    ours = LIST.format(header="ashlar/face/pool_allocator.hpp", allocator="ashlar::pool_allocator")
+    theirs = LIST.format(header="boost/pool/pool_alloc.hpp", allocator="boost::fast_pool_allocator")
+    return Subject(f"a pooled list, {level}", flags, ours), Subject(f"the same of Boost, {level}", flags, theirs)
+
+
+REGEX = Subject("parsing <regex>", PARSE, "#include <regex>\n")
+BUDGETS = (
+    Budget(Subject("pool_allocator.hpp", PARSE, "#include <ashlar/face/pool_allocator.hpp>\n"),
+           Subject("boost/pool/pool_alloc.hpp", PARSE, "#include <boost/pool/pool_alloc.hpp>\n"),
+           {"clang": 1.0, "gcc": 1.0}),
+    Budget(*pooled_list(FAST, "-O2 -DNDEBUG"), {"clang": 1.0, "gcc": 1.1}),
+    Budget(*pooled_list(OPTIMISE, "-O2"), {"clang": 1.2, "gcc": 1.4}),
+    Budget(Subject("a heap of ashlar::heap, -O2 -DNDEBUG", (*FAST, "-DASHLAR_COMPILED_HEAP=1"), HEAP), REGEX,
+           {"clang": 2.1, "gcc": 2.1}),
+    Budget(Subject("ashlar.hpp", PARSE, "#include <ashlar/ashlar.hpp>\n"), REGEX, {"clang": 2.9, "gcc": 3.3}),
+)
+
+
+def seconds(command):
+    """The user and system time of a compilation, which must succeed."""
+    environment = dict(os.environ, CCACHE_DISABLE="1")
+    child = subprocess.Popen(command, env=environment)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed")
+    return usage.ru_utime + usage.ru_stime
+
+
+def measure(compiler, include, folder, times):
+    """Adds the times of one more round over all files, interleaved."""
+    for budget in BUDGETS:
+        for subject in (budget.subject, budget.yardstick):
+            source = folder / "subject.cpp"
+            source.write_text(subject.text)
+            command = [*compiler, "-std=c++20", f"-I{include}", *subject.flags, str(source), "-o", os.devnull]
+            times.setdefault(subject.name, []).append(seconds(command))
+
+
+def ratio(budget, times):
+    return statistics.median(times[budget.subject.name]) / statistics.median(times[budget.yardstick.name])
+
+
+def main():
+    include, *compiler = sys.argv[1:]
+    if not pathlib.Path("/usr/include/boost/pool/pool_alloc.hpp").exists():
+        print("skipped: Boost's pool, the yardstick, is not installed")
+        return SKIPPED
+    family = "clang" if "clang" in compiler[0] else "gcc"
+    times = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(ROUNDS):
+            measure(compiler, include, pathlib.Path(folder), times)
+        if any(ratio(each, times) > each.limits[family] for each in BUDGETS):  # once more, on a disturbed machine
+            for _ in range(ROUNDS):
+                measure(compiler, include, pathlib.Path(folder), times)
+    is_kept = True
+    for each in BUDGETS:
+        found, limit = ratio(each, times), each.limits[family]
+        is_kept &= found <= limit
+        print(f"{each.subject.name}: {statistics.median(times[each.subject.name]):.2f} s, {found:.2f} of "
+              f"{each.yardstick.name}, at most {limit:.2f}{'' if found <= limit else ': TOO MUCH'}")
+    return 0 if is_kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
