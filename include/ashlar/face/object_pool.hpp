@@ -210,9 +210,9 @@ public:
     sweep([this](void* slot) { return retire(slot); });
   }
 
-  /// Calls `f(T&)` for each live object, in the order of addresses (within a slab, if growing). `f` may release any
-  /// object, and acquire some, which may or may not be visited; the growing pool allows neither. Expects: no
-  /// constructor, destructor or `Reset` of an object of this pool is running. Complexity: O(peak of live objects).
+  /// Effects: calls `f(T&)` for each live object, in the order of addresses (within a slab, if growing). `f` may
+  /// release any object, and acquire some, which may or may not be visited; the growing pool allows neither. Expects:
+  /// no constructor, destructor or `Reset` of an object of this pool is running. Complexity: O(peak of live objects).
   template <class F>
   void for_each_live(F f) {
     slots_.for_each_taken([&f](void* slot) { f(*object_in(slot)); });

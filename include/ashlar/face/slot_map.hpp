@@ -124,15 +124,15 @@ public:
       if (T* const leaving = table_.at(index)) destroy(index, leaving);
   }
 
-  /// Calls `f(T&)` for each object, the lowest address first, at the speed of memory. Expects: `f` neither makes nor
-  /// erases objects, and is not called by a constructor or destructor of `T`. Complexity: O(cells).
+  /// Effects: calls `f(T&)` for each object, the lowest address first, at the speed of memory. Expects: `f` neither
+  /// makes nor erases objects, and is not called by a constructor or destructor of `T`. Complexity: O(cells).
   template <class F>
   void for_each_live(F f) {
     pool_.for_each_live([&f](void* cell) { f(*std::launder(static_cast<T*>(cell))); });
   }
 
-  /// Calls `f(handle, T&)` for each object, in the order of their slots. `f` may erase any object, and make some, which
-  /// may or may not be visited. Complexity: O(slots).
+  /// Effects: calls `f(handle, T&)` for each object, in the order of their slots. `f` may erase any object, and make
+  /// some, which may or may not be visited. Complexity: O(slots).
   template <class F>
   void for_each_handle(F f) {
     for (std::uint32_t index = 0; index < table_.size(); ++index)

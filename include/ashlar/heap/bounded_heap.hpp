@@ -193,8 +193,8 @@ public:
   /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
   [[nodiscard]] bool owns(const void* p) const noexcept { return blocks_.owns(p); }
 
-  /// Calls `f(p, bytes)` for each live block in order of addresses. `f` may not use the heap.
-  /// Complexity: O(blocks, live and free).
+  /// Effects: calls `f(p, bytes)` for each live block in order of addresses. `f` may not use the heap. Complexity:
+  /// O(blocks, live and free).
   template <class F>
   void for_each_live(F f) const {
     blocks_.for_each_block([&](const block& each, bool is_free) {

@@ -151,16 +151,16 @@ public:
   /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
   [[nodiscard]] bool owns(const void* p) const noexcept { return core_.owns(p); }
 
-  /// Calls `f(p, bytes)` for each live block: the blocks of each segment by address, then the huge ones. `f` may not
-  /// use the heap. Complexity: O(slabs and free cells).
+  /// Effects: calls `f(p, bytes)` for each live block: the blocks of each segment by address, then the huge ones. `f`
+  /// may not use the heap. Complexity: O(slabs and free cells).
   template <class F>
   void for_each_live(F f) {
     flush_caches();
     core_.for_each_live(std::move(f));
   }
 
-  /// Calls `f(heap_region)` for each region held: the segments, each from its head on, then the huge blocks. `f` may
-  /// not use the heap. Complexity: O(slices and cells on free lists).
+  /// Effects: calls `f(heap_region)` for each region held: the segments, each from its head on, then the huge blocks.
+  /// `f` may not use the heap. Complexity: O(slices and cells on free lists).
   template <class F>
   void inspect(F f) const {
     core_.inspect(std::move(f), cache_.lists, cache_.last_freed);

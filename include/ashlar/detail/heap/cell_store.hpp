@@ -131,7 +131,7 @@ public:
     }
   }
 
-  /// Calls `f(header)` for each slab.
+  /// Effects: calls `f(header)` for each slab.
   template <class F>
   void for_each_slab(F f) const {
     segments_.for_each_run([&](segment& home, std::size_t first, std::size_t) {
@@ -152,7 +152,7 @@ public:
     if (last_freed != nullptr) count(last_freed, 1);
   }
 
-  /// Calls `f(cell, bytes)` for each live cell. Expects: the caches are flushed.
+  /// Effects: calls `f(cell, bytes)` for each live cell. Expects: the caches are flushed.
   template <class F>
   void for_each_live(F f) const {
     for_each_slab([&](span_header& slab) {

@@ -94,7 +94,7 @@ struct alignas(64) cell_window : list_node<cell_window> {
     ++free;
   }
 
-  /// Calls `f(cell)` for each cell that is not free, in order.
+  /// Effects: calls `f(cell)` for each cell that is not free, in order.
   template <class F>
   void for_each_taken(F f) const {
     for (std::uint32_t index = 0; index < capacity; ++index)
@@ -185,7 +185,7 @@ public:
     return spare != nullptr ? dropped(*spare) : nullptr;
   }
 
-  /// Calls `f(window)` for each window with cells.
+  /// Effects: calls `f(window)` for each window with cells.
   template <class F>
   void for_each_window(F f) const {
     for (std::size_t i = 0; i < count_; ++i)

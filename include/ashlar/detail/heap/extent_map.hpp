@@ -161,7 +161,7 @@ public:
   /// Effects: `has_recent_segment` is right for `p`. Expects: `p` lies in a segment that is not spare.
   void note_segment(const void* p) const noexcept { recent_.note(p); }
 
-  /// Calls `f(window)` for the first window of each extent, spare ones too, in no order.
+  /// Effects: calls `f(window)` for the first window of each extent, spare ones too, in no order.
   template <class F>
   void for_each(F f) const {
     map_.for_each([&](const window& each) {

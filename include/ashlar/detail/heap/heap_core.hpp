@@ -202,7 +202,7 @@ public:
     return take_large(bytes, alignment, lists);
   }
 
-  /// Calls `f(p, bytes)` for each live block. Expects: the caches are flushed.
+  /// Effects: calls `f(p, bytes)` for each live block. Expects: the caches are flushed.
   template <class F>
   void for_each_live(F f) {
     segments_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
@@ -223,7 +223,7 @@ public:
     for_each_live(std::move(f));
   }
 
-  /// Calls `f(heap_region)` for each region held. `last_freed`: the cell in the last-freed slot, or null.
+  /// Effects: calls `f(heap_region)` for each region held. `last_freed`: the cell in the last-freed slot, or null.
   template <class F>
   void inspect(F f, const free_lists& lists, void* last_freed) const {
     cells_.count_waiting(lists, last_freed);

@@ -71,8 +71,8 @@ struct heap_region {
           .live = run.is_available ? 0u : 1u};
 }
 
-/// Calls `f(heap_region)` for each region of a segment, from its head on. Expects: each span header holds the count of
-/// its free cells outside the bitmap.
+/// Effects: calls `f(heap_region)` for each region of a segment, from its head on. Expects: each span header holds the
+/// count of its free cells outside the bitmap.
 template <class F>
 void for_each_region(segment& home, slice_mask free, slice_mask fresh, F&& f) {
   const auto empty = [&](region_kind kind, std::size_t first, std::size_t length) {

@@ -31,8 +31,8 @@ enum class heap_part : std::uint8_t {
 template <class Heap>
 class heap_survey {
 public:
-  /// Calls `f(p, bytes)` for each live block; at level `fast` also for cached and noted cells of other threads. `f` may
-  /// not use the heap: its parts are locked meanwhile. Complexity: O(slabs and free cells).
+  /// Effects: calls `f(p, bytes)` for each live block; at level `fast` also for cached and noted cells of other
+  /// threads. `f` may not use the heap: its parts are locked meanwhile. Complexity: O(slabs and free cells).
   template <class F>
   void for_each_live(F f) {
     self().parts().for_each_part([&](auto& part, heap_part whose) {
@@ -41,9 +41,9 @@ public:
     });
   }
 
-  /// Calls `f(heap_region)`, or `f(heap_region, is_mine)`, for each region held: the segments, each from its head on,
-  /// then the huge blocks, among them the cached segments. `f` may not use the heap. Complexity: O(slices and cells on
-  /// free lists).
+  /// Effects: calls `f(heap_region)`, or `f(heap_region, is_mine)`, for each region held: the segments, each from its
+  /// head on, then the huge blocks, among them the cached segments. `f` may not use the heap. Complexity: O(slices and
+  /// cells on free lists).
   template <class F>
   void inspect(F f) const {
     self().parts().for_each_part([&](auto& part, heap_part whose) {

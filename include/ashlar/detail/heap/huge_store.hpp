@@ -92,7 +92,7 @@ public:
     space_.age_spares();
   }
 
-  /// Calls `f(p, bytes)` for each block, in no order.
+  /// Effects: calls `f(p, bytes)` for each block, in no order.
   template <class F>
   void for_each(F f) const {
     space_.for_each([&](const window& each) {

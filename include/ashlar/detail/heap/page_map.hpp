@@ -109,7 +109,7 @@ public:
     return before;
   }
 
-  /// Calls `f(window)` for each window, in no order.
+  /// Effects: calls `f(window)` for each window, in no order.
   template <class F>
   void for_each(F f) const {
     for (std::size_t i = 0; i < capacity_; ++i)

@@ -67,7 +67,7 @@ public:
   /// Returns: the cell below the top, or null.
   [[nodiscard]] void* next_of(std::size_t stack) const noexcept { return next_[stack]; }
 
-  /// Calls `f(cell)` from the top down. Complexity: O(cells).
+  /// Effects: calls `f(cell)` from the top down. Complexity: O(cells).
   template <class F>
   void for_each(std::size_t stack, F f) const {
     void* cell = top_[stack];

@@ -311,7 +311,7 @@ public:
     return from_here >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << from_here) - 1;
   }
 
-  /// Calls `f(first, last)` for each maximal run of cells with a set bit, by indices, `last` excluded.
+  /// Effects: calls `f(first, last)` for each maximal run of cells with a set bit, by indices, `last` excluded.
   template <class F>
   void for_each_free_run(F f) const {
     for (std::size_t first = next_with(true, 0); first < record_.capacity;) {
@@ -321,7 +321,7 @@ public:
     }
   }
 
-  /// Calls `f(cell)` for each cell with a clear bit, in order.
+  /// Effects: calls `f(cell)` for each cell with a clear bit, in order.
   template <class F>
   void for_each_taken(F f) const {
     for (std::size_t word = 0; word < record_.words(); ++word)
@@ -329,7 +329,7 @@ public:
         f(record_.cell(word * 64 + static_cast<std::size_t>(std::countr_zero(rest))));
   }
 
-  /// Calls `f(cell)` for each live cell. Expects: level `checked`.
+  /// Effects: calls `f(cell)` for each live cell. Expects: level `checked`.
   template <class F>
   void for_each_live(F f) const {
     for (std::uint32_t index = 0; index < record_.capacity; ++index)

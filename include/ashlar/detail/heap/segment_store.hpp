@@ -155,14 +155,14 @@ public:
     return slice >= first_slice && ((spaces_[home->head.index].free >> slice) & 1) == 0;
   }
 
-  /// Calls `f(segment&, free slices, fresh slices among them)` for each segment.
+  /// Effects: calls `f(segment&, free slices, fresh slices among them)` for each segment.
   template <class F>
   void for_each_segment(F f) const {
     for (std::size_t i = 0; i < count_; ++i) f(*spaces_[i].home, spaces_[i].free, spaces_[i].fresh);
   }
 
-  /// Calls `f(segment&, first slice, slices)` for each slab or block, by segments, the lowest slice first. `f` may not
-  /// take or give runs.
+  /// Effects: calls `f(segment&, first slice, slices)` for each slab or block, by segments, the lowest slice first. `f`
+  /// may not take or give runs.
   template <class F>
   void for_each_run(F f) const {
     for (std::size_t i = 0; i < count_; ++i) for_each_run_of(i, f);

@@ -124,7 +124,7 @@ public:
     return is_there ? segment::heap_of(p) : nullptr;
   }
 
-  /// Calls `f(start, bytes)` for each cached segment.
+  /// Effects: calls `f(start, bytes)` for each cached segment.
   template <class F>
   void for_each_cached(F f) const {
     const scope held(lock_);

@@ -44,7 +44,7 @@ using slice_mask = std::uint64_t;
   return at >= 64 ? 0 : static_cast<std::size_t>(std::countr_one(mask >> at));
 }
 
-/// Calls `f(first, length)` for each maximal run of ones, the lowest first.
+/// Effects: calls `f(first, length)` for each maximal run of ones, the lowest first.
 template <class F>
 constexpr void for_each_run(slice_mask mask, F f) {
   while (mask != 0) {

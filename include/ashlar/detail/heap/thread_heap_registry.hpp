@@ -157,8 +157,8 @@ public:
     return found;
   }
 
-  /// Calls `f(owner_heap, heap_part)` for each thread heap, then for the common heap, after sending the calling
-  /// thread's remote frees.
+  /// Effects: calls `f(owner_heap, heap_part)` for each thread heap, then for the common heap, after sending the
+  /// calling thread's remote frees.
   template <class F>
   void for_each_part(F f) const {
     thread_heap* const mine = known();

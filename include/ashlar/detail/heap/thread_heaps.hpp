@@ -99,7 +99,7 @@ public:
     moved.is_in_transit = is_in_transit;
   }
 
-  /// Calls `f(thread_heap)` for each, parked or not.
+  /// Effects: calls `f(thread_heap)` for each, parked or not.
   template <class F>
   void for_each(F f) const {
     for (thread_heap* each = first_.load(memory_order_acquire); each != nullptr; each = each->next)  // with adopt()

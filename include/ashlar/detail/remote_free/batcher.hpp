@@ -96,7 +96,7 @@ public:
     held_ = 0;
   }
 
-  /// Calls `f(inbox)` for each packet in transit, with its destination. The packet may have been taken since.
+  /// Effects: calls `f(inbox)` for each packet in transit, with its destination. The packet may have been taken since.
   template <class F>
   void for_each_under_way(F f) noexcept {
     for (std::size_t i = 0; i < Shape.packets; ++i)

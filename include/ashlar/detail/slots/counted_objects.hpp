@@ -167,8 +167,8 @@ public:
   /// Returns: whether `p` points into an object of this pool, live or not. Complexity: O(slabs).
   [[nodiscard]] bool owns(const void* p) const noexcept { return slots_.owns(p); }
 
-  /// Calls `f(object)` for each live object, in the order of their addresses within a slab. `f` must neither make nor
-  /// release objects of this pool. Complexity: O(peak of live objects).
+  /// Effects: calls `f(object)` for each live object, in the order of their addresses within a slab. `f` must neither
+  /// make nor release objects of this pool. Complexity: O(peak of live objects).
   template <class F>
   void for_each_live(F f) const {
     slots_.for_each_live([&f](slot_slab<Threads>& slab, std::uint32_t index) { f(*ends::object_in(slab, index)); });

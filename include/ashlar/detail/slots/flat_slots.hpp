@@ -126,14 +126,14 @@ public:
     if (!run_.is_open()) open();
   }
 
-  /// Calls `f(slot)` for each taken slot, the lowest first. `f` may give any slot back.
+  /// Effects: calls `f(slot)` for each taken slot, the lowest first. `f` may give any slot back.
   template <class F>
   void for_each_taken(F f) {
     if constexpr (!MarksTaken) stack_.mark_taken(words());
     stack_.for_each_taken(words(), [&](std::uint32_t number) { f(slot_at(number)); });
   }
 
-  /// Calls `f(slot)`, which destroys the object, for each free slot with a kept object.
+  /// Effects: calls `f(slot)`, which destroys the object, for each free slot with a kept object.
   template <class F>
   void for_each_kept(F f) {
     static_assert(MarksTaken);

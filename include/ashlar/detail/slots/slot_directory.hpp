@@ -69,14 +69,14 @@ public:
     if (number < lowest_) lowest_ = number;
   }
 
-  /// Calls `f(slab)` for each slab, the lowest number first; `f` may remove it.
+  /// Effects: calls `f(slab)` for each slab, the lowest number first; `f` may remove it.
   template <class F>
   void for_each(F f) const {
     for (std::uint32_t number = 0; number < size_; ++number)
       if (Slab* const slab = at(number); slab != nullptr) f(*slab);
   }
 
-  /// Calls `f(memory, bytes)` for each segment. The directory must not be used afterwards.
+  /// Effects: calls `f(memory, bytes)` for each segment. The directory must not be used afterwards.
   template <class F>
   void for_each_segment(F f) const {
     for (std::size_t s = 0; s < segments; ++s)

@@ -160,8 +160,8 @@ public:
     return found;
   }
 
-  /// Calls `f(slab, index)` for every taken slot, without the lock. `f` may give any slot back. Expects: exclusive use.
-  /// Complexity: O(slots ever taken).
+  /// Effects: calls `f(slab, index)` for every taken slot, without the lock. `f` may give any slot back. Expects:
+  /// exclusive use. Complexity: O(slots ever taken).
   template <class F>
   void for_each_live(F f) const {
     if (is_unused()) return;

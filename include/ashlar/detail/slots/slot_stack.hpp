@@ -89,14 +89,15 @@ public:
       if (!slot_word::is_raw(words(number).load())) words(number).store(1);
   }
 
-  /// Calls `f(number)` for every slot with a word that marks it as taken, the lowest first. Complexity: O(used).
+  /// Effects: calls `f(number)` for every slot with a word that marks it as taken, the lowest first. Complexity:
+  /// O(used).
   template <class Words, class F>
   void for_each_taken(Words words, F f) const {
     for (std::uint32_t number = 0; number < used_; ++number)
       if (!slot_word::is_free(words(number).load())) f(number);
   }
 
-  /// Calls `f(number)` for every slot on the stack, the top first. Complexity: O(free).
+  /// Effects: calls `f(number)` for every slot on the stack, the top first. Complexity: O(free).
   template <class Words, class F>
   void for_each_free(Words words, F f) const {
     for (std::uint32_t at = top_; at != slot_word::none; at = slot_word::number(words(at).load())) f(at);
