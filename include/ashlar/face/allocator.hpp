@@ -17,14 +17,15 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// One pointer wide; equal to another iff their resources are equal. Every trait is explicit:
+/// A standard allocator that refers to a resource: one pointer wide. Two are equal iff their resources are. Every trait
+/// is explicit:
 ///
 /// | trait | value | because |
 /// |---|---|---|
 /// | is_always_equal | false | two resources may differ |
 /// | propagate_on_container_move_assignment | true | a move keeps its elements and takes their resource along: O(1) |
 /// | propagate_on_container_swap | true | a swap of unequal allocators would be undefined otherwise |
-/// | propagate_on_container_copy_assignment | false | a container stays where it was put |
+/// | propagate_on_container_copy_assignment | false | a container keeps its resource |
 /// | select_on_container_copy_construction | the same resource | a copy lives beside its original |
 ///
 /// Over a pool with cells as large as a `T`, arrays are runs of cells (`run_resource`): a small vector or a block of a

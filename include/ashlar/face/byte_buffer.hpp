@@ -27,7 +27,7 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Uninitialised bytes, aligned for any number.
+/// Uninitialised bytes, aligned for any scalar type.
 template <std::size_t Bytes>
 struct byte_buffer final {
   static_assert(Bytes != 0 && Bytes <= std::numeric_limits<std::uint32_t>::max());
@@ -40,9 +40,13 @@ struct byte_buffer final {
 template <std::size_t Bytes, policy::threads Threads = one_thread>
 using buffer_ptr = ref_ptr<byte_buffer<Bytes>, Threads>;
 
-/// A part of a buffer, which it keeps alive: handle, offset and length, 16 bytes. Parts share the buffer; a cut changes
-/// two numbers and copies no byte. Writes to a part that other views see need their consent. Invariant: `offset +
-/// size() <= Bytes`; an empty view without buffer has offset and size 0.
+/// A part of a buffer, which it keeps alive: handle, offset and length, 16 bytes. Views share the buffer: a cut changes
+/// two numbers and copies no byte, and a write is visible through every view of the same bytes.
+///
+///     | room_in_front() | size()            | room_behind() |
+///     0                 offset: data()      offset + size   Bytes
+///
+/// Invariant: `offset + size() <= Bytes`; an empty view without buffer has offset and size 0.
 template <std::size_t Bytes, policy::threads Threads = one_thread>
 class buffer_view {
 public:
@@ -86,7 +90,7 @@ public:
     return front;
   }
 
-  /// Returns: the bytes of the buffer in front of the view and behind it: room for headers and for further data.
+  /// Returns: the bytes of the buffer in front of the view, for headers, and behind it, for further data.
   [[nodiscard]] std::size_t room_in_front() const noexcept { return offset_; }
   [[nodiscard]] std::size_t room_behind() const noexcept { return buffer_ ? Bytes - offset_ - size_ : 0; }
 
@@ -150,10 +154,10 @@ class buffer_pool
 public:
   using buffer_pool::intrusive_pool::intrusive_pool;
 
-  /// Returns: a buffer with uninitialised bytes. `Exhausted` defines the result without one.
+  /// Returns: a buffer with uninitialised bytes. When the pool is exhausted: as `Exhausted` defines.
   [[nodiscard]] buffer_ptr<Bytes, Threads> make() { return this->make_for_overwrite(); }
 
-  /// Returns: a view of a whole new buffer. As `make`; an empty view stands for null.
+  /// Returns: a view of a whole new buffer; empty if `make` returns null.
   [[nodiscard]] buffer_view<Bytes, Threads> view() { return buffer_view<Bytes, Threads>(make()); }
 
   /// Returns: a view of a new buffer with a copy of `bytes`. Expects: at most `Bytes` of them.

@@ -15,11 +15,19 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
+/// The places of a count in a slab of objects:
+///
+///     in_slab      | header | count 0 | count 1 | ... | object 0 | object 1 | ...
+///     beside       | header | object 0 | count 0 | object 1 | count 1 | ...
+///     in_member    | header | ... | object 0 { ... count ... } | object 1 { ... count ... } | ...
+///
+/// At level `hardened` guards follow the objects, so `beside` places the counts as `in_slab` does.
 namespace count {
 
 /// Placement: an array of counts in front of the slots of each slab; 4 bytes for each object, whatever its alignment.
 struct in_slab {};
-/// Placement: right behind the object. Costs the padding to the next object, and touches one cache line less.
+/// Placement: right behind the object. It costs the padding to the next object, and an access touches one cache line
+/// less.
 struct beside {};
 /// Placement: a member of the object. `Count` is a `std::uint32_t`, or a `std::atomic<std::uint32_t>` if any thread
 /// counts; its value after the construction of an object does not matter.
@@ -40,7 +48,7 @@ inline constexpr bool is_exact_type = !std::is_class_v<T> || std::is_final_v<T>;
 template <class T>
 concept has_ref_count = requires(T& object) { ref_count(object); };
 
-// The slot with its word costs no more than the two apart.
+// Whether a slot with its word costs no more bytes than the two apart.
 template <class T>
 inline constexpr bool has_room_beside =
     align_up(sizeof(T) + 4, std::max<std::size_t>(alignof(T), 4)) <= align_up(sizeof(T), alignof(T)) + 4;

@@ -94,8 +94,8 @@ template <class Counter, class Cells>
 
 }  // namespace detail
 
-/// Counters of owners, each in a cell of its own size, 4 bytes and a bit. A smart pointer stores the address of a
-/// counter beside that of its object, and the pool, unless it is known otherwise.
+/// Counters of owners, each in a cell of its own size, 4 bytes and a bit. A smart pointer stores the addresses of its
+/// object and of the counter, and that of the pool unless its type implies the pool.
 ///
 ///     ashlar::counted_pool<> counts;
 ///     auto* const owners = counts.make();          // one owner
@@ -143,8 +143,8 @@ public:
     return visit([=](auto& cells) { return cells.trim(retain_bytes); });
   }
 
-  /// Effects: takes all counters back, whatever they count, and gives all memory back. Before the end of the pool, it
-  /// declares that live counters are no leak. Expects: no other thread uses the pool.
+  /// Effects: ends all counters, live ones included, and gives all memory back; the end of the pool then reports no
+  /// leak. Expects: no other thread uses the pool.
   void release() noexcept { cells_.release(); }
 
   /// Returns: whether `p` points into a counter of this pool, live or free. Complexity: O(log slabs) expected.
@@ -180,8 +180,8 @@ private:
   mutable cells_type cells_;  // mutable: a query may take its lock
 };
 
-/// The same without an object: the process-wide pool of such counters, for smart pointers of two words that can be made
-/// before and after `main`. See `process_pool`.
+/// The process-wide pool of such counters, which needs no object: for smart pointers of two words, usable before and
+/// after `main`. See `process_pool`.
 template <policy::lock Lock = null_lock, detail::owner_counter Counter = detail::counter_for<Lock>>
 class process_counted_pool {
   using pool = detail::process_pool<sizeof(Counter), alignof(Counter), Lock>;

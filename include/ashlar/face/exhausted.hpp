@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The behaviour of a pool of objects that has no more of them.
+// The policies for a pool without free objects: an exception, or a null pointer.
 #pragma once
 
 #include <concepts>

@@ -27,7 +27,7 @@ struct intrusive_pool_traits {
   /// The time of construction and destruction: `construct_on_acquire`, or `keep_constructed<Reset>`, where `Reset` is
   /// the recycle hook.
   using lifetime = construct_on_acquire;
-  /// The result of `make` without an object: `throw_when_exhausted`, or `null_when_exhausted`.
+  /// The result of `make` when the pool is exhausted: `throw_when_exhausted`, or `null_when_exhausted`.
   using exhausted = throw_when_exhausted;
   /// `one_thread`, or `any_thread<Lock>`.
   using threads = one_thread;

@@ -12,18 +12,18 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// `acquire` constructs an object, `release` destroys it.
+/// Policy, the default: `acquire` constructs an object, `release` destroys it.
 struct construct_on_acquire {
   static constexpr bool keeps = false;
 };
 
-/// Objects stay as they were released.
+/// Reset, the default: an object stays as it was released.
 struct no_reset {
   template <class T>
   void operator()(T&) const noexcept {}
 };
 
-/// Objects are reset by a member function: `reset_with<&message::clear>`.
+/// Reset: calls a member function of the object, as in `reset_with<&message::clear>`.
 template <auto Member>
 struct reset_with {
   template <class T>
@@ -32,9 +32,9 @@ struct reset_with {
   }
 };
 
-/// `acquire` constructs an object in a slot once, with its arguments; `release` calls `reset(object)` and keeps the
-/// object. The next `acquire` of that slot returns it as `reset` left it, whatever the arguments. Kept objects are
-/// destroyed when their memory goes back. `Reset` is a noexcept callable for a `T&`.
+/// Policy: the first `acquire` of a slot constructs its object; `release` calls `reset(object)` and keeps the object.
+/// Later acquisitions of the slot return it as `reset` left it, and ignore their arguments. Kept objects are destroyed
+/// when their memory goes back. `Reset` is a noexcept callable for a `T&`.
 template <class Reset = no_reset>
 struct keep_constructed {
   static constexpr bool keeps = true;
@@ -51,7 +51,7 @@ struct keep_constructed {
 
 namespace policy {
 
-/// One of the two.
+/// Either of the two policies.
 template <class L>
 concept lifetime = requires {
   { L::keeps } -> std::convertible_to<bool>;

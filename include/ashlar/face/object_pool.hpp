@@ -42,7 +42,7 @@ struct object_pool_traits {
   static constexpr std::size_t capacity = dynamic_capacity;
   /// The time of construction and destruction: `construct_on_acquire`, or `keep_constructed<Reset>`.
   using lifetime = construct_on_acquire;
-  /// The result of `acquire` without an object: `throw_when_exhausted`, or `null_when_exhausted`.
+  /// The result of `acquire` when the pool is exhausted: `throw_when_exhausted`, or `null_when_exhausted`.
   using exhausted = throw_when_exhausted;
   /// `one_thread`. `any_thread<Lock>`: any thread acquires, under the lock, and releases, without it.
   using threads = one_thread;
@@ -62,8 +62,11 @@ struct with_capacity : Traits {
 ///     particle* const p = particles.acquire(position);
 ///     particles.release(p);
 ///
-/// Constructors, by capacity: a number: `()`, `(lifetime)`; `dynamic_capacity`: `(capacity, lifetime, upstream)`;
-/// `growing`: `({.max_count, .growth_count}, lifetime, upstream)`.
+/// | capacity | storage of objects | constructor |
+/// |---|---|---|
+/// | a number | inside the pool | `(lifetime = {})` |
+/// | `dynamic_capacity` | one block of the upstream | `(capacity, lifetime = {}, upstream = {})` |
+/// | `growing` | slabs of the upstream | `({.max_count, .growth_count}, lifetime = {}, upstream = {})` |
 ///
 /// Cost of an object: its size and 4 bytes outside of it, so that a free object stays untouched. At `hardened` it is
 /// filled with poison, and a guard as large as its alignment follows each object. At level `fast`, in one thread and
@@ -141,8 +144,9 @@ public:
     if constexpr (grows || !std::is_trivially_destructible_v<T>) destroy_all();
   }
 
-  /// Returns: a new object `T(args...)`, or a kept one, unchanged. Without an object: throws `std::bad_alloc` or as the
-  /// upstream, or returns null, according to `exhausted`. Throws: as the constructor; the pool is then unchanged.
+  /// Returns: a new object `T(args...)`, or a kept one, unchanged. When the pool is exhausted: throws `std::bad_alloc`
+  /// or as the upstream, or returns null, according to `exhausted`. Throws: as the constructor; the pool is then
+  /// unchanged.
   template <class... Args>
   ASHLAR_INLINE T* acquire(Args&&... args) noexcept(!exhausted_type::throws &&
                                                     std::is_nothrow_constructible_v<T, Args...>) {
@@ -150,7 +154,7 @@ public:
     else return fill(slots_.take(), std::forward<Args>(args)...);
   }
 
-  /// As `acquire`, but null without an object. Throws: as the constructor.
+  /// As `acquire`, but null when the pool is exhausted. Throws: as the constructor.
   template <class... Args>
   [[nodiscard]] ASHLAR_INLINE T* try_acquire(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
     const detail::taken_place place = slots_.try_take();
@@ -176,7 +180,7 @@ public:
     return handle(acquire(std::forward<Args>(args)...), detail::returns_to<object_pool>(*this));
   }
 
-  /// Returns: as `make`, but empty without an object.
+  /// Returns: as `make`, but empty when the pool is exhausted.
   template <class... Args>
   [[nodiscard]] handle try_make(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
     return handle(try_acquire(std::forward<Args>(args)...), detail::returns_to<object_pool>(*this));

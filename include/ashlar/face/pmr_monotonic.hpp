@@ -18,7 +18,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace pmr {
 
-/// As `std::pmr::monotonic_buffer_resource`, constructor by constructor, and `reset()`, which keeps the memory.
+/// Has the constructors and members of `std::pmr::monotonic_buffer_resource`, and `reset()`, which keeps the memory.
 ///
 /// - The buffer is used first; blocks of the upstream go back with the same size and alignment.
 /// - Constructors allocate nothing. Deallocation has no effect.

@@ -19,8 +19,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace pmr {
 
-/// A `std::pmr::memory_resource` on a set of pools over any other, the base of `unsynchronized_pool_resource` and
-/// `synchronized_pool_resource`. They keep the promises of the standard's:
+/// The base of `unsynchronized_pool_resource` and `synchronized_pool_resource`: a `std::pmr::memory_resource` that owns
+/// a set of pools. Both keep the promises of the standard's resources:
 ///
 /// - Constructors allocate nothing. The default upstream is `std::pmr::get_default_resource()` at construction.
 /// - All memory comes from the upstream, including the pools' own, and goes back with its size and alignment: by
@@ -74,7 +74,7 @@ protected:
   }
 
 private:
-  // A region of 4 MiB of the smallest cells.
+  // The number of the smallest cells in the largest chunk, 4 MiB.
   static constexpr std::size_t most_blocks = (std::size_t{4} << 20) / detail::pool_classes::granule;
 
   [[nodiscard]] static pool_set_options pool_options_of(const std::pmr::pool_options& asked) noexcept {

@@ -15,9 +15,9 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Owns `R`; with `resource_ref<R>` it refers to one. The reverse needs no bridge: a `std::pmr::memory_resource` is a
-/// resource, and `resource_ref` makes it an upstream. Two bridges are equal iff they have one type and equal resources;
-/// without RTTI iff they are the same object. Thread safety: that of `R`.
+/// Owns an `R`, or refers to one if `R` is a `resource_ref`. The reverse needs no bridge: a `std::pmr::memory_resource`
+/// is a resource, and `resource_ref` makes it an upstream. Two bridges are equal iff they have one type and equal
+/// resources; without RTTI iff they are the same object. Thread safety: that of `R`.
 template <resource R>
 class pmr_resource final : public std::pmr::memory_resource {
 public:

@@ -36,11 +36,11 @@ struct returns_to_static {
 
 }  // namespace detail
 
-/// Two words: object and pool. Moves, does not copy. Lifetime: the pool outlives it.
+/// The owner of an object: two words, object and pool. Move-only. Lifetime: the pool outlives it.
 template <class Pool>
 using pool_handle = std::unique_ptr<typename Pool::value_type, detail::returns_to<Pool>>;
 
-/// One word: the pool is part of the type. `static_pool_handle<messages> m(messages.acquire());`
+/// The same in one word: the pool is part of the type. `static_pool_handle<messages> m(messages.acquire());`
 template <auto& Pool>
 using static_pool_handle =
     std::unique_ptr<typename std::remove_reference_t<decltype(Pool)>::value_type, detail::returns_to_static<Pool>>;

@@ -99,12 +99,15 @@ public:
 
 }  // namespace detail
 
-/// Returns: a `T` made from `args`, in one cell of `pool` together with the counts of its owners. The cell goes back
-/// after the last `shared_ptr` and `weak_ptr`, so the pool outlives both. Any resource is possible; a pool's cells have
-/// `shared_cell_bytes<T>()`. Throws: as the pool and as the constructor. Expects: a pool's cells are large enough. For
-/// a constant size the compiler checks that; a pool that knows its cells (`owns`) reports smaller ones from level
-/// `checked` on, and at `fast` takes a block of its upstream instead. Thread safety: that of the pool, in the thread of
-/// the last owner: a `shared_block_pool` serves any thread.
+/// Returns: a `T` made from `args`, in one cell of `pool` together with the counts of its owners:
+///
+///     cell | counts of owners | link to the pool | object |
+///
+/// The cell goes back after the last `shared_ptr` and `weak_ptr`, so the pool outlives both. `pool` may be any
+/// resource. Throws: as the pool and as the constructor. Expects: the cells of a pool have at least
+/// `shared_cell_bytes<T>()`. The compiler checks a constant size. A pool that knows its cells (`owns`) reports smaller
+/// ones from level `checked` on; at `fast` it takes a block of its upstream instead. Thread safety: that of the pool,
+/// in the thread of the last owner; a `shared_block_pool` serves any thread.
 template <class T, detail::resource_argument R, class... Args>
   requires(!std::is_array_v<T>)
 [[nodiscard]] std::shared_ptr<T> allocate_shared_pooled(R&& pool, Args&&... args) {

@@ -17,7 +17,7 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Takes no room in a container, and needs no argument. Every trait is explicit:
+/// A standard allocator that takes no room in a container and needs no argument. Every trait is explicit:
 ///
 ///     std::vector<double, ashlar::stateless_allocator<double, ashlar::page_resource>> samples;
 ///
@@ -27,10 +27,10 @@ inline namespace ASHLAR_ABI {
 /// | propagate_on_container_copy_assignment, _move_assignment, _swap | false | nothing to carry over |
 /// | select_on_container_copy_construction | a copy | the same resource |
 ///
-/// The trap that this type excludes: `is_always_equal` defaults to `is_empty`. An allocator without data that finds its
-/// resource by a thread-local variable, or in some instance, claims to be equal to one that finds another. After a move
-/// of a container it silently frees to the wrong pool. Hence `process_wide_resource`: a resource declares that it is
-/// one. For all others there is `allocator`, one pointer wide.
+/// The trap that this type excludes: `is_always_equal` defaults to `is_empty`. An empty allocator that finds its
+/// resource through a thread-local variable thus claims to be equal to one that finds another resource, and a moved
+/// container silently frees to the wrong pool. Hence the concept `process_wide_resource`, which a resource declares
+/// for itself. All others take `allocator`, one pointer wide.
 ///
 /// Thread safety: the resource's.
 template <class T, process_wide_resource R>

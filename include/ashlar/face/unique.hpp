@@ -20,21 +20,25 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Owns an object, or an array `T[]`, in memory of an `R`: two pointers wide (an array stores its length, too), one if
-/// `R` has no state. A default one is null. The resource outlives it. It is move-only; for classes derived from `T` see
-/// `unique_base_from`.
+/// Owns an object, or an array `T[]`, in memory of an `R`, which outlives it. Move-only; a default one is null.
+///
+/// | pointer | holds besides the object's address | words | words, if `R` has no state |
+/// |---|---|---:|---:|
+/// | `unique_from<T, R>` | the resource | 2 | 1 |
+/// | `unique_from<T[], R>` | the resource, the length | 3 | 2 |
+/// | `unique_base_from<Base, R>` | the resource, the deleter of the derived class | 3 | 2 |
 template <class T, class R>
 using unique_from = std::unique_ptr<T, resource_delete<T, detail::referred_resource<R>>>;
 
 /// Owns an object of `Base` or of a derived class of any size: takes over a `unique_from<Derived, R>`. `Base` needs no
-/// virtual destructor. One pointer wider than `unique_from`.
+/// virtual destructor.
 template <class Base, class R>
 using unique_base_from = std::unique_ptr<Base, base_delete<Base, detail::referred_resource<R>>>;
 
 namespace detail {
 
-// Memory for objects that are being made. Unless all are made, its destructor destroys those that were, the last first,
-// and gives the memory back.
+// Memory for objects under construction. Unless `finish` is called, the destructor destroys the constructed objects,
+// the last first, and gives the memory back.
 template <class T, resource R>
 class building_site {
 public:

@@ -16,6 +16,7 @@ namespace detail {
 
 /// Counts the owners of an object. More than `most_owners` end the process, at every level: a count that wraps would
 /// end the object under its remaining owners.
+///
 ///     add()     one owner more. Expects: there is one
 ///     drop()    one owner less; returns whether it was the last. Expects: there is one
 ///     owners()  the number of owners
@@ -26,7 +27,8 @@ concept owner_counter = std::constructible_from<T, std::uint32_t> && requires(T&
   { constant.owners() } noexcept -> std::same_as<std::uint32_t>;
 };
 
-/// The limit of owners. It leaves as many values to threads that count while the process ends.
+/// The limit of owners: half of the values, so that the other half is left to threads that count while the process
+/// ends.
 inline constexpr std::uint32_t most_owners = (std::uint32_t{1} << 31) - 1;
 
 /// Thread safety: none.

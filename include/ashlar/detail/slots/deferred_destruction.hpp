@@ -15,11 +15,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// During the destruction of an object, others of the same pool with a dropped last reference wait, linked through
-/// their words. They end after the destructor that dropped them. There is one for each pool and thread, on the stack of
-/// the outermost release, so that a chain of a million objects needs the stack of one.
+/// During the destruction of an object, other objects of the same pool whose last reference is dropped wait, linked
+/// through their words. They end after the destructor that dropped them. One such record for each pool and thread lies
+/// on the stack of the outermost release, so that a chain of a million objects needs the stack of one:
 ///
-///     release -> ending: a   ~a() releases b and c   pending: c -> b   ~a() returns   ending: c ...
+///     step                                  ending   pending
+///     a loses its last reference            a        -
+///     ~a() drops the last of b and of c     a        c -> b
+///     ~a() has returned                     c        b
+///     ~c() has returned                     b        -
 struct deferred_destruction {
   const void* core;
   std::uint32_t pending;        ///< number of the deferred object that came last, or none

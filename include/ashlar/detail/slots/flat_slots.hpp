@@ -33,7 +33,8 @@ namespace detail {
 
 /// The slots of a `Run`: `slot_run` or `allocated_slots`. The slot given back last is taken next.
 ///
-///     take <- stack <- [ inbox <- given by any thread ] <- unused slots      with one thread, `give` pushes onto the stack
+///     one_thread     take <- stack <- unused slots               give -> stack
+///     any_thread     take <- stack <- inbox <- unused slots      give -> inbox
 ///
 /// `MarksTaken`: the words show at all times which slots are taken; otherwise only after `mark_taken`, and `live`
 /// counts the free ones. Pools that keep objects in free slots, share slots among threads, or check them need it.
@@ -304,7 +305,7 @@ private:
   }
 
   slot_stack stack_;
-  deferred_destruction* ending_ = nullptr;  // the slot with the ending object, if one thread uses the pool
+  deferred_destruction* ending_ = nullptr;  // the running destruction, if one thread uses the pool
   ASHLAR_NO_UNIQUE_ADDRESS mutable lock_type lock_;
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<Threads::is_shared, slot_inbox<>, no_inbox> inbox_;
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<is_opened_among_threads, shared_note, no_note> opened_;

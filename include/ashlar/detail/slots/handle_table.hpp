@@ -20,11 +20,15 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The cycle of a slot: `take` (from the free list, or unused) -> `publish` (an object is there) -> `withdraw` (its
-/// handle is stale) -> `recycle` (free again in the next generation, or retired after the last). The memory comes from
-/// the caller's upstream, passed with each call that needs it. A slot without an object holds null, so that no
-/// generation, right or wrong, finds one. Invariant: `live + free + retired + taken or withdrawn == size()`. Thread
-/// safety: none. All operations are O(1) unless stated otherwise.
+/// The cycle of a slot:
+///
+///     unused or free -- take --> taken -- publish --> live -- withdraw --> stale -- recycle --> free, next generation
+///                                  |                                         |
+///                                  +-- put_back --> free                     +-- recycle --> retired, after the last
+///
+/// The memory comes from the caller's upstream, passed with each call that needs it. A slot without an object holds
+/// null, so that no handle finds one, whatever its generation. Invariant: `live + free + retired + taken + stale ==
+/// size()`. Thread safety: none. All operations are O(1) unless stated otherwise.
 template <class T>
 class handle_table {
 public:

@@ -31,13 +31,13 @@ inline constexpr std::size_t slot_slab_alignment = std::size_t{256} * 1024;
 
 /// The header of a slab.
 ///
-///     slab                 + colour gap  + sizeof(header)           + slots_offset
-///     | unused             | header      | a word for each slot     | slot 0 | slot 1 | ...            (in the slab)
-///     | unused             | header      | slot 0, word | slot 1, word | ...                            (beside)
+///     words in the slab     | colour gap | header | word 0 | word 1 | ... | slot 0 | slot 1 | ...
+///     words beside          | colour gap | header | slot 0 | word 0 | slot 1 | word 1 | ...
 ///
-/// The gap, at most 960 bytes, is a function of the slab's address: without it the headers of all slabs would fall into
-/// the same cache sets. The first cache line is constant while the slab exists; the second belongs to the thread that
-/// takes slots. Invariant: `live` is the number of slots that are not in `free`; slots in transit are live.
+/// The gap, 0 to 960 bytes in steps of 64, is a function of the slab's address: without it the headers of all slabs
+/// would fall into the same cache sets. The first cache line is constant while the slab exists; the second belongs to
+/// the thread that takes slots. Invariant: `live` is the number of slots that are not in `free`; slots in transit are
+/// live.
 template <policy::threads Threads>
 struct alignas(64) slot_slab {
   using word_type = slot_word_of<Threads>;
