@@ -44,7 +44,7 @@ protected:
 
   void* take(std::size_t bytes = 100) { return r_.allocate(bytes, 1); }
 
-  // Starts again with a new resource, whatever was destroyed: at `hardened` a release would report that.
+  // Starts again with a new resource, even over destroyed tags: at `hardened` a release would report them.
   void start_again() {
     ashlar::detail::mark_live(memory_.data(), memory_.size());
     ::new (static_cast<void*>(place_.data())) in_buffer(memory_);
@@ -180,7 +180,7 @@ TEST_F(tlsf_faults, an_overflow_by_one_is_seen_at_hardened) {
   }
 }
 
-// FAULTS: each byte of a link or tag of a free block; a trap, or no effect, and never a forged pointer out.
+// Each byte of a link or tag of a free block, overwritten: a report or no effect, and never a forged pointer.
 TEST_F(tlsf_faults, any_byte_of_a_free_block_overwritten_traps_or_does_nothing) {
   int traps = 0;
   const std::array<std::size_t, 3> parts = {0, sizeof(void*), 2 * sizeof(void*)};

@@ -26,7 +26,7 @@ using ashlar_test::caught_in;
 using in_buffer = ashlar::tlsf_resource<ashlar::null_resource>;
 using growing = ashlar::tlsf_resource<ashlar::new_delete_resource>;
 
-// A resource that can be abandoned, whatever was destroyed.
+// A resource that can be abandoned, even with destroyed tags.
 class abandoned {
 public:
   explicit abandoned(std::span<std::byte> memory)

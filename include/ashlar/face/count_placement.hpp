@@ -65,7 +65,7 @@ struct placement_traits<T, count::beside> {
   static constexpr bool is_beside = true;
   static constexpr bool is_own = false;
 };
-// The slot's own word only tells whether the slot is free.
+// The slot's own word marks the slot as free or taken, and counts nothing.
 template <class T, auto Member>
 struct placement_traits<T, count::in_member<Member>> {
   static constexpr bool is_beside = has_room_beside<T>;

@@ -24,8 +24,8 @@ using intrusive_pool_options = detail::slot_slabs_options;
 
 /// The choices of an `intrusive_pool`. To change one, derive and shadow it.
 struct intrusive_pool_traits {
-  /// The time of construction and destruction: `construct_on_acquire`, or `keep_constructed<Reset>`, where `Reset` is
-  /// the recycle hook.
+  /// The time of construction and destruction: `construct_on_acquire`, or `keep_constructed<Reset>` with `Reset` as the
+  /// recycle hook.
   using lifetime = construct_on_acquire;
   /// The result of `make` when the pool is exhausted: `throw_when_exhausted`, or `null_when_exhausted`.
   using exhausted = throw_when_exhausted;

@@ -42,8 +42,11 @@ concept same_count =
 
 }  // namespace detail
 
-/// As `std::shared_ptr` without weak pointers and deleters: the last owner ends the object, in any pool. It converts to
-/// a pointer to a base, also to one that is not the first; bases need no virtual destructor. Thread safety:
+/// As `std::shared_ptr` without weak pointers and deleters: the last owner ends the object, in any pool.
+///
+///     ref_ptr -> object in a slab -> header of the slab, found from the address alone -> count, pool
+///
+/// It converts to a pointer to any base, the first or another; bases need no virtual destructor. Thread safety:
 /// `one_thread` counts without atomics. `any_thread` counts as `std::shared_ptr` does: each `ref_ptr` belongs to one
 /// thread at a time, the object and its count to all.
 template <class T, policy::threads Threads, class Placement>

@@ -25,8 +25,8 @@ inline namespace ASHLAR_ABI {
 struct slot_map_options {
   std::size_t max_count =
       detail::handle_table<void>::most_slots;  ///< live objects and retired slots; beyond it `emplace` throws
-  /// Generation of a slot's first object; 1 or above. By default 1; from `checked` on different in each new object of
-  /// options, so that only maps made with the same one share it.
+  /// The generation of a slot's first object; at least 1. The default is 1 at `fast`; from `checked` on it differs in
+  /// each options object, so that only maps made with the same one share it.
   std::uint32_t first_generation = detail::maps_differ ? detail::next_map_generation() : 1;
 };
 

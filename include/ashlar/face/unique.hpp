@@ -110,8 +110,8 @@ template <resource R>
 
 }  // namespace detail
 
-/// Returns: a `T` made from `args`. One pointer refers to `r`, which is not copied; without state it costs none. If
-/// `T`'s constructor throws, the memory goes back. Throws: as `r` and as the constructor.
+/// Returns: the owner of a new `T(args...)`. It refers to `r`, which is not copied. If the constructor throws, the
+/// memory goes back. Throws: as `r` and as the constructor.
 ///
 ///     ashlar::unique_from<node, ashlar::block_pool<>> first = ashlar::allocate_unique<node>(pool, "name");
 template <class T, detail::resource_argument R, class... Args>
@@ -132,7 +132,7 @@ template <class T, detail::resource_argument R, class... Args>
   return detail::unique_at<T>(home, memory, [&](auto& site) { site.build(std::forward<Args>(args)...); });
 }
 
-/// Returns: a `T` of indeterminate value, if its type has no constructor.
+/// Returns: the owner of a default-initialised `T`, of indeterminate value without a constructor.
 template <class T, detail::resource_argument R>
   requires(!std::is_array_v<T>)
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique_for_overwrite(R&& r) {
@@ -165,7 +165,7 @@ template <class T, detail::resource_argument R>
   return detail::unique_array_at<element>(home, memory, n, [](auto& site) { site.build(); });
 }
 
-/// Returns: an array of `n` elements of indeterminate value, if their type has no constructor. Throws: as
+/// Returns: an array of `n` default-initialised elements, of indeterminate value without a constructor. Throws: as
 /// `allocate_unique<T[]>`.
 template <class T, detail::resource_argument R>
   requires std::is_unbounded_array_v<T>

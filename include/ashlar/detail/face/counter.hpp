@@ -74,7 +74,7 @@ public:
     return before == 1;
   }
 
-  /// Returns: possibly outdated, unless it is 1 and read by that owner.
+  /// Returns: the number of owners; possibly outdated, unless it is 1 and the caller is that owner.
   [[nodiscard]] std::uint32_t owners() const noexcept { return owners_.load(memory_order_relaxed); }
 
 private:

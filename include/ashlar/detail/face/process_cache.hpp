@@ -64,14 +64,14 @@ private:
 };
 
 /// The calling thread's cache. It opens at the first `usable`, and closes at the end of the thread; later calls of the
-/// thread go without it. `Owner` has the type `cache_type`, a pool `shared()` of such caches, and `enter_fork()`, which
+/// thread bypass it. `Owner` has the type `cache_type`, a pool `shared()` of such caches, and `enter_fork()`, which
 /// enters the pool for forks.
 ///
 ///     program:  thread-local | cache |            library:  thread-local | pointer | --> cache, a record from pages
 ///
-/// Libraries may be loaded late and often, and each thread has the thread-local variables of all of them: so theirs are
-/// small. A program may be linked with objects compiled for libraries; then a thread has one cache of the pool for each
-/// kind of code. Thread safety: each thread sees its own.
+/// Libraries may be loaded late and in any number, and each thread has the thread-local variables of all: so those of a
+/// library are small. A program may be linked with objects compiled for libraries; then a thread has one cache of the
+/// pool for each kind of code. Thread safety: each thread sees its own.
 template <class Owner, bool IsLibraryCode = ASHLAR_IS_LIBRARY_CODE>
 class process_cache {
   using cache_type = typename Owner::cache_type;

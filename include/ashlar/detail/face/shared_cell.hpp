@@ -104,13 +104,13 @@ template <class T>
 inline constexpr std::size_t shared_cell_alignment =
     std::max(detail::shared_object_alignment<T>, detail::counting_alignment);
 
-/// An upper bound for every standard library: for pools whose cell size is a constant.
+/// An upper bound for every standard library: for pools with a constant cell size.
 template <class T>
 inline constexpr std::size_t most_shared_cell_bytes =
     align_up(detail::most_shared_offset(detail::shared_object_alignment<T>) + sizeof(T), shared_cell_alignment<T>);
 
 /// Returns: the bytes of a cell for `allocate_shared_pooled<T>(pool, …)`: a `T` and this standard library's control
-/// block, whose size shows only in a request to an allocator. Allocates nothing.
+/// block, with a size that only a request to an allocator shows. Allocates nothing.
 template <class T>
 [[nodiscard]] std::size_t shared_cell_bytes() {
   return align_up(detail::shared_offset<detail::shared_object_alignment<T>>() + sizeof(T), shared_cell_alignment<T>);

@@ -99,7 +99,8 @@ class counted_objects {
 
 public:
   using value_type = T;
-  /// A pointer to a class with possible derived classes refers to any object; any other knows the placement.
+  /// A pointer to an exact type has the placement in its type. One to a base finds the count through the slab's header,
+  /// since the object may be of a derived class.
   using pointer = ref_ptr<T, Threads, std::conditional_t<is_exact_type<T> || is_own, Placement, count::by_padding>>;
 
   /// Bytes of memory for each object, with its guard at `hardened`, without the slab's header.

@@ -15,9 +15,9 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// During the destruction of an object, other objects of the same pool whose last reference is dropped wait, linked
-/// through their words. They end after the destructor that dropped them. One such record for each pool and thread lies
-/// on the stack of the outermost release, so that a chain of a million objects needs the stack of one:
+/// During the destruction of an object, other objects of the same pool without references wait, linked through their
+/// words. They end after the destructor that dropped them. One such record for each pool and thread lies on the stack
+/// of the outermost release, so that a chain of a million objects needs the stack of one:
 ///
 ///     step                                  ending   pending
 ///     a loses its last reference            a        -
@@ -26,8 +26,8 @@ namespace detail {
 ///     ~c() has returned                     b        -
 struct deferred_destruction {
   const void* core;
-  std::uint32_t pending;        ///< number of the deferred object that came last, or none
-  deferred_destruction* outer;  ///< of another pool, during whose destruction this began
+  std::uint32_t pending;        ///< slot number of the latest deferred object, or `none`
+  deferred_destruction* outer;  ///< the destruction in another pool inside which this one began
 
   /// The innermost one of this thread, in pools for any thread.
   static deferred_destruction*& of_this_thread() noexcept {
@@ -77,9 +77,9 @@ ASHLAR_NOINLINE void end_pending(deferred_destruction& ending, slot_slab<Threads
 }
 
 /// Effects: calls `end(slab, index)`, which ends the object, retires its slot and returns the marks, and gives the slot
-/// back. Then it ends all objects of this pool whose last reference was dropped meanwhile. A call within `end` of the
-/// same pool and thread defers the object. The pool may end with the last object. `word_at(slab, index)`: the word of a
-/// slot, for callers that find it faster than the slab.
+/// back. Then it ends all objects that were deferred meanwhile. A call within `end` of the same pool and thread defers
+/// the object. The pool may end with the last object. `word_at(slab, index)`: the word of a slot, for callers that find
+/// it faster than the slab.
 template <policy::threads Threads, class End, class WordAt>
 ASHLAR_INLINE void destroy_iteratively(slot_slab<Threads>& slab, std::uint32_t index, End end,
                                        WordAt word_at) noexcept {

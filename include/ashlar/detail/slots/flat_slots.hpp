@@ -87,8 +87,8 @@ public:
   void destroy_iteratively(void* slot, End end) noexcept {
     if constexpr (keeps_canaries) guard::expect(slot, this);
     if (deferred_destruction* const running = find_ending()) return defer(*running, number_of(slot));
-    deferred_destruction* const outer =
-        outer_ending();  // in a register: g++ 12 would load the stored value in other pieces
+    // A copy in a register: g++ 12 would reload the stored value in pieces of another size.
+    deferred_destruction* const outer = outer_ending();
     deferred_destruction ending = {this, slot_word::none, outer};
     set_ending(&ending);
     std::uint32_t marks = end(slot);
@@ -110,7 +110,7 @@ public:
     const std::uintptr_t offset = address_of(p) - address_of(run_.slots());
     if (offset % guard::stride != 0) report_slot(fault::misaligned_free, inside_an_object, p, this, slot_bytes);
     auto& word = words()(static_cast<std::uint32_t>(offset / guard::stride));
-    // A word of 0 was never used; with one thread it may not even be written yet.
+    // The word of a slot never used is 0; with one thread it may still be unwritten.
     const bool is_unused = !Threads::is_shared && offset / guard::stride >= stack_.used();
     if (is_unused || is_vacant(word.load()) || is_vacant(word.exchange(slot_word::free_mark | slot_word::none)))
       report_slot(fault::double_free, freed_before, p, this, slot_bytes);

@@ -29,7 +29,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The end of objects kept in free slots when their slab goes back: nothing, or `destroy(slot)`.
+/// The `Ends` of slabs with objects kept in free slots: they are destroyed when the memory of the slab goes back.
 template <policy::threads Threads, bool Keeps, class Destroy>
 struct kept_ends {
   using slab_type = slot_slab<Threads>;

@@ -63,7 +63,7 @@ public:
     return made;
   }
 
-  /// Effects: lets `slots` more slots of a slab be taken. Expects: it has room for them.
+  /// Effects: makes `slots` more slots of a slab available. Expects: it has room for them.
   void extend(slab_type& slab, std::uint32_t slots) noexcept {
     const bool was_full = slab.live == slab.capacity;
     slab.capacity += slots;

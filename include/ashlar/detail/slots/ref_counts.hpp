@@ -80,8 +80,8 @@ ASHLAR_INLINE void count_start(Count& own) noexcept {
 
 /// The operations of a reference to a `T` of some pool on its count. `T` may be incomplete until a member is used.
 ///
-/// For a class with possible derived classes, the object may be larger than a `T` and the pointer may point into it:
-/// the header of the slab finds its slot. Otherwise arithmetic suffices. An object's own count needs neither. Thread
+/// An object of a non-final class may be larger than a `T`, and the pointer may point into its middle: the header of
+/// the slab then leads to its slot. For an exact type arithmetic suffices. An object's own count needs neither. Thread
 /// safety: by `Threads`, as a `std::shared_ptr` or as an `int`.
 template <class T, policy::threads Threads, class Placement>
 struct ref_counts {

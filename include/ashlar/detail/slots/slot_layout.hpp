@@ -18,9 +18,9 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Finds the slot and the word of an object by arithmetic alone, without reading a header. A slab has as many slots as
-/// fit into `slot_slab_alignment` bytes, and is as long; if fewer than two fit, it has one, and the necessary length. A
-/// pool may make slabs with fewer slots.
+/// Finds the slot and the word of an object by arithmetic alone, without reading a header. A slab has
+/// `slot_slab_alignment` bytes and as many slots as fit. If fewer than two fit, it has one slot and the necessary
+/// length. A pool may make slabs with fewer slots.
 template <policy::threads Threads, std::size_t ObjectBytes, std::size_t ObjectAlignment, bool IsBeside>
 struct slot_layout {
   using slab_type = slot_slab<Threads>;

@@ -25,8 +25,8 @@ struct slot_pool_core;
 template <policy::threads Threads>
 using slot_word_of = std::conditional_t<Threads::is_shared, shared_slot_word<>, plain_slot_word>;
 
-/// Every slab starts at a multiple of this and has its header there, so that a pointer into its first
-/// `slot_slab_alignment` bytes, of any type, finds the header by a mask.
+/// Every slab starts at a multiple of this, so that the address of any of its first `slot_slab_alignment` bytes leads
+/// to the header: see `around`.
 inline constexpr std::size_t slot_slab_alignment = std::size_t{256} * 1024;
 
 /// The header of a slab.
@@ -60,7 +60,7 @@ struct alignas(64) slot_slab {
 
   alignas(64) slot_stack free;
   std::uint32_t live;
-  std::uint32_t signal_at;  ///< the pool is called when `live` falls from here
+  std::uint32_t signal_at;  ///< `hear_from` is called when `live` falls below this
   slot_slab* next;          ///< in the pool's list of slabs with free slots
   slot_slab* previous;
   std::size_t bytes;  ///< of the slab, as requested

@@ -40,11 +40,12 @@ struct slot_slabs_options {
 /// Slots for objects, in slabs of `Layout`, each with its word. A slot is taken here and given back by
 /// `slot_pool_core::give`, at the end of its object in any thread.
 ///
-///     take <- current slab <- [ inbox: slots that other threads gave ] <- slabs with free slots <- new slabs <- upstream
+///     one_thread     take <- current slab <- slabs with free slots <- new slabs <- upstream               give -> slab
+///     any_thread     take <- current slab <- inbox <- slabs with free slots <- new slabs <- upstream      give -> inbox
 ///
 /// `Ends` is the pool's part: `Ends::object(slab, index)` after the last release of an object, `Ends::slab(slab)`
-/// before a slab's memory goes back. If slots are out when this ends, the thread that gives the last one back frees all
-/// memory, through the upstream, which is moved there.
+/// before a slab's memory goes back. If slots are taken when the pool ends, the upstream moves into the control block,
+/// and the thread that gives the last slot back frees all memory.
 ///
 /// Slabs are retained until `trim`. Nothing is allocated before the first `take` or `reserve`. Thread safety: none with
 /// `one_thread`; otherwise any thread may call every member except the destructor, under the lock of the policy. The
@@ -54,8 +55,8 @@ class slot_slabs {
 public:
   using slab_type = slot_slab<Threads>;
 
-  /// A taken slot; none if `in` is null. (At this size it is returned in memory, and so split up when inlined. In a
-  /// register with the mark, the index would wait for the word to arrive: 2 ns a pair.)
+  /// A taken slot; none if `in` is null. At this size the ABI returns it in memory, so that inlined calls split it up.
+  /// Packed into a register with the mark, the index would wait for the load of the word: 2 ns for a take and a give.
   struct place {
     slab_type* in = nullptr;
     void* slot = nullptr;
@@ -196,7 +197,7 @@ private:
     if constexpr (Threads::is_shared)
       if (from->free.empty()) absorb();  // used slots come before unused ones
     [[maybe_unused]] const bool is_reused = !from->free.empty();
-    std::uint32_t index = slot_word::none;  // not out of `got`, see `place`
+    std::uint32_t index = slot_word::none;  // a copy outside of `got`: see `place`
     const taken_slot got = from->free.take(from->capacity, [from, &index](std::uint32_t number) -> auto& {
       index = number;
       return Layout::word_at(*from, number);

@@ -28,9 +28,9 @@ struct taken_place {
 /// costs nothing before its use. `words(number)` is the word of a slot; the owner passes the same function to every
 /// call. All operations are O(1) unless stated otherwise.
 ///
-/// A pool that does not need to know at all times which slots are taken calls `pop_unmarked`, which saves a store (a
-/// fifth of the time of a take and a give): the word of a reused slot keeps its free mark until `mark_taken`. The word
-/// of a slot on the stack always has the mark. Thread safety: none.
+/// A pool that rarely needs the set of taken slots calls `pop_unmarked`, which saves a store (a fifth of the time of a
+/// take and a give): the word of a reused slot keeps its free mark until `mark_taken`. The word of a slot on the stack
+/// always has the mark. Thread safety: none.
 class slot_stack {
 public:
   [[nodiscard]] ASHLAR_INLINE constexpr bool empty() const noexcept { return top_ == slot_word::none; }
@@ -103,8 +103,8 @@ public:
     for (std::uint32_t at = top_; at != slot_word::none; at = slot_word::number(words(at).load())) f(at);
   }
 
-  /// Returns: whether the stack ends, and its slots were used and are marked as free; and no others are, unless
-  /// `has_unmarked` slots. Complexity: O(used).
+  /// Returns: whether the stack ends, every slot on it was used and is marked as free, and no other slot is marked so,
+  /// unless `has_unmarked`. Complexity: O(used).
   template <class Words>
   [[nodiscard]] bool invariant(std::uint32_t capacity, Words words, bool has_unmarked = false) const noexcept {
     std::uint32_t free = 0;

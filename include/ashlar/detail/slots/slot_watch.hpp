@@ -15,7 +15,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Effects: marks a slot without an object, or with a kept one, as a caller's for tools. `IsShared`: other threads may
+/// Effects: marks a slot as in use for memory tools; `is_raw`: without a kept object. `IsShared`: other threads may
 /// mark its neighbours.
 template <bool IsShared>
 ASHLAR_INLINE void mark_slot(void* slot, std::size_t bytes, [[maybe_unused]] bool is_raw) noexcept {
@@ -24,7 +24,7 @@ ASHLAR_INLINE void mark_slot(void* slot, std::size_t bytes, [[maybe_unused]] boo
   else mark_readable(slot, bytes);
 }
 
-/// Effects: marks a slot as free for tools.
+/// Effects: marks a slot as free for memory tools.
 template <bool IsShared>
 ASHLAR_INLINE void mark_slot_free(void* slot, std::size_t bytes) noexcept {
   if constexpr (IsShared) mark_free_among_others(slot, bytes);
