@@ -12,7 +12,7 @@
 
 namespace {
 
-// Two words: the object, and the counter. A pointer of one word also needs objects of a pool: that is `ref_ptr`.
+// Two words: the object, and the counter. `ref_ptr` needs one word only, but takes objects of a pool only.
 template <class T, class Counters = ashlar::process_counted_pool<ashlar::thread_cached>>
 class counted_ptr {
 public:

@@ -15,10 +15,10 @@ namespace {
 
 constexpr const char* line = "a line of a log that is too long for any small string optimisation";
 
-// Looks right, since everything has the arena. But the temporary does not: it is made on the default heap, then copied.
+// Looks right, but the temporary does not have the arena: it is made on the default heap, then copied.
 void log_by_temporaries(std::pmr::vector<std::pmr::string>& lines) { lines.push_back(std::pmr::string(line)); }
 
-// Is right: the string is made in place, by an allocator that the vector passes on.
+// Is right: the string is made in place, with the allocator of the vector.
 void log_in_place(std::pmr::vector<std::pmr::string>& lines) { lines.emplace_back(line); }
 
 std::size_t heap_uses(void (*log)(std::pmr::vector<std::pmr::string>&)) {

@@ -28,7 +28,7 @@ int main() {
     std::printf("%zu bytes, allocated while %s\n", block.bytes, block.allocated.name());
     if (block.bytes == 1000 * sizeof(int)) ++of_the_level;
   });
-  level.reset();  // without this line: "ashlar: leak: …, allocated at loading the level (tracking.cpp:20): 1 of 4000
-                  // bytes"
+  // Without the next line: "ashlar: leak: …, allocated at loading the level (tracking.cpp:20): 1 of 4000 bytes".
+  level.reset();
   return of_the_level == 1 && memory.live() == 1 ? 0 : 1;
 }

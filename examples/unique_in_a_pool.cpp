@@ -37,7 +37,7 @@ int main() {
   while (auto next = ashlar::try_allocate_unique<circle>(pool)) more.push_back(std::move(next));
   std::printf("%zu shapes live, no more to be had\n", pool.live());
 
-  drawing.clear();  // the triangle's corners too
+  drawing.clear();  // also destroys the triangle's corners
   const auto samples = ashlar::allocate_unique<float[]>(pool, 4);
   std::printf("%zu samples\n", samples.get_deleter().count());
   more.clear();

@@ -88,8 +88,8 @@ TEST(fallback, asks_the_second_side_only_where_the_first_has_no_room) {
   EXPECT_EQ(heap.balance(), nothing);
 }
 
-// The sides are adjacent: the end of one is the beginning of the other. FAULTS: a block of 0 bytes at the border has an
-// address of its own side, and is freed to it.
+// The sides are adjacent: one begins at the end of the other. A block of 0 bytes at the border has an address of its
+// own side, and is freed to it.
 TEST(fallback, frees_to_the_right_side_where_the_sides_touch) {
   alignas(64) std::array<std::byte, 128> memory;
   for (const bool first_is_below : {true, false}) {

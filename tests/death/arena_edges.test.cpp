@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of meetings in an arena: destructors and markers, markers and blocks that shrink, a buffer's last block and the
-// adjoining chunk.
+// Tests of corner cases of an arena: destructors with markers, markers with shrinking blocks, adjoining chunks.
 #include <array>
 #include <cstddef>
 #include <span>

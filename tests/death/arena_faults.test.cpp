@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Destructors that free their own memory, at every level, and the wrong frees that an arena can detect.
+// Tests of destructors that free their own memory, at every level, and of the wrong frees that an arena detects.
 #include <cstddef>
 #include <string>
 #include <utility>

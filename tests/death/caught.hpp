@@ -21,8 +21,8 @@ inline void leave_by_jump(const ashlar::violation& v) noexcept {
 
 }  // namespace detail
 
-/// Returns: the report of `f`, or nothing. A jump leaves the report and runs no destructors: `f` misuses a resource
-/// that holds no lock, and holds none itself.
+/// Returns: the report of `f`, or nothing. The handler jumps out of the report past all destructors, so neither `f` nor
+/// the misused resource may hold a lock then.
 template <class F>
 [[nodiscard]] std::optional<ashlar::violation> caught_in(const F& f) {
   const ashlar::violation::handler before = ashlar::set_violation_handler(&detail::leave_by_jump);

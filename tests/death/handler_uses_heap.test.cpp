@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A handler may use the heap for any thread that reports: no lock is held, whatever check found the misuse.
+// Tests that a fault handler may use the reporting heap: no lock is held, whichever check found the misuse.
 #include <cstddef>
 #include <string>
 #include <thread>
@@ -69,7 +69,7 @@ TEST_F(a_handler_of_dead_blocks, may_use_the_heap_whose_huge_block_it_was) {
 
 TEST_F(a_handler_of_dead_blocks, may_use_the_heap_which_gives_memory_of_ended_threads_back) {
   ASHLAR_EXPECT_LAST_WORDS(misuse([](ashlar::heap<>& all) {
-                             most_used = 200'000;  // more would be searched for at the free cell
+                             most_used = 200'000;  // a larger request would inspect the free cell first
                              static_cast<void>(all.allocate(64));
                              std::thread([&] {
                                left_alive = all.allocate(64);
@@ -88,7 +88,8 @@ TEST_F(a_handler_of_dead_blocks, may_use_the_heap_whose_segment_was_cached) {
   ASHLAR_EXPECT_LAST_WORDS(misuse([](ashlar::heap<>& all) {
                              void* p = all.allocate(64);
                              std::thread([&] { p = all.allocate(3 << 20), all.deallocate(p); }).join();
-                             static_cast<void>(all.allocate(huge_bytes));  // for it, the parked heap is inspected
+                             static_cast<void>(
+                                 all.allocate(huge_bytes));  // this request inspects the heap of the ended thread
                              write_unseen(ashlar::detail::segment::of(p));
                              for (int i = 0; i < 3; ++i) static_cast<void>(all.allocate(3 << 20));
                            }),

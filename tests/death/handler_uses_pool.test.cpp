@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A handler may allocate from the reporting pool and free to it, in its thread and in another one: no lock is held.
+// Tests that a fault handler may use the reporting pool, in its own thread and in another one: no lock is held.
 #include <algorithm>
 #include <array>
 #include <cstddef>

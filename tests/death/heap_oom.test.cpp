@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Exhausted memory under a heap: each system call refused in turn, and address space limits from 32 to 600 MB.
+// Tests of exhausted memory under a heap: each system call refused in turn, address spaces from 32 MB to 600 MB.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

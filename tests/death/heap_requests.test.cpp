@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Impossible sizes, empty blocks, invalid alignments, and changes of size: by every call of a heap.
+// Tests of impossible sizes, empty blocks, invalid alignments and changes of size, by every call of a heap.
 #include <algorithm>
 #include <bit>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Misuse must end the process: one exact sentence, an abort, and no code or output after it.
+// Expectations about misuse: one exact sentence, an abort, and no code or output after it.
 #pragma once
 
 #include <cstdlib>

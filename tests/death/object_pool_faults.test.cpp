@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Releases of pointers to no live object of an object_pool: each is reported with one exact sentence.
+// Tests of releases of pointers to no live object of an object_pool: each is reported with one exact sentence.
 #include <sys/mman.h>
 
 #include <array>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Writes to dead objects of pools, and beside objects: level hardened reports each, at the end of the pool at the
-// latest.
+// Tests that level hardened reports writes to dead pooled objects and beside live ones, by the end of the pool.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

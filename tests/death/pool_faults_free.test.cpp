@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Frees of pointers to no live cell: twice, of foreign memory, into the middle of a cell, after the pool has ended.
+// Tests of frees of pointers to no live cell: twice, foreign, into the middle of a cell, after the pool's end.
 #include <sys/mman.h>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Cells that are live at the end of their pool: counted exactly, reported once, for every form of allocation.
+// Tests of cells that are live at the end of their pool: counted exactly, reported once, however allocated.
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Exhausted memory is an outcome: limits of the process, failing system calls, bounded pools, and very large ones.
+// Tests of exhausted memory: limits of the process, failing system calls, bounded pools, and very large ones.
 #include <sys/resource.h>
 
 #include <algorithm>

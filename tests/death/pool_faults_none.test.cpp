@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The reverse of all fault tests: correct programs, of every kind and under stress, raise no report at any level.
+// Tests that correct programs raise no report: of every kind, under stress, at every level.
 #include <algorithm>
 #include <array>
 #include <atomic>

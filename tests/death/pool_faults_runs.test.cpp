@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Frees of runs and of many cells: twice, of foreign memory, into their middle, by another length.
+// Tests of frees of runs and of many cells: twice, of foreign memory, into their middle, by another length.
 #include <array>
 #include <cstddef>
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Frees with another size, alignment or count than that of the allocation, and writes behind the requested bytes.
+// Tests of frees with a wrong size, alignment or count, and of writes behind the requested bytes.
 #include <array>
 #include <cstddef>
 #include <cstring>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Writes outside of blocks and to free ones, in every resource with cells of fixed sizes: level hardened detects each
-// byte.
+// Tests that level hardened detects every byte written outside of a live cell, in every resource with cells.
 #include <array>
 #include <csignal>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Cells freed to another pool of the same kind: reported as that, with the owner, as long as the owner lives.
+// Tests of cells freed to another pool of their kind: reported as that, with the owner, as long as it lives.
 #include <cstddef>
 #include <functional>
 #include <list>

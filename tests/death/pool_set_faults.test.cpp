@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Misuse of the pools for all sizes: freed twice, by another size, to another set, large blocks too; and leaks.
+// Tests of misuse of the pools for all sizes: double frees, wrong sizes, other sets, large blocks, leaks.
 #include <cstddef>
 #include <cstring>
 #include <string>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An upstream, or a signal handler, that calls its calling pool again: a call that would wait for itself is reported,
-// and all others are served.
+// Tests of upstreams and signal handlers that call the calling pool again: served, or reported as a deadlock.
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>

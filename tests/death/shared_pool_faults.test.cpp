@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Frees with a wrong size or alignment to pools for any thread; and at every level: no pool gives one of its cells to
-// the upstream.
+// Tests of frees with a wrong size or alignment to pools for any thread: no cell ever reaches the upstream.
 #include <array>
 #include <cstddef>
 #include <memory_resource>

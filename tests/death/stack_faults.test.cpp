@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Misuse of stacks and of markers: out of order, twice, foreign, of another size, rewound below a marker.
+// Tests of misuse of stacks and markers: wrong order, double frees, foreign blocks, wrong sizes, stale markers.
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Misuse of a tlsf_resource: bad frees, wrong sizes, and every byte of its tags and links overwritten in turn.
+// Tests of misuse of a tlsf_resource: bad frees, wrong sizes, and every byte of its tags and links overwritten.
 #include <sys/mman.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Writes to dead blocks of a tlsf_resource at level hardened: each byte, detected at its next use or in a sweep.
+// Tests of writes to dead blocks of TLSF at level hardened: each byte, found at its next use or in a sweep.
 #include <algorithm>
 #include <array>
 #include <cstddef>

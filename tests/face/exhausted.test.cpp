@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the policies of exhaustion: two answers, and no other type is one.
+// Tests of the exhaustion policies: the two of them satisfy the concept, and no other type does.
 #include <ashlar/face/exhausted.hpp>
 
 #include <gtest/gtest.h>

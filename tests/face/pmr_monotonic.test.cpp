@@ -109,7 +109,7 @@ TYPED_TEST(pmr_monotonic, serves_containers_of_containers) {
 }
 
 #if defined(__cpp_exceptions)
-// The one of libstdc++ 12 survives this too, from the first failure on.
+// Even if the first request upstream fails.
 TYPED_TEST(pmr_monotonic, passes_an_exception_on_and_works_again) {
   TypeParam m(64, &this->upstream);
   this->counted.fail_from(0);

@@ -181,7 +181,7 @@ TEST(shared_block_pool, a_thread_gives_back_what_it_has_at_hand_by_flush_and_at_
   EXPECT_EQ(pool.slabs(), 0U);
 }
 
-// The thread's table has one entry for both pools, so each call finds its cache late, and not empty.
+// Both pools share one entry of the thread's table, so each call takes the slow path to a cache that is not empty.
 TEST(shared_block_pool, a_thread_uses_pools_in_turn_that_share_a_place_in_its_table) {
   std::vector<std::unique_ptr<shared_block_pool<>>> pools;
   for (int i = 0; i < 17; ++i)

@@ -49,7 +49,7 @@ void say(std::string_view text) {
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) std::abort();
 }
 
-// Outside of the compiler's knowledge of the memory.
+// Writes that the compiler can neither remove nor diagnose.
 void flip(std::byte* at, std::size_t count) {
   say(before_write);
   auto* bytes = reinterpret_cast<volatile unsigned char*>(at);

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t large = 65536;  // above 32 KiB, the limit of cells
 constexpr std::size_t large_loose = 50001;
 
-// The system's pages, with a page at each side: otherwise the neighbours of a large block would be chance.
+// The system's pages, with a page at each side: otherwise the neighbours of a large block would vary.
 struct padded_pages {
   static constexpr bool is_thread_safe = true;
   static constexpr std::size_t page = 4096;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The interfaces of the fault matrix: each is made, takes blocks back, and lists the misuse that it can express.
+// The interfaces of the fault matrix, each with the misuse that it can express.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One misuse in a child process with a deadline, and its outcome.
+// Runs one misuse in a child process with a deadline, and classifies its outcome.
 #include "tests/death/matrix/trial.hpp"
 
 #include <array>
