@@ -193,7 +193,7 @@ TYPED_TEST(object_pool_writes, the_line_says_what_happened) {
                                std::to_string(sizeof(typename TypeParam::value_type)));
 }
 
-// Whatever unused slots contain, and whatever objects wrote during their lives.
+// No report: for any contents of unused slots, and for any writes to live objects.
 TYPED_TEST(object_pool_writes, of_correct_programs_are_none) {
   auto* const pool = new TypeParam;
   std::vector<void*> live;

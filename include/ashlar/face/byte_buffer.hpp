@@ -56,7 +56,7 @@ public:
   /// The whole buffer, or an empty view of a null handle.
   explicit buffer_view(pointer buffer) noexcept
       : buffer_(std::move(buffer)), size_(buffer_ ? static_cast<std::uint32_t>(Bytes) : 0) {}
-  /// Expects: `offset + size <= Bytes`, or all is null.
+  /// Expects: `offset + size <= Bytes`; for a null handle both are 0.
   buffer_view(pointer buffer, std::size_t offset, std::size_t size) noexcept
       : buffer_view(buffer_view(std::move(buffer)).slice(offset, size)) {}
 

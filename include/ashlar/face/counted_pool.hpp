@@ -100,7 +100,7 @@ template <class Counter, class Cells>
 ///     ashlar::counted_pool<> counts;
 ///     auto* const owners = counts.make();          // one owner
 ///     owners->add();                               // two
-///     if (counts.drop(owners)) delete object;      // the last of them ends the object; the counter is back already
+///     if (counts.drop(owners)) delete object;      // the last drop has freed the counter; the caller ends the object
 ///
 /// `Lock` as in `pool_allocator`; counters are plain with `null_lock`, else atomic, unless `Counter` selects another
 /// type. From level `checked` on, counters that are live at the end of the pool are reported as a leak. Nothing is
@@ -123,14 +123,14 @@ public:
     return detail::make_counter<Counter>(cells_.allocate(sizeof(Counter), alignof(Counter)), owners);
   }
 
-  /// As `make`, but null when there is no counter left.
+  /// As `make`, but null when the pool is exhausted.
   [[nodiscard]] Counter* try_make(std::uint32_t owners = 1) noexcept {
     void* const cell = cells_.try_allocate(sizeof(Counter), alignof(Counter));
     return cell != nullptr ? detail::make_counter<Counter>(cell, owners) : nullptr;
   }
 
-  /// Effects: drops an owner; takes the counter back if it was the last. Returns: whether it was.
-  /// Expects: the counter is of this pool and has an owner.
+  /// Effects: drops an owner, and frees the counter if that was the last. Returns: whether it was. Expects: the counter
+  /// is of this pool and has an owner.
   [[nodiscard]] bool drop(Counter* counter) noexcept { return detail::drop_owner(by_size{cells_}, counter); }
 
   /// Effects: makes `counters` live counters possible without a request to the upstream. Throws: as `make`.

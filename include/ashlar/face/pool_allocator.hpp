@@ -21,8 +21,8 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Single objects come from the process-wide pool for their size and alignment, without overhead; arrays, and objects
-/// above 64 KiB, come from operator new. Works unchanged in every standard container.
+/// A stateless allocator for every standard container. Single objects come from the process-wide pool for their size
+/// and alignment, without overhead; arrays, and objects above 64 KiB, come from operator new.
 ///
 ///     std::list<int, ashlar::pool_allocator<int>> numbers;
 ///

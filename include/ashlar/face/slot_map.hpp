@@ -108,8 +108,7 @@ public:
     return *table_.at(h.index());
   }
 
-  /// Effects: destroys the object. Its handle is stale before its destructor runs.
-  /// Returns: whether there was one.
+  /// Effects: destroys the object. Its handle is stale before its destructor runs. Returns: whether there was one.
   bool erase(handle h) noexcept {
     T* const leaving = table_.find(h);
     if (leaving == nullptr) return false;
@@ -124,8 +123,8 @@ public:
       if (T* const leaving = table_.at(index)) destroy(index, leaving);
   }
 
-  /// Effects: calls `f(T&)` for each object, the lowest address first, at the speed of memory. Expects: `f` neither
-  /// makes nor erases objects, and is not called by a constructor or destructor of `T`. Complexity: O(cells).
+  /// Effects: calls `f(T&)` for each object, the lowest address first: a scan of the pool's bitmaps. Expects: `f`
+  /// neither makes nor erases objects, and is not called by a constructor or destructor of `T`. Complexity: O(cells).
   template <class F>
   void for_each_live(F f) {
     pool_.for_each_live([&f](void* cell) { f(*std::launder(static_cast<T*>(cell))); });
@@ -146,7 +145,7 @@ public:
   [[nodiscard]] std::size_t max_size() const noexcept { return table_.max_slots() - table_.retired(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
-  /// Effects: makes `count` objects in all possible without a request to the upstream. Throws: as `emplace`.
+  /// Effects: makes `count` live objects possible without a request to the upstream. Throws: as `emplace`.
   void reserve(std::size_t count) {
     table_.reserve(upstream_, count);
     pool_.reserve(count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The reports about pointers that are given back to slots and are no objects of theirs.
+// The reports about released pointers that are no live object of their pool.
 #pragma once
 
 #include <cstddef>

@@ -33,7 +33,7 @@ namespace detail {
 
 /// The growth of a pool of slots.
 struct slot_slabs_options {
-  std::size_t max_count = slot_word::max_slots;  ///< live at once; 0 counts as 1
+  std::size_t max_count = slot_word::max_slots;  ///< slots taken at once; 0 counts as 1
   std::size_t growth_count = 0;                  ///< slots of one growth step; 0: as many as one slab has
 };
 
