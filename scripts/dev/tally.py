@@ -62,8 +62,8 @@ def main():
     results = []
     if (folder / "steps").exists():
         results += results_of_steps(folder / "steps")
-    for path in sorted(folder.glob("*.xml")):
-        results += results_of_tests(path, folder.parent / path.stem)
+    for path in sorted(folder.glob("*.xml")):  # <configuration>.xml, or <configuration>.<room>.xml
+        results += results_of_tests(path, folder.parent / path.name.split(".")[0])
     count = {outcome: sum(o == outcome for _, o in results) for outcome in ("passed", "failed", "skipped")}
     for name, outcome in results:
         if outcome == "failed":

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Lints, then builds and runs the tests in every configuration. Ends with one line that counts all of them.
+# Lints, then builds and runs the tests in every configuration, or in those named. `quick` lints and runs every room
+# once; the name of a room runs that room alone. Ends with one line that counts all of the tests.
 source scripts/dev/common.sh
 
 all=(lint outside gcc asan tsan noexcept m32)
 wanted=("${@:-${all[@]}}")
+[[ $* != quick ]] || wanted=(lint quick)
 results=build/results
 
 packages_for() {
@@ -12,12 +14,31 @@ packages_for() {
     lint) echo "${lint_packages[@]}" "${command_packages[@]}" ;;
     outside | dev) echo googletest python3 sqlite3 "${command_packages[@]}" "${rival_packages[@]}" \
       "${bench_packages[@]}" "${tool_packages[@]}" ;;
+    quick) echo googletest python3 "${tool_packages[@]}" ;;
     asan) echo googletest python3 libclang-rt-19-dev libcli11-dev ;;
     tsan) echo googletest python3 libclang-rt-19-dev ;;
     gcc | noexcept) echo googletest python3 ;;
     m32) echo googletest python3 g++-multilib ;;
-    *) fail "test: no configuration '$1'; there are: ${all[*]} dev" ;;
+    *) is_room "$1" || fail_unknown "$1"; packages_for quick ;;
   esac
+}
+
+# A folder of tests is a room; that of a mechanism, detail/<mechanism>, has the name detail_<mechanism>.
+folder_of() { echo "tests/${1/#detail_/detail/}"; }
+
+has_rules() { [[ -f $(folder_of "$1")/CMakeLists.txt ]]; }
+
+is_room() {
+  [[ $1 != */* && $1 != detail ]] && { has_rules "$1" || compgen -G "$(folder_of "$1")/*.test.cpp" >/dev/null; }
+}
+
+fail_unknown() {
+  local folder name rooms=()
+  for folder in tests/*/ tests/detail/*/; do
+    name=${folder#tests/} name=${name%/} name=${name/#detail\//detail_}
+    if is_room "$name"; then rooms+=("$name"); fi
+  done
+  fail "test: no configuration and no room '$1'. Configurations: ${all[*]} quick dev. Rooms: ${rooms[*]}"
 }
 
 # step <name> <command>…: runs it and notes whether it passed.
@@ -29,11 +50,11 @@ step() {
   [[ $outcome == passed ]]
 }
 
+# run_tests <results> <folder of the build> <option of ctest>…
 run_tests() {
-  local log=build/$1/ctest.log
-  rm -rf "build/$1/gtest"
-  ctest --test-dir "build/$1" -j "$(nproc)" --no-tests=error --output-on-failure \
-    --output-junit "$PWD/$results/$1.xml" >"$log" 2>&1 || grep -vE ' Passed +[0-9.]+ sec$|^ +Start +[0-9]+:' "$log"
+  local log=build/$1.ctest.log
+  ctest --test-dir "$2" -j "$(nproc)" --no-tests=error --output-on-failure --output-junit "$PWD/$results/$1.xml" \
+    "${@:3}" >"$log" 2>&1 || grep -vE ' Passed +[0-9.]+ sec$|^ +Start +[0-9]+:' "$log"
   grep -E '^[0-9]+% tests passed' "$log"
 }
 
@@ -47,7 +68,7 @@ targets_of() {
 
 # libc++ for the tests that need it: unpacked beside the builds, since Debian's package removes libunwind-dev.
 unpack_libcxx() {
-  [[ $1 != outside && $1 != dev && $1 != noexcept ]] || bash tests/libcxx/unpack.sh build/libcxx
+  [[ $1 != outside && $1 != dev && $1 != quick && $1 != noexcept ]] || bash tests/libcxx/unpack.sh build/libcxx
 }
 
 test_configuration() {
@@ -58,7 +79,26 @@ test_configuration() {
   step "$1: configure" configure "$1" || return 0
   step "$1: build" build "$1" "${targets[@]}" || true
   say "$1: testing"
-  run_tests "$1" || true
+  rm -rf "build/$1/gtest"
+  run_tests "$1" "build/$1" || true
+}
+
+# A room with rules of its own is a folder of the build too; another is one target.
+test_room() {
+  local folder target selection=()
+  folder=$(folder_of "$1")
+  if has_rules "$1"; then
+    target=$folder/all
+  else
+    target=test_$1 folder=. selection=(-R "^$1\.")
+  fi
+  [[ $1 != libcxx ]] || unpack_libcxx quick
+  say "$1: building"
+  step "$1: configure" configure quick || return 0
+  step "$1: build" build quick "$target" || true
+  say "$1: testing"
+  rm -rf build/quick/gtest
+  run_tests "quick.$1" "build/quick/$folder" "${selection[@]}" || true
 }
 
 packages=()
@@ -76,6 +116,8 @@ for name in "${wanted[@]}"; do
     say "lint"
     step "lint" bash scripts/dev/lint.sh quick || true
     step "lint: each rule catches its planted faults" python3 scripts/lint.py --self-test || true
+  elif is_room "$name"; then
+    test_room "$name"
   else
     test_configuration "$name"
   fi
