@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>  // std::hash
 
 #include <ashlar/base/config.hpp>
 

@@ -134,7 +134,7 @@ class Heap(Printer):
 
     def threads(self):
         first = View(self.value, "heap").first
-        at, = pointers_at(int(first.address), 1)  # of any standard library's std::atomic
+        at, = pointers_at(int(first.address), 1)  # of an atomic
         member = first.type.strip_typedefs().template_argument(0).strip_typedefs().target()
         seen = set()
         while at:

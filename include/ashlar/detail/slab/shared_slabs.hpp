@@ -73,7 +73,7 @@ public:
   shared_slabs& operator=(const shared_slabs&) = delete;
 
   /// Expects: no thread uses it any more.
-  constexpr ~shared_slabs() { close(); }
+  ~shared_slabs() { close(); }
 
   [[nodiscard]] ASHLAR_INLINE constexpr const slab_geometry& geometry() const noexcept { return Geometry::get(); }
   [[nodiscard]] std::size_t cell_bytes() const noexcept { return geometry().cell_bytes(); }

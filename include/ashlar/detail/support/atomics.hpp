@@ -72,24 +72,16 @@ public:
     return __atomic_compare_exchange(&value_, &expected, &desired, true, success.number, failure.number);
   }
 
-  ASHLAR_INLINE T fetch_add(T value, memory_order order) noexcept
-    requires std::is_integral_v<T>
-  {
+  ASHLAR_INLINE T fetch_add(T value, memory_order order) noexcept {
     return __atomic_fetch_add(&value_, value, order.number);
   }
-  ASHLAR_INLINE T fetch_sub(T value, memory_order order) noexcept
-    requires std::is_integral_v<T>
-  {
+  ASHLAR_INLINE T fetch_sub(T value, memory_order order) noexcept {
     return __atomic_fetch_sub(&value_, value, order.number);
   }
-  ASHLAR_INLINE T fetch_and(T value, memory_order order) noexcept
-    requires std::is_integral_v<T>
-  {
+  ASHLAR_INLINE T fetch_and(T value, memory_order order) noexcept {
     return __atomic_fetch_and(&value_, value, order.number);
   }
-  ASHLAR_INLINE T fetch_or(T value, memory_order order) noexcept
-    requires std::is_integral_v<T>
-  {
+  ASHLAR_INLINE T fetch_or(T value, memory_order order) noexcept {
     return __atomic_fetch_or(&value_, value, order.number);
   }
 
