@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An arena that must not grow after its warm-up: a gate behind it counts, reports and finally refuses, with no change
-// of types.
+// An arena that must not grow after its warm-up: its fallback_monitor counts, reports and finally refuses.
 #include <cstddef>
 #include <cstdio>
 
@@ -14,8 +13,8 @@
 
 namespace {
 
-using gate_type = ashlar::fallback_monitor<ashlar::page_resource>;
-using frame_memory = ashlar::arena<ashlar::resource_ref<gate_type>>;
+using monitor_type = ashlar::fallback_monitor<ashlar::page_resource>;
+using frame_memory = ashlar::arena<ashlar::resource_ref<monitor_type>>;
 
 // Returns: whether the frame got all its memory.
 bool draw_frame(frame_memory& memory, int things) {
@@ -32,22 +31,22 @@ void tell(void*, const ashlar::spill::request& request) noexcept {
 }  // namespace
 
 int main() {
-  gate_type gate;
-  frame_memory memory({.initial_bytes = 64 * 1024}, ashlar::resource_ref<gate_type>(gate));
+  monitor_type monitor;
+  frame_memory memory({.initial_bytes = 64 * 1024}, ashlar::resource_ref<monitor_type>(monitor));
   for (int frame = 0; frame < 10; ++frame) static_cast<void>(draw_frame(memory, 3000));
-  const ashlar::spill::counters warm = gate.counters();
+  const ashlar::spill::counters warm = monitor.counters();
   std::printf("warming up: %llu requests, the largest of %zu bytes\n", static_cast<unsigned long long>(warm.spills),
               warm.largest);
 
-  gate.choose(ashlar::spill::action::refuse);  // in development: ashlar::spill::action::end
+  monitor.choose(ashlar::spill::action::refuse);  // in development: ashlar::spill::action::end
   bool is_steady = true;
   for (int frame = 0; frame < 1000; ++frame) is_steady = draw_frame(memory, 3000) && is_steady;
-  const bool asked_nothing = gate.counters() == warm;
+  const bool asked_nothing = monitor.counters() == warm;
   const bool is_refused = !draw_frame(memory, 300'000);
   std::printf("a thousand frames: %s; a frame a hundred times as large: %s\n",
               is_steady && asked_nothing ? "not one request" : "spilled", is_refused ? "refused" : "served");
 
-  gate.call(&tell);
+  monitor.call(&tell);
   const bool is_served = draw_frame(memory, 30'000);
 
   ashlar::fallback<ashlar::inline_buffer<1024>, ashlar::fallback_monitor<ashlar::new_delete_resource>> scratch;

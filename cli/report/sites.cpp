@@ -14,7 +14,7 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::size_t calls_told_apart = 5;
+constexpr std::size_t max_calls_listed = 5;
 
 /// A call stack with its names, and its allocations.
 struct named_stack {
@@ -74,7 +74,7 @@ std::vector<call_site> merged(const std::vector<named_stack>& stacks) {
   std::map<std::vector<std::string>, call_site> sites;
   for (const named_stack& stack : stacks) {
     std::vector<std::string> calls = stack.calls;
-    if (calls.size() > calls_told_apart) calls.erase(calls.begin() + calls_told_apart, calls.end());
+    if (calls.size() > max_calls_listed) calls.erase(calls.begin() + max_calls_listed, calls.end());
     call_site& site = sites[calls];
     site.calls = std::move(calls);
     add(site.allocated, stack.sum.allocated);

@@ -49,7 +49,7 @@ TEST_F(command, help_of_all_verbs_is_of_one_form) {
   }
 }
 
-TEST_F(command, usage_is_told_once_and_names_all_that_is_taken) {
+TEST_F(command, usage_is_printed_once_and_names_all_arguments) {
   for (const std::string verb : {"record", "try"}) {
     ASSERT_EQ(ashlar(verb + " --help"), 0);
     EXPECT_TRUE(text("out").starts_with("ashlar " + verb + " ")) << text("out");
@@ -69,7 +69,7 @@ TEST_F(command, a_full_disk_under_version_and_help_is_told) {
   }
 }
 
-TEST_F(command, an_effort_that_is_none_is_told_plainly) {
+TEST_F(command, an_invalid_effort_is_reported) {
   EXPECT_EQ(ashlar("plan x.csv --effort heroic"), 2);
   EXPECT_EQ(text("err"), "ashlar plan: --effort: 'heroic' is not fast, balanced or exact; see ashlar plan --help\n");
 }

@@ -19,12 +19,12 @@ outcome search::run(model m) {
   found_ = {};
   pasts_.clear();
   path_.clear();
-  is_told_ = false;
+  is_replay_ = false;
   do {
     run_once();
   } while (found_.failure.empty() && next_path());
   if (!found_.failure.empty()) {
-    is_told_ = true;
+    is_replay_ = true;
     run_once();
   }
   found_.states = pasts_.size();
@@ -110,7 +110,7 @@ void search::schedule() {
   }
   std::array<std::size_t, max_threads> ready{};
   while (!is_over_) {
-    if (depth_ == path_.size() && !is_told_ && !is_new_past()) {
+    if (depth_ == path_.size() && !is_replay_ && !is_new_past()) {
       is_over_ = true;
       return;
     }
@@ -159,7 +159,7 @@ void search::abandon() {
 }
 
 void search::note(const std::string& what) {
-  if (is_told_) found_.story.push_back("thread " + std::to_string(current_) + " " + what);
+  if (is_replay_) found_.story.push_back("thread " + std::to_string(current_) + " " + what);
 }
 
 }  // namespace explorer

@@ -98,8 +98,8 @@ private:
   std::vector<choice> path_;
   std::size_t depth_ = 0;
   std::size_t steps_ = 0;
-  bool is_over_ = false;  // this execution ends here: its past was met before, or it failed
-  bool is_told_ = false;  // repeats the failed execution, with its story
+  bool is_over_ = false;    // this execution ends here: its past was met before, or it failed
+  bool is_replay_ = false;  // repeats the failed execution, with its story
 
   std::array<thread, max_threads> threads_;
   std::size_t thread_count_ = 1;

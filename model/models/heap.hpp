@@ -19,7 +19,7 @@ inline void hold(void* cell, int by) {
   checker::check(segment::of(cell)->content == 0, "a cell is in one hand at a time");
   segment::of(cell)->content = by;
 }
-inline void let_go(void* cell, int by) {
+inline void release_cell(void* cell, int by) {
   checker::check(segment::of(cell)->content == by, "what was written last is what is found");
   segment::of(cell)->content = 0;
 }
@@ -134,11 +134,11 @@ private:
   return cell;
 }
 inline void free(owner_heap& to, void* cell, int by) {
-  let_go(cell, by);
+  release_cell(cell, by);
   to.deallocate(cell);
 }
 inline void free(remote_freer& freer, void* cell, int by) {
-  let_go(cell, by);
+  release_cell(cell, by);
   freer.defer_free(*owner_heap::of(cell), cell);
 }
 inline void free_and_flush(remote_freer& freer, void* cell, int by) {

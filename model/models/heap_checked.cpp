@@ -30,7 +30,7 @@ void model() {
         heap.flush_caches();
         heap.deallocate<16>(heap.allocate<16>());
         heap.for_each_live([](void*, std::size_t) {});
-        heap.for_each_live_from_elsewhere([](void*, std::size_t) {});
+        heap.for_each_live_remote([](void*, std::size_t) {});
         heap.inspect([](int) {});
         heap.inspect_remote([](int) {});
         heap.release();
@@ -45,7 +45,7 @@ void model() {
         (void)heap.try_trim_remote();
       },
       [&] {
-        let_go(freed_remote, 1);
+        release_cell(freed_remote, 1);
         heap.free_remote(freed_remote);
         (void)heap.trim_remote();
       });

@@ -93,13 +93,13 @@ TEST(scopes, give_back_what_was_held_already) {
   lock.unlock();
 }
 
-TEST(scopes, let_go_for_a_report_of_what_was_held_already) {
+TEST(scopes, release_all_held_locks_for_a_report) {
   ashlar::spin_lock lock;
   EXPECT_EXIT(
       {
         static_cast<void>(lock.try_lock());
         const ashlar::detail::report_scope scope(lock, ashlar::detail::already_held{});
-        ashlar::detail::held_locks::let_go();
+        ashlar::detail::held_locks::release_all();
         std::_Exit(lock.try_lock() ? 7 : 1);
       },
       ::testing::ExitedWithCode(7), "");

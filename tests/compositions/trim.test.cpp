@@ -123,7 +123,7 @@ TYPED_TEST(trimmed, gives_free_memory_back) {
   EXPECT_TRUE(user.resource.invariant());
 }
 
-TYPED_TEST(trimmed, retains_at_most_the_bytes_that_it_is_told_to) {
+TYPED_TEST(trimmed, retains_at_most_the_bytes_of_its_argument) {
   counting_resource<> upstream;
   TypeParam user(upstream);
   user.use(used_at_once);

@@ -187,7 +187,7 @@ TEST(allocator, equal_iff_the_resources_are) {
   EXPECT_TRUE(from_new(here) == from_new(there));  // stateless resources are equal
 }
 
-TEST(allocator, a_copied_container_is_told_where_to_live) {
+TEST(allocator, a_copied_container_takes_a_given_resource) {
   counting_resource<> first;
   const counted<int> original(first);
   EXPECT_EQ(&traits::select_on_container_copy_construction(original).resource(), &first);

@@ -123,7 +123,7 @@ TYPED_TEST(counted_pool_with, a_counter_near_its_end_ends_the_process) {
   EXPECT_TRUE(counts.drop(again));
 }
 
-TEST(counted_pool, is_bounded_where_it_is_told_so) {
+TEST(counted_pool, is_bounded_by_its_option) {
   counted_pool<> counts({.max_count = 3});
   std::array<plain_counter*, 3> all = {counts.make(), counts.make(), counts.make()};
   for (int again = 0; again < 1000; ++again) ASSERT_EQ(counts.try_make(), nullptr);

@@ -85,14 +85,14 @@ static_assert(noexcept(std::declval<on_heap<int>&>().deallocate(nullptr, 1)));
 static_assert(sizeof(std::vector<int, on_heap<int>>) == sizeof(std::vector<int>));
 
 template <class Kind>
-class process_allocator_in : public ::testing::Test {
+class stateless_allocator_in : public ::testing::Test {
 protected:
   using container_type = typename Kind::template of<on_heap>;
 };
 
-TYPED_TEST_SUITE(process_allocator_in, ashlar_test::container_kinds);
+TYPED_TEST_SUITE(stateless_allocator_in, ashlar_test::container_kinds);
 
-TYPED_TEST(process_allocator_in, copies_moves_and_swaps) {
+TYPED_TEST(stateless_allocator_in, copies_moves_and_swaps) {
   using container = typename TestFixture::container_type;
   container original;
   fill(original, 50);

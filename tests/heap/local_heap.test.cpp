@@ -365,7 +365,7 @@ void fill_and_free(local_heap<>& heap, std::vector<void*>& kept) {
     else kept.push_back(held[i]);
 }
 
-TEST(local_heap, gives_memory_back_when_it_is_told_to) {
+TEST(local_heap, gives_memory_back_on_request) {
   if (!ashlar_test::residency_means_something) GTEST_SKIP();
   local_heap<> heap({.retain_bytes = std::size_t{1} << 30});
   const std::size_t before = ashlar_test::resident_bytes();

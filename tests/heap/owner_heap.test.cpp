@@ -124,7 +124,7 @@ TEST(owner_heap, waits_in_its_end_for_who_is_inside) {
   static_cast<void>(heap->allocate(64));
   std::atomic<bool> is_inside = false, is_through = false;
   std::thread other([&, its = heap.get()] {
-    its->for_each_live_from_elsewhere([&](void*, std::size_t) {
+    its->for_each_live_remote([&](void*, std::size_t) {
       if (is_inside.exchange(true)) return;
       for (int i = 0; i < 1000; ++i) std::this_thread::yield();
       is_through = true;

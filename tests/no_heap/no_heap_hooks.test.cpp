@@ -178,7 +178,7 @@ TEST(no_heap_hooks, see_the_temporaries_of_pmr_strings) {
   EXPECT_EQ(scope.uses(), before);
 }
 
-TEST(no_heap_hooks, the_innermost_handler_is_told_and_all_around_it_count) {
+TEST(no_heap_hooks, the_innermost_handler_is_called_and_all_outer_scopes_count) {
   noted outer_seen;
   noted inner_seen;
   const no_heap_scope outer(&noted::use, &outer_seen);
@@ -241,7 +241,7 @@ TEST(no_heap_hooks, other_threads_are_left_alone) {
   other.join();
 }
 
-TEST(no_heap_hooks_death, a_use_aborts_unless_told_otherwise) {
+TEST(no_heap_hooks_death, a_use_aborts_by_default) {
   const auto use = [] {
     const no_heap_scope quiet;
     delete hidden(new int(1));

@@ -65,8 +65,8 @@ struct chained {
       : pool(in), acquire(a), release(r), next(depth > 0 ? a(in, depth - 1) : nullptr) {}
   chained(const chained&) = delete;
   chained& operator=(const chained&) = delete;
-  ~chained() { let_go(); }
-  void let_go() noexcept {
+  ~chained() { drop_next(); }
+  void drop_next() noexcept {
     if (next != nullptr) release(pool, next);
     next = nullptr;
   }
@@ -92,7 +92,7 @@ TYPED_TEST(reentrant_pools, constructors_acquire_and_destructors_release_a_hundr
 }
 
 TYPED_TEST(reentrant_pools, a_reset_releases_a_hundred_deep) {
-  using pool_type = pool_of<TypeParam, chained, 101, keep_constructed<ashlar::reset_with<&chained::let_go>>>;
+  using pool_type = pool_of<TypeParam, chained, 101, keep_constructed<ashlar::reset_with<&chained::drop_next>>>;
   pool_type pool;
   pool->release(acquire_in<typename pool_type::type>(&pool.pool, 100));
   EXPECT_EQ(pool->live(), 0u);

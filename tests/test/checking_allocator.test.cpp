@@ -121,7 +121,7 @@ TEST(checking_allocator, an_overflowing_array_is_bad_array_new_length) {
 
 /// Returns: the ledger's reports on an array with a flaw that is made, moved to from an unequal one, and swapped.
 template <template <class> class A, flaw Flaw>
-std::vector<problem_kind> told_of() {
+std::vector<problem_kind> problems_of() {
   std::vector<problem_kind> kinds;
   ledger book;
   {
@@ -144,23 +144,23 @@ std::vector<problem_kind> told_of() {
 using kinds = std::vector<problem_kind>;
 
 TEST(checking_allocator, passes_a_container_without_flaws) {
-  EXPECT_EQ((told_of<hardest, flaw::none>()), kinds{});
-  EXPECT_EQ((told_of<propagating, flaw::none>()), kinds{});
-  EXPECT_EQ((told_of<fresh, flaw::none>()), kinds{});
-  EXPECT_EQ((told_of<strict, flaw::none>()), kinds{});
-  EXPECT_EQ((told_of<alike, flaw::none>()), kinds{});
-  EXPECT_EQ((told_of<fancy, flaw::none>()), kinds{});
+  EXPECT_EQ((problems_of<hardest, flaw::none>()), kinds{});
+  EXPECT_EQ((problems_of<propagating, flaw::none>()), kinds{});
+  EXPECT_EQ((problems_of<fresh, flaw::none>()), kinds{});
+  EXPECT_EQ((problems_of<strict, flaw::none>()), kinds{});
+  EXPECT_EQ((problems_of<alike, flaw::none>()), kinds{});
+  EXPECT_EQ((problems_of<fancy, flaw::none>()), kinds{});
 }
 
 TEST(checking_allocator, catches_each_flaw) {
-  EXPECT_EQ((told_of<hardest, flaw::steals>()), kinds{problem_kind::cross_free});
-  EXPECT_EQ((told_of<alike, flaw::steals>()), kinds{});  // stealing is right if all are equal
-  EXPECT_EQ((told_of<hardest, flaw::forgets_n>()), kinds{problem_kind::wrong_count});
-  EXPECT_EQ((told_of<hardest, flaw::other_type>()), kinds{problem_kind::wrong_alignment});
-  EXPECT_EQ((told_of<hardest, flaw::frees_twice>()), kinds{problem_kind::double_free});
-  EXPECT_EQ((told_of<hardest, flaw::frees_the_middle>()), (kinds{problem_kind::interior_free, problem_kind::leak}));
-  EXPECT_EQ((told_of<hardest, flaw::leaks>()), kinds{problem_kind::leak});
-  EXPECT_EQ((told_of<hardest, flaw::overruns>()), kinds{problem_kind::overrun});
+  EXPECT_EQ((problems_of<hardest, flaw::steals>()), kinds{problem_kind::cross_free});
+  EXPECT_EQ((problems_of<alike, flaw::steals>()), kinds{});  // stealing is right if all are equal
+  EXPECT_EQ((problems_of<hardest, flaw::forgets_n>()), kinds{problem_kind::wrong_count});
+  EXPECT_EQ((problems_of<hardest, flaw::other_type>()), kinds{problem_kind::wrong_alignment});
+  EXPECT_EQ((problems_of<hardest, flaw::frees_twice>()), kinds{problem_kind::double_free});
+  EXPECT_EQ((problems_of<hardest, flaw::frees_the_middle>()), (kinds{problem_kind::interior_free, problem_kind::leak}));
+  EXPECT_EQ((problems_of<hardest, flaw::leaks>()), kinds{problem_kind::leak});
+  EXPECT_EQ((problems_of<hardest, flaw::overruns>()), kinds{problem_kind::overrun});
 }
 
 TEST(checking_allocator, catches_a_swap_that_forgets_the_allocators) {

@@ -18,7 +18,7 @@ std::string next_eight(failure_plan& plan) {
   return picture;
 }
 
-TEST(failure_plan, nothing_fails_until_it_is_told_to) {
+TEST(failure_plan, nothing_fails_before_a_plan) {
   failure_plan plan;
   EXPECT_EQ(next_eight(plan), "########");
   plan.fail_at(3);

@@ -124,14 +124,14 @@ TEST(ledger, notices_a_write_to_a_freed_block_at_the_latest_when_a_mebibyte_was_
   EXPECT_EQ(book.finish().size(), 1u);
 }
 
-TEST(ledger, a_leak_is_told_once_with_what_it_was) {
+TEST(ledger, a_leak_is_reported_once_with_its_block) {
   ledger book;
   void* const p = book.allocate(three_words);
   EXPECT_EQ(book.finish(), (std::vector<problem>{{problem_kind::leak, p, three_words, {}}}));
   EXPECT_TRUE(book.finish().empty());
 }
 
-TEST(ledger, a_callback_is_told_at_once_and_nothing_is_collected) {
+TEST(ledger, a_callback_is_called_at_once_and_nothing_is_collected) {
   std::vector<problem_kind> told;
   {
     ledger book([&](const problem& each) {

@@ -132,13 +132,13 @@ TEST(ref_pool_threads, the_pool_may_end_while_objects_go) {
     std::array<std::vector<shared_pool<message>::pointer>, 2> held;
     for (std::size_t i = 0; i < 40; ++i) held[i % 2].push_back(pool->make(round, i));
     std::atomic<int> ready = 0;
-    const auto let_go = [&](std::size_t who) {
+    const auto drop_all = [&](std::size_t who) {
       ready.fetch_add(1);
       while (ready.load() != 3) std::this_thread::yield();
       for (auto& each : held[who]) each.reset();
     };
-    std::thread first(let_go, 0);
-    std::thread second(let_go, 1);
+    std::thread first(drop_all, 0);
+    std::thread second(drop_all, 1);
     ready.fetch_add(1);
     while (ready.load() != 3) std::this_thread::yield();
     for (std::size_t i = 0; i < round % 64; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);

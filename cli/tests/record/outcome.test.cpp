@@ -54,7 +54,7 @@ TEST_F(record_outcome, a_file_size_limit_is_an_error_of_every_verb) {
   EXPECT_TRUE(says(file("r.html") + ": File too large")) << output();
 }
 
-TEST_F(record_outcome, a_child_whose_trace_cannot_be_made_is_told_of) {
+TEST_F(record_outcome, a_child_without_a_trace_is_reported) {
   fs::create_directories(file("d"));
   EXPECT_EQ(shell("cd " + file("d") + " && " ASHLAR_COMMAND " record -o t.trace -- sh -c 'rm -r " + file("d") +
                   "; /bin/ls / > /dev/null'"),
@@ -62,7 +62,7 @@ TEST_F(record_outcome, a_child_whose_trace_cannot_be_made_is_told_of) {
   EXPECT_TRUE(says("No such file or directory")) << output();
 }
 
-TEST_F(record_outcome, a_program_that_cuts_its_own_trace_is_told_of) {
+TEST_F(record_outcome, a_program_that_cuts_its_own_trace_is_reported) {
   ASSERT_EQ(record_victim("cuts_all"), not_whole) << output();
   EXPECT_TRUE(says(file() + ": the program cut its own trace short; the program's own exit status is 0\n")) << output();
   trace_reader r(file());
@@ -80,7 +80,7 @@ TEST_F(record_outcome, a_program_that_allocates_nothing_has_a_trace_of_nothing) 
   EXPECT_TRUE(says("0 events in ")) << output();
 }
 
-TEST_F(record_outcome, programs_that_cannot_be_recorded_are_told_why) {
+TEST_F(record_outcome, the_reason_against_a_recording_is_reported) {
   const auto record = [this](const std::string& program) {
     return shell(ASHLAR_COMMAND " record -o " + file() + " -- " + program);
   };

@@ -17,7 +17,7 @@ using namespace ashlar_test;
 
 class record : public record_command {};
 
-TEST_F(record, every_form_is_told_apart) {
+TEST_F(record, every_form_is_distinguished) {
   ASSERT_EQ(record_victim("forms"), 0) << output();
   const recording r(file());
   const std::map<std::uint64_t, operation> got{

@@ -167,7 +167,7 @@ TEST(paired_rounds, each_look_has_half_the_error_of_the_last_and_comes_after_twi
   EXPECT_EQ(done.rounds, 4 * least_rounds(errors[0]));
 }
 
-TEST(paired_rounds, end_with_the_budget_after_three_at_least_and_play_what_they_are_told_to) {
+TEST(paired_rounds, end_with_the_budget_after_three_at_least_and_play_the_chosen_rounds) {
   const auto nothing = [](std::size_t) {};
   const auto never = [](double) { return false; };
   EXPECT_EQ(play_rounds({.rounds = 0, .seconds = 0}, 4, nothing, never).rounds, 3U);

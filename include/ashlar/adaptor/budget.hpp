@@ -180,7 +180,7 @@ private:
   void note_charge() noexcept {
     peak_.raise_to(used());
     if (soft_ == nullptr || used() <= soft_limit_) return;
-    if (soft_told_.exchange(true, detail::memory_order_acquire)) return;  // pairs with the release in rearm()
+    if (soft_reported_.exchange(true, detail::memory_order_acquire)) return;  // pairs with the release in rearm()
     soft_(*this, soft_context_);
     rearm();  // another thread may have lowered used() and called rearm() before the exchange
   }
@@ -192,7 +192,7 @@ private:
 
   // A thread that overwrites this `false` sees the value of used() that led to it.
   void rearm() noexcept {
-    if (soft_ != nullptr && used() <= soft_limit_) soft_told_.store(false, detail::memory_order_release);
+    if (soft_ != nullptr && used() <= soft_limit_) soft_reported_.store(false, detail::memory_order_release);
   }
 
   detail::byte_count<is_shared> used_;
@@ -204,7 +204,7 @@ private:
   soft_limit_handler soft_ = nullptr;
   void* soft_context_ = nullptr;
   std::size_t soft_limit_ = unlimited;
-  detail::atomic<bool> soft_told_ = false;
+  detail::atomic<bool> soft_reported_ = false;
 };
 
 }  // namespace ASHLAR_ABI

@@ -35,7 +35,7 @@ enum class action {
 struct request {
   std::size_t bytes = 0;
   std::size_t alignment = 0;
-  const void* gate = nullptr;
+  const void* monitor = nullptr;
 };
 
 /// Called for every spill while `spill::action::notify` is chosen. It may use the monitor: its own requests are counted
@@ -59,20 +59,20 @@ namespace detail {
 /// The monitors with a callback running on this thread, innermost first.
 class spill_scope {
 public:
-  explicit spill_scope(const void* gate) noexcept : gate_(gate), outer_(std::exchange(innermost, this)) {}
+  explicit spill_scope(const void* monitor) noexcept : monitor_(monitor), outer_(std::exchange(innermost, this)) {}
   spill_scope(const spill_scope&) = delete;
   spill_scope& operator=(const spill_scope&) = delete;
   ~spill_scope() { innermost = outer_; }
 
-  [[nodiscard]] static bool is_within(const void* gate) noexcept {
+  [[nodiscard]] static bool is_within(const void* monitor) noexcept {
     for (const spill_scope* scope = innermost; scope != nullptr; scope = scope->outer_)
-      if (scope->gate_ == gate) return true;
+      if (scope->monitor_ == monitor) return true;
     return false;
   }
 
 private:
   static inline thread_local const spill_scope* innermost = nullptr;
-  const void* gate_;
+  const void* monitor_;
   const spill_scope* outer_;
 };
 
@@ -201,7 +201,7 @@ private:
   [[noreturn]] void end(std::size_t bytes, std::size_t alignment) const noexcept {
     detail::panic_line line;
     line.text("ashlar: spill: ").number(bytes).text(" bytes at alignment ").number(alignment);
-    detail::panic(line.text(" were asked for through a gate that is shut, gate ").address(this).view());
+    detail::panic(line.text(" were requested through a closed fallback_monitor at ").address(this).view());
   }
 
   detail::atomic<std::uint64_t> spills_ = 0;

@@ -151,7 +151,7 @@ namespace detail {
 
 /// Effects: releases the thread's `held_locks`, calls the violation handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void report(const violation& v) noexcept {
-  detail::held_locks::let_go();
+  detail::held_locks::release_all();
   detail::on_violation.load(memory_order_relaxed)(v);
   end_process();
 }

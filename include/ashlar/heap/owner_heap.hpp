@@ -211,7 +211,7 @@ public:
   /// As `for_each_live`; also visits cells in the thread cache at levels without a lock in every call. Thread safety:
   /// any thread.
   template <class F>
-  void for_each_live_from_elsewhere(F f) {
+  void for_each_live_remote(F f) {
     const scope held(whole_call());
     if constexpr (sends) this->core().for_each_live_behind(std::move(f));
     else base::for_each_live(std::move(f));

@@ -224,7 +224,7 @@ private:
   ASHLAR_INLINE void give(void* p) noexcept {
     if constexpr (detail::marks_memory) detail::mark_free(p, space_.room_of(p));
     detail::tlsf_region* const emptied = space_.give(p);
-    if (ASHLAR_UNLIKELY(emptied != nullptr)) let_go(emptied);
+    if (ASHLAR_UNLIKELY(emptied != nullptr)) retain_or_give(emptied);
   }
 
   // Informs the memory tools and the canary of a new size. Bytes that stay in use keep their state.
@@ -308,7 +308,7 @@ private:
   }
 
   // Effects: retains a region that has become empty, or gives it back.
-  ASHLAR_COLD void let_go(detail::tlsf_region* region) noexcept {
+  ASHLAR_COLD void retain_or_give(detail::tlsf_region* region) noexcept {
     if (!region->goes_upstream || options_.retain_regions == never_release) return;
     const std::size_t kept = options_.retain_regions.kept(space_.lent() - space_.empty());
     if (space_.empty() > kept || region->memory.size > options_.growth.largest) give_region(region);

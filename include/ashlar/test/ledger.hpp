@@ -39,7 +39,7 @@ public:
   using reporter = std::function<void(const problem&)>;
 
   ledger() = default;
-  explicit ledger(reporter told) : told_(std::move(told)) {}
+  explicit ledger(reporter report) : reporter_(std::move(report)) {}
   ledger(const ledger&) = delete;  // allocators refer to it
   ledger& operator=(const ledger&) = delete;
 
@@ -197,8 +197,8 @@ private:
   // Called without the lock, so that a callback may use the ledger.
   void tell(const std::vector<problem>& found) {
     for (const problem& each : found) {
-      if (told_) {
-        told_(each);
+      if (reporter_) {
+        reporter_(each);
       } else {
         const std::lock_guard hold(lock_);
         problems_.push_back(each);
@@ -207,7 +207,7 @@ private:
   }
 
   mutable std::mutex lock_;
-  reporter told_;
+  reporter reporter_;
   book book_;
   std::deque<retired_block> quarantine_;
   std::size_t quarantined_ = 0;  // bytes

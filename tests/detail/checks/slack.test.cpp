@@ -119,7 +119,7 @@ TEST(slack, of_a_fresh_cell_is_as_of_any_other) {
     }
 }
 
-TEST(slack, that_stands_is_told_from_what_was_written_to_whatever_lies_before_it) {
+TEST(slack, intact_is_distinguished_from_a_write_to_the_bytes_before_it) {
   for (std::size_t size = 0; size <= 40; ++size)
     for (std::size_t bytes = 0; bytes <= size; ++bytes) {
       cell_type cell{};

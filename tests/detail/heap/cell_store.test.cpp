@@ -25,23 +25,23 @@ using upstream_ref = ashlar::resource_ref<counting_resource<>>;
 class cell_store_test : public ::testing::Test {
 protected:
   std::byte* take(std::size_t number) {
-    void* p = hot_.pop(number);
+    void* p = lists_.pop(number);
     if (p != nullptr && ashlar::detail::is_sampled(p)) cells_.count_taken(number);
-    if (p == nullptr) p = cells_.take(number, hot_);
+    if (p == nullptr) p = cells_.take(number, lists_);
     if (p != nullptr) ashlar::detail::mark_live(p, size_classes::bytes_of(number));
     return static_cast<std::byte*>(p);
   }
 
   void give(std::size_t number, std::byte* cell) {
-    hot_.push(number, cell);
-    if (ashlar::detail::is_sampled(cell)) cells_.count_hot(number, hot_);
+    lists_.push(number, cell);
+    if (ashlar::detail::is_sampled(cell)) cells_.count_hot(number, lists_);
   }
 
   counting_resource<> upstream_;
   ashlar::detail::extent_map<upstream_ref> space_{ashlar::detail::max_size, upstream_};
   ashlar::detail::segment_store<upstream_ref> segments_{space_};
   ashlar::detail::cell_store<upstream_ref> cells_{segments_};
-  ashlar::detail::free_lists hot_;
+  ashlar::detail::free_lists lists_;
 };
 
 TEST_F(cell_store_test, hands_out_cells_of_each_class_apart_from_each_other) {
@@ -67,9 +67,9 @@ TEST_F(cell_store_test, gives_slabs_back_whose_cells_are_all_free) {
   std::size_t seen = 0;
   cells_.for_each_slab([&](ashlar::detail::span_header&) { ++seen; });
   EXPECT_EQ(seen, slabs);
-  for (std::byte* const cell : held) hot_.push(ashlar::detail::segment::owner_of(cell), cell);
+  for (std::byte* const cell : held) lists_.push(ashlar::detail::segment::owner_of(cell), cell);
   EXPECT_EQ(cells_.slabs(), slabs) << "frees do not look at slabs";
-  cells_.flush_caches(hot_);
+  cells_.flush_caches(lists_);
   EXPECT_EQ(cells_.slabs(), 0u);
   EXPECT_EQ(segments_.used_bytes(), 0u);
   EXPECT_TRUE(cells_.invariant() && segments_.invariant());
@@ -80,11 +80,11 @@ TEST_F(cell_store_test, makes_the_next_cells_of_a_word_hot_as_well) {
   for (const std::size_t bytes : {16u, 64u, 208u, 1024u, 1280u, 8192u}) {
     const std::size_t number = size_classes::of(bytes), at_most = has_links && bytes <= 1024 ? 7 : 0;
     for (int i = 0; i < 300; ++i) {
-      hot_.clear();  // treated as handed out
+      lists_.clear();  // treated as handed out
       const std::byte* last = take(number);
       std::size_t cells = 0;
       bool is_at_the_end = false;
-      hot_.for_each(number, [&](void* cell) {
+      lists_.for_each(number, [&](void* cell) {
         EXPECT_FALSE(ashlar::detail::is_sampled(cell)) << "which is counted where it becomes hot";
         EXPECT_FALSE(is_at_the_end) << "they come in order, but for the first of the word, which is the last";
         is_at_the_end = cell < last;
@@ -94,7 +94,7 @@ TEST_F(cell_store_test, makes_the_next_cells_of_a_word_hot_as_well) {
       EXPECT_LE(cells, at_most);
     }
   }
-  hot_.clear();
+  lists_.clear();
   EXPECT_TRUE(cells_.invariant());
 }
 
@@ -107,7 +107,7 @@ TEST_F(cell_store_test, takes_back_many_cells_of_a_word_at_once) {
   for (std::byte* const cell : held)
     words[ashlar::detail::word_of_cell(cell).key] |= ashlar::detail::word_of_cell(cell).cells;
   std::size_t given = 0;
-  cells_.flush_caches(hot_);  // so that only these cells keep the slab
+  cells_.flush_caches(lists_);  // so that only these cells keep the slab
   for (const auto& [key, cells] : words) {
     EXPECT_EQ(cells_.slabs(), 1u);
     given += cells_.give_mask(ashlar::detail::slab_of_key(key), ashlar::detail::word_of_key(key), cells);
@@ -122,11 +122,11 @@ TEST_F(cell_store_test, knows_which_cells_a_caller_has) {
   std::set<std::byte*> held;
   for (int i = 0; i < 1000; ++i) held.insert(take(size_classes::of(48)));
   for (auto each = held.begin(); each != held.end();) {
-    hot_.push(size_classes::of(48), *each);
+    lists_.push(size_classes::of(48), *each);
     each = held.erase(each);
     if (each != held.end()) ++each;
   }
-  cells_.flush_caches(hot_);
+  cells_.flush_caches(lists_);
   std::set<std::byte*> seen;
   cells_.for_each_live([&](std::byte* cell, std::size_t bytes) {
     EXPECT_EQ(bytes, 48u);
@@ -154,10 +154,10 @@ TEST_F(cell_store_test, each_class_has_samples_whichever_others_grow_with_it) {
   for (std::size_t slab = 0; slab < 16; ++slab)
     for (std::size_t number = 1; number <= 8; ++number) {
       const std::size_t cells = ashlar::detail::slice_bytes / size_classes::bytes_of(number);
-      for (std::size_t i = 0; i < cells; ++i) hot_.push(0, take(number));  // the free list of no class
+      for (std::size_t i = 0; i < cells; ++i) lists_.push(0, take(number));  // the free list of no class
     }
   std::size_t bytes[9] = {};
-  while (void* const cell = hot_.pop(0)) {
+  while (void* const cell = lists_.pop(0)) {
     const std::size_t number = ashlar::detail::segment::owner_of(cell);
     if (ashlar::detail::is_sampled(cell)) bytes[number] += cells_.sampled_bytes(number);
   }
@@ -180,12 +180,12 @@ TEST_F(cell_store_test, says_no_and_goes_on_when_memory_is_back) {
   while (std::byte* const cell = take(50)) held.push_back(cell);
   EXPECT_TRUE(cells_.invariant() && segments_.invariant());
   EXPECT_EQ(take(50), nullptr);
-  hot_.push(50, held.back());
+  lists_.push(50, held.back());
   EXPECT_NE(take(50), nullptr);
   upstream_.fail_never();
   EXPECT_NE(take(50), nullptr);
   cells_.clear();
-  hot_.clear();
+  lists_.clear();
   segments_.clear();
   space_.release();
   EXPECT_EQ(upstream_.balance(), ashlar_test::nothing);

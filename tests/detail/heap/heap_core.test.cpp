@@ -46,7 +46,7 @@ TEST_F(heap_core_test, tells_kinds_of_blocks_by_their_address) {
   EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
 }
 
-TEST_F(heap_core_test, hot_cells_make_room_for_a_run) {
+TEST_F(heap_core_test, cached_cells_make_room_for_a_run) {
   upstream.limit_bytes(ashlar::detail::segment_bytes);
   const std::size_t number = size_classes::of(32 * 1024);
   std::size_t cells = 0;

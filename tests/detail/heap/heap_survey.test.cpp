@@ -126,7 +126,7 @@ TEST(heap_survey, says_how_much_is_at_hand_where_only_its_thread_may_look) {
 }
 
 #if ASHLAR_HAS_EXCEPTIONS
-TEST(heap_survey, lets_go_of_every_part_where_who_is_told_throws) {
+TEST(heap_survey, releases_every_part_if_the_callback_throws) {
   heap<> all;
   void* theirs = nullptr;
   in_thread([&] { theirs = all.allocate(5'000); });

@@ -19,20 +19,20 @@ using core_type = ashlar::detail::owner_core<ashlar::page_resource>;
 class owner_core_test : public ::testing::Test {
 protected:
   void* take(std::size_t number) {
-    void* const cell = core_.take_cell(number, hot_);
+    void* const cell = core_.take_cell(number, lists_);
     if (cell != nullptr) ashlar::detail::mark_live(cell, size_classes::bytes_of(number));
     return cell;
   }
 
   core_type core_{{.retain_bytes = 0}, {}, this};
-  ashlar::detail::free_lists hot_;
+  ashlar::detail::free_lists lists_;
 };
 
 TEST_F(owner_core_test, says_in_its_segments_whose_they_are) {
   void* const cell = take(3);
   EXPECT_EQ(ashlar::detail::segment::heap_of(cell), this);
   core_.give_now(cell);
-  EXPECT_TRUE(core_.invariant(hot_));
+  EXPECT_TRUE(core_.invariant(lists_));
 }
 
 TEST_F(owner_core_test, takes_in_a_packet_wherever_the_lock_is_held) {
@@ -57,10 +57,10 @@ TEST_F(owner_core_test, takes_in_a_packet_wherever_the_lock_is_held) {
 TEST_F(owner_core_test, leaves_what_is_hot_to_its_owner) {
   const std::size_t number = size_classes::of(2048);
   void* const cell = take(number);
-  hot_.push(number, cell);
+  lists_.push(number, cell);
   static_cast<void>(core_.trim_excluding_cache(0));
   EXPECT_NE(core_.held_bytes(), 0u);
-  EXPECT_EQ(hot_.pop(number), cell);
+  EXPECT_EQ(lists_.pop(number), cell);
   core_.give_now(cell);
   static_cast<void>(core_.trim_excluding_cache(0));
   EXPECT_EQ(core_.held_bytes(), 0u);

@@ -22,7 +22,7 @@ using ashlar::detail::slice_bytes;
 
 constexpr std::size_t keep = std::size_t{4} << 20;
 
-struct idle_memory_test : ::testing::Test {
+struct purge_policy_test : ::testing::Test {
   std::byte* take(std::size_t length) {
     if (std::byte* const shelved = segments.take_free_run(length)) return shelved;
     ashlar::detail::slice_run run = segments.take_block(length);
@@ -45,7 +45,7 @@ struct idle_memory_test : ::testing::Test {
   std::vector<std::byte*> held;
 };
 
-TEST_F(idle_memory_test, keeps_as_much_as_is_live_and_what_it_was_told_to_keep) {
+TEST_F(purge_policy_test, keeps_as_much_as_is_live_and_the_retention_limit) {
   fill(400);
   free_down_to(210);
   EXPECT_EQ(spare(), 190 * 4 * slice_bytes) << "less than is live";
@@ -56,7 +56,7 @@ TEST_F(idle_memory_test, keeps_as_much_as_is_live_and_what_it_was_told_to_keep) 
   EXPECT_TRUE(segments.invariant() && cells.invariant());
 }
 
-TEST_F(idle_memory_test, keeps_more_where_what_it_gave_back_is_wanted_again) {
+TEST_F(purge_policy_test, keeps_more_where_what_it_gave_back_is_wanted_again) {
   std::size_t least = 0;
   for (int swing = 0; swing < 12; ++swing) {
     fill(400);
@@ -67,7 +67,7 @@ TEST_F(idle_memory_test, keeps_more_where_what_it_gave_back_is_wanted_again) {
   EXPECT_GT(spare(), 390 * 4 * slice_bytes) << "all that each swing needs";
 }
 
-TEST_F(idle_memory_test, forgets_regret_when_nobody_needs_what_it_keeps) {
+TEST_F(purge_policy_test, forgets_regret_when_nobody_needs_what_it_keeps) {
   const auto swing_through = [&](std::size_t blocks, int times) {
     for (int swing = 0; swing < times; ++swing) {
       fill(blocks);
@@ -119,7 +119,7 @@ TEST(purge_policy, keeps_as_much_for_many_threads_as_for_one) {
   }
 }
 
-TEST(purge_policy, may_be_told_to_keep_nothing) {
+TEST(purge_policy, may_keep_nothing) {
   ashlar::local_heap<> heap({.retain_bytes = 0});
   for (int i = 0; i < 3; ++i) heap.deallocate(heap.allocate(100'000));
   EXPECT_TRUE(heap.invariant());

@@ -29,7 +29,7 @@ TEST(budget, charges_what_its_slices_spend) {
   EXPECT_FALSE(b.exhausted());
 }
 
-TEST(budget, ends_when_told_to) {
+TEST(budget, ends_on_request) {
   const std::atomic<bool> stop{true};
   EXPECT_TRUE(planner::budget(100, planner::budget::clock::time_point::max(), &stop).exhausted());
 }

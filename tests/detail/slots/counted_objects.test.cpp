@@ -177,10 +177,10 @@ TYPED_TEST(counted_objects, a_list_through_two_pools_ends_on_a_small_stack) {
 TYPED_TEST(counted_objects, a_list_that_is_kept_constructed_is_recycled_on_a_small_stack) {
   struct kept {
     ashlar::ref_ptr<kept, TypeParam> next;
-    void let_go() noexcept { next.reset(); }
+    void drop_next() noexcept { next.reset(); }
   };
   ashlar::intrusive_pool<kept,
-                         ashlar_test::intrusive_traits<ashlar::keep_constructed<ashlar::reset_with<&kept::let_go>>,
+                         ashlar_test::intrusive_traits<ashlar::keep_constructed<ashlar::reset_with<&kept::drop_next>>,
                                                        ashlar::throw_when_exhausted, TypeParam>>
       pool;
   ashlar::ref_ptr<kept, TypeParam> head;

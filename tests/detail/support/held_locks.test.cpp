@@ -39,7 +39,7 @@ TEST(held_locks, a_scope_unlocks_once_where_nothing_is_reported) {
     EXPECT_TRUE(unlocked.empty());
   }
   EXPECT_EQ(unlocked, std::vector<int>{1});
-  ashlar::detail::held_locks::let_go();
+  ashlar::detail::held_locks::release_all();
   EXPECT_EQ(unlocked, std::vector<int>{1});
 }
 
@@ -63,7 +63,7 @@ TEST(held_locks, a_report_lets_go_of_all_the_latest_first) {
     ashlar::detail::report({.what = "tried it"});
   }
   ashlar::set_violation_handler(nullptr);
-  ashlar::detail::held_locks::let_go();
+  ashlar::detail::held_locks::release_all();
   EXPECT_EQ(unlocked.size(), 3u);
 }
 
@@ -71,7 +71,7 @@ TEST(held_locks, are_each_threads_own) {
   std::mutex mutex;
   const report_scope held(mutex);
   std::thread([&] {
-    ashlar::detail::held_locks::let_go();
+    ashlar::detail::held_locks::release_all();
     EXPECT_FALSE(mutex.try_lock());
   }).join();
 }

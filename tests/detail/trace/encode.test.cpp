@@ -52,7 +52,7 @@ TEST(encode, times_never_go_back) {
   EXPECT_EQ(e.last_time(), 100U);
 }
 
-TEST(encode, events_are_told_from_helpers) {
+TEST(encode, events_are_distinguished_from_helpers) {
   const std::vector<record> records{got(1, 16),
                                     {.time = 2, .stack = 5, .code = opcode::thread_switch},
                                     {.time = 3, .address = 16, .code = opcode::realloc_begin},

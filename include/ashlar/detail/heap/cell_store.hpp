@@ -44,7 +44,7 @@ public:
   /// `max_cached_cells`: the limit of a free list, by its sampled addresses. `heap`: named in reports.
   explicit cell_store(segment_store<Upstream>& segments, std::size_t max_cached_cells = 4096,
                       const void* heap = nullptr) noexcept
-      : hot_(no_cached_cells(max_cached_cells)), segments_(segments), heap_(heap) {}
+      : shares_(no_cached_cells(max_cached_cells)), segments_(segments), heap_(heap) {}
 
   /// Returns: a cell, or null when the upstream has no memory left.
   [[nodiscard]] void* take(std::size_t size_class, free_lists& lists) noexcept {
@@ -92,7 +92,7 @@ public:
   /// Effects: counts a sampled address pushed onto a free list; sweeps the list above its limit. Returns: the bytes
   /// that the address stands for.
   std::size_t count_hot(std::size_t size_class, free_lists& lists) noexcept {
-    list_share& share = hot_[size_class];
+    list_share& share = shares_[size_class];
     share.bytes += share.each, add_hot_bytes(share.each);
     if (ASHLAR_UNLIKELY(share.bytes > share.most)) sweep(size_class, lists);
     return share.each;
@@ -100,8 +100,8 @@ public:
 
   /// Effects: counts a sampled address popped from a free list.
   void count_taken(std::size_t size_class) noexcept {
-    const std::uint32_t each = detail::min(hot_[size_class].bytes, hot_[size_class].each);
-    hot_[size_class].bytes -= each;
+    const std::uint32_t each = detail::min(shares_[size_class].bytes, shares_[size_class].each);
+    shares_[size_class].bytes -= each;
     add_hot_bytes(std::size_t{0} - each);
   }
 
@@ -118,11 +118,11 @@ public:
   /// Effects: moves every free cell to its bitmap.
   ASHLAR_COLD void flush_caches(free_lists& lists) noexcept {
     sweep(lists);
-    settle_words();
+    flush_batches();
   }
 
   /// Effects: returns the rest of the cell batches to the bitmaps, of classes from `first` on.
-  ASHLAR_COLD void settle_words(std::size_t first = 0) noexcept {
+  ASHLAR_COLD void flush_batches(std::size_t first = 0) noexcept {
     for (std::size_t size_class = first; size_class < partial_.size(); ++size_class) {
       const cell_batch batch = std::exchange(partial_[size_class].batch, {});
       if (batch.mask == 0) continue;
@@ -210,7 +210,7 @@ public:
   void clear() noexcept {
     if constexpr (keeps_canaries) for_each_slab([&](span_header& slab) { verify_poison(slab, 0, slab.capacity); });
     partial_ = {};
-    for (list_share& each : hot_) each.bytes = 0;
+    for (list_share& each : shares_) each.bytes = 0;
     slabs_ = slab_bytes_ = free_bytes_ = dropped_bytes_ = refetched_ = made_bytes_ = 0;
     hot_bytes_.store(0, memory_order_relaxed);
   }
@@ -251,7 +251,7 @@ private:
       mark_free(cell, free_lists::link_bytes);
       give(cell);
     }
-    add_hot_bytes(std::size_t{0} - std::exchange(hot_[size_class].bytes, 0));
+    add_hot_bytes(std::size_t{0} - std::exchange(shares_[size_class].bytes, 0));
   }
 
   [[nodiscard]] std::size_t discard_free_pages_of(span_header& slab) noexcept {
@@ -389,7 +389,7 @@ private:
   std::size_t refetched_ = 0;          // of these, in use again
   std::size_t made_bytes_ = 0;         // of slabs since the last sweep of all lists
   atomic<std::size_t> hot_bytes_ = 0;  // in free lists, by sampled addresses; any thread reads
-  list_shares hot_;
+  list_shares shares_;
   segment_store<Upstream>& segments_;
   const void* heap_;
 };

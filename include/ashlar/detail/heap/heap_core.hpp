@@ -180,7 +180,7 @@ public:
 
   /// Effects: as `trim`, without the thread cache.
   std::size_t trim_excluding_cache(std::size_t retain_bytes) noexcept {
-    cells_.settle_words(cells_.first_common_batch);
+    cells_.flush_batches(cells_.first_common_batch);
     segments_.join_spare();
     return trim_settled(retain_bytes);
   }
@@ -218,7 +218,7 @@ public:
   /// As `for_each_live`, without the thread cache: cached cells count as live.
   template <class F>
   void for_each_live_behind(F f) {
-    cells_.settle_words(cells_.first_common_batch);
+    cells_.flush_batches(cells_.first_common_batch);
     segments_.join_spare();
     for_each_live(std::move(f));
   }

@@ -37,7 +37,7 @@ public:
   void for_each_live(F f) {
     self().parts().for_each_part([&](auto& part, heap_part whose) {
       const auto tell = [&](void* p, std::size_t bytes) { f(p, bytes); };
-      whose == heap_part::others ? part.for_each_live_from_elsewhere(tell) : part.for_each_live(tell);
+      whose == heap_part::others ? part.for_each_live_remote(tell) : part.for_each_live(tell);
     });
   }
 

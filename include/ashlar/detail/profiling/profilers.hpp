@@ -44,19 +44,19 @@ public:
 
   ASHLAR_COLD static void allocated(const void* pool, void* p, std::size_t bytes) noexcept {
     fork_participants::enter(at_fork_);
-    if (told_.blocks.note(p, pool)) tell_freed(p);  // its end was not reported, as after a rewind
+    if (reported_.blocks.note(p, pool)) tell_freed(p);  // its end was not reported, as after a rewind
     heaptrack_malloc(p, bytes);
   }
   ASHLAR_COLD static void resized(void* p, std::size_t bytes) noexcept {
     if (&heaptrack_realloc != nullptr) heaptrack_realloc(p, bytes, p);
   }
   ASHLAR_COLD static void freed(void* p) noexcept {
-    told_.blocks.forget(p);
+    reported_.blocks.forget(p);
     tell_freed(p);
   }
   /// Effects: reports the end of all blocks of the pool.
   ASHLAR_COLD static void all_freed(const void* pool) noexcept {
-    told_.blocks.end(pool, [](const void* p) { tell_freed(const_cast<void*>(p)); });
+    reported_.blocks.end(pool, [](const void* p) { tell_freed(const_cast<void*>(p)); });
   }
 
 private:
@@ -65,11 +65,11 @@ private:
   }
 
   static void before_fork(void*, fork_step step) noexcept {
-    if (step == fork_step::last_locks) told_.blocks.before_fork();
+    if (step == fork_step::last_locks) reported_.blocks.before_fork();
   }
-  static void after_fork(void*) noexcept { told_.blocks.after_fork(); }
+  static void after_fork(void*) noexcept { reported_.blocks.after_fork(); }
 
-  static inline constinit lasting_blocks told_;
+  static inline constinit lasting_blocks reported_;
   static inline constinit fork_participant at_fork_ = {
       .before = before_fork, .in_parent = after_fork, .in_child = after_fork};
 #else

@@ -13,11 +13,11 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/cached_cells.hpp>
 #include <ashlar/detail/slab/cell_guard.hpp>
 #include <ashlar/detail/slab/cell_watch.hpp>
 #include <ashlar/detail/slab/checked_free.hpp>
 #include <ashlar/detail/slab/free_check.hpp>
-#include <ashlar/detail/slab/hot_cells.hpp>
 #include <ashlar/detail/slab/run_length.hpp>
 #include <ashlar/detail/slab/slab.hpp>
 #include <ashlar/detail/slab/slab_geometry.hpp>
@@ -51,7 +51,7 @@ struct cell_run {
 ///     deallocate -> [ cached cells ] -> on overflow: [ slab bitmaps ] -> empty slabs -> upstream
 ///     allocate   <- [ cached cells ] <- [ cell batch: up to 64 cells ] <- [ slab bitmaps ] <- new slab <- upstream
 ///
-/// A cell costs its own bytes and one bit, a pool 1024 addresses of cached cells (`hot_cells`). Their overflow means a
+/// A cell costs its own bytes and one bit, a pool 1024 addresses in its `cached_cells`. Their overflow means a
 /// bulk free: they return to the bitmaps (`slab_store`), and later frees set bits only, so that empty slabs are found.
 /// No free cell is written to. Invariant: `live() == taken - cached`.
 /// Fast path: `allocate` and `deallocate` are two loads, a predictable branch and one or two stores, none to the cell.
@@ -76,15 +76,15 @@ public:
   /// Returns: a cell. Throws: `std::bad_alloc`, or as the upstream. Complexity: amortised O(1); a cell
   /// smaller than a pointer needs a search of its slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
-    if (ASHLAR_LIKELY(!hot_.is_front_empty())) return hot_.pop();
-    if (ASHLAR_LIKELY(!hot_.is_word_empty())) return handed_out(hot_.take_from_word(cell_stride()));
+    if (ASHLAR_LIKELY(!cached_.is_array_empty())) return cached_.pop();
+    if (ASHLAR_LIKELY(!cached_.is_batch_empty())) return handed_out(cached_.take_from_batch(cell_stride()));
     return allocate_cold();
   }
 
   /// Returns: a cell, or null if `max_count` are live or the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept {
-    if (ASHLAR_LIKELY(!hot_.is_front_empty())) return hot_.pop();
-    if (ASHLAR_LIKELY(!hot_.is_word_empty())) return handed_out(hot_.take_from_word(cell_stride()));
+    if (ASHLAR_LIKELY(!cached_.is_array_empty())) return cached_.pop();
+    if (ASHLAR_LIKELY(!cached_.is_batch_empty())) return handed_out(cached_.take_from_batch(cell_stride()));
     return try_allocate_cold();
   }
 
@@ -183,7 +183,7 @@ public:
     if constexpr (checking_level >= checking::checked || marks_memory) {
       for (void* const cell : cells) deallocate(cell);
     } else {
-      for (cells = cells.subspan(hot_.put_many(cells)); !cells.empty();) cells = cells.subspan(return_word(cells));
+      for (cells = cells.subspan(cached_.put_many(cells)); !cells.empty();) cells = cells.subspan(return_word(cells));
     }
   }
 
@@ -197,7 +197,7 @@ public:
   [[nodiscard]] std::size_t slab_bytes() const noexcept { return geometry().slab_bytes(); }
   /// Returns: the number of cells in the held slabs, at most `max_count`.
   [[nodiscard]] std::size_t capacity() const noexcept { return detail::min(slabs_held().capacity(), max_count_); }
-  [[nodiscard]] std::size_t live() const noexcept { return slabs_held().taken() - hot_.size(); }
+  [[nodiscard]] std::size_t live() const noexcept { return slabs_held().taken() - cached_.size(); }
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_held().slabs(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return slabs() * slab_bytes(); }  ///< of all slabs
   [[nodiscard]] std::size_t spare_bytes() const noexcept { return slabs_held().empty_slabs() * slab_bytes(); }
@@ -228,7 +228,7 @@ public:
   void release() noexcept {
     if constexpr (has_guards) flush_caches();  // so that cached cells are checked, too
     store_.release(geometry());
-    hot_.clear();
+    cached_.clear();
   }
 
   /// Effects: calls `f(void* cell)` for every live cell, in ascending addresses.
@@ -250,8 +250,8 @@ public:
   /// Complexity: O(slabs and their bitmap words, cached cells).
   [[nodiscard]] bool invariant() const noexcept {
     const slab_set& held = slabs_held();
-    return held.invariant() && hot_.invariant(cell_stride()) && (hot_.in_word() == 0 || owns(hot_.word().base)) &&
-           held.taken() >= hot_.size() && live() <= max_count_;
+    return held.invariant() && cached_.invariant(cell_stride()) && live() <= max_count_ &&
+           (cached_.in_batch() == 0 || owns(cached_.batch().base)) && held.taken() >= cached_.size();
   }
 
 private:
@@ -277,13 +277,13 @@ private:
 
   ASHLAR_INLINE void retire(void* cell) noexcept {
     mark_free(cell, cell_bytes());
-    if (ASHLAR_LIKELY(hot_.has_room())) hot_.put(cell);
-    else if (ASHLAR_LIKELY(hot_.is_front_empty())) store_.retire(geometry(), cell);
+    if (ASHLAR_LIKELY(cached_.has_room())) cached_.put(cell);
+    else if (ASHLAR_LIKELY(cached_.is_array_empty())) store_.retire(geometry(), cell);
     else deallocate_overflowing(cell);
   }
 
   [[nodiscard]] std::size_t take_at_hand(std::span<void*> cells) noexcept {
-    const std::size_t taken = hot_.take_many(cells, cell_stride());
+    const std::size_t taken = cached_.take_many(cells, cell_stride());
     if constexpr (has_guards)
       for (void* const cell : cells.first(taken)) static_cast<void>(handed_out(cell));
     return taken;
@@ -347,7 +347,7 @@ private:
 
   // Expects: no cached cells, some slab has a free cell, fewer than `max_count` are live.
   [[nodiscard]] void* refill() noexcept {
-    return handed_out(hot_.refill(store_.take_batch(geometry(), max_count_ - slabs_held().taken()), cell_stride()));
+    return handed_out(cached_.refill(store_.take_batch(geometry(), max_count_ - slabs_held().taken()), cell_stride()));
   }
 
   template <class... Bytes>
@@ -357,7 +357,7 @@ private:
 
   // The cached cells are full: a bulk free begins.
   ASHLAR_COLD void deallocate_overflowing(void* cell) noexcept {
-    hot_.empty_front([this](void* cold) { return_cell(cold); });
+    cached_.empty_array([this](void* cold) { return_cell(cold); });
     return_cell(cell);
   }
 
@@ -365,7 +365,7 @@ private:
 
   // Returns every cached cell to its bitmap.
   void flush_caches() noexcept {
-    hot_.empty(cell_stride(), [this](void* cell) { return_cell(cell); });
+    cached_.empty(cell_stride(), [this](void* cell) { return_cell(cell); });
   }
 
   // A block that no cell can hold. Whatever the caller passes, no cell of this pool reaches the upstream.
@@ -375,7 +375,7 @@ private:
     store_.upstream().deallocate(p, given.bytes, given.alignment);
   }
 
-  [[nodiscard]] free_site site() const noexcept { return {geometry(), slabs_held(), this, hot_.word()}; }
+  [[nodiscard]] free_site site() const noexcept { return {geometry(), slabs_held(), this, cached_.batch()}; }
 
   ASHLAR_COLD void report_live() noexcept {
     std::array<const void*, leaked_blocks::most_shown> first = {};
@@ -390,7 +390,7 @@ private:
                  .first = {first.data(), shown}});
   }
 
-  hot_cells hot_;
+  cached_cells cached_;
   std::size_t max_count_;
   slab_store<Upstream> store_;
 };

@@ -9,7 +9,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/remote_free/batcher.hpp>
-#include <ashlar/detail/slab/hot_cells.hpp>
+#include <ashlar/detail/slab/cached_cells.hpp>
 #include <ashlar/detail/slab/shared_slabs.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
@@ -18,7 +18,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The thread cache of `Slabs`, a `shared_slabs`. `hot_cells` serves cells as in a pool of one thread, and a `batcher`
+/// The thread cache of `Slabs`, a `shared_slabs`. `cached_cells` serves cells as in a pool of one thread; a `batcher`
 /// collects remote frees. It holds at most 64 KiB of cached cells, 64 KiB of cell batches and 64 KiB of noted frees,
 /// each at least one cell.
 ///
@@ -34,15 +34,15 @@ public:
   cell_cache& operator=(const cell_cache&) = delete;
 
   /// Returns: a cell, or null if the cache has none: then call `refill`.
-  [[nodiscard]] ASHLAR_INLINE void* take(const Slabs& from) noexcept { return hot_.take(from.cell_stride()); }
+  [[nodiscard]] ASHLAR_INLINE void* take(const Slabs& from) noexcept { return cached_.take(from.cell_stride()); }
 
   /// Effects: takes a cell back. Returns: false if `put_slow` must take it.
   [[nodiscard]] ASHLAR_INLINE bool put(Slabs& to, void* cell) noexcept {
-    if (ASHLAR_LIKELY(hot_.has_room())) {
-      hot_.put(cell);
+    if (ASHLAR_LIKELY(cached_.has_room())) {
+      cached_.put(cell);
       return true;
     }
-    return ASHLAR_LIKELY(hot_.is_front_empty() && batch_ != nullptr) && note(to, cell) == batch_result::noted;
+    return ASHLAR_LIKELY(cached_.is_array_empty() && batch_ != nullptr) && note(to, cell) == batch_result::noted;
   }
 
   /// Returns: a cell. Throws: as the upstream. Expects: the cache is open and has no cells.
@@ -60,14 +60,14 @@ public:
   /// Effects: takes back a cell that `put` refused. Expects: the cache is open.
   void put_slow(Slabs& to, void* cell) noexcept {
     make_batch(to);
-    hot_.empty_front([&](void* cold) { put_cold(to, cold); });
+    cached_.empty_array([&](void* cold) { put_cold(to, cold); });
     put_cold(to, cell);
   }
 
   /// Effects: gives back all cached cells and noted frees; returns after their arrival.
   void flush(Slabs& to) noexcept {
     to.give_back([&](auto give) {
-      hot_.empty(to.cell_stride(), give);
+      cached_.empty(to.cell_stride(), give);
       for (; stock_.count != 0; --stock_.count) give_batch(to, stock_.words[stock_.count - 1], give);
     });
     if (batch_ != nullptr) to.flush_caches(*batch_);
@@ -98,7 +98,7 @@ public:
 
   /// Returns: the number of cells taken from the slabs and not handed out, plus frees not yet sent.
   [[nodiscard]] std::size_t at_hand() const noexcept {
-    std::size_t cells = hot_.size() + (batch_ == nullptr ? 0 : batch_->noted());
+    std::size_t cells = cached_.size() + (batch_ == nullptr ? 0 : batch_->noted());
     for (std::size_t at = 0; at < stock_.count; ++at)
       cells += static_cast<std::size_t>(std::popcount(stock_.words[at].mask));
     return cells;
@@ -106,7 +106,7 @@ public:
 
   /// Complexity: O(cached cells).
   [[nodiscard]] bool invariant(const Slabs& of) const noexcept {
-    return hot_.invariant(of.cell_stride()) && stock_.count <= cell_batches::max_words &&
+    return cached_.invariant(of.cell_stride()) && stock_.count <= cell_batches::max_words &&
            (batch_ == nullptr || batch_->invariant()) && (is_open() || at_hand() == 0);
   }
 
@@ -114,7 +114,7 @@ private:
   using batcher_type = typename Slabs::batcher_type;
 
   [[nodiscard]] void* from_stock(const Slabs& from) noexcept {
-    return hot_.refill(stock_.words[--stock_.count], from.cell_stride());
+    return cached_.refill(stock_.words[--stock_.count], from.cell_stride());
   }
 
   [[nodiscard]] ASHLAR_INLINE batch_result note(Slabs& to, void* cell) noexcept {
@@ -145,7 +145,7 @@ private:
 
   static inline constinit thread_local const char this_thread_ = 0;
 
-  hot_cells hot_;
+  cached_cells cached_;
   batcher_type* batch_ = nullptr;
   const char* owner_ = nullptr;  // the opening thread, identified by the address of its `this_thread_`
   cell_batches stock_ = {};

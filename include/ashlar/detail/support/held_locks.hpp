@@ -54,7 +54,7 @@ public:
   }
 
   /// Effects: unlocks all, the latest first. Expects: the scopes that hold them never end.
-  static void let_go() noexcept {
+  static void release_all() noexcept {
     for (const entry* each = std::exchange(latest_, nullptr); each != nullptr; each = each->outer)
       each->unlock(each->lock);
   }

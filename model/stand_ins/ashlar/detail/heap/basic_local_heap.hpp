@@ -23,8 +23,8 @@ public:
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) { return try_allocate(bytes, alignment); }
   [[nodiscard]] void* try_allocate(std::size_t, std::size_t) noexcept {
-    void* const cell = hot_.pop();
-    return cell != nullptr ? cell : core_.take_cell(1, hot_);
+    void* const cell = lists_.pop();
+    return cell != nullptr ? cell : core_.take_cell(1, lists_);
   }
   template <std::size_t Bytes, std::size_t Alignment>
   [[nodiscard]] void* allocate() {
@@ -40,11 +40,11 @@ public:
   [[nodiscard]] slice_run try_allocate_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     return {try_allocate(bytes, alignment), false};
   }
-  void deallocate(void* p) noexcept { hot_.push(p); }
-  void deallocate(void* p, std::size_t, std::size_t) noexcept { hot_.push(p); }
+  void deallocate(void* p) noexcept { lists_.push(p); }
+  void deallocate(void* p, std::size_t, std::size_t) noexcept { lists_.push(p); }
   template <std::size_t Bytes, std::size_t Alignment>
   void deallocate(void* p) noexcept {
-    hot_.push(p);
+    lists_.push(p);
   }
   [[nodiscard]] bool try_expand(void* p, std::size_t, std::size_t new_bytes, std::size_t) noexcept {
     return core_.resize(p, size_classes::none, size_classes::none, new_bytes);
@@ -66,16 +66,16 @@ public:
   }
   template <class F>
   void inspect(F f) const {
-    core_.inspect(std::move(f), hot_, nullptr);
+    core_.inspect(std::move(f), lists_, nullptr);
   }
   void release() noexcept { core_.release(); }
-  std::size_t trim(std::size_t retain_bytes) noexcept { return core_.trim(retain_bytes, hot_); }
+  std::size_t trim(std::size_t retain_bytes) noexcept { return core_.trim(retain_bytes, lists_); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }
   [[nodiscard]] const auto& upstream_resource() const noexcept { return core_.upstream(); }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return core_.reused_bytes(); }
   [[nodiscard]] std::size_t segments() const noexcept { return core_.segments(); }
-  [[nodiscard]] bool invariant() const noexcept { return core_.invariant(hot_); }
+  [[nodiscard]] bool invariant() const noexcept { return core_.invariant(lists_); }
 
 protected:
   template <class... Args>
@@ -84,7 +84,7 @@ protected:
   [[nodiscard]] static constexpr std::size_t class_for(std::size_t, std::size_t) noexcept { return 1; }
   template <class Otherwise>
   [[nodiscard]] void* take_cell_or(std::size_t, std::size_t, Otherwise otherwise) {
-    void* const cell = hot_.pop();
+    void* const cell = lists_.pop();
     return cell != nullptr ? cell : otherwise();
   }
   template <class Otherwise>
@@ -97,14 +97,14 @@ protected:
     return try_expand(p, 0, new_bytes, alignment);
   }
   [[nodiscard]] bool try_deallocate_cell(void* p, std::size_t, std::size_t) noexcept {
-    hot_.push(p);
+    lists_.push(p);
     return true;
   }
-  void flush_caches() noexcept { core_.flush_caches(hot_); }
-  void forget_hot() noexcept { hot_.top = nullptr; }
+  void flush_caches() noexcept { core_.flush_caches(lists_); }
+  void forget_hot() noexcept { lists_.top = nullptr; }
 
 private:
-  free_lists hot_;
+  free_lists lists_;
   Core core_;
 };
 

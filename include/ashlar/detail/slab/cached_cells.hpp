@@ -26,7 +26,7 @@ namespace detail {
 ///   put  -> [ array: p0 p1 p2 ... pn-1 | room | beyond the limit ] -> take
 ///   take <- [ cell batch: base, mask ]                                when the array is empty
 ///
-/// `front_` is an array of addresses. A free list through the cells would be smaller, but its pop waits for the link
+/// `array_` is an array of addresses. A free list through the cells would be smaller, but its pop waits for the link
 /// in the cell and its push writes to a dead cell. The array touches no cell, so a cell may be out of the CPU's cache,
 /// and as small as a byte.
 ///
@@ -34,61 +34,61 @@ namespace detail {
 /// program that frees more than it took is freeing in bulk: the owner then empties the array into the bitmaps, and the
 /// array takes nothing until the next batch.
 /// Invariant: `size_ <= granted_ <= limit(cell_bytes)`. Thread safety: none.
-class hot_cells {
+class cached_cells {
 public:
   static constexpr std::size_t slots = is_hosted ? 1024 : 32;  // few on a machine without an operating system
 
   // The array is not zeroed, since no code relies on it; constant evaluation requires initial values.
-  constexpr hot_cells() noexcept {
-    if (std::is_constant_evaluated()) front_.fill(nullptr);
+  constexpr cached_cells() noexcept {
+    if (std::is_constant_evaluated()) array_.fill(nullptr);
   }
 
-  hot_cells(const hot_cells&) = delete;  // the same cells would be cached twice
-  hot_cells& operator=(const hot_cells&) = delete;
+  cached_cells(const cached_cells&) = delete;  // the same cells would be cached twice
+  cached_cells& operator=(const cached_cells&) = delete;
 
   /// Returns: the capacity of the array, in cells. It is 0 at the levels that check for misuse, where the bitmap must
   /// show a free cell at once.
   [[nodiscard]] static constexpr std::size_t limit(std::size_t cell_bytes) noexcept {
     if (checking_level >= checking::checked || marks_memory) return 0;
-    return detail::min(slots, front_bytes / cell_bytes);
+    return detail::min(slots, array_bytes / cell_bytes);
   }
 
   /// Returns: a cell, or null if none is cached.
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t cell_bytes) noexcept {
-    if (ASHLAR_LIKELY(!is_front_empty())) return pop();
-    return ASHLAR_LIKELY(!is_word_empty()) ? take_from_word(cell_bytes) : nullptr;
+    if (ASHLAR_LIKELY(!is_array_empty())) return pop();
+    return ASHLAR_LIKELY(!is_batch_empty()) ? take_from_batch(cell_bytes) : nullptr;
   }
 
   /// Returns: the cell cached last. Expects: the array is not empty.
-  [[nodiscard]] ASHLAR_INLINE void* pop() noexcept { return front_[--size_]; }
+  [[nodiscard]] ASHLAR_INLINE void* pop() noexcept { return array_[--size_]; }
 
   /// Returns: the batch's lowest cell. Expects: the batch is not empty.
-  [[nodiscard]] ASHLAR_INLINE void* take_from_word(std::size_t cell_bytes) noexcept {
-    void* const cell = word_.base + lowest() * cell_bytes;
-    word_.mask &= word_.mask - 1;
+  [[nodiscard]] ASHLAR_INLINE void* take_from_batch(std::size_t cell_bytes) noexcept {
+    void* const cell = batch_.base + lowest() * cell_bytes;
+    batch_.mask &= batch_.mask - 1;
     mark_live(cell, cell_bytes);
     return cell;
   }
 
   [[nodiscard]] ASHLAR_INLINE bool has_room() const noexcept { return size_ < granted_; }
-  [[nodiscard]] ASHLAR_INLINE bool is_front_empty() const noexcept { return size_ == 0; }
-  [[nodiscard]] ASHLAR_INLINE bool is_word_empty() const noexcept { return word_.mask == 0; }
+  [[nodiscard]] ASHLAR_INLINE bool is_array_empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] ASHLAR_INLINE bool is_batch_empty() const noexcept { return batch_.mask == 0; }
 
   /// Effects: adds a cell to the array. Expects: `has_room()`.
-  ASHLAR_INLINE void put(void* cell) noexcept { front_[size_++] = cell; }
+  ASHLAR_INLINE void put(void* cell) noexcept { array_[size_++] = cell; }
 
   /// Effects: fills `cells` with cached cells. Returns: their number.
   [[nodiscard]] std::size_t take_many(std::span<void*> cells, std::size_t cell_bytes) noexcept {
     std::size_t taken = 0;
-    for (; taken != cells.size() && !is_front_empty(); ++taken) cells[taken] = pop();
-    for (; taken != cells.size() && !is_word_empty(); ++taken) cells[taken] = take_from_word(cell_bytes);
+    for (; taken != cells.size() && !is_array_empty(); ++taken) cells[taken] = pop();
+    for (; taken != cells.size() && !is_batch_empty(); ++taken) cells[taken] = take_from_batch(cell_bytes);
     return taken;
   }
 
   /// Effects: adds the first of `cells` to the array, while there is room. Returns: their number.
   [[nodiscard]] std::size_t put_many(std::span<void* const> cells) noexcept {
     const std::size_t put = detail::min(cells.size(), granted_ - size_);
-    if (put != 0) std::memmove(front_.data() + size_, cells.data(), put * sizeof(void*));
+    if (put != 0) std::memmove(array_.data() + size_, cells.data(), put * sizeof(void*));
     size_ += put;
     return put;
   }
@@ -96,52 +96,52 @@ public:
   /// Returns: a cell of a fresh batch; the others become cached, and the limit of the array grows by their number.
   /// Expects: no cached cells; the batch is not empty.
   [[nodiscard]] void* refill(const cell_batch& fresh, std::size_t cell_bytes) noexcept {
-    word_ = fresh;
-    granted_ = detail::min(granted_ + in_word(), limit(cell_bytes));
-    return take_from_word(cell_bytes);
+    batch_ = fresh;
+    granted_ = detail::min(granted_ + in_batch(), limit(cell_bytes));
+    return take_from_batch(cell_bytes);
   }
 
   /// Effects: calls `f(void* cell)` for each cell of the array, and closes the array until the next batch.
   template <class F>
-  ASHLAR_INLINE void empty_front(F f) noexcept {
-    while (size_ != 0) f(front_[--size_]);
+  ASHLAR_INLINE void empty_array(F f) noexcept {
+    while (size_ != 0) f(array_[--size_]);
     granted_ = 0;
   }
 
   /// Effects: calls `f(void* cell)` for each cached cell, and keeps none.
   template <class F>
   void empty(std::size_t cell_bytes, F f) noexcept {
-    empty_front(f);
-    for (; word_.mask != 0; word_.mask &= word_.mask - 1) f(word_.base + lowest() * cell_bytes);
+    empty_array(f);
+    for (; batch_.mask != 0; batch_.mask &= batch_.mask - 1) f(batch_.base + lowest() * cell_bytes);
   }
 
   /// Effects: forgets all cached cells.
   void clear() noexcept {
     size_ = granted_ = 0;
-    word_ = {};
+    batch_ = {};
   }
 
-  [[nodiscard]] std::size_t in_front() const noexcept { return size_; }
-  [[nodiscard]] std::size_t in_word() const noexcept { return static_cast<std::size_t>(std::popcount(word_.mask)); }
-  [[nodiscard]] std::size_t size() const noexcept { return in_front() + in_word(); }
+  [[nodiscard]] std::size_t in_array() const noexcept { return size_; }
+  [[nodiscard]] std::size_t in_batch() const noexcept { return static_cast<std::size_t>(std::popcount(batch_.mask)); }
+  [[nodiscard]] std::size_t size() const noexcept { return in_array() + in_batch(); }
   /// Returns: the batch's cells that are not handed out yet.
-  [[nodiscard]] const cell_batch& word() const noexcept { return word_; }
+  [[nodiscard]] const cell_batch& batch() const noexcept { return batch_; }
 
   [[nodiscard]] bool invariant(std::size_t cell_bytes) const noexcept {
     return size_ <= granted_ && granted_ <= limit(cell_bytes);
   }
 
 private:
-  static constexpr std::size_t front_bytes = 64 * 1024;
+  static constexpr std::size_t array_bytes = 64 * 1024;
 
   [[nodiscard]] ASHLAR_INLINE std::size_t lowest() const noexcept {
-    return static_cast<std::size_t>(std::countr_zero(word_.mask));
+    return static_cast<std::size_t>(std::countr_zero(batch_.mask));
   }
 
   std::size_t size_ = 0;     // cells in the array
   std::size_t granted_ = 0;  // its present limit
-  cell_batch word_;
-  std::array<void*, slots> front_;
+  cell_batch batch_;
+  std::array<void*, slots> array_;
 };
 
 }  // namespace detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the cached cells against a stack and the set of cells of one batch.
-#include <ashlar/detail/slab/hot_cells.hpp>
+#include <ashlar/detail/slab/cached_cells.hpp>
 
 #include <algorithm>
 #include <array>
@@ -21,8 +21,8 @@
 
 namespace {
 
+using ashlar::detail::cached_cells;
 using ashlar::detail::cell_batch;
-using ashlar::detail::hot_cells;
 
 constexpr std::size_t cell_bytes = 24;
 
@@ -32,13 +32,13 @@ public:
   explicit modelled_cells(unsigned seed) : memory_(std::size_t{4096} * 64 * cell_bytes), random_(seed) {}
 
   void take() {
-    void* const got = hot_.take(cell_bytes);
-    if (!front_.empty()) {
-      EXPECT_EQ(got, front_.back());
-      front_.pop_back();
-    } else if (!word_.empty()) {
-      EXPECT_EQ(got, *word_.begin());
-      word_.erase(word_.begin());
+    void* const got = cached_.take(cell_bytes);
+    if (!array_.empty()) {
+      EXPECT_EQ(got, array_.back());
+      array_.pop_back();
+    } else if (!batch_.empty()) {
+      EXPECT_EQ(got, *batch_.begin());
+      batch_.erase(batch_.begin());
     } else {
       EXPECT_EQ(got, nullptr);
       return;
@@ -50,75 +50,75 @@ public:
     const std::uint64_t mask = (std::uint64_t{random_()} << 32 | random_()) | 1u << random_() % 32;
     std::byte* const base = memory_.data() + next_word_++ * 64 * cell_bytes;
     for (std::uint64_t rest = mask; rest != 0; rest &= rest - 1)
-      word_.insert(base + static_cast<std::size_t>(std::countr_zero(rest)) * cell_bytes);
-    granted_ = std::min(granted_ + word_.size(), hot_cells::limit(cell_bytes));
-    EXPECT_EQ(hot_.refill({base, mask}, cell_bytes), *word_.begin());
-    live_.push_back(*word_.begin());
-    word_.erase(word_.begin());
+      batch_.insert(base + static_cast<std::size_t>(std::countr_zero(rest)) * cell_bytes);
+    granted_ = std::min(granted_ + batch_.size(), cached_cells::limit(cell_bytes));
+    EXPECT_EQ(cached_.refill({base, mask}, cell_bytes), *batch_.begin());
+    live_.push_back(*batch_.begin());
+    batch_.erase(batch_.begin());
   }
 
   void put() {
     std::swap(live_[random_() % live_.size()], live_.back());
-    ASSERT_EQ(hot_.has_room(), front_.size() < granted_);
-    if (hot_.has_room()) {
-      hot_.put(live_.back());
-      front_.push_back(live_.back());
+    ASSERT_EQ(cached_.has_room(), array_.size() < granted_);
+    if (cached_.has_room()) {
+      cached_.put(live_.back());
+      array_.push_back(live_.back());
     }
     live_.pop_back();
   }
 
-  void empty_front() {
+  void empty_array() {
     std::vector<void*> cells;
-    hot_.empty_front([&](void* cell) { cells.push_back(cell); });
+    cached_.empty_array([&](void* cell) { cells.push_back(cell); });
     std::ranges::reverse(cells);
-    EXPECT_EQ(cells, front_);
-    front_.clear();
+    EXPECT_EQ(cells, array_);
+    array_.clear();
     granted_ = 0;
   }
 
   void expect_same() {
-    ASSERT_TRUE(hot_.invariant(cell_bytes));
-    ASSERT_EQ(hot_.in_front(), front_.size());
-    ASSERT_EQ(hot_.in_word(), word_.size());
-    ASSERT_EQ(hot_.size(), front_.size() + word_.size());
-    ASSERT_EQ(hot_.is_front_empty(), front_.empty());
-    ASSERT_EQ(hot_.is_word_empty(), word_.empty());
-    for (void* const cell : word_) ASSERT_TRUE(is_in_word(cell));
+    ASSERT_TRUE(cached_.invariant(cell_bytes));
+    ASSERT_EQ(cached_.in_array(), array_.size());
+    ASSERT_EQ(cached_.in_batch(), batch_.size());
+    ASSERT_EQ(cached_.size(), array_.size() + batch_.size());
+    ASSERT_EQ(cached_.is_array_empty(), array_.empty());
+    ASSERT_EQ(cached_.is_batch_empty(), batch_.empty());
+    for (void* const cell : batch_) ASSERT_TRUE(is_in_word(cell));
     for (void* const cell : live_) ASSERT_FALSE(is_in_word(cell));
   }
 
   [[nodiscard]] bool is_in_word(const void* cell) const {
     const std::size_t index =
-        (ashlar::detail::address_of(cell) - ashlar::detail::address_of(hot_.word().base)) / cell_bytes;
-    return index < 64 && ((hot_.word().mask >> index) & 1) != 0;
+        (ashlar::detail::address_of(cell) - ashlar::detail::address_of(cached_.batch().base)) / cell_bytes;
+    return index < 64 && ((cached_.batch().mask >> index) & 1) != 0;
   }
 
   void step() {
     const std::size_t choice = random_() % 100;
     const bool growing = step_++ / 500 % 2 == 0;
-    if (choice == 0 && step_ % 7 == 0) empty_front();
+    if (choice == 0 && step_ % 7 == 0) empty_array();
     else if (choice < (growing ? 70 : 20)) {
-      if (front_.empty() && word_.empty()) refill();
+      if (array_.empty() && batch_.empty()) refill();
       else take();
     } else if (!live_.empty()) {
       put();
     }
   }
 
-  hot_cells hot_;
+  cached_cells cached_;
 
 private:
   std::vector<std::byte> memory_;
   std::mt19937 random_;
-  std::vector<void*> front_;
-  std::set<void*> word_;
+  std::vector<void*> array_;
+  std::set<void*> batch_;
   std::vector<void*> live_;
   std::size_t granted_ = 0;
   std::size_t next_word_ = 0;
   std::size_t step_ = 0;
 };
 
-TEST(hot_cells, are_a_stack_in_front_of_a_word) {
+TEST(cached_cells, are_an_array_before_a_batch) {
   for (unsigned seed = 1; seed <= (ashlar_test::is_slow ? 5u : 20u); ++seed) {
     modelled_cells m(seed);
     for (int step = 0; step < 3000; ++step) {
@@ -129,28 +129,28 @@ TEST(hot_cells, are_a_stack_in_front_of_a_word) {
 }
 
 // The array of cached cells grows by the cells of batches, up to 64 KiB and its slots. No cell is touched.
-TEST(hot_cells, the_front_is_bounded) {
+TEST(cached_cells, the_array_is_bounded) {
   std::byte* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 28);
   for (const std::size_t bytes : {1u, 24u, 64u, 65u, 4096u, 65536u, 65537u}) {
-    EXPECT_LE(hot_cells::limit(bytes), hot_cells::slots);
-    EXPECT_LE(hot_cells::limit(bytes) * bytes, 64u * 1024u);
-    hot_cells hot;
+    EXPECT_LE(cached_cells::limit(bytes), cached_cells::slots);
+    EXPECT_LE(cached_cells::limit(bytes) * bytes, 64u * 1024u);
+    cached_cells hot;
     for (std::size_t word = 0; word < 40; ++word) {
       static_cast<void>(hot.refill({nowhere, ~std::uint64_t{0}}, bytes));
-      while (!hot.is_word_empty()) static_cast<void>(hot.take_from_word(bytes));
+      while (!hot.is_batch_empty()) static_cast<void>(hot.take_from_batch(bytes));
     }
     while (hot.has_room()) hot.put(nowhere);
-    EXPECT_EQ(hot.in_front(), std::min(hot_cells::limit(bytes), std::size_t{40 * 64}));
+    EXPECT_EQ(hot.in_array(), std::min(cached_cells::limit(bytes), std::size_t{40 * 64}));
   }
 }
 
-TEST(hot_cells, hand_over_all_they_have) {
-  hot_cells hot;
+TEST(cached_cells, hand_over_all_they_have) {
+  cached_cells hot;
   std::array<std::byte, 64 * cell_bytes> memory{};
   void* const first = hot.refill({memory.data(), 0b1011}, cell_bytes);
   if (hot.has_room()) hot.put(first);
   std::set<void*> expected = {memory.data() + cell_bytes, memory.data() + 3 * cell_bytes};
-  if (hot.in_front() != 0) expected.insert(first);
+  if (hot.in_array() != 0) expected.insert(first);
   std::set<void*> cells;
   hot.empty(cell_bytes, [&](void* cell) { EXPECT_TRUE(cells.insert(cell).second); });
   EXPECT_EQ(cells, expected);
@@ -159,8 +159,8 @@ TEST(hot_cells, hand_over_all_they_have) {
   EXPECT_EQ(hot.take(cell_bytes), nullptr);
 }
 
-TEST(hot_cells, clear_forgets_all) {
-  hot_cells hot;
+TEST(cached_cells, clear_forgets_all) {
+  cached_cells hot;
   std::array<std::byte, 64 * cell_bytes> memory{};
   void* const first = hot.refill({memory.data(), 7}, cell_bytes);
   if (hot.has_room()) hot.put(first);
@@ -171,12 +171,12 @@ TEST(hot_cells, clear_forgets_all) {
   EXPECT_TRUE(hot.invariant(cell_bytes));
 }
 
-constinit hot_cells made_at_compile_time;
+constinit cached_cells made_at_compile_time;
 
-TEST(hot_cells, are_made_at_compile_time_and_never_copied) {
+TEST(cached_cells, are_made_at_compile_time_and_never_copied) {
   EXPECT_EQ(made_at_compile_time.size(), 0u);
-  EXPECT_FALSE(std::is_copy_constructible_v<hot_cells> || std::is_copy_assignable_v<hot_cells>);
-  EXPECT_TRUE(std::is_trivially_destructible_v<hot_cells> && std::is_nothrow_default_constructible_v<hot_cells>);
+  EXPECT_FALSE(std::is_copy_constructible_v<cached_cells> || std::is_copy_assignable_v<cached_cells>);
+  EXPECT_TRUE(std::is_trivially_destructible_v<cached_cells> && std::is_nothrow_default_constructible_v<cached_cells>);
 }
 
 }  // namespace
