@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include <ashlar/resource/spare_policy.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 #include "support/cells.hpp"
 #include "support/command_line.hpp"
@@ -110,7 +110,7 @@ struct ashlar_trimmed_peer : ashlar_locked_peer<Lock> {
 };
 
 // A pool of its own, with another policy for empty slabs.
-template <const ashlar::spare_policy& Spare>
+template <const ashlar::retain_policy& Spare>
 class ashlar_policy_peer {
 public:
   template <class T>

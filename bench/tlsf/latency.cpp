@@ -62,7 +62,7 @@ public:
 
 private:
   ashlar::tlsf_resource<> resource_{
-      ashlar::tlsf_resource_options{.retain_regions = Keeps ? ashlar::never_release : ashlar::spare_policy(1)}};
+      ashlar::tlsf_resource_options{.retain_regions = Keeps ? ashlar::never_release : ashlar::retain_policy(1)}};
 };
 
 // In memory that was mapped and touched before, as in a program with deadlines.

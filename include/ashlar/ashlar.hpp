@@ -36,6 +36,7 @@
 #include <ashlar/face/intrusive_pool.hpp>
 #include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/object_pool.hpp>
+#include <ashlar/face/object_pool_options.hpp>
 #include <ashlar/face/pmr_monotonic.hpp>
 #include <ashlar/face/pmr_pools.hpp>
 #include <ashlar/face/pmr_resource.hpp>
@@ -69,6 +70,7 @@
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/divided_upstream.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/resource/fixed_block_pool_options.hpp>
 #include <ashlar/resource/frame_arena.hpp>
 #include <ashlar/resource/inline_arena.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
@@ -77,10 +79,10 @@
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/pool_set.hpp>
 #include <ashlar/resource/pool_set_options.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 #include <ashlar/resource/scratch_arena.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 #include <ashlar/resource/shared_pool_set.hpp>
-#include <ashlar/resource/spare_policy.hpp>
 #include <ashlar/resource/stack_resource.hpp>
 #include <ashlar/resource/static_arena.hpp>
 #include <ashlar/resource/static_arena_guard.hpp>

@@ -22,7 +22,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/pool_allocator.hpp>
-#include <ashlar/resource/spare_policy.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 #include "tests/face/containers.hpp"
 #include "tests/support/build.hpp"

@@ -11,7 +11,7 @@
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/null_resource.hpp>
-#include <ashlar/resource/spare_policy.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 #include "tests/freestanding/machine.hpp"
 

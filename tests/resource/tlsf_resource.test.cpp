@@ -210,7 +210,7 @@ TEST(tlsf_resource, a_buffer_too_small_or_badly_aligned_is_no_harm) {
 }
 
 TEST(tlsf_resource, keeps_empty_regions_by_policy) {
-  const auto regions_after = [](ashlar::spare_policy policy) {
+  const auto regions_after = [](ashlar::retain_policy policy) {
     counting_resource<> upstream;
     counted r({.growth = {.smallest = 4096, .largest = 4096, .divisor = 8}, .retain_regions = policy}, upstream);
     {

@@ -22,6 +22,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/resource/fixed_block_pool_options.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
@@ -39,7 +40,7 @@ using counter_for = std::conditional_t<std::same_as<Lock, null_lock>, detail::pl
 }  // namespace detail
 
 /// Limits of a `counted_pool`: `max_count` and `retain_slabs`.
-using counted_pool_options = detail::pool_limits;
+using counted_pool_options = fixed_block_pool_options;
 
 namespace detail {
 
@@ -47,21 +48,21 @@ namespace detail {
 template <class Counter, class Lock, class Upstream>
 struct counter_cells {
   using type = synchronized<fixed_block_pool<sizeof(Counter), alignof(Counter), Upstream>, Lock>;
-  [[nodiscard]] static type make(const pool_limits& limits, Upstream upstream) {
+  [[nodiscard]] static type make(const fixed_block_pool_options& limits, Upstream upstream) {
     return type(limits, std::move(upstream));
   }
 };
 template <class Counter, class Upstream>
 struct counter_cells<Counter, null_lock, Upstream> {
   using type = fixed_block_pool<sizeof(Counter), alignof(Counter), Upstream>;
-  [[nodiscard]] static type make(const pool_limits& limits, Upstream upstream) {
+  [[nodiscard]] static type make(const fixed_block_pool_options& limits, Upstream upstream) {
     return type(limits, std::move(upstream));
   }
 };
 template <class Counter, class Upstream>
 struct counter_cells<Counter, thread_cached, Upstream> {
   using type = shared_block_pool<Upstream>;
-  [[nodiscard]] static type make(const pool_limits& limits, Upstream upstream) {
+  [[nodiscard]] static type make(const fixed_block_pool_options& limits, Upstream upstream) {
     return type({.cell_bytes = sizeof(Counter),
                  .cell_alignment = alignof(Counter),
                  .max_count = limits.max_count,

@@ -9,10 +9,10 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
 #include <ashlar/detail/slots/counted_objects.hpp>
-#include <ashlar/detail/slots/slot_slabs.hpp>
 #include <ashlar/face/count_placement.hpp>
 #include <ashlar/face/exhausted.hpp>
 #include <ashlar/face/lifetime.hpp>
+#include <ashlar/face/object_pool_options.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -20,7 +20,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 
 /// The limit of objects, and the number that one growth step adds.
-using intrusive_pool_options = detail::slot_slabs_options;
+using intrusive_pool_options = object_pool_options;
 
 /// The choices of an `intrusive_pool`. To change one, derive and shadow it.
 struct intrusive_pool_traits {

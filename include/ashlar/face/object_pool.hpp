@@ -14,21 +14,18 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
 #include <ashlar/detail/slots/object_pool_slots.hpp>
-#include <ashlar/detail/slots/slot_slabs.hpp>
 #include <ashlar/detail/slots/slot_stack.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/face/exhausted.hpp>
 #include <ashlar/face/lifetime.hpp>
+#include <ashlar/face/object_pool_options.hpp>
 #include <ashlar/face/pool_handle.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-
-/// For a growing pool: at most `max_count` objects, `growth_count` more at a time.
-using object_pool_options = detail::slot_slabs_options;
 
 /// The choices of an `object_pool`. To change one, derive and shadow it:
 ///

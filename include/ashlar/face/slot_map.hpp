@@ -17,6 +17,7 @@
 #include <ashlar/face/slot_handle.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/resource/fixed_block_pool_options.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar {
@@ -61,7 +62,7 @@ public:
   /// Allocates nothing. Expects: `first_generation` is not 0.
   explicit slot_map(const slot_map_options& options, Upstream upstream = {})
       : upstream_(std::move(upstream)), table_(options.max_count, options.first_generation),
-        pool_(detail::pool_limits{}, resource_ref<Upstream>(upstream_)) {}
+        pool_(fixed_block_pool_options{}, resource_ref<Upstream>(upstream_)) {}
   explicit slot_map(Upstream upstream) : slot_map(slot_map_options{}, std::move(upstream)) {}
 
   slot_map(const slot_map&) = delete;  // handles and pointers lead into it

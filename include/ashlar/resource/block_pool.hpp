@@ -18,7 +18,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
-#include <ashlar/resource/spare_policy.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -30,7 +30,7 @@ struct block_pool_options {
   std::size_t cell_alignment = 0;  ///< a power of two; 0: the largest that divides `cell_bytes`, at most max_align_t's
   std::size_t slab_bytes = 0;      ///< a power of two with room for one cell at least; 0: chosen from the cell
   std::size_t max_count = detail::max_size;
-  spare_policy retain_slabs = 1;  ///< empty slabs to retain; also `release_now`, `never_release`
+  retain_policy retain_slabs = 1;  ///< empty slabs to retain; also `release_now`, `never_release`
 };
 
 namespace detail {

@@ -12,15 +12,13 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/fixed_block_pool_options.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
 using detail::cell_run;
-
-/// Limits of a `fixed_block_pool`: `max_count` and `retain_slabs`.
-using fixed_block_pool_options = detail::pool_limits;
 
 namespace detail {
 

@@ -14,7 +14,7 @@
 #include <ashlar/detail/slab/slab_geometry.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/spare_policy.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -25,7 +25,7 @@ struct pool_set_options {
   /// Limit of the cells that a class asks the upstream for at once. A class whose limit is below one slab has no
   /// slabs; its blocks come from the upstream too.
   std::size_t max_growth_count = detail::max_size;
-  spare_policy retain_slabs = 1;  ///< empty slabs that each class retains; also `release_now`, `never_release`
+  retain_policy retain_slabs = 1;  ///< empty slabs that each class retains; also `release_now`, `never_release`
 };
 
 namespace detail {

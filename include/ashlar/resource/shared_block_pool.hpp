@@ -21,7 +21,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
-#include <ashlar/resource/spare_policy.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -120,8 +120,8 @@ public:
   /// threads have ended or flushed. Level `checked` caches no cells.
   [[nodiscard]] std::size_t live() const noexcept { return pool_.live(); }
   [[nodiscard]] std::size_t slabs() const noexcept { return pool_.slabs(); }
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return pool_.held_bytes(); }    ///< of all slabs
-  [[nodiscard]] std::size_t spare_bytes() const noexcept { return pool_.spare_bytes(); }  ///< of empty slabs
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return pool_.held_bytes(); }          ///< of all slabs
+  [[nodiscard]] std::size_t retained_bytes() const noexcept { return pool_.retained_bytes(); }  ///< of empty slabs
 
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return pool_.upstream(); }
 
@@ -131,8 +131,8 @@ public:
     pool_.reserve(cells);
   }
 
-  /// Effects: retains empty slabs by the policy `spare` from now on; surplus ones go back at once.
-  void retain(spare_policy spare) noexcept { pool_.retain(spare); }
+  /// Effects: retains empty slabs by `policy` from now on; surplus ones go back at once.
+  void retain(retain_policy policy) noexcept { pool_.retain(policy); }
 
   /// Effects: flushes, gives empty slabs back except for `retain_bytes` of them, and orders the others by address.
   /// Returns: bytes given back.

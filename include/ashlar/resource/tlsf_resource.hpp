@@ -27,7 +27,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
-#include <ashlar/resource/spare_policy.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -37,7 +37,7 @@ struct tlsf_resource_options {
   proportional_growth growth = {.smallest = 64 * 1024, .largest = 4 * 1024 * 1024, .divisor = 2};
   /// Empty regions to retain; also `release_now`, `never_release`. Only `never_release` retains one above
   /// `growth.largest`.
-  spare_policy retain_regions = 1;
+  retain_policy retain_regions = 1;
 };
 
 /// Two-level segregated fit: a block of any size at any power-of-two alignment in a bounded number of instructions,
@@ -135,7 +135,7 @@ public:
       if constexpr (detail::tlsf_slack::is_kept) detail::tlsf_slack::fill(static_cast<std::byte*>(p), bytes, room);
       return false;
     }
-    flush_caches(static_cast<std::byte*>(p), bytes, new_bytes, room);
+    mark_resized(static_cast<std::byte*>(p), bytes, new_bytes, room);
     return true;
   }
 
@@ -228,7 +228,7 @@ private:
   }
 
   // Informs the memory tools and the canary of a new size. Bytes that stay in use keep their state.
-  void flush_caches(std::byte* p, std::size_t bytes, std::size_t new_bytes, std::size_t room) noexcept {
+  void mark_resized(std::byte* p, std::size_t bytes, std::size_t new_bytes, std::size_t room) noexcept {
     if (new_bytes > bytes) detail::mark_live(p + bytes, new_bytes - bytes);
     const std::size_t usable = space_.room_of(p);
     if (room > new_bytes) detail::mark_free(p + new_bytes, room - new_bytes);  // the bytes given up, and the slack
@@ -310,7 +310,7 @@ private:
   // Effects: retains a region that has become empty, or gives it back.
   ASHLAR_COLD void retain_or_give(detail::tlsf_region* region) noexcept {
     if (!region->goes_upstream || options_.retain_regions == never_release) return;
-    const std::size_t kept = options_.retain_regions.kept(space_.lent() - space_.empty());
+    const std::size_t kept = options_.retain_regions.retained(space_.lent() - space_.empty());
     if (space_.empty() > kept || region->memory.size > options_.growth.largest) give_region(region);
   }
 

@@ -15,7 +15,7 @@
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
-#include <ashlar/resource/spare_policy.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/divisible_resource.hpp"

@@ -15,7 +15,7 @@
 
 namespace {
 
-using ashlar::spare_policy;
+using ashlar::retain_policy;
 using ashlar::detail::slab_geometry;
 using ashlar_test::counting_resource;
 using upstream_ref = ashlar::resource_ref<counting_resource<>>;
@@ -26,7 +26,7 @@ constexpr slab_geometry geometry = ashlar::detail::make_slab_geometry({.cell_byt
 
 /// A store of full slabs, and the batches taken from them.
 struct full_store {
-  full_store(spare_policy spare, std::size_t slabs) : store(spare, upstream) {
+  full_store(retain_policy policy, std::size_t slabs) : store(policy, upstream) {
     for (std::size_t i = 0; i < slabs; ++i) store.add(geometry, this, store.request(geometry));
     while (store.slabs().has_free()) words.push_back(store.take_batch(geometry, 64));
   }
@@ -78,7 +78,7 @@ TEST(slab_store, release_now_keeps_none_and_never_release_all) {
 TEST(slab_store, a_new_policy_holds_at_once) {
   full_store full(ashlar::never_release, 20);
   full.give_all();
-  full.store.retain(geometry, spare_policy(3));
+  full.store.retain(geometry, retain_policy(3));
   EXPECT_EQ(full.held(), 3u);
   full.store.retain(geometry, ashlar::release_now);
   EXPECT_EQ(full.held(), 0u);

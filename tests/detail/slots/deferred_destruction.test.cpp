@@ -11,6 +11,7 @@
 
 #include <ashlar/base/threads.hpp>
 #include <ashlar/detail/slots/slot_watch.hpp>
+#include <ashlar/face/object_pool_options.hpp>
 
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/slot_user.hpp"
@@ -29,7 +30,7 @@ public:
   using place = typename test_slots<Threads>::place;
 
   explicit tree(std::size_t size) : ended(size), places_(size) {
-    slots_.emplace(ashlar::detail::slot_slabs_options{.growth_count = 16}, upstream);
+    slots_.emplace(ashlar::object_pool_options{.growth_count = 16}, upstream);
     for (auto& each : places_) each = slots_->take();
   }
 

@@ -11,6 +11,7 @@
 
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/face/object_pool_options.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
 #include "tests/support/counting_resource.hpp"
@@ -35,7 +36,7 @@ TYPED_TEST(pool_control_block, tells_each_slab_and_gives_all_back) {
   for (const bool is_handle_first : {false, true}) {
     using slots_type = test_slots<TypeParam, 130 * 1024>;  // one for each slab; more than the directory holds itself
     std::optional<slots_type> slots;
-    slots.emplace(ashlar::detail::slot_slabs_options{}, upstream);
+    slots.emplace(ashlar::object_pool_options{}, upstream);
     std::vector<typename slots_type::place> taken(70);
     for (auto& each : taken) each = slots->take();
     const std::size_t before = plain_ends<TypeParam>::slabs;
@@ -74,7 +75,7 @@ TYPED_TEST(pool_control_block, takes_an_owned_upstream_along) {
                                                 moving_upstream, plain_ends<TypeParam>>;
   int ends = 0;
   std::optional<slots_type> slots;
-  slots.emplace(ashlar::detail::slot_slabs_options{}, moving_upstream(&ends));
+  slots.emplace(ashlar::object_pool_options{}, moving_upstream(&ends));
   const auto at = slots->take();
   slots.reset();
   EXPECT_EQ(ends, 0);

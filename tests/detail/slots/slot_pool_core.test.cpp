@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/threads.hpp>
+#include <ashlar/face/object_pool_options.hpp>
 
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/slot_user.hpp"
@@ -64,7 +65,7 @@ TYPED_TEST(slot_pool_core, whoever_gives_the_last_slot_ends_it) {
   for (const std::size_t order : {0u, 1u, 2u}) {
     ashlar_test::counting_resource<> upstream;
     std::optional<test_slots<TypeParam>> slots;
-    slots.emplace(ashlar::detail::slot_slabs_options{.growth_count = 2}, upstream);
+    slots.emplace(ashlar::object_pool_options{.growth_count = 2}, upstream);
     std::vector<typename test_slots<TypeParam>::place> taken(3);
     for (auto& each : taken) each = slots->take();
     for (std::size_t i = 0; i < order; ++i) give_back(taken[i]);

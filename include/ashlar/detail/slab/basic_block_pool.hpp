@@ -27,17 +27,12 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/resource/spare_policy.hpp>
+#include <ashlar/resource/fixed_block_pool_options.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
-
-/// Limits of a pool's cells and of its retained memory.
-struct pool_limits {
-  std::size_t max_count = max_size;  ///< limit of live cells; `allocate` throws beyond it
-  spare_policy retain_slabs = 1;     ///< empty slabs to retain; also `release_now`, `never_release`
-};
 
 /// A run of neighbouring cells, all of them usable by the caller.
 struct cell_run {
@@ -61,7 +56,7 @@ class basic_block_pool : private Geometry {
 public:
   static constexpr bool is_self_describing = false;  // `deallocate(cell)` takes cells only
 
-  constexpr basic_block_pool(const Geometry& geometry, const pool_limits& limits, Upstream upstream = {})
+  constexpr basic_block_pool(const Geometry& geometry, const fixed_block_pool_options& limits, Upstream upstream = {})
       : Geometry(geometry), max_count_(limits.max_count), store_(limits.retain_slabs, std::move(upstream)) {}
 
   basic_block_pool(const basic_block_pool&) = delete;  // live cells point into it
@@ -200,7 +195,7 @@ public:
   [[nodiscard]] std::size_t live() const noexcept { return slabs_held().taken() - cached_.size(); }
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_held().slabs(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return slabs() * slab_bytes(); }  ///< of all slabs
-  [[nodiscard]] std::size_t spare_bytes() const noexcept { return slabs_held().empty_slabs() * slab_bytes(); }
+  [[nodiscard]] std::size_t retained_bytes() const noexcept { return slabs_held().empty_slabs() * slab_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return store_.upstream(); }
 
   /// Effects: holds slabs for `cells` live cells, until `trim`. Throws: as `allocate`, but keeps its gains.
@@ -211,8 +206,8 @@ public:
     store_.reserve(geometry(), this, cells);
   }
 
-  /// Effects: retains empty slabs by the policy `spare` from now on; surplus ones go back at once.
-  void retain(spare_policy spare) noexcept { store_.retain(geometry(), spare); }
+  /// Effects: retains empty slabs by `policy` from now on; surplus ones go back at once.
+  void retain(retain_policy policy) noexcept { store_.retain(geometry(), policy); }
 
   /// Effects: gives empty slabs back except for `retain_bytes` of them, and orders the free cells by address: the
   /// lowest are handed out first. Returns: bytes given back. Complexity: O(slabs + cached cells).

@@ -16,7 +16,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/resource/spare_policy.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -37,8 +37,8 @@ public:
   using cache_type = cell_cache<slabs_type>;
   static constexpr bool caches = checking_level < checking::checked;
 
-  constexpr cached_pool(const Geometry& geometry, spare_policy spare, Upstream upstream = {})
-      : slabs_(geometry, spare, std::move(upstream)) {}
+  constexpr cached_pool(const Geometry& geometry, retain_policy policy, Upstream upstream = {})
+      : slabs_(geometry, policy, std::move(upstream)) {}
 
   /// Returns: a cell, or null if the cache has none: then call `allocate_slow`.
   [[nodiscard]] ASHLAR_INLINE void* take(cache_type& cache) noexcept {
@@ -175,8 +175,8 @@ public:
     slabs_.reserve(cells);
   }
 
-  /// Effects: retains empty slabs by the policy `spare` from now on; surplus ones go back at once.
-  void retain(spare_policy spare) noexcept { slabs_.retain(spare); }
+  /// Effects: retains empty slabs by `policy` from now on; surplus ones go back at once.
+  void retain(retain_policy policy) noexcept { slabs_.retain(policy); }
 
   /// Effects: gives empty slabs back except for `retain_bytes` of them, and orders the others by address; other
   /// threads keep their cached cells. Returns: bytes given back. Complexity: O(slabs).
@@ -196,7 +196,7 @@ public:
     return slabs_.count([](const slab_set& set) { return set.slabs(); });
   }
   [[nodiscard]] std::size_t held_bytes() noexcept { return slabs() * slab_bytes(); }
-  [[nodiscard]] std::size_t spare_bytes() noexcept {
+  [[nodiscard]] std::size_t retained_bytes() noexcept {
     return slabs_.count([](const slab_set& set) { return set.empty_slabs(); }) * slab_bytes();
   }
   [[nodiscard]] std::size_t cell_bytes() const noexcept { return slabs_.cell_bytes(); }

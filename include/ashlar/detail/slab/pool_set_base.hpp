@@ -27,7 +27,7 @@ namespace detail {
 template <class Pool>
 std::size_t trim_within(Pool& pool, std::size_t& retain_bytes) noexcept {
   const std::size_t given = pool.trim(retain_bytes);
-  retain_bytes -= std::min(retain_bytes, pool.spare_bytes());
+  retain_bytes -= std::min(retain_bytes, pool.retained_bytes());
   return given;
 }
 

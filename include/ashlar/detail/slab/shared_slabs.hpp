@@ -29,7 +29,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/owner_lock.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/resource/spare_policy.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -66,8 +66,8 @@ public:
   using batcher_type = batcher<>;
   using inbox_type = batcher_type::inbox_type;
 
-  constexpr shared_slabs(const Geometry& geometry, spare_policy spare, Upstream upstream)
-      : Geometry(geometry), store_(spare, deferring_upstream<Upstream>(std::move(upstream))) {}
+  constexpr shared_slabs(const Geometry& geometry, retain_policy policy, Upstream upstream)
+      : Geometry(geometry), store_(policy, deferring_upstream<Upstream>(std::move(upstream))) {}
 
   shared_slabs(const shared_slabs&) = delete;
   shared_slabs& operator=(const shared_slabs&) = delete;
@@ -188,9 +188,9 @@ public:
     while (keep_for(cells) < cells) add_slab(slab_memory());
   }
 
-  /// Effects: retains empty slabs by the policy `spare` from now on; surplus ones go back at once.
-  void retain(spare_policy spare) noexcept {
-    with_store([&](store& held) { held.retain(geometry(), spare); });
+  /// Effects: retains empty slabs by `policy` from now on; surplus ones go back at once.
+  void retain(retain_policy policy) noexcept {
+    with_store([&](store& held) { held.retain(geometry(), policy); });
   }
 
   /// Effects: gives empty slabs back but `retain_bytes` of them, and sorts the others. Returns: bytes given back.

@@ -23,7 +23,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/thread/registry_at_fork.hpp>
-#include <ashlar/resource/spare_policy.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -36,12 +36,12 @@ struct taken_cell {
 };
 
 /// Cells leave it in batches or runs and come back one by one. Empty slabs go back upstream except for those that the
-/// `spare_policy` retains, so that a program at a slab's boundary does not thrash. The owner passes the same geometry
+/// `retain_policy` retains, so that a program at a slab's boundary does not thrash. The owner passes the same geometry
 /// to every call. Thread safety: none.
 template <resource Upstream>
 class slab_store {
 public:
-  constexpr slab_store(spare_policy spare, Upstream upstream) : spare_(spare), source_(std::move(upstream)) {}
+  constexpr slab_store(retain_policy policy, Upstream upstream) : policy_(policy), source_(std::move(upstream)) {}
 
   slab_store(const slab_store&) = delete;  // the owner's cells point into it
   slab_store& operator=(const slab_store&) = delete;
@@ -202,9 +202,9 @@ public:
   /// Effects: retains slabs for `cells` cells from now on, empty ones included.
   void keep_for(std::size_t cells) noexcept { reserved_ = detail::max(reserved_, cells); }
 
-  /// Effects: retains empty slabs by the policy `spare` from now on. Complexity: O(slabs given back).
-  void retain(const slab_geometry& geometry, spare_policy spare) noexcept {
-    spare_ = spare;
+  /// Effects: retains empty slabs by `policy` from now on. Complexity: O(slabs given back).
+  void retain(const slab_geometry& geometry, retain_policy policy) noexcept {
+    policy_ = policy;
     trim(geometry);
   }
 
@@ -245,14 +245,16 @@ private:
 
   // The slabs of a region go back together: neighbours may go in one call, and other threads wait once.
   [[nodiscard]] bool is_worth_a_call(const slab_geometry& geometry) const noexcept {
-    return set_.empty_slabs() >= kept() + spare_.batch(source_.region(geometry.slab_bytes(), set_.slabs()));
+    return set_.empty_slabs() >= retained() + policy_.batch(source_.region(geometry.slab_bytes(), set_.slabs()));
   }
 
-  [[nodiscard]] std::size_t kept() const noexcept { return spare_.kept(set_.slabs() - set_.empty_slabs(), missed_); }
+  [[nodiscard]] std::size_t retained() const noexcept {
+    return policy_.retained(set_.slabs() - set_.empty_slabs(), missed_);
+  }
 
   // Expects: `empty` has no taken cells.
   [[nodiscard]] bool is_too_many(const slab& empty) const noexcept {
-    return set_.empty_slabs() > kept() && set_.capacity() - empty.capacity >= reserved_;
+    return set_.empty_slabs() > retained() && set_.capacity() - empty.capacity >= reserved_;
   }
 
   void sweep(const slab_geometry& geometry) noexcept {
@@ -263,7 +265,7 @@ private:
   void learn(const slab_geometry& geometry) noexcept {
     if (gone_ == 0) return;
     --gone_;
-    missed_ = detail::min(missed_ + 1, spare_policy::most_learned(geometry.slab_bytes()));
+    missed_ = detail::min(missed_ + 1, retain_policy::max_learned(geometry.slab_bytes()));
   }
 
   ASHLAR_COLD void give_back(const slab_geometry& geometry, slab* empty) noexcept {
@@ -298,7 +300,7 @@ private:
   std::size_t reserved_ = 0;  // cells
   std::size_t gone_ = 0;      // empty slabs given back and not requested again
   std::size_t missed_ = 0;    // empty slabs to retain, since as many were requested again
-  spare_policy spare_;
+  retain_policy policy_;
   slab_source<Upstream> source_;
 };
 

@@ -28,6 +28,7 @@
 #include <ashlar/face/count_placement.hpp>
 #include <ashlar/face/exhausted.hpp>
 #include <ashlar/face/lifetime.hpp>
+#include <ashlar/face/object_pool_options.hpp>
 #include <ashlar/face/ref_ptr.hpp>
 
 namespace ashlar {
@@ -106,7 +107,7 @@ public:
   /// Bytes of memory for each object, with its guard at `hardened`, without the slab's header.
   static constexpr std::size_t bytes_per_object = layout_of<T, Threads, Placement>::bytes_per_slot;
 
-  counted_objects(const slot_slabs_options& options, Upstream upstream) : slots_(options, std::move(upstream)) {}
+  counted_objects(const object_pool_options& options, Upstream upstream) : slots_(options, std::move(upstream)) {}
 
   /// Returns: a pointer to a new object `T(args...)`, or to a free kept object, unchanged. Beyond `max_size` objects,
   /// or without memory of the upstream: throws `std::bad_alloc` or as the upstream, or returns null, according to

@@ -24,6 +24,7 @@
 #include <ashlar/detail/slots/slot_word.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
+#include <ashlar/face/object_pool_options.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -64,7 +65,7 @@ class growing_slots {
 public:
   static constexpr std::size_t slot_bytes = Bytes;
 
-  explicit growing_slots(std::in_place_t, const slot_slabs_options& options = {}, Upstream upstream = {})
+  explicit growing_slots(std::in_place_t, const object_pool_options& options = {}, Upstream upstream = {})
       : slabs_(options, std::move(upstream)) {}
 
   [[nodiscard]] ASHLAR_INLINE taken_place take() {

@@ -26,16 +26,11 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/detail/thread/registry_at_fork.hpp>
+#include <ashlar/face/object_pool_options.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
-
-/// The growth of a pool of slots.
-struct slot_slabs_options {
-  std::size_t max_count = slot_word::max_slots;  ///< slots taken at once; 0 counts as 1
-  std::size_t growth_count = 0;                  ///< slots of one growth step; 0: as many as one slab has
-};
 
 /// Slots for objects, in slabs of `Layout`, each with its word. A slot is taken here and given back by
 /// `slot_pool_core::give`, at the end of its object in any thread.
@@ -67,7 +62,7 @@ public:
     [[nodiscard]] ASHLAR_INLINE void* memory() const noexcept { return slot; }
   };
 
-  explicit slot_slabs(const slot_slabs_options& options, Upstream upstream)
+  explicit slot_slabs(const object_pool_options& options, Upstream upstream)
       : upstream_(std::move(upstream)), max_slots_(std::clamp<std::size_t>(options.max_count, 1, slot_word::max_slots)),
         step_(options.growth_count != 0 ? std::min<std::size_t>(options.growth_count, slot_word::max_slots)
                                         : Layout::slots_per_slab) {}

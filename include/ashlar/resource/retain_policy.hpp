@@ -22,22 +22,22 @@ inline namespace ASHLAR_ABI {
 /// | a number, default 1 | that many, one for every eight in use, and the learned number | most programs |
 /// | `release_now` | none | least memory; two system calls for each crossing of a slab's boundary |
 /// | `never_release` | all | a program that frees everything to allocate it again, or to end |
-class spare_policy {
+class retain_policy {
 public:
   // Implicit, so that a number is a policy.
-  constexpr spare_policy(std::size_t slabs) noexcept : slabs_(slabs) {}
+  constexpr retain_policy(std::size_t slabs) noexcept : slabs_(slabs) {}
 
-  [[nodiscard]] static constexpr spare_policy none() noexcept { return {0, 0}; }
-  [[nodiscard]] static constexpr spare_policy all() noexcept { return {detail::max_size, 0}; }
+  [[nodiscard]] static constexpr retain_policy none() noexcept { return {0, 0}; }
+  [[nodiscard]] static constexpr retain_policy all() noexcept { return {detail::max_size, 0}; }
 
   /// Returns: the number of empty slabs to retain beside `in_use` others, after `missed` were given back too early.
-  [[nodiscard]] constexpr std::size_t kept(std::size_t in_use, std::size_t missed = 0) const noexcept {
+  [[nodiscard]] constexpr std::size_t retained(std::size_t in_use, std::size_t missed = 0) const noexcept {
     const std::size_t share = (in_use / 8 + missed) * in_proportion_;
     return slabs_ > detail::max_size - share ? detail::max_size : slabs_ + share;
   }
 
   /// Returns: the largest learned number for slabs of `slab_bytes`.
-  [[nodiscard]] static constexpr std::size_t most_learned(std::size_t slab_bytes) noexcept {
+  [[nodiscard]] static constexpr std::size_t max_learned(std::size_t slab_bytes) noexcept {
     return (std::size_t{1} << 20) / slab_bytes;
   }
 
@@ -47,18 +47,18 @@ public:
     return in_proportion_ != 0 ? region : 1;
   }
 
-  [[nodiscard]] friend constexpr bool operator==(const spare_policy&, const spare_policy&) noexcept = default;
+  [[nodiscard]] friend constexpr bool operator==(const retain_policy&, const retain_policy&) noexcept = default;
 
 private:
-  constexpr spare_policy(std::size_t slabs, std::size_t in_proportion) noexcept
+  constexpr retain_policy(std::size_t slabs, std::size_t in_proportion) noexcept
       : slabs_(slabs), in_proportion_(in_proportion) {}
 
   std::size_t slabs_;
   std::size_t in_proportion_ = 1;  // 1 or 0
 };
 
-inline constexpr spare_policy release_now = spare_policy::none();
-inline constexpr spare_policy never_release = spare_policy::all();
+inline constexpr retain_policy release_now = retain_policy::none();
+inline constexpr retain_policy never_release = retain_policy::all();
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar
