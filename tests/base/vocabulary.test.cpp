@@ -91,6 +91,8 @@ constexpr row row_of(std::string_view name, unsigned expected) {
   return {name, expected, words_of<R>, knows_no_other<R>};
 }
 
+// Adaptors have no `held`: the blocks of their upstream are the caller's. `bounded_heap` and `tiered_heap` hold memory
+// themselves. Buffers, offsets of a plan and the ends of chains of resources have no upstream.
 constexpr row table[] = {
     row_of<ashlar::page_resource>("page_resource", nothing),
     row_of<below>("new_delete_resource", nothing),
@@ -102,14 +104,14 @@ constexpr row table[] = {
     row_of<ashlar::arena<>>("arena", upstream | held),
     row_of<ashlar::inline_arena<64>>("inline_arena", upstream | held),
     row_of<ashlar::frame_arena<>>("frame_arena", upstream | held),
-    row_of<ashlar::stack_resource<>>("stack_resource", upstream | trims),
+    row_of<ashlar::stack_resource<>>("stack_resource", upstream | held | trims),
     row_of<ashlar::block_pool<>>("block_pool", upstream | held | trims | live),
     row_of<ashlar::fixed_block_pool<64>>("fixed_block_pool", upstream | held | trims | live),
     row_of<ashlar::shared_block_pool<>>("shared_block_pool", upstream | held | trims),
-    row_of<ashlar::pool_set<>>("pool_set", upstream | trims),
-    row_of<ashlar::shared_pool_set<>>("shared_pool_set", upstream | trims),
-    row_of<ashlar::tlsf_resource<>>("tlsf_resource", upstream | trims),
-    row_of<ashlar::tlsf_offsets<>>("tlsf_offsets", upstream),
+    row_of<ashlar::pool_set<>>("pool_set", upstream | held | trims),
+    row_of<ashlar::shared_pool_set<>>("shared_pool_set", upstream | held | trims),
+    row_of<ashlar::tlsf_resource<>>("tlsf_resource", upstream | held | trims),
+    row_of<ashlar::tlsf_offsets<>>("tlsf_offsets", upstream | held),
     row_of<ashlar::static_arena<plan_layout>>("static_arena", nothing),
     row_of<ashlar::local_heap<>>("local_heap", upstream | held | trims | live),
     row_of<ashlar::owner_heap<>>("owner_heap", upstream | held | trims | live),
@@ -130,18 +132,18 @@ constexpr row table[] = {
     row_of<ashlar::fallback_monitor<below>>("fallback_monitor", upstream),
     row_of<ashlar::fallback<ashlar::arena<>, below>>("fallback", nothing),
     row_of<ashlar::segregator<ashlar::arena<>, below>>("segregator", nothing),
-    row_of<ashlar::chain<ashlar::inline_buffer<64>>>("chain", upstream | trims),
-    row_of<ashlar::object_pool<thing>>("object_pool", upstream | live),
+    row_of<ashlar::chain<ashlar::inline_buffer<64>>>("chain", upstream | held | trims),
+    row_of<ashlar::object_pool<thing>>("object_pool", upstream | held | live),
     row_of<ashlar::object_pool<thing, ashlar::with_capacity<4>>>("object_pool, inside", live),
-    row_of<ashlar::object_pool<thing, growing_objects>>("object_pool, growing", upstream | trims | live),
-    row_of<ashlar::ref_pool<thing>>("ref_pool", upstream | trims | live),
-    row_of<ashlar::intrusive_pool<thing>>("intrusive_pool", upstream | trims | live),
-    row_of<ashlar::buffer_pool<64>>("buffer_pool", upstream | trims | live),
-    row_of<ashlar::counted_pool<>>("counted_pool", trims),
+    row_of<ashlar::object_pool<thing, growing_objects>>("object_pool, growing", upstream | held | trims | live),
+    row_of<ashlar::ref_pool<thing>>("ref_pool", upstream | held | trims | live),
+    row_of<ashlar::intrusive_pool<thing>>("intrusive_pool", upstream | held | trims | live),
+    row_of<ashlar::buffer_pool<64>>("buffer_pool", upstream | held | trims | live),
+    row_of<ashlar::counted_pool<>>("counted_pool", upstream | held | trims),
     row_of<ashlar::pmr_resource<below>>("pmr_resource", nothing),
-    row_of<ashlar::pmr::unsynchronized_pool_resource>("pmr::unsynchronized_pool_resource", upstream),
-    row_of<ashlar::pmr::synchronized_pool_resource>("pmr::synchronized_pool_resource", upstream),
-    row_of<ashlar::pmr::monotonic_buffer_resource>("pmr::monotonic_buffer_resource", upstream),
+    row_of<ashlar::pmr::unsynchronized_pool_resource>("pmr::unsynchronized_pool_resource", upstream | held),
+    row_of<ashlar::pmr::synchronized_pool_resource>("pmr::synchronized_pool_resource", upstream | held),
+    row_of<ashlar::pmr::monotonic_buffer_resource>("pmr::monotonic_buffer_resource", upstream | held),
 };
 
 // A container of objects uses the words of standard containers for these acts.

@@ -171,6 +171,8 @@ public:
   [[nodiscard]] std::size_t count() const noexcept { return count_; }  ///< resources in the chain
   [[nodiscard]] std::size_t empty() const noexcept { return empty_; }  ///< resources without a live block
   [[nodiscard]] std::size_t max_count() const noexcept { return options_.max_count; }
+  /// Returns: the bytes held from the upstream: the resources and their rooms. Complexity: O(1).
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return count_ * link_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
   /// Effects: calls `f(R&)` for each resource, youngest first.

@@ -157,6 +157,13 @@ public:
   [[nodiscard]] std::size_t capacity() const noexcept {
     return visit([](auto& cells) { return cells.capacity(); });
   }
+  /// Returns: the bytes held from the upstream, of all slabs. Complexity: O(1). Thread safety: by `Lock`.
+  [[nodiscard]] std::size_t held_bytes() const noexcept {
+    return visit([](auto& cells) { return cells.held_bytes(); });
+  }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept {
+    return visit([](auto& cells) -> const Upstream& { return cells.upstream_resource(); });
+  }
   /// Expects: no thread makes or drops meanwhile.
   [[nodiscard]] bool invariant() const noexcept {
     return visit([](auto& cells) { return cells.invariant(); });

@@ -232,6 +232,13 @@ public:
   /// Returns: whether `p` points into an object of this pool, acquired or free. Complexity: O(1); growing: O(slabs).
   [[nodiscard]] bool owns(const void* p) const noexcept { return slots_.owns(p); }
 
+  /// Returns: the bytes held from the upstream. Complexity: O(1). Thread safety: as `live`.
+  [[nodiscard]] std::size_t held_bytes() const noexcept
+    requires(!is_inside)
+  {
+    return slots_.held_bytes();
+  }
+
   [[nodiscard]] const upstream_type& upstream_resource() const noexcept
     requires(!is_inside)
   {

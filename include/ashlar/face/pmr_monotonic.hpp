@@ -60,6 +60,9 @@ public:
     return &blocks_.upstream_resource().get();
   }
 
+  /// Returns: the bytes held from the upstream. Complexity: O(1). Thread safety: none.
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return blocks_.held_bytes(); }
+
   /// Returns: the arena, for queries and calls that the standard's resource lacks.
   [[nodiscard]] arena<upstream_ref>& blocks() noexcept { return blocks_; }
   [[nodiscard]] bool invariant() const noexcept { return blocks_.invariant(); }

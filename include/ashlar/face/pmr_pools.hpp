@@ -49,6 +49,8 @@ public:
   void release() noexcept { pools_.release(); }
 
   [[nodiscard]] std::pmr::memory_resource* upstream_resource() const noexcept { return upstream_; }
+  /// Returns: the bytes held from the upstream. Complexity: O(1). Thread safety: that of the pools.
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return pools_.held_bytes(); }
 
   /// Returns: the options in force.
   [[nodiscard]] std::pmr::pool_options options() const noexcept {

@@ -135,8 +135,11 @@ public:
     tables_.for_each([this](table& each) { close(each); }, [this] { end_pools(); });
   }
 
+  /// Returns: the bytes held from the upstream: slabs, large blocks, thread caches, and the pools themselves.
+  /// Complexity: O(1). Thread safety: any thread; the figure may be out of date at once.
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return base_.upstream().held_bytes(); }
   [[nodiscard]] const pool_set_options& options() const noexcept { return base_.options(); }
-  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return base_.upstream(); }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return base_.upstream().upstream(); }
 
   [[nodiscard]] friend bool operator==(const shared_pool_set& a, const shared_pool_set& b) noexcept { return &a == &b; }
 

@@ -140,8 +140,7 @@ public:
     give_spare_back();
     poison_.verify(this);
     free_down_to(base_);
-    limit_ = base_;
-    high_water_ = 0;
+    limit_ = base_, high_water_ = 0;
     order_.clear();
   }
 
@@ -173,6 +172,7 @@ public:
   }
   /// The largest `used()`, in bytes, since construction or the last `release`.
   [[nodiscard]] std::size_t high_water() const noexcept { return high_water_; }
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }  ///< of the upstream; O(1)
   /// Bytes of the buffer, the chunks and the spare chunk.
   [[nodiscard]] std::size_t capacity() const noexcept {
     std::size_t sum = spare_ != nullptr ? spare_->room() : 0;
@@ -325,7 +325,7 @@ private:
     made->end = static_cast<std::byte*>(memory) + whole;
     made->set_seal();
     detail::mark_free(made->begin, made->room());
-    spare_ = made;
+    spare_ = made, held_bytes_ += whole;
   }
 
   void enter_spare() noexcept {
@@ -375,6 +375,7 @@ private:
     const std::size_t bytes = expect_sound(leaving)->whole_bytes();
     detail::mark_live(leaving->begin, leaving->room());
     upstream_.deallocate(leaving, bytes, alignof(chunk));
+    held_bytes_ -= bytes;
     return bytes;
   }
 
@@ -388,6 +389,7 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order order_{};
   ASHLAR_NO_UNIQUE_ADDRESS detail::stack_poison<> poison_{};
   proportional_growth growth_ = default_growth;
+  std::size_t held_bytes_ = 0;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_{};
 };
 

@@ -238,6 +238,8 @@ public:
       f(node(at).offset, node(at).size, node(at).state == detail::tlsf_node_state::free);
   }
 
+  /// Returns: the bytes held from the upstream, for records. Complexity: O(1).
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return nodes_.held_bytes(); }
   [[nodiscard]] Upstream& upstream_resource() noexcept { return nodes_.upstream_resource(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return nodes_.upstream_resource(); }
 

@@ -179,6 +179,8 @@ public:
   }
 
   [[nodiscard]] std::size_t capacity() const noexcept { return space_.capacity(); }  ///< bytes, headers included
+  /// Returns: the bytes held from the upstream: regions, without the buffer. Complexity: O(1).
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
   [[nodiscard]] std::size_t used() const noexcept { return space_.used(); }     ///< bytes of live blocks, with headers
   [[nodiscard]] std::size_t regions() const noexcept { return space_.lent(); }  ///< regions lent by the upstream
 
@@ -301,7 +303,10 @@ private:
     return std::max(least, std::min(step, std::size_t{detail::tlsf_space<Scale>::most}));
   }
 
-  void add_region(const block& memory) noexcept { space_.add(detail::tlsf_region::make(memory, space_.most, true)); }
+  void add_region(const block& memory) noexcept {
+    space_.add(detail::tlsf_region::make(memory, space_.most, true));
+    held_bytes_ += memory.size;
+  }
 
   void add_buffer() noexcept {
     if (detail::tlsf_region* const region = detail::tlsf_region::make(buffer_, space_.most, false)) space_.add(region);
@@ -324,7 +329,9 @@ private:
     const block memory = region.memory;
     const bool goes_upstream = region.goes_upstream;
     detail::mark_live(memory.data, memory.size);
-    if (goes_upstream) upstream_.deallocate(memory.data, memory.size, region_alignment);
+    if (!goes_upstream) return;
+    upstream_.deallocate(memory.data, memory.size, region_alignment);
+    held_bytes_ -= memory.size;
   }
 
   void check_regions() const noexcept {
@@ -368,6 +375,7 @@ private:
 
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
   tlsf_resource_options options_;
+  std::size_t held_bytes_ = 0;
   block buffer_;
   detail::tlsf_space<Scale> space_;
 };

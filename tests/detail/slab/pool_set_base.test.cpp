@@ -7,6 +7,7 @@
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/held_upstream.hpp>
 #include <ashlar/detail/slab/pool_set_base.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -26,7 +27,7 @@ TEST(pool_set_base, knows_which_requests_are_served_from_cells) {
   EXPECT_EQ(small.class_with_cells(8, 512), pool_classes::none);
   EXPECT_EQ(small.class_with_cells(200, 64), pool_classes::of(256));
   EXPECT_EQ(small.class_with_cells(0, 16), pool_classes::of(16));
-  EXPECT_EQ(&small.upstream().get(), &upstream);
+  EXPECT_EQ(&small.upstream().upstream().get(), &upstream);
 }
 
 TEST(pool_set_base, large_blocks_go_one_by_one_or_all_at_once) {
@@ -48,7 +49,7 @@ TEST(pool_set_base, large_blocks_go_one_by_one_or_all_at_once) {
 
 TEST(pool_set_base, over_pages_stands_on_them_directly) {
   using over_pages = ashlar::detail::pool_set_base<ashlar::page_resource, ashlar::spin_lock>;
-  static_assert(std::same_as<over_pages::source_type, ashlar::page_resource>);
+  static_assert(std::same_as<over_pages::source_type, ashlar::detail::held_upstream<ashlar::page_resource>>);
   over_pages base({});
   base.before_fork();
   base.after_fork();

@@ -13,6 +13,7 @@
 #include <ashlar/base/expects.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/held_upstream.hpp>
 #include <ashlar/detail/slab/large_blocks.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -36,8 +37,10 @@ std::size_t trim_within(Pool& pool, std::size_t& retain_bytes) noexcept {
 template <resource Upstream, basic_lockable Lock>
 class pool_set_base {
 public:
+  using upstream_type = held_upstream<Upstream>;
   /// The source of slabs.
-  using source_type = std::conditional_t<divisible_resource<Upstream>, Upstream, divided_upstream<Upstream, Lock>>;
+  using source_type =
+      std::conditional_t<divisible_resource<Upstream>, upstream_type, divided_upstream<upstream_type, Lock>>;
 
   template <class... Args>
   constexpr explicit pool_set_base(const pool_set_options& options, Args&&... upstream)
@@ -45,11 +48,12 @@ public:
 
   [[nodiscard]] const pool_set_options& options() const noexcept { return options_; }
 
-  [[nodiscard]] Upstream& upstream() noexcept {
+  /// Returns: the upstream of all requests, which counts them.
+  [[nodiscard]] upstream_type& upstream() noexcept {
     if constexpr (divisible_resource<Upstream>) return source_;
     else return source_.upstream();
   }
-  [[nodiscard]] const Upstream& upstream() const noexcept {
+  [[nodiscard]] const upstream_type& upstream() const noexcept {
     if constexpr (divisible_resource<Upstream>) return source_;
     else return source_.upstream();
   }

@@ -55,6 +55,12 @@ public:
   [[nodiscard]] ASHLAR_INLINE Word* words() const noexcept { return words_; }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
+  /// Returns: the bytes of the block. Expects: `is_open()`.
+  [[nodiscard]] std::size_t held_bytes() const noexcept {
+    std::size_t bytes = 0;
+    static_cast<void>(block_bytes(bytes));
+    return bytes;
+  }
   /// Returns: whether the block is allocated.
   [[nodiscard]] ASHLAR_INLINE bool is_open() const noexcept { return slots_ != nullptr; }
 
@@ -106,8 +112,7 @@ private:
   void close() noexcept {
     if constexpr (is_registered) registration()->leave();
     std::byte* const block = static_cast<std::byte*>(static_cast<void*>(slots_)) - front;
-    std::size_t bytes = 0;
-    static_cast<void>(block_bytes(bytes));
+    const std::size_t bytes = held_bytes();
     mark_live(block + front - front_guard, front_guard + capacity_ * stride);
     upstream_.deallocate(block, bytes, alignment);
   }

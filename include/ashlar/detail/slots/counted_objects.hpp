@@ -164,6 +164,8 @@ public:
   [[nodiscard]] bool empty() const noexcept { return live() == 0; }
   /// Returns: the number of times that the pool grew.
   [[nodiscard]] std::size_t growth_steps() const noexcept { return slots_.growth_steps(); }
+  /// Returns: the bytes held from the upstream: slabs and their directory. Complexity: O(1). Thread safety: as `live`.
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return slots_.held_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return slots_.upstream_resource(); }
 
   /// Returns: whether `p` points into an object of this pool, live or not. Complexity: O(slabs).

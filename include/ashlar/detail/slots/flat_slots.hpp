@@ -150,6 +150,8 @@ public:
   }
 
   [[nodiscard]] constexpr std::size_t capacity() const noexcept { return run_.capacity(); }
+  /// Returns: the bytes held from the upstream. Complexity: O(1).
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return is_open_for_all() ? run_.held_bytes() : 0; }
   [[nodiscard]] const auto& upstream_resource() const noexcept { return run_.upstream_resource(); }
 
   /// Returns: the number of taken slots. Complexity: O(free slots that were used) with `one_thread`, else O(slots that

@@ -123,6 +123,7 @@ public:
   [[nodiscard]] std::size_t live() const noexcept { return slabs_.live(); }
   [[nodiscard]] bool is_exhausted() const noexcept { return live() == max_slots(); }
   [[nodiscard]] bool owns(const void* p) const noexcept { return slabs_.owns(p); }
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return slabs_.held_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return slabs_.upstream_resource(); }
   [[nodiscard]] bool invariant() const noexcept { return slabs_.invariant(); }
 

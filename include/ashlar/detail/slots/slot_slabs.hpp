@@ -132,6 +132,11 @@ public:
     const scope held(lock_);
     return growth_steps_;
   }
+  /// Returns: the bytes held from the upstream: slabs, the control block and its directory. Complexity: O(1).
+  [[nodiscard]] std::size_t held_bytes() const noexcept {
+    const scope held(lock_);
+    return held_bytes_;
+  }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
   /// Returns: whether `p` points into a slot, taken or free. Complexity: O(slabs).
@@ -294,6 +299,7 @@ private:
       void* const memory = request(sizeof(control_block_type), alignof(control_block_type));
       if (memory == nullptr) return false;
       control_block_ = ::new (memory) control_block_type;
+      held_bytes_ += sizeof(control_block_type);
     }
     const std::size_t before = capacity_;
     const std::size_t goal = before + std::min(std::max(wanted, step_), max_slots_ - before);
@@ -317,8 +323,13 @@ private:
     const std::size_t slots =
         std::min({std::max(step_, capacity_), std::size_t{Layout::slots_per_slab}, max_slots_ - capacity_});
     const std::size_t bytes = Layout::slab_bytes(static_cast<std::uint32_t>(slots));
-    if (!control_block_->make_room(request)) return false;
-    void* const memory = bytes <= max_block_bytes ? request(bytes, slot_slab_alignment) : nullptr;
+    const auto counted = [this, &request](std::size_t size, std::size_t alignment) {
+      void* const got = request(size, alignment);
+      held_bytes_ += got != nullptr ? size : 0;
+      return got;
+    };
+    if (!control_block_->make_room(counted)) return false;
+    void* const memory = bytes <= max_block_bytes ? counted(bytes, slot_slab_alignment) : nullptr;
     if (memory == nullptr) return false;
     prepare(memory, bytes);
     growing_ = control_block_->add(memory, static_cast<std::uint32_t>(slots));
@@ -341,6 +352,7 @@ private:
     else core().available.erase(&empty);
     capacity_ -= empty.capacity;
     core().directory.remove(empty.first_number >> core().shift);
+    held_bytes_ -= empty.bytes;
     return control_block_type::free_slab(empty, upstream_);
   }
 
@@ -375,6 +387,7 @@ private:
   std::size_t max_slots_;
   std::size_t step_;
   std::size_t capacity_ = 0;
+  std::size_t held_bytes_ = 0;
   std::size_t growth_steps_ = 0;
 };
 

@@ -105,6 +105,7 @@ public:
     return spares_ + (capacity_ - made_);
   }  ///< records that can be made
   [[nodiscard]] std::size_t in_use() const noexcept { return made_ - spares_; }
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return capacity_ * sizeof(node); }  ///< of all chunks
   [[nodiscard]] Upstream& upstream_resource() noexcept { return upstream_; }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
