@@ -91,8 +91,7 @@ constexpr row row_of(std::string_view name, unsigned expected) {
   return {name, expected, words_of<R>, knows_no_other<R>};
 }
 
-// Adaptors have no `held`: the blocks of their upstream are the caller's. `bounded_heap` and `tiered_heap` hold memory
-// themselves. Buffers, offsets of a plan and the ends of chains of resources have no upstream.
+// Every type with memory of an upstream has `held`, except adaptors: the blocks of their upstream are the caller's.
 constexpr row table[] = {
     row_of<ashlar::page_resource>("page_resource", nothing),
     row_of<below>("new_delete_resource", nothing),

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST(held_bytes, of_a_stack_resource) {
 TEST(held_bytes, leave_a_buffer_of_the_caller_out) {
   alignas(16) std::array<std::byte, 4096> buffer;
   counting_resource<> upstream;
-  ashlar::stack_resource<below> stack(buffer, upstream);
+  ashlar::stack_resource<below> stack(std::span<std::byte>(buffer).first(2048), upstream);
   ashlar::tlsf_resource<below> tlsf(std::span<std::byte>(buffer).subspan(2048), upstream);
   tlsf.deallocate(tlsf.allocate(100, 8), 100, 8);
   stack.deallocate(stack.allocate(100, 8), 100, 8);
