@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include <ashlar/detail/replay/tick_clock.hpp>
 #include <ashlar/study/histogram.hpp>
-#include <ashlar/study/tick_clock.hpp>
 
 #include "heaps.hpp"
 #include "support/cells.hpp"
@@ -130,7 +130,7 @@ struct result {
 // The first rounds warm up.
 template <class Heap, bool Sized>
 result measure(const workload& w, histogram times::* call, std::size_t rounds) {
-  const ashlar::study::tick_calibration<cycles> clock;
+  const ashlar::detail::tick_calibration<cycles> clock;
   const auto heap = std::make_unique<Heap>();
   const std::vector<step> steps = steps_of(w);
   std::vector<slot> live(w.live);

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include <ashlar/detail/replay/tick_clock.hpp>
 #include <ashlar/study/histogram.hpp>
-#include <ashlar/study/tick_clock.hpp>
 
 #include "support/cells.hpp"
 #include "support/command_line.hpp"
@@ -34,7 +34,7 @@ namespace {
 #if defined(__x86_64__) || defined(__i386__)
 using call_clock = cycles;
 #else
-using call_clock = ashlar::study::steady_ticks;
+using call_clock = ashlar::detail::steady_ticks;
 #endif
 using histogram = ashlar::study::fine_histogram;
 
@@ -151,7 +151,7 @@ outcome measure(const workload& w, std::size_t threads, std::size_t windows) {
     result.drift = static_cast<double>(resident_bytes()) / static_cast<double>(early);
     result.peak_bytes = peak_resident_bytes() - std::min(baseline, peak_resident_bytes());
   }
-  const ashlar::study::tick_calibration<call_clock> clock;
+  const ashlar::detail::tick_calibration<call_clock> clock;
   timed_users<Users> timed(members);
   static_cast<void>(run(w, timed, threads, std::max<std::size_t>(1, windows / 5)));
   const auto p999 = [&](histogram times::* call) {

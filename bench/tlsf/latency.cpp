@@ -19,13 +19,13 @@
 #include <string_view>
 #include <vector>
 
+#include <ashlar/detail/replay/tick_clock.hpp>
 #include <ashlar/heap/bounded_heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 #include <ashlar/study/histogram.hpp>
-#include <ashlar/study/tick_clock.hpp>
 
 #include "support/cells.hpp"
 #include "support/command_line.hpp"
@@ -166,7 +166,7 @@ double run_plain(Pool& pool, std::vector<slot>& live, const std::vector<step>& s
 
 template <class Pool>
 void run_timed(Pool& pool, std::vector<slot>& live, const std::vector<step>& steps, times& into) {
-  const std::uint64_t floor = ashlar::study::clock_overhead<cycles>();
+  const std::uint64_t floor = ashlar::detail::clock_overhead<cycles>();
   const auto record = [floor](ashlar::study::fine_histogram& into_one, std::uint64_t ticks) {
     into_one.record(ticks > floor ? ticks - floor : 0);
   };
@@ -194,7 +194,7 @@ struct result {
 // A first pass warms up, a second is timed as a whole, a third call by call.
 template <class Pool>
 result measure(const std::vector<step>& steps) {
-  const ashlar::study::tick_calibration<cycles> clock;
+  const ashlar::detail::tick_calibration<cycles> clock;
   const auto pool = std::make_unique<Pool>();
   std::vector<slot> live(most_live);
   result r;

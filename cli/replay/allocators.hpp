@@ -7,12 +7,12 @@
 #include <cstdlib>
 
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/replay/pooled_allocator.hpp>
+#include <ashlar/detail/replay/replay.hpp>
+#include <ashlar/detail/replay/replay_op.hpp>
+#include <ashlar/detail/replay/touch.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
-#include <ashlar/study/pooled_allocator.hpp>
-#include <ashlar/study/replay.hpp>
-#include <ashlar/study/replay_op.hpp>
-#include <ashlar/study/touch.hpp>
 
 #include "cli/replay/windows.hpp"
 
@@ -24,18 +24,18 @@ class system_allocator {
 public:
   static constexpr bool touches = true;
 
-  [[nodiscard]] void* allocate(study::replay_request r) noexcept {
+  [[nodiscard]] void* allocate(detail::replay_request r) noexcept {
     const auto size = static_cast<std::size_t>(r.size());
-    if (r.kind() == study::replay_kind::allocate_zeroed) return std::calloc(1, size);
+    if (r.kind() == detail::replay_kind::allocate_zeroed) return std::calloc(1, size);
     if (r.alignment() <= alignof(std::max_align_t)) return std::malloc(size);
     return std::aligned_alloc(static_cast<std::size_t>(r.alignment()), size);
   }
-  [[nodiscard]] void* reallocate(void* block, study::replay_request, study::replay_request r) noexcept {
+  [[nodiscard]] void* reallocate(void* block, detail::replay_request, detail::replay_request r) noexcept {
     return std::realloc(block, std::max<std::size_t>(static_cast<std::size_t>(r.size()), 1));  // 0 might be a free
   }
-  void deallocate(void* block, study::replay_request) noexcept { std::free(block); }
+  void deallocate(void* block, detail::replay_request) noexcept { std::free(block); }
 };
-static_assert(study::replay_allocator<system_allocator>);
+static_assert(detail::replay_allocator<system_allocator>);
 
 /// A lane's handle of an allocator that all lanes share.
 template <class Allocator>
@@ -45,16 +45,16 @@ public:
 
   explicit shared_allocator(Allocator& allocator) noexcept : allocator_(&allocator) {}
 
-  [[nodiscard]] ASHLAR_INLINE void* allocate(study::replay_request r) noexcept { return allocator_->allocate(r); }
-  [[nodiscard]] void* reallocate(void* block, study::replay_request was, study::replay_request r) noexcept {
+  [[nodiscard]] ASHLAR_INLINE void* allocate(detail::replay_request r) noexcept { return allocator_->allocate(r); }
+  [[nodiscard]] void* reallocate(void* block, detail::replay_request was, detail::replay_request r) noexcept {
     return allocator_->reallocate(block, was, r);
   }
-  ASHLAR_INLINE void deallocate(void* block, study::replay_request r) noexcept { allocator_->deallocate(block, r); }
+  ASHLAR_INLINE void deallocate(void* block, detail::replay_request r) noexcept { allocator_->deallocate(block, r); }
 
 private:
   Allocator* allocator_;
 };
-static_assert(study::replay_allocator<shared_allocator<study::pooled_allocator<null_lock>>>);
+static_assert(detail::replay_allocator<shared_allocator<detail::pooled_allocator<null_lock>>>);
 
 /// No allocator: blocks come in turn from a ring that fits the cache; all large ones are one block. The replay loop
 /// remains and, if `Touches`, the writes to memory that is always cached.
@@ -67,7 +67,7 @@ public:
   /// `large` is shared by all lanes and holds `touch::limit` bytes.
   explicit null_allocator(std::byte* large) : ring_(map_pages(ring_bytes)), large_(large) {}
 
-  [[nodiscard]] void* allocate(study::replay_request r) noexcept {
+  [[nodiscard]] void* allocate(detail::replay_request r) noexcept {
     if (r.size() > ring_bytes / 4 || r.alignment() > ring_bytes / 4) return large_;
     const auto size = static_cast<std::size_t>(r.size());
     std::size_t at = detail::align_up(next_, std::max<std::size_t>(static_cast<std::size_t>(r.alignment()), 16));
@@ -75,14 +75,16 @@ public:
     next_ = at + size;
     return ring_ + at;
   }
-  [[nodiscard]] void* reallocate(void*, study::replay_request, study::replay_request r) noexcept { return allocate(r); }
-  void deallocate(void*, study::replay_request) noexcept {}
+  [[nodiscard]] void* reallocate(void*, detail::replay_request, detail::replay_request r) noexcept {
+    return allocate(r);
+  }
+  void deallocate(void*, detail::replay_request) noexcept {}
 
 private:
   std::byte* ring_;
   std::byte* large_;
   std::size_t next_ = 0;
 };
-static_assert(study::replay_allocator<null_allocator<true>>);
+static_assert(detail::replay_allocator<null_allocator<true>>);
 
 }  // namespace ashlar::cli

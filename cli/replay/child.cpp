@@ -14,12 +14,12 @@
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/heap/planned_tier.hpp>
+#include <ashlar/detail/replay/heap_allocator.hpp>
+#include <ashlar/detail/replay/pooled_allocator.hpp>
+#include <ashlar/detail/replay/touch.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
-#include <ashlar/study/heap_allocator.hpp>
-#include <ashlar/study/pooled_allocator.hpp>
-#include <ashlar/study/touch.hpp>
 
 #include "cli/replay/allocators.hpp"
 #include "cli/replay/measure.hpp"
@@ -52,13 +52,13 @@ replay_result measure(const replay_task& task, window_reader& windows, MakeAlloc
 
 template <bool Touches>
 replay_result measure_null(const replay_task& task, window_reader& windows) {
-  std::byte* large = map_pages(study::touch::limit);
+  std::byte* large = map_pages(detail::touch::limit);
   return measure<null_allocator<Touches>>(task, windows, [large] { return null_allocator<Touches>(large); });
 }
 
 template <class Lock>
 replay_result measure_ashlar(const replay_task& task, window_reader& windows) {
-  using pools = study::pooled_allocator<Lock>;
+  using pools = detail::pooled_allocator<Lock>;
   static pools allocator;  // never destroyed: it holds the blocks that the program did not free
   return measure<shared_allocator<pools>>(task, windows, [] { return shared_allocator<pools>(allocator); });
 }
@@ -66,15 +66,15 @@ replay_result measure_ashlar(const replay_task& task, window_reader& windows) {
 /// Each lane has its own heap, never destroyed.
 replay_result measure_local_heap(const replay_task& task, window_reader& windows) {
   using heap = local_heap<>;
-  return measure<study::heap_allocator<heap>>(task, windows,
-                                              [] { return study::heap_allocator<heap>(*new heap(heap_options{})); });
+  return measure<detail::heap_allocator<heap>>(task, windows,
+                                               [] { return detail::heap_allocator<heap>(*new heap(heap_options{})); });
 }
 
 /// One heap for all lanes, never destroyed; it distinguishes threads itself.
 template <class Heap>
 replay_result measure_shared(const replay_task& task, window_reader& windows) {
   Heap& all = *new Heap();
-  return measure<study::heap_allocator<Heap>>(task, windows, [&all] { return study::heap_allocator<Heap>(all); });
+  return measure<detail::heap_allocator<Heap>>(task, windows, [&all] { return detail::heap_allocator<Heap>(all); });
 }
 
 /// A trace does not contain a plan of its program: this plan has no block, but each free compares with it.

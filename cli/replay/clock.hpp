@@ -8,8 +8,8 @@
 #include <x86intrin.h>
 #endif
 
+#include <ashlar/detail/replay/tick_clock.hpp>
 #include <ashlar/detail/support/hints.hpp>
-#include <ashlar/study/tick_clock.hpp>
 
 namespace ashlar::cli {
 
@@ -24,10 +24,10 @@ struct processor_clock {
     __asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(ticks)::"memory");
     return ticks;
 #else
-    return study::steady_ticks::now();
+    return detail::steady_ticks::now();
 #endif
   }
 };
-static_assert(study::tick_clock<processor_clock>);
+static_assert(detail::tick_clock<processor_clock>);
 
 }  // namespace ashlar::cli

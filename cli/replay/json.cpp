@@ -79,7 +79,7 @@ json to_json(const candidate_figures& row) {
   return j;
 }
 
-json to_json(const study::replay_counts& c) {
+json to_json(const detail::replay_counts& c) {
   return {{"operations", c.operations},   {"threads", c.lanes},
           {"windows", c.windows},         {"slots", c.slots},
           {"failed", c.failed},           {"never_freed", c.never_freed},

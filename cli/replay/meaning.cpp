@@ -30,7 +30,7 @@ std::string share_of_program(const saved_time& s, double program_ms) {
 
 }  // namespace
 
-saved_time saved_by(const candidate_figures& row, const replay_figures& figures, const study::replay_counts& counts) {
+saved_time saved_by(const candidate_figures& row, const replay_figures& figures, const detail::replay_counts& counts) {
   const candidate_figures& base = *figures.baseline;
   const auto operations = static_cast<double>(counts.operations);
   if (counts.lanes == 1) {

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include <ashlar/detail/replay/lane_team.hpp>
+#include <ashlar/detail/replay/latency_timer.hpp>
+#include <ashlar/detail/replay/replay.hpp>
+#include <ashlar/detail/replay/replay_op.hpp>
+#include <ashlar/detail/replay/tick_clock.hpp>
 #include <ashlar/study/histogram.hpp>
-#include <ashlar/study/lane_team.hpp>
-#include <ashlar/study/latency_timer.hpp>
-#include <ashlar/study/replay.hpp>
-#include <ashlar/study/replay_op.hpp>
-#include <ashlar/study/tick_clock.hpp>
 
 #include "cli/replay/clock.hpp"
 #include "cli/replay/result.hpp"
@@ -25,10 +25,10 @@
 
 namespace ashlar::cli {
 
-using processor_timer = study::latency_timer<processor_clock>;
+using processor_timer = detail::latency_timer<processor_clock>;
 
 /// One replay. Its own memory is allocated before the first operation, and counted into the baseline.
-template <study::replay_allocator Allocator, class Timer>
+template <detail::replay_allocator Allocator, class Timer>
 class replay_measurement {
 public:
   using clock = std::chrono::steady_clock;
@@ -37,7 +37,7 @@ public:
   template <class MakeAllocator, class MakeTimer>
   replay_measurement(window_reader& windows, MakeAllocator make_allocator, MakeTimer make_timer)
       : windows_(&windows), team_(windows.head().lanes) {
-    const std::span<study::replay_slot> slots = map_slots(windows.head().slots);
+    const std::span<detail::replay_slot> slots = map_slots(windows.head().slots);
     lanes_.reserve(windows.head().lanes);
     for (std::uint32_t i = 0; i < windows.head().lanes; ++i) lanes_.emplace_back(make_allocator(), make_timer());
     for (lane_state& lane : lanes_) lane.replay.emplace_back(lane.allocator, slots, lane.timer);
@@ -73,15 +73,15 @@ private:
     lane_state(Allocator a, Timer t) : allocator(std::move(a)), timer(std::move(t)) {}
     Allocator allocator;
     Timer timer;
-    std::vector<study::replay_lane<Allocator, Timer>> replay;  // one; built where `allocator` and `timer` stay
+    std::vector<detail::replay_lane<Allocator, Timer>> replay;  // one; built where `allocator` and `timer` stay
     thread_usage usage;
     clock::time_point start, end;
     std::size_t done = 0;  // operations of the window, by threads that have ended since
     bool idle = true;
   };
 
-  static std::span<study::replay_slot> map_slots(std::uint32_t count) {
-    auto* slots = reinterpret_cast<study::replay_slot*>(map_pages(std::size_t{count} * sizeof(study::replay_slot)));
+  static std::span<detail::replay_slot> map_slots(std::uint32_t count) {
+    auto* slots = reinterpret_cast<detail::replay_slot*>(map_pages(std::size_t{count} * sizeof(detail::replay_slot)));
     std::uninitialized_value_construct_n(slots, count);
     return {slots, count};
   }
@@ -91,20 +91,20 @@ private:
   }
 
   // The work of one of the lane's threads in a window: all the rest, or up to its end.
-  study::lane_stop run_lane(std::uint32_t index) {
+  detail::lane_stop run_lane(std::uint32_t index) {
     lane_state& lane = lanes_[index];
-    const std::span<const study::replay_op> left = windows_->lane(index).subspan(lane.done);
+    const std::span<const detail::replay_op> left = windows_->lane(index).subspan(lane.done);
     if (lane.done == 0) lane.idle = left.empty();
-    if (lane.idle) return study::lane_stop::round;
+    if (lane.idle) return detail::lane_stop::round;
     const thread_usage before = thread_usage::now();
     if (lane.done == 0) lane.start = clock::now();
     const std::size_t done = lane.replay.front().run(left);
     lane.end = clock::now();
     lane.usage.add(before, thread_usage::now());
     lane.done += done;
-    if (done != 0 && left[done - 1].request.kind() == study::replay_kind::end_thread) return study::lane_stop::thread;
+    if (done != 0 && left[done - 1].request.kind() == detail::replay_kind::end_thread) return detail::lane_stop::thread;
     lane.done = 0;
-    return study::lane_stop::round;
+    return detail::lane_stop::round;
   }
 
   [[nodiscard]] double window_ns() const {
@@ -131,7 +131,7 @@ private:
       result.user_ns += lane.usage.user_ns;
       result.system_ns += lane.usage.system_ns;
       result.faults += lane.usage.faults;
-      const study::replay_tally& tally = lane.replay.front().tally();
+      const detail::replay_tally& tally = lane.replay.front().tally();
       result.failed += tally.failed;
       result.damaged += tally.damaged;
       result.waits += tally.waits;
@@ -141,13 +141,13 @@ private:
 
   window_reader* windows_;
   std::vector<lane_state> lanes_;
-  study::lane_team team_;  // last: its threads end before their data
+  detail::lane_team team_;  // last: its threads end before their data
 };
 
 /// Returns: the measurements of a replay without timers.
 template <class Allocator, class MakeAllocator>
 [[nodiscard]] replay_result measure_throughput(window_reader& windows, MakeAllocator make_allocator) {
-  replay_measurement<Allocator, study::no_timer> m(windows, make_allocator, [] { return study::no_timer(); });
+  replay_measurement<Allocator, detail::no_timer> m(windows, make_allocator, [] { return detail::no_timer(); });
   return m.run();
 }
 
@@ -160,8 +160,8 @@ template <class Allocator, class MakeAllocator>
 /// Returns: the same with every call timed.
 template <class Allocator, class MakeAllocator>
 [[nodiscard]] replay_result measure_latency(window_reader& windows, MakeAllocator make_allocator) {
-  const study::tick_calibration<processor_clock> calibration;
-  const std::uint64_t overhead = study::clock_overhead<processor_clock>();
+  const detail::tick_calibration<processor_clock> calibration;
+  const std::uint64_t overhead = detail::clock_overhead<processor_clock>();
   replay_measurement<Allocator, processor_timer> m(windows, make_allocator, [&] { return processor_timer(overhead); });
   replay_result result = m.run();
   study::fine_histogram allocations, frees;
@@ -171,7 +171,7 @@ template <class Allocator, class MakeAllocator>
   });
   const double ns_per_tick = calibration.ns_per_tick();
   result.timer_ns = static_cast<double>(overhead) * ns_per_tick;
-  result.timer_step_ns = static_cast<double>(study::clock_step<processor_clock>()) * ns_per_tick;
+  result.timer_step_ns = static_cast<double>(detail::clock_step<processor_clock>()) * ns_per_tick;
   result.allocations = figures(allocations, ns_per_tick);
   result.frees = figures(frees, ns_per_tick);
   allocations.merge(frees);

@@ -56,7 +56,7 @@ std::vector<std::string> threads_cells(const candidate_figures& row) {
           percent(row.waited_share.median, 1)};
 }
 
-void note_threads(std::vector<std::string>& notes, const study::replay_counts& counts) {
+void note_threads(std::vector<std::string>& notes, const detail::replay_counts& counts) {
   if (counts.lanes == 1) return;
   notes.push_back(fmt::format(
       "Objects freed or moved by another thread than allocated them: {}. Threads that ended in between: {}.",

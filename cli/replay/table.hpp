@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/study/window_compiler.hpp>
+#include <ashlar/detail/replay/window_compiler.hpp>
 
 #include "cli/replay/figures.hpp"
 
@@ -16,7 +16,7 @@ namespace ashlar::cli {
 struct replayed_trace {
   std::string path;
   std::string program;
-  study::replay_counts counts;
+  detail::replay_counts counts;
   std::uint64_t duration_ns = 0;  ///< Of the recorded run; much of it is recording.
   double program_ns = 0;          ///< Of a run without recording; 0: unknown.
   std::size_t repetitions = 0;

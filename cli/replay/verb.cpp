@@ -14,8 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include <ashlar/detail/replay/window_compiler.hpp>
 #include <ashlar/study/summariser.hpp>
-#include <ashlar/study/window_compiler.hpp>
 
 #include "cli/html/report.hpp"
 #include "cli/replay/child.hpp"
@@ -98,7 +98,7 @@ private:
 /// Reads the trace once: the windows for the replay and, if requested, the summary for the report.
 void compile(trace_input& input, temporary_file& file, replayed_trace& trace, study::summariser* summary) {
   window_writer writer(file);
-  study::window_compiler compiler([&writer](const study::replay_window& w) { writer(w); });
+  detail::window_compiler compiler([&writer](const detail::replay_window& w) { writer(w); });
   while (const auto event = input.next()) {
     trace.duration_ns = event->time_ns;
     compiler.add(*event);

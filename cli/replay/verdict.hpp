@@ -28,6 +28,6 @@ struct saved_time {
   double most_ms = 0;
 };
 [[nodiscard]] saved_time saved_by(const candidate_figures& row, const replay_figures& figures,
-                                  const study::replay_counts& counts);
+                                  const detail::replay_counts& counts);
 
 }  // namespace ashlar::cli

@@ -61,7 +61,7 @@ window_writer::window_writer(temporary_file& file) : file_(&file) {
   file.write(std::as_bytes(std::span(&room, 1)));
 }
 
-void window_writer::operator()(const study::replay_window& window) {
+void window_writer::operator()(const detail::replay_window& window) {
   counts_.assign(window.lane_counts.begin(), window.lane_counts.end());
   if (counts_.size() % 2 != 0) counts_.push_back(0);  // so that operations stay aligned in the reader's buffer
   const window_head head{static_cast<std::uint32_t>(counts_.size()),
@@ -72,7 +72,7 @@ void window_writer::operator()(const study::replay_window& window) {
   largest_ = std::max<std::uint64_t>(largest_, counts_.size() * sizeof(counts_[0]) + window.operations.size_bytes());
 }
 
-void window_writer::finish(const study::replay_counts& counts) {
+void window_writer::finish(const detail::replay_counts& counts) {
   const window_file_head head{counts.operations, counts.windows, largest_, counts.slots, counts.lanes};
   file_->rewrite_start(std::as_bytes(std::span(&head, 1)));
 }
@@ -90,7 +90,7 @@ bool window_reader::next() {
   --windows_left_;
   read(&window_, sizeof window_);
   const std::size_t counts_bytes = window_.lanes * sizeof(std::uint32_t);
-  read(buffer_, counts_bytes + window_.operations * sizeof(study::replay_op));
+  read(buffer_, counts_bytes + window_.operations * sizeof(detail::replay_op));
   const auto* counts = reinterpret_cast<const std::uint32_t*>(buffer_);
   std::fill(first_.begin(), first_.end(), window_.operations);
   first_[0] = 0;
@@ -98,8 +98,8 @@ bool window_reader::next() {
   return true;
 }
 
-std::span<const study::replay_op> window_reader::lane(std::uint32_t lane) const noexcept {
-  const auto* operations = reinterpret_cast<const study::replay_op*>(buffer_ + window_.lanes * sizeof(std::uint32_t));
+std::span<const detail::replay_op> window_reader::lane(std::uint32_t lane) const noexcept {
+  const auto* operations = reinterpret_cast<const detail::replay_op*>(buffer_ + window_.lanes * sizeof(std::uint32_t));
   return {operations + first_[lane], operations + first_[lane + 1]};
 }
 

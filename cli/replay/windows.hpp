@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/study/replay_op.hpp>
-#include <ashlar/study/window_compiler.hpp>
+#include <ashlar/detail/replay/replay_op.hpp>
+#include <ashlar/detail/replay/window_compiler.hpp>
 
 namespace ashlar::cli {
 
@@ -52,9 +52,9 @@ private:
 class window_writer {
 public:
   explicit window_writer(temporary_file& file);
-  void operator()(const study::replay_window& window);
+  void operator()(const detail::replay_window& window);
   /// Effects: writes the head; the file is ready.
-  void finish(const study::replay_counts& counts);
+  void finish(const detail::replay_counts& counts);
 
 private:
   temporary_file* file_;
@@ -73,7 +73,7 @@ public:
   /// Returns: whether there was another window.
   [[nodiscard]] bool next();
   /// Returns: the operations of the window for `lane`.
-  [[nodiscard]] std::span<const study::replay_op> lane(std::uint32_t lane) const noexcept;
+  [[nodiscard]] std::span<const detail::replay_op> lane(std::uint32_t lane) const noexcept;
 
 private:
   void read(void* to, std::size_t bytes);

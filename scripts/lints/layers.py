@@ -11,14 +11,14 @@ COURSES = [
      "detail/thread", "detail/trace"],
     ["resource", "adaptor", "detail/slab", "detail/stack", "detail/tlsf", "detail/tracking"],
     ["heap", "face", "detail/face", "detail/heap", "detail/slots"],
-    ["study", "test"],
+    ["study", "test", "detail/replay"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(COURSES) for room in rooms}
 
 # Neighbours on a course are blind to each other, except these. A mechanism and its room see each other.
 CARRIED = {"detail/support": "base", "detail/planner": "plan", "detail/trace": "trace", "detail/slab": "resource",
            "detail/stack": "resource", "detail/tlsf": "resource", "detail/tracking": "adaptor", "detail/face": "face",
-           "detail/heap": "heap", "detail/slots": "face"}
+           "detail/heap": "heap", "detail/slots": "face", "detail/replay": "study"}
 SEEN = {"detail/system": {"os"}, "detail/thread": {"os", "detail/checks", "detail/system"},
         "detail/profiling": {"os", "detail/system", "detail/thread"}}
 

@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/replay/window_compiler.hpp>
 #include <ashlar/study/summariser.hpp>
-#include <ashlar/study/window_compiler.hpp>
 
 #include "tests/support/hostile_trace.hpp"
 #include "tests/support/stress.hpp"
@@ -104,8 +104,8 @@ private:
 bool is_understood(const image& bytes, bool accept_prefix) {
   ashlar::study::summariser summary;
   std::size_t compiled = 0;
-  const auto count = [&](const ashlar::study::replay_window& w) { compiled += w.operations.size(); };
-  ashlar::study::window_compiler compiler(count, 64);
+  const auto count = [&](const ashlar::detail::replay_window& w) { compiled += w.operations.size(); };
+  ashlar::detail::window_compiler compiler(count, 64);
   const bool kept = ashlar_test::keeps_promises(bytes, accept_prefix, [&](const ashlar::trace::event& e) {
     summary.add(e);
     compiler.add(e);

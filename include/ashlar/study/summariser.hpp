@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/study/id_map.hpp>
+#include <ashlar/detail/support/id_map.hpp>
 #include <ashlar/study/summary.hpp>
 #include <ashlar/trace/event.hpp>
 
@@ -95,7 +95,7 @@ private:
 
   trace_summary sum_;
   std::uint64_t now_ns_ = 0;
-  id_map<object> live_;
+  detail::id_map<object> live_;
   std::unordered_map<std::uint32_t, thread_summary> threads_;
   std::unordered_map<std::uint32_t, site_summary> sites_;
 };

@@ -13,7 +13,7 @@
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace study {
+namespace detail {
 
 /// A policy: `now()` counts ticks of any length and never goes back.
 template <class C>
@@ -72,6 +72,6 @@ private:
   std::uint64_t start_ticks_;
 };
 
-}  // namespace study
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -11,7 +11,7 @@
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace study {
+namespace detail {
 
 /// Open addressing with linear probing. Erasing moves later entries back, so there are no tombstones, and memory is
 /// proportional to the largest number of entries at once.
@@ -96,6 +96,6 @@ private:
   std::size_t size_ = 0;
 };
 
-}  // namespace study
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

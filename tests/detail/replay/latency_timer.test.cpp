@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests that the timer counts each call in the right class and passes results through.
-#include <ashlar/study/latency_timer.hpp>
+#include <ashlar/detail/replay/latency_timer.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace {
 
-using latency_timer = ashlar::study::latency_timer<ashlar::study::steady_ticks>;
+using latency_timer = ashlar::detail::latency_timer<ashlar::detail::steady_ticks>;
 
 TEST(latency_timer, counts_allocations_and_frees_apart) {
   latency_timer t(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests that threads share lanes in turn, never at the same time.
-#include <ashlar/study/lane_table.hpp>
+#include <ashlar/detail/replay/lane_table.hpp>
 
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 
 namespace {
 
-using ashlar::study::lane_table;
+using ashlar::detail::lane_table;
 
 TEST(lane_table, a_thread_keeps_its_lane_and_the_next_one_inherits_it) {
   lane_table t;

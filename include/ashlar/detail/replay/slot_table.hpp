@@ -6,11 +6,11 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/study/id_map.hpp>
+#include <ashlar/detail/support/id_map.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace study {
+namespace detail {
 
 /// Invariant: a slot is live, free, or resting until the window ends. Their number never exceeds the largest number of
 /// live objects plus the operations of one window.
@@ -57,6 +57,6 @@ private:
   std::uint32_t count_ = 0;
 };
 
-}  // namespace study
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/study/lane_table.hpp>
-#include <ashlar/study/replay_op.hpp>
-#include <ashlar/study/slot_table.hpp>
+#include <ashlar/detail/replay/lane_table.hpp>
+#include <ashlar/detail/replay/replay_op.hpp>
+#include <ashlar/detail/replay/slot_table.hpp>
 #include <ashlar/trace/event.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace study {
+namespace detail {
 
 /// The outcome of compiling a trace.
 struct replay_counts {
@@ -188,6 +188,6 @@ private:
   replay_counts counts_;
 };
 
-}  // namespace study
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

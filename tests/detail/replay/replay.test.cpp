@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the replay loop: every block is freed once, with its request, on any number of lanes; failures and damage
 // are counted.
-#include <ashlar/study/replay.hpp>
+#include <ashlar/detail/replay/replay.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -15,18 +15,18 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/detail/replay/replay_team.hpp"
 #include "tests/study/random_events.hpp"
-#include "tests/study/replay_team.hpp"
 #include "tests/support/build.hpp"
-#include <ashlar/study/lane_team.hpp>
-#include <ashlar/study/window_compiler.hpp>
+#include <ashlar/detail/replay/lane_team.hpp>
+#include <ashlar/detail/replay/window_compiler.hpp>
 
 namespace {
 
-namespace study = ashlar::study;
-using study::replay_kind;
-using study::replay_op;
-using study::replay_request;
+namespace detail = ashlar::detail;
+using detail::replay_kind;
+using detail::replay_op;
+using detail::replay_request;
 
 /// malloc that checks the requests of frees, and may refuse or spoil blocks.
 class checking_allocator {
@@ -78,7 +78,7 @@ private:
 
   shared_state* state_;
 };
-static_assert(study::replay_allocator<checking_allocator>);
+static_assert(detail::replay_allocator<checking_allocator>);
 
 /// The same, with separate counts for sized calls.
 struct sized_allocator : checking_allocator {
@@ -89,11 +89,11 @@ struct sized_allocator : checking_allocator {
   }
   int sized = 0;
 };
-static_assert(study::sized_replay_allocator<sized_allocator> && !study::sized_replay_allocator<checking_allocator>);
+static_assert(detail::sized_replay_allocator<sized_allocator> && !detail::sized_replay_allocator<checking_allocator>);
 
 struct replayed {
-  study::replay_counts counts;
-  study::replay_tally tally;
+  detail::replay_counts counts;
+  detail::replay_tally tally;
   std::vector<void*> left;  // blocks still in their slots
 };
 
@@ -141,14 +141,14 @@ TEST(replay, a_request_that_cannot_be_served_is_counted_and_its_free_is_nothing)
 TEST(replay, sized_frees_are_another_call_to_who_has_it) {
   checking_allocator::shared_state state;
   sized_allocator allocator(state);
-  study::no_timer timer;
-  std::vector<study::replay_slot> slots(2);
+  detail::no_timer timer;
+  std::vector<detail::replay_slot> slots(2);
   const replay_op program[] = {{0, 0, replay_request(replay_kind::allocate, 40, 0)},
                                {1, 0, replay_request(replay_kind::allocate, 50, 0)},
                                {0, 0, replay_request(replay_kind::deallocate_sized, 0, 0)},
                                {1, 0, replay_request(replay_kind::deallocate, 0, 0)}};
-  study::replay_lane<sized_allocator>(allocator, slots, timer).run(program);
-  study::replay_lane<checking_allocator>(allocator, slots, timer).run(program);
+  detail::replay_lane<sized_allocator>(allocator, slots, timer).run(program);
+  detail::replay_lane<checking_allocator>(allocator, slots, timer).run(program);
   EXPECT_EQ(allocator.sized, 1);
   EXPECT_EQ(state.live, 0);
   EXPECT_EQ(state.wrong_sizes, 0);
@@ -178,18 +178,18 @@ TEST(replay, a_free_waits_for_the_allocation_of_another_lane) {
 TEST(replay, waiting_is_counted_and_timed) {
   checking_allocator::shared_state state;
   checking_allocator allocator(state);
-  study::no_timer timer;
-  std::vector<study::replay_slot> slots(1);
-  study::replay_lane<checking_allocator> first(allocator, slots, timer), second(allocator, slots, timer);
+  detail::no_timer timer;
+  std::vector<detail::replay_slot> slots(1);
+  detail::replay_lane<checking_allocator> first(allocator, slots, timer), second(allocator, slots, timer);
   const replay_op makes{0, 0, replay_request(replay_kind::allocate, 40, 0)};
   const replay_op frees{0, 0, replay_request(replay_kind::deallocate, 0, 0)};
-  study::lane_team team(2);
+  detail::lane_team team(2);
   unsigned rounds = 0;  // more than one if the second thread starts too late to wait
   for (; rounds < 50 && second.tally().waits == 0; ++rounds)
     team.run([&](std::uint32_t lane) {
       if (lane == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
       lane == 0 ? first.run({&makes, 1}) : second.run({&frees, 1});
-      return study::lane_stop::round;
+      return detail::lane_stop::round;
     });
   EXPECT_EQ(first.tally().waits, 0u);
   EXPECT_EQ(second.tally().waits, 1u) << rounds;
@@ -200,9 +200,9 @@ TEST(replay, waiting_is_counted_and_timed) {
 TEST(replay, stops_where_a_thread_ends) {
   checking_allocator::shared_state state;
   checking_allocator allocator(state);
-  study::no_timer timer;
-  std::vector<study::replay_slot> slots(1);
-  study::replay_lane<checking_allocator> lane(allocator, slots, timer);
+  detail::no_timer timer;
+  std::vector<detail::replay_slot> slots(1);
+  detail::replay_lane<checking_allocator> lane(allocator, slots, timer);
   const replay_op program[] = {{0, 0, replay_request(replay_kind::allocate, 40, 0)},
                                {0, 0, replay_request(replay_kind::end_thread, 0, 0)},
                                {0, 0, replay_request(replay_kind::deallocate, 0, 0)}};

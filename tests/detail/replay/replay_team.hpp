@@ -8,14 +8,14 @@
 #include <span>
 #include <vector>
 
-#include <ashlar/study/lane_team.hpp>
-#include <ashlar/study/replay.hpp>
-#include <ashlar/study/window_compiler.hpp>
+#include <ashlar/detail/replay/lane_team.hpp>
+#include <ashlar/detail/replay/replay.hpp>
+#include <ashlar/detail/replay/window_compiler.hpp>
 #include <ashlar/trace/event.hpp>
 
 namespace ashlar_test {
 
-namespace study = ashlar::study;
+namespace detail = ashlar::detail;
 
 /// Each lane's allocator is a copy of `prototype`.
 template <class Allocator>
@@ -27,14 +27,14 @@ public:
   }
 
   template <class Source>
-  study::replay_counts run(Source source, std::size_t window = 512) {
-    study::window_compiler compiler([this](const study::replay_window& w) { run(w); }, window);
+  detail::replay_counts run(Source source, std::size_t window = 512) {
+    detail::window_compiler compiler([this](const detail::replay_window& w) { run(w); }, window);
     while (const auto e = source.next()) compiler.add(*e);
     return compiler.finish();
   }
 
-  [[nodiscard]] study::replay_tally tally() const {
-    study::replay_tally all;
+  [[nodiscard]] detail::replay_tally tally() const {
+    detail::replay_tally all;
     for (const auto& run : runs_) {
       all.failed += run.tally().failed;
       all.damaged += run.tally().damaged;
@@ -47,14 +47,14 @@ public:
   /// Returns: the blocks still in their slots.
   [[nodiscard]] std::vector<void*> left() const {
     std::vector<void*> all;
-    for (const study::replay_slot& slot : slots_)
+    for (const detail::replay_slot& slot : slots_)
       if (void* block = slot.block.load()) all.push_back(block);
     return all;
   }
 
 private:
-  void run(const study::replay_window& w) {
-    std::vector<std::span<const study::replay_op>> parts(lanes_);
+  void run(const detail::replay_window& w) {
+    std::vector<std::span<const detail::replay_op>> parts(lanes_);
     std::size_t at = 0;
     for (std::size_t i = 0; i < w.lane_counts.size(); at += w.lane_counts[i++])
       parts.at(i) = w.operations.subspan(at, w.lane_counts[i]);
@@ -62,21 +62,21 @@ private:
     team_.run([&](std::uint32_t lane) { return step(lane, parts[lane]); });
   }
 
-  study::lane_stop step(std::uint32_t lane, std::span<const study::replay_op> part) {
+  detail::lane_stop step(std::uint32_t lane, std::span<const detail::replay_op> part) {
     const auto left = part.subspan(done_[lane]);
     const std::size_t done = runs_[lane].run(left);
     done_[lane] += done;
-    const bool ends = done != 0 && left[done - 1].request.kind() == study::replay_kind::end_thread;
-    return ends ? study::lane_stop::thread : study::lane_stop::round;
+    const bool ends = done != 0 && left[done - 1].request.kind() == detail::replay_kind::end_thread;
+    return ends ? detail::lane_stop::thread : detail::lane_stop::round;
   }
 
-  study::no_timer timer_;
-  std::vector<study::replay_slot> slots_;
+  detail::no_timer timer_;
+  std::vector<detail::replay_slot> slots_;
   std::vector<Allocator> allocators_;
-  std::vector<study::replay_lane<Allocator>> runs_;
+  std::vector<detail::replay_lane<Allocator>> runs_;
   std::uint32_t lanes_;
   std::vector<std::size_t> done_;
-  study::lane_team team_;
+  detail::lane_team team_;
 };
 
 /// A trace from a list.

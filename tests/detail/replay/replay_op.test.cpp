@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests that requests keep their packed fields.
-#include <ashlar/study/replay_op.hpp>
+#include <ashlar/detail/replay/replay_op.hpp>
 
 #include <cstdint>
 
@@ -8,8 +8,8 @@
 
 namespace {
 
-using ashlar::study::replay_kind;
-using ashlar::study::replay_request;
+using ashlar::detail::replay_kind;
+using ashlar::detail::replay_request;
 
 TEST(replay_op, a_request_keeps_kind_size_and_alignment) {
   for (const auto kind : {replay_kind::allocate, replay_kind::allocate_zeroed, replay_kind::reallocate,

@@ -15,7 +15,7 @@
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace study {
+namespace detail {
 
 /// Why a lane stops: its round is over, or its thread ends and another continues the round.
 enum class lane_stop : std::uint8_t { round, thread };
@@ -107,6 +107,6 @@ private:
   crew crew_;  // last: destroyed before the members that it uses
 };
 
-}  // namespace study
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

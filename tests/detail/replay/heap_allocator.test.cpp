@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of heaps under a replay: sized and unsized frees, alignments, zeroed blocks, moved blocks, and blocks that
 // other threads, ended ones included, free and move.
-#include <ashlar/study/heap_allocator.hpp>
+#include <ashlar/detail/replay/heap_allocator.hpp>
 
 #include <algorithm>
 #include <array>
@@ -13,27 +13,27 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/detail/replay/replay_team.hpp"
 #include "tests/study/random_events.hpp"
-#include "tests/study/replay_team.hpp"
 #include "tests/support/build.hpp"
 #include <ashlar/detail/heap/planned_tier.hpp>
+#include <ashlar/detail/replay/replay.hpp>
+#include <ashlar/detail/replay/replay_op.hpp>
+#include <ashlar/detail/replay/touch.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
-#include <ashlar/study/replay.hpp>
-#include <ashlar/study/replay_op.hpp>
-#include <ashlar/study/touch.hpp>
 
 namespace {
 
 using ashlar::local_heap;
-using ashlar::study::replay_kind;
-using ashlar::study::replay_request;
-using ashlar::study::touch;
-using heap_allocator = ashlar::study::heap_allocator<local_heap<>>;
+using ashlar::detail::replay_kind;
+using ashlar::detail::replay_request;
+using ashlar::detail::touch;
+using heap_allocator = ashlar::detail::heap_allocator<local_heap<>>;
 
-using shared_allocator = ashlar::study::heap_allocator<ashlar::heap<>>;
+using shared_allocator = ashlar::detail::heap_allocator<ashlar::heap<>>;
 
 struct plan_of_one {
   std::array<std::uint64_t, 1> offsets, sizes;
@@ -42,9 +42,9 @@ struct plan_of_one {
 constexpr plan_of_one planned{{0}, {64}, 64, 64};
 using tiered = ashlar::tiered_heap<ashlar::static_plan<planned>>;
 
-static_assert(ashlar::study::sized_replay_allocator<heap_allocator>);
-static_assert(ashlar::study::sized_replay_allocator<shared_allocator>);
-static_assert(ashlar::study::sized_replay_allocator<ashlar::study::heap_allocator<tiered>>);
+static_assert(ashlar::detail::sized_replay_allocator<heap_allocator>);
+static_assert(ashlar::detail::sized_replay_allocator<shared_allocator>);
+static_assert(ashlar::detail::sized_replay_allocator<ashlar::detail::heap_allocator<tiered>>);
 
 struct held {
   void* block;
@@ -131,7 +131,7 @@ TEST(heap_allocator, blocks_keep_to_themselves_however_they_are_freed) {
 
 template <class Heap>
 void expect_that_threads_share() {
-  using allocator = ashlar::study::heap_allocator<Heap>;
+  using allocator = ashlar::detail::heap_allocator<Heap>;
   for (unsigned seed = 0; seed < (ashlar_test::is_slow ? 1 : 3); ++seed) {
     Heap heap;
     ashlar_test::replay_team<allocator> team(allocator(heap), 5);

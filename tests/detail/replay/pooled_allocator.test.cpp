@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the pooled allocator: sizes, alignments, zeroing, moving, and threads.
-#include <ashlar/study/pooled_allocator.hpp>
+#include <ashlar/detail/replay/pooled_allocator.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,15 +12,15 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/replay/touch.hpp>
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/study/touch.hpp>
 
 namespace {
 
-using ashlar::study::pooled_allocator;
-using ashlar::study::replay_kind;
-using ashlar::study::replay_request;
-using ashlar::study::touch;
+using ashlar::detail::pooled_allocator;
+using ashlar::detail::replay_kind;
+using ashlar::detail::replay_request;
+using ashlar::detail::touch;
 
 struct held {
   void* block;

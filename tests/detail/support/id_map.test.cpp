@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the map of object ids against std::map.
-#include <ashlar/study/id_map.hpp>
+#include <ashlar/detail/support/id_map.hpp>
 
 #include <cstdint>
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace {
 
-using ashlar::study::id_map;
+using ashlar::detail::id_map;
 
 TEST(id_map, behaves_as_a_map_under_random_inserts_and_erases) {
   for (const unsigned shift : {0u, 20u, 40u}) {

@@ -11,13 +11,13 @@
 #include <thread>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/replay/replay_op.hpp>
+#include <ashlar/detail/replay/touch.hpp>
 #include <ashlar/detail/support/hints.hpp>
-#include <ashlar/study/replay_op.hpp>
-#include <ashlar/study/touch.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace study {
+namespace detail {
 
 /// The requirements of a replay on an allocator. Each lane has its own object; the objects of one replay may share
 /// state. `allocate` and `reallocate` return null if memory runs out; frees repeat the request of the allocation. An
@@ -197,6 +197,6 @@ private:
   replay_tally tally_;
 };
 
-}  // namespace study
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -9,7 +9,7 @@
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace study {
+namespace detail {
 
 /// `deallocate_sized`: the free has the size of the block. `end_thread`: later operations of the lane belong to another
 /// thread.
@@ -56,6 +56,6 @@ struct replay_op {
 };
 static_assert(sizeof(replay_op) == 16, "compiled traces are read and written as arrays of operations");
 
-}  // namespace study
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests that slots rest until their window ends.
-#include <ashlar/study/slot_table.hpp>
+#include <ashlar/detail/replay/slot_table.hpp>
 
 #include <gtest/gtest.h>
 
 namespace {
 
-using ashlar::study::slot_table;
+using ashlar::detail::slot_table;
 
 TEST(slot_table, a_slot_given_back_is_taken_again_only_in_the_next_window) {
   slot_table t;

@@ -7,13 +7,13 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/replay/replay_op.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
-#include <ashlar/study/replay_op.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace study {
+namespace detail {
 
 /// A lane's handle of a heap. Expects: a heap for one thread has one lane, which allocates, moves and frees every
 /// block. A heap for any thread is shared by all lanes and serves any trace.
@@ -41,7 +41,7 @@ public:
 
 private:
   [[nodiscard]] static ASHLAR_INLINE std::size_t bytes_of(replay_request r) noexcept {
-    return static_cast<std::size_t>(std::min<std::uint64_t>(r.size(), detail::max_size));
+    return static_cast<std::size_t>(std::min<std::uint64_t>(r.size(), max_size));
   }
   [[nodiscard]] static ASHLAR_INLINE std::size_t alignment_of(replay_request r) noexcept {
     return std::max(static_cast<std::size_t>(r.alignment()), Heap::least_alignment);
@@ -50,6 +50,6 @@ private:
   Heap* heap_;
 };
 
-}  // namespace study
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests that touching stays inside the block and detects writes of other code.
-#include <ashlar/study/touch.hpp>
+#include <ashlar/detail/replay/touch.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace {
 
-using ashlar::study::touch;
+using ashlar::detail::touch;
 
 constexpr std::size_t sizes[] = {0, 1, 7, 8, 9, 63, 64, 65, 4096, 4097, 70000};
 

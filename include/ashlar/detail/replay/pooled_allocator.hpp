@@ -11,15 +11,15 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/replay/replay_classes.hpp>
+#include <ashlar/detail/replay/replay_op.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/study/pool_classes.hpp>
-#include <ashlar/study/replay_op.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace study {
+namespace detail {
 
 /// Pools shared by all threads, each behind its own lock: `null_lock` for one thread. Frees are sized, as in C++, so no
 /// block has a header. A cell is aligned to the largest power of two that divides its size, 16 bytes at most: enough
@@ -29,7 +29,7 @@ namespace study {
 template <basic_lockable Lock>
 class pooled_allocator {
 public:
-  pooled_allocator() : pooled_allocator(std::make_index_sequence<pool_classes::count>()) {}
+  pooled_allocator() : pooled_allocator(std::make_index_sequence<replay_classes::count>()) {}
 
   [[nodiscard]] void* allocate(replay_request r) noexcept {
     if (!pooled(r)) return allocate_large(r);
@@ -41,7 +41,7 @@ public:
   void deallocate(void* block, replay_request r) noexcept {
     if (!pooled(r)) return std::free(block);
     shelf& s = shelves_[class_of(r)];
-    const ashlar::detail::lock_scope<Lock> scope(s.lock);
+    const lock_scope<Lock> scope(s.lock);
     s.pool.deallocate(block);
   }
 
@@ -61,7 +61,7 @@ private:
 
   // A cache line of its own: threads in two size classes do not contend.
   struct alignas(128) shelf {
-    explicit shelf(std::size_t index) : pool({.cell_bytes = pool_classes::cell_bytes(index)}) {}
+    explicit shelf(std::size_t index) : pool({.cell_bytes = replay_classes::cell_bytes(index)}) {}
     block_pool<> pool;
     Lock lock;
   };
@@ -71,17 +71,16 @@ private:
 
   [[nodiscard]] static std::size_t bytes_of(replay_request r) noexcept { return static_cast<std::size_t>(r.size()); }
   [[nodiscard]] static bool pooled(replay_request r) noexcept {
-    return r.size() <= pool_classes::largest && r.alignment() <= largest_alignment;
+    return r.size() <= replay_classes::largest && r.alignment() <= largest_alignment;
   }
   // A cell size that is a multiple of the alignment gives that alignment.
   [[nodiscard]] static std::size_t class_of(replay_request r) noexcept {
-    return pool_classes::of(
-        ashlar::detail::align_up(std::max<std::size_t>(bytes_of(r), 1), static_cast<std::size_t>(r.alignment())));
+    return replay_classes::of(align_up(std::max<std::size_t>(bytes_of(r), 1), static_cast<std::size_t>(r.alignment())));
   }
 
   [[nodiscard]] void* take(std::size_t index) noexcept {
     shelf& s = shelves_[index];
-    const ashlar::detail::lock_scope<Lock> scope(s.lock);
+    const lock_scope<Lock> scope(s.lock);
     return s.pool.try_allocate();
   }
 
@@ -89,12 +88,12 @@ private:
     if (r.kind() == replay_kind::allocate_zeroed) return std::calloc(1, bytes_of(r));
     if (r.alignment() <= largest_alignment) return std::malloc(bytes_of(r));
     return std::aligned_alloc(static_cast<std::size_t>(r.alignment()),
-                              ashlar::detail::align_up(bytes_of(r), static_cast<std::size_t>(r.alignment())));
+                              align_up(bytes_of(r), static_cast<std::size_t>(r.alignment())));
   }
 
-  std::array<shelf, pool_classes::count> shelves_;
+  std::array<shelf, replay_classes::count> shelves_;
 };
 
-}  // namespace study
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the guarantees for a replay: a window fills and empties a slot at most once, and lanes keep their order.
-#include <ashlar/study/window_compiler.hpp>
+#include <ashlar/detail/replay/window_compiler.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace {
 
-using ashlar::study::replay_counts;
-using ashlar::study::replay_kind;
-using ashlar::study::replay_op;
-using ashlar::study::replay_window;
-using ashlar::study::window_compiler;
+using ashlar::detail::replay_counts;
+using ashlar::detail::replay_kind;
+using ashlar::detail::replay_op;
+using ashlar::detail::replay_window;
+using ashlar::detail::window_compiler;
 namespace trace = ashlar::trace;
 
 /// A copy of a compiled window.

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/study/id_map.hpp>
+#include <ashlar/detail/support/id_map.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace study {
+namespace detail {
 
 /// A thread keeps its lane from its first operation to its end; then the next new thread gets the lane. Lane 0 is never
 /// reused: it is the thread that started the replay.
@@ -57,6 +57,6 @@ private:
   std::uint32_t count_ = 0;
 };
 
-}  // namespace study
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

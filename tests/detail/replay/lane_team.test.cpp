@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests that a team calls each function once a lane, and one function after the other.
-#include <ashlar/study/lane_team.hpp>
+#include <ashlar/detail/replay/lane_team.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace {
 
-using ashlar::study::lane_stop;
-using ashlar::study::lane_team;
+using ashlar::detail::lane_stop;
+using ashlar::detail::lane_team;
 
 TEST(lane_team, each_round_runs_every_lane_once_and_ends_before_the_next) {
   for (const std::uint32_t lanes : {1u, 2u, 5u}) {

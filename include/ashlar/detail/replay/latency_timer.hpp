@@ -6,13 +6,13 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/replay/tick_clock.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/study/histogram.hpp>
-#include <ashlar/study/tick_clock.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace study {
+namespace detail {
 
 /// Subtracts the clock's own ticks from every sample; a call below the resolution of the clock counts as 0.
 template <tick_clock Clock>
@@ -35,19 +35,19 @@ public:
     record(deallocations_, Clock::now() - start);
   }
 
-  [[nodiscard]] const fine_histogram& allocations() const noexcept { return allocations_; }
-  [[nodiscard]] const fine_histogram& deallocations() const noexcept { return deallocations_; }
+  [[nodiscard]] const study::fine_histogram& allocations() const noexcept { return allocations_; }
+  [[nodiscard]] const study::fine_histogram& deallocations() const noexcept { return deallocations_; }
 
 private:
-  ASHLAR_INLINE void record(fine_histogram& histogram, std::uint64_t ticks) noexcept {
+  ASHLAR_INLINE void record(study::fine_histogram& histogram, std::uint64_t ticks) noexcept {
     histogram.record(ticks > overhead_ ? ticks - overhead_ : 0);
   }
 
   std::uint64_t overhead_;
-  fine_histogram allocations_;
-  fine_histogram deallocations_;
+  study::fine_histogram allocations_;
+  study::fine_histogram deallocations_;
 };
 
-}  // namespace study
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests that ticks ascend and convert to time.
-#include <ashlar/study/tick_clock.hpp>
+#include <ashlar/detail/replay/tick_clock.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace {
 
-using ashlar::study::clock_overhead;
-using ashlar::study::clock_step;
-using ashlar::study::steady_ticks;
-using ashlar::study::tick_calibration;
+using ashlar::detail::clock_overhead;
+using ashlar::detail::clock_step;
+using ashlar::detail::steady_ticks;
+using ashlar::detail::tick_calibration;
 
 TEST(tick_clock, ticks_do_not_go_backwards) {
   std::uint64_t last = steady_ticks::now();
