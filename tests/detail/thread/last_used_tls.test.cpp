@@ -42,10 +42,26 @@ TEST(last_used_tls, finds_the_same_in_words_that_stand_together) {
   thing one;
   const together::place here = together::remember(&first, &one);
   EXPECT_TRUE(together::of(&first) == &one && together::found() == &one && together::of(&second) == nullptr);
-  EXPECT_EQ(static_cast<const void*>(here.found), static_cast<const void*>(here.owner + 1));
+  EXPECT_EQ(static_cast<const void*>(here.library.found), static_cast<const void*>(here.library.owner + 1));
   std::thread([&] { EXPECT_EQ(together::found(), nullptr); }).join();
   together::forget(here, &first, &one);
   EXPECT_TRUE(together::of(&first) == nullptr && together::found() == nullptr);
+}
+
+// As in a program with a static library that is compiled as code of a shared one.
+TEST(last_used_tls, finds_it_in_code_of_both_kinds) {
+  using program = ashlar::detail::last_used_tls<owner, thing, false>;
+  using library = ashlar::detail::last_used_tls<owner, thing, true>;
+  const owner first;
+  thing one;
+  const program::place by_program = program::remember(&first, &one);
+  EXPECT_TRUE(program::of(&first) == &one && library::of(&first) == &one && library::found() == &one);
+  program::forget(by_program, &first, &one);
+  EXPECT_TRUE(program::found() == nullptr && library::found() == nullptr);
+  const library::place by_library = library::remember(&first, &one);
+  EXPECT_TRUE(program::of(&first) == &one && library::of(&first) == &one && program::found() == &one);
+  library::forget(by_library, &first, &one);
+  EXPECT_TRUE(program::of(&first) == nullptr && library::of(&first) == nullptr);
 }
 
 TEST(last_used_tls, forgets_only_what_is_meant) {
@@ -88,7 +104,7 @@ TEST(last_used_tls, leaves_a_place_alone_that_is_gone) {
   void* const page = ashlar::os::system_calls::map(ashlar::os::system_calls::page_bytes(), false);
   ASSERT_TRUE(ashlar::os::system_calls::unmap(page, ashlar::os::system_calls::page_bytes()));
   const latest::place here = gone;
-  gone.owner = static_cast<decltype(gone.owner)>(page);
+  gone.program.owner = static_cast<decltype(gone.program.owner)>(page);
   latest::forget(gone, &mine, &one);
   EXPECT_EQ(latest::of(&mine), &one);
   latest::forget(here, &mine, &one);

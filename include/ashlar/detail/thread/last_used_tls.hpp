@@ -42,19 +42,30 @@ private:
 /// clears the place before another object can have its address, in whichever thread the owner ends. Libraries loaded
 /// late have no guaranteed room in static thread-local storage, so the place does not use it: it costs a call there,
 /// unless the library is compiled with `-ftls-model=initial-exec` and loaded at the start.
+///
+///     code of a program reads its words apart  <--+-- remember() writes all four
+///     code of a library reads its words together <+
+///
+/// A program may contain both kinds of code, and each function that is not inlined once, of either kind.
 /// Thread safety: each thread sees its own place, unless stated otherwise.
 template <class Owner, class Found, bool IsLibraryCode = ASHLAR_IS_LIBRARY_CODE>
 class last_used_tls {
   using owner_word = atomic<const Owner*>;
   using found_word = atomic<Found*>;
-  using words = std::conditional_t<IsLibraryCode, thread_words_together<owner_word, found_word>,
-                                   thread_words_apart<owner_word, found_word>>;
+  using program_words = thread_words_apart<owner_word, found_word>;
+  using library_words = thread_words_together<owner_word, found_word>;
+  using words = std::conditional_t<IsLibraryCode, library_words, program_words>;
 
 public:
-  /// The address of a thread's place.
-  struct place {
+  /// The addresses of two words of a thread.
+  struct word_place {
     owner_word* owner = nullptr;
     found_word* found = nullptr;
+  };
+  /// The addresses of a thread's place.
+  struct place {
+    word_place program = {};
+    word_place library = {};
   };
 
   /// Returns: the thread's data of this owner; null if the thread used another one last.
@@ -68,26 +79,37 @@ public:
   /// Returns: the thread's data of the owner that it used last, or null.
   [[nodiscard]] static ASHLAR_INLINE Found* found() noexcept { return words::second().load(memory_order_relaxed); }
 
-  /// Effects: `of(owner)` and `found()` return `what` from now on. Returns: the place for `forget`, which must be
-  /// called before the owner ends. Expects: neither argument is null.
+  /// Effects: `of(owner)` and `found()` return `what` from now on, in both kinds of code. Returns: the place for
+  /// `forget`, which must be called before the owner ends. Expects: neither argument is null.
   static place remember(const Owner* owner, Found* what) noexcept {
-    words::second().store(what, memory_order_relaxed);
-    words::first().store(owner, memory_order_relaxed);
-    return {&words::first(), &words::second()};
+    return {write<program_words>(owner, what), write<library_words>(owner, what)};
   }
 
   /// Effects: removes `owner` and `what` from the place. Ignores an empty place. Thread safety: any thread; the thread
   /// of the place may use other owners at the same time, but not this one.
   static void forget(const place& at, const Owner* owner, Found* what) noexcept {
-    if (at.owner == nullptr || (at.owner != &words::first() && !is_there(at))) return;
+    erase<program_words>(at.program, owner, what);
+    erase<library_words>(at.library, owner, what);
+  }
+
+private:
+  template <class Words>
+  static word_place write(const Owner* owner, Found* what) noexcept {
+    Words::second().store(what, memory_order_relaxed);
+    Words::first().store(owner, memory_order_relaxed);
+    return {&Words::first(), &Words::second()};
+  }
+
+  template <class Words>
+  static void erase(const word_place& at, const Owner* owner, Found* what) noexcept {
+    if (at.owner == nullptr || (at.owner != &Words::first() && !is_there(at))) return;
     if (at.owner->load(memory_order_relaxed) != owner || at.found->load(memory_order_relaxed) != what) return;
     at.owner->compare_exchange_strong(owner, nullptr, memory_order_relaxed, memory_order_relaxed);
     at.found->compare_exchange_strong(what, nullptr, memory_order_relaxed, memory_order_relaxed);
   }
 
-private:
   // `thread_end` may miss the end of a thread; its place stays recorded, although its memory may be unmapped.
-  [[nodiscard]] static bool is_there(const place& at) noexcept {
+  [[nodiscard]] static bool is_there(const word_place& at) noexcept {
     return os::system_calls::is_mapped(at.owner, sizeof *at.owner) &&
            os::system_calls::is_mapped(at.found, sizeof *at.found);
   }
