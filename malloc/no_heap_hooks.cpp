@@ -36,7 +36,7 @@ ASHLAR_INLINE void note(const char* function, std::size_t bytes, const void* cal
 
 }  // namespace
 
-extern "C" ashlar::detail::heap_watch** ashlar_heap_watch_1() noexcept { return &watch; }
+ashlar::detail::heap_watch** ashlar::detail::ashlar_heap_watch_1() noexcept { return &watch; }
 
 #if defined(ASHLAR_SANITIZER_HAS_HEAP)
 
@@ -50,6 +50,8 @@ __attribute__((constructor)) static void install_hooks() {
 }
 
 #elif defined(__GLIBC__)
+
+#include <malloc.h>
 
 #define ASHLAR_CALLER __builtin_return_address(0)
 
