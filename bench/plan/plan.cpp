@@ -21,8 +21,8 @@
 #include <numeric>
 #include <string>
 
+#include <ashlar/detail/planner/generate.hpp>
 #include <ashlar/plan/csv.hpp>
-#include <ashlar/plan/generate.hpp>
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/validate.hpp>
 
@@ -33,6 +33,7 @@
 namespace {
 
 namespace plan = ashlar::plan;
+namespace planner = ashlar::detail::planner;
 
 struct measured {
   plan::layout layout;
@@ -65,13 +66,13 @@ plan::problem mirrored(plan::problem p) {
 }
 
 plan::problem shuffled(plan::problem p) {
-  plan::splitmix random(1);
+  planner::splitmix random(1);
   for (std::size_t i = p.buffers.size(); i > 1; --i) std::swap(p.buffers[i - 1], p.buffers[random.index(i)]);
   return p;
 }
 
 plan::problem renamed(plan::problem p) {
-  plan::splitmix random(2);
+  planner::splitmix random(2);
   for (std::size_t i = p.buffers.size(); i > 1; --i) std::swap(p.buffers[i - 1].id, p.buffers[random.index(i)].id);
   return p;
 }
@@ -87,11 +88,11 @@ plan::problem load(const std::string& name) {
   const std::size_t colon = name.find(':');
   const std::string kind = name.substr(0, colon);
   const std::size_t count = colon == name.npos ? 0 : std::strtoull(name.c_str() + colon + 1, nullptr, 10);
-  if (kind == "perfect") return plan::generate_perfect(count, 1024, count, 1024, 1);
-  if (kind == "infeasible") return plan::generate_nearly_infeasible(count, 1024, count, 1024, 1);
-  if (kind == "random") return plan::generate_random(count, 1);
-  if (kind == "frame") return plan::generate_frame(count, 1);
-  if (kind == "training") return plan::generate_training(count, 1);
+  if (kind == "perfect") return planner::generate_perfect(count, 1024, count, 1024, 1);
+  if (kind == "infeasible") return planner::generate_nearly_infeasible(count, 1024, count, 1024, 1);
+  if (kind == "random") return planner::generate_random(count, 1);
+  if (kind == "frame") return planner::generate_frame(count, 1);
+  if (kind == "training") return planner::generate_training(count, 1);
   std::ifstream in(name, std::ios::binary);
   plan::csv_result r = plan::parse_csv(std::string(std::istreambuf_iterator<char>(in), {}));
   if (r.ok()) return std::move(r.document.content);

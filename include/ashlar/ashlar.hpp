@@ -18,11 +18,9 @@
 #include <ashlar/adaptor/statistics.hpp>
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/adaptor/tracking.hpp>
-#include <ashlar/base/allocation_result.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/growth.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
@@ -62,7 +60,6 @@
 #include <ashlar/heap/remote_freer.hpp>
 #include <ashlar/heap/static_plan.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
-#include <ashlar/os/calls.hpp>
 #include <ashlar/os/no_heap_scope.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/arena.hpp>

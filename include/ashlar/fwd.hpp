@@ -15,8 +15,12 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-namespace os {
+namespace detail {
 struct system_calls;
+}  // namespace detail
+
+namespace os {
+using system_calls = detail::system_calls;
 template <class Calls = system_calls>
 class basic_pages;
 using pages = basic_pages<>;

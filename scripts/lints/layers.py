@@ -11,15 +11,16 @@ COURSES = [
      "detail/thread", "detail/trace"],
     ["resource", "adaptor", "detail/slab", "detail/stack", "detail/tlsf", "detail/tracking"],
     ["heap", "face", "detail/face", "detail/heap", "detail/slots"],
-    ["study", "test", "detail/replay"],
+    ["study", "test", "detail/replay", "detail/testing"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(COURSES) for room in rooms}
 
 # Neighbours on a course are blind to each other, except these. A mechanism and its room see each other.
-CARRIED = {"detail/support": "base", "detail/planner": "plan", "detail/trace": "trace", "detail/slab": "resource",
+CARRIED = {"detail/support": "base", "detail/system": "os", "detail/planner": "plan", "detail/trace": "trace", "detail/slab": "resource",
            "detail/stack": "resource", "detail/tlsf": "resource", "detail/tracking": "adaptor", "detail/face": "face",
-           "detail/heap": "heap", "detail/slots": "face", "detail/replay": "study"}
-SEEN = {"detail/system": {"os"}, "detail/thread": {"os", "detail/checks", "detail/system"},
+           "detail/heap": "heap", "detail/slots": "face", "detail/replay": "study",
+           "detail/testing": "test"}
+SEEN = {"detail/thread": {"os", "detail/checks", "detail/system"},
         "detail/profiling": {"os", "detail/system", "detail/thread"}}
 
 # This header gathers the others for users; no header of the library may include it.

@@ -59,7 +59,7 @@ using faulty_heap = local_heap<ashlar_test::faulty_pages<in_this_test>>;
 }
 
 // Returns: whether call `k` of a kind is beyond the last.
-[[nodiscard]] bool survives(ashlar::test::failure_plan& plan, std::size_t k, bool and_all_after, bool may_cost) {
+[[nodiscard]] bool survives(ashlar::detail::failure_plan& plan, std::size_t k, bool and_all_after, bool may_cost) {
   const std::size_t refused = calls::faults.refusals;
   bool was_refused = false;
   {
@@ -84,7 +84,7 @@ using faulty_heap = local_heap<ashlar_test::faulty_pages<in_this_test>>;
 TEST(heap_oom, every_refused_call_leaves_it_usable) {
   calls::faults = {};
   struct kind {
-    ashlar::test::failure_plan& plan;
+    ashlar::detail::failure_plan& plan;
     bool may_cost;
   };
   for (const kind& each :

@@ -8,14 +8,14 @@
 #include <optional>
 #include <vector>
 
-#include <ashlar/plan/generate.hpp>
+#include <ashlar/detail/planner/generate.hpp>
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/problem.hpp>
 
 namespace ashlar::tests {
 
-inline plan::problem random_problem(plan::splitmix& random, std::size_t most, std::uint64_t times, std::uint64_t sizes,
-                                    bool aligned = false) {
+inline plan::problem random_problem(ashlar::detail::planner::splitmix& random, std::size_t most, std::uint64_t times,
+                                    std::uint64_t sizes, bool aligned = false) {
   plan::problem p;
   const auto count = static_cast<std::size_t>(1 + random.below(most));
   for (std::size_t i = 0; i < count; ++i) {

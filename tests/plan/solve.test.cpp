@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <ashlar/detail/planner/generate.hpp>
 #include <ashlar/plan/csv.hpp>
-#include <ashlar/plan/generate.hpp>
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/validate.hpp>
 
@@ -20,6 +20,7 @@
 namespace {
 
 namespace plan = ashlar::plan;
+namespace planner = ashlar::detail::planner;
 using ashlar::tests::exhaustive;
 using plan::buffer;
 
@@ -127,7 +128,7 @@ TEST(solve, fills_several_pools) {
 }
 
 TEST(solve, decides_a_capacity) {
-  const plan::problem p = plan::generate_perfect(40, 64, 50, 16, 7);
+  const plan::problem p = planner::generate_perfect(40, 64, 50, 16, 7);
   EXPECT_NE(plan::solve(p, {.capacity = 1024}).status, plan::status::unknown);
   EXPECT_EQ(plan::solve(p, {.capacity = 1024}).height, 1024u);
   const plan::layout l = plan::solve(p, {.capacity = 1023});
@@ -137,14 +138,14 @@ TEST(solve, decides_a_capacity) {
 }
 
 TEST(solve, stays_close_to_the_previous_layout) {
-  const plan::problem p = plan::generate_random(200, 3);
+  const plan::problem p = planner::generate_random(200, 3);
   const plan::layout before = plan::solve(p);
   EXPECT_EQ(plan::solve(p, {.seed = 5, .previous = &before}).offsets, before.offsets);
 }
 
 TEST(solve, returns_a_layout_when_stopped_at_once) {
   const std::atomic<bool> stop{true};
-  const plan::problem p = plan::generate_perfect(300, 512, 400, 1, 2);
+  const plan::problem p = planner::generate_perfect(300, 512, 400, 1, 2);
   plan::options wanted{.effort = plan::effort::exact, .stop = &stop};
   const plan::layout l = plan::solve(p, wanted);
   EXPECT_EQ(l.stats.nodes, 0u);
@@ -152,7 +153,7 @@ TEST(solve, returns_a_layout_when_stopped_at_once) {
 }
 
 TEST(solve, obeys_a_node_budget_and_repeats_itself) {
-  const plan::problem p = plan::generate_perfect(300, 512, 400, 1, 2);
+  const plan::problem p = planner::generate_perfect(300, 512, 400, 1, 2);
   const plan::layout a = plan::solve(p, {.nodes = 500});
   EXPECT_LE(a.stats.nodes, 500u);
   EXPECT_EQ(plan::solve(p, {.nodes = 500}).offsets, a.offsets);
@@ -166,7 +167,7 @@ TEST(solve, reports_progress_that_only_improves) {
     EXPECT_LE(now.lower_bound, now.height);
     last = now.height;
   };
-  const plan::layout l = plan::solve(plan::generate_perfect(60, 64, 60, 1, 9), wanted);
+  const plan::layout l = plan::solve(planner::generate_perfect(60, 64, 60, 1, 9), wanted);
   EXPECT_EQ(last, l.height);
 }
 
@@ -217,7 +218,7 @@ std::uint64_t problems() {
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : ashlar_test::is_slow ? 60 : 1000;
 }
 
-void add_gaps(plan::problem& p, plan::splitmix& random) {
+void add_gaps(plan::problem& p, planner::splitmix& random) {
   for (plan::position i = 0; i < p.buffers.size(); ++i) {
     const buffer& b = p.buffers[i];
     if (b.death - b.birth < 3 || random.below(3) != 0) continue;
@@ -227,14 +228,14 @@ void add_gaps(plan::problem& p, plan::splitmix& random) {
 }
 
 /// Pins one or two buffers without a collision.
-void add_pins(plan::problem& p, plan::splitmix& random) {
+void add_pins(plan::problem& p, planner::splitmix& random) {
   const auto last = static_cast<plan::position>(p.buffers.size() - 1);
   p.pins.push_back({0, random.below(12) * p.buffers[0].alignment});
   const std::uint64_t at = random.below(12) * p.buffers[last].alignment;
   if (last != 0 && !ashlar::tests::collide(p, 0, last, p.pins[0].offset, at)) p.pins.push_back({last, at});
 }
 
-plan::problem random_constrained(plan::splitmix& random, std::uint64_t k) {
+plan::problem random_constrained(planner::splitmix& random, std::uint64_t k) {
   plan::problem p =
       ashlar::tests::random_problem(random, k % 8 == 0 ? 9 : 7, 4 + k % 3 * 3, k % 2 != 0 ? 5 : 12, k % 3 == 0);
   if (k % 2 != 0) add_gaps(p, random);
@@ -267,7 +268,7 @@ void compare(const plan::problem& p, tally& seen) {
 }
 
 TEST(solve, agrees_with_an_exhaustive_search) {
-  plan::splitmix random(2026);
+  planner::splitmix random(2026);
   tally seen;
   for (std::uint64_t k = 0; k < problems(); ++k) {
     const plan::problem p = random_constrained(random, k);

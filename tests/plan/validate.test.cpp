@@ -12,6 +12,7 @@
 namespace {
 
 namespace plan = ashlar::plan;
+namespace planner = ashlar::detail::planner;
 using plan::breach;
 using plan::buffer;
 
@@ -78,7 +79,7 @@ TEST(validate, checks_pools) {
 }
 
 TEST(validate, agrees_with_looking_at_every_pair) {
-  plan::splitmix random(1);
+  planner::splitmix random(1);
   int invalid = 0;
   for (int k = 0; k < 3000; ++k) {
     plan::problem p = ashlar::tests::random_problem(random, 7, 9, 5);

@@ -14,7 +14,6 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/os/calls.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
 

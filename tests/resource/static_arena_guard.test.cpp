@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/planner/generate.hpp>
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/plan/generate.hpp>
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/steps.hpp>
 #include <ashlar/resource/static_arena_guard.hpp>
@@ -22,6 +22,7 @@
 namespace {
 
 namespace plan = ashlar::plan;
+namespace planner = ashlar::detail::planner;
 using ashlar_test::counting_resource;
 using plan::step;
 
@@ -161,7 +162,7 @@ TEST_F(static_arena_guard, blocks_of_an_earlier_run_may_come_late) {
 
 /// Follows a random plan, with occasional deviations.
 TEST(static_arena_guard_random, keeps_blocks_apart_whatever_the_program_does) {
-  plan::splitmix random(7);
+  planner::splitmix random(7);
   for (int round = 0; round < 60; ++round) {
     plan::problem p;
     for (std::uint64_t i = 0; i < 20; ++i)

@@ -8,9 +8,9 @@
 #include <map>
 
 #include <ashlar/base/block.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 #include "tests/support/counting_resource.hpp"

@@ -11,15 +11,15 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/testing/failure_plan.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
-#include <ashlar/test/failure_plan.hpp>
 
 #include "tests/support/ledger.hpp"
 
 namespace ashlar_test {
 
 /// Thrown by `counting_resource::allocate` on demand.
-using ashlar::test::injected_failure;
+using ashlar::detail::injected_failure;
 
 /// Records every block of `Upstream`, and reports each that comes back wrongly or never as a test failure. Blocks
 /// arrive full of 0xCD and leave full of 0xDD, so that reads of foreign bytes show. Refuses to hold more than 64 GiB (1
@@ -27,7 +27,7 @@ using ashlar::test::injected_failure;
 template <ashlar::resource Upstream = ashlar::new_delete_resource>
 class counting_resource {
 public:
-  static constexpr std::size_t never = ashlar::test::failure_plan::never;
+  static constexpr std::size_t never = ashlar::detail::failure_plan::never;
   static constexpr std::size_t most_alignment = std::size_t{1} << 26;
 
   counting_resource() = default;
@@ -96,7 +96,7 @@ private:
   Upstream upstream_;
   ledger blocks_;
   std::size_t most_bytes_ = std::size_t{1} << (sizeof(std::size_t) == 8 ? 36 : 30);
-  ashlar::test::failure_plan plan_;
+  ashlar::detail::failure_plan plan_;
   std::size_t allocations_ = 0;
   std::size_t refusals_ = 0;
   std::size_t deallocations_ = 0;

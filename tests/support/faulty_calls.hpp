@@ -6,23 +6,22 @@
 #include <vector>
 
 #include <ashlar/base/block.hpp>
-#include <ashlar/os/calls.hpp>
+#include <ashlar/detail/testing/failure_plan.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
-#include <ashlar/test/failure_plan.hpp>
 
 namespace ashlar_test {
 
 /// The state of `Tag`'s calls, and their planned failures. A mapping whose release was made to fail counts as lost, not
 /// as mapped: its address space stays, until `give_back_lost`. Does not use GoogleTest. Thread safety: none.
 struct call_faults {
-  ashlar::test::failure_plan maps, unmaps, discards, grows, moves;
+  ashlar::detail::failure_plan maps, unmaps, discards, grows, moves;
   std::size_t refusals = 0;  ///< of any call
   std::size_t calls = 0;
   std::size_t mapped_bytes = 0;
   std::vector<ashlar::block> lost;
 
-  [[nodiscard]] bool refuses(ashlar::test::failure_plan& plan) {
+  [[nodiscard]] bool refuses(ashlar::detail::failure_plan& plan) {
     ++calls;
     const bool refused = plan.fails_next();
     refusals += refused ? 1 : 0;
@@ -30,7 +29,7 @@ struct call_faults {
   }
 
   void fail_never() {
-    for (ashlar::test::failure_plan* const each : {&maps, &unmaps, &discards, &grows, &moves}) each->fail_never();
+    for (ashlar::detail::failure_plan* const each : {&maps, &unmaps, &discards, &grows, &moves}) each->fail_never();
   }
 
   void give_back_lost() {

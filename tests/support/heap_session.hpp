@@ -6,9 +6,9 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/testing/failure_plan.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
-#include <ashlar/test/failure_plan.hpp>
 
 #include "tests/support/faulty_calls.hpp"
 #include "tests/support/heap_model.hpp"
@@ -18,7 +18,7 @@ namespace ashlar_test {
 
 /// Pages without known properties, which run out on demand.
 struct unreliable_pages {
-  ashlar::test::failure_plan plan;
+  ashlar::detail::failure_plan plan;
   std::size_t refusals = 0;
   std::size_t held_bytes = 0;
 

@@ -20,7 +20,6 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/test/default_ledger.hpp>
 #include <ashlar/test/fancy_ptr.hpp>
 #include <ashlar/test/ledger.hpp>
 

@@ -6,9 +6,9 @@
 #include <cstddef>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {

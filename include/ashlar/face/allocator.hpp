@@ -6,11 +6,11 @@
 #include <memory>
 #include <type_traits>
 
-#include <ashlar/base/allocation_result.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/allocation_result.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -62,7 +62,7 @@ public:
 
   /// As `allocate(n)`. Returns: also the number of objects with room, if the resource can tell: `deallocate` takes any
   /// number from `n` to that.
-  [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) {
+  [[nodiscard]] ASHLAR_INLINE detail::allocation_result<T*> allocate_at_least(std::size_t n) {
     if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
     if constexpr (detail::run_resource<R>)
       if (is_run(n)) {

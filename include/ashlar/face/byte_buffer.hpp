@@ -13,9 +13,9 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/face/count_placement.hpp>
 #include <ashlar/face/exhausted.hpp>
 #include <ashlar/face/intrusive_pool.hpp>

@@ -11,7 +11,6 @@
 
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/checks/poison.hpp>
@@ -19,6 +18,7 @@
 #include <ashlar/detail/face/process_pool.hpp>
 #include <ashlar/detail/slab/basic_block_pool.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>

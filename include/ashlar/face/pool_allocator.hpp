@@ -7,12 +7,12 @@
 #include <limits>
 #include <type_traits>
 
-#include <ashlar/base/allocation_result.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
 #include <ashlar/detail/face/process_pool.hpp>
+#include <ashlar/detail/support/allocation_result.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
@@ -62,7 +62,9 @@ public:
 
   /// As `allocate(n)`. Returns: also the number of objects with room, which is `n`: a cell has room for one, and
   /// operator new does not tell.
-  [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) { return {allocate(n), n}; }
+  [[nodiscard]] ASHLAR_INLINE detail::allocation_result<T*> allocate_at_least(std::size_t n) {
+    return {allocate(n), n};
+  }
 
   /// Expects: `p` came from `allocate(n)` with the same `n`.
   ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept {

@@ -9,11 +9,11 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/face/resource_link.hpp>
 #include <ashlar/detail/face/shared_cell.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/fwd.hpp>

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/slots/handle_table.hpp>
 #include <ashlar/detail/slots/map_generation.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/face/slot_handle.hpp>
 #include <ashlar/fwd.hpp>

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <ashlar/base/allocation_result.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/allocation_result.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
@@ -61,7 +61,7 @@ public:
 
   /// As `allocate(n)`. Returns: also the number of objects with room, if the resource can tell: `deallocate` takes any
   /// number from `n` to that.
-  [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) {
+  [[nodiscard]] ASHLAR_INLINE detail::allocation_result<T*> allocate_at_least(std::size_t n) {
     if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
     R resource;
     const block got = detail::allocate_at_least_from(resource, n * sizeof(T), alignof(T));

@@ -11,8 +11,8 @@
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/system/system_calls.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/os/calls.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/expects.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/plan/buffer.hpp>
 #include <ashlar/plan/problem.hpp>
 

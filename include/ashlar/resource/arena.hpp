@@ -13,7 +13,6 @@
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/stack/bump.hpp>
 #include <ashlar/detail/stack/chunk.hpp>
@@ -21,6 +20,7 @@
 #include <ashlar/detail/stack/finalizers.hpp>
 #include <ashlar/detail/stack/marker_registry.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>

@@ -5,9 +5,9 @@
 #include <cstddef>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/pages.hpp>
 

@@ -10,7 +10,6 @@
 
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/growth.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/stack/stack_chunk.hpp>
@@ -18,6 +17,7 @@
 #include <ashlar/detail/stack/stack_poison.hpp>
 #include <ashlar/detail/stack/stack_slack.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>

@@ -12,9 +12,9 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/tlsf/tlsf_index.hpp>
 #include <ashlar/detail/tlsf/tlsf_nodes.hpp>

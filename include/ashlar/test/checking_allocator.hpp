@@ -10,13 +10,18 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/test/default_ledger.hpp>
 #include <ashlar/test/fancy_ptr.hpp>
 #include <ashlar/test/ledger.hpp>
 #include <ashlar/test/problem.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
+namespace detail {
+
+template <class T>
+inline char type_mark = 0;  // its address identifies the type; RTTI may be off
+
+}  // namespace detail
 namespace test {
 
 /// The traits of an allocator. The defaults are the hardest on a container: nothing propagates, so the container must
@@ -30,11 +35,6 @@ struct checking_allocator_options {
   bool default_constructible = true;  ///< in a `default_ledger`; false: a container that relies on it does not compile
   bool fancy_pointer = false;         ///< `pointer` is a `fancy_ptr`, so code that assumes `T*` does not compile
 };
-
-namespace detail {
-template <class T>
-inline char type_mark = 0;  // its address identifies the type; RTTI may be off
-}
 
 /// Two are equal exactly if one is a copy of the other, or both are copies of one original. A new one is unequal to all
 /// others. Its ledger records each block's identity, type, count and alignment. It reports a free that does not match,
@@ -76,14 +76,14 @@ public:
   /// Throws: `injected_failure` if the ledger's failure plan demands it; `std::bad_array_new_length` if `n * sizeof(T)`
   /// overflows; `std::bad_alloc`.
   [[nodiscard]] pointer allocate(std::size_t n) {
-    if (n > max_size()) ashlar::detail::throw_bad_array_new_length();
+    if (n > max_size()) detail::throw_bad_array_new_length();
     return pointer(static_cast<T*>(book_->allocate(call_for(n))));
   }
 
   /// Expects: `p` came from `allocate(n)` of an equal allocator; a violation is reported.
   void deallocate(const pointer& p, std::size_t n) noexcept { book_->deallocate(std::to_address(p), call_for(n)); }
 
-  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return ashlar::detail::max_block_bytes / sizeof(T); }
+  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return detail::max_block_bytes / sizeof(T); }
 
   [[nodiscard]] checking_allocator select_on_container_copy_construction() const {
     return Options.fresh_on_copy ? checking_allocator(*book_) : *this;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The ledger of checking allocators: every allocation, and every problem.
+// The ledger of checking allocators: every allocation, and every problem; the ledger of default-constructed ones.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -16,14 +17,20 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/panic.hpp>
-#include <ashlar/test/block_book.hpp>
-#include <ashlar/test/failure_plan.hpp>
-#include <ashlar/test/guarded_block.hpp>
+#include <ashlar/detail/testing/failure_plan.hpp>
+#include <ashlar/detail/testing/guarded_block.hpp>
+#include <ashlar/detail/testing/live_block_book.hpp>
 #include <ashlar/test/problem.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace test {
+
+/// The number of live blocks and their bytes.
+using holdings = detail::holdings;
+
+/// The exception of an allocation that a test made fail.
+using injected_failure = detail::injected_failure;
 
 /// Serves `checking_allocator`s and collects the problems that they detect. Three ways to receive them:
 ///
@@ -65,7 +72,7 @@ public:
       ASHLAR_THROW(injected_failure());
       detail::throw_bad_alloc(bytes, call.alignment);
     }
-    const guarded_block made = guarded_block::make(bytes, call.alignment);
+    const detail::guarded_block made = detail::guarded_block::make(bytes, call.alignment);
     book_.add(made.data, {bytes, call.alignment, call});
     ++allocations_;
     return made.data;
@@ -147,16 +154,16 @@ public:
   }
 
 private:
-  using book = block_book<allocation_call>;
+  using book = detail::live_block_book<allocation_call>;
   static constexpr std::size_t quarantine_limit = std::size_t{1} << 20;  // bytes
 
   struct retired_block {
-    guarded_block memory;
+    detail::guarded_block memory;
     allocation_call allocated;
     allocation_call freed;
   };
 
-  [[nodiscard]] static guarded_block guarded_of(void* p, const book::entry& e) noexcept {
+  [[nodiscard]] static detail::guarded_block guarded_of(void* p, const book::entry& e) noexcept {
     return {static_cast<std::byte*>(p), e.bytes, e.alignment};
   }
 
@@ -176,7 +183,7 @@ private:
   }
 
   void take_back(void* p, const book::entry& was, const allocation_call& call, std::vector<problem>& found) {
-    const guarded_block memory = guarded_of(p, was);
+    const detail::guarded_block memory = guarded_of(p, was);
     if (const auto kind = mismatch(was.note, call)) found.push_back({*kind, p, was.note, call});
     if (!memory.has_intact_guards()) found.push_back({problem_kind::overrun, p, was.note, call});
     memory.retire();
@@ -212,10 +219,36 @@ private:
   std::deque<retired_block> quarantine_;
   std::size_t quarantined_ = 0;  // bytes
   std::vector<problem> problems_;
-  failure_plan plan_;
+  detail::failure_plan plan_;
   std::uint64_t identities_ = 0;
   std::size_t allocations_ = 0;
   std::size_t refusals_ = 0;
+};
+
+/// During its lifetime, default-constructed `checking_allocator`s use its ledger. Scopes nest. Thread safety: one for
+/// all threads; construct and destroy it while no other thread does.
+class default_ledger {
+public:
+  explicit default_ledger(ledger& book) noexcept : before_(current().exchange(&book)) {}
+  default_ledger(const default_ledger&) = delete;
+  default_ledger& operator=(const default_ledger&) = delete;
+  ~default_ledger() { current().store(before_); }
+
+  /// Expects: a `default_ledger` is alive. Checked at every level: it catches a container that ignores the allocator it
+  /// was given and default-constructs one.
+  [[nodiscard]] static ledger& get() noexcept {
+    ledger* const book = current().load();
+    ASHLAR_REQUIRE(book != nullptr, "default-constructed a checking_allocator outside a default_ledger");
+    return *book;
+  }
+
+private:
+  [[nodiscard]] static std::atomic<ledger*>& current() noexcept {
+    static constinit std::atomic<ledger*> innermost = nullptr;
+    return innermost;
+  }
+
+  ledger* before_;
 };
 
 }  // namespace test

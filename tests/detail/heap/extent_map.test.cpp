@@ -28,7 +28,7 @@ class roomy_pages {
 public:
   static constexpr std::size_t room = 16 * window_bytes;
 
-  ashlar::test::failure_plan plan;
+  ashlar::detail::failure_plan plan;
   std::size_t live_bytes = 0;
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include <ashlar/detail/planner/descent.hpp>
+#include <ashlar/detail/planner/generate.hpp>
 #include <ashlar/detail/planner/make_instance.hpp>
-#include <ashlar/plan/generate.hpp>
 #include <ashlar/plan/validate.hpp>
 
 namespace {
@@ -15,7 +15,7 @@ namespace plan = ashlar::plan;
 namespace planner = ashlar::detail::planner;
 
 TEST(descent, closes_in_on_a_known_optimum) {
-  const planner::instance all = planner::make_instance(plan::generate_perfect(50, 64, 60, 4, 5));
+  const planner::instance all = planner::make_instance(planner::generate_perfect(50, 64, 60, 4, 5));
   const planner::part whole = planner::whole_of(all);
   planner::budget allowance(200'000);
   plan::statistics stats;
@@ -28,7 +28,7 @@ TEST(descent, closes_in_on_a_known_optimum) {
 }
 
 TEST(descent, lowers_a_bad_placement_window_by_window_and_keeps_it_valid) {
-  const plan::problem p = plan::generate_perfect(120, 64, 400, 4, 11);
+  const plan::problem p = planner::generate_perfect(120, 64, 400, 4, 11);
   const planner::instance all = planner::make_instance(p);
   const planner::part whole = planner::whole_of(all);
   planner::placement now = planner::place_in_order(whole, planner::sorted_by(whole, planner::order::birth));

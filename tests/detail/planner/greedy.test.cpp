@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include <ashlar/detail/planner/generate.hpp>
 #include <ashlar/detail/planner/greedy.hpp>
 #include <ashlar/detail/planner/make_instance.hpp>
-#include <ashlar/plan/generate.hpp>
 #include <ashlar/plan/validate.hpp>
 
 #include "tests/plan/random_problem.hpp"
@@ -50,7 +50,7 @@ TEST(greedy, finds_collisions_of_pins) {
 }
 
 TEST(greedy, is_no_worse_than_any_of_its_orders) {
-  const planner::instance all = planner::make_instance(plan::generate_perfect(80, 64, 90, 1, 3));
+  const planner::instance all = planner::make_instance(planner::generate_perfect(80, 64, 90, 1, 3));
   const planner::part whole = planner::whole_of(all);
   planner::budget allowance(0);
   planner::budget plenty(1000);
@@ -78,7 +78,7 @@ TEST(greedy, places_validly_from_below) {
 }
 
 TEST(greedy, gives_up_with_its_budget) {
-  const planner::instance all = planner::make_instance(plan::generate_random(5000, 1));
+  const planner::instance all = planner::make_instance(planner::generate_random(5000, 1));
   planner::budget allowance(0);
   EXPECT_TRUE(planner::place_from_below(planner::whole_of(all), planner::order::area, allowance).offsets.empty());
 }

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
+#include <ashlar/detail/planner/generate.hpp>
 #include <ashlar/detail/planner/make_instance.hpp>
 #include <ashlar/detail/planner/section_search.hpp>
-#include <ashlar/plan/generate.hpp>
 
 namespace {
 
@@ -22,7 +22,7 @@ planner::verdict verdict_of(const plan::problem& p, std::uint64_t capacity, std:
 
 TEST(section_search, fills_boxes_without_a_byte_to_spare) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed)
-    EXPECT_EQ(verdict_of(plan::generate_perfect(40, 60, 60, 16, seed), 960), planner::verdict::fits) << seed;
+    EXPECT_EQ(verdict_of(planner::generate_perfect(40, 60, 60, 16, seed), 960), planner::verdict::fits) << seed;
 }
 
 TEST(section_search, fails_where_the_load_alone_would_not) {
@@ -35,7 +35,7 @@ TEST(section_search, fails_where_the_load_alone_would_not) {
 }
 
 TEST(section_search, is_undecided_without_a_budget) {
-  EXPECT_EQ(verdict_of(plan::generate_perfect(40, 60, 60, 16, 1), 960, 3), planner::verdict::undecided);
+  EXPECT_EQ(verdict_of(planner::generate_perfect(40, 60, 60, 16, 1), 960, 3), planner::verdict::undecided);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/system/system_calls.hpp>
 #include <ashlar/detail/thread/last_used_tls.hpp>
-#include <ashlar/os/calls.hpp>
 
 #include "tests/support/build.hpp"
 
@@ -101,8 +101,8 @@ TEST(last_used_tls, leaves_a_place_alone_that_is_gone) {
   const owner mine;
   thing one;
   latest::place gone = latest::remember(&mine, &one);
-  void* const page = ashlar::os::system_calls::map(ashlar::os::system_calls::page_bytes(), false);
-  ASSERT_TRUE(ashlar::os::system_calls::unmap(page, ashlar::os::system_calls::page_bytes()));
+  void* const page = ashlar::detail::system_calls::map(ashlar::detail::system_calls::page_bytes(), false);
+  ASSERT_TRUE(ashlar::detail::system_calls::unmap(page, ashlar::detail::system_calls::page_bytes()));
   const latest::place here = gone;
   gone.program.owner = static_cast<decltype(gone.program.owner)>(page);
   latest::forget(gone, &mine, &one);

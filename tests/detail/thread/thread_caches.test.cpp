@@ -33,7 +33,7 @@ TEST(thread_caches, numbers_pools_without_repetition) {
   // The high bits are the number of a page that is never released, so no other copy of the class uses it.
   const std::uint64_t page = first >> 28;
   void* const place = reinterpret_cast<void*>(static_cast<std::uintptr_t>(page * 4096));
-  EXPECT_TRUE(ashlar::os::system_calls::is_mapped(place, 1));
+  EXPECT_TRUE(ashlar::detail::system_calls::is_mapped(place, 1));
   std::uint64_t last = first;
   for (int i = 0; i < 1 << 20; ++i) last = thread_caches::new_pool();
   EXPECT_NE(last >> 28, page) << "the next page, when all numbers of one are used up";

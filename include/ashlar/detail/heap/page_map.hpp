@@ -9,8 +9,8 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {

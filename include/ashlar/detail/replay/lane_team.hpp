@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/expects.hpp>
+#include <ashlar/detail/support/expects.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {

@@ -11,7 +11,6 @@
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/slab/cached_cells.hpp>
 #include <ashlar/detail/slab/cell_guard.hpp>
@@ -25,6 +24,7 @@
 #include <ashlar/detail/slab/slab_store.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/fixed_block_pool_options.hpp>

@@ -10,12 +10,12 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/slab/held_upstream.hpp>
 #include <ashlar/detail/slab/large_blocks.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/resource/divided_upstream.hpp>
 #include <ashlar/resource/pool_set_options.hpp>

@@ -10,7 +10,6 @@
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/slab/cell_guard.hpp>
 #include <ashlar/detail/slab/cell_watch.hpp>
@@ -20,6 +19,7 @@
 #include <ashlar/detail/slab/slab_source.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/thread/registry_at_fork.hpp>

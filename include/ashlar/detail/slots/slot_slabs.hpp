@@ -11,7 +11,6 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/expects.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
@@ -22,6 +21,7 @@
 #include <ashlar/detail/slots/slot_watch.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/expects.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/text_writer.hpp>
 
 namespace ashlar {

@@ -7,7 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
-#include <ashlar/os/calls.hpp>
+#include <ashlar/detail/system/system_calls.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -110,8 +110,7 @@ private:
 
   // `thread_end` may miss the end of a thread; its place stays recorded, although its memory may be unmapped.
   [[nodiscard]] static bool is_there(const word_place& at) noexcept {
-    return os::system_calls::is_mapped(at.owner, sizeof *at.owner) &&
-           os::system_calls::is_mapped(at.found, sizeof *at.found);
+    return system_calls::is_mapped(at.owner, sizeof *at.owner) && system_calls::is_mapped(at.found, sizeof *at.found);
   }
 };
 

@@ -9,8 +9,8 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/system/system_calls.hpp>
 #include <ashlar/detail/thread/thread_end.hpp>
-#include <ashlar/os/calls.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -110,7 +110,7 @@ private:
   // If the system has no page left, the address of this copy's data replaces it: unique among loaded copies, but not
   // against a copy that is loaded after this one is closed. This takes many libraries on 32 bits.
   [[nodiscard]] static ASHLAR_COLD std::uint64_t first_of_page() noexcept {
-    const void* const page = os::system_calls::map(4096, false);
+    const void* const page = system_calls::map(4096, false);
     return address_of(page != nullptr ? page : &last_pool_) / 4096 * pools_a_page;
   }
 

@@ -36,26 +36,17 @@ struct box_part {
   return rest;
 }
 
-}  // namespace detail::planner
-
-namespace plan {
-
-using detail::planner::splitmix;
-
 /// Returns: about `count` buffers cut from a box of `height` granules and `moments`. The optimum is exactly `height *
 /// granule` bytes, and every moment is full. Expects: `height` and `moments` are at least 1.
 [[nodiscard]] inline problem generate_perfect(std::size_t count, std::uint64_t height, std::uint64_t moments,
                                               std::uint64_t granule, std::uint64_t seed) {
   splitmix random(seed);
-  const auto smaller = [](const detail::planner::box_part& a, const detail::planner::box_part& b) {
-    return a.area() < b.area();
-  };
-  std::vector<detail::planner::box_part> parts{{0, height, 0, moments}};
+  const auto smaller = [](const box_part& a, const box_part& b) { return a.area() < b.area(); };
+  std::vector<box_part> parts{{0, height, 0, moments}};
   const double ratio = static_cast<double>(height) / static_cast<double>(moments);
   while (parts.size() < count && parts.front().divisible()) {
     std::pop_heap(parts.begin(), parts.end(), smaller);
-    const detail::planner::box_part rest =
-        detail::planner::cut(parts.back(), ratio * (random.below(2) == 0 ? 0.25 : 4), random);
+    const box_part rest = cut(parts.back(), ratio * (random.below(2) == 0 ? 0.25 : 4), random);
     std::push_heap(parts.begin(), parts.end(), smaller);
     parts.push_back(rest);
     std::push_heap(parts.begin(), parts.end(), smaller);
@@ -124,6 +115,6 @@ using detail::planner::splitmix;
   return p;
 }
 
-}  // namespace plan
+}  // namespace detail::planner
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests the levels at which preconditions are checked, and their messages.
-#include <ashlar/base/expects.hpp>
+#include <ashlar/detail/support/expects.hpp>
 
 #include <gtest/gtest.h>
 

@@ -8,6 +8,7 @@
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
+namespace detail {
 
 // Equivalent of `std::allocation_result` of C++23: memory at `ptr` for `count` objects, all of it usable.
 ASHLAR_STD_ALLOCATION_RESULT(template <class Pointer, class SizeType = std::size_t> struct allocation_result {
@@ -15,5 +16,6 @@ ASHLAR_STD_ALLOCATION_RESULT(template <class Pointer, class SizeType = std::size
   SizeType count;
 });
 
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

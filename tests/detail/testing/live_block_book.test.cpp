@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the book of live blocks.
-#include <ashlar/test/block_book.hpp>
+#include <ashlar/detail/testing/live_block_book.hpp>
 
 #include <cstddef>
 #include <sstream>
@@ -10,21 +10,21 @@
 
 namespace {
 
-using ashlar::test::block_book;
-using ashlar::test::book_error;
-using ashlar::test::holdings;
+using ashlar::detail::book_error;
+using ashlar::detail::holdings;
+using ashlar::detail::live_block_book;
 
 class book_of_blocks : public ::testing::Test {
 protected:
   alignas(64) char memory_[256] = {};
-  block_book<> book_;
+  live_block_book<> book_;
 };
 
 TEST_F(book_of_blocks, sums_up_what_is_live_and_its_peak) {
   EXPECT_EQ(book_.add(memory_, {16, 16}), book_error::none);
   EXPECT_EQ(book_.add(memory_ + 16, {8, 8}), book_error::none);
   EXPECT_EQ(book_.live(), (holdings{2, 24}));
-  EXPECT_EQ(book_.remove(memory_), (block_book<>::entry{16, 16}));
+  EXPECT_EQ(book_.remove(memory_), (live_block_book<>::entry{16, 16}));
   EXPECT_EQ(book_.live(), (holdings{1, 8}));
   EXPECT_EQ(book_.peak(), (holdings{2, 24}));
   EXPECT_EQ(book_.blocks().size(), 1u);
@@ -48,14 +48,14 @@ TEST_F(book_of_blocks, a_block_leaves_once) {
 }
 
 TEST_F(book_of_blocks, keeps_a_note_with_each_block) {
-  block_book<int> noted;
+  live_block_book<int> noted;
   noted.add(memory_, {16, 16, 7});
   EXPECT_EQ(noted.remove(memory_)->note, 7);
 }
 
 TEST_F(book_of_blocks, moving_leaves_an_empty_book) {
   book_.add(memory_, {16, 16});
-  const block_book<> taken = std::move(book_);
+  const live_block_book<> taken = std::move(book_);
   EXPECT_EQ(taken.live(), (holdings{1, 16}));
   EXPECT_EQ(book_.live(), holdings{});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests that a block between guards detects writes beside it.
-#include <ashlar/test/guarded_block.hpp>
+#include <ashlar/detail/testing/guarded_block.hpp>
 
 #include <cstddef>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-using ashlar::test::guarded_block;
+using ashlar::detail::guarded_block;
 
 // A forbidden write, made so that sanitizers do not see it.
 void spoil(std::byte* p) {

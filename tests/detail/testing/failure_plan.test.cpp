@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the plan of failing allocations.
-#include <ashlar/test/failure_plan.hpp>
+#include <ashlar/detail/testing/failure_plan.hpp>
 
 #include <new>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace {
 
-using ashlar::test::failure_plan;
+using ashlar::detail::failure_plan;
 
 std::string next_eight(failure_plan& plan) {
   std::string picture;
@@ -31,10 +31,10 @@ TEST(failure_plan, nothing_fails_before_a_plan) {
   EXPECT_EQ(next_eight(plan), "########");
 }
 
-static_assert(std::is_base_of_v<std::bad_alloc, ashlar::test::injected_failure>);
+static_assert(std::is_base_of_v<std::bad_alloc, ashlar::detail::injected_failure>);
 
 TEST(failure_plan, an_injected_failure_says_who_threw_it) {
-  EXPECT_STREQ(ashlar::test::injected_failure().what(), "ashlar::test::injected_failure");
+  EXPECT_STREQ(ashlar::detail::injected_failure().what(), "ashlar::test::injected_failure");
 }
 
 }  // namespace

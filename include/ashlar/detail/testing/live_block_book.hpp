@@ -17,7 +17,7 @@
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace test {
+namespace detail {
 
 /// The number of live blocks and their bytes.
 struct holdings {
@@ -41,7 +41,7 @@ struct no_note {
 /// Keeps a `Note` with each live block. Moving leaves an empty book. Thread safety: none.
 /// Complexity: O(log blocks) a call. Invariant: `live()` is the sum over `blocks()`.
 template <class Note = no_note>
-class block_book {
+class live_block_book {
 public:
   struct entry {
     std::size_t bytes = 0;
@@ -50,18 +50,18 @@ public:
     [[nodiscard]] friend bool operator==(const entry&, const entry&) noexcept = default;
   };
 
-  block_book() = default;
-  block_book(block_book&& other) noexcept
+  live_block_book() = default;
+  live_block_book(live_block_book&& other) noexcept
       : live_(std::move(other.live_)), held_(std::exchange(other.held_, {})), peak_(std::exchange(other.peak_, {})) {
     other.live_.clear();
   }
-  block_book& operator=(block_book&&) = delete;
-  ~block_book() = default;
+  live_block_book& operator=(live_block_book&&) = delete;
+  ~live_block_book() = default;
 
   /// Effects: enters a block, defective or not. Returns: its first defect.
   book_error add(const void* p, const entry& e) {
     const book_error wrong = wrong_with(p, e);
-    const auto [at, is_new] = live_.insert_or_assign(detail::address_of(p), e);
+    const auto [at, is_new] = live_.insert_or_assign(address_of(p), e);
     if (is_new) ++held_.blocks;
     held_.bytes += at->second.bytes;
     peak_ = {std::max(peak_.blocks, held_.blocks), std::max(peak_.bytes, held_.bytes)};
@@ -70,7 +70,7 @@ public:
 
   /// Returns: the block as it was added, or nothing if none is live at `p`.
   std::optional<entry> remove(const void* p) {
-    const auto found = live_.find(detail::address_of(p));
+    const auto found = live_.find(address_of(p));
     if (found == live_.end()) return std::nullopt;
     const entry was = found->second;
     held_ = {held_.blocks - 1, held_.bytes - was.bytes};
@@ -93,8 +93,8 @@ public:
 private:
   [[nodiscard]] book_error wrong_with(const void* p, const entry& e) const {
     if (p == nullptr) return book_error::null_block;
-    if (!detail::is_aligned(p, e.alignment)) return book_error::misaligned;
-    return overlaps(detail::address_of(p), e.bytes) ? book_error::overlapping : book_error::none;
+    if (!is_aligned(p, e.alignment)) return book_error::misaligned;
+    return overlaps(address_of(p), e.bytes) ? book_error::overlapping : book_error::none;
   }
 
   std::map<std::uintptr_t, entry> live_;
@@ -102,6 +102,6 @@ private:
   holdings peak_;
 };
 
-}  // namespace test
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

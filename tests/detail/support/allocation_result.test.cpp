@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests that the result of `allocate_at_least` has the shape that containers of C++23 expect.
-#include <ashlar/base/allocation_result.hpp>
+#include <ashlar/detail/support/allocation_result.hpp>
 
 #include <cstddef>
 #include <type_traits>
@@ -9,10 +9,10 @@
 
 namespace {
 
-using result = ashlar::allocation_result<int*>;
+using result = ashlar::detail::allocation_result<int*>;
 
 static_assert(std::is_same_v<decltype(result::ptr), int*> && std::is_same_v<decltype(result::count), std::size_t>);
-static_assert(std::is_same_v<decltype(ashlar::allocation_result<int*, short>::count), short>);
+static_assert(std::is_same_v<decltype(ashlar::detail::allocation_result<int*, short>::count), short>);
 static_assert(std::is_aggregate_v<result> && std::is_trivially_copyable_v<result>);
 
 TEST(allocation_result, comes_apart_into_pointer_and_count) {

@@ -21,7 +21,7 @@
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace os {
+namespace detail {
 
 /// Each call returns whether it succeeded. Fresh memory is zero.
 struct system_calls {
@@ -95,9 +95,9 @@ struct system_calls {
 
   /// Returns: whether the range is mapped at this moment. Does not read `p`.
   [[nodiscard]] static bool is_mapped(const void* p, std::size_t bytes) noexcept {
-    void* const first = detail::align_down(const_cast<void*>(p), page_bytes());
+    void* const first = align_down(const_cast<void*>(p), page_bytes());
     const int error = errno;
-    const bool is_there = ::msync(first, bytes + (detail::address_of(p) - detail::address_of(first)), MS_ASYNC) == 0;
+    const bool is_there = ::msync(first, bytes + (address_of(p) - address_of(first)), MS_ASYNC) == 0;
     errno = error;
     return is_there;
   }
@@ -113,7 +113,7 @@ private:
 #endif
 };
 
-}  // namespace os
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar
 

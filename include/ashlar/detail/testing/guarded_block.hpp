@@ -14,7 +14,7 @@
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace test {
+namespace detail {
 
 ///     memory -> [ guard, as wide as the alignment ][ data: bytes ][ guard ]
 ///
@@ -32,8 +32,7 @@ struct guarded_block {
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] static guarded_block make(std::size_t bytes, std::size_t alignment) {
-    if (bytes > detail::max_block_bytes - 2 * std::max(guard_bytes, alignment))
-      detail::throw_bad_alloc(bytes, alignment);
+    if (bytes > max_block_bytes - 2 * std::max(guard_bytes, alignment)) throw_bad_alloc(bytes, alignment);
     guarded_block made{nullptr, bytes, alignment};
     made.data = static_cast<std::byte*>(new_delete_resource().allocate(made.whole_bytes(), made.front_bytes()));
     std::memset(made.data, guard, made.whole_bytes());
@@ -46,12 +45,12 @@ struct guarded_block {
   /// Effects: closes the block: every later access is an error.
   void retire() const noexcept {
     std::memset(data, freed, bytes);
-    detail::mark_free(data, bytes);
+    mark_free(data, bytes);
   }
 
   /// Effects: frees the memory.
   void end() const noexcept {
-    detail::mark_readable(memory(), whole_bytes());
+    mark_readable(memory(), whole_bytes());
     new_delete_resource().deallocate(memory(), whole_bytes(), front_bytes());
   }
 
@@ -65,9 +64,9 @@ struct guarded_block {
 
   /// Returns: whether the data is unchanged since `retire`.
   [[nodiscard]] bool is_untouched() const noexcept {
-    detail::mark_readable(data, bytes);
+    mark_readable(data, bytes);
     const bool untouched = is_filled(data, bytes, freed);
-    detail::mark_free(data, bytes);
+    mark_free(data, bytes);
     return untouched;
   }
 
@@ -77,12 +76,12 @@ private:
   [[nodiscard]] std::byte* memory() const noexcept { return data - front_bytes(); }
 
   void fence() const noexcept {
-    detail::mark_free(memory(), front_bytes());
-    detail::mark_free(data + bytes, guard_bytes);
+    mark_free(memory(), front_bytes());
+    mark_free(data + bytes, guard_bytes);
   }
   void unfence() const noexcept {
-    detail::mark_readable(memory(), front_bytes());
-    detail::mark_readable(data + bytes, guard_bytes);
+    mark_readable(memory(), front_bytes());
+    mark_readable(data + bytes, guard_bytes);
   }
 
   [[nodiscard]] static bool is_filled(const std::byte* p, std::size_t bytes, int value) noexcept {
@@ -90,6 +89,6 @@ private:
   }
 };
 
-}  // namespace test
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

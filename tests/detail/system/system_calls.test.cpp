@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests the effect of each system call on this system.
-#include <ashlar/os/calls.hpp>
+#include <ashlar/detail/system/system_calls.hpp>
 
 #include <cerrno>
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace {
 
-using calls = ashlar::os::system_calls;
+using calls = ashlar::detail::system_calls;
 
 /// Some pages of the real system, released at the end.
 class calls_on_pages : public ::testing::Test {

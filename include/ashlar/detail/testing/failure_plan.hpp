@@ -10,9 +10,9 @@
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
-namespace test {
+namespace detail {
 
-/// The exception of an allocation that a test made fail.
+/// The exception of an allocation that a test made fail; users see it as `test::injected_failure`.
 struct injected_failure : std::bad_alloc {
   [[nodiscard]] const char* what() const noexcept override { return "ashlar::test::injected_failure"; }
 };
@@ -20,7 +20,7 @@ struct injected_failure : std::bad_alloc {
 /// No allocation fails by default. Thread safety: none.
 class failure_plan {
 public:
-  static constexpr std::size_t never = detail::max_size;
+  static constexpr std::size_t never = max_size;
 
   /// Effects: allocation number `k` from now on fails, counted from 0, and no other.
   void fail_at(std::size_t k) noexcept { fail_between(k, k == never ? never : k + 1); }
@@ -46,6 +46,6 @@ private:
   std::size_t end_failing_ = never;
 };
 
-}  // namespace test
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar
