@@ -18,7 +18,7 @@ int main() {
   ashlar::block_pool<> pool({.cell_bytes = sizeof(particle), .retain_slabs = ashlar::never_release});
 
   // At least five neighbours: the pool returns the actual number, and all of them may be used.
-  const ashlar::cell_run trail = pool.allocate_at_least(5);
+  const ashlar::block_pool<>::cell_run trail = pool.allocate_at_least(5);
   auto* const particles = static_cast<particle*>(trail.cells);
   for (std::size_t i = 0; i < trail.count; ++i) particles[i] = {static_cast<float>(i), 0, 0, 1};
   std::printf("asked for 5 cells, got %zu\n", trail.count);

@@ -64,7 +64,7 @@ int main() {
   std::vector<counted_ptr<price>> prices;
   for (std::size_t i = 0; i < count; ++i) prices.emplace_back(new price{static_cast<double>(i)});
   std::printf("%zu objects, %zu counters of %zu bytes\n", prices.size(), counters_live(),
-              sizeof(ashlar::atomic_counter));
+              sizeof(ashlar::process_counted_pool<ashlar::thread_cached>::counter_type));
 
   // Another thread shares them for a while, and is the last owner of some.
   std::thread reader([copies = prices] {

@@ -24,7 +24,7 @@ int main() {
   const numbers other(10, 7, ashlar::allocator<int, heap>(memory));
 
   std::size_t of_the_level = 0;
-  memory.for_each_live([&](const ashlar::tracked_block<ashlar::site::labelled<>>& block) {
+  memory.for_each_live([&](const heap::entry& block) {
     std::printf("%zu bytes, allocated while %s\n", block.bytes, block.allocated.name());
     if (block.bytes == 1000 * sizeof(int)) ++of_the_level;
   });

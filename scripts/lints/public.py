@@ -13,6 +13,7 @@ OPENED = re.compile(r"^(?:inline )?namespace ([\w:]+) \{$")
 CLOSED = re.compile(r"^\}\s*// namespace")
 ATTRIBUTES = r"(?:\[\[\w+\]\] |inline |constexpr |constinit |ASHLAR_\w+ |alignas\([^)]*\) )*"
 DECLARED = (
+    re.compile(r"^using (?:\w+::)+(\w+);"),
     re.compile(rf"^{ATTRIBUTES}(?:class|struct|union|enum class|enum|concept|using)\s+(\w+)\b(?!::)"),
     re.compile(r"^inline (?:constexpr|constinit) .*?(\w+)(?:<.*>)? ?[={;]"),
     re.compile(rf"^{ATTRIBUTES}[\w:<>,&* ]+?[ &*](\w+)\("),
@@ -53,13 +54,15 @@ def check(tree):
 
 
 MANY = "\n".join(f"struct name_{i};" for i in range(MOST_NAMES + 1))
+FEW = "".join(f"struct name_{i};\n" for i in range(MOST_NAMES))
 HEAD, TAIL = "namespace ashlar {\ninline namespace ASHLAR_ABI {\n", "\n}  // namespace ASHLAR_ABI\n}  // namespace ashlar\n"
 PLANTED = [
     {"examples/a.cpp": "#include <ashlar/detail/slab/slab.hpp>\n"},
     {"docs/a.md": "`ashlar::detail::slab`\n"},
     {"include/ashlar/base/a.hpp": HEAD + MANY + TAIL},
+    {"include/ashlar/base/a.hpp": HEAD + FEW + "using detail::one_more;" + TAIL},
 ]
 CLEAN = [
     {"examples/a.cpp": "#include <ashlar/resource/block_pool.hpp>\n", "docs/internals/a.md": "`ashlar::detail::slab`\n",
-     "include/ashlar/base/a.hpp": HEAD + "namespace detail {\n" + MANY + "\n}  // namespace detail\n" + TAIL},
+     "include/ashlar/base/a.hpp": HEAD + FEW + "namespace detail {\n" + MANY + "\n}  // namespace detail\n" + TAIL},
 ]

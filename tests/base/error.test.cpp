@@ -27,7 +27,7 @@ constexpr std::array faults = {fault::precondition, fault::double_free,   fault:
 
 std::string printed(const violation& v) {
   ::testing::internal::CaptureStderr();
-  ashlar::print_violation(v);
+  ashlar::violation::print(v);
   return ::testing::internal::GetCapturedStderr();
 }
 
@@ -59,7 +59,7 @@ TEST(error, a_violation_prints_the_fields_that_are_set) {
 
 std::string printed(const leaked_blocks& leak) {
   ::testing::internal::CaptureStderr();
-  ashlar::print_leak(leak);
+  ashlar::leaked_blocks::print(leak);
   return ::testing::internal::GetCapturedStderr();
 }
 
@@ -88,12 +88,12 @@ std::size_t leaks_seen = 0;
 
 TEST(error, a_leak_reaches_its_handler_and_the_program_goes_on) {
   EXPECT_EQ(ashlar::set_leak_handler([](const leaked_blocks& leak) noexcept { leaks_seen += leak.count; }),
-            &ashlar::print_leak);
+            &ashlar::leaked_blocks::print);
   ashlar::detail::report_leak({.count = 2});
   ashlar::detail::report_leak({.count = 5});
   EXPECT_EQ(leaks_seen, 7u);
-  EXPECT_NE(ashlar::set_leak_handler(nullptr), &ashlar::print_leak);
-  EXPECT_EQ(ashlar::set_leak_handler(nullptr), &ashlar::print_leak);
+  EXPECT_NE(ashlar::set_leak_handler(nullptr), &ashlar::leaked_blocks::print);
+  EXPECT_EQ(ashlar::set_leak_handler(nullptr), &ashlar::leaked_blocks::print);
 }
 
 void quiet(const violation&) noexcept {}
@@ -101,14 +101,14 @@ void quiet_too(const violation&) noexcept {}
 void quiet_about_memory(std::size_t, std::size_t) noexcept {}
 
 TEST(error, handlers_are_replaced_and_restored) {
-  EXPECT_EQ(ashlar::set_violation_handler(&quiet), &ashlar::print_violation);
+  EXPECT_EQ(ashlar::set_violation_handler(&quiet), &ashlar::violation::print);
   EXPECT_EQ(ashlar::set_violation_handler(&quiet_too), &quiet);
   EXPECT_EQ(ashlar::set_violation_handler(nullptr), &quiet_too);
-  EXPECT_EQ(ashlar::set_violation_handler(nullptr), &ashlar::print_violation);
+  EXPECT_EQ(ashlar::set_violation_handler(nullptr), &ashlar::violation::print);
 
-  EXPECT_EQ(ashlar::set_out_of_memory_handler(&quiet_about_memory), &ashlar::print_out_of_memory);
+  EXPECT_EQ(ashlar::set_out_of_memory_handler(&quiet_about_memory), &ashlar::detail::print_out_of_memory);
   EXPECT_EQ(ashlar::set_out_of_memory_handler(nullptr), &quiet_about_memory);
-  EXPECT_EQ(ashlar::set_out_of_memory_handler(nullptr), &ashlar::print_out_of_memory);
+  EXPECT_EQ(ashlar::set_out_of_memory_handler(nullptr), &ashlar::detail::print_out_of_memory);
 }
 
 TEST(error, a_report_ends_the_process) {

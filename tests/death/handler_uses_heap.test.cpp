@@ -39,7 +39,7 @@ void misuse(F f) {
     noticed->deallocate(left_alive);
     use_all();
     std::thread(&use_all).join();
-    ashlar::print_violation(v);
+    ashlar::violation::print(v);
   });
   f(all);
 }

@@ -44,7 +44,7 @@ template <class Pool>
 void handler(const ashlar::violation& v) noexcept {
   use<Pool>();
   std::thread(&use<Pool>).join();
-  ashlar::print_violation(v);
+  ashlar::violation::print(v);
 }
 
 // The alarm ends a handler that waits for ever; its signal is not the expected one.

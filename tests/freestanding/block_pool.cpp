@@ -61,7 +61,7 @@ void a_pool_over_nothing_has_nothing() noexcept {
 void a_double_free_is_reported() noexcept {
   if constexpr (ashlar::checking_level >= ashlar::checking::checked) {
     static_cast<void>(ashlar::set_violation_handler([](const ashlar::violation& found) noexcept {
-      ashlar::print_violation(found);
+      ashlar::violation::print(found);
       machine::leave(found.kind == ashlar::fault::double_free && machine::lines_written() == 1 ? 0 : 101);
     }));
     ashlar::buffer_resource buffer(memory);

@@ -25,8 +25,6 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-using detail::tracked_block;
-
 /// Tag: the first argument of a `tracking` is the upstream of its book.
 struct book_in_t {};
 inline constexpr book_in_t book_in{};
@@ -135,7 +133,7 @@ public:
     upstream_resource().release();
   }
 
-  /// Effects: calls `f(const tracked_block<Site>&)` for every live block in the order of addresses. Expects: `f` does
+  /// Effects: calls `f(const entry&)` for every live block in the order of addresses. Expects: `f` does
   /// not use this resource.
   template <class F>
   void for_each_live(F f) const {

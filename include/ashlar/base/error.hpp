@@ -67,6 +67,18 @@ struct violation {
   std::size_t size = 0;            ///< Size in bytes, if one was given.
   std::size_t expected = 0;
   std::size_t got = 0;
+
+  /// Effects: writes one line: `ashlar: <kind>: <what>`, followed by the fields that are set. The default handler.
+  ASHLAR_COLD static void print(const violation& v) noexcept {
+    detail::panic_line line;
+    line.text("ashlar: ").text(name_of(v.kind)).text(": ").text(v.what);
+    if (v.pointer != nullptr) line.text(", pointer ").address(v.pointer);
+    if (v.resource != nullptr) line.text(", resource ").address(v.resource);
+    if (v.owner != nullptr) line.text(", owner ").address(v.owner);
+    if (v.size != 0) line.text(", size ").number(v.size);
+    if (v.expected != v.got) line.text(", expected ").number(v.expected).text(", got ").number(v.got);
+    detail::write_error_line(line.view());
+  }
 };
 
 /// Blocks still live at the destruction of their resource. Their memory is released; objects in it are not destroyed.
@@ -83,37 +95,27 @@ struct leaked_blocks {
   std::size_t bytes = 0;                 ///< Sum of all sizes.
   std::span<const void* const> first{};  ///< The lowest addresses, at most `most_shown`.
   std::string_view sites{};              ///< The allocation sites as text, if the resource records them.
+
+  /// Effects: writes one line: `ashlar: leak: …` with the pool, the count, the bytes and the first addresses; a second
+  /// line lists the sites, if they are known. The default handler.
+  ASHLAR_COLD static void print(const leaked_blocks& leak) noexcept {
+    detail::panic_line line;
+    line.text("ashlar: leak: blocks were live when their pool ended, resource ").address(leak.resource);
+    if (leak.block_bytes != 0) line.text(", size ").number(leak.block_bytes);
+    line.text(", count ").number(leak.count);
+    line.text(", bytes ").number(leak.bytes);
+    for (const void* const p : leak.first) line.text(p == leak.first.front() ? ", first " : " ").address(p);
+    detail::write_error_line(line.view());
+    if (leak.sites.empty()) return;
+    detail::panic_line where;
+    detail::write_error_line(where.text("ashlar: leak: allocated at ").text(leak.sites).view());
+  }
 };
 
 /// Called when memory is exhausted and exceptions are off. If it returns, the process aborts.
 using out_of_memory_handler = void (*)(std::size_t bytes, std::size_t alignment) noexcept;
 
-/// Effects: writes one line: `ashlar: <kind>: <what>`, followed by the fields that are set.
-ASHLAR_COLD inline void print_violation(const violation& v) noexcept {
-  detail::panic_line line;
-  line.text("ashlar: ").text(name_of(v.kind)).text(": ").text(v.what);
-  if (v.pointer != nullptr) line.text(", pointer ").address(v.pointer);
-  if (v.resource != nullptr) line.text(", resource ").address(v.resource);
-  if (v.owner != nullptr) line.text(", owner ").address(v.owner);
-  if (v.size != 0) line.text(", size ").number(v.size);
-  if (v.expected != v.got) line.text(", expected ").number(v.expected).text(", got ").number(v.got);
-  detail::write_error_line(line.view());
-}
-
-/// Effects: writes one line: `ashlar: leak: …` with the pool, the count, the bytes and the first addresses; a second
-/// line lists the sites, if they are known.
-ASHLAR_COLD inline void print_leak(const leaked_blocks& leak) noexcept {
-  detail::panic_line line;
-  line.text("ashlar: leak: blocks were live when their pool ended, resource ").address(leak.resource);
-  if (leak.block_bytes != 0) line.text(", size ").number(leak.block_bytes);
-  line.text(", count ").number(leak.count);
-  line.text(", bytes ").number(leak.bytes);
-  for (const void* const p : leak.first) line.text(p == leak.first.front() ? ", first " : " ").address(p);
-  detail::write_error_line(line.view());
-  if (leak.sites.empty()) return;
-  detail::panic_line where;
-  detail::write_error_line(where.text("ashlar: leak: allocated at ").text(leak.sites).view());
-}
+namespace detail {
 
 ASHLAR_COLD inline void print_out_of_memory(std::size_t bytes, std::size_t alignment) noexcept {
   detail::panic_line line;
@@ -121,29 +123,29 @@ ASHLAR_COLD inline void print_out_of_memory(std::size_t bytes, std::size_t align
   detail::write_error_line(line.view());
 }
 
-namespace detail {
 // Relaxed suffices: a handler is a plain function that publishes no other data.
-inline atomic<violation::handler> on_violation{&print_violation};
-inline atomic<leaked_blocks::handler> on_leak{&print_leak};
+inline atomic<violation::handler> on_violation{&violation::print};
+inline atomic<leaked_blocks::handler> on_leak{&leaked_blocks::print};
 inline atomic<out_of_memory_handler> on_out_of_memory{&print_out_of_memory};
+
 }  // namespace detail
 
 /// Effects: replaces the handler of misuse; null restores the default.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
 inline violation::handler set_violation_handler(violation::handler handler) noexcept {
-  return detail::on_violation.exchange(handler != nullptr ? handler : &print_violation, detail::memory_order_relaxed);
+  return detail::on_violation.exchange(handler != nullptr ? handler : &violation::print, detail::memory_order_relaxed);
 }
 
 /// Effects: replaces the handler of leaks; null restores the default, which writes one line to the error stream.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
 inline leaked_blocks::handler set_leak_handler(leaked_blocks::handler handler) noexcept {
-  return detail::on_leak.exchange(handler != nullptr ? handler : &print_leak, detail::memory_order_relaxed);
+  return detail::on_leak.exchange(handler != nullptr ? handler : &leaked_blocks::print, detail::memory_order_relaxed);
 }
 
 /// Effects: replaces the handler of exhausted memory without exceptions; null restores the default.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
 inline out_of_memory_handler set_out_of_memory_handler(out_of_memory_handler handler) noexcept {
-  return detail::on_out_of_memory.exchange(handler != nullptr ? handler : &print_out_of_memory,
+  return detail::on_out_of_memory.exchange(handler != nullptr ? handler : &detail::print_out_of_memory,
                                            detail::memory_order_relaxed);
 }
 

@@ -29,8 +29,6 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-using detail::atomic_counter;
-
 namespace detail {
 
 /// The counter for a lock policy: for any thread, unless there is no lock.

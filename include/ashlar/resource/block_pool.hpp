@@ -23,8 +23,6 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-using detail::cell_run;
-
 struct block_pool_options {
   std::size_t cell_bytes = 0;      ///< at least 1; cells have exactly this size, rounded up to their alignment
   std::size_t cell_alignment = 0;  ///< a power of two; 0: the largest that divides `cell_bytes`, at most max_align_t's

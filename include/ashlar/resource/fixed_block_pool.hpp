@@ -18,8 +18,6 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-using detail::cell_run;
-
 namespace detail {
 
 /// A slab layout known at compile time.

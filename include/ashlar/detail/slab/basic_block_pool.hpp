@@ -54,6 +54,7 @@ struct cell_run {
 template <class Geometry, resource Upstream>
 class basic_block_pool : private Geometry {
 public:
+  using cell_run = detail::cell_run;
   static constexpr bool is_self_describing = false;  // `deallocate(cell)` takes cells only
 
   constexpr basic_block_pool(const Geometry& geometry, const fixed_block_pool_options& limits, Upstream upstream = {})
