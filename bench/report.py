@@ -44,7 +44,7 @@ def results():
         if source.exists():
             yield name, json.loads(source.read_text())
         else:
-            print(f"no bench/results/{name}.json yet: bench/run {name}")
+            print(f"no bench/results/{name}.json yet: ./dev bench {name}")
 
 
 def reports(known):

@@ -6,9 +6,9 @@ void model() {
   using namespace models;
   memory all;
   ashlar::detail::owner_core<source> core({}, source(all), nullptr);
-  ashlar::detail::free_lists hot;
+  ashlar::detail::free_lists lists;
   void* cells[4] = {};
-  for (void*& each : cells) each = core.take_cell(1, hot);
+  for (void*& each : cells) each = core.take_cell(1, lists);
   ashlar::detail::heap_batcher freer(1);
   const auto send = [&](void* cell) {
     const auto route = [&](std::uintptr_t) -> auto& { return core.inbox(); };
@@ -28,5 +28,5 @@ void model() {
         send(cells[3]);
         core.inbox().drain_inbox(core.inbox().owner);
       },
-      [&] { (void)core.take_cell(1, hot); });
+      [&] { (void)core.take_cell(1, lists); });
 }

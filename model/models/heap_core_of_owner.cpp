@@ -7,33 +7,33 @@ void model() {
   using namespace models;
   memory all;
   ashlar::detail::owner_core<source> core({}, source(all), nullptr);
-  ashlar::detail::free_lists hot;
+  ashlar::detail::free_lists lists;
   const auto none = ashlar::detail::size_classes::none;
-  void* const cells[] = {core.take_cell(1, hot), core.take_cell(1, hot), core.take_cell(1, hot)};
+  void* const cells[] = {core.take_cell(1, lists), core.take_cell(1, lists), core.take_cell(1, lists)};
   checker::run_threads(
       [&] {
         core.give_cell(cells[0]);
-        core.give_sampled(cells[1], 1, hot);
-        (void)core.take_cell(1, hot);
-        core.count_hot(1, hot);
-        (void)core.take_large(1, 1, hot);
-        (void)core.take_large_retry(1, 1, hot);
-        core.give_run(nullptr, hot);
+        core.give_sampled(cells[1], 1, lists);
+        (void)core.take_cell(1, lists);
+        core.count_freed(1, lists);
+        (void)core.take_large(1, 1, lists);
+        (void)core.take_large_retry(1, 1, lists);
+        core.give_run(nullptr, lists);
         core.give_huge(nullptr);
         (void)core.resize(nullptr, none, none, 1);
         (void)core.move_huge(nullptr, 1, 1);
         (void)core.usable_size(nullptr);
         (void)core.owns(nullptr);
-        core.flush_caches(hot);
+        core.flush_caches(lists);
         core.for_each_live([](void*, std::size_t) {});
-        core.inspect([](int) {}, hot, nullptr);
+        core.inspect([](int) {}, lists, nullptr);
         (void)core.table_bytes();
         (void)core.reused_bytes();
         core.release();
-        (void)core.trim(0, hot);
+        (void)core.trim(0, lists);
         (void)core.held_bytes();
-        (void)core.is_hot(nullptr, 1);
-        (void)core.invariant(hot);
+        (void)core.is_cached(nullptr, 1);
+        (void)core.invariant(lists);
       },
       [&] { core.give_now(cells[2]); });
 }

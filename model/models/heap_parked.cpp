@@ -11,14 +11,14 @@ void model() {
   void* const for_freer = take(first->blocks, 1);
   owner_heap other({}, source(all));
   void* const of_other = take(other, 2);
-  void* hot = nullptr;
+  void* cached = nullptr;
   thread_heap* second = nullptr;
   void* of_second[2] = {};
   remote_freer freer;
   checker::run_threads(
       [&] {
-        hot = take(first->blocks, 2);
-        free(first->blocks, hot, 2);
+        cached = take(first->blocks, 2);
+        free(first->blocks, cached, 2);
         free(first->freer, of_other, 2);
         heaps.park(*first);
       },
@@ -29,11 +29,11 @@ void model() {
         for (void*& each : of_second) each = take(second->blocks, 3);
       });
   for (void* const each : of_second) free(second->blocks, each, 3);
-  checker::check((second == first) == (heaps.parked() == 0), "who is adopted is parked no more");
-  checker::check(first->freer.noted() == 0, "what is parked has nothing noted");
+  checker::check((second == first) == (heaps.parked() == 0), "an adopted heap is no longer parked");
+  checker::check(first->freer.noted() == 0, "a parked heap has no noted cells");
   freer.leave();
-  checker::check(first->blocks.inbox().is_empty(), "what was sent to a parked heap arrives");
+  checker::check(first->blocks.inbox().is_empty(), "a cell sent to a parked heap arrives");
   if (second == first) return;
-  const std::size_t cells = hot == for_freer ? 1 : 2;
-  checker::check(first->blocks.trim_remote() == cells, "what is parked has nothing hot");
+  const std::size_t cells = cached == for_freer ? 1 : 2;
+  checker::check(first->blocks.trim_remote() == cells, "a parked heap has an empty thread cache");
 }

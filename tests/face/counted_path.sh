@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../resource/assembly.sh"
 # expect <function> <most instructions>
 expect() {
   local path count touched
-  path=$(straight_path "$1")
+  path=$(fast_path "$1")
   count=$(grep -c . <<<"$path" || true)
   # Loads and stores; one instruction may be both. lea computes only.
   touched=$(grep -F '(' <<<"$path" | grep -cvE '^(lea|nop)' || true)

@@ -5,10 +5,10 @@
 # shellcheck source=tests/resource/assembly.sh
 source "$(dirname "${BASH_SOURCE[0]}")/assembly.sh"
 
-expect_straight_path arena_allocate_known 7 1   # load; add, and; end; compare, branch; store
-expect_straight_path arena_allocate_bytes 10 1  # load, load; none takes one byte; rest; compare, branch; end, store
+expect_fast_path arena_allocate_known 7 1   # load; add, and; end; compare, branch; store
+expect_fast_path arena_allocate_bytes 10 1  # load, load; none takes one byte; rest; compare, branch; end, store
 
-if straight_path arena_deallocate | grep -qv '^endbr'; then
+if fast_path arena_deallocate | grep -qv '^endbr'; then
   echo "arena_deallocate does something"
   exit 1
 fi

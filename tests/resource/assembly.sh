@@ -9,17 +9,17 @@ shift 3
 
 "$@" -c "$source" -o "$object"
 
-# straight_path <function>: one instruction a line, up to the first return.
-straight_path() {
+# fast_path <function>: one instruction a line, up to the first return.
+fast_path() {
   "$objdump" -d --no-show-raw-insn "$object" | awk -v label="<$1>:" '
     index($0, label) { inside = 1; next }
     inside && /^ *[0-9a-f]+:/ { sub(/^ *[0-9a-f]+:[ \t]*/, ""); if ($1 ~ /^ret/) inside = 0; else print }'
 }
 
-# expect_straight_path <function> <most instructions> <branches>: no call, jump or lock. A landing mark does not count.
-expect_straight_path() {
+# expect_fast_path <function> <most instructions> <branches>: no call, jump or lock. A landing mark does not count.
+expect_fast_path() {
   local path count
-  path=$(straight_path "$1" | grep -v '^endbr' || true)
+  path=$(fast_path "$1" | grep -v '^endbr' || true)
   count=$(grep -c . <<<"$path" || true)
   printf '%s: %s instructions before the return, at most %s expected\n%s\n' "$1" "$count" "$2" "$path"
   if ((count == 0 || count > $2)); then

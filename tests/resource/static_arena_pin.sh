@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/assembly.sh"
 # expect <function> <most instructions>: only moves, addresses and additions, one of which adds.
 expect() {
   local code count
-  code=$(straight_path "$1")
+  code=$(fast_path "$1")
   count=$(grep -c . <<<"$code" || true)
   printf '%s: %s instructions before the return, at most %s expected\n%s\n' "$1" "$count" "$2" "$code"
   if ((count == 0 || count > $2)) || grep -qvE '^(mov|lea|add)' <<<"$code"; then

@@ -160,7 +160,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE void* allocate_or(Otherwise otherwise) {
     constexpr std::size_t size_class = base::class_for(Bytes, Alignment);
     if constexpr (size_class == detail::size_classes::none) return otherwise();
-    if constexpr (sends) return this->take_hot_or(size_class, Bytes, otherwise);
+    if constexpr (sends) return this->take_cached_or(size_class, Bytes, otherwise);
     void* const p = try_allocate(Bytes, Alignment);
     return p != nullptr ? p : otherwise();
   }
@@ -219,7 +219,7 @@ public:
 
   /// Returns: approximate bytes in the thread cache, which look live to other threads; 0 at levels with a lock in every
   /// call. Thread safety: any thread.
-  [[nodiscard]] std::size_t at_hand_bytes() const noexcept { return sends ? this->core().hot_bytes() : 0; }
+  [[nodiscard]] std::size_t at_hand_bytes() const noexcept { return sends ? this->core().cached_bytes() : 0; }
 
   /// Returns: the new address of a huge block resized to `new_bytes` by moving its pages; null if `p` is not huge, or
   /// its pages cannot move. Expects: the block is smaller. Thread safety: any thread.
@@ -275,7 +275,7 @@ public:
   /// Effects: forgets the thread cache of an owner that the forked child does not have. At levels with a lock in every
   /// call no call was under way at the fork, and the cached cells go to their bitmaps.
   void forget_owner() noexcept {
-    if constexpr (sends) this->forget_hot();
+    if constexpr (sends) this->forget_cache();
     flush_caches();
   }
 

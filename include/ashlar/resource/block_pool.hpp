@@ -34,9 +34,10 @@ struct block_pool_options {
 namespace detail {
 
 /// Returns: the default slab size for cells of `cell_bytes`. At 256 KiB the system calls of growing and shrinking no
-/// longer matter (bench/run fresh_memory), and tree nodes still spread over the cache sets (bench/run node_containers).
-/// Cells below 8 bytes get smaller slabs, with a bitmap that a small pool can afford; slabs of large cells have room
-/// for 7 at least. Without an operating system, memory is taken to be small: slabs have room for about 16 cells.
+/// longer matter (./dev bench fresh_memory), and tree nodes still spread over the cache sets (./dev bench
+/// node_containers). Cells below 8 bytes get smaller slabs, with a bitmap that a small pool can afford; slabs of large
+/// cells have room for 7 at least. Without an operating system, memory is taken to be small: slabs have room for about
+/// 16 cells.
 [[nodiscard]] constexpr std::size_t default_slab_bytes(std::size_t cell_bytes) noexcept {
   if (!is_hosted) return detail::max(std::size_t{1024}, std::bit_ceil(16 * cell_bytes));
   if (cell_bytes < 8) return 64 * 1024;

@@ -25,7 +25,7 @@ struct plain {
 };
 
 /// Fresh-memory policy, the default: as plain, but a growing resource above may make a whole range resident in one
-/// call. This takes 0.8 to 0.9 of the time of the faults it replaces (bench/run fresh_memory).
+/// call. This takes 0.8 to 0.9 of the time of the faults it replaces (./dev bench fresh_memory).
 struct populated : plain {
   template <class Pages>
   static void prefault(void* p, std::size_t bytes) noexcept {
@@ -34,7 +34,7 @@ struct populated : plain {
 };
 
 /// Fresh-memory policy: blocks of 2 MiB and more ask for transparent huge pages. On a virtual machine this is 3 times
-/// faster or 5 times slower, depending on whether the host backs the memory already (bench/run fresh_memory): measure
+/// faster or 5 times slower, depending on whether the host backs the memory already (./dev bench fresh_memory): measure
 /// before use.
 struct huge {
   static constexpr std::size_t huge_bytes = std::size_t{2} << 20;

@@ -17,9 +17,9 @@ struct counting_core : ashlar::detail::heap_core<ashlar::page_resource> {
   using base = ashlar::detail::heap_core<ashlar::page_resource>;
   using base::base;
 
-  [[nodiscard]] void* take_cell(std::size_t number, ashlar::detail::free_lists& hot) noexcept {
+  [[nodiscard]] void* take_cell(std::size_t number, ashlar::detail::free_lists& lists) noexcept {
     ++taken;
-    return base::take_cell(number, hot);
+    return base::take_cell(number, lists);
   }
   void give_cell(void* cell) noexcept {
     ++given;
@@ -34,7 +34,7 @@ struct counting_heap : ashlar::detail::basic_local_heap<counting_core> {
   using basic_local_heap::core;
 };
 
-TEST(basic_local_heap, asks_its_core_for_what_is_not_hot_only) {
+TEST(basic_local_heap, asks_its_core_only_for_cells_that_are_not_cached) {
   counting_heap heap;
   std::vector<void*> blocks;
   for (int i = 0; i < 1000; ++i) blocks.push_back(heap.allocate(64));
@@ -42,7 +42,7 @@ TEST(basic_local_heap, asks_its_core_for_what_is_not_hot_only) {
   const int asked = heap.core().taken;
   EXPECT_LE(asked, 1000 / 6) << asked << ": a word's cells come eight at a time";
   for (void* const p : blocks) heap.deallocate(p);
-  EXPECT_TRUE(is_hardened || heap.core().given == 0) << "they are hot";
+  EXPECT_TRUE(is_hardened || heap.core().given == 0) << "they are cached";
   for (void*& p : blocks) p = heap.allocate(64);
   EXPECT_TRUE(is_hardened || heap.core().taken == asked) << "so nobody is asked";
   for (void* const p : blocks) heap.deallocate(p);

@@ -34,7 +34,7 @@ protected:
 
   void give(std::size_t number, std::byte* cell) {
     lists_.push(number, cell);
-    if (ashlar::detail::is_sampled(cell)) cells_.count_hot(number, lists_);
+    if (ashlar::detail::is_sampled(cell)) cells_.count_freed(number, lists_);
   }
 
   counting_resource<> upstream_;
@@ -75,7 +75,7 @@ TEST_F(cell_store_test, gives_slabs_back_whose_cells_are_all_free) {
   EXPECT_TRUE(cells_.invariant() && segments_.invariant());
 }
 
-TEST_F(cell_store_test, makes_the_next_cells_of_a_word_hot_as_well) {
+TEST_F(cell_store_test, caches_the_next_cells_of_the_batch_as_well) {
   const bool has_links = ashlar::checking_level < ashlar::checking::hardened;
   for (const std::size_t bytes : {16u, 64u, 208u, 1024u, 1280u, 8192u}) {
     const std::size_t number = size_classes::of(bytes), at_most = has_links && bytes <= 1024 ? 7 : 0;
@@ -85,8 +85,8 @@ TEST_F(cell_store_test, makes_the_next_cells_of_a_word_hot_as_well) {
       std::size_t cells = 0;
       bool is_at_the_end = false;
       lists_.for_each(number, [&](void* cell) {
-        EXPECT_FALSE(ashlar::detail::is_sampled(cell)) << "which is counted where it becomes hot";
-        EXPECT_FALSE(is_at_the_end) << "they come in order, but for the first of the word, which is the last";
+        EXPECT_FALSE(ashlar::detail::is_sampled(cell)) << "a sampled address is counted where it enters a free list";
+        EXPECT_FALSE(is_at_the_end) << "cells come in order, except the first of the batch, which is the last";
         is_at_the_end = cell < last;
         last = static_cast<std::byte*>(cell);
         ++cells;

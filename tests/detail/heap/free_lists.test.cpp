@@ -26,25 +26,25 @@ TEST(free_lists, may_have_a_quarter_of_a_megabyte_each_and_so_many_cells) {
 }
 
 TEST(free_lists, get_the_next_cells_of_a_word_in_its_order) {
-  ashlar::detail::free_lists hot;
+  ashlar::detail::free_lists lists;
   ashlar::detail::cell_batch word{slice + 1024, 0b1110'1111'0101};
-  ashlar::detail::refill(word, 16, 3, hot);
+  ashlar::detail::refill(word, 16, 3, lists);
   EXPECT_EQ(word.mask, 0b1000'0000'0001u) << "seven went, and the first cell comes last";
-  for (const std::size_t place : {2u, 4u, 5u, 6u, 7u, 9u, 10u}) EXPECT_EQ(hot.pop(3), slice + 1024 + place * 16);
-  EXPECT_TRUE(hot.is_empty(3));
+  for (const std::size_t place : {2u, 4u, 5u, 6u, 7u, 9u, 10u}) EXPECT_EQ(lists.pop(3), slice + 1024 + place * 16);
+  EXPECT_TRUE(lists.is_empty(3));
 }
 
 TEST(free_lists, get_no_sampled_address) {
-  ashlar::detail::free_lists hot;
+  ashlar::detail::free_lists lists;
   ashlar::detail::cell_batch word{slice, 0b1111};
-  ashlar::detail::refill(word, 128, 3, hot);
+  ashlar::detail::refill(word, 128, 3, lists);
   EXPECT_EQ(word.mask, 0b1111u) << "the second cell is one";
   word.mask = 0b1101;
-  ashlar::detail::refill(word, 128, 3, hot);
+  ashlar::detail::refill(word, 128, 3, lists);
   EXPECT_EQ(word.mask, 1u) << "the first is one";
-  EXPECT_EQ(hot.pop(3), slice + 2 * 128);
-  EXPECT_EQ(hot.pop(3), slice + 3 * 128);
-  EXPECT_EQ(hot.pop(3), nullptr);
+  EXPECT_EQ(lists.pop(3), slice + 2 * 128);
+  EXPECT_EQ(lists.pop(3), slice + 3 * 128);
+  EXPECT_EQ(lists.pop(3), nullptr);
 }
 
 }  // namespace

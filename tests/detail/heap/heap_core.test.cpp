@@ -17,8 +17,8 @@ using core_type = ashlar::detail::heap_core<ashlar::resource_ref<counting_resour
 
 struct heap_core_test : ::testing::Test {
   std::byte* large(std::size_t bytes, std::size_t alignment = 16) {
-    std::byte* p = core.take_large(bytes, alignment, hot).data;
-    if (p == nullptr) p = core.take_large_retry(bytes, alignment, hot).data;
+    std::byte* p = core.take_large(bytes, alignment, lists).data;
+    if (p == nullptr) p = core.take_large_retry(bytes, alignment, lists).data;
     if constexpr (ashlar::checking_level >= ashlar::checking::hardened)
       if (p != nullptr) core.sizes().hand_out_large(p, bytes);
     return p;
@@ -26,21 +26,21 @@ struct heap_core_test : ::testing::Test {
 
   counting_resource<> upstream;
   core_type core{{}, upstream, this};
-  ashlar::detail::free_lists hot;
+  ashlar::detail::free_lists lists;
 };
 
 TEST_F(heap_core_test, tells_kinds_of_blocks_by_their_address) {
   std::byte* const run = large(100'000);
   std::byte* const huge = large(std::size_t{5} << 20);
-  void* const cell = core.take_cell(size_classes::of(100), hot);
+  void* const cell = core.take_cell(size_classes::of(100), lists);
   EXPECT_TRUE(ashlar::detail::is_aligned(run, slice_bytes) && ashlar::detail::is_sampled(run));
   EXPECT_TRUE(ashlar::detail::is_aligned(huge, ashlar::detail::window_bytes));
   EXPECT_EQ(ashlar::detail::segment::owner_of(cell), size_classes::of(100));
   EXPECT_EQ(ashlar::detail::segment::owner_of(run), size_classes::none);
   EXPECT_TRUE(core.owns(run) && core.owns(huge) && core.owns(cell));
   EXPECT_FALSE(core.owns(this));
-  EXPECT_TRUE(core.invariant(hot));
-  core.give_run(run, hot);
+  EXPECT_TRUE(core.invariant(lists));
+  core.give_run(run, lists);
   core.give_huge(huge);
   core.release();
   EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
@@ -50,20 +50,20 @@ TEST_F(heap_core_test, cached_cells_make_room_for_a_run) {
   upstream.limit_bytes(ashlar::detail::segment_bytes);
   const std::size_t number = size_classes::of(32 * 1024);
   std::size_t cells = 0;
-  while (void* const cell = core.take_cell(number, hot)) {
-    hot.push(0, cell);  // the free list of no class
+  while (void* const cell = core.take_cell(number, lists)) {
+    lists.push(0, cell);  // the free list of no class
     ++cells;
   }
   EXPECT_GT(cells, 100u);
   EXPECT_EQ(large(2 * slice_bytes), nullptr);
-  while (void* const cell = hot.pop(0)) {
+  while (void* const cell = lists.pop(0)) {
     ashlar::detail::mark_live(cell, 32 * 1024);
     if constexpr (ashlar::detail::segment::live_cells::is_kept)
       if (ashlar::detail::segment::is_live(cell)) ashlar::detail::segment::flip_live(cell);
-    hot.push(number, cell);
+    lists.push(number, cell);
   }
   EXPECT_NE(large(40 * slice_bytes), nullptr) << "swept, and their slabs joined";
-  EXPECT_TRUE(core.invariant(hot));
+  EXPECT_TRUE(core.invariant(lists));
 }
 
 TEST_F(heap_core_test, free_segments_make_room_for_a_huge_block) {
@@ -71,10 +71,10 @@ TEST_F(heap_core_test, free_segments_make_room_for_a_huge_block) {
   ASSERT_NE(run, nullptr);
   upstream.limit_bytes(std::size_t{5} << 20);
   EXPECT_EQ(large(std::size_t{5} << 20), nullptr);
-  core.give_run(run, hot);
+  core.give_run(run, lists);
   std::byte* const huge = large(std::size_t{5} << 20);
   EXPECT_NE(huge, nullptr);
-  EXPECT_TRUE(core.invariant(hot));
+  EXPECT_TRUE(core.invariant(lists));
 }
 
 }  // namespace

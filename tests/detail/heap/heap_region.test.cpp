@@ -64,7 +64,7 @@ TEST(heap_region, looking_changes_nothing) {
   used.heap.deallocate(p);
   const std::vector<heap_region> after = pieces_of(used.heap);
   if (ashlar::checking_level < ashlar::checking::hardened) {  // at level hardened freed cells wait before their reuse
-    EXPECT_EQ(used.heap.allocate(48), p) << "what is hot stays hot";
+    EXPECT_EQ(used.heap.allocate(48), p) << "a cached cell stays cached";
   }
   ASSERT_EQ(before.size(), after.size());
   for (std::size_t i = 0; i < before.size(); ++i) {

@@ -54,7 +54,7 @@ TEST_F(owner_core_test, takes_in_a_packet_wherever_the_lock_is_held) {
   EXPECT_EQ(core_.held_bytes(), 0u);
 }
 
-TEST_F(owner_core_test, leaves_what_is_hot_to_its_owner) {
+TEST_F(owner_core_test, leaves_cached_cells_to_their_owner) {
   const std::size_t number = size_classes::of(2048);
   void* const cell = take(number);
   lists_.push(number, cell);

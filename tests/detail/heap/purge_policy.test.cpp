@@ -33,14 +33,14 @@ struct purge_policy_test : ::testing::Test {
     while (held.size() < count) held.push_back(take(4));
   }
   void free_down_to(std::size_t count) {
-    for (; held.size() > count; held.pop_back()) idle.on_freed(segments.give_block(held.back()) * slice_bytes, hot);
+    for (; held.size() > count; held.pop_back()) idle.on_freed(segments.give_block(held.back()) * slice_bytes, lists);
   }
   [[nodiscard]] std::size_t spare() const { return segments.dirty_bytes() + segments.spare_bytes(); }
 
   ashlar::detail::extent_map<page_resource> space{ashlar::detail::max_size, page_resource{}};
   ashlar::detail::segment_store<page_resource> segments{space};
   ashlar::detail::cell_store<page_resource> cells{segments};
-  ashlar::detail::free_lists hot;
+  ashlar::detail::free_lists lists;
   ashlar::detail::purge_policy<page_resource> idle{segments, cells, keep};
   std::vector<std::byte*> held;
 };

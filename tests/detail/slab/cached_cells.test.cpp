@@ -134,41 +134,41 @@ TEST(cached_cells, the_array_is_bounded) {
   for (const std::size_t bytes : {1u, 24u, 64u, 65u, 4096u, 65536u, 65537u}) {
     EXPECT_LE(cached_cells::limit(bytes), cached_cells::slots);
     EXPECT_LE(cached_cells::limit(bytes) * bytes, 64u * 1024u);
-    cached_cells hot;
+    cached_cells cache;
     for (std::size_t word = 0; word < 40; ++word) {
-      static_cast<void>(hot.refill({nowhere, ~std::uint64_t{0}}, bytes));
-      while (!hot.is_batch_empty()) static_cast<void>(hot.take_from_batch(bytes));
+      static_cast<void>(cache.refill({nowhere, ~std::uint64_t{0}}, bytes));
+      while (!cache.is_batch_empty()) static_cast<void>(cache.take_from_batch(bytes));
     }
-    while (hot.has_room()) hot.put(nowhere);
-    EXPECT_EQ(hot.in_array(), std::min(cached_cells::limit(bytes), std::size_t{40 * 64}));
+    while (cache.has_room()) cache.put(nowhere);
+    EXPECT_EQ(cache.in_array(), std::min(cached_cells::limit(bytes), std::size_t{40 * 64}));
   }
 }
 
 TEST(cached_cells, hand_over_all_they_have) {
-  cached_cells hot;
+  cached_cells cache;
   std::array<std::byte, 64 * cell_bytes> memory{};
-  void* const first = hot.refill({memory.data(), 0b1011}, cell_bytes);
-  if (hot.has_room()) hot.put(first);
+  void* const first = cache.refill({memory.data(), 0b1011}, cell_bytes);
+  if (cache.has_room()) cache.put(first);
   std::set<void*> expected = {memory.data() + cell_bytes, memory.data() + 3 * cell_bytes};
-  if (hot.in_array() != 0) expected.insert(first);
+  if (cache.in_array() != 0) expected.insert(first);
   std::set<void*> cells;
-  hot.empty(cell_bytes, [&](void* cell) { EXPECT_TRUE(cells.insert(cell).second); });
+  cache.empty(cell_bytes, [&](void* cell) { EXPECT_TRUE(cells.insert(cell).second); });
   EXPECT_EQ(cells, expected);
-  EXPECT_EQ(hot.size(), 0u);
-  EXPECT_FALSE(hot.has_room());
-  EXPECT_EQ(hot.take(cell_bytes), nullptr);
+  EXPECT_EQ(cache.size(), 0u);
+  EXPECT_FALSE(cache.has_room());
+  EXPECT_EQ(cache.take(cell_bytes), nullptr);
 }
 
 TEST(cached_cells, clear_forgets_all) {
-  cached_cells hot;
+  cached_cells cache;
   std::array<std::byte, 64 * cell_bytes> memory{};
-  void* const first = hot.refill({memory.data(), 7}, cell_bytes);
-  if (hot.has_room()) hot.put(first);
-  hot.clear();
-  EXPECT_EQ(hot.size(), 0u);
-  EXPECT_FALSE(hot.has_room());
-  EXPECT_EQ(hot.take(cell_bytes), nullptr);
-  EXPECT_TRUE(hot.invariant(cell_bytes));
+  void* const first = cache.refill({memory.data(), 7}, cell_bytes);
+  if (cache.has_room()) cache.put(first);
+  cache.clear();
+  EXPECT_EQ(cache.size(), 0u);
+  EXPECT_FALSE(cache.has_room());
+  EXPECT_EQ(cache.take(cell_bytes), nullptr);
+  EXPECT_TRUE(cache.invariant(cell_bytes));
 }
 
 constinit cached_cells made_at_compile_time;

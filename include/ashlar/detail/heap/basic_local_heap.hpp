@@ -54,7 +54,7 @@ public:
     static_assert(is_power_of_two(Alignment));
     constexpr std::size_t size_class = class_for(Bytes, Alignment);
     if constexpr (size_class == size_classes::none) return allocate(Bytes, Alignment);
-    else return take_hot_or(size_class, Bytes, [=, this] { return take_sampled<or_throw>(size_class, Bytes); });
+    else return take_cached_or(size_class, Bytes, [=, this] { return take_sampled<or_throw>(size_class, Bytes); });
   }
 
   /// Returns: a block and its usable bytes; `deallocate` takes any size from `bytes` to those.
@@ -189,7 +189,7 @@ public:
   /// Complexity: O(slabs and free cells).
   [[nodiscard]] bool invariant() const noexcept {
     if ((cache_.last_freed != nullptr) != (cache_.last_freed_class != size_classes::none)) return false;
-    return (cache_.last_freed == nullptr || core_.is_hot(cache_.last_freed, cache_.last_freed_class)) &&
+    return (cache_.last_freed == nullptr || core_.is_cached(cache_.last_freed, cache_.last_freed_class)) &&
            core_.invariant(cache_.lists);
   }
 
@@ -240,13 +240,13 @@ protected:
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_cell_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
     thread_cache* const cache = cache_in_register();
-    if (has_no_links || size_class != cache->last_freed_class) return take_hot_or(size_class, bytes, otherwise);
+    if (has_no_links || size_class != cache->last_freed_class) return take_cached_or(size_class, bytes, otherwise);
     cache->last_freed_class = size_classes::none;
     return handed_out(std::exchange(cache->last_freed, nullptr), size_class, bytes);
   }
 
   template <class Otherwise>
-  [[nodiscard]] ASHLAR_INLINE void* take_hot_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
+  [[nodiscard]] ASHLAR_INLINE void* take_cached_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
     thread_cache* const cache = cache_in_register();
     if constexpr (has_no_links)
       if (void* const cell = core_.take_cell_of_batch(size_class, cache->lists))
@@ -265,7 +265,7 @@ protected:
   }
 
   /// Effects: forgets the cached cells, which stay taken.
-  void forget_hot() noexcept { cache_ = {}; }
+  void forget_cache() noexcept { cache_ = {}; }
 
 private:
   struct alignas(64) thread_cache {
@@ -369,7 +369,7 @@ private:
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
     if constexpr (has_no_links) return core_.give_sampled(p, size_class, cache_.lists);
     cache_.lists.push(size_class, p);
-    core_.count_hot(size_class, cache_.lists);
+    core_.count_freed(size_class, cache_.lists);
   }
 
   ASHLAR_COLD void empty_pocket() noexcept {

@@ -91,9 +91,9 @@ public:
 
   /// Effects: counts a sampled address pushed onto a free list; sweeps the list above its limit. Returns: the bytes
   /// that the address stands for.
-  std::size_t count_hot(std::size_t size_class, free_lists& lists) noexcept {
+  std::size_t count_freed(std::size_t size_class, free_lists& lists) noexcept {
     list_share& share = shares_[size_class];
-    share.bytes += share.each, add_hot_bytes(share.each);
+    share.bytes += share.each, add_cached(share.each);
     if (ASHLAR_UNLIKELY(share.bytes > share.most)) sweep(size_class, lists);
     return share.each;
   }
@@ -102,11 +102,11 @@ public:
   void count_taken(std::size_t size_class) noexcept {
     const std::uint32_t each = detail::min(shares_[size_class].bytes, shares_[size_class].each);
     shares_[size_class].bytes -= each;
-    add_hot_bytes(std::size_t{0} - each);
+    add_cached(std::size_t{0} - each);
   }
 
   /// Returns: bytes in free lists, by their sampled addresses. Thread safety: any thread; only the owner changes them.
-  [[nodiscard]] std::size_t hot_bytes() const noexcept { return hot_bytes_.load(memory_order_relaxed); }
+  [[nodiscard]] std::size_t cached_bytes() const noexcept { return cached_bytes_.load(memory_order_relaxed); }
   /// Returns: bytes of decommitted pages that came into use again since the last call.
   [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_, 0); }
 
@@ -212,7 +212,7 @@ public:
     partial_ = {};
     for (list_share& each : shares_) each.bytes = 0;
     slabs_ = slab_bytes_ = free_bytes_ = dropped_bytes_ = refetched_ = made_bytes_ = 0;
-    hot_bytes_.store(0, memory_order_relaxed);
+    cached_bytes_.store(0, memory_order_relaxed);
   }
 
   /// Complexity: O(slices and words of bitmaps).
@@ -242,7 +242,7 @@ private:
     span_header* slabs = nullptr;  // slabs with a set bit
   };
 
-  void add_hot_bytes(std::size_t bytes) noexcept { hot_bytes_.store(hot_bytes() + bytes, memory_order_relaxed); }
+  void add_cached(std::size_t bytes) noexcept { cached_bytes_.store(cached_bytes() + bytes, memory_order_relaxed); }
 
   void sweep(std::size_t size_class, free_lists& lists) noexcept {
     while (void* const cell = lists.top_of(size_class)) {
@@ -251,7 +251,7 @@ private:
       mark_free(cell, free_lists::link_bytes);
       give(cell);
     }
-    add_hot_bytes(std::size_t{0} - std::exchange(shares_[size_class].bytes, 0));
+    add_cached(std::size_t{0} - std::exchange(shares_[size_class].bytes, 0));
   }
 
   [[nodiscard]] std::size_t discard_free_pages_of(span_header& slab) noexcept {
@@ -310,7 +310,7 @@ private:
     const std::size_t length = cell_layout::of(size_class).slices;
     const auto is_found = [&] { return partial_[size_class].slabs != nullptr; };
     slice_run run = segments_.take_used(length);
-    if (run.data == nullptr && made_bytes_ * 4 >= hot_bytes()) {
+    if (run.data == nullptr && made_bytes_ * 4 >= cached_bytes()) {
       if (sweep(lists); is_found()) return true;
       run = segments_.take_used(length);
     }
@@ -384,11 +384,11 @@ private:
   // A colour counter for each class: a shared one could give a class the same few colours, without a sampled address.
   std::array<std::uint16_t, size_classes::count + 1> slabs_made_ = {};
   std::size_t slab_bytes_ = 0;
-  std::size_t free_bytes_ = 0;         // of cells with a set bit
-  std::size_t dropped_bytes_ = 0;      // of decommitted pages inside slabs
-  std::size_t refetched_ = 0;          // of these, in use again
-  std::size_t made_bytes_ = 0;         // of slabs since the last sweep of all lists
-  atomic<std::size_t> hot_bytes_ = 0;  // in free lists, by sampled addresses; any thread reads
+  std::size_t free_bytes_ = 0;            // of cells with a set bit
+  std::size_t dropped_bytes_ = 0;         // of decommitted pages inside slabs
+  std::size_t refetched_ = 0;             // of these, in use again
+  std::size_t made_bytes_ = 0;            // of slabs since the last sweep of all lists
+  atomic<std::size_t> cached_bytes_ = 0;  // in free lists, by sampled addresses; any thread reads
   list_shares shares_;
   segment_store<Upstream>& segments_;
   const void* heap_;

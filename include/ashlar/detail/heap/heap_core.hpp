@@ -94,8 +94,8 @@ public:
 
   /// Effects: counts a sampled address that left a free list, or came onto it.
   void count_taken(std::size_t size_class) noexcept { cells_.count_taken(size_class); }
-  void count_hot(std::size_t size_class, free_lists& lists) noexcept {
-    purge_.on_freed(cells_.count_hot(size_class, lists), lists);
+  void count_freed(std::size_t size_class, free_lists& lists) noexcept {
+    purge_.on_freed(cells_.count_freed(size_class, lists), lists);
   }
 
   /// Returns: a span or a huge block, or null.
@@ -260,7 +260,7 @@ public:
     return segments_.reused_bytes() + (page_discard<Upstream>::gives_zeroes ? huge_.reused_bytes() : 0);
   }
   /// Returns: bytes of cached cells, by their sampled addresses. Thread safety: any thread.
-  [[nodiscard]] std::size_t hot_bytes() const noexcept { return cells_.hot_bytes(); }
+  [[nodiscard]] std::size_t cached_bytes() const noexcept { return cells_.cached_bytes(); }
   [[nodiscard]] const Upstream& upstream() const noexcept { return space_.upstream(); }
   /// Returns: the heap named in reports.
   [[nodiscard]] const void* name() const noexcept { return heap_; }
@@ -270,7 +270,7 @@ public:
   [[nodiscard]] exact_sizes<Upstream> sizes() noexcept { return {space_, heap_}; }
 
   /// Returns: whether a cell is of a size class, and neither in a bitmap nor live.
-  [[nodiscard]] bool is_hot(void* cell, std::size_t size_class) const noexcept {
+  [[nodiscard]] bool is_cached(void* cell, std::size_t size_class) const noexcept {
     return owns(cell) && segment::owner_of(cell) == size_class && segment::slab_of(cell).is_cell(cell) &&
            cells_.is_cached(cell);
   }
@@ -279,7 +279,7 @@ public:
   [[nodiscard]] bool invariant(const free_lists& lists) const noexcept {
     bool right = space_.invariant() && segments_.invariant() && huge_.invariant() && cells_.invariant();
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
-      lists.for_each(size_class, [&](void* cell) { right = right && is_hot(cell, size_class); });
+      lists.for_each(size_class, [&](void* cell) { right = right && is_cached(cell, size_class); });
     return right;
   }
 

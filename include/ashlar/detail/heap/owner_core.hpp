@@ -97,11 +97,11 @@ public:
     base::give_sampled(cell, size_class, lists);
   }
 
-  void count_hot(std::size_t size_class, free_lists& lists) noexcept {
+  void count_freed(std::size_t size_class, free_lists& lists) noexcept {
     count_slow();
     const scope held(inner_lock_);
     drain_inbox();
-    base::count_hot(size_class, lists);
+    base::count_freed(size_class, lists);
   }
 
   [[nodiscard]] slice_run take_large(std::size_t bytes, std::size_t alignment, free_lists& lists) noexcept {
@@ -263,9 +263,9 @@ public:
     return base::reused_bytes();
   }
 
-  [[nodiscard]] bool is_hot(void* cell, std::size_t size_class) const noexcept {
+  [[nodiscard]] bool is_cached(void* cell, std::size_t size_class) const noexcept {
     const scope held(inner_lock_);
-    return base::is_hot(cell, size_class);
+    return base::is_cached(cell, size_class);
   }
 
   [[nodiscard]] bool invariant(const free_lists& lists) const noexcept {

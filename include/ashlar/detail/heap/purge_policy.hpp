@@ -95,7 +95,7 @@ private:
 
   [[nodiscard]] shares now() noexcept {
     refaulted_bytes_ += segments_.take_refetched() + cells_.take_refetched();
-    const std::size_t in_cells = cells_.free_bytes() + cells_.hot_bytes();
+    const std::size_t in_cells = cells_.free_bytes() + cells_.cached_bytes();
     const std::size_t spare = segments_.dirty_bytes() + segments_.spare_bytes() + in_cells;
     const std::size_t used = segments_.used_bytes() - segments_.spare_bytes();
     const std::size_t live = used - detail::min(used, in_cells + cells_.dropped_bytes());
@@ -114,7 +114,7 @@ private:
     const bool is_new = have.spare > lowest_ + have.all() / 16 || freed_ / 4 >= have.all();
     if (have.too_much() == 0 || !is_new) return wait(have);
     next_ = part::slices;
-    if (cells_.hot_bytes() > have.too_much() / 4) cells_.sweep(lists);
+    if (cells_.cached_bytes() > have.too_much() / 4) cells_.sweep(lists);
   }
 
   void step(const shares& have) noexcept {

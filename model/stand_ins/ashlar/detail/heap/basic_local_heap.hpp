@@ -88,7 +88,7 @@ protected:
     return cell != nullptr ? cell : otherwise();
   }
   template <class Otherwise>
-  [[nodiscard]] void* take_hot_or(std::size_t number, std::size_t bytes, Otherwise otherwise) {
+  [[nodiscard]] void* take_cached_or(std::size_t number, std::size_t bytes, Otherwise otherwise) {
     return take_cell_or(number, bytes, otherwise);
   }
   [[nodiscard]] Core& core() noexcept { return core_; }
@@ -101,7 +101,7 @@ protected:
     return true;
   }
   void flush_caches() noexcept { core_.flush_caches(lists_); }
-  void forget_hot() noexcept { lists_.top = nullptr; }
+  void forget_cache() noexcept { lists_.top = nullptr; }
 
 private:
   free_lists lists_;

@@ -37,11 +37,11 @@ public:
   heap_core& operator=(const heap_core&) = delete;
 
   /// Returns: a free cell; the other free ones become cached. Without free cells, a new one.
-  [[nodiscard]] void* take_cell(std::size_t, free_lists& hot) noexcept {
+  [[nodiscard]] void* take_cell(std::size_t, free_lists& lists) noexcept {
     touch();
     segment* const cell = free_.pop();
     if (cell == nullptr) return made_cell();
-    while (segment* const other = free_.pop()) hot.push(other);
+    while (segment* const other = free_.pop()) lists.push(other);
     return cell;
   }
   /// Cell batches belong to the owner, as the free lists do: there are none here.
@@ -50,7 +50,7 @@ public:
   void give_cell(void* cell) noexcept { give(cell); }
   void give_sampled(void* cell, std::size_t, free_lists&) noexcept { give(cell); }
   void count_taken(std::size_t) noexcept {}
-  void count_hot(std::size_t, free_lists&) noexcept { touch(); }
+  void count_freed(std::size_t, free_lists&) noexcept { touch(); }
   [[nodiscard]] slice_run take_large(std::size_t, std::size_t, free_lists&) noexcept { return touch(), slice_run{}; }
   [[nodiscard]] slice_run take_large_retry(std::size_t, std::size_t, free_lists&) noexcept {
     return touch(), slice_run{};
@@ -64,7 +64,7 @@ public:
   std::size_t give_cells(const freed_word& cells) noexcept { return give(&segment_of_key(cells.key)); }
   std::size_t give_block(void* p) noexcept { return give(p); }
   [[nodiscard]] std::size_t retention_left() const noexcept { return looked(); }
-  [[nodiscard]] std::size_t hot_bytes() const noexcept { return 0; }
+  [[nodiscard]] std::size_t cached_bytes() const noexcept { return 0; }
   [[nodiscard]] const void* name() const noexcept { return heap_; }
   void discard_free_slices(std::size_t) noexcept { touch(); }
   /// Effects: gives all free cells to the upstream.
@@ -74,9 +74,9 @@ public:
     while (segment* const cell = free_.pop()) upstream_.deallocate(cell, sizeof(segment), alignof(segment)), ++given;
     return given;
   }
-  void flush_caches(free_lists& hot) noexcept {
+  void flush_caches(free_lists& lists) noexcept {
     touch();
-    while (segment* const cell = hot.pop()) free_.push(cell);
+    while (segment* const cell = lists.pop()) free_.push(cell);
   }
   template <class F>
   void for_each_live(F) {
@@ -95,14 +95,14 @@ public:
     static_cast<void>(looked());
   }
   void release() noexcept { touch(); }
-  std::size_t trim(std::size_t retain_bytes, free_lists& hot) noexcept {
-    return flush_caches(hot), trim_excluding_cache(retain_bytes);
+  std::size_t trim(std::size_t retain_bytes, free_lists& lists) noexcept {
+    return flush_caches(lists), trim_excluding_cache(retain_bytes);
   }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return looked(); }
   [[nodiscard]] std::size_t segments() const noexcept { return looked(); }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return looked(); }
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return looked(); }
-  [[nodiscard]] bool is_hot(void*, std::size_t) const noexcept { return looked() != 0; }
+  [[nodiscard]] bool is_cached(void*, std::size_t) const noexcept { return looked() != 0; }
   [[nodiscard]] bool invariant(const free_lists&) const noexcept { return looked() != 0; }
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The calls whose machine code object_pool_hot_path.sh counts.
+// The calls whose machine code object_pool_pin.sh counts.
 #include <cstddef>
 
 #include <ashlar/face/object_pool.hpp>
