@@ -58,16 +58,13 @@
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/heap/remote_freer.hpp>
-#include <ashlar/heap/static_plan.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
 #include <ashlar/os/no_heap_scope.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
-#include <ashlar/resource/divided_upstream.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
-#include <ashlar/resource/fixed_block_pool_options.hpp>
 #include <ashlar/resource/frame_arena.hpp>
 #include <ashlar/resource/inline_arena.hpp>
 #include <ashlar/resource/inline_buffer.hpp>

@@ -95,8 +95,6 @@ template <resource Upstream = page_resource>
 class pool_set;
 template <thread_safe_resource Upstream = page_resource>
 class shared_pool_set;
-template <resource Upstream, basic_lockable Lock = null_lock>
-class divided_upstream;
 
 struct heap_options;
 template <resource Upstream = page_resource>

@@ -12,7 +12,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 EXAMPLE = re.compile(r"^```cpp\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Programs do not spell these: they are defaults, aggregates given by braces, and bases of types with an example.
 UNSPELLED = {"arena_options", "base_delete", "basic_budget", "basic_pages", "by_padding", "construct_on_acquire",
-             "constructed", "divided_upstream", "error_log", "file_sink", "heap_options", "options",
+             "constructed", "error_log", "file_sink", "heap_options", "options",
              "pool_set_options", "populated", "raw_codec", "resource_delete", "system_calls", "threshold",
              "throw_when_exhausted", "tlsf_scale", "tlsf_wide"}
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of tiered_heap: one free for all tiers, owners, statistics by tier, threads, faults.
+// Tests of tiered_heap: one free for all tiers, owners, statistics by tier, threads, faults; and of plans as types.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -27,6 +27,7 @@
 #include "tests/support/death.hpp"
 #include "tests/support/serialised_ref.hpp"
 #include "tests/support/stamped_block.hpp"
+#include "tests/support/static_plans.hpp"
 #include "tests/support/stress.hpp"
 
 namespace {
@@ -294,6 +295,26 @@ TEST(tiered_heap_death, names_frees_of_what_is_no_block_of_any_tier) {
   memory.advance(9);
   EXPECT_DEATH(memory.deallocate(gone), "double_free: freed a planned buffer that is not live");
   memory.deallocate(p);
+}
+
+namespace plans = ashlar_test::static_plans;
+using plans::of_start;
+using plans::of_table;
+using plans::with_lives;
+
+static_assert(with_lives::has_lives && with_lives::alignment() == 64 && with_lives::size_of(1) == 32);
+static_assert(with_lives::is_live(2, 2) && !with_lives::is_live(2, 4));
+static_assert(!of_table::has_lives && of_table::alignment() == 32 && of_table::bytes() == 178);
+static_assert(of_table::size_of(1) == 50 && of_table::is_live(1, 99));
+
+TEST(static_plan, made_when_the_program_starts_is_the_one_made_by_the_compiler) {
+  ASSERT_EQ(of_start::count(), with_lives::count());
+  EXPECT_EQ(of_start::bytes(), with_lives::bytes());
+  EXPECT_EQ(of_start::alignment(), 64u);
+  for (std::size_t i = 0; i < of_start::count(); ++i) {
+    EXPECT_EQ(of_start::size_of(i), with_lives::size_of(i));
+    EXPECT_EQ(of_start::offset_of(i) % plans::lives[i].alignment, 0u);
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 #include "tests/resource/pool_model.hpp"
 #include "tests/support/conformance.hpp"
@@ -16,6 +17,7 @@
 namespace {
 
 using ashlar::fixed_block_pool;
+using ashlar::fixed_block_pool_options;
 using ashlar_test::counting_resource;
 using upstream_ref = ashlar::resource_ref<counting_resource<>>;
 
@@ -24,7 +26,7 @@ struct cells_of : ashlar_test::conformance_defaults {
   static constexpr std::size_t max_alignment = CellAlignment;
   static constexpr std::size_t largest = CellBytes;
   counting_resource<> upstream;
-  fixed_block_pool<CellBytes, CellAlignment, upstream_ref> resource{ashlar::fixed_block_pool_options{}, upstream};
+  fixed_block_pool<CellBytes, CellAlignment, upstream_ref> resource{fixed_block_pool_options{}, upstream};
 };
 
 struct bounded_cells : ashlar_test::conformance_defaults {
@@ -100,4 +102,21 @@ namespace ashlar_test {
 using fixed_pools = ::testing::Types<cells_of<4, 4>, cells_of<24, 8>, cells_of<100, 4>, cells_of<64, 64>,
                                      cells_of<2000, 16>, bounded_cells>;
 INSTANTIATE_TYPED_TEST_SUITE_P(fixed_block_pool, conformance, fixed_pools);
+TEST(fixed_block_pool, options_have_no_limit_and_retain_one_slab) {
+  constexpr fixed_block_pool_options chosen{};
+  EXPECT_EQ(chosen.max_count, ashlar::detail::max_size);
+  EXPECT_EQ(chosen.retain_slabs, ashlar::retain_policy(1));
+  EXPECT_TRUE(std::is_aggregate_v<fixed_block_pool_options>);
+}
+
+TEST(fixed_block_pool, options_bound_a_pool) {
+  ashlar::fixed_block_pool<32> pool({.max_count = 1, .retain_slabs = ashlar::release_now});
+  void* const cell = pool.try_allocate(32, 8);
+  ASSERT_NE(cell, nullptr);
+  EXPECT_EQ(pool.try_allocate(32, 8), nullptr);
+  pool.deallocate(cell, 32, 8);
+  pool.trim();
+  EXPECT_EQ(pool.held_bytes(), 0u);
+}
+
 }  // namespace ashlar_test

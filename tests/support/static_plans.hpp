@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include <ashlar/heap/static_plan.hpp>
+#include <ashlar/heap/tiered_heap.hpp>
 #include <ashlar/plan/buffer.hpp>
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/pack.hpp>

@@ -181,4 +181,9 @@ TEST(reader, unknown_releases_pass_through) {
   EXPECT_EQ(all.counts.live, 1U);
 }
 
+TEST(reader_options, damage_is_refused_unless_asked) {
+  EXPECT_FALSE(ashlar::trace::reader_options{}.accept_prefix);
+  EXPECT_GT(ashlar::trace::reader_options{}.skew_ns, 0U);
+}
+
 }  // namespace

@@ -10,6 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/pool_set_classes.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/resource/pool_set.hpp>
 #include <ashlar/resource/pool_set_options.hpp>

@@ -17,7 +17,6 @@
 #include <ashlar/face/slot_handle.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
-#include <ashlar/resource/fixed_block_pool_options.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar {

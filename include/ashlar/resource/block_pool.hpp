@@ -94,8 +94,8 @@ class block_pool : public detail::basic_block_pool<detail::dynamic_geometry, Ups
 
 public:
   explicit block_pool(const block_pool_options& options, Upstream upstream = {})
-      : base(detail::dynamic_geometry(detail::make_slab_geometry(options)),
-             {.max_count = options.max_count, .retain_slabs = options.retain_slabs}, std::move(upstream)) {}
+      : base(detail::dynamic_geometry(detail::make_slab_geometry(options)), options.max_count, options.retain_slabs,
+             std::move(upstream)) {}
 };
 
 static_assert(try_resource<block_pool<>> && owning_resource<block_pool<>> && releasable_resource<block_pool<>> &&

@@ -9,14 +9,21 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/slab/basic_block_pool.hpp>
 #include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/fixed_block_pool_options.hpp>
 #include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
+
+/// Limits of the cells and of the retained memory of a `fixed_block_pool` or a `counted_pool`.
+struct fixed_block_pool_options {
+  std::size_t max_count = detail::max_size;  ///< limit of live cells; `allocate` throws beyond it
+  retain_policy retain_slabs = 1;            ///< empty slabs to retain; also `release_now`, `never_release`
+};
 
 namespace detail {
 
@@ -37,9 +44,9 @@ class fixed_block_pool : public detail::basic_block_pool<detail::static_geometry
   using base = detail::basic_block_pool<geometry_type, Upstream>;
 
 public:
-  constexpr fixed_block_pool() : base(geometry_type{}, fixed_block_pool_options{}) {}
+  constexpr fixed_block_pool() : fixed_block_pool(fixed_block_pool_options{}) {}
   constexpr explicit fixed_block_pool(const fixed_block_pool_options& options, Upstream upstream = {})
-      : base(geometry_type{}, options, std::move(upstream)) {}
+      : base(geometry_type{}, options.max_count, options.retain_slabs, std::move(upstream)) {}
 };
 
 static_assert(try_resource<fixed_block_pool<64>> && owning_resource<fixed_block_pool<64>>);

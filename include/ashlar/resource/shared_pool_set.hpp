@@ -17,6 +17,7 @@
 #include <ashlar/detail/slab/cell_watch.hpp>
 #include <ashlar/detail/slab/large_blocks.hpp>
 #include <ashlar/detail/slab/pool_set_base.hpp>
+#include <ashlar/detail/slab/pool_set_classes.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>

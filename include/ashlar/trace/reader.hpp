@@ -22,13 +22,23 @@
 #include <ashlar/trace/codec.hpp>
 #include <ashlar/trace/error.hpp>
 #include <ashlar/trace/event.hpp>
-#include <ashlar/trace/options.hpp>
 #include <ashlar/trace/source.hpp>
 #include <ashlar/trace/tables.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace trace {
+
+struct reader_options {
+  /// Read up to the damage instead of refusing the file; `trace_info::damage` then holds the end of the sound part.
+  bool accept_prefix = false;
+  /// Disagreement of the clocks of different threads, in nanoseconds. Within it, an allocation of an address in use
+  /// waits for the release, and the release of an unknown address for the allocation.
+  std::uint64_t skew_ns = 10'000;
+};
+
+/// Counts of events, live objects, and irregularities that are no damage.
+using reader_counts = detail::trace_io::reader_counts;
 
 /// A trace, read once from front to back:
 ///

@@ -12,7 +12,7 @@
 
 #include <ashlar/detail/heap/planned_tier.hpp>
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/heap/static_plan.hpp>
+#include <ashlar/heap/tiered_heap.hpp>
 #include <ashlar/plan/pack.hpp>
 #include <ashlar/plan/solve.hpp>
 

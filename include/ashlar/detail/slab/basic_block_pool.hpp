@@ -27,7 +27,6 @@
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/resource/fixed_block_pool_options.hpp>
 #include <ashlar/resource/retain_policy.hpp>
 
 namespace ashlar {
@@ -57,8 +56,9 @@ public:
   using cell_run = detail::cell_run;
   static constexpr bool is_self_describing = false;  // `deallocate(cell)` takes cells only
 
-  constexpr basic_block_pool(const Geometry& geometry, const fixed_block_pool_options& limits, Upstream upstream = {})
-      : Geometry(geometry), max_count_(limits.max_count), store_(limits.retain_slabs, std::move(upstream)) {}
+  constexpr basic_block_pool(const Geometry& geometry, std::size_t max_count, retain_policy retain_slabs,
+                             Upstream upstream = {})
+      : Geometry(geometry), max_count_(max_count), store_(retain_slabs, std::move(upstream)) {}
 
   basic_block_pool(const basic_block_pool&) = delete;  // live cells point into it
   basic_block_pool& operator=(const basic_block_pool&) = delete;

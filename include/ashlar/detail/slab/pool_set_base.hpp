@@ -12,12 +12,13 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/divided_upstream.hpp>
 #include <ashlar/detail/slab/held_upstream.hpp>
 #include <ashlar/detail/slab/large_blocks.hpp>
+#include <ashlar/detail/slab/pool_set_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
-#include <ashlar/resource/divided_upstream.hpp>
 #include <ashlar/resource/pool_set_options.hpp>
 
 namespace ashlar {

@@ -10,7 +10,6 @@
 #include <ashlar/detail/trace/live_map.hpp>
 #include <ashlar/detail/trace/record.hpp>
 #include <ashlar/trace/event.hpp>
-#include <ashlar/trace/options.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -23,9 +22,18 @@ struct stream_state {
   live_object old = {};           ///<
 };
 
+/// Irregularities that are no damage; users see them as `trace::reader_counts`.
+struct reader_counts {
+  std::uint64_t events = 0;         ///< Events returned so far.
+  std::uint64_t live = 0;           ///< Objects live now.
+  std::uint64_t lost_releases = 0;  ///< An address was handed out again although its release was never seen; the reader
+                                    ///< made up the missing `free_` event just before.
+  std::uint64_t unknown_releases = 0;  ///< Frees of objects allocated before, or past, the recording: `object` 0.
+};
+
 class resolver {
 public:
-  [[nodiscard]] const trace::reader_counts& counts() const noexcept { return counts_; }
+  [[nodiscard]] const reader_counts& counts() const noexcept { return counts_; }
 
   /// Returns: whether `r` contradicts the live objects: its counterpart in another stream must come first.
   [[nodiscard]] bool contradicts(const record& r) const noexcept {
@@ -101,7 +109,7 @@ private:
   std::uint32_t last_file_thread_ = 0;
   std::uint32_t last_thread_ = 0;
   std::uint64_t last_object_ = 0;
-  trace::reader_counts counts_;
+  reader_counts counts_;
 };
 
 }  // namespace detail::trace_io

@@ -9,16 +9,16 @@
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/divided_upstream.hpp>
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/resource/divided_upstream.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/counting_resource.hpp"
 
 namespace {
 
-using ashlar::divided_upstream;
 using ashlar::resource_ref;
+using ashlar::detail::divided_upstream;
 using ashlar::detail::least_part;
 using ashlar_test::counting_resource;
 using ashlar_test::nothing;

@@ -13,10 +13,10 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/address_tree.hpp>
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/fwd.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
+namespace detail {
 
 /// Makes a divisible resource of an upstream that only takes whole blocks back, so that a pool above may grow by
 /// regions (`slab_source`). A note behind each region holds its size and alignment; the region goes back when all its
@@ -26,7 +26,7 @@ inline namespace ASHLAR_ABI {
 ///
 /// Blocks whose size is no multiple of `least_part` bypass this scheme. Neighbouring parts may come back as one.
 /// Thread safety: that of the upstream if `Lock` is a real lock, else none.
-template <resource Upstream, basic_lockable Lock>
+template <resource Upstream, basic_lockable Lock = null_lock>
 class divided_upstream {
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<Upstream> && !std::same_as<Lock, null_lock>;
@@ -47,8 +47,8 @@ public:
 
   /// As `allocate`, but returns null when the upstream has no memory left.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    if (!is_region(bytes)) return detail::try_allocate_from(upstream_, bytes, alignment);
-    void* const p = detail::try_allocate_from(upstream_, with_note(bytes), aligned(alignment));
+    if (!is_region(bytes)) return try_allocate_from(upstream_, bytes, alignment);
+    void* const p = try_allocate_from(upstream_, with_note(bytes), aligned(alignment));
     return p != nullptr ? noted(p, bytes, alignment) : nullptr;
   }
 
@@ -60,7 +60,7 @@ public:
   }
 
   void prefault(void* p, std::size_t bytes) noexcept
-    requires detail::prefaulting_resource<Upstream>
+    requires prefaulting_resource<Upstream>
   {
     upstream_.prefault(p, bytes);
   }
@@ -79,23 +79,21 @@ public:
   [[nodiscard]] bool invariant() const noexcept {
     bool good = notes_.invariant();
     notes_.for_each([&](const note& each) {
-      good = good && each.out != 0 && each.out <= each.bytes &&
-             address_of(&each) == detail::address_of(each.start) + each.bytes;
+      good =
+          good && each.out != 0 && each.out <= each.bytes && address_of(&each) == address_of(each.start) + each.bytes;
     });
     return good;
   }
 
 private:
-  struct note : detail::tree_node<note> {
+  struct note : tree_node<note> {
     std::byte* start;
     std::size_t bytes;
     std::size_t out;  // bytes not yet back
     std::size_t alignment;
   };
 
-  [[nodiscard]] static bool is_region(std::size_t bytes) noexcept {
-    return bytes != 0 && bytes % detail::least_part == 0;
-  }
+  [[nodiscard]] static bool is_region(std::size_t bytes) noexcept { return bytes != 0 && bytes % least_part == 0; }
   [[nodiscard]] static std::size_t with_note(std::size_t bytes) noexcept { return bytes + sizeof(note); }
   [[nodiscard]] static std::size_t aligned(std::size_t alignment) noexcept {
     return std::max(alignment, alignof(note));
@@ -104,24 +102,25 @@ private:
   [[nodiscard]] void* noted(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     auto* const start = static_cast<std::byte*>(p);
     note* const made = ::new (static_cast<void*>(start + bytes)) note{{}, start, bytes, bytes, alignment};
-    const detail::check_scope<Lock> held(lock_);
+    const check_scope<Lock> held(lock_);
     notes_.insert(made);
     return p;
   }
 
   // Returns: a copy of the updated note. The region can go back once no byte is out.
   [[nodiscard]] note take_back(void* p, std::size_t bytes) noexcept {
-    const detail::check_scope<Lock> held(lock_);
+    const check_scope<Lock> held(lock_);
     note* const found = notes_.find_above(p);
     found->out -= bytes;
     if (found->out == 0) notes_.erase(found);
     return *found;
   }
 
-  detail::address_tree<note> notes_;
+  address_tree<note> notes_;
   ASHLAR_NO_UNIQUE_ADDRESS Lock lock_ = {};
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
 };
 
+}  // namespace detail
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar
