@@ -3,7 +3,9 @@
 import posixpath
 import re
 
-RULE = "every type of fwd.hpp has a page and a compiled example; links resolve; pages have at most 900 words"
+from .public import names_in as public_names
+
+RULE = "every type of fwd.hpp has a page and a compiled example, every name of ashlar:: a page; links resolve; pages have at most 900 words"
 
 DECLARED = re.compile(r"^(?:class|struct) (\w+);|^using (\w+) =", re.MULTILINE)
 FORWARD = "include/ashlar/fwd.hpp"
@@ -96,9 +98,18 @@ def undocumented(forward, manual, examples):
             yield forward.problem(line, f"declares {name}, which no example uses")
 
 
+def unnamed(tree, manual):
+    described = names_in(page.text for page in manual)
+    for file in tree.library:
+        for name, line in public_names(file):
+            if name not in described:
+                yield file.problem(line, f"declares {name} in ashlar::, which no page of docs/ names")
+
+
 def check(tree):
     manual = [file for file in tree.files if is_manual(file)]
     examples = [file for file in tree.files if file.is_cpp and file.path.startswith("examples/")]
+    yield from unnamed(tree, manual)
     for file in tree.files:
         if file.path == FORWARD:
             yield from undocumented(file, manual, examples)
@@ -114,6 +125,7 @@ PLANTED = [
      "examples/a.cpp": "forgotten f;\n"},
     {FORWARD: "using forgotten = remembered<1>;\n", "docs/a.md": "`remembered`, and forgotten_by_half\n"},
     {FORWARD: "class forgotten;\n", "README.md": "`forgotten`\n"},
+    {"include/ashlar/base/a.hpp": "namespace ashlar {\ninline namespace ASHLAR_ABI {\nstruct forgotten {};\n}\n}\n"},
     {FORWARD: "class unused;\n", "docs/a.md": "`unused`\n\n    unused u;\n"},
     {"README.md": "[a page](docs/gone.md)\n"},
     {"docs/a.md": "# A\n[b](b.md#how)\n", "docs/b.md": "# How it works\n"},

@@ -1,40 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Users see the rooms alone: what they read uses no detail, and the names directly in ashlar:: stay few."""
+"""Users see the rooms alone: what they read uses no detail, and the names directly in ashlar:: stay few. All names are
+in the inline namespace of the ABI, so that builds of different levels do not link."""
 import re
 
-RULE = "examples, pages and consumers use no detail; few names stand directly in ashlar::"
+from .cpp import DIRECTIVE, NOISE, blank
+
+RULE = "examples, pages and consumers use no detail; few names stand directly in ashlar::, all of them in ASHLAR_ABI"
 
 READ_BY_USERS = ("examples/", "docs/", "tests/consumer/", "tests/docs_examples/", "README.md")
 INTERNALS = "docs/internals/"
-DETAIL = re.compile(r"ashlar/detail/\w+/\w+\.hpp>|\bashlar::detail::")
+DETAIL = re.compile(r"\bashlar/detail/[\w/]+\.hpp[>\"]|\bdetail::")
 MOST_NAMES = 160
 
-OPENED = re.compile(r"^(?:inline )?namespace ([\w:]+) \{$")
-CLOSED = re.compile(r"^\}\s*// namespace")
+BRACE = re.compile(r"[{}]")
+OPENS = re.compile(r"\bnamespace ([\w:]+) $")
+NO_CODE = re.compile(r"^(?:\}|(?:inline )?namespace \w+ \{|\s*$)")
 ATTRIBUTES = r"(?:\[\[\w+\]\] |inline |constexpr |constinit |ASHLAR_\w+ |alignas\([^)]*\) )*"
 DECLARED = (
     re.compile(r"^using (?:\w+::)+(\w+);"),
-    re.compile(rf"^{ATTRIBUTES}(?:class|struct|union|enum class|enum|concept|using)\s+(\w+)\b(?!::)"),
-    re.compile(r"^inline (?:constexpr|constinit) .*?(\w+)(?:<.*>)? ?[={;]"),
+    re.compile(rf"^{ATTRIBUTES}(?:class|struct|union|enum class|enum|concept|using) {ATTRIBUTES}(\w+)\b(?!::)"),
+    re.compile(r"^typedef .*?(\w+)(?:\)\(.*\))?;"),
+    re.compile(r"^(?:inline )?(?:constexpr|constinit|const) [^(]*?(\w+)(?:<.*>)? ?[={;]"),
     re.compile(rf"^{ATTRIBUTES}[\w:<>,&* ]+?[ &*](\w+)\("),
 )
 NOT_DECLARED = re.compile(r"^(template|static_assert|requires|friend|[ /}#@]|$)")
-DIRECTLY = ["ashlar", "ASHLAR_ABI"]
+DIRECTLY = ("ashlar", "ASHLAR_ABI")
+
+
+def lines_in_namespaces(file):
+    """Each line of code with its number and the namespaces around it; other braces count as one without a name."""
+    opened = []
+    for number, line in enumerate(blank(blank(file.text, NOISE), DIRECTIVE).split("\n"), 1):
+        yield number, line, tuple(opened)
+        for brace in BRACE.finditer(line):
+            if brace.group() == "}":
+                opened = opened[:-1]
+            else:
+                opening = OPENS.search(line, 0, brace.start())
+                opened.append(opening.group(1) if opening else "")
 
 
 def names_in(file):
     """The names that a header declares directly in ashlar::, with their lines. Declarations begin a line."""
-    opened = []
-    for number, line in enumerate(file.lines, 1):
-        opening = OPENED.match(line)
-        if opening:
-            opened.append(opening.group(1))
-        elif CLOSED.match(line):
-            opened = opened[:-1]
-        elif opened == DIRECTLY and not NOT_DECLARED.match(line):
+    for number, line, opened in lines_in_namespaces(file):
+        if opened == DIRECTLY and not NOT_DECLARED.match(line):
             declared = next((match for match in (each.match(line) for each in DECLARED) if match), None)
             if declared:
                 yield declared.group(1), number
+
+
+def outside_abi(file):
+    """The first line of code in namespace ashlar that is outside of the inline namespace."""
+    for number, line, opened in lines_in_namespaces(file):
+        if opened and opened[0].startswith("ashlar") and opened[:2] != DIRECTLY and not NO_CODE.match(line):
+            return number
+    return None
 
 
 def check(tree):
@@ -46,6 +66,9 @@ def check(tree):
                 yield file.problem(number, f"users see no detail: {line.strip()}")
     names = {}
     for file in tree.library:
+        stray = outside_abi(file)
+        if stray:
+            yield file.problem(stray, "is in ashlar:: without ASHLAR_ABI: builds of different levels would link")
         for name, number in names_in(file):
             names.setdefault(name, (file, number))
     if len(names) > MOST_NAMES:
@@ -58,7 +81,14 @@ FEW = "".join(f"struct name_{i};\n" for i in range(MOST_NAMES))
 HEAD, TAIL = "namespace ashlar {\ninline namespace ASHLAR_ABI {\n", "\n}  // namespace ASHLAR_ABI\n}  // namespace ashlar\n"
 PLANTED = [
     {"examples/a.cpp": "#include <ashlar/detail/slab/slab.hpp>\n"},
+    {"examples/a.cpp": '#include "ashlar/detail/heap/sub/slab.hpp"\n'},
+    {"examples/a.cpp": "using namespace ashlar;\nint n = detail::slab;\n"},
     {"docs/a.md": "`ashlar::detail::slab`\n"},
+    {"include/ashlar/base/a.hpp": "namespace ashlar {\nstruct a;\n}\n"},
+    {"include/ashlar/base/a.hpp": "namespace ashlar::detail {\nstruct a;\n}  // namespace ashlar::detail\n"},
+    {"include/ashlar/base/a.hpp": HEAD + FEW + "struct [[nodiscard]] one_more {};" + TAIL},
+    {"include/ashlar/base/a.hpp": HEAD + FEW + "constexpr int one_more = 1;" + TAIL},
+    {"include/ashlar/base/a.hpp": HEAD + "namespace plan {\nstruct a;\n}\n" + FEW + "typedef int one_more;" + TAIL},
     {"include/ashlar/base/a.hpp": HEAD + MANY + TAIL},
     {"include/ashlar/base/a.hpp": HEAD + FEW + "using detail::one_more;" + TAIL},
 ]

@@ -22,10 +22,20 @@ WORDS = {
     "default_constructible", "fancy_pointer",
 }
 
-OPENS = re.compile(r"^(\s*)struct (?:\w+_)?options\b[^;{]*\{")
-INITIALISER = re.compile(r"\s*(?:=.*|\{[^{}]*\};|;)$")
-MEMBER = re.compile(r"[\s>*&](\w+)$")
+OPENS = re.compile(r"^(\s*)(?:struct|class) (?:\[\[\w+\]\] )?(?:\w+_)?options\b[^;{]*\{")
+BRACKETS = re.compile(r"<[^<>]*>|\{[^{}]*\}|\([^()]*\)|\[[^][]*\]")
+INITIALISER = re.compile(r"\s*[=:;].*$")
+MEMBER = re.compile(r"(?:^|[\s*&])(\w+)$")
 COMMENT = re.compile(r"//.*$")
+
+
+def declared_in(code):
+    """The names that a line declares: without types' arguments, array bounds, widths and initialisers."""
+    code, found = code.replace("::", ""), 1
+    while found:
+        code, found = BRACKETS.subn("", code)
+    parts = (INITIALISER.sub("", part).rstrip() for part in code.split(","))
+    return [match.group(1) for match in map(MEMBER.search, parts) if match]
 
 
 def members_of(file):
@@ -41,9 +51,8 @@ def members_of(file):
         elif code == end:
             end = None
         elif len(code) - len(code.lstrip()) == depth:
-            member = MEMBER.search(INITIALISER.sub("", code)) if code.endswith((";", "=")) else None
-            if member:
-                yield member.group(1), number
+            for name in declared_in(code) if code.endswith((";", "=")) else ():
+                yield name, number
 
 
 def check(tree):
@@ -59,6 +68,9 @@ PLANTED = [
     {"include/ashlar/resource/a.hpp": "struct a_options {\n  std::size_t most = 1;\n};\n"},
     {"include/ashlar/plan/a.hpp": "struct options {\n  plan::effort effort{};\n  int keep_bytes;  ///< bytes\n};\n"},
     {"include/ashlar/heap/a.hpp": "struct a_options {\n  std::size_t keep =\n      limit();\n  bool renew_empty = true;\n};\n"},
+    {"include/ashlar/heap/a.hpp": "struct a_options {\n  int keep[3] = {};\n};\n"},
+    {"include/ashlar/heap/a.hpp": "struct a_options {\n  std::size_t max_bytes = f(0, 1), keep = 0;\n};\n"},
+    {"include/ashlar/heap/a.hpp": "class a_options {\npublic:\n  int keep = 0;\n};\n"},
     {"include/ashlar/os/a.hpp": "struct a_options {\n  std::function<void(int)> on_thing{};\n};\n"},
 ]
 CLEAN = [
