@@ -23,7 +23,6 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/growth.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/base/platform.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
 #include <ashlar/face/allocator.hpp>

@@ -36,7 +36,7 @@
 #endif
 
 // Whether the library runs on an operating system or on the bare machine (-ffreestanding). On the bare machine the
-// program supplies the memory, there is one thread, and base/platform.hpp defines the handling of errors.
+// program supplies the memory, there is one thread, and detail/support/platform.hpp defines the handling of errors.
 #if __STDC_HOSTED__
 #define ASHLAR_HOSTED 1
 #define ASHLAR_THREAD_LOCAL thread_local

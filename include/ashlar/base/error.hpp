@@ -8,11 +8,11 @@
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/held_locks.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/panic.hpp>
+#include <ashlar/detail/support/platform.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/platform.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {

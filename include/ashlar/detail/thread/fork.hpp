@@ -7,10 +7,10 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/held_locks.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/platform.hpp>
 #include <ashlar/detail/system/modules.hpp>
 #include <ashlar/detail/thread/fork_locks.hpp>
 

@@ -7,9 +7,9 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/platform.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 
 namespace ashlar {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests the services of the operating system; tests/freestanding tests them without one.
-#include <ashlar/base/platform.hpp>
+#include <ashlar/detail/support/platform.hpp>
 
 #include <atomic>
 #include <string>
