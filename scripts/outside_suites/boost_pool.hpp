@@ -58,7 +58,7 @@ struct user_memory {
   }
   void* allocate(std::size_t bytes, std::size_t alignment) {
     void* const block = try_allocate(bytes, alignment);
-    if (block == nullptr) ashlar::throw_bad_alloc(bytes, alignment);
+    if (block == nullptr) ashlar::detail::throw_bad_alloc(bytes, alignment);
     return block;
   }
   void deallocate(void* block, std::size_t, std::size_t) noexcept {

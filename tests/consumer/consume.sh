@@ -68,6 +68,21 @@ fetch_content() {
   build_and_run
 }
 
+# The adapter on which Boost's own tests run (scripts/outside_suites) follows the names of the library.
+boost_names() {
+  if ! echo '#include <boost/config.hpp>' | "$compiler" -x c++ -fsyntax-only - 2>/dev/null; then
+    echo "skipped: there are no headers of Boost"
+    exit 77
+  fi
+  mkdir -p "$work/include/boost/pool"
+  local name
+  for name in pool pool_alloc object_pool singleton_pool poolfwd; do
+    echo "#include \"$ashlar/scripts/outside_suites/boost_pool.hpp\"" >"$work/include/boost/pool/$name.hpp"
+  done
+  "$compiler" -std=c++20 -I"$work/include" -I"$ashlar/include" "$here/project/boost_names.cpp" -o "$work/program"
+  "$work/program"
+}
+
 wrong_version() {
   install_ashlar
   local version
