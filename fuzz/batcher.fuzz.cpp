@@ -39,8 +39,8 @@ void run(input bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   input bytes(data, size);
   switch (bytes.next() % 3) {
-    case 0: run<ashlar::detail::batch_shape{.packets = 1, .words = 1, .slots = 2}>(bytes); break;
-    case 1: run<ashlar::detail::batch_shape{.packets = 2, .words = 3, .slots = 4}>(bytes); break;
+    case 0: run<ashlar::detail::batch_shape{.packets = 1, .words = 1, .slot_count = 2}>(bytes); break;
+    case 1: run<ashlar::detail::batch_shape{.packets = 2, .words = 3, .slot_count = 4}>(bytes); break;
     default: run<ashlar::detail::batch_shape{}>(bytes); break;
   }
   return 0;

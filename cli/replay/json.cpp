@@ -80,12 +80,10 @@ json to_json(const candidate_figures& row) {
 }
 
 json to_json(const detail::replay_counts& c) {
-  return {{"operations", c.operations},   {"threads", c.lanes},
-          {"windows", c.windows},         {"slots", c.slots},
-          {"failed", c.failed},           {"never_freed", c.never_freed},
-          {"unknown", c.unknown_objects}, {"impossible", c.impossible},
-          {"sized_frees", c.sized_frees}, {"crossing", c.crossing},
-          {"live_bytes", c.live_bytes},   {"peak_live_bytes", c.peak_live_bytes},
+  return {{"operations", c.operations},   {"threads", c.lanes},         {"windows", c.windows},
+          {"slots", c.slot_count},        {"failed", c.failed},         {"never_freed", c.never_freed},
+          {"unknown", c.unknown_objects}, {"impossible", c.impossible}, {"sized_frees", c.sized_frees},
+          {"crossing", c.crossing},       {"live_bytes", c.live_bytes}, {"peak_live_bytes", c.peak_live_bytes},
           {"threads_ended", c.ended}};
 }
 

@@ -73,7 +73,7 @@ void window_writer::operator()(const detail::replay_window& window) {
 }
 
 void window_writer::finish(const detail::replay_counts& counts) {
-  const window_file_head head{counts.operations, counts.windows, largest_, counts.slots, counts.lanes};
+  const window_file_head head{counts.operations, counts.windows, largest_, counts.slot_count, counts.lanes};
   file_->rewrite_start(std::as_bytes(std::span(&head, 1)));
 }
 

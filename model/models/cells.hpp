@@ -19,7 +19,7 @@ template <batch_shape Shape>
 using batcher = ashlar::detail::batcher<checker::atomics, Shape>;
 
 /// The smallest shape that exercises a whole batcher: each displaced word is a packet, and there is one packet.
-inline constexpr batch_shape one_packet{.packets = 1, .words = 1, .slots = 2};
+inline constexpr batch_shape one_packet{.packets = 1, .words = 1, .slot_count = 2};
 inline constexpr std::size_t no_limit = 100;
 
 struct cell {

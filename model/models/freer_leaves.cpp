@@ -5,7 +5,7 @@
 
 void model() {
   using namespace models;
-  using batch = batcher<batch_shape{.packets = 2, .words = 1, .slots = 2}>;
+  using batch = batcher<batch_shape{.packets = 2, .words = 1, .slot_count = 2}>;
   pool<batch> p;
   batch leaving{no_limit};
   checker::run_threads(

@@ -5,7 +5,7 @@
 
 void model() {
   using namespace models;
-  constexpr batch_shape shape{.packets = 4, .words = 2, .slots = 2};
+  constexpr batch_shape shape{.packets = 4, .words = 2, .slot_count = 2};
   using batch = batcher<shape>;
   pool<batch> owners[3];
   batch by{no_limit};

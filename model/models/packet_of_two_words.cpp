@@ -4,7 +4,7 @@
 
 void model() {
   using namespace models;
-  constexpr batch_shape shape{.packets = 1, .words = 2, .slots = 2};
+  constexpr batch_shape shape{.packets = 1, .words = 2, .slot_count = 2};
   using batch = batcher<shape>;
   pool<batch> p;
   batch first{no_limit};

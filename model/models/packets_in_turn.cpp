@@ -4,7 +4,7 @@
 
 void model() {
   using namespace models;
-  constexpr batch_shape shape{.packets = 2, .words = 1, .slots = 2};
+  constexpr batch_shape shape{.packets = 2, .words = 1, .slot_count = 2};
   using batch = batcher<shape>;
   pool<batch> p;
   batch by{no_limit};

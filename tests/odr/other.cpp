@@ -1,5 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The other translation unit: it defines what main.cpp calls.
+// The other translation unit defines the callees of main.cpp, and macros that headers of other libraries define.
+#define I _Complex_I  // <complex.h>
+#define emit          // Qt
+#define foreach for
+#define forever for (;;)
+#define signals public
+#define slots
+#define Always 2  // Xlib
+#define Bool int
+#define None 0L
+#define Status int
+#define Success 0
+
 #include "everything.hpp"
 
 namespace odr {

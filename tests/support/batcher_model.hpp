@@ -44,7 +44,7 @@ public:
     const bool was_live = is_away_[cell] == 0;
     if (!add(cell)) return false;
     if (!was_live || is_away_[cell] != 0) return true;
-    for (std::size_t tries = 0; tries <= Shape.slots && is_away_[cell] == 0; ++tries) {
+    for (std::size_t tries = 0; tries <= Shape.slot_count && is_away_[cell] == 0; ++tries) {
       if (!(by_hand_over ? hand_over() : drain_all()) || !add(cell)) return false;
       if (by_hand_over) break;
     }

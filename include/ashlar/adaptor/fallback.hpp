@@ -139,10 +139,10 @@ public:
   }
 
 private:
-  template <class F, class S, std::size_t... I, std::size_t... J>
-  fallback(F& first, S& second, std::index_sequence<I...>, std::index_sequence<J...>)
-      : first_(std::forward<std::tuple_element_t<I, F>>(std::get<I>(first))...),
-        second_(std::forward<std::tuple_element_t<J, S>>(std::get<J>(second))...) {}
+  template <class F, class S, std::size_t... FirstAt, std::size_t... SecondAt>
+  fallback(F& first, S& second, std::index_sequence<FirstAt...>, std::index_sequence<SecondAt...>)
+      : first_(std::forward<std::tuple_element_t<FirstAt, F>>(std::get<FirstAt>(first))...),
+        second_(std::forward<std::tuple_element_t<SecondAt, S>>(std::get<SecondAt>(second))...) {}
 
   // A block of `Second` that `First` owns would be freed to `First`.
   [[nodiscard]] void* of_second(void* p) const noexcept {

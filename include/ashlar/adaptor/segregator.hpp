@@ -176,10 +176,10 @@ public:
   }
 
 private:
-  template <class S, class L, std::size_t... I, std::size_t... J>
-  segregator(const Rule& rule, S& small, L& large, std::index_sequence<I...>, std::index_sequence<J...>)
-      : rule_(rule), small_(std::forward<std::tuple_element_t<I, S>>(std::get<I>(small))...),
-        large_(std::forward<std::tuple_element_t<J, L>>(std::get<J>(large))...) {}
+  template <class S, class L, std::size_t... SmallAt, std::size_t... LargeAt>
+  segregator(const Rule& rule, S& small, L& large, std::index_sequence<SmallAt...>, std::index_sequence<LargeAt...>)
+      : rule_(rule), small_(std::forward<std::tuple_element_t<SmallAt, S>>(std::get<SmallAt>(small))...),
+        large_(std::forward<std::tuple_element_t<LargeAt, L>>(std::get<LargeAt>(large))...) {}
 
   // The reverse is no error: `Small` may draw its memory from `Large`.
   void check_large([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) const noexcept {

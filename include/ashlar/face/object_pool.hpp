@@ -259,10 +259,10 @@ private:
 
   // A slot that goes back unless an object is made in it.
   struct unfilled {
-    slots_type& slots;
+    slots_type& all_slots;
     void* slot;
     ~unfilled() {
-      if (ASHLAR_UNLIKELY(slot != nullptr)) slots.give(slot, detail::slot_word::raw_mark);
+      if (ASHLAR_UNLIKELY(slot != nullptr)) all_slots.give(slot, detail::slot_word::raw_mark);
     }
   };
 

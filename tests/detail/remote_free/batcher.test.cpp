@@ -28,7 +28,7 @@ using ashlar::detail::batch_shape;
 using ashlar::detail::freed_word;
 using ashlar_test::batcher_model;
 
-constexpr batch_shape tiny = {.packets = 2, .words = 3, .slots = 2};
+constexpr batch_shape tiny = {.packets = 2, .words = 3, .slot_count = 2};
 using tiny_batcher = ashlar::detail::batcher<ashlar::detail::default_atomics, tiny>;
 using inbox = tiny_batcher::inbox_type;
 
@@ -173,7 +173,7 @@ TEST(batcher, hands_over_a_packet_that_is_being_filled) {
   inbox in;
   tiny_batcher b(1000);
   std::vector<std::uintptr_t> keys;
-  while (b.noted() <= tiny.slots)  // so that at least one was displaced into a packet
+  while (b.noted() <= tiny.slot_count)  // so that at least one was displaced into a packet
     EXPECT_EQ(b.add(keys.emplace_back(keys.size() + 1), 1, all_to(in)), batch_result::noted);
   std::size_t words = 0;
   b.hand_over([&](const freed_word&) { ++words; });
@@ -232,7 +232,7 @@ TEST(batcher, loses_and_doubles_nothing_beside_an_oracle) {
   for (unsigned seed = 0; seed < 4; ++seed) {
     run_beside_the_oracle<tiny>(1, seed, false);
     run_beside_the_oracle<tiny>(50, seed, false);
-    run_beside_the_oracle<batch_shape{.packets = 1, .words = 1, .slots = 2}>(30, seed, false);
+    run_beside_the_oracle<batch_shape{.packets = 1, .words = 1, .slot_count = 2}>(30, seed, false);
     run_beside_the_oracle<batch_shape{}>(2730, seed, false);
   }
 }
@@ -248,7 +248,7 @@ TEST(batcher, goes_on_beside_an_oracle_when_owners_end) {
 class remote_frees {
 public:
   using small =
-      ashlar::detail::batcher<ashlar::detail::default_atomics, batch_shape{.packets = 4, .words = 7, .slots = 8}>;
+      ashlar::detail::batcher<ashlar::detail::default_atomics, batch_shape{.packets = 4, .words = 7, .slot_count = 8}>;
   static constexpr std::size_t freers = 3;
   static constexpr std::size_t words = 40;  // for each freeing thread
   static constexpr unsigned rounds = ashlar_test::has_tsan ? 20 : 200;

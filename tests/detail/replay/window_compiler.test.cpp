@@ -160,7 +160,7 @@ TEST(window_compiler, lanes_keep_the_order_of_the_trace) {
 
 TEST(window_compiler, slots_stay_in_proportion_to_what_is_live) {
   const compiled c = compile(ashlar_test::random_events(1, 200000, 4, 100), 64);
-  EXPECT_LE(c.counts.slots, 100u + 64u + 1u);
+  EXPECT_LE(c.counts.slot_count, 100u + 64u + 1u);
 }
 
 TEST(window_compiler, threads_that_ended_share_their_lanes) {

@@ -132,7 +132,7 @@ TEST(cached_cells, are_an_array_before_a_batch) {
 TEST(cached_cells, the_array_is_bounded) {
   std::byte* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 28);
   for (const std::size_t bytes : {1u, 24u, 64u, 65u, 4096u, 65536u, 65537u}) {
-    EXPECT_LE(cached_cells::limit(bytes), cached_cells::slots);
+    EXPECT_LE(cached_cells::limit(bytes), cached_cells::slot_count);
     EXPECT_LE(cached_cells::limit(bytes) * bytes, 64u * 1024u);
     cached_cells cache;
     for (std::size_t word = 0; word < 40; ++word) {

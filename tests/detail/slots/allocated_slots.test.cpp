@@ -59,9 +59,9 @@ void expect_in_place(std::size_t count) {
   counting upstream;
   slots_of<Bytes, Alignment> slots(count, upstream);
   ASSERT_TRUE(slots.try_open(&slots));
-  EXPECT_TRUE(ashlar::detail::is_aligned(slots.slots(), Alignment));
+  EXPECT_TRUE(ashlar::detail::is_aligned(slots.first_slot(), Alignment));
   EXPECT_TRUE(ashlar::detail::is_aligned(slots.words(), alignof(plain_slot_word)));
-  EXPECT_GE(ashlar::detail::address_of(slots.words()), ashlar::detail::address_of(slots.slots()) + count * Bytes);
+  EXPECT_GE(ashlar::detail::address_of(slots.words()), ashlar::detail::address_of(slots.first_slot()) + count * Bytes);
   for (std::size_t i = 0; i < count; ++i) slots.words()[i].store(1);  // all are in the block
 }
 
@@ -86,7 +86,7 @@ TEST(allocated_slots, are_in_the_registry_while_open_where_that_is_kept) {
   counting upstream;
   std::optional<slots_of<16, 8>> slots(std::in_place, std::size_t{4}, counting_ref(upstream));
   slots->open(&slots);
-  const void* const slot = slots->slots() + 3;
+  const void* const slot = slots->first_slot() + 3;
   EXPECT_EQ(ashlar::detail::process_slabs.find(slot).owner, ashlar_test::is_checked ? &slots : nullptr);
   slots.reset();
   EXPECT_EQ(ashlar::detail::process_slabs.find(slot).owner, nullptr);

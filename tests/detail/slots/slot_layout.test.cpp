@@ -45,7 +45,7 @@ public:
   explicit slab_of(std::uint32_t slots)
       : memory_(::operator new(Layout::slab_bytes(slots) + slot_slab_alignment)),
         start_(ashlar::detail::align_up(memory_, slot_slab_alignment)), slab_(header::in(start_)) {
-    slab_->slots = Layout::slots_of(slab_);
+    slab_->first_slot = Layout::slots_of(slab_);
     slab_->words = Layout::words_of(slab_);
     slab_->factor = header::factor_for(Layout::slot_bytes, Layout::slots_per_slab);
     slab_->slot_bytes = static_cast<std::uint32_t>(Layout::slot_bytes);

@@ -57,8 +57,9 @@ void expect_aligned() {
   plain_run<Bytes, Alignment, 5> run;
   run.open(&run);
   for (std::size_t i = 0; i < 5; ++i) {
-    EXPECT_TRUE(ashlar::detail::is_aligned(run.slots() + i, Alignment));
-    EXPECT_EQ(ashlar::detail::address_of(run.slots() + i), ashlar::detail::address_of(run.slots()) + i * stride);
+    EXPECT_TRUE(ashlar::detail::is_aligned(run.first_slot() + i, Alignment));
+    EXPECT_EQ(ashlar::detail::address_of(run.first_slot() + i),
+              ashlar::detail::address_of(run.first_slot()) + i * stride);
   }
 }
 
@@ -73,17 +74,17 @@ TEST(slot_run, slots_are_aligned_and_side_by_side_but_for_guards) {
 TEST(slot_run, has_room_for_a_guard_in_front_of_its_first_slot) {
   const plain_run<12, 4, 2> run;
   const void* const end_of_words = run.words() + run.capacity();
-  EXPECT_GE(ashlar::detail::address_of(run.slots()),
+  EXPECT_GE(ashlar::detail::address_of(run.first_slot()),
             ashlar::detail::address_of(end_of_words) + ashlar::detail::front_guard);
 }
 
 TEST(slot_run, is_in_the_registry_from_open_to_end_where_that_is_kept) {
   std::optional<plain_run<16, 8, 4>> run(std::in_place);
-  const void* const slot = run->slots() + 2;
+  const void* const slot = run->first_slot() + 2;
   run->open(&run);
   EXPECT_TRUE(run->is_open());
   EXPECT_EQ(ashlar::detail::process_slabs.find(slot).owner, ashlar_test::is_checked ? &run : nullptr);
-  EXPECT_EQ(ashlar::detail::process_slabs.find(run->slots() + 4).owner, nullptr);
+  EXPECT_EQ(ashlar::detail::process_slabs.find(run->first_slot() + 4).owner, nullptr);
   run.reset();
   EXPECT_EQ(ashlar::detail::process_slabs.find(slot).owner, nullptr);
 }

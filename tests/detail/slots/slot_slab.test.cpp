@@ -44,13 +44,13 @@ TEST(slot_slab, is_found_from_anywhere_in_its_first_bytes) {
 TEST(slot_slab, divides_exactly) {
   alignas(slab) std::byte memory[sizeof(slab)];
   auto* const made = ::new (static_cast<void*>(memory)) slab;
-  made->slots = nth_start(0);
+  made->first_slot = nth_start(0);
   for (std::uint32_t bytes = 1; bytes <= slot_slab_alignment / 2; bytes += 1 + bytes / 50) {
     made->factor = slab::factor_for(bytes, 2);
     const std::uint32_t slots = static_cast<std::uint32_t>(slot_slab_alignment) / bytes;
     for (std::uint32_t i = 0; i < slots; i += 1 + slots / 200) {
-      ASSERT_EQ(made->index_of(made->slots + std::size_t{i} * bytes), i) << bytes;
-      ASSERT_EQ(made->index_of(made->slots + std::size_t{i} * bytes + bytes - 1), i) << bytes;
+      ASSERT_EQ(made->index_of(made->first_slot + std::size_t{i} * bytes), i) << bytes;
+      ASSERT_EQ(made->index_of(made->first_slot + std::size_t{i} * bytes + bytes - 1), i) << bytes;
     }
   }
 }
@@ -58,9 +58,9 @@ TEST(slot_slab, divides_exactly) {
 TEST(slot_slab, one_slot_has_all_addresses) {
   alignas(slab) std::byte memory[sizeof(slab)];
   auto* const made = ::new (static_cast<void*>(memory)) slab;
-  made->slots = nth_start(0);
+  made->first_slot = nth_start(0);
   made->factor = slab::factor_for(std::size_t{1} << 30, 1);
-  EXPECT_EQ(made->index_of(made->slots + 200'000), 0u);
+  EXPECT_EQ(made->index_of(made->first_slot + 200'000), 0u);
 }
 
 }  // namespace

@@ -356,9 +356,9 @@ private:
     return true;
   }
 
-  [[nodiscard]] window* move_windows_to(window* slots, std::size_t capacity) noexcept {
+  [[nodiscard]] window* move_windows_to(window* table, std::size_t capacity) noexcept {
     const heap_registration_if_checked::change moving(registration_.lock());
-    return map_.move_to(slots, capacity);
+    return map_.move_to(table, capacity);
   }
 
   window inside_[8] = {};

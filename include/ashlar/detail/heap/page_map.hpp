@@ -97,12 +97,12 @@ public:
 
   /// Effects: moves into another array. Returns: the former one. Expects: `capacity` is a power of two and at least
   /// twice the number of windows; the array outlives the map or the next move.
-  window* move_to(window* slots, std::size_t capacity) noexcept {
+  window* move_to(window* table, std::size_t capacity) noexcept {
     ASHLAR_ASSERT(is_power_of_two(capacity) && count_ * 2 <= capacity);
     window* const before = slots_;
     const std::size_t were = capacity_;
-    for (std::size_t i = 0; i < capacity; ++i) slots[i] = {};
-    slots_ = slots;
+    for (std::size_t i = 0; i < capacity; ++i) table[i] = {};
+    slots_ = table;
     capacity_ = capacity;
     for (std::size_t i = 0; i < were; ++i)
       if (before[i].at != 0) slots_[slot_of(before[i].at)] = before[i];

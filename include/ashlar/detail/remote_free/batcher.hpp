@@ -28,8 +28,8 @@ enum class batch_result : std::uint8_t {
 /// Sizes of a batcher. A batcher of the default shape takes 9.2 KiB.
 struct batch_shape {
   std::size_t packets = 8;
-  std::size_t words = 63;  ///< in a packet
-  std::size_t slots = 64;  ///< a power of two: entries of the direct-mapped table
+  std::size_t words = 63;       ///< in a packet
+  std::size_t slot_count = 64;  ///< a power of two: entries of the direct-mapped table
 };
 
 /// A direct-mapped table gathers frees by bitmap word of a slab, with one mask for each word. A displaced word goes
@@ -45,7 +45,7 @@ struct batch_shape {
 /// Thread safety: one thread. Packets in transit belong to their takers, so the batcher must live until `is_idle()`.
 template <class Atomics = default_atomics, batch_shape Shape = batch_shape{}>
 class batcher {
-  static_assert(std::has_single_bit(Shape.slots) && Shape.slots > 1 && Shape.packets != 0);
+  static_assert(std::has_single_bit(Shape.slot_count) && Shape.slot_count > 1 && Shape.packets != 0);
 
 public:
   using packet_type = packet<Atomics, Shape.words>;
@@ -151,7 +151,7 @@ private:
 
   // Neighbouring words of a slab, and equal words of neighbouring slabs, get different slots.
   [[nodiscard]] static ASHLAR_INLINE std::size_t slot_of(std::uintptr_t key) noexcept {
-    constexpr int shift = 64 - std::countr_zero(Shape.slots);
+    constexpr int shift = 64 - std::countr_zero(Shape.slot_count);
     return static_cast<std::size_t>((std::uint64_t{key} * 0x9E37'79B9'7F4A'7C15) >> shift);
   }
 
@@ -237,7 +237,7 @@ private:
     if (!to_->push(full)) full->under_way.store(0, memory_order_relaxed);
   }
 
-  freed_word slots_[Shape.slots] = {};
+  freed_word slots_[Shape.slot_count] = {};
   std::size_t held_ = 0;  // the weight noted since the last complete flush or hand-over
   std::size_t most_held_;
   packet_type* filling_ = nullptr;

@@ -67,8 +67,8 @@ struct no_timer {
 template <replay_allocator Allocator, class Timer = no_timer>
 class replay_lane {
 public:
-  replay_lane(Allocator& allocator, std::span<replay_slot> slots, Timer& timer) noexcept
-      : allocator_(&allocator), slots_(slots), timer_(&timer) {}
+  replay_lane(Allocator& allocator, std::span<replay_slot> own_slots, Timer& timer) noexcept
+      : allocator_(&allocator), slots_(own_slots), timer_(&timer) {}
 
   /// Returns: the number of operations performed: all, or those up to and including a thread's end.
   std::size_t run(std::span<const replay_op> operations) {

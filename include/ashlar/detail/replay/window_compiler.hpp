@@ -25,7 +25,7 @@ namespace detail {
 struct replay_counts {
   std::uint64_t operations = 0;  ///< Compiled, and so replayed.
   std::uint64_t windows = 0;
-  std::uint32_t slots = 0;
+  std::uint32_t slot_count = 0;
   std::uint32_t lanes = 0;            ///< Threads at once.
   std::uint64_t ended = 0;            ///< Threads that ended while the program went on.
   std::uint64_t never_freed = 0;      ///< Objects live at the end: they stay live, as in the program.
@@ -76,7 +76,7 @@ public:
   /// Effects: passes the last window on. Returns: the counts of the trace.
   replay_counts finish() {
     end_window();
-    counts_.slots = slots_.count();
+    counts_.slot_count = slots_.count();
     counts_.lanes = threads_.count();
     counts_.ended = threads_.ended();
     counts_.never_freed = slots_.live();

@@ -36,7 +36,7 @@ namespace detail {
 /// Invariant: `size_ <= granted_ <= limit(cell_bytes)`. Thread safety: none.
 class cached_cells {
 public:
-  static constexpr std::size_t slots = is_hosted ? 1024 : 32;  // few on a machine without an operating system
+  static constexpr std::size_t slot_count = is_hosted ? 1024 : 32;  // few on a machine without an operating system
 
   // The array is not zeroed, since no code relies on it; constant evaluation requires initial values.
   constexpr cached_cells() noexcept {
@@ -50,7 +50,7 @@ public:
   /// show a free cell at once.
   [[nodiscard]] static constexpr std::size_t limit(std::size_t cell_bytes) noexcept {
     if (checking_level >= checking::checked || marks_memory) return 0;
-    return detail::min(slots, array_bytes / cell_bytes);
+    return detail::min(slot_count, array_bytes / cell_bytes);
   }
 
   /// Returns: a cell, or null if none is cached.
@@ -141,7 +141,7 @@ private:
   std::size_t size_ = 0;     // cells in the array
   std::size_t granted_ = 0;  // its present limit
   cell_batch batch_;
-  std::array<void*, slots> array_;
+  std::array<void*, slot_count> array_;
 };
 
 }  // namespace detail

@@ -51,7 +51,7 @@ public:
   }
 
   [[nodiscard]] constexpr std::size_t capacity() const noexcept { return capacity_; }
-  [[nodiscard]] ASHLAR_INLINE slot_type* slots() const noexcept { return slots_; }
+  [[nodiscard]] ASHLAR_INLINE slot_type* first_slot() const noexcept { return slots_; }
   [[nodiscard]] ASHLAR_INLINE Word* words() const noexcept { return words_; }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
@@ -88,8 +88,8 @@ private:
   static constexpr std::size_t front =
       is_registered ? align_up(sizeof(slab_registration_if_checked) + front_guard, alignment) : 0;
 
-  [[nodiscard]] static constexpr std::size_t words_offset(std::size_t slots) noexcept {
-    return align_up(front + slots * stride, alignof(Word));
+  [[nodiscard]] static constexpr std::size_t words_offset(std::size_t slot_count) noexcept {
+    return align_up(front + slot_count * stride, alignof(Word));
   }
 
   [[nodiscard]] bool block_bytes(std::size_t& bytes) const noexcept {

@@ -107,7 +107,7 @@ public:
   /// one is detected. `p` is not read.
   ASHLAR_NOINLINE void check(const void* p) noexcept {
     if (!owns(p)) report_foreign_slot(p, this, slot_bytes);
-    const std::uintptr_t offset = address_of(p) - address_of(run_.slots());
+    const std::uintptr_t offset = address_of(p) - address_of(run_.first_slot());
     if (offset % guard::stride != 0) report_slot(fault::misaligned_free, inside_an_object, p, this, slot_bytes);
     auto& word = words()(static_cast<std::uint32_t>(offset / guard::stride));
     // The word of a slot never used is 0; with one thread it may still be unwritten.
@@ -174,7 +174,7 @@ public:
 
   /// Returns: whether `p` points into a slot, taken or free.
   [[nodiscard]] bool owns(const void* p) const noexcept {
-    return is_open_for_all() && address_of(p) - address_of(run_.slots()) < run_.capacity() * guard::stride;
+    return is_open_for_all() && address_of(p) - address_of(run_.first_slot()) < run_.capacity() * guard::stride;
   }
 
   [[nodiscard]] const Run& run() const noexcept { return run_; }
@@ -210,9 +210,9 @@ private:
   [[nodiscard]] ASHLAR_INLINE auto words() const noexcept {
     return [words = run_.words()](std::uint32_t number) -> auto& { return words[number]; };
   }
-  [[nodiscard]] ASHLAR_INLINE void* slot_at(std::uint32_t number) noexcept { return run_.slots() + number; }
+  [[nodiscard]] ASHLAR_INLINE void* slot_at(std::uint32_t number) noexcept { return run_.first_slot() + number; }
   [[nodiscard]] ASHLAR_INLINE std::uint32_t number_of(const void* slot) noexcept {
-    const auto number = static_cast<std::size_t>(static_cast<const slot_type*>(slot) - run_.slots());
+    const auto number = static_cast<std::size_t>(static_cast<const slot_type*>(slot) - run_.first_slot());
     if (number >= slot_word::max_slots) __builtin_unreachable();  // spares a truncation to 32 bits at each use
     return static_cast<std::uint32_t>(number);
   }
@@ -233,7 +233,7 @@ private:
 
   // Reports writes to guards and dead slots. Without marks the words do not show which slots are dead.
   void verify() noexcept {
-    if constexpr (keeps_canaries) guard::expect_all(run_.slots(), stack_.used(), this);
+    if constexpr (keeps_canaries) guard::expect_all(run_.first_slot(), stack_.used(), this);
     if constexpr (keeps_canaries && MarksTaken)
       for (std::uint32_t number = 0; number < stack_.used(); ++number)
         if (slot_word::is_dead(words()(number).load())) verify_slot(slot_at(number), slot_bytes, this);

@@ -99,7 +99,7 @@ public:
   ASHLAR_NOINLINE void check(const void* p) noexcept {
     slab_type* const slab = slab_around(p);
     if (slab == nullptr) report_foreign_slot(p, this, Bytes);
-    const std::size_t offset = address_of(p) - address_of(slab->slots);
+    const std::size_t offset = address_of(p) - address_of(slab->first_slot);
     if (offset % layout::slot_bytes != 0) report_slot(fault::misaligned_free, inside_an_object, p, this, Bytes);
     const auto index = static_cast<std::uint32_t>(offset / layout::slot_bytes);
     auto& word = layout::word_at(*slab, index);
@@ -110,7 +110,7 @@ public:
 
   [[nodiscard]] bool is_free(const void* slot) noexcept { return slot_word::is_free(layout::word_of(slot).load()); }
 
-  void reserve(std::size_t slots) { slabs_.reserve(slots); }
+  void reserve(std::size_t slot_count) { slabs_.reserve(slot_count); }
   std::size_t trim(std::size_t retain_bytes = 0) noexcept { return slabs_.trim(retain_bytes); }
 
   template <class F>

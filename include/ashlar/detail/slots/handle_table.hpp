@@ -159,35 +159,36 @@ private:
     return capacity_ == max_slots_ ? 0 : std::min(doubled, max_slots_);
   }
 
-  [[nodiscard]] static std::size_t checked_bytes(std::size_t slots) {
+  [[nodiscard]] static std::size_t checked_bytes(std::size_t slot_count) {
     std::size_t bytes = 0;
-    if (!checked_mul(slots, sizeof(entry), bytes) || bytes > max_block_bytes) throw_bad_alloc(bytes, alignof(entry));
+    if (!checked_mul(slot_count, sizeof(entry), bytes) || bytes > max_block_bytes)
+      throw_bad_alloc(bytes, alignof(entry));
     return bytes;
   }
 
   template <resource Upstream>
   ASHLAR_COLD void grow(Upstream& upstream) {
-    const std::size_t slots = next_capacity();
-    if (slots == 0) throw_bad_alloc(capacity_ * sizeof(entry), alignof(entry));
-    move_to(upstream, upstream.allocate(checked_bytes(slots), alignof(entry)), slots);
+    const std::size_t slot_count = next_capacity();
+    if (slot_count == 0) throw_bad_alloc(capacity_ * sizeof(entry), alignof(entry));
+    move_to(upstream, upstream.allocate(checked_bytes(slot_count), alignof(entry)), slot_count);
   }
 
   template <resource Upstream>
   [[nodiscard]] ASHLAR_COLD bool try_grow(Upstream& upstream) noexcept {
-    const std::size_t slots = next_capacity();
+    const std::size_t slot_count = next_capacity();
     std::size_t bytes = 0;
-    if (slots == 0 || !checked_mul(slots, sizeof(entry), bytes) || bytes > max_block_bytes) return false;
+    if (slot_count == 0 || !checked_mul(slot_count, sizeof(entry), bytes) || bytes > max_block_bytes) return false;
     void* const memory = try_allocate_from(upstream, bytes, alignof(entry));
-    if (memory != nullptr) move_to(upstream, memory, slots);
+    if (memory != nullptr) move_to(upstream, memory, slot_count);
     return memory != nullptr;
   }
 
   template <resource Upstream>
-  void move_to(Upstream& upstream, void* memory, std::size_t slots) noexcept {
+  void move_to(Upstream& upstream, void* memory, std::size_t slot_count) noexcept {
     if (size_ != 0) std::memcpy(memory, entries_, size_ * sizeof(entry));
     if (entries_ != nullptr) upstream.deallocate(entries_, capacity_ * sizeof(entry), alignof(entry));
     entries_ = static_cast<entry*>(memory);
-    capacity_ = slots;
+    capacity_ = slot_count;
   }
 
   entry* entries_ = nullptr;

@@ -55,18 +55,18 @@ public:
 
   /// Effects: makes a slab in the memory, with room for `slots` slots and none yet. Returns: it. Expects: `make_room`
   /// returned true; `memory` is aligned and large enough.
-  [[nodiscard]] slab_type* add(void* memory, std::uint32_t slots) noexcept {
+  [[nodiscard]] slab_type* add(void* memory, std::uint32_t slot_count) noexcept {
     const std::uint32_t number = this->directory.vacancy();
-    slab_type* const made = format(static_cast<std::byte*>(memory), slots);
+    slab_type* const made = format(static_cast<std::byte*>(memory), slot_count);
     made->first_number = number << this->shift;
     this->directory.add(number, made);
     return made;
   }
 
   /// Effects: makes `slots` more slots of a slab available. Expects: it has room for them.
-  void extend(slab_type& slab, std::uint32_t slots) noexcept {
+  void extend(slab_type& slab, std::uint32_t slot_count) noexcept {
     const bool was_full = slab.live == slab.capacity;
-    slab.capacity += slots;
+    slab.capacity += slot_count;
     slab.signal_at = slab.capacity;
     if (was_full && !slab.is_current) this->available.push_back(&slab);
   }
@@ -97,31 +97,33 @@ public:
   }
 
 private:
-  [[nodiscard]] slab_type* format(std::byte* start, std::uint32_t slots) noexcept {
+  [[nodiscard]] slab_type* format(std::byte* start, std::uint32_t slot_count) noexcept {
     auto* const made = ::new (static_cast<void*>(slab_type::in(start))) slab_type;
     made->home = this;
-    made->slots = Layout::slots_of(made);
+    made->first_slot = Layout::slots_of(made);
     made->words = Layout::words_of(made);
     made->factor = slab_type::factor_for(Layout::slot_bytes, Layout::slots_per_slab);
     made->slot_bytes = static_cast<std::uint32_t>(Layout::slot_bytes);
     made->word_stride = static_cast<std::uint32_t>(Layout::is_beside ? Layout::slot_bytes : Layout::word_bytes);
     made->capacity = made->signal_at = 0;
-    made->room = slots;
+    made->room = slot_count;
     made->live = 0;
     made->ends_plainly = Ends::is_plain;
     made->ends_by_destroying = false;
     if constexpr (requires { Ends::destroys; }) made->ends_by_destroying = Ends::destroys;
     made->is_current = false;
     made->next = made->previous = nullptr;
-    made->bytes = Layout::slab_bytes(slots);
-    made->registration.enter(this, made->slots, slots * Layout::slot_bytes, Layout::slot_bytes - Layout::guard::bytes);
-    if constexpr (marks_memory) mark_slots(*made, slots);
+    made->bytes = Layout::slab_bytes(slot_count);
+    made->registration.enter(this, made->first_slot, slot_count * Layout::slot_bytes,
+                             Layout::slot_bytes - Layout::guard::bytes);
+    if constexpr (marks_memory) mark_slots(*made, slot_count);
     return made;
   }
 
-  static void mark_slots(slab_type& slab, std::uint32_t slots) noexcept {
-    mark_free(slab.slots - front_guard, front_guard);
-    for (std::uint32_t i = 0; i < slots; ++i) mark_free(slab.slot_at(i), Layout::object_bytes + Layout::guard::bytes);
+  static void mark_slots(slab_type& slab, std::uint32_t slot_count) noexcept {
+    mark_free(slab.first_slot - front_guard, front_guard);
+    for (std::uint32_t i = 0; i < slot_count; ++i)
+      mark_free(slab.slot_at(i), Layout::object_bytes + Layout::guard::bytes);
   }
 
   // Slots in the chain are not out, although they still count as live.

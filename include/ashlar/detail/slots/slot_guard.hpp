@@ -48,8 +48,8 @@ struct slot_guard {
   }
 
   /// As `expect`, for the first `count` slots, free ones too. Complexity: O(count).
-  static void expect_all(const void* slots, std::uint32_t count, const void* pool) noexcept {
-    for (std::size_t at = 0; at < count; ++at) expect(static_cast<const std::byte*>(slots) + at * stride, pool);
+  static void expect_all(const void* first_slot, std::uint32_t count, const void* pool) noexcept {
+    for (std::size_t at = 0; at < count; ++at) expect(static_cast<const std::byte*>(first_slot) + at * stride, pool);
   }
 };
 

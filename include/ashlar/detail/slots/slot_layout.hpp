@@ -54,9 +54,9 @@ public:
   static constexpr std::size_t words_bytes = is_beside ? 0 : slots_per_slab * word_bytes;
 
   /// Returns: the bytes of a slab with `slots` slots. Expects: at most `slots_per_slab`.
-  [[nodiscard]] static constexpr std::size_t slab_bytes(std::uint32_t slots) noexcept {
-    if (slots == slots_per_slab && slots > 1) return slot_slab_alignment;
-    return most_front + words_bytes + slots * slot_bytes;
+  [[nodiscard]] static constexpr std::size_t slab_bytes(std::uint32_t slot_count) noexcept {
+    if (slot_count == slots_per_slab && slot_count > 1) return slot_slab_alignment;
+    return most_front + words_bytes + slot_count * slot_bytes;
   }
 
   [[nodiscard]] ASHLAR_INLINE static std::byte* slots_of(slab_type* header) noexcept {

@@ -28,10 +28,10 @@ struct alignas(Alignment) slot_memory {
 };
 
 /// Effects: enters slots in the registry, up to 2^31 bytes of them: the owner of the rest is unknown.
-inline void enter_slots(slab_registration_if_checked& line, const void* owner, const std::byte* slots,
+inline void enter_slots(slab_registration_if_checked& line, const void* owner, const std::byte* first_slot,
                         std::size_t bytes, std::size_t slot_bytes) noexcept {
   constexpr std::size_t most = std::size_t{1} << 31;
-  line.enter(owner, slots, std::min(bytes, most), std::min(slot_bytes, most));
+  line.enter(owner, first_slot, std::min(bytes, most), std::min(slot_bytes, most));
 }
 
 /// `Count` slots behind their words. Constant-initialised; the slots' memory stays unwritten.
@@ -58,8 +58,8 @@ public:
   ~slot_run() { close(); }
 
   [[nodiscard]] static constexpr std::size_t capacity() noexcept { return Count; }
-  [[nodiscard]] ASHLAR_INLINE slot_type* slots() noexcept { return memory_.all.slots; }
-  [[nodiscard]] const slot_type* slots() const noexcept { return memory_.all.slots; }
+  [[nodiscard]] ASHLAR_INLINE slot_type* first_slot() noexcept { return memory_.all.cells; }
+  [[nodiscard]] const slot_type* first_slot() const noexcept { return memory_.all.cells; }
   [[nodiscard]] ASHLAR_INLINE Word* words() const noexcept { return words_; }
 
   /// Returns: whether slots may be used. Without a registration or marks a run is always open; otherwise `open` notes
@@ -68,9 +68,9 @@ public:
   void open(const void* owner) noexcept { static_cast<void>(try_open(owner)); }
   [[nodiscard]] bool try_open(const void* owner) noexcept {
     if constexpr (opens) {
-      mark_free(slots()->bytes - front_bytes, sizeof(memory_));
+      mark_free(first_slot()->bytes - front_bytes, sizeof(memory_));
       note_.is_open = true;
-      enter_slots(note_.line, owner, memory_.all.slots[0].bytes, sizeof(memory_.all.slots), Bytes);
+      enter_slots(note_.line, owner, memory_.all.cells[0].bytes, sizeof(memory_.all.cells), Bytes);
     }
     return true;
   }
@@ -87,7 +87,7 @@ private:
   struct no_front {};
   struct guarded_slots {
     ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<has_guards, front, no_front> before;
-    slot_type slots[Count];
+    slot_type cells[Count];
   };
   // A union, so that no slot is initialised at the start.
   union memory {
@@ -106,7 +106,7 @@ private:
     if constexpr (opens) {
       if (!note_.is_open) return;
       note_.line.leave();
-      mark_live(slots()->bytes - front_bytes, sizeof(memory_));
+      mark_live(first_slot()->bytes - front_bytes, sizeof(memory_));
     }
   }
 

@@ -47,7 +47,7 @@ struct alignas(64) slot_slab {
   static constexpr std::size_t most_gap = (colours - 1) * colour_step;
 
   slot_pool_core<Threads>* home;
-  std::byte* slots;
+  std::byte* first_slot;
   std::byte* words;            ///< the word of slot 0
   std::uint64_t factor;        ///< ceil(2^40 / slot_bytes), or 0 with one slot
   std::uint32_t slot_bytes;    ///< from slot to slot, with the guard between them
@@ -83,7 +83,7 @@ struct alignas(64) slot_slab {
   /// Returns: the index of the slot that a pointer points into. Expects: it points into one; for a slab's only slot,
   /// into its first 256 KiB. (The error of the multiplication is below 2^18 * 2^17 / 2^40 of a slot.)
   [[nodiscard]] ASHLAR_INLINE std::uint32_t index_of(const void* p) const noexcept {
-    const std::uint64_t offset = address_of(p) - address_of(slots);
+    const std::uint64_t offset = address_of(p) - address_of(first_slot);
     return static_cast<std::uint32_t>((offset * factor) >> 40);
   }
 
@@ -92,7 +92,7 @@ struct alignas(64) slot_slab {
   }
 
   [[nodiscard]] ASHLAR_INLINE void* slot_at(std::uint32_t index) const noexcept {
-    return slots + std::size_t{index} * slot_bytes;
+    return first_slot + std::size_t{index} * slot_bytes;
   }
 
   [[nodiscard]] static std::uint64_t factor_for(std::size_t slot_bytes, std::uint32_t capacity) noexcept {

@@ -92,11 +92,11 @@ public:
 
   /// Effects: makes `slots` live slots possible without a request to the upstream, until `trim`. Throws: as `take`;
   /// `std::bad_alloc` above `max_count`. Memory gained so far is retained.
-  void reserve(std::size_t slots) {
+  void reserve(std::size_t slot_count) {
     const scope held(lock_);
-    if (slots > max_slots_) throw_bad_alloc(max_size, Layout::alignment);
-    while (capacity_ < slots)
-      grow(slots - capacity_,
+    if (slot_count > max_slots_) throw_bad_alloc(max_size, Layout::alignment);
+    while (capacity_ < slot_count)
+      grow(slot_count - capacity_,
            [this](std::size_t bytes, std::size_t alignment) { return upstream_.allocate(bytes, alignment); });
   }
 
@@ -155,7 +155,7 @@ public:
   [[nodiscard]] slab_type* find(const void* p) const noexcept {
     slab_type* found = nullptr;
     for_each_slab([&](slab_type& slab) {
-      const std::uintptr_t offset = address_of(p) - address_of(slab.slots);
+      const std::uintptr_t offset = address_of(p) - address_of(slab.first_slot);
       if (offset < std::size_t{slab.capacity} * Layout::slot_bytes) found = &slab;
     });
     return found;
@@ -174,13 +174,14 @@ public:
 
   /// Complexity: O(capacity). Expects: no slot is given meanwhile.
   [[nodiscard]] bool invariant() const noexcept {
-    std::size_t slots = 0;
+    std::size_t slot_count = 0;
     bool good = true;
     for_each_slab([&](slab_type& slab) {
-      slots += slab.capacity;
-      good = good && slab.invariant() && slab.home == &core() && &slab == slab_type::around(slab.slots);
+      slot_count += slab.capacity;
+      good = good && slab.invariant() && slab.home == &core() && &slab == slab_type::around(slab.first_slot);
     });
-    return good && slots == capacity_ && capacity_ <= max_slots_ && (control_block_ == nullptr || is_listing_right());
+    return good && slot_count == capacity_ && capacity_ <= max_slots_ &&
+           (control_block_ == nullptr || is_listing_right());
   }
 
 private:
@@ -312,17 +313,18 @@ private:
 
   // Expects: `has_room()`.
   void extend(std::size_t wanted) noexcept {
-    const auto slots = static_cast<std::uint32_t>(std::min<std::size_t>(wanted, growing_->room - growing_->capacity));
-    control_block_->extend(*growing_, slots);
-    capacity_ += slots;
+    const auto slot_count =
+        static_cast<std::uint32_t>(std::min<std::size_t>(wanted, growing_->room - growing_->capacity));
+    control_block_->extend(*growing_, slot_count);
+    capacity_ += slot_count;
   }
 
   // A slab has room for as many slots as exist already, so that small steps need few slabs.
   template <class Request>
   bool add_slab(Request request) {
-    const std::size_t slots =
+    const std::size_t slot_count =
         std::min({std::max(step_, capacity_), std::size_t{Layout::slots_per_slab}, max_slots_ - capacity_});
-    const std::size_t bytes = Layout::slab_bytes(static_cast<std::uint32_t>(slots));
+    const std::size_t bytes = Layout::slab_bytes(static_cast<std::uint32_t>(slot_count));
     const auto counted = [this, &request](std::size_t size, std::size_t alignment) {
       void* const got = request(size, alignment);
       held_bytes_ += got != nullptr ? size : 0;
@@ -332,7 +334,7 @@ private:
     void* const memory = bytes <= max_block_bytes ? counted(bytes, slot_slab_alignment) : nullptr;
     if (memory == nullptr) return false;
     prepare(memory, bytes);
-    growing_ = control_block_->add(memory, static_cast<std::uint32_t>(slots));
+    growing_ = control_block_->add(memory, static_cast<std::uint32_t>(slot_count));
     return true;
   }
 
@@ -363,7 +365,7 @@ private:
     core().directory.for_each([this](slab_type& slab) { verify_dead(slab); });
   }
   void verify_dead(slab_type& slab) const noexcept {
-    Layout::guard::expect_all(slab.slots, slab.free.used(), this);
+    Layout::guard::expect_all(slab.first_slot, slab.free.used(), this);
     const auto words = [&slab](std::uint32_t index) -> auto& { return Layout::word_at(slab, index); };
     slab.free.for_each_free(words, [&](std::uint32_t index) {
       if (!slot_word::is_raw(words(index).load())) return;
