@@ -15,7 +15,9 @@ TEST(replay_classes, every_size_has_the_smallest_class_with_room) {
     const std::size_t index = replay_classes::of(bytes);
     ASSERT_LT(index, replay_classes::count);
     EXPECT_GE(replay_classes::cell_bytes(index), bytes);
-    if (index != 0) EXPECT_LT(replay_classes::cell_bytes(index - 1), bytes);
+    if (index != 0) {
+      EXPECT_LT(replay_classes::cell_bytes(index - 1), bytes);
+    }
   }
   EXPECT_EQ(replay_classes::cell_bytes(replay_classes::count - 1), replay_classes::largest);
 }
@@ -30,7 +32,9 @@ TEST(replay_classes, little_is_wasted) {
 TEST(replay_classes, cells_are_as_aligned_as_their_sizes) {
   for (std::size_t i = 0; i < replay_classes::count; ++i) {
     EXPECT_EQ(replay_classes::cell_bytes(i) % 8, 0u);
-    if (replay_classes::cell_bytes(i) > 128) EXPECT_EQ(replay_classes::cell_bytes(i) % 16, 0u);
+    if (replay_classes::cell_bytes(i) > 128) {
+      EXPECT_EQ(replay_classes::cell_bytes(i) % 16, 0u);
+    }
   }
 }
 

@@ -26,7 +26,9 @@ TEST(id_map, behaves_as_a_map_under_random_inserts_and_erases) {
       const int* found = map.find(other);
       const auto expected = oracle.find(other);
       ASSERT_EQ(found != nullptr, expected != oracle.end());
-      if (found != nullptr) EXPECT_EQ(*found, expected->second);
+      if (found != nullptr) {
+        EXPECT_EQ(*found, expected->second);
+      }
     }
     std::map<std::uint64_t, int> all;
     map.for_each([&](std::uint64_t id, int value) { all.emplace(id, value); });
