@@ -35,12 +35,12 @@ int printed() {
 
 int print_help(std::FILE* out) {
   std::fputs("usage: ashlar VERB [OPTION]... [ARGUMENT]...\n\n"
-             "Records what a program allocates, and says which allocator it should use.\n\n",
+             "Records the allocations of a program, and names the allocator that serves it best.\n\n",
              out);
   for (const verb& v : all_verbs())
     std::fprintf(out, "  %-10.*s %.*s\n", static_cast<int>(v.name.size()), v.name.data(),
                  static_cast<int>(v.help.size()), v.help.data());
-  std::fputs("\n'ashlar VERB --help' says more; 'ashlar version' prints the version.\n", out);
+  std::fputs("\n'ashlar VERB --help' describes a verb; 'ashlar version' prints the version.\n", out);
   return out == stdout ? printed() : ashlar::cli::exit_usage;
 }
 
@@ -53,7 +53,7 @@ int unknown(const std::string& word) {
   std::vector<std::string> names = {"help", "version", "--help", "--version"};
   for (const verb& v : all_verbs()) names.emplace_back(v.name);
   const std::string meant = ashlar::cli::suggestion(word, names);
-  std::fprintf(stderr, "ashlar: there is no verb '%s'%s\n", word.c_str(),
+  std::fprintf(stderr, "ashlar: unknown verb '%s'%s\n", word.c_str(),
                meant.empty() ? "; 'ashlar --help' lists them" : meant.c_str());
   return ashlar::cli::exit_usage;
 }

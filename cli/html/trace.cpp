@@ -24,18 +24,18 @@ std::string sizes(const report_data& data) {
     common += fmt::format("{}{} B ({})", i == 0 ? "Most common: " : ", ", data.common_sizes[i].least,
                           percent(static_cast<double>(data.common_sizes[i].count), total));
   return pair(html_figure("Sizes, by objects", common,
-                          column_chart("sizes by objects", "size asked for", quantity::bytes, "objects",
+                          column_chart("sizes by objects", "requested size", quantity::bytes, "objects",
                                        quantity::count, data.sizes, by_count)),
-              html_figure("Sizes, by bytes", "The same objects weighed by what they take.",
-                          column_chart("sizes by bytes", "size asked for", quantity::bytes, "bytes asked for",
+              html_figure("Sizes, by bytes", "The same objects, weighted by their bytes.",
+                          column_chart("sizes by bytes", "requested size", quantity::bytes, "requested bytes",
                                        quantity::bytes, data.sizes, by_bytes)));
 }
 
 std::string lifetimes(const report_data& data) {
-  return pair(html_figure("Lifetimes, in time", "From allocation to free; what was never freed is not in it.",
+  return pair(html_figure("Lifetimes, in time", "From allocation to free. Objects that were never freed are left out.",
                           column_chart("lifetimes in time", "time from allocation to free", quantity::time_ns,
                                        "objects", quantity::count, data.lifetimes_ns, by_count)),
-              html_figure("Lifetimes, in bytes", "Bytes that anybody allocated in between.",
+              html_figure("Lifetimes, in bytes", "Bytes that any thread allocated in between.",
                           column_chart("lifetimes in bytes", "bytes allocated between allocation and free",
                                        quantity::bytes, "objects", quantity::count, data.lifetimes_bytes, by_count)));
 }
@@ -70,7 +70,7 @@ std::string sites(const std::string& title, const std::vector<call_site>& list, 
 std::string html_trace_section(const report_data& data) {
   const study::trace_summary& s = data.sum;
   const std::string peak =
-      fmt::format("Bytes the program asked for and had not freed. Peak {} after {}.",
+      fmt::format("Bytes that the program had requested and not yet freed. Peak {} after {}.",
                   human_bytes(static_cast<double>(s.peak.bytes)), human_time(static_cast<double>(s.peak_ns)));
   std::string out = "<h2>What the program allocates</h2>\n";
   out += html_figure("Live bytes", peak,
@@ -80,7 +80,7 @@ std::string html_trace_section(const report_data& data) {
   if (!data.passed_through.empty())
     out += fmt::format("<p class=\"notes\">{}</p>\n", escaped(passed_through_note(data)));
   out += sites("Call sites by objects", data.by_count, false) + sites("Call sites by bytes", data.by_bytes, false) +
-         sites("Call sites of what was never freed", data.by_live, true);
+         sites("Call sites of objects never freed", data.by_live, true);
   if (!data.has_stacks) out += fmt::format("<p class=\"notes\">{}</p>\n", escaped(no_sites_note(data)));
   return out;
 }

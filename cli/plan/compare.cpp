@@ -111,7 +111,7 @@ heap_peaks measure_heaps(const plan::problem& p) {
     else addresses[s.buffer()] = tlsf.allocate(p.buffers[s.buffer()].size, p.buffers[s.buffer()].alignment);
   bool failed = false;
   const std::uint64_t peak = peak_of_malloc(p, steps, failed);
-  if (failed) throw std::runtime_error("malloc ran out of memory while the phase was played to it");
+  if (failed) throw std::runtime_error("malloc ran out of memory during the replay of the phase");
   return {peak, tlsf.peak()};
 }
 

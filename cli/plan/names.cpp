@@ -56,7 +56,7 @@ void check_identifiers(const std::vector<std::string>& names) {
   std::map<std::string, std::string> taken;
   for (const std::string& name : names) {
     const std::string identifier = identifier_of(name);
-    if (identifier.empty()) throw std::runtime_error("no identifier can be made of \"" + name + "\"");
+    if (identifier.empty()) throw std::runtime_error("cannot make an identifier of \"" + name + "\"");
     const auto [other, fresh] = taken.emplace(identifier, name);
     if (!fresh)
       throw std::runtime_error("\"" + other->second + "\" and \"" + name + "\" both become " + identifier +

@@ -33,7 +33,8 @@ void add_work(CLI::App& app, plan_request& r) {
   app.add_option("--nodes", r.nodes, "Budget in search nodes: the same result on every machine")->type_name("N");
   app.add_option("--base-alignment", r.base_alignment, "Every offset is a multiple of this power of two")
       ->type_name("BYTES");
-  app.add_flag("--progress", r.progress, "Tell the best height and the bound from the start, not after half a second");
+  app.add_flag("--progress", r.progress,
+               "Report the best height and the bound from the start instead of after half a second");
   app.add_flag("-q,--quiet", r.quiet, "No progress on standard error");
 }
 
@@ -47,7 +48,7 @@ void add_results(CLI::App& app, plan_request& r) {
   app.add_option("--html", r.html, "Write a page with the picture to FILE")->type_name("FILE");
   app.add_flag("--stats", r.stats, "Print figures");
   app.footer("Exit status: 0 planned or valid, 1 no plan, not valid, or the input cannot be read,\n"
-             "2 the command line makes no sense.");
+             "2 the command line is invalid.");
 }
 
 bool is_identifier(const std::string& name) {
@@ -63,10 +64,10 @@ std::string contradiction(const plan_request& r) {
   if (r.trace.empty() && !(r.between.empty() && r.window.empty())) return "--between and --window need --from-trace";
   if (!r.between.empty() && !r.window.empty()) return "give either --between or --window";
   if (!r.window.empty() && !(r.window[0] >= 0 && r.window[0] < r.window[1] && r.window[1] < 1e9))
-    return "--window wants two times in seconds, the earlier first";
-  if (std::isnan(r.seconds)) return "--time wants a number of seconds";
-  if (r.validate && !r.trace.empty()) return "--validate wants a CSV file";
-  if (!is_identifier(r.name)) return "--name wants an identifier";
+    return "--window takes two times in seconds, the earlier first";
+  if (std::isnan(r.seconds)) return "--time takes a number of seconds";
+  if (r.validate && !r.trace.empty()) return "--validate needs a CSV file";
+  if (!is_identifier(r.name)) return "--name takes an identifier";
   if (is_taken_word(r.name)) return "--name: " + r.name + " is a keyword or a macro of some compiler";
   return {};
 }
@@ -82,7 +83,7 @@ phase_bounds plan_request::bounds() const {
 }
 
 std::optional<int> parse_plan(int argc, char** argv, plan_request& r) {
-  CLI::App app("Plans offsets for buffers whose sizes and lives are known in advance.", "ashlar plan");
+  CLI::App app("Plans offsets for buffers with sizes and lifetimes known in advance.", "ashlar plan");
   app.add_option("INPUT", r.input,
                  "CSV: id,lower,upper,size[,alignment][,gaps][,offset], or with start,end (inclusive)");
   app.add_option("--from-trace", r.trace, "Plan the allocations of a recording")->type_name("TRACE");
@@ -90,7 +91,7 @@ std::optional<int> parse_plan(int argc, char** argv, plan_request& r) {
   app.add_option("--window", r.window, "Only from one time to another, in seconds since the start")
       ->expected(2)
       ->type_name("SECONDS SECONDS");
-  app.add_flag("--damaged", r.damaged, "Plan what a damaged trace holds before the damage");
+  app.add_flag("--damaged", r.damaged, "Plan the part of a damaged trace before the damage");
   add_work(app, r);
   add_results(app, r);
   if (const auto status = parse(app, argc, argv)) return status;

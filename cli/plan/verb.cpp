@@ -109,7 +109,7 @@ plan::layout solve(const request& r, const plan::problem& p) {
   std::signal(SIGINT, on_interrupt);
   plan::layout l = plan::solve(p, wanted);
   std::signal(SIGINT, SIG_DFL);
-  if (stop) std::fprintf(stderr, "ashlar plan: interrupted, this is the best so far\n");
+  if (stop) std::fprintf(stderr, "ashlar plan: interrupted; this is the best plan so far\n");
   return l;
 }
 
@@ -148,6 +148,6 @@ int run(int argc, char** argv) {
   return missed ? cli::exit_failure : cli::exit_ok;
 }
 
-const cli::verb_registration registration({"plan", "place buffers with known lives in the least memory", run});
+const cli::verb_registration registration({"plan", "place buffers with known lifetimes in the least memory", run});
 
 }  // namespace

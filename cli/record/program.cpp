@@ -144,7 +144,7 @@ std::string describe(const program_facts& facts) {
       return facts.path + " is set-uid, set-gid or has capabilities, so the recorder is not loaded into it: "
                           "record a copy without them, or record as its owner";
     case program_kind::other_class:
-      return facts.path + " has words of another size than the recorder: build ashlar for that size";
+      return facts.path + " has another word size than the recorder: build ashlar for that word size";
     case program_kind::own_malloc:
       return facts.path +
              " has a malloc of its own, whose calls do not pass the recorder: link it without that one, or "

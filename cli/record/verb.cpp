@@ -78,7 +78,7 @@ std::string own_status(int status) { return "; the program's own exit status is 
 std::string why_nothing(const program_facts& facts, int status) {
   const std::string reason = describe(facts);
   if (!reason.empty()) return reason;
-  if (status >= 128) return "the program was killed before a thread had a full buffer to write";
+  if (status >= 128) return "the program was killed before any thread had filled a buffer";
   return "the program did not load the recorder, or ended by a system call of its own";
 }
 
@@ -90,7 +90,7 @@ int tell_outcome(const command& c, const record_status& told, const child_result
   const bool blind = facts.kind == program_kind::own_malloc && sum.events == 0;
   const bool nothing = (!told.any_trace() && !sum.has_trace) || blind;
   if (!failure.empty())
-    return complain("record", "the trace is not whole: " + failure + own_status(result.status), exit_not_whole);
+    return complain("record", "the trace is incomplete: " + failure + own_status(result.status), exit_not_whole);
   if (nothing && sum.other_traces == 0)
     return complain("record", "nothing was recorded: " + why_nothing(facts, result.status) + own_status(result.status),
                     exit_nothing_recorded);
@@ -118,12 +118,12 @@ int record_program(const command& c) {
 int run(int argc, char** argv) {
   command c;
   CLI::App app("ashlar record [-o FILE] [--stacks N] [--quiet] -- PROGRAM [ARGUMENT]...\n\n"
-               "Runs a program and records every allocation and release it makes.\n"
+               "Runs a program and records each of its allocations and frees.\n"
                "Processes that it starts are recorded too, each to its own file FILE.<process id>.",
                argv[0]);
-  app.footer("Exit status: the program's own, or 128 + the signal that ended it. 124 nothing was recorded,\n"
+  app.footer("Exit status: that of the program, or 128 + the signal that ended it. 124 nothing was recorded,\n"
              "125 the trace could not be written to its end (the disk was full), 126 and 127 the program\n"
-             "cannot be run or found, 1 the trace cannot be made, 2 the command line makes no sense.");
+             "cannot be run or found, 1 the trace cannot be made, 2 the command line is invalid.");
   app.add_option("-o,--output", c.output, "The trace; %p stands for the process id (default: PROGRAM.trace)")
       ->type_name("FILE");
   app.add_option("--stacks", c.stack_depth,
@@ -139,12 +139,12 @@ int run(int argc, char** argv) {
   c.program = app.remaining();
   if (!c.program.empty() && c.program.front().starts_with('-')) return complain_of_extra(app, c.program.front());
   if (dashes != argv + argc) c.program.insert(c.program.end(), dashes + 1, argv + argc);
-  if (c.program.empty()) return complain("record", "which program? see ashlar record --help", exit_usage);
+  if (c.program.empty()) return complain("record", "no program given; see ashlar record --help", exit_usage);
   if (c.output.empty()) c.output = fs::path(c.program.front()).filename().string() + ".trace";
   return record_program(c);
 }
 
-const verb_registration registration({"record", "run a program and write down what it allocates", run});
+const verb_registration registration({"record", "run a program and record its allocations", run});
 
 }  // namespace
 

@@ -59,12 +59,13 @@ std::vector<std::string> threads_cells(const candidate_figures& row) {
 void note_threads(std::vector<std::string>& notes, const detail::replay_counts& counts) {
   if (counts.lanes == 1) return;
   notes.push_back(fmt::format(
-      "Objects freed or moved by another thread than allocated them: {}. Threads that ended in between: {}.",
+      "Objects freed or moved by a thread that did not allocate them: {}. Threads that ended in between: {}.",
       grouped(counts.crossing), grouped(counts.ended)));
-  notes.emplace_back(
-      "A free waits until another thread has allocated its object: waits says how often, waited for how much of the "
-      "threads' time. ns/op includes that, latencies do not. Threads may run ahead of each other by a window of 65,536 "
-      "operations, so more may be live at once than in the program.");
+  notes.emplace_back("A free waits until another thread has allocated its object: waits is the number of such frees, "
+                     "waited their share "
+                     "of the threads' time. ns/op includes the waiting, latencies do not. Threads may run ahead of "
+                     "each other by a window of 65,536 "
+                     "operations, so more may be live at once than in the program.");
 }
 
 void add_skipped(std::vector<std::string>& notes, std::uint64_t n, const char* what) {
@@ -87,29 +88,29 @@ const char* sharing(const candidate_figures& row, const replayed_trace& trace) {
 void note_candidate(std::vector<std::string>& notes, const candidate_figures& row, const replayed_trace& trace) {
   if (!row.measured()) return;
   if (row.stand == replay_stand::null)
-    notes.push_back(
-        fmt::format("null hands out the same warm bytes again and again: what remains is the loop and the "
-                    "touching. The clock costs {:.0f} ns a call, taken off the latencies, and goes in steps "
-                    "of {:.0f} ns.{}",
-                    row.timer_ns, row.timer_step_ns,
-                    trace.counts.lanes == 1
-                        ? ""
-                        : " Handing objects from thread to thread, and threads that begin and end, are in it, too."));
+    notes.push_back(fmt::format(
+        "null hands out the same warm bytes again and again: its figures are the loop and the "
+        "touching. The clock costs {:.0f} ns a call, taken off the latencies, and goes in steps "
+        "of {:.0f} ns.{}",
+        row.timer_ns, row.timer_step_ns,
+        trace.counts.lanes == 1
+            ? ""
+            : " Those figures include the handover of objects between threads, and the start and end of threads."));
   if (row.stand == replay_stand::untouched)
-    notes.push_back(
-        fmt::format("The loop itself, nothing touched, costs {} ns an operation.", figures3(row.ns_per_op.median)));
+    notes.push_back(fmt::format("The loop itself, without touching memory, costs {} ns an operation.",
+                                figures3(row.ns_per_op.median)));
   if (row.stand == replay_stand::ashlar)
     notes.emplace_back(
-        "ashlar (block pools by size over pages, malloc above 8 KiB) is told the size of what it frees, as "
-        "C++ does with sized delete; the others are not.");
+        "ashlar (block pools by size over pages, malloc above 8 KiB) gets the size of each freed block, as "
+        "sized delete passes it in C++; the others do not.");
   if (row.is_heap())
     notes.push_back(fmt::format(
-        "{} is compiled into the replay, the libraries are called; {}{} frees told it the size, as in the program.",
+        "{} is compiled into the replay, the libraries are called; {}{} frees passed the size, as in the program.",
         row.name, sharing(row, trace), grouped(trace.counts.sized_frees)));
   if (row.stand == replay_stand::tiered_heap)
-    notes.emplace_back(
-        "A trace does not tell what was planned: of tiered_heap the heap is replayed, and that each free looks whether "
-        "its block is of the plan.");
+    notes.emplace_back("A trace does not contain the plan: the row of tiered_heap is its heap, and the test of each "
+                       "free for a planned "
+                       "block.");
   if (row.failed != 0) notes.push_back(fmt::format("{} could not serve {} requests.", row.name, grouped(row.failed)));
 }
 
@@ -167,8 +168,8 @@ std::vector<std::string> replay_notes(const replay_figures& figures, const repla
   notes.emplace_back(
       "ns/op is the median time of an allocation or a free, touching the memory included: processor time of one "
       "thread, wall time of several; p50 to max are ns of the calls alone, timed in repetitions of their own; RSS is "
-      "what came on top of the "
-      "memory resident before the replay, mapped all that could be written to but the replay's own buffers.");
+      "the growth of resident memory since before the replay; mapped is all writable memory except the replay's own "
+      "buffers.");
   for (const candidate_figures& row : figures.rows) note_candidate(notes, row, trace);
   note_threads(notes, trace.counts);
   if (was_disturbed(figures, trace))

@@ -48,23 +48,24 @@ struct replay_options {
 };
 
 void add_options(CLI::App& app, replay_options& o) {
-  app.add_option("TRACE", o.trace, "What 'ashlar record' wrote")->required();
-  app.add_option("--with", o.with, "Replay against these only: " + known_allocators() + ", or the path of a library")
+  app.add_option("TRACE", o.trace, "A trace written by 'ashlar record'")->required();
+  app.add_option("--with", o.with, "Replay on these only: " + known_allocators() + ", or the path of a library")
       ->delimiter(',')
       ->type_name("NAME,...");
-  app.add_flag("--all", o.all, "Replay against every known allocator of this machine, not only the usual ones")
+  app.add_flag("--all", o.all, "Replay on every known allocator of this machine, not only the usual ones")
       ->excludes("--with");
   add_round_options(app, o.limits);
   app.add_option("--program-seconds", o.program_seconds,
-                 "What the program takes unrecorded: says what share of it a change would save")
+                 "Run time of the program unrecorded: the output then gives the share that a change would save")
       ->check(CLI::Range(1e-6, 1e9))
       ->type_name("SECONDS");
-  app.add_flag("--damaged", o.prefix, "Replay what a damaged trace holds before the damage");
+  app.add_flag("--damaged", o.prefix, "Replay the part of a damaged trace before the damage");
   app.add_option("--json", o.json, "Write every figure to FILE; - is standard output")->type_name("FILE");
   app.add_option("--html", o.html, "Write a report with plots to FILE")->type_name("FILE");
-  app.footer("Each allocator works in processes of its own; repetitions are interleaved. docs/replay.md says how.\n"
+  app.footer("Each allocator works in processes of its own; repetitions are interleaved. docs/replay.md describes the "
+             "method.\n"
              "'ashlar try' runs the program itself under the best that can be preloaded.\n\n"
-             "Exit status: 0 replayed, 1 the trace or an allocator failed, 2 the command line makes no sense.");
+             "Exit status: 0 replayed, 1 the trace or an allocator failed, 2 the command line is invalid.");
 }
 
 std::vector<candidate> choose(const replay_options& o, std::vector<std::string>& missing) {
@@ -116,8 +117,8 @@ void leave_out_local_heap(std::vector<candidate>& candidates, replayed_trace& tr
   });
   if (heaps != 0)
     trace.left_out.push_back(fmt::format(
-        "local_heap was left out: it is a heap of one thread, and {} objects were freed by another thread than "
-        "allocated them.",
+        "local_heap was left out: it is a heap of one thread, and {} objects were freed by a thread that did "
+        "not allocate them.",
         grouped(trace.counts.crossing)));
 }
 
@@ -171,8 +172,8 @@ int replay(const replay_options& o) {
 
 int run(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == replay_child_flag) replay_in_this_process(argc, argv);
-  CLI::App app("Replays a trace against the allocators of this machine and says which serves the program best: in "
-               "time, tail and memory.",
+  CLI::App app("Replays a trace on the allocators of this machine and names the best one for the program: in time, "
+               "tail and memory.",
                argv[0]);
   replay_options options;
   add_options(app, options);
@@ -184,8 +185,7 @@ int run(int argc, char** argv) {
   }
 }
 
-const verb_registration registration({"replay", "replay a trace against other allocators, and say which serves best",
-                                      run});
+const verb_registration registration({"replay", "replay a trace on other allocators and name the best", run});
 
 }  // namespace
 

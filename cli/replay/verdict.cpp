@@ -78,10 +78,9 @@ std::string ties(const candidate_figures& best, const replay_figures& figures) {
 /// A library is preloaded; a heap must be named by the program's code.
 std::string how_to_have(const candidate_figures& best) {
   switch (best.stand) {
-    case replay_stand::local_heap: return " It serves what asks for it by name: ashlar::local_heap, one for a thread.";
-    case replay_stand::heap: return " It serves what asks for it by name: ashlar::heap, one for all threads.";
-    case replay_stand::tiered_heap:
-      return " It serves what asks for it by name: ashlar::tiered_heap, one for all threads.";
+    case replay_stand::local_heap: return " It serves code that names it: ashlar::local_heap, one for each thread.";
+    case replay_stand::heap: return " It serves code that names it: ashlar::heap, one for all threads.";
+    case replay_stand::tiered_heap: return " It serves code that names it: ashlar::tiered_heap, one for all threads.";
     default: return "";
   }
 }

@@ -60,7 +60,7 @@ std::string passed_through_note(const report_data& data) {
 std::string no_sites_note(const report_data& data) {
   if (data.has_stacks) return "";
   if (data.events == 0) return "No call sites: nothing was recorded.";
-  return "No call sites: the trace has no stacks (ashlar record --stacks 0, or none to be had).";
+  return "No call sites: the trace has no stacks (ashlar record --stacks 0, or no stack could be unwound).";
 }
 
 report_data make_report(const trace_input& input, study::trace_summary summary) {

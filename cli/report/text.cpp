@@ -56,7 +56,7 @@ std::string facts(const report_data& data) {
   fact("peak", fmt::format("{}, after {}", amount_text(s.peak), time(s.peak_ns)));
   fact("never freed", amount_text(s.live));
   fact("failed", fmt::format("{} calls", grouped(s.failed)));
-  fact("freed", fmt::format("{} objects, {} ({}) by another thread than allocated them", grouped(s.frees),
+  fact("freed", fmt::format("{} objects, {} ({}) by a thread that did not allocate them", grouped(s.frees),
                             grouped(s.cross_thread),
                             percent(static_cast<double>(s.cross_thread), static_cast<double>(s.frees))));
   if (s.unknown != 0) fact("", fmt::format("and {} that were allocated before the recording", grouped(s.unknown)));
@@ -140,7 +140,7 @@ std::string threads_text(const report_data& data) {
                human_time(static_cast<double>(t.sum.last_ns)), grouped(t.sum.allocations),
                human_bytes(static_cast<double>(t.sum.bytes)), grouped(t.sum.frees), grouped(t.sum.freed_remote)});
   const std::size_t more = data.thread_count - data.threads.size();
-  return "\n" + table.str() + (more == 0 ? "" : fmt::format("and {} threads that did less\n", grouped(more)));
+  return "\n" + table.str() + (more == 0 ? "" : fmt::format("and {} less active threads\n", grouped(more)));
 }
 
 /// The callers, in two lines at most.
@@ -181,7 +181,7 @@ std::string report_text(const report_data& data) {
   if (data.has_stacks && !data.passed_through.empty()) text += "\n" + wrapped(passed_through_note(data), width) + "\n";
   text += sites_text("call sites by objects", data.by_count, false);
   text += sites_text("call sites by bytes", data.by_bytes, false);
-  text += sites_text("call sites of what was never freed", data.by_live, true);
+  text += sites_text("call sites of objects never freed", data.by_live, true);
   if (!data.has_stacks) text += "\n" + no_sites_note(data) + "\n";
   return text;
 }

@@ -32,7 +32,7 @@ struct trace_input::open_reader {
     const std::string cut =
         reader.info().write_error == detail::trace_io::cut_by_program ? "; the program cut its own trace" : "";
     const bool has_header = reader.error()->offset >= detail::trace_io::file_header_bytes;
-    return cut + (has_header ? "; --damaged takes what comes before" : "");
+    return cut + (has_header ? "; --damaged reads the part before it" : "");
   }
 
   trace_reader reader;
@@ -63,10 +63,10 @@ std::string trace_input::program() const {
 
 std::string damage_note(const trace::trace_info& info) {
   if (info.damage)
-    return fmt::format("The trace is damaged: {}; what follows covers what precedes the damage.",
+    return fmt::format("The trace is damaged: {}. The figures cover the events before the damage.",
                        line_of(*info.damage));
   if (info.write_error != 0)
-    return fmt::format("The recording ended before the program: {}. What follows covers what was written until then.",
+    return fmt::format("The recording ended before the program: {}. The figures cover the events written until then.",
                        describe_write_error(info.write_error));
   if (!info.complete) return "The program was killed or is still running: the trace ends where it was last written.";
   if (info.dropped != 0) return fmt::format("The recorder had to drop {} events: figures are too low.", info.dropped);

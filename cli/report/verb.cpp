@@ -28,11 +28,11 @@ struct report_options {
 };
 
 void add_options(CLI::App& app, report_options& o) {
-  app.add_option("TRACE", o.trace, "What 'ashlar record' wrote")->required();
-  app.add_flag("--damaged", o.prefix, "Report on what a damaged trace holds before the damage");
+  app.add_option("TRACE", o.trace, "A trace written by 'ashlar record'")->required();
+  app.add_flag("--damaged", o.prefix, "Report on the part of a damaged trace before the damage");
   app.add_option("--json", o.json, "Write every figure to FILE; - is standard output")->type_name("FILE");
   app.add_option("--html", o.html, "Write a report with plots to FILE")->type_name("FILE");
-  app.footer("Exit status: 0 reported, 1 the trace cannot be read, 2 the command line makes no sense.");
+  app.footer("Exit status: 0 reported, 1 the trace cannot be read, 2 the command line is invalid.");
 }
 
 int report(const report_options& o) {
@@ -46,14 +46,14 @@ int report(const report_options& o) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Says what a recorded program asked its allocator for: sizes, lifetimes, threads, call sites.", argv[0]);
+  CLI::App app("Describes the requests of a recorded program: sizes, lifetimes, threads, call sites.", argv[0]);
   report_options options;
   add_options(app, options);
   if (const auto status = parse(app, argc, argv)) return *status;
   return report(options);
 }
 
-const verb_registration registration({"report", "say what a recorded program asked its allocator for", run});
+const verb_registration registration({"report", "describe the allocations of a recorded program", run});
 
 }  // namespace
 

@@ -14,11 +14,11 @@ namespace ashlar::cli {
 inline void add_round_options(CLI::App& app, round_limits& limits, const std::string& remark = "") {
   auto* const budget =
       app.add_option("--budget", limits.seconds,
-                     "Repeat until each difference is decided, or for so many seconds, three times at least" + remark)
+                     "Repeat until each difference is decided, or for this many seconds; at least three times" + remark)
           ->check(CLI::Range(0.0, 1e6))
           ->type_name("SECONDS")
           ->capture_default_str();
-  app.add_option("--repetitions", limits.rounds, "Repeat so many times instead, whatever is decided")
+  app.add_option("--repetitions", limits.rounds, "Repeat exactly this many times instead")
       ->check(CLI::Range(std::size_t{1}, most_rounds))
       ->type_name("N")
       ->excludes(budget);

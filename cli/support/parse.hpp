@@ -36,8 +36,9 @@ inline int complain_of_extra(const CLI::App& app, const std::string& word) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   const bool is_option = word.starts_with('-');
   const std::string meant = is_option ? suggestion(word.substr(0, word.find('=')), names) : std::string();
-  std::fprintf(stderr, "%s: there is no %s %s%s; see %s --help\n", app.get_name().c_str(),
-               is_option ? "option" : "place for", word.c_str(), meant.c_str(), app.get_name().c_str());
+  std::fprintf(stderr, "%s: %s %s%s; see %s --help\n", app.get_name().c_str(),
+               is_option ? "unknown option" : "unexpected argument", word.c_str(), meant.c_str(),
+               app.get_name().c_str());
   return exit_usage;
 }
 

@@ -37,7 +37,7 @@ private:
 
 inline constexpr int exit_ok = 0;
 inline constexpr int exit_failure = 1;  ///< The work failed: bad input, a system error.
-inline constexpr int exit_usage = 2;    ///< The command line makes no sense.
+inline constexpr int exit_usage = 2;    ///< The command line is invalid.
 
 /// Effects: one line on stderr, "ashlar VERB: message". Returns: `status`, to be returned in turn.
 inline int complain(std::string_view verb_name, const std::string& message, int status = exit_failure) {

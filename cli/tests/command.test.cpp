@@ -25,18 +25,17 @@ TEST_F(command, has_a_version_by_every_name) {
 
 TEST_F(command, a_mistyped_verb_or_option_is_guessed) {
   EXPECT_EQ(ashlar("reprot t.trace"), 2);
-  EXPECT_EQ(text("err"), "ashlar: there is no verb 'reprot'; did you mean 'report'?\n");
+  EXPECT_EQ(text("err"), "ashlar: unknown verb 'reprot'; did you mean 'report'?\n");
   EXPECT_EQ(ashlar("xyzzy"), 2);
-  EXPECT_EQ(text("err"), "ashlar: there is no verb 'xyzzy'; 'ashlar --help' lists them\n");
+  EXPECT_EQ(text("err"), "ashlar: unknown verb 'xyzzy'; 'ashlar --help' lists them\n");
   EXPECT_EQ(ashlar("--vresion"), 2);
-  EXPECT_EQ(text("err"), "ashlar: there is no verb '--vresion'; did you mean '--version'?\n");
+  EXPECT_EQ(text("err"), "ashlar: unknown verb '--vresion'; did you mean '--version'?\n");
   EXPECT_EQ(ashlar("report t.trace --jsno x"), 2);
-  EXPECT_EQ(text("err"),
-            "ashlar report: there is no option --jsno; did you mean '--json'?; see ashlar report --help\n");
+  EXPECT_EQ(text("err"), "ashlar report: unknown option --jsno; did you mean '--json'?; see ashlar report --help\n");
   EXPECT_EQ(ashlar("record --stack 4 -- true"), 2);
   EXPECT_TRUE(says("err", "did you mean '--stacks'?")) << text("err");
   EXPECT_EQ(ashlar("report a b"), 2);
-  EXPECT_TRUE(says("err", "there is no place for b")) << text("err");
+  EXPECT_TRUE(says("err", "unexpected argument b")) << text("err");
 }
 
 TEST_F(command, help_of_all_verbs_is_of_one_form) {
@@ -81,7 +80,7 @@ TEST_F(command, a_cut_trace_names_the_option_that_reads_it) {
   const std::string cut = file("cut.trace");
   for (const std::string verb : {"report ", "replay ", "plan --from-trace "}) {
     EXPECT_EQ(ashlar(verb + cut), 1) << verb;
-    EXPECT_TRUE(says("err", "; --damaged takes what comes before")) << verb << text("err");
+    EXPECT_TRUE(says("err", "; --damaged reads the part before it")) << verb << text("err");
   }
   EXPECT_EQ(ashlar("report --damaged " + cut), 0) << text("err");
   EXPECT_EQ(ashlar("plan --damaged --effort fast -o " + file("o.csv") + " --from-trace " + cut), 0) << text("err");

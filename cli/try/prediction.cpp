@@ -75,11 +75,11 @@ baseline_figures baseline_of(const json& rows) {
 std::vector<std::string> preloadable_names(const std::vector<std::string>& names) {
   std::vector<std::string> missing, result;
   for (const candidate& c : named_candidates(names))
-    if (c.library.empty()) throw unknown_allocator(c.name + " cannot be preloaded: it is no library");
+    if (c.library.empty()) throw unknown_allocator(c.name + " cannot be preloaded: it is not a library");
   if (!names.empty()) return names;
   for (const candidate& c : installed_candidates(false, missing))
     if (!c.library.empty()) result.push_back(c.name);
-  if (result.empty()) throw std::runtime_error("no library that could be preloaded is on this machine");
+  if (result.empty()) throw std::runtime_error("this machine has no allocator library that can be preloaded");
   return result;
 }
 

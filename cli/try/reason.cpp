@@ -105,10 +105,9 @@ void sample_misses(program_runner& program, trials& all, const trial_progress& p
 std::string reason_of_miss(const trials& all, const trial& t) {
   if (!misses(all, t)) return "";
   const std::string text =
-      fmt::format("{}: measured lies {:.0f} points off the prediction", t.predicted.name, missed_by(all, t));
+      fmt::format("{}: the measurement is {:.0f} points off the prediction", t.predicted.name, missed_by(all, t));
   const auto parts = parts_of_miss(all, t);
-  if (!parts)
-    return text + ". Where they come from is not known: the program could not be sampled here (perf_event_open).";
+  if (!parts) return text + ". Their cause is unknown: the program could not be sampled here (perf_event_open).";
   return fmt::format("{}: {}.", text, parts_text(all, t, *parts));
 }
 

@@ -52,7 +52,7 @@ std::string findings(const trial& t, finding wanted) {
 
 std::string preload(const trial& best, const std::string& program) {
   const std::string losses = findings(best, finding::loss);
-  return fmt::format("{}: {}{}{}. To have it: LD_PRELOAD={} {}", best.predicted.name, findings(best, finding::gain),
+  return fmt::format("{}: {}{}{}. To use it: LD_PRELOAD={} {}", best.predicted.name, findings(best, finding::gain),
                      losses.empty() ? "" : "; but ", losses, best.predicted.library, program);
 }
 
@@ -123,7 +123,7 @@ std::vector<std::string> try_notes(const trials& all, const trace_predictions& p
   for (const trial& t : all.candidates)
     if (std::string reason = reason_of_miss(all, t); !reason.empty()) notes.push_back(std::move(reason));
   if (predictions.program != program)
-    notes.push_back("The trace is of another command line, so the prediction is, too: " + predictions.program);
+    notes.push_back("The trace is of another command line, and so is the prediction: " + predictions.program);
   if (all.output_varies)
     notes.emplace_back("The program does not print the same each time, so its output was not compared.");
   if (all.status != 0) notes.push_back(fmt::format("The program ends with status {}, each time.", all.status));

@@ -50,7 +50,7 @@ private:
     (*progress_)(round, "its own malloc");
     const program_run run = program_->run("");
     if (run.status != first_.status)
-      throw std::runtime_error("the program does not end alike each time: it " + ending(run));
+      throw std::runtime_error("the program does not end the same way each time: it " + ending(run));
     if (!run.same_output(first_)) all_->output_varies = true;
     add(all_->own, run);
   }

@@ -39,23 +39,23 @@ struct try_options {
 };
 
 void add_options(CLI::App& app, try_options& o) {
-  app.add_option("TRACE", o.trace, "What 'ashlar record' wrote of the program")->required();
+  app.add_option("TRACE", o.trace, "A trace of the program, written by 'ashlar record'")->required();
   app.add_option("--with", o.with, "Only these, or libraries by their paths (default: mimalloc, jemalloc, tcmalloc)")
       ->delimiter(',')
       ->type_name("NAME,...");
-  app.add_option("--best", o.best, "Run the program under so many, those that do best in a replay")
+  app.add_option("--best", o.best, "Run the program under this many allocators, the best of a replay")
       ->check(CLI::Range(std::size_t{1}, std::size_t{100}))
       ->type_name("N")
       ->capture_default_str();
-  add_round_options(app, o.limits, "; half as many go to the replay");
+  add_round_options(app, o.limits, "; half of the seconds go to the replay");
   app.add_option("--input", o.input, "The program's standard input, each time from its start (default: none)")
       ->type_name("FILE");
-  app.add_flag("--damaged", o.prefix, "Replay what a damaged trace holds before the damage");
+  app.add_flag("--damaged", o.prefix, "Replay the part of a damaged trace before the damage");
   app.add_option("--json", o.json, "Write every run to FILE; - is standard output")->type_name("FILE");
   app.footer("The program must do the same each time. What it prints is kept off the terminal and compared.\n"
-             "docs/replay.md says how it is measured.\n\n"
-             "Exit status: 0 measured, 1 the trace, the program or an allocator failed, 2 the command line makes no "
-             "sense.");
+             "docs/replay.md describes the measurement.\n\n"
+             "Exit status: 0 measured, 1 the trace, the program or an allocator failed, 2 the command line is "
+             "invalid.");
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -115,13 +115,13 @@ int try_all(const try_options& o) {
 int run(int argc, char** argv) {
   try_options o;
   CLI::App app("ashlar try TRACE [OPTION]... -- PROGRAM [ARGUMENT]...\n\n"
-               "Runs a program unrecorded under the allocators that can be preloaded, and says what each would gain.",
+               "Runs a program unrecorded under the allocators that can be preloaded, and measures the gain of each.",
                argv[0]);
   add_options(app, o);
   char** const dashes = std::find_if(argv, argv + argc, [](const char* word) { return std::strcmp(word, "--") == 0; });
   if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
   if (dashes != argv + argc) o.program.assign(dashes + 1, argv + argc);
-  if (o.program.empty()) return complain("try", "which program? see ashlar try --help", exit_usage);
+  if (o.program.empty()) return complain("try", "no program given; see ashlar try --help", exit_usage);
   try {
     return try_all(o);
   } catch (const unknown_allocator& error) {

@@ -217,7 +217,7 @@ TEST(budget_death, an_account_must_be_right) {
         budget b(10);
         b.uncharge(1);
       },
-      "ashlar: precondition: took back more than was charged to a budget");
+      "ashlar: precondition: uncharged a budget by more than was charged to it");
   ASHLAR_EXPECT_DEATH(
       {
         budget b(10);

@@ -288,10 +288,10 @@ TEST(chain, a_pointer_of_nobody_ends_the_process) {
   buffers bytes({.room_bytes = 100}, {}, counted(below));
   int local = 0;
   ASHLAR_EXPECT_LAST_WORDS(bytes.deallocate(&local, sizeof local, alignof(int)),
-                           "ashlar: invalid_free: freed a pointer that is of no resource of this chain, pointer 0x*, "
+                           "ashlar: invalid_free: freed a pointer that no resource of this chain owns, pointer 0x*, "
                            "resource 0x*");
   ASHLAR_EXPECT_LAST_WORDS(buffers({.max_count = 0}, {}, counted(below)),
-                           "ashlar: precondition: made a chain that may have no resource");
+                           "ashlar: precondition: made a chain with a max_count of 0");
   ASHLAR_EXPECT_LAST_WORDS(buffers({.room_bytes = ashlar::detail::max_size}, {}, counted(below)),
                            "ashlar: precondition: room_bytes is larger than any block");
 }

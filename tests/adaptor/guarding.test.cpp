@@ -293,9 +293,10 @@ TEST(guarding, correct_use_raises_no_report) {
 TEST(guarding_death, each_fault_has_its_sentence) {
   guarded r;
   std::byte* const p = block_of(r, 24, 8);
-  ASHLAR_EXPECT_DEATH((flip(p + 24, 8), r.deallocate(p, 24, 8)),
-                      "ashlar: overflow: bytes behind a block were written to, pointer 0x*, resource 0x*, size 24, "
-                      "expected 24, got 32");
+  ASHLAR_EXPECT_DEATH(
+      (flip(p + 24, 8), r.deallocate(p, 24, 8)),
+      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, size 24, "
+      "expected 24, got 32");
   ASHLAR_EXPECT_DEATH((flip(p - 8, 8), r.deallocate(p, 24, 8)),
                       "ashlar: underflow: bytes before a block were written to, pointer 0x*, resource 0x*, size 24, "
                       "expected 0, got 8");
@@ -307,8 +308,8 @@ TEST(guarding_death, each_fault_has_its_sentence) {
                       "pointer 0x*, resource 0x*, size 24, expected 8, got 64");
   alignas(64) std::array<std::byte, 256> on_the_stack{};
   ASHLAR_EXPECT_DEATH(r.deallocate(on_the_stack.data() + 128, 24, 8),
-                      "ashlar: invalid_free: freed a pointer where no block starts, or far before which bytes were "
-                      "written to, pointer 0x*, resource 0x*");
+                      "ashlar: invalid_free: freed a pointer that is not the start of a block, or the block's label "
+                      "was overwritten, pointer 0x*, resource 0x*");
   ASHLAR_EXPECT_DEATH(r.deallocate(nullptr, 24, 8), "ashlar: invalid_free: freed a null pointer, resource 0x*");
   r.deallocate(p, 24, 8);
 }

@@ -41,12 +41,12 @@ TEST(arena_faults, a_destructor_that_ends_its_own_arena) {
     static_cast<void>(a.make<ends_its_arena>(a, start, how));
     whole ? a.release() : a.reset();
   };
-  const std::string ended = "ashlar: precondition: a destructor reset or released the arena that ends it";
+  const std::string ended = "ashlar: precondition: a destructor reset or released the arena that destroys its object";
   for (const bool whole : {false, true}) {
     ASHLAR_EXPECT_LAST_WORDS(end_by(by::reset, whole), ended);
     ASHLAR_EXPECT_LAST_WORDS(end_by(by::release, whole), ended);
     ASHLAR_EXPECT_LAST_WORDS(end_by(by::rewind, whole),
-                             "ashlar: precondition: a destructor took the arena back to before itself");
+                             "ashlar: precondition: a destructor rewound the arena to a marker older than its object");
   }
 }
 
@@ -107,8 +107,8 @@ protected:
 TEST_F(chunk_headers, hit_from_behind_are_not_believed) {
   small_arena a(of_1024, side_by_side{memory_, &used_});
   std::byte* const first = fill(a);
-  const std::string seen = "ashlar: underflow: bytes before the first block behind a chunk were written to, over its "
-                           "header, pointer 0x*, resource 0x*";
+  const std::string seen = "ashlar: underflow: bytes before the first block of a chunk were written to, over the "
+                           "chunk's header, pointer 0x*, resource 0x*";
   const auto marker = a.mark();
   for (const int before : {1, 8}) {
     first[-before] ^= std::byte{0x41};
@@ -129,7 +129,7 @@ TEST_F(chunk_headers, hit_by_the_block_in_front_are_not_believed) {
   ASSERT_TRUE(first < last && last < end);
   *end ^= std::byte{0x41};
   ASHLAR_EXPECT_LAST_WORDS(a.release(),
-                           "ashlar: overflow: bytes behind the last block of a chunk were written to, over "
+                           "ashlar: overflow: bytes past the end of the last block of a chunk were written to, over "
                            "the chunk's header, pointer 0x*, resource 0x*");
   *end ^= std::byte{0x41};
 }
@@ -140,8 +140,8 @@ TEST_F(chunk_headers, of_spare_chunks_are_not_believed) {
   std::byte* const first = fill(a);
   a.rewind(empty);
   first[-1] ^= std::byte{0x41};
-  const std::string seen = "ashlar: underflow: bytes before the first block behind a chunk were written to, over its "
-                           "header, pointer 0x*, resource 0x*";
+  const std::string seen = "ashlar: underflow: bytes before the first block of a chunk were written to, over the "
+                           "chunk's header, pointer 0x*, resource 0x*";
   ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(a.allocate(800, 8)), seen);
   ASHLAR_EXPECT_LAST_WORDS(a.release(), seen);
   first[-1] ^= std::byte{0x41};
@@ -151,9 +151,8 @@ TEST_F(chunk_headers, of_other_arenas_are_sealed_alike) {
   ashlar::frame_arena<side_by_side> frames(of_1024, side_by_side{memory_, &used_});
   std::byte* const first = fill(frames);
   first[-8] ^= std::byte{0x41};
-  ASHLAR_EXPECT_LAST_WORDS(frames.release(),
-                           "ashlar: underflow: bytes before the first block behind a chunk were written to, over its "
-                           "header, pointer 0x*, resource 0x*");
+  ASHLAR_EXPECT_LAST_WORDS(frames.release(), "ashlar: underflow: bytes before the first block of a chunk were written "
+                                             "to, over the chunk's header, pointer 0x*, resource 0x*");
   first[-8] ^= std::byte{0x41};
 }
 

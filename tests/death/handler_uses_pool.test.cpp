@@ -138,7 +138,7 @@ TEST_F(a_handler, may_use_a_pool_whose_slabs_are_about_to_go) {
   if (!ashlar::detail::keeps_canaries) GTEST_SKIP() << "looked for at level hardened, where no tool does";
   ASHLAR_EXPECT_LAST_WORDS(
       release_overflown(),
-      "ashlar: overflow: bytes behind a block were written to, pointer 0x*, resource 0x*, size 48, "
+      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, size 48, "
       "expected 48, got 49");
 }
 
@@ -162,13 +162,14 @@ ASHLAR_TEST_UNSEEN void write_unseen(std::byte* at) { *at = std::byte{1}; }
 TEST(a_handler_at_every_level, may_use_a_synchronized_resource_that_noticed) {
   if (ashlar_test::has_tsan) GTEST_SKIP() << "the tool does not let a child have threads";
   using guarded = by_synchronized<ashlar::guarding<ashlar::block_pool<>>>;
-  ASHLAR_EXPECT_LAST_WORDS(misuse<guarded>([] {
-                             auto* const bytes = static_cast<std::byte*>(guarded::allocate());
-                             write_unseen(bytes + sizeof(cell));
-                             guarded::deallocate(bytes);
-                           }),
-                           "ashlar: overflow: bytes behind a block were written to, pointer 0x*, resource 0x*, "
-                           "size 48, expected 48, got 49");
+  ASHLAR_EXPECT_LAST_WORDS(
+      misuse<guarded>([] {
+        auto* const bytes = static_cast<std::byte*>(guarded::allocate());
+        write_unseen(bytes + sizeof(cell));
+        guarded::deallocate(bytes);
+      }),
+      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, "
+      "size 48, expected 48, got 49");
   ASHLAR_EXPECT_LAST_WORDS(misuse<guarded>([] { static_cast<void>(guarded::resource().allocate(8, 3)); }),
                            "ashlar: precondition: alignment is not a power of two");
 }

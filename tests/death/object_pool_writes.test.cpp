@@ -212,7 +212,7 @@ template <class Pool>
 void expect_overflow(const std::optional<ashlar::violation>& seen, const void* object) {
   ASSERT_TRUE(seen.has_value());
   EXPECT_EQ(seen->kind, fault::overflow);
-  EXPECT_STREQ(seen->what, "bytes behind a block were written to");
+  EXPECT_STREQ(seen->what, "bytes past the end of a block were written to");
   EXPECT_EQ(seen->pointer, object);
   EXPECT_EQ(seen->expected, sizeof(typename Pool::value_type));
   EXPECT_GT(seen->got, sizeof(typename Pool::value_type));
@@ -275,7 +275,7 @@ TEST(writes_beside_lines, say_what_happened) {
   write_beside(used.middle, sizeof(plain), 1);
   ASHLAR_EXPECT_LAST_WORDS(
       used.pool.give(used.middle),
-      "ashlar: overflow: bytes behind a block were written to, pointer 0x*, resource 0x*, size 48, "
+      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, size 48, "
       "expected 48, got 49");
   used_pool<in_refs<plain, one_thread>> counted;
   write_beside(counted.middle, -1, 1);

@@ -180,7 +180,7 @@ TEST_F(pool_faults_size, a_write_behind_the_request_is_an_overflow) {
 TEST_F(pool_faults_size, an_overflow_has_its_sentence_in_each_road) {
   if (!is_hardened) GTEST_SKIP() << "looked for at hardened";
   block_pool<> pool({.cell_bytes = 32, .cell_alignment = 16});
-  const std::string overflow = "ashlar: overflow: bytes behind the size that a cell is freed with were written to, "
+  const std::string overflow = "ashlar: overflow: bytes of a cell past the size that it is freed with were written to, "
                                "pointer 0x*, resource 0x*, size 32, expected 24, got 25";
   auto* const cell = static_cast<std::byte*>(pool.allocate(24, 8));
   clear_unseen(cell, 25);

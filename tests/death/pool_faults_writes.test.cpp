@@ -111,7 +111,7 @@ TEST_F(pool_faults_writes, a_dead_block_that_is_swept) {
 TEST_F(pool_faults_writes, a_guard_that_is_swept) {
   block_pool<> pool({.cell_bytes = 64});
   auto* const cell = static_cast<std::byte*>(pool.allocate());
-  const std::string overflow = "^ashlar: overflow: bytes behind a block were written to, ";
+  const std::string overflow = "^ashlar: overflow: bytes past the end of a block were written to, ";
   EXPECT_EXIT((clear(cell + 64, 1), pool.trim()), ::testing::KilledBySignal(SIGABRT), overflow);
   EXPECT_EXIT((clear(cell + 64, 1), pool.release()), ::testing::KilledBySignal(SIGABRT), overflow);
   pool.deallocate(cell);
@@ -140,7 +140,7 @@ TEST_F(pool_faults_writes, a_run_is_watched_around_its_cells) {
       const std::size_t bytes = length * cell_bytes;
       std::memset(run, 0x5A, bytes);
       EXPECT_EXIT((clear(run + bytes, 1), pool.deallocate_run(run, length)), ::testing::KilledBySignal(SIGABRT),
-                  "^ashlar: overflow: bytes behind a block were written to, ");
+                  "^ashlar: overflow: bytes past the end of a block were written to, ");
       EXPECT_EXIT((clear(run - 1, 1), pool.deallocate_run(run, length)), ::testing::KilledBySignal(SIGABRT),
                   "^ashlar: underflow: bytes before a block were written to, ");
       pool.deallocate_run(run, length);

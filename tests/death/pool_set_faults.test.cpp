@@ -55,16 +55,18 @@ TYPED_TEST(pool_set_faults, a_large_block_freed_by_another_size_twice_or_never_a
                            "allocated with" +
                                where + ", size 50000, expected 50000, got 50001");
   ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(&not_a_block, 50'000, 8),
-                           "ashlar: invalid_free: freed a large block that is not live here" + where + ", size 50000");
+                           "ashlar: invalid_free: freed a large block that is not live in this pool set" + where +
+                               ", size 50000");
   this->pools.deallocate(block, 50'000, 8);
   ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(block, 50'000, 8),
-                           "ashlar: invalid_free: freed a large block that is not live here" + where + ", size 50000");
+                           "ashlar: invalid_free: freed a large block that is not live in this pool set" + where +
+                               ", size 50000");
 }
 
 TYPED_TEST(pool_set_faults, a_block_of_a_class_that_was_never_used) {
   int not_a_block = 0;
   ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(&not_a_block, 24, 8),
-                           "ashlar: invalid_free: freed a block of a size that was never allocated here" + where +
+                           "ashlar: invalid_free: freed a block of a size that this pool set never allocated" + where +
                                ", size 24");
 }
 
@@ -100,8 +102,8 @@ TEST(pool_set_overflow, a_write_behind_what_was_asked_for_is_found_at_hardened) 
   auto* const cell = static_cast<std::byte*>(pools.allocate(100, 8));
   std::memset(cell, 1, 101);
   ASHLAR_EXPECT_LAST_WORDS(pools.deallocate(cell, 100, 8),
-                           "ashlar: overflow: bytes behind the size that a cell is freed with were written to" + where +
-                               ", size 104, expected 100, got 101");
+                           "ashlar: overflow: bytes of a cell past the size that it is freed with were written to" +
+                               where + ", size 104, expected 100, got 101");
   pools.release();
 }
 
@@ -133,14 +135,15 @@ TYPED_TEST(large_block_faults, one_byte_behind_is_found_when_the_block_goes) {
   p[large] ^= 0x40;
   const std::string what =
       ashlar_test::is_checked
-          ? "ashlar: overflow: bytes behind a block were written to" + where + ", size 40000, expected 40000, got 40001"
-          : "ashlar: overflow: bytes behind a large block were written to, over its note" + where;
+          ? "ashlar: overflow: bytes past the end of a block were written to" + where +
+                ", size 40000, expected 40000, got 40001"
+          : "ashlar: overflow: bytes past the end of a large block were written to, over its record" + where;
   ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(p, large, 8), what);
   if (ashlar_test::is_checked) ASHLAR_EXPECT_LAST_WORDS(this->pools.release(), what);
   else
-    ASHLAR_EXPECT_LAST_WORDS(
-        this->pools.release(),
-        "ashlar: overflow: bytes behind some large block were written to, over its note, which is here" + where);
+    ASHLAR_EXPECT_LAST_WORDS(this->pools.release(), "ashlar: overflow: bytes past the end of a large block were "
+                                                    "written to, over its record, which is at this pointer" +
+                                                        where);
   p[large] ^= 0x40;
   this->pools.deallocate(p, large, 8);
 }
@@ -151,9 +154,10 @@ TYPED_TEST(large_block_faults, an_innocent_free_meets_a_note_that_is_not_one_and
   unsigned char were[64];
   std::memcpy(were, first + large, sizeof were);
   std::memset(first + large, 0x41, sizeof were);  // links of an attacker's choice
-  ASHLAR_EXPECT_LAST_WORDS(
-      this->pools.deallocate(second, large, 8),
-      "ashlar: overflow: bytes behind some large block were written to, over its note, which is here" + where);
+  ASHLAR_EXPECT_LAST_WORDS(this->pools.deallocate(second, large, 8),
+                           "ashlar: overflow: bytes past the end of a large block were written to, over its record, "
+                           "which is at this pointer" +
+                               where);
   std::memcpy(first + large, were, sizeof were);
   this->pools.deallocate(second, large, 8);
   this->pools.deallocate(first, large, 8);

@@ -33,7 +33,7 @@ namespace {
 using ashlar::any_thread;
 using ashlar::synchronized;
 
-constexpr const char* reentry = "ashlar: reentry: a signal handler or a callback used what it had come out of";
+constexpr const char* reentry = "ashlar: reentry: a signal handler or a callback used the resource that it interrupted";
 
 /// Pages; calls `on_allocate` once, before it allocates.
 struct calling_pages : ashlar::page_resource {

@@ -147,11 +147,12 @@ TEST_F(shared_pool_faults_checked, a_cell_of_a_synchronized_pool_resource_by_ano
   ASHLAR_EXPECT_LAST_WORDS(by_pmr.deallocate(cell, 24, 8),
                            "ashlar: wrong_pool: freed a cell of another pool, pointer 0x*, resource 0x*, owner 0x*, "
                            "size 104");
-  ASHLAR_EXPECT_LAST_WORDS(by_pmr.deallocate(cell, 1000, 8),
-                           "ashlar: invalid_free: freed a block of a size that was never allocated here, pointer 0x*, "
-                           "resource 0x*, size 1000");
+  ASHLAR_EXPECT_LAST_WORDS(
+      by_pmr.deallocate(cell, 1000, 8),
+      "ashlar: invalid_free: freed a block of a size that this pool set never allocated, pointer 0x*, "
+      "resource 0x*, size 1000");
   ASHLAR_EXPECT_LAST_WORDS(by_pmr.deallocate(cell, 50'000, 8),
-                           "ashlar: invalid_free: freed a large block that is not live here, pointer 0x*, "
+                           "ashlar: invalid_free: freed a large block that is not live in this pool set, pointer 0x*, "
                            "resource 0x*, size 50000");
   by_pmr.deallocate(cell, 100, 8);
 }

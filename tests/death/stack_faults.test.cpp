@@ -33,17 +33,18 @@ using ashlar::two_ended_stack;
 using ashlar_test::caught_in;
 
 const std::string where = ", pointer 0x*, resource 0x*";
-const std::string not_on_top = "ashlar: out_of_order: freed a block that does not lie on top" + where;
+const std::string not_on_top = "ashlar: out_of_order: freed a block that is not on top of the stack" + where;
 const std::string is_free = "ashlar: double_free: freed a block that is free" + where;
 const std::string foreign = "ashlar: invalid_free: freed a pointer that is not of this stack" + where;
 const std::string null_freed = "ashlar: invalid_free: freed a pointer that is not of this stack, resource 0x*";
 const std::string in_the_middle = "ashlar: misaligned_free: freed a pointer into the middle of a block" + where;
-const std::string other_size = "ashlar: size_mismatch: gave another size than the block was allocated with" + where;
+const std::string other_size =
+    "ashlar: size_mismatch: freed or resized a block with another size than it was allocated with" + where;
 const std::string other_alignment =
-    "ashlar: size_mismatch: gave another alignment than the block was allocated with" + where;
+    "ashlar: size_mismatch: freed or resized a block with another alignment than it was allocated with" + where;
 const std::string of_another = "ashlar: bad_marker: rewound to a marker of another stack" + where;
 const std::string of_another_null = "ashlar: bad_marker: rewound to a marker of another stack, resource 0x*";
-const std::string gone_below = "ashlar: bad_marker: rewound to a marker that the stack has gone below" + where;
+const std::string gone_below = "ashlar: bad_marker: rewound to a marker above the top of the stack" + where;
 const std::string expanded = "ashlar: bad_marker: rewound to a marker whose top block was expanded since" + where;
 
 // Runs each test on a growing stack, on one in a buffer, and on both ends of a shared buffer.
@@ -236,7 +237,7 @@ TEST_F(stack_faults, a_marker_whose_top_block_was_expanded) {
 }
 
 TEST_F(stack_faults, a_marker_of_an_arena_that_is_gone_or_of_another) {
-  const std::string no_longer = "ashlar: bad_marker: rewound to a marker that is good no longer" + where;
+  const std::string no_longer = "ashlar: bad_marker: rewound to a marker that is no longer valid" + where;
   const std::string of_another_arena = "ashlar: bad_marker: rewound to a marker of another arena" + where;
   ashlar::arena<> a;
   ashlar::arena<> b;

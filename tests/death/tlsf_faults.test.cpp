@@ -70,7 +70,7 @@ TEST_F(tlsf_faults, each_says_one_line_and_no_more) {
   ASHLAR_EXPECT_LAST_WORDS((r_.deallocate(p), r_.deallocate(p)),
                            "ashlar: double_free: freed a block that is free, pointer 0x*, resource 0x*");
   ASHLAR_EXPECT_LAST_WORDS((r_.deallocate(p), r_.deallocate(q), r_.deallocate(q)),
-                           "ashlar: double_free: freed a block that is free, with its neighbours, pointer 0x*, "
+                           "ashlar: double_free: freed a block that is free and coalesced, pointer 0x*, "
                            "resource 0x*");
   ASHLAR_EXPECT_LAST_WORDS(r_.deallocate(this), "ashlar: invalid_free: freed a pointer that is not of this resource, "
                                                 "pointer 0x*, resource 0x*");

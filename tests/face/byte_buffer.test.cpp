@@ -112,7 +112,7 @@ TYPED_TEST(byte_buffer, an_exhausted_pool_gives_an_empty_view) {
 
 TYPED_TEST(byte_buffer, cuts_nothing_that_is_not_there) {
   auto view = this->buffers.copy(bytes_of("four"));
-  const char* const words = "ashlar: precondition: cut a part out of a buffer view that it does not have";
+  const char* const words = "ashlar: precondition: cut a part out of a buffer view that lies beyond the view";
   ASHLAR_EXPECT_DEATH(static_cast<void>(view.slice(0, 5)), words);
   ASHLAR_EXPECT_DEATH(static_cast<void>(view.slice(5, 0)), words);
   ASHLAR_EXPECT_DEATH(static_cast<void>(view.slice(2, ashlar::detail::max_size)), words);

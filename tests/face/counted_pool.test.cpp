@@ -116,7 +116,7 @@ TYPED_TEST(counted_pool_with, a_counter_near_its_end_ends_the_process) {
   counted_pool<TypeParam> counts;
   auto* const owners = counts.make(most_owners - 1);
   owners->add();
-  const std::string line = "ashlar: precondition: added an owner to what has 2^31 - 1";
+  const std::string line = "ashlar: precondition: added an owner to an object with 2^31 - 1 owners";
   ASHLAR_EXPECT_LAST_WORDS(owners->add(), line);
   ASHLAR_EXPECT_LAST_WORDS(counts.make(0u - 3)->add(), line);
   auto* const again = ::new (static_cast<void*>(owners)) typename counted_pool<TypeParam>::counter_type(1);

@@ -122,7 +122,7 @@ TYPED_TEST(intrusive_pool, make_with_constructs_as_it_is_told) {
 #endif
   static std::pair<int, int> elsewhere;
   ASHLAR_EXPECT_DEATH(static_cast<void>(pool.make_with([](void*) { return &elsewhere; })),
-                      "ashlar: precondition: constructed an object elsewhere than where it was told to");
+                      "ashlar: precondition: constructed an object at another address than the given one");
 }
 
 struct recycled : witness {

@@ -141,7 +141,7 @@ TEST(pmr_monotonic_extension, reset_keeps_the_memory) {
 
 TEST(pmr_monotonic_extension, no_upstream_is_misuse) {
   ASHLAR_EXPECT_DEATH(ours(static_cast<std::pmr::memory_resource*>(nullptr)),
-                      "ashlar: precondition: made a monotonic_buffer_resource over no upstream");
+                      "ashlar: precondition: made a monotonic_buffer_resource with a null upstream");
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST(slot_map, a_handle_of_another_map_is_stale_where_handles_are_checked) {
     EXPECT_EQ(map.get(foreign), nullptr);
     EXPECT_FALSE(map.erase(foreign));
     ASHLAR_EXPECT_DEATH(static_cast<void>(map[foreign]),
-                        "ashlar: precondition: asked a slot_map for an object that is not there");
+                        "ashlar: precondition: asked a slot_map for an object by a stale handle");
   }
   EXPECT_TRUE(map.contains(own));
 }
@@ -340,7 +340,7 @@ TEST(slot_map, asking_for_an_object_that_is_not_there_is_misuse) {
   const auto h = map.emplace(1);
   map.erase(h);
   ASHLAR_EXPECT_DEATH(static_cast<void>(map[h]),
-                      "ashlar: precondition: asked a slot_map for an object that is not there");
+                      "ashlar: precondition: asked a slot_map for an object by a stale handle");
 }
 
 }  // namespace

@@ -207,7 +207,7 @@ TEST(owner_heap, says_so_where_a_signal_handler_uses_what_it_interrupts) {
         static_cast<void>(heap.allocate(100));
         heap.for_each_live([](void*, std::size_t) { static_cast<void>(std::raise(SIGUSR1)); });
       },
-      "ashlar: reentry: a signal handler or a callback used what it had come out of");
+      "ashlar: reentry: a signal handler or a callback used the resource that it interrupted");
 }
 
 TEST(owner_heap, serves_sizes_known_at_compile_time_and_what_is_at_hand) {

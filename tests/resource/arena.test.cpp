@@ -370,7 +370,8 @@ TEST_F(arenas, report_markers_and_pointers_that_are_not_theirs) {
   const auto outer = a.mark();
   static_cast<void>(a.allocate(8, 8));
   const auto inner = a.mark();
-  const std::string stale = "ashlar: bad_marker: rewound to a marker that is good no longer, pointer 0x*, resource 0x*";
+  const std::string stale =
+      "ashlar: bad_marker: rewound to a marker that is no longer valid, pointer 0x*, resource 0x*";
   ASHLAR_EXPECT_DEATH(b.rewind(outer), "ashlar: bad_marker: rewound to a marker of another arena, resource 0x*");
   ASHLAR_EXPECT_DEATH((a.rewind(outer), a.rewind(inner)), stale);
   a.rewind(outer);

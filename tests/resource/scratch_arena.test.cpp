@@ -211,8 +211,9 @@ TEST(scratch_arena_death, an_outer_scope_is_not_used_under_an_inner_one) {
     scratch_arena inner;
     static_cast<void>(outer.allocate(8, 8));
   };
-  ASHLAR_EXPECT_DEATH(misuse(), "ashlar: precondition: allocated from a scratch scope under one that is open; that one "
-                                "belongs beside it");
+  ASHLAR_EXPECT_DEATH(misuse(),
+                      "ashlar: precondition: allocated from a scratch scope below an open one; make the upper one "
+                      "with scratch_arena::beside");
 }
 
 }  // namespace

@@ -242,9 +242,9 @@ TEST(tlsf_offsets_death, wrong_arguments_end_the_process) {
   ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(heap.try_allocate(1, 24)),
                            "ashlar: precondition: alignment is not a power of two");
   ASHLAR_EXPECT_LAST_WORDS(tlsf_offsets<>(4096, {.granule = 3}),
-                           "ashlar: precondition: granule is not a power of two that a range can have");
+                           "ashlar: precondition: granule is not a power of two, or is larger than a range");
   ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(heap.try_extend(1)),
-                           "ashlar: precondition: a range cannot be extended to less, or beyond its offsets");
+                           "ashlar: precondition: extended a range to less than its size, or beyond its offsets");
 }
 
 TEST(tlsf_offsets_death, wrong_handles_are_named) {

@@ -85,7 +85,7 @@ TEST(heap_double_free, of_two_threads_that_only_free) {
 }
 
 // Spans and huge blocks go back at once, from any thread: every level detects the second free until the memory is
-// reused. Meanwhile the block is free, joined with its neighbours, or beside live ones.
+// reused. Meanwhile the block is free, coalesced with its neighbours, or beside live ones.
 TEST(heap_double_free, of_blocks_that_are_not_noted_is_always_found) {
   static constexpr std::size_t sizes[] = {33'000, 40'000, 1'000'000, 3'900'000, 5'000'000};
   for (std::size_t round = 0; round < 6 * std::size(sizes); ++round) {

@@ -143,7 +143,7 @@ TEST_F(plan_command, returns_the_best_so_far_when_interrupted) {
                   "until grep -q height err; do sleep 0.1; done; kill -INT $pid; wait $pid"),
             0)
       << text("err");
-  EXPECT_TRUE(said("err", "interrupted, this is the best so far"));
+  EXPECT_TRUE(said("err", "interrupted; this is the best plan so far"));
   EXPECT_EQ(fault_of("planned.csv"), "");
 }
 
@@ -221,7 +221,7 @@ TEST_F(plan_command, names_that_clash_as_identifiers_are_told) {
   EXPECT_EQ(text("err"), "ashlar plan: \"conv/1\" and \"conv.1\" both become conv_1 in the tables: rename one\n");
   write("clash.csv", "id,lower,upper,size\nx,0,3,4\n+,3,9,4\n");
   EXPECT_EQ(run("clash.csv --c plan.h"), 1);
-  EXPECT_EQ(text("err"), "ashlar plan: no identifier can be made of \"+\"\n");
+  EXPECT_EQ(text("err"), "ashlar plan: cannot make an identifier of \"+\"\n");
   write("clash.csv", "id,lower,upper,size\nx,0,3,4\nx,3,9,4\n");
   EXPECT_EQ(run("clash.csv"), 1);
   EXPECT_TRUE(said("err", "line 3, column 1, buffer x: another buffer has the same id"));
@@ -276,11 +276,11 @@ TEST_F(plan_command, refuses_options_that_make_no_sense) {
       {"small.csv --from-trace t.trace", "give either a CSV file or --from-trace"},
       {"small.csv --between 1 2", "--between and --window need --from-trace"},
       {"--from-trace t.trace --between 1 2 --window 0 1", "give either --between or --window"},
-      {"--from-trace t.trace --window 1 1", "--window wants two times in seconds, the earlier first"},
-      {"--from-trace t.trace --validate", "--validate wants a CSV file"},
-      {"small.csv --name 2d", "--name wants an identifier"},
+      {"--from-trace t.trace --window 1 1", "--window takes two times in seconds, the earlier first"},
+      {"--from-trace t.trace --validate", "--validate needs a CSV file"},
+      {"small.csv --name 2d", "--name takes an identifier"},
       {"small.csv --capacity lots", "--capacity"},
-      {"small.csv --time nan", "--time wants a number of seconds"},
+      {"small.csv --time nan", "--time takes a number of seconds"},
       {"small.csv --nonsense", "--nonsense"}};
   for (const auto& [arguments, message] : wrong) {
     EXPECT_EQ(run(arguments), 2) << arguments;
@@ -324,7 +324,7 @@ TEST_F(plan_recording, plans_all_of_it_or_a_window_of_time) {
 
 TEST_F(plan_recording, says_which_marks_are_missing) {
   EXPECT_EQ(run("--from-trace t.trace --between 2 1"), 1);
-  EXPECT_EQ(text("err"), "ashlar plan: t.trace: the marks 2 and 1 are not both there, in this order\n");
+  EXPECT_EQ(text("err"), "ashlar plan: t.trace: the marks 2 and 1 do not both occur, in this order\n");
   write("torn.trace", text("t.trace").substr(0, 100));
   EXPECT_EQ(run("--from-trace torn.trace"), 1);
   EXPECT_TRUE(said("err", "ashlar plan: torn.trace: "));

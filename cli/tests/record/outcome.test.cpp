@@ -19,7 +19,7 @@ TEST_F(record_outcome, programs_notice_nothing_when_the_disk_is_full) {
   for (const char* mode : {"forms", "threads", "keeps_errno", "forks"}) {
     EXPECT_EQ(shell(ASHLAR_COMMAND " record -o /dev/full -- " ASHLAR_VICTIM " " + std::string(mode)), not_whole)
         << mode;
-    EXPECT_TRUE(says("the trace is not whole: /dev/full: the disk was full")) << mode << output();
+    EXPECT_TRUE(says("the trace is incomplete: /dev/full: the disk was full")) << mode << output();
     EXPECT_TRUE(says("; the program's own exit status is 0\n")) << mode << output();
   }
   EXPECT_EQ(shell("ulimit -f 1; " ASHLAR_COMMAND " record -o " + file() + " -- " ASHLAR_VICTIM " killed"), not_whole);
@@ -95,7 +95,7 @@ TEST_F(record_outcome, the_reason_against_a_recording_is_reported) {
   EXPECT_EQ(record(file("script")), nothing_recorded) << output();
   EXPECT_TRUE(says("is statically linked")) << output();
   EXPECT_EQ(record("sh -c 'kill -9 $$'"), nothing_recorded) << output();
-  EXPECT_TRUE(says("killed before a thread had a full buffer")) << output();
+  EXPECT_TRUE(says("killed before any thread had filled a buffer")) << output();
 }
 
 TEST_F(record_outcome, a_program_over_another_c_library_is_recorded) {

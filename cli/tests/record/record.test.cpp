@@ -263,7 +263,7 @@ TEST_F(record, mistakes_get_one_clear_line) {
   EXPECT_EQ(shell(ASHLAR_COMMAND " record --nonsense -- true"), 2);
   EXPECT_EQ(shell(ASHLAR_COMMAND " record --stacks 500 -- true"), 2);
   EXPECT_EQ(shell(ASHLAR_COMMAND " nonsense"), 2);
-  EXPECT_EQ(output(), "ashlar: there is no verb 'nonsense'; 'ashlar --help' lists them\n");
+  EXPECT_EQ(output(), "ashlar: unknown verb 'nonsense'; 'ashlar --help' lists them\n");
   const std::string alone = file("ashlar");
   fs::copy_file(ASHLAR_COMMAND, alone);
   EXPECT_EQ(shell(alone + " record -o " + file() + " -- true"), 1);

@@ -113,8 +113,8 @@ TEST_F(replay, a_heap_for_any_thread_serves_threads_that_share_blocks) {
             0)
       << text("err");
   for (const char* part : {"\nallocator           cpu ns/op  waits  waited\n", "\n· heap is compiled into the replay",
-                           "freed or moved by another thread", "all threads share it",
-                           "\n· tiered_heap is compiled into the replay", "does not tell what was planned"})
+                           "freed or moved by a thread that did not allocate them", "all threads share it",
+                           "\n· tiered_heap is compiled into the replay", "does not contain the plan"})
     EXPECT_NE(text("out").find(part), std::string::npos) << part << text("out");
   const json j = json::parse(text("j"));
   for (const std::size_t which : {1u, 2u}) {

@@ -106,9 +106,9 @@ TEST_F(try_verb, the_program_reads_its_input_from_the_start_each_time_and_prints
 TEST_F(try_verb, mistakes) {
   EXPECT_EQ(ashlar("try"), 2);
   EXPECT_EQ(ashlar("try " + sample(10)), 2);
-  EXPECT_EQ(text("err"), "ashlar try: which program? see ashlar try --help\n");
+  EXPECT_EQ(text("err"), "ashlar try: no program given; see ashlar try --help\n");
   EXPECT_EQ(ashlar("try " + sample(10) + " --with heap -- true"), 2);
-  EXPECT_EQ(text("err"), "ashlar try: heap cannot be preloaded: it is no library\n");
+  EXPECT_EQ(text("err"), "ashlar try: heap cannot be preloaded: it is not a library\n");
   EXPECT_EQ(ashlar("try " + sample(10) + " --with nonesuch -- true"), 2);
   EXPECT_EQ(ashlar("try " + file("no.trace") + " --with " ASHLAR_TRY_PRELOAD " -- true"), 1);
   EXPECT_EQ(try_victim("allocate", "--input /nonesuch"), 1);
@@ -159,7 +159,7 @@ TEST(try_text, names_the_gain_the_loss_and_how_to_have_it) {
   EXPECT_EQ(
       try_verdict(all, "prog x"),
       "quick: 10 % less processor time (10 to 10), 10 % less wall time (10 to 10); but peak RSS 50.0 -> 60.0 MiB. "
-      "To have it: LD_PRELOAD=/lib/quick.so prog x");
+      "To use it: LD_PRELOAD=/lib/quick.so prog x");
   EXPECT_TRUE(try_verdict(made_up(1.0, 10), "prog").ends_with("change nothing."));
   EXPECT_TRUE(try_verdict(made_up(0.9, 4), "prog").starts_with("No gain for the whole program is shown yet: about 8 "));
 }
@@ -168,8 +168,8 @@ TEST(try_text, says_where_a_prediction_misses) {
   const auto notes = [](double by) { return try_notes(made_up(by, 10), {"prog", 1, {}}, "prog"); };
   EXPECT_EQ(notes(0.9).size(), 1U);
   ASSERT_EQ(notes(0.8).size(), 2U);
-  EXPECT_TRUE(notes(0.8)[1].starts_with("quick: measured lies 11 points off the prediction. Where they come from is "
-                                        "not known"))
+  EXPECT_TRUE(
+      notes(0.8)[1].starts_with("quick: the measurement is 11 points off the prediction. Their cause is unknown"))
       << notes(0.8)[1];
 }
 
@@ -192,7 +192,7 @@ TEST(try_reason, names_the_parts_of_a_miss_that_were_measured) {
   EXPECT_NEAR(parts->calls, -5, 1e-9);
   EXPECT_EQ(
       reason_of_miss(all, quick),
-      "quick: measured lies 31 points off the prediction: -20 in the program's own code, outside libc and malloc "
+      "quick: the measurement is 31 points off the prediction: -20 in the program's own code, outside libc and malloc "
       "(60.0 ms -> 40.0 ms of user time), which a replay does not run; -6 in the kernel (20.0 ms -> 10.0 ms, 30.0 "
       "k -> 10.0 k page faults), beyond what the replay saves of it; -5 in libc and malloc, and in what the replay "
       "touches for the program.");

@@ -109,7 +109,7 @@ public:
 
   /// Effects: takes back a charge of this budget. Expects: the bytes were charged.
   void uncharge(std::size_t bytes) noexcept {
-    ASHLAR_EXPECTS(bytes <= used(), "took back more than was charged to a budget");
+    ASHLAR_EXPECTS(bytes <= used(), "uncharged a budget by more than was charged to it");
     for (basic_budget* each = this; each != nullptr; each = each->parent_) each->lower(bytes);
   }
 

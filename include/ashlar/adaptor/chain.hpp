@@ -81,7 +81,7 @@ concept room_maker_of = requires(Maker& make, std::span<std::byte> room) {
 template <owning_resource R, resource Upstream, class Maker>
 class chain {
   static_assert(detail::maker_of<Maker, R> || detail::room_maker_of<Maker, R>,
-                "a maker returns an R, made from the room that it is handed or from nothing");
+                "a maker returns an R, and takes no argument or the room");
 
 public:
   /// Allocates nothing before the first request. Expects: `max_count` is not 0, and `room_bytes` is less than half of
@@ -89,7 +89,7 @@ public:
   chain() : chain(chain_options{}) {}
   explicit chain(const chain_options& options, Maker maker = {}, Upstream upstream = {})
       : options_(options), maker_(std::move(maker)), upstream_(std::move(upstream)) {
-    ASHLAR_REQUIRE(options.max_count != 0, "made a chain that may have no resource");
+    ASHLAR_REQUIRE(options.max_count != 0, "made a chain with a max_count of 0");
     ASHLAR_REQUIRE(options.room_bytes <= detail::max_block_bytes / 2, "room_bytes is larger than any block");
   }
 
@@ -283,7 +283,7 @@ private:
     freed_ = find(p);
     if (freed_ == nullptr)
       detail::report({.kind = fault::invalid_free,
-                      .what = "freed a pointer that is of no resource of this chain",
+                      .what = "freed a pointer that no resource of this chain owns",
                       .pointer = p,
                       .resource = this});
     return *freed_;

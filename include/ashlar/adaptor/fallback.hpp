@@ -41,8 +41,9 @@ inline namespace ASHLAR_ABI {
 /// Complexity: one owner test a call. Thread safety: any thread, if both sides allow it.
 template <owning_resource First, resource Second>
 class fallback {
-  static_assert(try_resource<First> || ASHLAR_HAS_EXCEPTIONS != 0,
-                "the first side of a fallback must be able to say no: without exceptions only a try_resource is");
+  static_assert(
+      try_resource<First> || ASHLAR_HAS_EXCEPTIONS != 0,
+      "the first side of a fallback must be able to refuse a request: without exceptions it is a try_resource");
 
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<First> && thread_safe_resource<Second>;

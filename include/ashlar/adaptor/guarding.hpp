@@ -25,7 +25,7 @@ inline namespace ASHLAR_ABI {
 ///      upstream's block                                     p = start + front_bytes(alignment)
 ///      | canary | label: size, alignment, sum | canary 32 B | bytes as requested | canary 32 B |
 ///
-/// On a free, a write before the block is an `underflow` and a write behind it an `overflow`. Another size or alignment
+/// On a free, a write before the block is an `underflow` and a write after it an `overflow`. Another size or alignment
 /// than that of the allocation is a `size_mismatch`, and a pointer that is no block's start an `invalid_free`. The
 /// label of a freed block marks it until its memory is reused, so that a second free is a `double_free`; over a
 /// resource that poisons freed memory it is an `invalid_free`. The canary byte depends on its address and is never 0,
@@ -33,7 +33,7 @@ inline namespace ASHLAR_ABI {
 ///
 /// Under a tool that watches memory (`marks_memory`), canaries and label are marked as free. An access beside a block
 /// is reported at once with its call stack; the canaries detect writes of code that was not compiled for the tool.
-/// Detection is exact to the byte behind a block, and before a block that is aligned to 8 bytes.
+/// Detection is exact to the byte after a block, and before a block that is aligned to 8 bytes.
 ///
 /// Expects: the bytes before a pointer that is freed are readable.
 /// Complexity: that of `R` and O(alignment). Thread safety: that of `R`.
@@ -189,8 +189,8 @@ private:
     if (read.sum == ~sum_of(block, read.of)) found(fault::double_free, "freed a block that is free", p, {});
     if (first_changed(block - canary_bytes, block) == block)
       found(fault::underflow, "bytes before a block were written to", p, {.got = label_and_canary});
-    found(fault::invalid_free, "freed a pointer where no block starts, or far before which bytes were written to", p,
-          {});
+    found(fault::invalid_free, "freed a pointer that is not the start of a block, or the block's label was overwritten",
+          p, {});
   }
 
   void check(const void* p, const extent& given) const noexcept {
@@ -204,7 +204,7 @@ private:
     check_canaries(p, was);
   }
 
-  // `got` is the reach of the writes: bytes before the block's start, or behind its end.
+  // `got` is the reach of the writes: bytes before the block's start, or after its end.
   void check_canaries(const void* p, const extent& of) const noexcept {
     const auto* const block = static_cast<const std::byte*>(p);
     show_zones(block, of);
@@ -217,7 +217,7 @@ private:
     const std::byte* const end = block + of.bytes;
     const std::byte* const changed = end_of_changes(end, end + canary_bytes);
     if (changed != end)
-      found(fault::overflow, "bytes behind a block were written to", p,
+      found(fault::overflow, "bytes past the end of a block were written to", p,
             {.size = of.bytes, .expected = of.bytes, .got = static_cast<std::size_t>(changed - block)});
   }
 

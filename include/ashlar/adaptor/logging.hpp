@@ -41,7 +41,7 @@ inline namespace ASHLAR_ABI {
 /// line is the last.
 template <resource R, class Sink>
 class logging : public forwarding<R> {
-  static_assert(policy::log_sink<Sink>, "a sink has a noexcept write(line), and says whether it is_thread_safe");
+  static_assert(policy::log_sink<Sink>, "a sink has a noexcept write(line) and a constant is_thread_safe");
 
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<R> && Sink::is_thread_safe;

@@ -80,7 +80,7 @@ private:
 /// Up to `Frames` return addresses, innermost first: `Frames` words, about one microsecond a call.
 template <std::size_t Frames>
 class backtrace {
-  static_assert(Frames > 0, "a backtrace has frames");
+  static_assert(Frames > 0, "a backtrace has at least one frame");
 
 public:
   [[nodiscard]] static backtrace capture(const void* caller) noexcept {

@@ -38,7 +38,7 @@ inline namespace ASHLAR_ABI {
 /// is handed out again. Lifetime: the log outlives the adaptor. Complexity: that of `R`, one clock reading, and O(1).
 template <resource R, class Log, class Site>
 class tracing : public forwarding<R> {
-  static_assert(policy::site<Site>, "a site captures, describes itself, has frames and compares");
+  static_assert(policy::site<Site>, "a site has capture, describe, frames and operator==");
 
   using lock_type = typename Log::lock_type;
 

@@ -27,7 +27,7 @@ enum class fault {
   size_mismatch,      ///< The size or alignment differs from that of the allocation.
   corrupt_link,       ///< A free block was written to.
   use_after_destroy,  ///< The pool was destroyed.
-  overflow,           ///< Bytes behind a block were written to.
+  overflow,           ///< Bytes past the end of a block were written to.
   underflow,          ///< Bytes before a block were written to.
   bad_marker,         ///< A marker is stale, later than the top, or of another resource.
   out_of_order,       ///< A freed block is not on top of its stack.

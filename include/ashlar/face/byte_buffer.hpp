@@ -90,7 +90,7 @@ public:
     return front;
   }
 
-  /// Returns: the bytes of the buffer in front of the view, for headers, and behind it, for further data.
+  /// Returns: the bytes of the buffer in front of the view, for headers, and after it, for further data.
   [[nodiscard]] std::size_t room_in_front() const noexcept { return offset_; }
   [[nodiscard]] std::size_t room_behind() const noexcept { return buffer_ ? Bytes - offset_ - size_ : 0; }
 
@@ -101,7 +101,7 @@ public:
     size_ += static_cast<std::uint32_t>(front + behind);
   }
 
-  /// Effects: copies as many of `more` behind the view as there is room for, and extends it. Returns: their number.
+  /// Effects: copies as many of `more` after the view as there is room for, and extends it. Returns: their number.
   std::size_t append(std::span<const std::byte> more) noexcept {
     const std::size_t count = std::min(more.size(), room_behind());
     if (count != 0) std::memcpy(data() + size_, more.data(), count);
@@ -120,7 +120,8 @@ public:
 private:
   // A missing part is never handed out: writes to it would change foreign bytes.
   buffer_view& cut(std::size_t offset, std::size_t size) noexcept {
-    ASHLAR_REQUIRE(offset <= size_ && size <= size_ - offset, "cut a part out of a buffer view that it does not have");
+    ASHLAR_REQUIRE(offset <= size_ && size <= size_ - offset,
+                   "cut a part out of a buffer view that lies beyond the view");
     offset_ += static_cast<std::uint32_t>(offset);
     size_ = static_cast<std::uint32_t>(size);
     return *this;

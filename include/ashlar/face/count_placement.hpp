@@ -26,7 +26,7 @@ namespace count {
 
 /// Placement: an array of counts in front of the slots of each slab; 4 bytes for each object, whatever its alignment.
 struct in_slab {};
-/// Placement: right behind the object. It costs the padding to the next object, and an access touches one cache line
+/// Placement: right after the object. It costs the padding to the next object, and an access touches one cache line
 /// less.
 struct beside {};
 /// Placement: a member of the object. `Count` is a `std::uint32_t`, or a `std::atomic<std::uint32_t>` if any thread

@@ -88,7 +88,8 @@ class object_pool {
 
   static_assert(std::is_object_v<T> && !std::is_array_v<T> && std::is_same_v<T, std::remove_cv_t<T>>,
                 "an object_pool holds objects, neither const nor arrays");
-  static_assert(std::is_nothrow_destructible_v<T>, "a destructor that throws would leave the pool half way");
+  static_assert(std::is_nothrow_destructible_v<T>,
+                "a destructor that throws would leave a slot neither taken nor free");
   static_assert(policy::lifetime<lifetime_type> && policy::exhaustion<exhausted_type> && resource<upstream_type>);
   static_assert(fixed_capacity == dynamic_capacity || fixed_capacity == growing ||
                 fixed_capacity <= detail::slot_word::max_slots);
@@ -286,7 +287,7 @@ private:
   std::uint32_t retire(void* slot) noexcept {
     if constexpr (lifetime_type::keeps) {
       static_assert(std::is_nothrow_invocable_v<typename lifetime_type::reset_type&, T&>,
-                    "Reset takes a T& and is noexcept: it runs where nobody could catch");
+                    "Reset takes a T& and is noexcept: no caller could catch its exception");
       lifetime_.reset(*object_in(slot));
       return 0;
     } else {

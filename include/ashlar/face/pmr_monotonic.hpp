@@ -84,7 +84,7 @@ private:
   }
 
   [[nodiscard]] static std::pmr::memory_resource& dereferenced(std::pmr::memory_resource* upstream) noexcept {
-    ASHLAR_REQUIRE(upstream != nullptr, "made a monotonic_buffer_resource over no upstream");
+    ASHLAR_REQUIRE(upstream != nullptr, "made a monotonic_buffer_resource with a null upstream");
     return *upstream;
   }
 

@@ -175,7 +175,7 @@ template <class U, class T, policy::threads Threads, class Placement>
   if (object == nullptr) return {};
   const void* const counted = &from_counts::count_of(const_cast<std::remove_cv_t<T>*>(from.get()));
   ASHLAR_REQUIRE(counted == &to_counts::count_of(const_cast<std::remove_cv_t<U>*>(object)),
-                 "cast a pointer to an object whose count lies elsewhere");
+                 "cast a pointer to a class with another placement of the count");
   static_cast<void>(from.release());
   return ref_ptr<U, Threads>::adopt(object);
 }

@@ -91,7 +91,8 @@ public:
   visiting_allocator(const visiting_allocator<U, Lock, F>&) noexcept {}
 
   [[nodiscard]] T* allocate(std::size_t n) {
-    static_assert(sizeof(T) <= 64 * 1024, "so large an object and its counts come from operator new, not from a pool");
+    static_assert(sizeof(T) <= 64 * 1024,
+                  "the object and its counts are too large for a pool and would come from operator new");
     pool_allocator<T, Lock>::with_pool(std::ref(*waiting_visitor<F>));
     return pool_allocator<T, Lock>::allocate(n);
   }

@@ -100,11 +100,11 @@ public:
 
   /// Expects: `contains(h)`.
   [[nodiscard]] ASHLAR_INLINE T& operator[](handle h) noexcept {
-    ASHLAR_EXPECTS(contains(h), "asked a slot_map for an object that is not there");
+    ASHLAR_EXPECTS(contains(h), "asked a slot_map for an object by a stale handle");
     return *table_.at(h.index());
   }
   [[nodiscard]] ASHLAR_INLINE const T& operator[](handle h) const noexcept {
-    ASHLAR_EXPECTS(contains(h), "asked a slot_map for an object that is not there");
+    ASHLAR_EXPECTS(contains(h), "asked a slot_map for an object by a stale handle");
     return *table_.at(h.index());
   }
 

@@ -28,7 +28,7 @@ struct heap_statistics {
     std::size_t spare_blocks = 0;   ///< free cells of slabs and of caches; spans and huge blocks freed lately
     std::size_t spare_bytes = 0;    ///< of the spare blocks
     std::size_t dropped_bytes = 0;  ///< of the spare bytes: purged pages of slabs, which are not resident
-    std::size_t waste_bytes = 0;    ///< of slabs, outside of cells: in front of the first and behind the last
+    std::size_t waste_bytes = 0;    ///< of slabs, outside of cells: in front of the first and after the last
     std::size_t slabs = 0;          ///< of the size class
 
     [[nodiscard]] std::size_t held_bytes() const noexcept { return live_bytes + spare_bytes + waste_bytes; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap with a plan in front: planned buffers, blocks of this thread and blocks of others behind one deallocate(p).
+// A heap with a plan in front: one deallocate(p) for planned buffers and for the blocks of any thread.
 #pragma once
 
 #include <algorithm>
@@ -139,7 +139,8 @@ public:
   template <class T>
   [[nodiscard]] ASHLAR_INLINE T* resolve(std::size_t position) const noexcept {
     std::byte* const p = resolve(position);
-    ASHLAR_EXPECTS(detail::is_aligned(p, alignof(T)), "resolved a buffer as a type that its plan does not align");
+    ASHLAR_EXPECTS(detail::is_aligned(p, alignof(T)),
+                   "resolved a buffer as a type with a larger alignment than planned");
     return static_cast<T*>(static_cast<void*>(p));
   }
 

@@ -79,7 +79,7 @@ public:
   }
 
   /// Effects: extends usable pages in place; the new ones are zero.
-  /// Returns: false if the range behind them is mapped or memory is exhausted.
+  /// Returns: false if the range after them is mapped or memory is exhausted.
   [[nodiscard]] static bool grow(void* p, std::size_t bytes, std::size_t new_bytes) noexcept
     requires requires { Calls::grow(p, bytes, new_bytes); }
   {

@@ -98,7 +98,7 @@ template <std::size_t N>
   std::uint64_t total = 0;
   for (const buffer& b : buffers) {
     ASHLAR_REQUIRE(!detail::planner::defect_of(b),
-                   "planned a buffer without size or life, or with a crooked alignment");
+                   "planned a buffer without a size or a lifetime, or with an alignment that is not a power of two");
     ASHLAR_REQUIRE(detail::planner::add_within_limit(total, b.size) &&
                        detail::planner::add_within_limit(total, b.alignment - 1),
                    "planned more than 2^62 bytes");

@@ -113,7 +113,7 @@ public:
   }
 
   /// Returns: whether the block now has `new_bytes`. Shrinking always succeeds; only the last block grows, into free
-  /// bytes behind it. Only bytes given up by the last block are reused.
+  /// bytes after it. Only bytes given up by the last block are reused.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t /*alignment*/) noexcept {
     if (is_last(p, bytes)) {
       note_high_water();
@@ -216,7 +216,7 @@ public:
   /// Blocks that have shrunk stay so. The memory is retained. Expects: `to` is a valid marker of this arena.
   void rewind(const marker& to) noexcept {
     if constexpr (checking_level >= checking::checked) expect_good(to);
-    ASHLAR_REQUIRE(to.used_ >= ending_from_, "a destructor took the arena back to before itself");
+    ASHLAR_REQUIRE(to.used_ >= ending_from_, "a destructor rewound the arena to a marker older than its object");
     end_objects_down_to(to.objects_);
     note_high_water();
     marks_.close_after(to.ticket_);
@@ -328,7 +328,7 @@ private:
   }
 
   void end_all_objects() noexcept {
-    ASHLAR_REQUIRE(ending_from_ == 0, "a destructor reset or released the arena that ends it");
+    ASHLAR_REQUIRE(ending_from_ == 0, "a destructor reset or released the arena that destroys its object");
     end_objects_down_to(nullptr);
   }
 
@@ -359,7 +359,7 @@ private:
     if (is_mine && marks_.is_good(to.ticket_) && is_in_use(to.chunk_)) return;
     detail::report(
         {.kind = fault::bad_marker,
-         .what = is_mine ? "rewound to a marker that is good no longer" : "rewound to a marker of another arena",
+         .what = is_mine ? "rewound to a marker that is no longer valid" : "rewound to a marker of another arena",
          .pointer = to.top_,
          .resource = this});
   }

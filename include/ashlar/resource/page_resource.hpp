@@ -134,7 +134,7 @@ public:
   }
 
   /// Returns: whether the block at `p` now has `new_bytes` bytes at the same address; added bytes are zero. Growing
-  /// works on Linux only, where nothing is mapped behind the block. Shrinking always succeeds.
+  /// works on Linux only, where nothing is mapped after the block. Shrinking always succeeds.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t /*alignment*/) noexcept
     requires requires { Pages::grow(p, bytes, new_bytes); }
   {
@@ -169,7 +169,7 @@ public:
 
 static_assert(try_resource<page_resource> && detail::prefaulting_resource<page_resource> &&
               detail::divisible_resource<page_resource> && process_wide_resource<page_resource>);
-static_assert(!is_hosted || expanding_resource<page_resource>, "the system grows what it can");
+static_assert(!is_hosted || expanding_resource<page_resource>, "the system can grow mappings in place");
 
 }  // namespace ASHLAR_ABI
 }  // namespace ashlar

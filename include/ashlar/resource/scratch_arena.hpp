@@ -130,7 +130,7 @@ public:
   scratch_arena& operator=(const scratch_arena&) = delete;
 
   ~scratch_arena() {
-    ASHLAR_EXPECTS(is_on_top(), "ended a scratch scope before one that was opened in it");
+    ASHLAR_EXPECTS(is_on_top(), "ended a scratch scope before a scope that was opened inside it");
     if (in_.depth == 1) in_.memory.reset();
     else in_.memory.rewind(start_);
     --in_.depth;  // after the objects: their destructors may use this scope and open others
@@ -153,7 +153,7 @@ public:
   }
 
   /// As `arena::try_expand`. No block grows while a later scope is open in the same arena, since that scope begins
-  /// behind the last block of this one.
+  /// after the last block of this one.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     if (!is_on_top()) return new_bytes <= bytes;
     return in_.memory.try_expand(p, bytes, new_bytes, alignment);
@@ -194,7 +194,8 @@ private:
 
   [[nodiscard]] bool is_on_top() const noexcept { return in_.depth == depth_; }
   ASHLAR_INLINE void expect_on_top() const noexcept {
-    ASHLAR_EXPECTS(is_on_top(), "allocated from a scratch scope under one that is open; that one belongs beside it");
+    ASHLAR_EXPECTS(is_on_top(),
+                   "allocated from a scratch scope below an open one; make the upper one with scratch_arena::beside");
   }
 
   detail::thread_scratch& of_;

@@ -81,7 +81,8 @@ public:
   template <class T>
   [[nodiscard]] ASHLAR_INLINE T* get(std::size_t position) const noexcept {
     std::byte* const p = get(position);
-    ASHLAR_EXPECTS(detail::is_aligned(p, alignof(T)), "asked a static_arena for a type its plan does not align");
+    ASHLAR_EXPECTS(detail::is_aligned(p, alignof(T)),
+                   "asked a static_arena for a type with a larger alignment than planned");
     return static_cast<T*>(static_cast<void*>(p));
   }
 
@@ -111,7 +112,7 @@ public:
 
 private:
   void follow([[maybe_unused]] std::span<const plan::buffer> lives) noexcept {
-    ASHLAR_EXPECTS(lives.size() == layout_->offsets.size(), "gave a static_arena the lives of another problem");
+    ASHLAR_EXPECTS(lives.size() == layout_->offsets.size(), "gave a static_arena the lifetimes of another problem");
     for ([[maybe_unused]] const plan::buffer& b : lives)
       ASHLAR_EXPECTS(detail::is_aligned(base_, static_cast<std::size_t>(b.alignment)),
                      "misaligned the base of a static_arena");

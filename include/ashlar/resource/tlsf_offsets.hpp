@@ -74,12 +74,12 @@ public:
   static constexpr Offset most_size =
       sizeof(Offset) == 8 ? std::numeric_limits<Offset>::max() / 2 : std::numeric_limits<Offset>::max();
 
-  /// Expects: `size <= most_size`; the part behind the last whole granule is not used.
+  /// Expects: `size <= most_size`; the part after the last whole granule is not used.
   explicit tlsf_offsets(Offset size, const tlsf_offsets_options& options = {}, Upstream upstream = {})
       : nodes_(options.max_count, std::move(upstream)), granule_(static_cast<Offset>(options.granule)) {
     ASHLAR_REQUIRE(detail::is_power_of_two(options.granule) && options.granule - 1 <= most_size / 2,
-                   "granule is not a power of two that a range can have");
-    ASHLAR_REQUIRE(size <= most_size, "the range is larger than offsets can say");
+                   "granule is not a power of two, or is larger than a range");
+    ASHLAR_REQUIRE(size <= most_size, "the range is larger than its offsets can express");
     size_ = round_down(size);
   }
   tlsf_offsets(const tlsf_offsets&) = delete;  // handles belong to one instance
@@ -142,7 +142,7 @@ public:
     deallocate(block.handle);
   }
 
-  /// Effects: grows a block into a free block behind it, or shrinks it; its offset stays.
+  /// Effects: grows a block into a free block after it, or shrinks it; its offset stays.
   /// Returns: whether its size is now `size`; if not, nothing has changed. Expects: `handle` names a live block.
   [[nodiscard]] bool try_expand(tlsf_handle handle, Offset size) noexcept {
     check(handle);
@@ -168,7 +168,7 @@ public:
   /// Effects: extends the range to end at `size`, as a file grows. Returns: false if no record is available; then
   /// nothing has changed. Expects: `size` is at least the present size and at most `most_size`.
   [[nodiscard]] bool try_extend(Offset size) noexcept {
-    ASHLAR_REQUIRE(size >= size_ && size <= most_size, "a range cannot be extended to less, or beyond its offsets");
+    ASHLAR_REQUIRE(size >= size_ && size <= most_size, "extended a range to less than its size, or beyond its offsets");
     const Offset more = static_cast<Offset>(round_down(size) - size_);
     if (more == 0) return true;
     if (last_ == none) return size_ = static_cast<Offset>(size_ + more), true;  // no request so far
@@ -266,7 +266,7 @@ private:
   using link = typename nodes::link;
   using index = detail::tlsf_index<tlsf_scale<0, sizeof(Offset) == 8 ? 63 : 8 * sizeof(Offset), 5>, nodes>;
   static constexpr link none = nodes::none;
-  static constexpr std::size_t most_new_nodes = 3;  // the first block of the range, a gap in front, a rest behind
+  static constexpr std::size_t most_new_nodes = 3;  // the first block of the range, a gap in front, a rest after
 
   [[nodiscard]] detail::tlsf_node<Offset>& node(link at) noexcept { return nodes_.at(at); }
   [[nodiscard]] const detail::tlsf_node<Offset>& node(link at) const noexcept { return nodes_.at(at); }
@@ -318,7 +318,7 @@ private:
     --free_blocks_;
   }
 
-  // Returns: a new block: the part of `block` behind its first `size`. Expects: a record is ready.
+  // Returns: a new block: the part of `block` after its first `size`. Expects: a record is ready.
   [[nodiscard]] link cut(link block, Offset size) noexcept {
     const detail::tlsf_node<Offset> whole = node(block);
     const link made = nodes_.make({static_cast<Offset>(whole.offset + size), static_cast<Offset>(whole.size - size),

@@ -36,7 +36,7 @@ std::size_t fail_each_allocation(Scenario scenario, const ledger::reporter& told
   std::size_t k = 0;
   for (; !gets_through(k, false); ++k) {
     static_cast<void>(gets_through(k, true));
-    ASHLAR_REQUIRE(k < most, "the scenario of fail_each_allocation never gets through");
+    ASHLAR_REQUIRE(k < most, "the scenario of fail_each_allocation never succeeds");
   }
   return k;
 }

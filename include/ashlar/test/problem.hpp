@@ -24,7 +24,7 @@ enum class problem_kind : unsigned char {
   interior_free,       ///< a pointer into a live block, not to its start
   null_free,           ///< null, which no `allocate` returns
   foreign_free,        ///< never allocated here, or freed long ago
-  overrun,             ///< bytes right before or behind the block were written
+  overrun,             ///< bytes right before or after the block were written
   written_after_free,  ///< the block was written after its free
   leak                 ///< live when its ledger ended
 };

@@ -29,9 +29,10 @@ TEST(watched_slack, stands_or_says_how_far_writes_reached) {
 
 TEST(watched_slack, reports_writes_beside_a_block) {
   int block = 0;
-  ASHLAR_EXPECT_DEATH(ashlar::detail::report_write_behind(&block, 0, 100, 101, &block),
-                      "ashlar: overflow: bytes behind a block were written to, pointer 0x*, resource 0x*, expected "
-                      "100, got 101");
+  ASHLAR_EXPECT_DEATH(
+      ashlar::detail::report_write_behind(&block, 0, 100, 101, &block),
+      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, expected "
+      "100, got 101");
   ASHLAR_EXPECT_DEATH(ashlar::detail::report_write_before(&block, 24, &block),
                       "ashlar: underflow: bytes before a block were written to, pointer 0x*, resource 0x*, size 24");
 }

@@ -49,7 +49,7 @@ TYPED_TEST(counter, may_start_with_many_owners) {
 
 // At every level: a count that wraps would end an object with owners.
 TYPED_TEST(counter, ends_the_process_at_one_owner_too_many) {
-  const std::string line = "ashlar: precondition: added an owner to what has 2^31 - 1";
+  const std::string line = "ashlar: precondition: added an owner to an object with 2^31 - 1 owners";
   TypeParam nearly(most_owners - 2);
   nearly.add();
   nearly.add();
@@ -64,8 +64,9 @@ TYPED_TEST(counter, ends_the_process_at_one_owner_too_many) {
 TYPED_TEST(counter, a_count_without_owners_neither_gains_nor_loses_one) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
   TypeParam none(0);
-  ASHLAR_EXPECT_LAST_WORDS(none.add(), "ashlar: precondition: added an owner to what has none");
-  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(none.drop()), "ashlar: precondition: dropped an owner of what has none");
+  ASHLAR_EXPECT_LAST_WORDS(none.add(), "ashlar: precondition: added an owner to an object without owners");
+  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(none.drop()),
+                           "ashlar: precondition: dropped an owner of an object without owners");
 }
 
 // The last owner sees the writes of all others: TSan would report a race otherwise.

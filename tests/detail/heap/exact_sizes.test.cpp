@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of level hardened: requested sizes to the byte, and writes behind a block or after its free.
+// Tests of level hardened: requested sizes to the byte, and writes past the end of a block or after its free.
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -239,7 +239,8 @@ TEST_F(written_blocks, a_write_beside_a_live_block_is_seen_when_the_heap_is_rele
     p[bytes] ^= std::byte{1};
     expect_fault(fault::overflow, p, [&] { heap_.release(); });
     const auto ends = [&] { heap_.~local_heap<>(); };
-    EXPECT_EXIT((ends(), std::_Exit(0)), ::testing::KilledBySignal(SIGABRT), "ashlar: overflow: bytes behind a block");
+    EXPECT_EXIT((ends(), std::_Exit(0)), ::testing::KilledBySignal(SIGABRT),
+                "ashlar: overflow: bytes past the end of a block");
     p[bytes] ^= std::byte{1};
     heap_.release();
   }
@@ -250,7 +251,7 @@ TEST_F(written_blocks, the_last_words) {
   p[41] ^= std::byte{1};
   ASHLAR_EXPECT_LAST_WORDS(
       heap_.deallocate(p),
-      "ashlar: overflow: bytes behind a block were written to, pointer 0x*, resource 0x*, size 41, "
+      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, size 41, "
       "expected 41, got 42");
   p[41] ^= std::byte{1};
   ASHLAR_EXPECT_LAST_WORDS(heap_.deallocate(p, 42),

@@ -128,8 +128,8 @@ TEST(planned_tier_death, wants_its_memory_aligned_whether_lives_are_known_or_not
   if (!ashlar_test::is_checked) GTEST_SKIP();
   alignas(64) std::array<std::byte, 256> memory{};
   const auto odd = std::span<std::byte>(memory).subspan(16);
-  EXPECT_DEATH(ashlar::detail::planned_tier<with_lives>{odd}, "gave a plan memory that is not aligned as it wants");
-  EXPECT_DEATH(ashlar::detail::planned_tier<of_table>{odd}, "gave a plan memory that is not aligned as it wants");
+  EXPECT_DEATH(ashlar::detail::planned_tier<with_lives>{odd}, "gave a plan memory without the alignment of its layout");
+  EXPECT_DEATH(ashlar::detail::planned_tier<of_table>{odd}, "gave a plan memory without the alignment of its layout");
 }
 
 TEST(planned_tier_death, resolves_as_static_arena_does) {

@@ -72,9 +72,10 @@ TEST_F(checked_free, leaves_what_was_written_around_to_who_reports_it) {
   EXPECT_TRUE(closely(cell(0)));
   cell(1)[24] = std::byte{0};
   EXPECT_FALSE(at_once(cell(1)));
-  ASHLAR_EXPECT_DEATH(static_cast<void>(closely(cell(1))),
-                      "ashlar: overflow: bytes behind a block were written to, pointer 0x*, resource 0x*, size 24, "
-                      "expected 24, got 25");
+  ASHLAR_EXPECT_DEATH(
+      static_cast<void>(closely(cell(1))),
+      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, size 24, "
+      "expected 24, got 25");
   cell(1)[24] = std::byte{ashlar::detail::guard_byte};  // restored before the store's final check
 }
 

@@ -97,8 +97,8 @@ TEST(large_blocks, knows_a_block_of_no_bytes_by_its_address) {
   ashlar::detail::mark_live(memory, sizeof memory);
 }
 
-// Overwrites each byte behind a block, up to the end of its note. No damaged link is followed, whichever call comes
-// first.
+// Overwrites each byte past the end of a block, up to the end of its note. No damaged link is followed, whichever call
+// comes first.
 class large_blocks_written_over : public ::testing::Test {
 protected:
   void SetUp() override {

@@ -89,7 +89,7 @@ TEST_F(ref_counts_faults, references_to_what_is_gone) {
   ashlar::ref_pool<int> pool;
   const auto other = pool.make(1);
   int* const gone = pool.make(2).get();
-  const char* const words = "ashlar: double_free: referred to an object that is gone, pointer 0x*";
+  const char* const words = "ashlar: double_free: referred to an object that was destroyed, pointer 0x*";
   ASHLAR_EXPECT_DEATH(ashlar::drop_reference(gone), words);
   ASHLAR_EXPECT_DEATH(ashlar::add_reference(gone), words);
   ASHLAR_EXPECT_DEATH(static_cast<void>(ashlar::ref_ptr<int>::adopt(gone)), words);
@@ -101,7 +101,7 @@ TEST_F(ref_counts_faults, references_to_what_went_in_another_thread) {
   auto object = pool.make(1);
   int* const gone = object.get();
   std::thread([&object] { object.reset(); }).join();
-  const char* const words = "ashlar: double_free: referred to an object that is gone, pointer 0x*";
+  const char* const words = "ashlar: double_free: referred to an object that was destroyed, pointer 0x*";
   ASHLAR_EXPECT_DEATH(ashlar::drop_reference<any_thread<>>(gone), words);
   ASHLAR_EXPECT_DEATH(ashlar::add_reference<any_thread<>>(gone), words);
   ASHLAR_EXPECT_DEATH(std::thread([gone] { ashlar::drop_reference<any_thread<>>(gone); }).join(), words);
@@ -112,21 +112,22 @@ TEST_F(ref_counts_faults, objects_of_a_pool_that_has_ended) {
   int* const gone = pool->make(1).get();
   pool.reset();
   ASHLAR_EXPECT_DEATH(ashlar::drop_reference(gone),
-                      "ashlar: invalid_free: referred to what is no object of a pool, pointer 0x*");
+                      "ashlar: invalid_free: referred to a pointer that is not of an object of a pool, pointer 0x*");
 }
 
 TEST_F(ref_counts_faults, one_release_too_many) {
   ashlar::ref_pool<open_class> pool;
   auto object = pool.make();
   ashlar::drop_reference(object.get());
-  ASHLAR_EXPECT_DEATH(object.reset(), "ashlar: double_free: referred to an object that is gone, pointer 0x*");
+  ASHLAR_EXPECT_DEATH(object.reset(), "ashlar: double_free: referred to an object that was destroyed, pointer 0x*");
   static_cast<void>(object.release());
 }
 
 TEST_F(ref_counts_faults, addresses_of_no_pool) {
   static int global = 1;
   int local = 2;
-  const char* const words = "ashlar: invalid_free: referred to what is no object of a pool, pointer 0x*";
+  const char* const words =
+      "ashlar: invalid_free: referred to a pointer that is not of an object of a pool, pointer 0x*";
   ASHLAR_EXPECT_DEATH(ashlar::drop_reference(&global), words);
   ASHLAR_EXPECT_DEATH(ashlar::add_reference(&local), words);
   ASHLAR_EXPECT_DEATH(static_cast<void>(ashlar::ref_ptr<int>::adopt(&local)), words);
@@ -137,7 +138,7 @@ TEST_F(ref_counts_faults, addresses_inside_an_object) {
   const auto object = pool.make(1u);
   auto* const inside = static_cast<std::uint64_t*>(static_cast<void*>(reinterpret_cast<char*>(object.get()) + 4));
   ASHLAR_EXPECT_DEATH(ashlar::drop_reference(inside),
-                      "ashlar: misaligned_free: referred to the middle of an object, pointer 0x*");
+                      "ashlar: misaligned_free: referred to a pointer into the middle of an object, pointer 0x*");
 }
 
 TEST_F(ref_counts_faults, null_pointers) {
@@ -155,7 +156,7 @@ TEST_F(ref_counts_faults, casts_to_what_counts_elsewhere) {
   ashlar::ref_pool<last, one_thread, ashlar::count::in_slab> pool;
   const ashlar::ref_ptr<base> object = pool.make();
   ASHLAR_EXPECT_DEATH(static_cast<void>(ashlar::static_pointer_cast<last>(object)),
-                      "ashlar: precondition: cast a pointer to an object whose count lies elsewhere");
+                      "ashlar: precondition: cast a pointer to a class with another placement of the count");
 }
 
 }  // namespace

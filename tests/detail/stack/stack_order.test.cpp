@@ -101,11 +101,11 @@ TEST(stack_order, checked_names_what_is_wrong_with_a_position) {
   b.order.resize(41);
   EXPECT_STREQ(what_of(top), "rewound to a marker whose top block was expanded since");
   static_cast<void>(b.order.pop(b.block(2), nullptr));
-  EXPECT_STREQ(what_of(top), "rewound to a marker that the stack has gone below");
+  EXPECT_STREQ(what_of(top), "rewound to a marker above the top of the stack");
   b.order.push(b.block(2), b.memory.data() + 2 * three_blocks::step);
-  EXPECT_STREQ(what_of(top), "rewound to a marker that the stack has gone below");
+  EXPECT_STREQ(what_of(top), "rewound to a marker above the top of the stack");
   b.order.clear();
-  EXPECT_STREQ(what_of(b.before[1]), "rewound to a marker that the stack has gone below");
+  EXPECT_STREQ(what_of(b.before[1]), "rewound to a marker above the top of the stack");
   EXPECT_STREQ(what_of(b.before[0]), "");
 }
 

@@ -44,7 +44,7 @@ TEST(stack_slack_death, every_byte_behind_a_block_is_watched) {
     for (std::size_t at = bytes; at < whole; ++at)
       ASHLAR_EXPECT_DEATH((ashlar::detail::mark_readable(&memory[at], 1), memory[at] ^= std::byte{1},
                            ashlar::detail::expect_stack_slack(memory.data(), bytes, nullptr)),
-                          "ashlar: overflow: bytes behind a block were written to, pointer 0x*, expected " +
+                          "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, expected " +
                               std::to_string(bytes) + ", got " + std::to_string(at + 1));
   }
   ashlar::detail::mark_live(memory.data(), memory.size());

@@ -86,7 +86,7 @@ TEST(held_locks, a_thread_that_would_wait_for_itself_says_so) {
         std::signal(SIGUSR1, [](int) { const report_scope again(lock); });
         static_cast<void>(std::raise(SIGUSR1));
       },
-      "ashlar: reentry: a signal handler or a callback used what it had come out of");
+      "ashlar: reentry: a signal handler or a callback used the resource that it interrupted");
 }
 
 TEST(held_locks, a_thread_may_take_a_lock_again_that_it_has_given_back) {

@@ -39,7 +39,7 @@ TEST(owner_lock, keeps_threads_apart) {
   EXPECT_EQ(sum, 3 * rounds);
 }
 
-constexpr const char* reentry = "ashlar: reentry: a signal handler or a callback used what it had come out of";
+constexpr const char* reentry = "ashlar: reentry: a signal handler or a callback used the resource that it interrupted";
 
 TEST(owner_lock, ends_the_process_where_its_holder_wants_it_again) {
   ASHLAR_EXPECT_DEATH((lock.lock(), lock.lock()), reentry);

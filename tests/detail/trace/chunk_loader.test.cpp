@@ -51,10 +51,10 @@ TEST(chunk_loader, asks_the_codec_that_packed) {
 TEST(chunk_loader, says_what_is_wrong) {
   loaded l = packed_by_inverter();
   byte_source source(l.chunk);
-  EXPECT_STREQ(chunk_loader<>().load(source, l.entry), "a chunk is compressed in a way this program does not know");
+  EXPECT_STREQ(chunk_loader<>().load(source, l.entry), "a chunk is compressed by a method unknown to this program");
   chunk_entry wrong = l.entry;
   wrong.header.raw_bytes = 11;
-  EXPECT_STREQ(chunk_loader<inverter>().load(source, wrong), "a chunk does not unpack");
+  EXPECT_STREQ(chunk_loader<inverter>().load(source, wrong), "a chunk cannot be decompressed");
   l.chunk.back() ^= std::byte{1};
   EXPECT_STREQ(chunk_loader<inverter>().load(source, l.entry), "a chunk's payload is damaged");
   byte_source cut(std::span(l.chunk).first(l.chunk.size() - 1));

@@ -33,7 +33,7 @@ struct registered_slab : tree_node<registered_slab> {
 ///
 ///     free of p -> p is not a cell of the pool -> registry: highest slab at or below p -> contains p ? owner : none
 ///
-/// A slab may lie in a cell of another pool. Such an inner slab hides the outer cells behind it: they have no owner.
+/// A slab may lie in a cell of another pool. Such an inner slab hides the outer cells after it: they have no owner.
 /// Thread safety: any thread. Complexity: O(log slabs) expected, under one lock. A slab leaves before its memory is
 /// returned, so a pool must be destroyed or released before the memory under its slabs.
 class slab_registry {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The slack of a cell, its bytes behind the requested size: filled with a canary that encodes the requested size.
+// The slack of a cell, its bytes after the requested size: filled with a canary that encodes the requested size.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct slack_state {
 
 inline constexpr std::size_t slack_period = 128;
 
-// This phase makes the first canary byte behind every size differ from letters, digits, space, 1 and 0xFF.
+// This phase makes the first canary byte after every size differ from letters, digits, space, 1 and 0xFF.
 inline constexpr std::size_t slack_phase = 77;
 
 // Seven bits of the size and the position, so that neighbours differ; never 0, so that a string terminator is detected.
@@ -95,7 +95,7 @@ ASHLAR_INLINE void put_slack(void* cell, std::size_t at, std::uint64_t word) noe
   return start;
 }
 
-/// Effects: writes the canary behind the first `bytes` bytes of a cell. Expects: `bytes <= cell_bytes`.
+/// Effects: writes the canary after the first `bytes` bytes of a cell. Expects: `bytes <= cell_bytes`.
 /// Complexity: O(slack), 8 bytes a step.
 inline void fill_slack(void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
   auto* const data = static_cast<std::byte*>(cell);
@@ -127,7 +127,7 @@ ASHLAR_INLINE void fill_fresh_slack(void* cell, std::size_t bytes, std::size_t c
 }
 
 /// Returns: whether the canary for `bytes` bytes is intact; if not, the size that was requested (decoded from the rest
-/// of the canary, else `bytes`) and the end of the bytes written behind it. Expects: `bytes <= cell_bytes`.
+/// of the canary, else `bytes`) and the end of the bytes written after it. Expects: `bytes <= cell_bytes`.
 [[nodiscard]] inline slack_state look_at_slack(const void* cell, std::size_t bytes, std::size_t cell_bytes) noexcept {
   const auto* const data = static_cast<const std::byte*>(cell);
   if (ASHLAR_LIKELY(detail::is_slack_whole(data, bytes, cell_bytes))) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The canary behind a block, marked as free for memory checkers, and the reports of writes beside a block.
+// The canary after a block, marked as free for memory checkers, and the reports of writes beside a block.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Effects: writes the canary behind the first `bytes` of `held` bytes.
+/// Effects: writes the canary after the first `bytes` of `held` bytes.
 inline void fill_watched_slack(std::byte* data, std::size_t bytes, std::size_t held) noexcept {
   mark_readable(data + bytes, held - bytes);
   fill_slack(data, bytes, held);
@@ -30,12 +30,12 @@ inline void fill_watched_slack(std::byte* data, std::size_t bytes, std::size_t h
   return found;
 }
 
-/// Effects: reports a write behind the `expected` bytes of a block, up to `got`; does not return. `size`: the block's
+/// Effects: reports a write past the `expected` bytes of a block, up to `got`; does not return. `size`: the block's
 /// size in the report, 0 if the resource does not know it.
 [[noreturn]] ASHLAR_COLD inline void report_write_behind(const void* p, std::size_t size, std::size_t expected,
                                                          std::size_t got, const void* resource) noexcept {
   report({.kind = fault::overflow,
-          .what = "bytes behind a block were written to",
+          .what = "bytes past the end of a block were written to",
           .pointer = p,
           .resource = resource,
           .size = size,

@@ -37,13 +37,13 @@ public:
   explicit constexpr plain_counter(std::uint32_t owners) noexcept : owners_(owners) {}
 
   ASHLAR_INLINE void add() noexcept {
-    ASHLAR_EXPECTS(owners_ != 0, "added an owner to what has none");
-    ASHLAR_REQUIRE(owners_ < most_owners, "added an owner to what has 2^31 - 1");
+    ASHLAR_EXPECTS(owners_ != 0, "added an owner to an object without owners");
+    ASHLAR_REQUIRE(owners_ < most_owners, "added an owner to an object with 2^31 - 1 owners");
     ++owners_;
   }
 
   [[nodiscard]] ASHLAR_INLINE bool drop() noexcept {
-    ASHLAR_EXPECTS(owners_ != 0, "dropped an owner of what has none");
+    ASHLAR_EXPECTS(owners_ != 0, "dropped an owner of an object without owners");
     return --owners_ == 0;
   }
 
@@ -63,14 +63,14 @@ public:
   // Relaxed: the caller has an owner, and passes the new one on by its own synchronisation.
   ASHLAR_INLINE void add() noexcept {
     const std::uint32_t before = owners_.fetch_add(1, memory_order_relaxed);
-    ASHLAR_EXPECTS(before != 0, "added an owner to what has none");
-    ASHLAR_REQUIRE(before < most_owners, "added an owner to what has 2^31 - 1");
+    ASHLAR_EXPECTS(before != 0, "added an owner to an object without owners");
+    ASHLAR_REQUIRE(before < most_owners, "added an owner to an object with 2^31 - 1 owners");
   }
 
   // Release: pairs with the acquire of the last drop, which is one of these.
   [[nodiscard]] ASHLAR_INLINE bool drop() noexcept {
     const std::uint32_t before = owners_.fetch_sub(1, memory_order_acq_rel);
-    ASHLAR_EXPECTS(before != 0, "dropped an owner of what has none");
+    ASHLAR_EXPECTS(before != 0, "dropped an owner of an object without owners");
     return before == 1;
   }
 

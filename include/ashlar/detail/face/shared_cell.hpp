@@ -19,7 +19,7 @@ namespace detail {
 inline constexpr std::size_t most_counting_bytes = sizeof(void*) + 2 * sizeof(long);
 inline constexpr std::size_t counting_alignment = std::max(alignof(void*), alignof(long));
 
-// The largest offset of an object of this alignment in its control block: behind the counts, and behind an allocator,
+// The largest offset of an object of this alignment in its control block: after the counts, and after an allocator,
 // which may share a class with the object and so have its alignment.
 [[nodiscard]] constexpr std::size_t most_shared_offset(std::size_t alignment) noexcept {
   return align_up(most_counting_bytes, alignment) + align_up(sizeof(void*), alignment);

@@ -104,7 +104,7 @@ public:
   }
 
   /// Returns: whether the block at `p` has `new_bytes` bytes now, in place. Expects: it was allocated with `bytes` and
-  /// `alignment`. A span grows into the free slices behind it, and gives its tail back when it shrinks.
+  /// `alignment`. A span grows into the free slices after it, and gives its tail back when it shrinks.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     const std::size_t size_class = class_for(bytes, alignment);
     if constexpr (checking_level >= checking::checked)

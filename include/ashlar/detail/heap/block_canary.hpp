@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The guards of a block at level hardened: a canary behind a live block, poison in a free one.
+// The guards of a block at level hardened: a canary after a live block, poison in a free one.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,7 @@ inline void verify_block_poison(const void* p, std::size_t bytes, std::size_t he
   return is_intact;
 }
 
-/// Returns: whether the canary behind the first `bytes` bytes of a block, up to `end`, is intact.
+/// Returns: whether the canary after the first `bytes` bytes of a block, up to `end`, is intact.
 [[nodiscard]] ASHLAR_INLINE bool is_canary_whole(const void* p, std::size_t bytes, std::size_t end) noexcept {
   const auto* const slack = static_cast<const std::byte*>(p) + bytes;
   mark_readable(slack, end - bytes);
@@ -66,7 +66,7 @@ inline void verify_block_poison(const void* p, std::size_t bytes, std::size_t he
   return is_intact;
 }
 
-/// Effects: writes the canary behind the first `bytes` bytes of a block, up to `end`; nothing if no canary is kept.
+/// Effects: writes the canary after the first `bytes` bytes of a block, up to `end`; nothing if no canary is kept.
 inline void write_canary(void* p, std::size_t bytes, std::size_t end) noexcept {
   if constexpr (keeps_canaries) {
     mark_readable(static_cast<std::byte*>(p) + bytes, end - bytes);
@@ -82,7 +82,7 @@ ASHLAR_INLINE void mark_block(const void* p, std::size_t were, std::size_t bytes
   mark_free(data + bytes, held - bytes);
 }
 
-/// Effects: reports a write behind a live block of `bytes` bytes, before `end`.
+/// Effects: reports a write after a live block of `bytes` bytes, before `end`.
 [[noreturn]] ASHLAR_COLD inline void report_overflow(const void* p, std::size_t bytes, std::size_t end,
                                                      const void* heap) noexcept {
   const auto* const data = static_cast<const unsigned char*>(p);

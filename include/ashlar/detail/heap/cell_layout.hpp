@@ -17,7 +17,7 @@ namespace detail {
 
 inline constexpr std::size_t slice_bytes = std::size_t{64} * 1024;
 
-/// A slab is the shortest span of slices that has room for four cells and leaves at most an eighth unused behind the
+/// A slab is the shortest span of slices that has room for four cells and leaves at most an eighth unused after the
 /// last one. Slabs of one size class start their cells at different cache lines in turn, as far as alignment and room
 /// allow: at one of `colours` offsets, multiples of `unit` bytes.
 struct cell_layout {

@@ -97,7 +97,7 @@ public:
     return segment::of(p)->record(segment::slice_of(p)).cell_bytes;
   }
 
-  /// Effects: reports writes behind a block of `held` bytes, or in front of a cell.
+  /// Effects: reports writes past the end of a block of `held` bytes, or in front of a cell.
   static void expect_intact(const extent_map<Upstream>& space, void* p, std::size_t held, const void* heap) noexcept {
     if constexpr (keeps_canaries) {
       const std::size_t bytes = of(space, p);
@@ -114,7 +114,7 @@ public:
     if (bytes != any_size && size != at_least_one_byte(bytes)) return false;
     if constexpr (keeps_canaries) {
       if (!is_canary_whole(cell, size, slab.cell_bytes) || !is_front_intact(slab, cell)) return false;
-      poison_block(cell, size);  // the canary behind it is poison already
+      poison_block(cell, size);  // the canary after it is poison already
     }
     size = keeps_canaries ? dead_cell : never_used;
     return true;

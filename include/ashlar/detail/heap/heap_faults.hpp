@@ -81,7 +81,7 @@ public:
       : segments_(segments), heap_(heap), use_(use) {}
 
   /// Returns: the bytes held by the live block at `p`. Effects: reports an address that is no live block, and a write
-  /// behind it.
+  /// after it.
   [[nodiscard]] std::size_t size_of(void* p) const noexcept {
     const window* const found = segments_.space().find(p);
     if (found == nullptr) report_foreign(p);

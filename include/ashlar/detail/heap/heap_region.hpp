@@ -43,7 +43,7 @@ struct heap_region {
   [[nodiscard]] std::size_t live_bytes() const noexcept { return live * block_bytes(); }
   /// Returns: bytes of free cells and blocks that are kept for others of their size.
   [[nodiscard]] std::size_t spare_bytes() const noexcept { return (capacity - live) * block_bytes(); }
-  /// Returns: bytes of a slab outside of cells: in front of the first and behind the last.
+  /// Returns: bytes of a slab outside of cells: in front of the first and after the last.
   [[nodiscard]] std::size_t waste_bytes() const noexcept {
     return kind == region_kind::slab ? bytes - capacity * cell_bytes : 0;
   }

@@ -61,7 +61,7 @@ public:
   }
 
   /// Returns: whether the block has room for `wanted` bytes now, in place, and at most a third more. It grows if the
-  /// upstream has room behind it, and gives its tail back when it shrinks.
+  /// upstream has room after it, and gives its tail back when it shrinks.
   [[nodiscard]] ASHLAR_COLD bool resize(void* p, std::size_t wanted) noexcept {
     const std::size_t held = space_.find(p)->bytes(), whole = pages_of(wanted);
     if (whole == 0) return false;

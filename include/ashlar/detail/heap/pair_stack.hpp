@@ -85,7 +85,7 @@ public:
   /// Effects: forgets all cells.
   void clear() noexcept { top_ = next_ = {}; }
 
-  /// The bytes of a link, which at level `checked` has a seal behind it.
+  /// The bytes of a link, which at level `checked` has a seal after it.
   static constexpr bool seals_links = checking_level == checking::checked;
   static constexpr std::size_t link_bytes = sizeof(void*) * (seals_links ? 2 : 1);
 

@@ -139,7 +139,8 @@ private:
   }
 
   [[nodiscard]] static arena arena_in(std::span<std::byte> memory) noexcept {
-    ASHLAR_EXPECTS(is_aligned(memory.data(), Plan::alignment()), "gave a plan memory that is not aligned as it wants");
+    ASHLAR_EXPECTS(is_aligned(memory.data(), Plan::alignment()),
+                   "gave a plan memory without the alignment of its layout");
     if constexpr (Plan::has_lives) return arena(memory.data(), memory.size(), Plan::layout(), Plan::lives());
     else return arena(memory, Plan::layout());
   }

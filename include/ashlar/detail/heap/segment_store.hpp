@@ -97,8 +97,8 @@ public:
     return run;
   }
 
-  /// Returns: whether a block at `p` is free: in a bin, or joined with its neighbours. Unknown once the slice is part
-  /// of another span. Expects: a block has started there.
+  /// Returns: whether a block at `p` is free: in a bin, or coalesced with its neighbours. Unknown once the slice is
+  /// part of another span. Expects: a block has started there.
   [[nodiscard]] static bool is_given(void* p) noexcept {
     return segment::of(p)->record(segment::slice_of(p)).is_available || !is_aligned(p, slice_bytes);
   }
@@ -139,7 +139,7 @@ public:
     longest_[i] = detail::max(longest_[i], static_cast<std::uint8_t>(run_around(spaces_[i].free, first)));
   }
 
-  /// Effects: makes a run longer if the slices behind it are free. Returns: whether it is.
+  /// Effects: makes a run longer if the slices after it are free. Returns: whether it is.
   [[nodiscard]] bool extend(void* p, std::size_t length, std::size_t wanted) noexcept {
     const std::size_t i = segment::of(p)->head.index, next = segment::slice_of(p) + length;
     if (run_from(spaces_[i].free, next) < wanted - length) join_spare();

@@ -55,7 +55,7 @@ public:
     mark_free(cell, home_.cell_bytes);
   }
 
-  /// Effects: reports writes behind a live cell, or in front of it.
+  /// Effects: reports writes after a live cell, or in front of it.
   void expect_intact(const void* cell) const noexcept {
     if constexpr (!keeps_canaries) return;
     const std::size_t bytes = size_of(cell);
@@ -63,7 +63,7 @@ public:
     if (!is_front_intact(cell)) report_write_before(cell, bytes, heap_);
   }
 
-  /// Effects: reports writes to free cells, and behind live ones. Complexity: O(bytes of the window).
+  /// Effects: reports writes to free cells, and after live ones. Complexity: O(bytes of the window).
   void sweep() const noexcept {
     for (std::uint32_t index = 0; keeps_canaries && index < home_.capacity; ++index) sweep(index);
   }

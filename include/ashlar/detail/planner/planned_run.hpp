@@ -49,7 +49,7 @@ public:
               .got = bytes});
     if (!is_aligned(p, alignment))
       report({.kind = fault::size_mismatch,
-              .what = "freed a planned block with an alignment that it has not",
+              .what = "freed a planned block with an alignment that it does not have",
               .pointer = p,
               .resource = resource,
               .got = alignment});

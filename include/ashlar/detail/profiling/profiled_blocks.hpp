@@ -98,7 +98,7 @@ private:
     return at;
   }
 
-  // Deletion by backward shift: displaced entries behind the hole move into it.
+  // Deletion by backward shift: displaced entries after the hole move into it.
   void erase(std::size_t hole) noexcept {
     --size_;
     for (std::size_t at = hole;;) {

@@ -304,7 +304,7 @@ private:
     return may_have(length) ? store_.take_run(geometry(), length) : nullptr;
   }
 
-  // Gives back the first of `cells` and those behind it in the same bitmap word. Returns: their number.
+  // Gives back the first of `cells` and those after it in the same bitmap word. Returns: their number.
   [[nodiscard]] std::size_t return_word(std::span<void* const> cells) noexcept {
     slab* const home = slab_set::slab_around(geometry(), cells[0]);
     const std::uint32_t word = slab_set::index_in(geometry(), home, cells[0]) / 64;

@@ -215,7 +215,7 @@ public:
   }
 
 private:
-  // Returns: the calling thread's next cache behind `last`, or its first if that is null; null if there is none.
+  // Returns: the calling thread's next cache after `last`, or its first if that is null; null if there is none.
   [[nodiscard]] cache_type* next_of_mine(const cache_type* last) noexcept {
     cache_type* found = nullptr;
     slabs_.with_store([&](auto&) {

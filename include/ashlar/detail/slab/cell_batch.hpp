@@ -13,7 +13,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Bit `i` of `mask` stands for the cell `i` cells behind `base`. Thread safety: none.
+/// Bit `i` of `mask` stands for the cell `i` cells after `base`. Thread safety: none.
 struct cell_batch {
   std::byte* base = nullptr;
   std::uint64_t mask = 0;

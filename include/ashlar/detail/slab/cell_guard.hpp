@@ -23,7 +23,7 @@ namespace detail {
 /// the cell or a neighbour is first handed out, and stays as long as the slab: unused memory is not touched. Below
 /// `hardened` there are no guards, and only the first bitmap.
 inline constexpr bool has_guards = checking_level >= checking::hardened;
-inline constexpr std::size_t least_guard = has_guards ? 1 : 0;   ///< bytes behind each cell
+inline constexpr std::size_t least_guard = has_guards ? 1 : 0;   ///< bytes after each cell
 inline constexpr std::size_t front_guard = has_guards ? 16 : 0;  ///< bytes in front of a slab's first cell
 inline constexpr std::size_t cell_bitmaps = has_guards ? 3 : 1;
 
@@ -53,7 +53,7 @@ inline void fill_guard(void* p, std::size_t bytes) noexcept {
   return bytes;
 }
 
-/// Effects: reports writes to the guard of `guard` bytes behind the `bytes` bytes at `p`, a block of `resource` with
+/// Effects: reports writes to the guard of `guard` bytes after the `bytes` bytes at `p`, a block of `resource` with
 /// cells of `cell_bytes`; does not return.
 [[noreturn]] ASHLAR_COLD inline void report_overflow_into_guard(const std::byte* p, std::size_t bytes,
                                                                 std::size_t guard, std::size_t cell_bytes,

@@ -73,14 +73,14 @@ public:
     mark_free(at(first), length * geometry_.cell_stride());
   }
 
-  /// Returns: whether the guards in front of a live cell and behind it are intact.
+  /// Returns: whether the guards in front of a live cell and after it are intact.
   [[nodiscard]] ASHLAR_INLINE bool are_guards_intact(std::uint32_t cell) const noexcept {
     if constexpr (!keeps_canaries) return true;
     if (ASHLAR_UNLIKELY(!slab::is_set(home_->used(), cell))) return true;  // it came from no hand_out
     return is_guard_intact(at(cell) - 1, 1) && is_guard_intact(guard_of(cell), geometry_.guard_bytes());
   }
 
-  /// Effects: reports writes in front of a live cell and behind it.
+  /// Effects: reports writes in front of a live cell and after it.
   ASHLAR_INLINE void expect_guards(std::uint32_t cell) const noexcept {
     if (ASHLAR_LIKELY(are_guards_intact(cell))) return;
     expect_front(cell);
@@ -153,7 +153,7 @@ private:
   slab* home_;
 };
 
-/// Effects: watches the bytes of a cell behind a request of `bytes`: a canary at `hardened`, unaddressable for memory
+/// Effects: watches the bytes of a cell after a request of `bytes`: a canary at `hardened`, unaddressable for memory
 /// tools. Returns: `cell`, which may be null.
 [[nodiscard]] ASHLAR_INLINE void* with_slack([[maybe_unused]] const slab_geometry& geometry, void* cell,
                                              [[maybe_unused]] std::size_t bytes) noexcept {

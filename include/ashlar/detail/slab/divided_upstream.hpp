@@ -19,7 +19,7 @@ inline namespace ASHLAR_ABI {
 namespace detail {
 
 /// Makes a divisible resource of an upstream that only takes whole blocks back, so that a pool above may grow by
-/// regions (`slab_source`). A note behind each region holds its size and alignment; the region goes back when all its
+/// regions (`slab_source`). A note after each region holds its size and alignment; the region goes back when all its
 /// parts are back.
 ///
 ///     block of the upstream   | part | part | part | part | note |

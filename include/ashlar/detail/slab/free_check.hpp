@@ -141,7 +141,7 @@ template <resource Upstream>
   report_foreign(p, site);
 }
 
-/// Effects: reports a damaged canary behind a cell's `bytes` bytes, as another size or as writes. Does nothing below
+/// Effects: reports a damaged canary after a cell's `bytes` bytes, as another size or as writes. Does nothing below
 /// `hardened`, which has no canary. Expects: the cell is live.
 ASHLAR_INLINE void check_slack([[maybe_unused]] const free_site& site, [[maybe_unused]] void* p,
                                [[maybe_unused]] std::size_t bytes) noexcept {
@@ -152,7 +152,7 @@ ASHLAR_INLINE void check_slack([[maybe_unused]] const free_site& site, [[maybe_u
     if (found.allocated != bytes)
       report_size("freed a cell with another size than it was allocated with", p, site, found.allocated, bytes);
     report({.kind = fault::overflow,
-            .what = "bytes behind the size that a cell is freed with were written to",
+            .what = "bytes of a cell past the size that it is freed with were written to",
             .pointer = p,
             .resource = site.pool,
             .size = site.geometry.cell_bytes(),

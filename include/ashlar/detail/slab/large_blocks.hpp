@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks too large for a pool, with a note behind each; the notes form a list, to give all blocks back at once.
+// Blocks too large for a pool, with a note after each; the notes form a list, to give all blocks back at once.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The note behind a large block. Its caller may have overwritten it, so no field is read and no link followed before
+/// The note after a large block. Its caller may have overwritten it, so no field is read and no link followed before
 /// the seal matches.
 struct large_block : list_node<large_block> {
   void* start;
@@ -106,7 +106,7 @@ public:
     const large_block* const known = find_if(resource, [p](const large_block& each) { return each.start == p; });
     if (known == nullptr)
       report({.kind = fault::invalid_free,
-              .what = "freed a large block that is not live here",
+              .what = "freed a large block that is not live in this pool set",
               .pointer = p,
               .resource = resource,
               .size = bytes});
@@ -148,7 +148,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t canary_bytes = checking_level >= checking::checked ? 8 : 0;    // minimum behind a block
+  static constexpr std::size_t canary_bytes = checking_level >= checking::checked ? 8 : 0;    // minimum after a block
   static constexpr std::size_t bytes_before = checking_level >= checking::hardened ? 16 : 0;  // minimum in front of it
 
   // A multiple of the alignment, so that the caller's part is aligned, too.
@@ -190,11 +190,13 @@ private:
 
   static void expect_sound(const large_block* note, const void* resource, const void* p = nullptr) noexcept {
     if (ASHLAR_LIKELY(note->is_sound())) return;
-    report({.kind = fault::overflow,
-            .what = p != nullptr ? "bytes behind a large block were written to, over its note"
-                                 : "bytes behind some large block were written to, over its note, which is here",
-            .pointer = p != nullptr ? p : note,
-            .resource = resource});
+    report(
+        {.kind = fault::overflow,
+         .what = p != nullptr
+                     ? "bytes past the end of a large block were written to, over its record"
+                     : "bytes past the end of a large block were written to, over its record, which is at this pointer",
+         .pointer = p != nullptr ? p : note,
+         .resource = resource});
   }
 
   static void write_canaries(std::byte* p, std::size_t bytes) noexcept {
@@ -220,7 +222,7 @@ private:
     const slack_state behind = look_at_slack(p, bytes, end);
     if (ASHLAR_LIKELY(behind.is_intact)) return;
     report({.kind = fault::overflow,
-            .what = "bytes behind a block were written to",
+            .what = "bytes past the end of a block were written to",
             .pointer = p,
             .resource = resource,
             .size = bytes,

@@ -145,7 +145,7 @@ private:
   void check_is_large(const void* p, std::size_t bytes, std::size_t alignment, const void* resource) const noexcept {
     if (class_with_cells(bytes, alignment) == pool_classes::none) return;
     report({.kind = fault::invalid_free,
-            .what = "freed a block of a size that was never allocated here",
+            .what = "freed a block of a size that this pool set never allocated",
             .pointer = p,
             .resource = resource,
             .size = bytes});

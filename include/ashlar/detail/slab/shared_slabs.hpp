@@ -296,7 +296,7 @@ private:
   }
 
   [[noreturn]] ASHLAR_COLD void report_use_after_destroy(const void* cell) const noexcept {
-    report_free(fault::use_after_destroy, "used a pool that was destroyed", cell, site());
+    report_free(fault::use_after_destroy, "used a destroyed pool", cell, site());
   }
 
   [[nodiscard]] free_site site() const noexcept { return {geometry(), store_.slabs(), this}; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A slab: a run of equal cells behind a header, with a bitmap of the free cells.
+// A slab: a run of equal cells after a header, with a bitmap of the free cells.
 #pragma once
 
 #include <bit>

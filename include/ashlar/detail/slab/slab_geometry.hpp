@@ -33,7 +33,7 @@ struct slab_shape {
 /// The colour is a function of the slab's address, so that header and cell are found without a load. Without it, the
 /// headers and the equal cells of all slabs would map to the same cache sets (Bonwick, "The Slab Allocator", 1994,
 /// section 4).
-/// At level `hardened` there are three bitmaps and guards in front of the first cell and behind each, so the stride is
+/// At level `hardened` there are three bitmaps and guards in front of the first cell and after each, so the stride is
 /// larger (`detail/slab/cell_guard.hpp`); below it the stride is the cell size.
 /// Invariant: `capacity(colour) >= 1`; gaps take at most 1/128 of a slab.
 class slab_geometry {
@@ -60,7 +60,7 @@ public:
   [[nodiscard]] constexpr std::size_t cell_alignment() const noexcept { return cell_alignment_; }
   /// Returns: the distance of neighbouring cells, in bytes.
   [[nodiscard]] ASHLAR_INLINE constexpr std::size_t cell_stride() const noexcept { return stride_.around(cell_bytes_); }
-  /// Returns: bytes of guard behind a cell.
+  /// Returns: bytes of guard after a cell.
   [[nodiscard]] constexpr std::size_t guard_bytes() const noexcept { return cell_stride() - cell_bytes_; }
   [[nodiscard]] constexpr std::size_t slab_bytes() const noexcept { return slab_bytes_; }
   /// Returns: whether a cell can hold such a block.
@@ -83,12 +83,12 @@ public:
     return slab + gap(address_of(slab));
   }
 
-  /// Returns: the first cell behind a header.
+  /// Returns: the first cell after a header.
   [[nodiscard]] ASHLAR_INLINE std::byte* cells_of(void* header) const noexcept {
     return static_cast<std::byte*>(header) + cells_offset_;
   }
 
-  /// Returns: the index of the cell that starts `offset` bytes behind the first. Expects: a cell starts there.
+  /// Returns: the index of the cell that starts `offset` bytes after the first. Expects: a cell starts there.
   [[nodiscard]] ASHLAR_INLINE std::uint32_t index_of(std::size_t offset) const noexcept {
     return inverse_.divide(static_cast<std::uint32_t>(offset));
   }

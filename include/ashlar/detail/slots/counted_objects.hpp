@@ -69,8 +69,9 @@ private:
     T* const object = object_in(slab, index);
     if constexpr (Lifetime::keeps) {
       using reset_type = typename Lifetime::reset_type;
-      static_assert(std::is_default_constructible_v<reset_type>, "objects outlive the pool: who resets them is a type");
-      static_assert(noexcept(reset_type{}(*object)), "who resets an object must not throw");
+      static_assert(std::is_default_constructible_v<reset_type>,
+                    "objects outlive the pool, so Reset is default-constructible");
+      static_assert(noexcept(reset_type{}(*object)), "Reset is noexcept");
       reset_type{}(*object);
       return 0;
     } else {
@@ -91,7 +92,8 @@ private:
 template <class T, class Lifetime, class Exhausted, policy::threads Threads, class Placement, resource Upstream>
 class counted_objects {
   static_assert(std::is_object_v<T> && !std::is_array_v<T> && std::is_same_v<T, std::remove_cv_t<T>>);
-  static_assert(std::is_nothrow_destructible_v<T>, "who ends an object cannot pass on what its destructor throws");
+  static_assert(std::is_nothrow_destructible_v<T>,
+                "a destructor may not throw: the last release has no caller to throw to");
 
   using ends = detail::counted_ends<T, Lifetime, Threads, Placement>;
   using slots_type = slot_slabs<layout_of<T, Threads, Placement>, Threads, Upstream, ends>;
@@ -134,7 +136,7 @@ public:
   [[nodiscard]] pointer make_with(F fn) {
     return fill(take(), [&fn](void* memory) {
       T* const made = fn(memory);
-      ASHLAR_REQUIRE(static_cast<void*>(made) == memory, "constructed an object elsewhere than where it was told to");
+      ASHLAR_REQUIRE(static_cast<void*>(made) == memory, "constructed an object at another address than the given one");
       return made;
     });
   }

@@ -42,7 +42,7 @@ namespace detail {
 /// `give` and `check` any thread, without it; `live` any thread, exact without concurrent calls; the others exclusive.
 template <class Run, policy::threads Threads, bool MarksTaken>
 class flat_slots {
-  static_assert(MarksTaken || !Threads::is_shared, "the word says who gives a slot back first");
+  static_assert(MarksTaken || !Threads::is_shared, "the slot's word decides which thread gives the slot back first");
 
 public:
   using run_type = Run;

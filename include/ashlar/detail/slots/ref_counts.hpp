@@ -106,11 +106,11 @@ struct ref_counts {
   static void check_address(const T* p) noexcept {
     const cell_place place = process_slabs.find(p);
     if (place.owner == nullptr)
-      detail::report_reference(fault::invalid_free, "referred to what is no object of a pool", p);
+      detail::report_reference(fault::invalid_free, "referred to a pointer that is not of an object of a pool", p);
     slab_type& slab = *slab_type::around(p);
     const std::uint32_t index = slab.index_of(p);
     if (is_exact_type<T> && slab.slot_at(index) != p)
-      detail::report_reference(fault::misaligned_free, "referred to the middle of an object", p);
+      detail::report_reference(fault::misaligned_free, "referred to a pointer into the middle of an object", p);
     check_live(p, slab.word_at(index));
   }
 
@@ -134,7 +134,7 @@ private:
     if constexpr (checking_level >= checking::checked) {
       const std::uint32_t now = detail::count_value(count);
       if (ASHLAR_UNLIKELY(now == 0 || slot_word::is_free(now)))
-        detail::report_reference(fault::double_free, "referred to an object that is gone", p);
+        detail::report_reference(fault::double_free, "referred to an object that was destroyed", p);
     }
   }
 

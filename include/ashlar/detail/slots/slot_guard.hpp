@@ -28,7 +28,7 @@ namespace detail {
 template <std::size_t Bytes, std::size_t Alignment>
 struct slot_guard {
   static constexpr std::size_t stride = align_up(Bytes + least_guard, Alignment);     ///< from slot to slot
-  static constexpr std::size_t bytes = has_guards ? stride - Bytes : std::size_t{0};  ///< behind each object
+  static constexpr std::size_t bytes = has_guards ? stride - Bytes : std::size_t{0};  ///< after each object
 
   /// Effects: writes the guard of a slot that is handed out for the first time.
   static void begin(void* slot, bool is_first) noexcept {
@@ -37,7 +37,7 @@ struct slot_guard {
     fill_guard(object + Bytes, bytes);
   }
 
-  /// Effects: reports writes behind the object in a slot and in front of it; `pool` may be null. In front, only the
+  /// Effects: reports writes after the object in a slot and in front of it; `pool` may be null. In front, only the
   /// last byte of the guard is verified: earlier ones are the overflow of the previous slot. Expects: the slot was
   /// handed out.
   static ASHLAR_INLINE void expect(const void* slot, const void* pool) noexcept {

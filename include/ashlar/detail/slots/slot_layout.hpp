@@ -35,14 +35,14 @@ struct slot_layout {
   static constexpr std::size_t object_bytes = ObjectBytes;
   static constexpr std::size_t object_alignment = ObjectAlignment;
   using guard = slot_guard<ObjectBytes, ObjectAlignment>;
-  /// Offset of a word behind the object, from the start of the slot.
+  /// Offset of a word after the object, from the start of the slot.
   static constexpr std::size_t word_offset = align_up(ObjectBytes, word_bytes);
   static constexpr std::size_t slot_bytes = is_beside ? align_up(word_offset + word_bytes, alignment) : guard::stride;
   static constexpr std::size_t bytes_per_slot = slot_bytes + (is_beside ? 0 : word_bytes);
 
 private:
   static constexpr std::size_t header_bytes = sizeof(slab_type);
-  // Slots with a larger alignment than the header start at different offsets behind it.
+  // Slots with a larger alignment than the header start at different offsets after it.
   static constexpr std::size_t most_padding = alignment - 1;
   static constexpr std::size_t most_front = slab_type::most_gap + header_bytes + front_guard + most_padding;
   static constexpr std::size_t fitting = most_front + bytes_per_slot > slot_slab_alignment

@@ -34,7 +34,7 @@ inline void enter_slots(slab_registration_if_checked& line, const void* owner, c
   line.enter(owner, first_slot, std::min(bytes, most), std::min(slot_bytes, most));
 }
 
-/// `Count` slots behind their words. Constant-initialised; the slots' memory stays unwritten.
+/// `Count` slots after their words. Constant-initialised; the slots' memory stays unwritten.
 ///
 ///     | registration, if checked | word 0 ... word n-1 | front guard, if hardened | slot 0 | slot 1 | ...
 ///

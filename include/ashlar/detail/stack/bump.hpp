@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pointer that moves through given memory: each block lies behind the one before it.
+// A pointer that moves through given memory: each block lies after the one before it.
 #pragma once
 
 #include <cstddef>
@@ -92,7 +92,7 @@ private:
     return ASHLAR_IS_CONSTANT(n) && n <= 1024;
   }
 
-  // Returns: the bytes behind the padding; 0 if the padding does not fit or the alignment is invalid. No sum can wrap,
+  // Returns: the bytes after the padding; 0 if the padding does not fit or the alignment is invalid. No sum can wrap,
   // at any size. A mask instead of a branch: the caller's comparison is then the only branch.
   [[nodiscard]] ASHLAR_INLINE std::size_t room_behind(std::size_t padding, bool has_any) const noexcept {
     const auto fits = static_cast<std::size_t>(padding <= rest());

@@ -21,7 +21,7 @@ namespace detail {
 ///       begin                     end()     begin + bytes
 ///
 /// Chunks form a stack, linked by `below`. Blocks of this chunk lie in front of this header, and foreign memory lies
-/// behind it. So from level `checked` on the header is sealed. Code that changes it seals it again; code that follows
+/// after it. So from level `checked` on the header is sealed. Code that changes it seals it again; code that follows
 /// its link or frees its memory verifies it first.
 struct chunk {
   static constexpr bool is_sealed = checking_level >= checking::checked;
@@ -93,8 +93,9 @@ private:
   [[noreturn]] ASHLAR_COLD void report_damage(const void* arena) const noexcept {
     const bool is_from_behind = front.is(right_front());
     report({.kind = is_from_behind ? fault::underflow : fault::overflow,
-            .what = is_from_behind ? "bytes before the first block behind a chunk were written to, over its header"
-                                   : "bytes behind the last block of a chunk were written to, over the chunk's header",
+            .what = is_from_behind
+                        ? "bytes before the first block of a chunk were written to, over the chunk's header"
+                        : "bytes past the end of the last block of a chunk were written to, over the chunk's header",
             .pointer = this,
             .resource = arena});
   }

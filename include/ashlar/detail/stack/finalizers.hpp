@@ -18,7 +18,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The destructor of one object. It lies in front of the object, in the same block, behind foreign blocks. So from
+/// The destructor of one object. It lies in front of the object, in the same block, after foreign blocks. So from
 /// level `checked` on it is sealed, and verified before its call.
 struct finalizer {
   finalizer* next = nullptr;
@@ -58,7 +58,7 @@ private:
   }
 };
 
-/// An array and its finalizer. The elements lie behind it, at the first address of their alignment.
+/// An array and its finalizer. The elements lie after it, at the first address of their alignment.
 template <class T>
 struct finalized_array {
   finalizer entry{.end = end_all};
@@ -128,7 +128,7 @@ public:
 private:
   [[noreturn]] ASHLAR_COLD static void report_damage(const finalizer* entry, const void* arena) noexcept {
     report({.kind = fault::overflow,
-            .what = "bytes behind a block were written to, over what ends the object behind it",
+            .what = "bytes past the end of a block were written to, over the finalizer of the next object",
             .pointer = entry,
             .resource = arena});
   }

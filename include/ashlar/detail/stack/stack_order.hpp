@@ -123,7 +123,7 @@ public:
   void expect_top(const stack_block& given, const void* resource, const Owns& owns) const noexcept {
     expect_live(given, resource, owns);
     if (!is_on_top(given.data))
-      report_block(fault::out_of_order, "freed a block that does not lie on top", given, resource);
+      report_block(fault::out_of_order, "freed a block that is not on top of the stack", given, resource);
   }
 
   /// The same for a block anywhere in the stack. Complexity: O(blocks above).
@@ -134,10 +134,11 @@ public:
     if (at == nullptr) report_unknown(given, resource, owns(given.data));
     const label was = read(at);
     if (was.bytes != given.bytes)
-      report_mismatch("gave another size than the block was allocated with", given, resource, was.bytes, given.bytes);
+      report_mismatch("freed or resized a block with another size than it was allocated with", given, resource,
+                      was.bytes, given.bytes);
     if (was.alignment != given.alignment)
-      report_mismatch("gave another alignment than the block was allocated with", given, resource, was.alignment,
-                      given.alignment);
+      report_mismatch("freed or resized a block with another alignment than it was allocated with", given, resource,
+                      was.alignment, given.alignment);
     expect_slack(at, resource);
   }
 
@@ -153,7 +154,7 @@ public:
     if (to.order != this) report_marker("rewound to a marker of another stack", top, resource);
     while (last_ != nullptr && read(last_).serial > to.serial) forget_top(resource);
     const position found = this->top();
-    if (found.serial != to.serial) report_marker("rewound to a marker that the stack has gone below", top, resource);
+    if (found.serial != to.serial) report_marker("rewound to a marker above the top of the stack", top, resource);
     if (found.bytes != to.bytes) report_marker("rewound to a marker whose top block was expanded since", top, resource);
   }
 

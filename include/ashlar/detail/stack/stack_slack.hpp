@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The size of a block in a stack, and at `hardened` the canary behind it.
+// The size of a block in a stack, and at `hardened` the canary after it.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +31,12 @@ inline constexpr bool stack_blocks_have_canaries = checking_level >= checking::h
   else return gap <= room && bytes + (bytes == 0 ? 1 : 0) <= room - gap;
 }
 
-/// Effects: writes the canary behind the first `bytes` bytes of a block.
+/// Effects: writes the canary after the first `bytes` bytes of a block.
 inline void fill_stack_slack(std::byte* data, std::size_t bytes) noexcept {
   fill_watched_slack(data, bytes, stack_bytes(bytes));
 }
 
-/// Effects: reports a write behind the first `bytes` bytes of a block.
+/// Effects: reports a write after the first `bytes` bytes of a block.
 inline void expect_stack_slack(const std::byte* data, std::size_t bytes, const void* resource) noexcept {
   const slack_state found = look_at_watched_slack(data, bytes, stack_bytes(bytes));
   if (ASHLAR_UNLIKELY(!found.is_intact)) report_write_behind(data, 0, bytes, found.written_to, resource);

@@ -43,7 +43,7 @@ public:
   }
 
   [[noreturn]] ASHLAR_COLD static void end_for_reentry() noexcept {
-    panic("ashlar: reentry: a signal handler or a callback used what it had come out of");
+    panic("ashlar: reentry: a signal handler or a callback used the resource that it interrupted");
   }
 
   /// Effects: ends the process if the thread holds any such lock: a fork would wait for all of them.

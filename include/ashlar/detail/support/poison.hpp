@@ -40,8 +40,8 @@ ASHLAR_INLINE void mark_free([[maybe_unused]] const void* p, [[maybe_unused]] st
 #endif
 }
 
-/// As `mark_free`, but another thread may mark the bytes behind the range at the same time. AddressSanitizer has one
-/// mark for 8 bytes: the last bytes of the range that share a mark with the bytes behind, at most 7, keep theirs.
+/// As `mark_free`, but another thread may mark the bytes after the range at the same time. AddressSanitizer has one
+/// mark for 8 bytes: the last bytes of the range that share a mark with the bytes after, at most 7, keep theirs.
 ASHLAR_INLINE void mark_free_before_others([[maybe_unused]] const void* p,
                                            [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(ASHLAR_ASAN)

@@ -148,7 +148,7 @@ private:
   static constexpr std::uint64_t pools_a_page = std::uint64_t{1} << 20;  // 36 bits of an address above, 8 bits below
   static inline constinit atomic<std::uint64_t> last_pool_ = pools_a_page - 1;
 
-  static_assert(sizeof(recent) * table_size == 256, "a low byte says each place in the table");
+  static_assert(sizeof(recent) * table_size == 256, "the low byte of an index gives each place in the table");
 };
 
 }  // namespace detail

@@ -31,7 +31,7 @@ public:
   [[nodiscard]] constexpr bool is_free() const noexcept { return (bits_ & free) != 0; }
   [[nodiscard]] constexpr bool is_behind_free() const noexcept { return (bits_ & previous_free) != 0; }
   [[nodiscard]] constexpr bool is_first() const noexcept { return (bits_ & first) != 0; }
-  /// Returns: whether this is the end mark behind the last block of a region: no block, and never free.
+  /// Returns: whether this is the end mark after the last block of a region: no block, and never free.
   [[nodiscard]] constexpr bool is_end() const noexcept { return stride() == 0; }
 
 private:

@@ -51,13 +51,13 @@ struct tlsf_site {
   const std::size_t bytes = said.stride() - tlsf_block::header_bytes;
   const std::size_t into = static_cast<std::size_t>(p - last.data());
   if (into < said.stride() && said.is_free())
-    report_tlsf(fault::double_free, "freed a block that is free, with its neighbours", p, site);
+    report_tlsf(fault::double_free, "freed a block that is free and coalesced", p, site);
   if (into != 0 && into < said.stride())
     report_tlsf(fault::misaligned_free, "freed a pointer into the middle of a block", p, site, bytes);
   if (said.is_free())
-    report_tlsf(fault::corrupt_link, "a free block was written to, and the header behind it", last.data(), site);
-  report_tlsf(fault::overflow, "bytes behind a block were written to, over the header of the next", last.data(), site,
-              bytes);
+    report_tlsf(fault::corrupt_link, "a free block was written to, and the header after it", last.data(), site);
+  report_tlsf(fault::overflow, "bytes past the end of a block were written to, over the header of the next",
+              last.data(), site, bytes);
 }
 
 // Returns: whether a link may be followed: it leads to a free block of the resource. At `checked` the other end of the
@@ -77,8 +77,8 @@ struct tlsf_site {
   return previous == nullptr || (is_member(previous, site) && tlsf_block(previous).next() == block.data());
 }
 
-// Returns: whether a free block with a sound header has sound links, a sound footer, and the flag of its neighbour
-// behind.
+// Returns: whether a free block with a sound header has sound links, a sound footer, and the flag of the neighbour
+// after it.
 [[nodiscard]] ASHLAR_INLINE bool is_free_block_sound(const tlsf_block& block, const tlsf_site& site) noexcept {
   const std::size_t stride = block.header().stride();
   const tlsf_block behind = block.behind(stride);
@@ -115,7 +115,7 @@ ASHLAR_INLINE tlsf_block check_live(void* p, const tlsf_site& site) noexcept {
     const bool may_be =
         back <= static_cast<std::size_t>(data - region->first_data()) && back % tlsf_block::granule == 0;
     if (!may_be || tlsf_block(data - back).header().stride() != back)
-      report_tlsf(fault::corrupt_link, "a free block was written to, the one in front of this", p, site);
+      report_tlsf(fault::corrupt_link, "the free block before this one was written to", p, site);
     check_member(data - back, site);
   }
   return block;
@@ -150,7 +150,7 @@ inline void check_alignment(const tlsf_block& block, std::size_t alignment, cons
   report_tlsf_mismatch("freed a block with an alignment that it does not have", block, site, has, alignment);
 }
 
-/// The bytes of a block behind the size requested, at level `hardened`: at least one, with a canary in it.
+/// The bytes of a block after the size requested, at level `hardened`: at least one, with a canary in it.
 struct tlsf_slack {
   static constexpr bool is_kept = checking_level >= checking::hardened;
   static constexpr std::size_t bytes = is_kept ? 1 : 0;
@@ -180,7 +180,7 @@ struct tlsf_slack {
   }
 };
 
-/// Effects: reports overwritten bytes of a region: a header, a free block, the bytes behind a live one. Complexity:
+/// Effects: reports overwritten bytes of a region: a header, a free block, the bytes after a live one. Complexity:
 /// O(bytes of free blocks).
 inline void check_region(tlsf_region& region, const tlsf_site& site) noexcept {
   for (tlsf_block at = region.first(); at.data() != region.end;) {

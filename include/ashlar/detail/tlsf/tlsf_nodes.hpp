@@ -31,7 +31,7 @@ struct tlsf_node {
   std::uint32_t next;      ///< of the bin's free list, or of the spare records
   std::uint32_t previous;  ///< of the bin's free list
   std::uint32_t front;     ///< the neighbour in front in the range
-  std::uint32_t behind;    ///< the neighbour behind
+  std::uint32_t behind;    ///< the neighbour after
   tlsf_node_state state;
 };
 

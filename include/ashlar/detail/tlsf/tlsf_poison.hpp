@@ -156,7 +156,7 @@ private:
   static_assert(sizeof(record) == record_bytes);
   static_assert(tlsf_block::header_bytes + start_bytes + tlsf_block::footer_bytes <= least_recorded);
   static_assert(tlsf_block::least <= start_bytes + tlsf_block::granule,
-                "verified with the start of a rest, if none is cut off");
+                "checked with the start of the remainder if no block is split off");
 
   tlsf_poison_kept(std::byte* begin, std::byte* end) noexcept : bare_{begin, end} {}
 
@@ -167,7 +167,7 @@ private:
     return block.data() + stride - tlsf_block::header_bytes - tlsf_block::footer_bytes;
   }
 
-  // The poisoned parts between `begin` and `end`: in front of the bare bytes, and behind them.
+  // The poisoned parts between `begin` and `end`: in front of the bare bytes, and after them.
   [[nodiscard]] static poisoned_parts parts_of(const tlsf_block& block, std::size_t stride, std::byte* begin,
                                                std::byte* end) noexcept {
     const range asked = {begin, end};

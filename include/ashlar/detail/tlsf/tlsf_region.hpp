@@ -20,7 +20,7 @@ namespace detail {
 ///       memory, as allocated
 ///       | pad | record | header | first block ... | header | ... | end mark: a header of stride 0 | pad |
 ///
-/// Blocks lie behind each other without gaps, and no two neighbours are free.
+/// Blocks lie one after another without gaps, and no two neighbours are free.
 struct tlsf_region : tree_node<tlsf_region> {
   block memory;        ///< as allocated
   std::byte* end;      ///< the data address of the end mark

@@ -21,7 +21,7 @@ inline namespace ASHLAR_ABI {
 namespace detail {
 
 /// Allocation is good fit: the most recently freed block of the request's bin if it is large enough, otherwise one from
-/// the smallest bin with only blocks large enough. The rest behind the block is cut off. A freed block merges with its
+/// the smallest bin with only blocks large enough. The rest after the block is cut off. A freed block merges with its
 /// free neighbours at once.
 ///
 /// Invariant: no two neighbours are free; the index holds exactly the free blocks; `used()` is the sum of the strides
@@ -132,7 +132,7 @@ public:
     return true;
   }
 
-  /// Effects: reports writes to the free block behind a live one, in the bytes that the growth would take.
+  /// Effects: reports writes to the free block after a live one, in the bytes that the growth would take.
   static void verify_growth(void* p, std::size_t bytes, const void* who) noexcept {
     const tlsf_block block(static_cast<std::byte*>(p));
     const std::size_t has = block.header().stride(), wanted = tlsf_block::stride_for(bytes);
@@ -234,7 +234,7 @@ private:
     tlsf_poison::poison_start(block);
   }
 
-  // Verifies the part of a free block that becomes data, `taken` bytes behind a gap, and the part that metadata will
+  // Verifies the part of a free block that becomes data, `taken` bytes after a gap, and the part that metadata will
   // overwrite.
   static ASHLAR_INLINE void verify_start(tlsf_block block, std::size_t stride, std::size_t gap, std::size_t taken,
                                          const void* who) noexcept {

@@ -42,8 +42,8 @@ private:
       sound = one.unpack(stored_, payload_);
     };
     std::apply([&](auto&... each) { (try_one(each), ...); }, codecs_);
-    if (!known) return "a chunk is compressed in a way this program does not know";
-    return sound ? nullptr : "a chunk does not unpack";
+    if (!known) return "a chunk is compressed by a method unknown to this program";
+    return sound ? nullptr : "a chunk cannot be decompressed";
   }
 
   std::vector<std::byte> stored_;
