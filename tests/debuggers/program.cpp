@@ -53,7 +53,7 @@ struct object_facts {
 struct {
   pool_facts pool_cells, fixed_cells;
   arena_facts arena, buffered, empty_arena;
-  object_facts bounded, grown, of_any;
+  object_facts bounded, inside, grown, of_any;
   heap_facts local, shared;
   ashlar::slot_map<monster>::handle kept, last;
 } facts;
@@ -158,9 +158,11 @@ int main() {
   auto any = of_threads.make(7, 1);
 
   ashlar::object_pool<monster> bounded(8);
+  ashlar::object_pool<monster, ashlar::with_capacity<8>> inside;
   ashlar::object_pool<monster, ashlar::with_capacity<ashlar::growing>> grown;
   ashlar::object_pool<monster, shared_objects> of_any(8);
   facts.bounded = use_objects(bounded);
+  facts.inside = use_objects(inside);
   facts.grown = use_objects(grown);
   facts.of_any = use_objects(of_any);
 

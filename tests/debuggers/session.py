@@ -90,7 +90,7 @@ def check_objects():
     same(shown("none"), "ref_ptr: null")
     assert shown("any").endswith(", 1 reference"), shown("any")
     assert shown("counted").endswith(", the object counts"), shown("counted")
-    for name in ("bounded", "grown", "of_any"):
+    for name in ("bounded", "inside", "grown", "of_any"):
         same(shown(name), f"object_pool: {fact(f'{name}.live')} live of {fact(f'{name}.capacity')} objects")
         same(sorted(int(part["health"]) for _, part in parts(name)), [100, 102])
 
@@ -114,7 +114,7 @@ def check_damage():
     """Overwrites a word of each object, prints it, and mends it: nothing raises, and nothing goes on for ever."""
     dice = random.Random(11)
     program = gdb.selected_inferior()
-    for name in ("pool", "fixed", "arena", "buffered", "local", "shared", "orc", "map", "bounded", "grown"):
+    for name in ("pool", "fixed", "arena", "buffered", "local", "shared", "orc", "map", "bounded", "inside", "grown"):
         start, size = int(value(name).address), value(name).type.sizeof
         for _ in range(DAMAGE):
             at = start + dice.randrange(0, size, 8)

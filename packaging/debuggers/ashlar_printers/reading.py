@@ -43,9 +43,10 @@ class View:
         return int(getattr(self, meaning))
 
     def has(self, meaning):
+        """Whether a kind of objects has this meaning, and the object the members of it."""
         try:
             return getattr(self, meaning) is not None
-        except gdb.error:
+        except (KeyError, gdb.error):
             return False
 
 
