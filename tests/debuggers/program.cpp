@@ -152,6 +152,7 @@ int main() {
   ashlar::ref_pool<monster> monsters;
   ashlar::ref_ptr<monster> orc = monsters.make(50, 3);
   ashlar::ref_ptr<monster> same = orc, none;
+  const ashlar::ref_ptr<monster>& constant = orc;
   ashlar::intrusive_pool<message> messages;
   auto counted = messages.make();
   ashlar::ref_pool<monster, ashlar::any_thread<>> of_threads;
@@ -172,7 +173,7 @@ int main() {
   map.erase(gone);
   facts.last = map.emplace(60, 5);
 
-  keep(unused), keep(empty_arena), keep(same), keep(none), keep(counted), keep(any);
+  keep(unused), keep(empty_arena), keep(same), keep(constant), keep(none), keep(counted), keep(any);
 
   stop_here();
   for (void* cell : facts.pool_cells.cells) pool.deallocate(cell);

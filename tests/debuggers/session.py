@@ -85,7 +85,8 @@ def check_heaps():
 
 
 def check_objects():
-    same(shown("orc"), f"ref_ptr: {int(value('orc')['object_']):#x}, 2 references")
+    for name in ("orc", "constant"):
+        same(shown(name), f"ref_ptr: {int(value('orc')['object_']):#x}, 2 references")
     same([(key, int(part["health"])) for key, part in parts("orc")], [("[object]", 50)])
     same(shown("none"), "ref_ptr: null")
     assert shown("any").endswith(", 1 reference"), shown("any")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The form that all printers share: a summary in one line, and the parts behind it."""
-from ashlar_printers.reading import UNREADABLE
+from ashlar_printers.reading import UNREADABLE, without_reference
 
 
 def amount(number):
@@ -20,7 +20,7 @@ class Printer:
     name = ""
 
     def __init__(self, value):
-        self.value = value
+        self.value = without_reference(value)
 
     def to_string(self):
         try:

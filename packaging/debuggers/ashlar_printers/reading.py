@@ -19,12 +19,16 @@ def expect(condition, what):
         raise Damaged(what)
 
 
+def without_reference(value):
+    """The object behind a reference: the name of its type has no `const` once it is unqualified."""
+    code = value.type.strip_typedefs().code
+    return value.referenced_value() if code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF) else value
+
+
 def pointee(value):
     """The object behind pointers and references."""
-    code = value.type.strip_typedefs().code
-    if code == gdb.TYPE_CODE_PTR:
-        return value.dereference()
-    return value.referenced_value() if code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF) else value
+    is_pointer = value.type.strip_typedefs().code == gdb.TYPE_CODE_PTR
+    return value.dereference() if is_pointer else without_reference(value)
 
 
 class View:
