@@ -90,7 +90,7 @@ std::string find_in_path(const std::string& word) {
   return word;
 }
 
-/// Returns: the interpreter in a script's first line, behind `env` if present; empty if the file is no script.
+/// Returns: the interpreter in a script's first line, behind `env` if present; empty if the file is not a script.
 std::string interpreter_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string line;

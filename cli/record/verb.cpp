@@ -114,7 +114,8 @@ int record_program(const command& c) {
   return tell_outcome(c, told, result, start);
 }
 
-/// Everything after "--" belongs to the program; without "--" the program starts at the first word that is no option.
+/// Everything after "--" belongs to the program; without "--" the program starts at the first word that is not an
+/// option.
 int run(int argc, char** argv) {
   command c;
   CLI::App app("ashlar record [-o FILE] [--stacks N] [--quiet] -- PROGRAM [ARGUMENT]...\n\n"

@@ -113,7 +113,7 @@ bool is_allocator(const candidate& who) {
   return who.stand != replay_stand::null && who.stand != replay_stand::untouched;
 }
 
-/// A candidate that is no allocator has no verdict: three rounds suffice for its row.
+/// A candidate that is not an allocator has no verdict: three rounds suffice for its row.
 bool sits_out(const candidate_results& results, std::size_t round) {
   return !results.failure.empty() || (round >= 3 && !is_allocator(results.who));
 }

@@ -1,6 +1,6 @@
 // error: (int. does not satisfy .resource|constraints? .*resource)
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An adaptor refuses a type that is no resource.
+// An adaptor refuses a type that is not a resource.
 #include <ashlar/adaptor/statistics.hpp>
 #include <ashlar/resource/null_resource.hpp>
 

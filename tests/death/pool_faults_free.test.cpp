@@ -44,7 +44,7 @@ std::vector<void*> take(auto& pool, std::size_t cells) {
   return taken;
 }
 
-// Ends the rest of a test in its pools, which is no leak.
+// Ends the rest of a test in its pools, which is not a leak.
 template <class Pool>
 class released {
 public:

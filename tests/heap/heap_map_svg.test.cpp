@@ -41,11 +41,11 @@ TEST(heap_map_svg, has_a_tile_with_a_title_for_each_piece) {
   });
   EXPECT_EQ(count_of(text, "a slab, "), pieces[region_kind::slab]);
   EXPECT_EQ(count_of(text, "one block, "), pieces[region_kind::run]);
-  EXPECT_EQ(count_of(text, "a block freed lately, "), pieces[region_kind::spare]);
+  EXPECT_EQ(count_of(text, "a block recently freed, "), pieces[region_kind::spare]);
   EXPECT_EQ(count_of(text, "free, never touched, "), pieces[region_kind::fresh]);
   EXPECT_EQ(count_of(text, "free, and used before, "), pieces[region_kind::free]);
-  EXPECT_EQ(count_of(text, "what the heap knows of the segment, "), used.heap.segments());
-  EXPECT_EQ(count_of(text, "a huge block, ") + count_of(text, "a huge block freed lately, "),
+  EXPECT_EQ(count_of(text, "the header of the segment, "), used.heap.segments());
+  EXPECT_EQ(count_of(text, "a huge block, ") + count_of(text, "a huge block recently freed, "),
             pieces[region_kind::huge]);
 }
 

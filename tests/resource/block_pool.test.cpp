@@ -59,7 +59,7 @@ void run_model(const block_pool_options& options, std::size_t most) {
 }
 
 struct small_cells : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 8;  // beyond it a block is no cell, and needs its size to come back
+  static constexpr std::size_t max_alignment = 8;  // beyond it a block is not a cell, and needs its size to come back
   static constexpr std::size_t largest = 24;
   counting_resource<> upstream;
   pool_type resource{{.cell_bytes = 24, .slab_bytes = 1024}, upstream};

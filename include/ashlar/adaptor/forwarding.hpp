@@ -30,7 +30,7 @@ inline namespace ASHLAR_ABI {
 ///
 /// Block functions are not forwarded: an adaptor must not claim calls that it does not handle. The same holds for
 /// `is_thread_safe` (an adaptor without state of its own uses `thread_safe_resource<R>`) and for `is_divisible`. This
-/// base is no resource itself, and as large as `R`.
+/// base is not a resource itself, and as large as `R`.
 template <resource R>
 class forwarding {
 public:

@@ -26,8 +26,8 @@ inline namespace ASHLAR_ABI {
 ///      | canary | label: size, alignment, sum | canary 32 B | bytes as requested | canary 32 B |
 ///
 /// On a free, a write before the block is an `underflow` and a write after it an `overflow`. Another size or alignment
-/// than that of the allocation is a `size_mismatch`, and a pointer that is no block's start an `invalid_free`. The
-/// label of a freed block marks it until its memory is reused, so that a second free is a `double_free`; over a
+/// than that of the allocation is a `size_mismatch`, and a pointer that is not the start of a block an `invalid_free`.
+/// The label of a freed block marks it until its memory is reused, so that a second free is a `double_free`; over a
 /// resource that poisons freed memory it is an `invalid_free`. The canary byte depends on its address and is never 0,
 /// so that a moved canary or a terminator is detected.
 ///

@@ -181,7 +181,7 @@ private:
       : rule_(rule), small_(std::forward<std::tuple_element_t<SmallAt, S>>(std::get<SmallAt>(small))...),
         large_(std::forward<std::tuple_element_t<LargeAt, L>>(std::get<LargeAt>(large))...) {}
 
-  // The reverse is no error: `Small` may draw its memory from `Large`.
+  // The reverse is not an error: `Small` may draw its memory from `Large`.
   void check_large([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) const noexcept {
     if constexpr (checking_level >= checking::checked && owning_resource<Small>)
       if (ASHLAR_UNLIKELY(small_.owns(p)))

@@ -84,7 +84,7 @@ public:
     upstream_resource().deallocate(p, bytes, alignment);
   }
 
-  /// As `R::deallocate`; null is no event.
+  /// As `R::deallocate`; null is not an event.
   ASHLAR_NOINLINE void deallocate(void* p) noexcept
     requires self_describing_resource<R>
   {

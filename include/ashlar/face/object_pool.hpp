@@ -62,8 +62,8 @@ struct with_capacity : Traits {
 /// | capacity | storage of objects | constructor |
 /// |---|---|---|
 /// | a number | inside the pool | `(lifetime = {})` |
-/// | `dynamic_capacity` | one block of the upstream | `(capacity, lifetime = {}, upstream = {})` |
-/// | `growing` | slabs of the upstream | `({.max_count, .growth_count}, lifetime = {}, upstream = {})` |
+/// | `dynamic_capacity` | one block from the upstream | `(capacity, lifetime = {}, upstream = {})` |
+/// | `growing` | slabs from the upstream | `({.max_count, .growth_count}, lifetime = {}, upstream = {})` |
 ///
 /// Cost of an object: its size and 4 bytes outside of it, so that a free object stays untouched. At `hardened` it is
 /// filled with poison, and a guard as large as its alignment follows each object. At level `fast`, in one thread and

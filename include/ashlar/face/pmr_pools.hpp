@@ -44,7 +44,7 @@ public:
 
   basic_pool_resource(const basic_pool_resource&) = delete;
   basic_pool_resource& operator=(const basic_pool_resource&) = delete;
-  ~basic_pool_resource() override { release(); }  // live blocks are no leak here: many programs end this way
+  ~basic_pool_resource() override { release(); }  // live blocks are not a leak here: many programs end this way
 
   /// Effects: gives everything back to the upstream, live blocks included.
   void release() noexcept { pools_.release(); }

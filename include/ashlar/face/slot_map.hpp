@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Objects behind handles: a handle to an erased object stays invalid for ever.
+// Objects behind handles: a handle to an erased object stays invalid forever.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +69,7 @@ public:
 
   ~slot_map() {
     if constexpr (!std::is_trivially_destructible_v<T>) clear();
-    pool_.release();  // the remaining objects are no leak
+    pool_.release();  // the remaining objects are not a leak
     table_.release(upstream_);
   }
 

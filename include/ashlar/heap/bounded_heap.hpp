@@ -30,9 +30,9 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// A heap of one thread for deadlines: each call takes a bounded number of instructions, whatever the number of blocks
-/// and the history. docs/bounded-heap.md gives the figures. The interface is that of `local_heap` without `trim` and
-/// `inspect`. The constructor takes all memory from the upstream; no later call asks the upstream or the system.
+/// A heap of one thread for deadlines: each call takes a bounded number of instructions, regardless of the number of
+/// blocks and the history. docs/bounded-heap.md gives the figures. The interface is that of `local_heap` without `trim`
+/// and `inspect`. The constructor takes all memory from the upstream; no later call asks the upstream or the system.
 ///
 ///     allocate(n)   n <= 1024:  bit of a window <- spare window <- TLSF <- region      else:  TLSF <- region
 ///     deallocate(p)             record of the 16 KiB around p -> bit of a window, or TLSF; an empty window -> TLSF
@@ -41,8 +41,8 @@ inline namespace ASHLAR_ABI {
 /// blocks too. Records take 1.2 % of the region, or 13.7 % at level `hardened`, which keeps the size of each small
 /// block.
 ///
-/// This is a type of its own and no policy of `local_heap`, which owes its mean time to unbounded steps: deferred frees
-/// that are swept, segments fetched on demand, purges. The heap does not grow, since growth is a system call.
+/// This is a type of its own and not a policy of `local_heap`, which owes its mean time to unbounded steps: deferred
+/// frees that are swept, segments fetched on demand, purges. The heap does not grow, since growth is a system call.
 /// `fallback<bounded_heap<>, local_heap<>>` waits for the system instead of failing.
 ///
 /// Complexity: O(1) at level `fast`; `allocate_zeroed` and a `reallocate` that moves add O(bytes). At higher levels
@@ -53,7 +53,7 @@ public:
   /// Bytes: the alignment of every block.
   static constexpr std::size_t least_alignment = detail::cell_window::classes::granule;
 
-  /// Effects: takes `bytes` bytes of the upstream; the default upstream makes them resident now. Throws: as the
+  /// Effects: takes `bytes` bytes from the upstream; the default upstream makes them resident now. Throws: as the
   /// upstream.
   explicit bounded_heap(std::size_t bytes, Upstream upstream = {})
       : upstream_(std::move(upstream)), memory_{upstream_.allocate(bytes, detail::cell_window::bytes), bytes},
@@ -213,7 +213,7 @@ public:
     cells_.clear();
   }
 
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return memory_.size; }  ///< of the upstream, or the buffer
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return memory_.size; }  ///< from the upstream, or the buffer
 
   /// Returns: the bytes of the largest request that is certain to succeed.
   [[nodiscard]] std::size_t largest_free() const noexcept {
@@ -329,7 +329,7 @@ private:
       cells_.for_each_window([this](detail::cell_window& home) { watch(home).sweep(); });
   }
 
-  // Effects: reports an address that is no live cell; at level `hardened` also a cell with a write beside it. TLSF
+  // Effects: reports an address that is not a live cell; at level `hardened` also a cell with a write beside it. TLSF
   // checks its blocks when they are freed.
   ASHLAR_NOINLINE void check(const void* p) const noexcept {
     if (!owns(p)) report_fault(p, fault::invalid_free, "freed a pointer that is not of this heap");

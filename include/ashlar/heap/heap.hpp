@@ -234,7 +234,7 @@ public:
   /// Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept { return members_.trim(retain_bytes); }
 
-  /// Returns: bytes of segments and huge blocks held of the upstream.
+  /// Returns: bytes of segments and huge blocks held from the upstream.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return members_.space().held_bytes(); }
   /// Returns: thread heaps of ended threads that wait for adoption.
   [[nodiscard]] std::size_t parked() const noexcept { return members_.parked(); }

@@ -113,8 +113,8 @@ private:
     tile("spare", heap_.all.spare_bytes).grouped(heap_.all.spare_blocks).text(" blocks").text(end);
     tile("waste", heap_.all.waste_bytes).text("outside cells").text(end);
     tile("free", heap_.free_bytes + heap_.fresh_bytes).size(heap_.fresh_bytes).text(" fresh").text(end);
-    tile("metadata", heap_.head_bytes + heap_.table_bytes).text("heads and tables").text(end);
-    out_.text("<div class=\"tile\"><span>faults spared</span><b>").grouped(heap_.page_faults_avoided);
+    tile("metadata", heap_.head_bytes + heap_.table_bytes).text("headers and tables").text(end);
+    out_.text("<div class=\"tile\"><span>faults avoided</span><b>").grouped(heap_.page_faults_avoided);
     out_.text("</b><span>at most").text(end).text("</div>\n");
   }
 
@@ -134,14 +134,16 @@ private:
     const part parts[] = {{"live", "live", heap_.all.live_bytes},
                           {"spare", "spare", heap_.all.spare_bytes - heap_.all.dropped_bytes},
                           {"waste", "waste", heap_.all.waste_bytes},
-                          {"head", "heads of segments", heap_.head_bytes},
+                          {"head", "segment headers", heap_.head_bytes},
                           {"free", "free, used before", heap_.free_bytes},
                           {"dropped", "spare, given back", heap_.all.dropped_bytes},
                           {"fresh", "free, never touched", heap_.fresh_bytes}};
-    out_.text("<section>\n<h2>What is held</h2>\n<p>Of the upstream, all in all ").size(heap_.held_bytes);
+    out_.text("<section>\n<h2>What is held</h2>\n<p>From the upstream, in total ").size(heap_.held_bytes);
     out_.text(". The last two are address space alone.");
     if (heap_.at_hand_bytes != 0)
-      out_.text(" Of what counts as live about ").size(heap_.at_hand_bytes).text(" is free and at hand of threads.");
+      out_.text(" About ")
+          .size(heap_.at_hand_bytes)
+          .text(" of the live bytes are free cells in the caches of threads.");
     out_.text("</p>\n<div class=\"bar\">");
     for (const part& each : parts) segment_of_bar(each);
     out_.text("</div>\n<ul class=\"keys\">");

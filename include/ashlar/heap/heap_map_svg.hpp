@@ -133,12 +133,12 @@ private:
       out_.text(bytes < 1024 ? " B</text>\n" : " KiB</text>\n");
     }
     text("soft", 0, 15).text("slices</text>\n");
-    key("k24", left, "cells, as full as coloured");
+    key("k24", left, "cells, filled by live share");
     key("run", left + 188, "a block");
-    key("spare", left + 270, "freed lately");
+    key("spare", left + 270, "recently freed");
     key("free", left + 380, "free");
     key("fresh", left + 446, "never touched");
-    key("head", left + 566, "the heap\xE2\x80\x99s own");
+    key("head", left + 566, "metadata");
     if (all_.huge != 0) key("huge", left + 690, "a huge block");
   }
 
@@ -211,7 +211,8 @@ private:
       out_.text(" live, ").percentage(piece.live, piece.capacity).text("\n");
       if (piece.dropped_bytes != 0) out_.size(piece.dropped_bytes).text(" of the free ones given back\n");
     }
-    out_.text(name_of(piece.kind)).text(piece.kind == region_kind::huge && piece.live == 0 ? " freed lately, " : ", ");
+    out_.text(name_of(piece.kind))
+        .text(piece.kind == region_kind::huge && piece.live == 0 ? " recently freed, " : ", ");
     out_.size(piece.bytes).text(" at ").address(piece.start);
   }
 
@@ -230,10 +231,10 @@ private:
 
   [[nodiscard]] static std::string_view name_of(region_kind kind) noexcept {
     switch (kind) {
-      case region_kind::head: return "what the heap knows of the segment";
+      case region_kind::head: return "the header of the segment";
       case region_kind::slab: return "a slab";
       case region_kind::run: return "one block";
-      case region_kind::spare: return "a block freed lately";
+      case region_kind::spare: return "a block recently freed";
       case region_kind::free: return "free, and used before";
       case region_kind::fresh: return "free, never touched";
       case region_kind::huge: return "a huge block";

@@ -20,12 +20,12 @@ struct heap_statistics {
   /// The share of one size class in a heap, or of all spans, or of all huge blocks.
   /// `live_bytes` counts whole cells and spans. Only level `hardened` keeps the requested sizes, so the rounding in
   /// them is not counted. Alignment aside, a cell exceeds the request by at most 12.5 % or 15 bytes. A span exceeds it
-  /// by less than a slice; at `fast` by up to a quarter if it was freed lately. A huge block exceeds it by up to an
+  /// by less than a slice; at `fast` by up to a quarter if it was recently freed. A huge block exceeds it by up to an
   /// eighth, or a third after it shrank.
   struct share {
     std::size_t live_blocks = 0;    ///< allocated by callers
     std::size_t live_bytes = 0;     ///< of the live blocks: whole cells, spans and huge blocks
-    std::size_t spare_blocks = 0;   ///< free cells of slabs and of caches; spans and huge blocks freed lately
+    std::size_t spare_blocks = 0;   ///< free cells of slabs and of caches; spans and huge blocks recently freed
     std::size_t spare_bytes = 0;    ///< of the spare blocks
     std::size_t dropped_bytes = 0;  ///< of the spare bytes: purged pages of slabs, which are not resident
     std::size_t waste_bytes = 0;    ///< of slabs, outside of cells: in front of the first and after the last
@@ -62,11 +62,11 @@ struct heap_statistics {
   share huge;                                                        ///< blocks that are extents of the upstream
   share all;
   std::size_t segments = 0;
-  std::size_t held_bytes = 0;   ///< of the upstream; not all of it is resident
+  std::size_t held_bytes = 0;   ///< from the upstream; not all of it is resident
   std::size_t free_bytes = 0;   ///< free slices that were in use before: they may be resident
   std::size_t fresh_bytes = 0;  ///< free slices untouched since the system mapped them: not resident
-  std::size_t head_bytes = 0;   ///< heads of segments; only the part in use is resident
-  std::size_t table_bytes = 0;  ///< of the upstream, for tables; not in `held_bytes`
+  std::size_t head_bytes = 0;   ///< headers of segments; only the part in use is resident
+  std::size_t table_bytes = 0;  ///< from the upstream, for tables; not in `held_bytes`
   /// Of `all.live_bytes`: approximate bytes in the caches of other running threads, which only their owner may read.
   /// The estimate counts cells of sampled addresses. 0 for a heap of one thread, and from level `checked` on.
   std::size_t at_hand_bytes = 0;

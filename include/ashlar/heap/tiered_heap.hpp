@@ -86,7 +86,7 @@ struct tier_statistics {
   heap_statistics own;            ///< of the calling thread
   heap_statistics shared;         ///< of other threads; their cached cells count as live: only the owner reads a cache
   std::size_t at_hand_bytes = 0;  ///< of `shared`: approximate bytes of those cached cells; 0 from level `checked` on
-  std::size_t table_bytes = 0;    ///< of the upstream, for tables and the threads' records
+  std::size_t table_bytes = 0;    ///< from the upstream, for tables and the threads' records
 };
 
 /// A heap for any thread with a plan in front:
@@ -242,7 +242,7 @@ public:
   [[nodiscard]] any_thread_heap& dynamic() noexcept { return heap_; }
   [[nodiscard]] const any_thread_heap& dynamic() const noexcept { return heap_; }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return heap_.upstream_resource(); }
-  /// Returns: bytes that the heap holds of the upstream, without those of the plan.
+  /// Returns: bytes that the heap holds from the upstream, without those of the plan.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return heap_.held_bytes(); }
   /// Returns: the memory of the plan.
   [[nodiscard]] block planned() const noexcept { return {planned_.base(), Plan::bytes()}; }

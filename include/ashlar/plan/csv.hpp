@@ -49,7 +49,7 @@ struct csv_error {
   std::size_t line = 1;
   std::size_t column = 1;
   std::optional<std::uint64_t> id;  ///< The id of the buffer at fault, if it was read.
-  std::string name;                 ///< Its name, if the id is no number.
+  std::string name;                 ///< Its name, if the id is not a number.
   std::string message;
 
   /// Returns: `line 3, column 7, buffer 12: "1e9" is not a whole number`.
@@ -283,7 +283,7 @@ private:
   std::optional<std::uint64_t> id_;
   std::string_view name_;                // of the row, as spelled in the file
   std::vector<std::string_view> names_;  // of all rows
-  bool named_ = false;                   // some name is no number
+  bool named_ = false;                   // some name is not a number
   buffer row_;
   std::uint64_t offset_ = 0;
   std::string_view gaps_;

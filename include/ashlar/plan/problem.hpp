@@ -64,7 +64,7 @@ struct problem {
   std::vector<gap> gaps{};      ///< Buffers dead in the middle of their lives.
   std::vector<pin> pins{};      ///< Buffers with a given offset.
   std::vector<pair> aliases{};  ///< Pairs at one offset and in one pool; chains of pairs make groups.
-  std::vector<pair> apart{};    ///< Pairs that must share no byte, whatever their lives.
+  std::vector<pair> apart{};    ///< Pairs that must share no byte, regardless of their lifetimes.
   std::vector<pool> pools{};    ///< At most 64.
   std::vector<pool_mask> pool_masks{};
 

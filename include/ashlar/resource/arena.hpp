@@ -33,7 +33,7 @@ inline namespace ASHLAR_ABI {
 struct arena_options {
   std::size_t initial_bytes = 64 * 1024;            ///< of the first chunk
   std::size_t max_growth_bytes = 16 * 1024 * 1024;  ///< largest chunk; each is 1.5 times the one before, up to this
-  std::size_t max_bytes = detail::max_size;         ///< limit of the bytes held of the upstream
+  std::size_t max_bytes = detail::max_size;         ///< limit of the bytes held from the upstream
 };
 
 /// Freeing a single block does nothing: `reset`, `rewind` and `release` free all at once. See docs/arenas.md.

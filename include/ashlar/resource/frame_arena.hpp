@@ -77,7 +77,7 @@ public:
   [[nodiscard]] arena<Upstream>& previous() noexcept { return *previous_; }  ///< of the frame before it
   [[nodiscard]] const arena<Upstream>& current() const noexcept { return *current_; }
   [[nodiscard]] const arena<Upstream>& previous() const noexcept { return *previous_; }
-  /// Returns: bytes that both arenas hold of the upstream.
+  /// Returns: bytes that both arenas hold from the upstream.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return first_.held_bytes() + second_.held_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return first_.upstream_resource(); }
   [[nodiscard]] bool invariant() const noexcept {

@@ -78,7 +78,7 @@ public:
     if (ASHLAR_UNLIKELY(!put(cell))) deallocate_slow(cell);
   }
 
-  /// Returns: a cell if the request fits one, else a block of the upstream. Throws: as `allocate`.
+  /// Returns: a cell if the request fits one, else a block from the upstream. Throws: as `allocate`.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return fits(bytes, alignment) ? with_slack(pool_.geometry(), allocate(), bytes)
                                   : detail::allocate_upstream(pool_.upstream(), bytes, alignment);

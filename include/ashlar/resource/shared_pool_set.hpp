@@ -37,11 +37,10 @@ inline namespace ASHLAR_ABI {
 ///
 ///   thread --> its table: size class -> cache, pool --> [ cached_pool of the class ] --> upstream
 ///
-/// One thread-local read finds a thread's table, whatever the number of classes. A cache takes 9 KiB of the upstream
-/// and is made at the thread's first request of its class. Each cache holds at most about 192 KiB of free cells until
-/// the thread ends or calls `flush`. Level `checked` caches no cells.
-/// Thread safety: any thread; the destructor and `release` expect that no other thread uses the set, and that all uses
-/// have happened before.
+/// One thread-local read finds a thread's table, regardless of the number of classes. A cache takes 9 KiB from the
+/// upstream and is made at the thread's first request of its class. Each cache holds at most about 192 KiB of free
+/// cells until the thread ends or calls `flush`. Level `checked` caches no cells. Thread safety: any thread; the
+/// destructor and `release` expect that no other thread uses the set, and that all uses have happened before.
 template <thread_safe_resource Upstream>
 class shared_pool_set {
   using base = detail::pool_set_base<Upstream, spin_lock>;

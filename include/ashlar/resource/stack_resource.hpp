@@ -172,7 +172,7 @@ public:
   }
   /// The largest `used()`, in bytes, since construction or the last `release`.
   [[nodiscard]] std::size_t high_water() const noexcept { return high_water_; }
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }  ///< of the upstream; O(1)
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }  ///< from the upstream; O(1)
   /// Bytes of the buffer, the chunks and the spare chunk.
   [[nodiscard]] std::size_t capacity() const noexcept {
     std::size_t sum = spare_ != nullptr ? spare_->room() : 0;

@@ -61,7 +61,7 @@ public:
   /// Expects: the same `bytes` and `alignment` as at the allocation of `p`. From level `checked` on, a planned block
   /// must be live, with this size and alignment.
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    // A block of the heap is older than the phase, and its free is no step of the plan.
+    // A block of the heap is older than the phase, and its free is not a step of the plan.
     if (!in(p)) return heap_.deallocate(p, bytes, alignment);
     run_.expect_live(p, bytes, alignment, this);
     --live_;

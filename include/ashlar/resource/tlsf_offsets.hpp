@@ -46,8 +46,8 @@ struct tlsf_offsets_options {
 /// The caller chooses the unit: bytes, pages, texels. Sizes are below 2^32, or 2^63 for 64-bit offsets. Rules for
 /// kinds of resources that share a page (Vulkan's bufferImageGranularity) are not checked: use one range per kind.
 ///
-/// Complexity: O(1), whatever the number of blocks. Records come from the upstream 64, 128, 256 … at a time and never
-/// move; `reserve` fetches them in advance. Thread safety: none.
+/// Complexity: O(1), independent of the number of blocks. Records come from the upstream 64, 128, 256 … at a time and
+/// never move; `reserve` fetches them in advance. Thread safety: none.
 template <std::unsigned_integral Offset, resource Upstream>
 class tlsf_offsets {
 public:

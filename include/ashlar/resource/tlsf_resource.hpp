@@ -41,7 +41,7 @@ struct tlsf_resource_options {
 };
 
 /// Two-level segregated fit: a block of any size at any power-of-two alignment in a bounded number of instructions,
-/// whatever the number of blocks and the history (figures: docs/tlsf.md).
+/// regardless of the number of blocks and the history (figures: docs/tlsf.md).
 ///
 ///     std::array<std::byte, 65536> memory;
 ///     ashlar::tlsf_resource<ashlar::null_resource> buffer(memory);     // no upstream: fails when full

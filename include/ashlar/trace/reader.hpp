@@ -74,7 +74,7 @@ public:
     return std::nullopt;
   }
 
-  /// The error that stopped the reader, if any. With `accept_prefix`, damage is no error; see `info().damage`.
+  /// The error that stopped the reader, if any. With `accept_prefix`, damage is not an error; see `info().damage`.
   [[nodiscard]] const std::optional<trace_error>& error() const noexcept { return error_; }
   [[nodiscard]] const trace_info& info() const noexcept { return info_; }
   [[nodiscard]] const stack_table& stacks() const noexcept { return stacks_; }

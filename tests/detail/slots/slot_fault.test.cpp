@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the reports about released pointers that are no live object of their pool.
+// Tests of the reports about released pointers that are not live objects of their pool.
 #include <ashlar/detail/slots/slot_fault.hpp>
 
 #include <gtest/gtest.h>

@@ -179,7 +179,7 @@ public:
     return core_.trim(retain_bytes, cache_.lists);
   }
 
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }    ///< of the upstream
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }    ///< from the upstream
   [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }  ///< of it, for tables
   /// Returns: bytes of slabs, spans and huge blocks reused without a purge in between.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return core_.reused_bytes(); }

@@ -368,7 +368,7 @@ private:
   std::size_t freed_bytes_ = 0;  // of other blocks, in this epoch
   std::size_t max_bytes_;
   std::size_t held_bytes_ = 0;
-  std::size_t charged_bytes_ = 0;  // held of the upstream outside of extents
+  std::size_t charged_bytes_ = 0;  // held from the upstream outside of extents
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
   ASHLAR_NO_UNIQUE_ADDRESS heap_registration_if_checked registration_;
   ASHLAR_NO_UNIQUE_ADDRESS mutable recent_segments_if_checked recent_;

@@ -80,8 +80,8 @@ public:
   block_check(const segment_store<Upstream>& segments, const void* heap, const block_use& use = freeing_block) noexcept
       : segments_(segments), heap_(heap), use_(use) {}
 
-  /// Returns: the bytes held by the live block at `p`. Effects: reports an address that is no live block, and a write
-  /// after it.
+  /// Returns: the bytes held by the live block at `p`. Effects: reports an address that is not a live block, and a
+  /// write after it.
   [[nodiscard]] std::size_t size_of(void* p) const noexcept {
     const window* const found = segments_.space().find(p);
     if (found == nullptr) report_foreign(p);
@@ -100,7 +100,7 @@ public:
     if (ASHLAR_UNLIKELY(!is_aligned(p, alignment))) report_alignment(p, alignment);
   }
 
-  /// Effects: reports an address that is no live block. A cell is no longer live afterwards.
+  /// Effects: reports an address that is not a live block. A cell is no longer live afterwards.
   ASHLAR_INLINE void end_life(void* p) const noexcept {
     if (ASHLAR_UNLIKELY(!segments_.space().has_recent_segment(p) ||
                         !ends_cell(p, segment::owner_of(p), exact_sizes<Upstream>::any_size)))

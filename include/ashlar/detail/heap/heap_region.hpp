@@ -18,7 +18,7 @@ enum class region_kind : std::uint8_t {
   head,   ///< metadata at the start of a segment; only the part in use is resident
   slab,   ///< cells of one size class
   run,    ///< a span that is one live block
-  spare,  ///< a block freed lately: kept whole for the next of its length
+  spare,  ///< a block recently freed: kept whole for the next of its length
   free,   ///< free slices that were in use before: they may be resident
   fresh,  ///< slices unused since they came from the system: not resident
   huge,   ///< an extent of the upstream: a live block, or one kept for the next of about its size
@@ -39,7 +39,7 @@ struct heap_region {
     return {.kind = region_kind::huge, .start = p, .bytes = bytes, .capacity = 1, .live = is_live ? 1u : 0u};
   }
 
-  /// Returns: bytes allocated by callers: whole cells, spans or huge blocks, whatever the requests.
+  /// Returns: bytes allocated by callers: whole cells, spans or huge blocks, regardless of the requests.
   [[nodiscard]] std::size_t live_bytes() const noexcept { return live * block_bytes(); }
   /// Returns: bytes of free cells and blocks that are kept for others of their size.
   [[nodiscard]] std::size_t spare_bytes() const noexcept { return (capacity - live) * block_bytes(); }

@@ -55,7 +55,7 @@ public:
     });
   }
 
-  /// Returns: bytes of the upstream outside of segments and huge blocks: tables, and the threads' records.
+  /// Returns: bytes from the upstream outside of segments and huge blocks: tables, and the threads' records.
   [[nodiscard]] std::size_t table_bytes() const noexcept { return self().parts().space().table_bytes(); }
 
   /// Returns: as that of `local_heap`, over all threads.

@@ -139,7 +139,7 @@ public:
     return space_.held_bytes();
   }
 
-  /// Returns: bytes of the upstream that are no extent: tables and records.
+  /// Returns: bytes from the upstream that are not extents: tables and records.
   [[nodiscard]] std::size_t table_bytes() const noexcept {
     const scope held(lock_);
     return space_.table_bytes() + space_.charged_bytes();

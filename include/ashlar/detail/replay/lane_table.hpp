@@ -22,7 +22,7 @@ public:
 
   /// Returns: the thread's lane. An ended thread with late frees borrows a lane for one operation.
   [[nodiscard]] std::uint32_t lane_of(std::uint32_t thread) {
-    const std::uint64_t key = std::uint64_t{thread} + 1;  // 0 is no key
+    const std::uint64_t key = std::uint64_t{thread} + 1;  // 0 is not a key
     if (const std::uint32_t* lane = lanes_.find(key)) return *lane;
     const bool has_ended = ended_.find(key) != nullptr;
     if (free_.empty()) free_.push_back(count_++);

@@ -88,7 +88,7 @@ public:
   /// Complexity: O(1), except for one free per 64 KiB of cells, which empties the cached cells.
   ASHLAR_INLINE void deallocate(void* cell) noexcept { take_back(cell); }
 
-  /// Returns: a cell if the request fits one, else a block of the upstream.
+  /// Returns: a cell if the request fits one, else a block from the upstream.
   /// Throws: `std::bad_alloc`, or as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return fits(bytes, alignment) ? with_slack(geometry(), allocate(), bytes)

@@ -16,8 +16,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Effects: takes a live cell back. Returns: false if `retire_checked` must decide: `p` may be no live cell, a
-/// guard may be damaged, or the slab is not in the map or must be filed anew. Reports nothing and calls no handler.
+/// Effects: takes a live cell back. Returns: false if `retire_checked` must decide: `p` may not be a live cell, a
+/// guard may be damaged, or the slab is not in the map or must be filed again. Reports nothing and calls no handler.
 template <class Store, class... Bytes>
 [[nodiscard]] ASHLAR_INLINE bool retire_at_once(const free_site& site, Store& store, void* p, Bytes... bytes) noexcept {
   const located_cell live = find_live(site, p);

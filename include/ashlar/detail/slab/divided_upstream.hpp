@@ -24,8 +24,8 @@ namespace detail {
 ///
 ///     block of the upstream   | part | part | part | part | note |
 ///
-/// Blocks whose size is no multiple of `least_part` bypass this scheme. Neighbouring parts may come back as one.
-/// Thread safety: that of the upstream if `Lock` is a real lock, else none.
+/// Blocks with a size that is not a multiple of `least_part` bypass this scheme. Neighbouring parts may come back as
+/// one. Thread safety: that of the upstream if `Lock` is a real lock, else none.
 template <resource Upstream, basic_lockable Lock = null_lock>
 class divided_upstream {
 public:

@@ -54,7 +54,7 @@ struct freed_extent {
           .got = got});
 }
 
-/// Effects: reports a free of an address that is no cell of the pool. `p` is not read, so any value is valid.
+/// Effects: reports a free of an address that is not a cell of the pool. `p` is not read, so any value is valid.
 [[noreturn]] ASHLAR_COLD inline void report_foreign(const void* p, const free_site& site) noexcept {
   const cell_place place = process_slabs.find(p);
   if (place.owner == nullptr) report_free(fault::invalid_free, "freed a pointer that is not of this pool", p, site);
@@ -102,7 +102,7 @@ struct freed_extent {
   report_size("freed a run with another length than it was allocated with", run, site, expected, got);
 }
 
-// As `check_live`, for a cell that is no run.
+// As `check_live`, for a cell that is not a run.
 [[nodiscard]] inline std::uint32_t check_single(const free_site& site, slab* home, const void* cell) noexcept {
   const std::uint32_t index = check_live(site, home, cell);
   const std::size_t length = home->runs.length_at(index);
@@ -131,7 +131,7 @@ ASHLAR_COLD inline void check_larger_free(const free_site& site, const void* p, 
               given.alignment);
 }
 
-/// Effects: reports a free, with the cell size `bytes`, of an address that is no cell of the pool. `p` is not read.
+/// Effects: reports a free, with the cell size `bytes`, of an address that is not a cell of the pool. `p` is not read.
 template <resource Upstream>
 [[noreturn]] ASHLAR_COLD void report_no_cell(const free_site& site, const Upstream& upstream, const void* p,
                                              std::size_t bytes) noexcept {

@@ -51,7 +51,7 @@ public:
     return memory() != nullptr && ((bits_[cell / 64] >> (cell % 64)) & 1) != 0;
   }
 
-  /// Returns: the length of the run from `cell` on; 1 if it is no run, or is unknown.
+  /// Returns: the length of the run from `cell` on; 1 if it is not a run, or is unknown.
   [[nodiscard]] std::size_t length_at(std::uint32_t cell) const noexcept {
     if (memory() == nullptr) return 1;
     return 1 + static_cast<std::size_t>(std::countr_one(bits_[cell / 64] >> (cell % 64) >> 1));

@@ -40,7 +40,7 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
   std::uint32_t capacity;  ///< cells
   std::uint32_t next;      ///< the word of the next cells, round-robin, so that each word may collect free cells
   std::uint32_t free;      ///< cells
-  std::uint32_t turn;      ///< the value of `free` at which the owner files it anew (see `slab_set`)
+  std::uint32_t turn;      ///< the value of `free` at which the owner files it again (see `slab_set`)
   std::uint32_t bin;       ///< the owner's bin for it
   std::uint32_t lane;      ///< the thread that takes from it, as far as the owner distinguishes threads
   ASHLAR_NO_UNIQUE_ADDRESS slab_registration_if_checked registration;

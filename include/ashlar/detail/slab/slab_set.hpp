@@ -31,7 +31,7 @@ namespace detail {
 ///     free cells | some  | > 1/16 | > 1/8  | > 1/4 | > 1/2 | all |        batches: bins 1, 2, 3, 4, 0, 5
 ///                                                                         runs:    bins 4, 5
 ///
-/// Bin 0 comes late: with so few free cells in a slab, the search for each is long. A slab is filed anew when its
+/// Bin 0 comes late: with so few free cells in a slab, the search for each is long. A slab is filed again when its
 /// `free` reaches its `turn`, so that a free costs one comparison; slabs in use for batches or runs are in no bin.
 ///
 /// Batches are taken by lanes; each thread has one. Each lane has bins 0 to 4 and a slab in use of its own, so that
@@ -107,7 +107,7 @@ public:
     return {};
   }
 
-  /// Effects: takes a cell back. Returns: its slab if it must be filed anew: then the next call must be `refile`; else
+  /// Effects: takes a cell back. Returns: its slab if it must be filed again: then the next call must be `refile`; else
   /// null. Expects: the cell is taken.
   [[nodiscard]] ASHLAR_INLINE slab* give(const slab_geometry& geometry, void* cell) noexcept {
     slab* const home = slab_around(geometry, cell);
@@ -132,7 +132,7 @@ public:
     return home->free < home->turn ? nullptr : home;
   }
 
-  /// Effects: files a slab anew. Returns: whether it is empty. Complexity: amortised O(log slabs).
+  /// Effects: files a slab again. Returns: whether it is empty. Complexity: amortised O(log slabs).
   bool refile(slab* home) noexcept {
     if (home->bin != no_bin) take_off(home);
     if (home == lanes_[home->lane].for_words) lanes_[home->lane].for_words = nullptr;

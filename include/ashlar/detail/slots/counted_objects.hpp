@@ -112,7 +112,7 @@ public:
   counted_objects(const object_pool_options& options, Upstream upstream) : slots_(options, std::move(upstream)) {}
 
   /// Returns: a pointer to a new object `T(args...)`, or to a free kept object, unchanged. Beyond `max_size` objects,
-  /// or without memory of the upstream: throws `std::bad_alloc` or as the upstream, or returns null, according to
+  /// or without memory from the upstream: throws `std::bad_alloc` or as the upstream, or returns null, according to
   /// `Exhausted`. Throws: as the constructor; the slot is free again then.
   template <class... Args>
   [[nodiscard]] ASHLAR_INLINE pointer make(Args&&... args) {

@@ -103,8 +103,8 @@ public:
     give(slot, marks);
   }
 
-  /// Effects: reports a pointer that is no taken slot of this run, else notes the return of the slot, so that a second
-  /// one is detected. `p` is not read.
+  /// Effects: reports a pointer that is not a taken slot of this run, else notes the return of the slot, so that a
+  /// second one is detected. `p` is not read.
   ASHLAR_NOINLINE void check(const void* p) noexcept {
     if (!owns(p)) report_foreign_slot(p, this, slot_bytes);
     const std::uintptr_t offset = address_of(p) - address_of(run_.first_slot());

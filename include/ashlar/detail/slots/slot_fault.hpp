@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The reports about released pointers that are no live object of their pool.
+// The reports about released pointers that are not live objects of their pool.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ inline constexpr const char* freed_before = "released an object that is free";
   report({.kind = kind, .what = what, .pointer = p, .resource = pool, .size = slot_bytes});
 }
 
-/// Effects: reports a pointer that is no slot of `pool`. The pointer is not read, so it may be any address.
+/// Effects: reports a pointer that is not a slot of `pool`. The pointer is not read, so it may be any address.
 [[noreturn]] ASHLAR_COLD inline void report_foreign_slot(const void* p, const void* pool,
                                                          std::size_t slot_bytes) noexcept {
   const cell_place place = process_slabs.find(p);

@@ -33,8 +33,8 @@ public:
     bool is_free;
   };
 
-  /// Returns: the place for a block, free unless the rest is too small or `alignment` is no power of two. A block of 0
-  /// bytes takes one byte, so that its address is unique.
+  /// Returns: the place for a block, free unless the rest is too small or `alignment` is not a power of two. A block of
+  /// 0 bytes takes one byte, so that its address is unique.
   [[nodiscard]] ASHLAR_INLINE place place_for(std::size_t bytes, std::size_t alignment) const noexcept {
     const std::uintptr_t top = address_of(top_);
     const std::size_t taken = occupied(bytes);

@@ -68,7 +68,7 @@ constexpr void put_header(std::byte* to, const file_header& h) noexcept {
   put_word(to, std::uint32_t{0});
 }
 
-/// Returns: the reason why the 64 bytes at `from` are no header of a readable trace, or null.
+/// Returns: the reason why the 64 bytes at `from` are not a header of a readable trace, or null.
 [[nodiscard]] constexpr const char* refuse_file_header(const std::byte* from) noexcept {
   for (std::size_t i = 0; i < file_magic.size(); ++i)
     if (from[i] != static_cast<std::byte>(file_magic[i])) return "not an ashlar trace";

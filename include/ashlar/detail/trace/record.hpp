@@ -51,7 +51,7 @@ static_assert(sizeof(record) == 32, "a recorder's buffer is counted in 32-byte r
   return c <= code_of(trace::operation::delete_array_) || c == opcode::realloc_begin;
 }
 
-/// Returns: the code of an alignment; one that is no power of two is rounded up, as allocators do.
+/// Returns: the code of an alignment; one that is not a power of two is rounded up, as allocators do.
 [[nodiscard]] constexpr std::uint8_t alignment_code_of(std::uint64_t alignment) noexcept {
   if (alignment == 0) return 0;
   return static_cast<std::uint8_t>(std::bit_width(alignment - 1) + 1);

@@ -22,7 +22,7 @@ struct stream_state {
   live_object old = {};           ///<
 };
 
-/// Irregularities that are no damage; users see them as `trace::reader_counts`.
+/// Irregularities that are not damage; users see them as `trace::reader_counts`.
 struct reader_counts {
   std::uint64_t events = 0;         ///< Events returned so far.
   std::uint64_t live = 0;           ///< Objects live now.
