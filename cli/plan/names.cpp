@@ -32,6 +32,10 @@ bool is_among(std::string_view words, const std::string& word) {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
+std::string clash_of(const std::string& one, const std::string& other, const std::string& identifier) {
+  return "\"" + one + "\" and \"" + other + "\" both become " + identifier + " in the tables: rename one";
+}
+
 }  // namespace
 
 std::string name_of(const plan::problem& p, const std::vector<std::string>& names, std::size_t at) {
@@ -58,9 +62,7 @@ void check_identifiers(const std::vector<std::string>& names) {
     const std::string identifier = identifier_of(name);
     if (identifier.empty()) throw std::runtime_error("cannot make an identifier of \"" + name + "\"");
     const auto [other, fresh] = taken.emplace(identifier, name);
-    if (!fresh)
-      throw std::runtime_error("\"" + other->second + "\" and \"" + name + "\" both become " + identifier +
-                               " in the tables: rename one");
+    if (!fresh) throw std::runtime_error(clash_of(other->second, name, identifier));
   }
 }
 

@@ -16,7 +16,7 @@ namespace ashlar::cli {
 [[nodiscard]] bool is_taken_word(const std::string& word);
 
 /// Returns: `name` as an identifier of C and C++: a run of other characters than letters and digits becomes one `_`; a
-/// leading digit gets one before it, a taken word one behind it. Empty if `name` has no letter or digit.
+/// leading digit gets one before it, a taken word one after it. Empty if `name` has no letter or digit.
 [[nodiscard]] std::string identifier_of(const std::string& name);
 
 /// Throws: `std::runtime_error` with the names that have no identifier, or the same one.

@@ -50,12 +50,16 @@ std::string constants(const plan_names& names) {
   return out;
 }
 
+std::string enumerator(const std::string& name, std::size_t value) {
+  return "  " + name + " = " + std::to_string(value) + ",\n";
+}
+
 std::string enumerators(const plan_names& names, const std::string& prefix) {
   std::string out;
   for (std::size_t i = 0; i < names.size(); ++i) {
     std::string identifier = identifier_of(names[i]);
-    if (identifier.front() == '_') identifier.erase(0, 1);  // behind the prefix a digit may begin the rest
-    out += "  " + prefix + identifier + " = " + std::to_string(i) + ",\n";
+    if (identifier.front() == '_') identifier.erase(0, 1);  // after the prefix a digit may begin the rest
+    out += enumerator(prefix + identifier, i);
   }
   return out;
 }

@@ -16,7 +16,7 @@ void hold_modules() noexcept;
 void release_modules() noexcept;
 
 /// Effects: in a forked child: forgets the written modules. If `locks_are_orphaned`, a thread that the child lacks may
-/// hold the loader's lock for ever: the child then writes the parent's list and never calls the loader.
+/// hold the loader's lock forever: the child then writes the parent's list and never calls the loader.
 void reset_modules(bool locks_are_orphaned) noexcept;
 
 }  // namespace ashlar::recorder

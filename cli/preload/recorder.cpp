@@ -77,7 +77,7 @@ void on_thread_exit(void*) noexcept {
   give_back_log(log);
 }
 
-/// Locks of other threads at the fork stay locked in the child for ever. The recorder resets its own locks there; it
+/// Locks of other threads at the fork stay locked in the child forever. The recorder resets its own locks there; it
 /// must not wait for those of the loader and of libunwind.
 void before_fork() noexcept {
   const inside_recorder inside;
@@ -138,7 +138,7 @@ thread_log* note_late(const detail::trace_io::record& r) noexcept {
   return log;
 }
 
-/// A thread that the end of the process has stopped in a signal handler may hold a log for ever.
+/// A thread that the end of the process has stopped in a signal handler may hold a log forever.
 void write_all_logs() noexcept {
   for (thread_log* log = next_log(nullptr); log != nullptr; log = next_log(log)) {
     if (!lock_patiently(log->lock)) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Logs are mapped when there are more threads than ever before, and are kept for ever.
+// Logs are mapped when there are more threads than ever before, and are kept forever.
 #include "cli/preload/registry.hpp"
 
 #include <atomic>

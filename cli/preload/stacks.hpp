@@ -25,7 +25,7 @@ void prepare_stacks() noexcept;
 bool write_stacks() noexcept;
 
 /// Effects: in a forked child: forgets all stacks. If `locks_are_orphaned`, a thread that the child lacks may hold
-/// locks of libunwind and of the loader for ever: stacks are then taken without them, or not at all.
+/// locks of libunwind and of the loader forever: stacks are then taken without them, or not at all.
 void reset_stacks(bool locks_are_orphaned) noexcept;
 
 }  // namespace ashlar::recorder

@@ -76,7 +76,7 @@ std::string with_process(std::string path, int process) {
 std::string own_status(int status) { return "; the program's own exit status is " + std::to_string(status); }
 
 std::string why_nothing(const program_facts& facts, int status) {
-  const std::string reason = describe(facts);
+  std::string reason = describe(facts);
   if (!reason.empty()) return reason;
   if (status >= 128) return "the program was killed before any thread had filled a buffer";
   return "the program did not load the recorder, or ended by a system call of its own";

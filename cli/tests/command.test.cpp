@@ -59,7 +59,7 @@ TEST_F(command, usage_is_printed_once_and_names_all_arguments) {
   EXPECT_TRUE(says("out", "--window SECONDS SECONDS ")) << text("out");
 }
 
-TEST_F(command, a_full_disk_under_version_and_help_is_told) {
+TEST_F(command, a_full_disk_under_version_and_help_is_reported) {
   for (const char* word : {"version", "help"}) {
     EXPECT_EQ(ashlar_test::run_shell("\"" ASHLAR_COMMAND "\" " + std::string(word) + " > /dev/full 2> " + file("err")),
               1)

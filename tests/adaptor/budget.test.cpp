@@ -180,7 +180,7 @@ TEST(budget, what_is_available_is_right_while_the_limit_changes) {
 }
 
 // One thread lowers the use while another passes the soft limit: the handler must be armed again.
-TEST(budget, a_soft_limit_tells_again_whoever_was_faster) {
+TEST(budget, a_soft_limit_reports_again_after_any_race) {
   shared_budget limits(1000);
   std::atomic<int> told = 0;
   limits.on_soft_limit(

@@ -115,7 +115,7 @@ TEST(chain, makes_one_more_where_none_has_room_up_to_its_bound) {
   EXPECT_EQ(cells.count(), 1U);
 }
 
-TEST(chain, keeps_as_many_empty_ones_as_it_was_told) {
+TEST(chain, retains_the_chosen_number_of_empty_resources) {
   for (const std::size_t spare : {std::size_t{0}, std::size_t{1}, std::size_t{2}, ashlar::detail::max_size}) {
     counting_resource<> below;
     int made = 0;
@@ -151,7 +151,7 @@ TEST(chain, hands_each_resource_its_room) {
 }
 
 // A buffer loses blocks that are not freed in order until it is released.
-TEST(chain, an_empty_buffer_is_released_before_it_says_no_or_at_once) {
+TEST(chain, an_empty_buffer_is_released_before_it_refuses_or_at_once) {
   for (const bool renew : {false, true}) {
     counting_resource<> below;
     buffers bytes({.max_count = 1, .room_bytes = 64, .renew_empty = renew}, {}, counted(below));
@@ -283,7 +283,7 @@ TEST(chain, is_in_order_while_a_maker_runs) {
   }
 }
 
-TEST(chain, a_pointer_of_nobody_ends_the_process) {
+TEST(chain, a_pointer_without_an_owner_ends_the_process) {
   counting_resource<> below;
   buffers bytes({.room_bytes = 100}, {}, counted(below));
   int local = 0;

@@ -46,7 +46,7 @@ struct gated : conformance_defaults {
   fallback_monitor<able_resource<>> resource{upstream};
 };
 
-TEST(fallback_monitor, counts_every_request_whatever_comes_of_it) {
+TEST(fallback_monitor, counts_every_request_with_any_outcome) {
   counting_resource<> below;
   fallback_monitor<able_resource<>> monitor(below);
   EXPECT_EQ(monitor.chosen(), ashlar::spill::action::allow);

@@ -31,7 +31,7 @@ TEST(log_sink, a_descriptor_gets_whole_lines_with_its_name_in_front) {
   ashlar::descriptor_log(-1).write("lost, and no harm done\n");
 }
 
-TEST(log_sink, of_a_name_that_is_too_long_the_end_is_lost_and_the_line_stays_whole) {
+TEST(log_sink, the_end_of_a_long_name_is_lost_and_the_line_stays_whole) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
   const std::string name(600, 'n');

@@ -161,7 +161,7 @@ TEST_F(profiling_of_pools, a_block_that_ended_unseen_ends_when_its_address_comes
   r.deallocate(first, 16, 8);
 }
 
-TEST_F(profiling_of_pools, a_child_of_a_fork_may_go_on_whatever_other_threads_told) {
+TEST_F(profiling_of_pools, a_child_of_a_fork_continues_after_any_event_of_other_threads) {
   profiling<ashlar::inline_buffer<4096>> other;
   static_cast<void>(other.allocate(8, 8));
   std::latch within(1);

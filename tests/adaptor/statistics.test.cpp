@@ -191,7 +191,7 @@ TEST(statistics, an_expanded_block_counts_with_its_new_size) {
   EXPECT_EQ(counted.counters().live_bytes, 0u);
 }
 
-TEST(statistics, starts_anew_from_what_is_live) {
+TEST(statistics, starts_again_from_the_live_blocks) {
   statistics<ashlar::new_delete_resource> counted;
   void* const small = counted.allocate(10, 1);
   void* const large = counted.allocate(1000, 1);

@@ -50,7 +50,7 @@ TEST(arena_faults, a_destructor_that_ends_its_own_arena) {
   }
 }
 
-TEST(arena_faults, pointers_from_elsewhere_and_from_before) {
+TEST(arena_faults, foreign_and_stale_pointers) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
   const std::string invalid =
       "ashlar: invalid_free: freed a pointer that is not of this arena, pointer 0x*, resource 0x*";

@@ -29,7 +29,7 @@ void use_all() {
     noticed->deallocate(noticed->try_allocate(bytes));
 }
 
-// The alarm ends a handler that waits for ever; its signal is not the expected one.
+// The alarm ends a handler that waits forever; its signal is not the expected one.
 template <class F>
 void misuse(F f) {
   ::alarm(5);

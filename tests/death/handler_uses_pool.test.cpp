@@ -47,7 +47,7 @@ void handler(const ashlar::violation& v) noexcept {
   ashlar::violation::print(v);
 }
 
-// The alarm ends a handler that waits for ever; its signal is not the expected one.
+// The alarm ends a handler that waits forever; its signal is not the expected one.
 template <class Pool, class F>
 void misuse(F f) {
   ::alarm(5);

@@ -80,7 +80,7 @@ std::vector<entry> all_entries() {
   return all;
 }
 
-TEST(heap_requests, nobody_can_have_so_much) {
+TEST(heap_requests, requests_beyond_the_address_space) {
   local_heap<> heap;
   std::vector<std::byte*> held;
   for (const std::size_t bytes : sizes_of_each_kind) {
@@ -188,7 +188,7 @@ void expect_arrays_refused(local_heap<>& heap) {
     }
 }
 
-TEST(heap_requests, arrays_whose_bytes_no_number_holds) {
+TEST(heap_requests, arrays_with_sizes_that_overflow) {
   local_heap<> heap;
   void* const p = heap.allocate(100);
   const std::size_t before = heap.held_bytes();

@@ -117,7 +117,7 @@ TYPED_TEST(object_pool_faults, a_double_release_after_reuse_is_seen_at_the_next)
   EXPECT_EQ(kind_of(pool, again), fault::double_free);
 }
 
-TYPED_TEST(object_pool_faults, a_slot_nobody_had_yet) {
+TYPED_TEST(object_pool_faults, a_slot_never_handed_out) {
   TypeParam pool;
   auto* const first = pool.acquire();
   using type = std::remove_pointer_t<decltype(first)>;

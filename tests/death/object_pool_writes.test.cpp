@@ -184,7 +184,7 @@ TYPED_TEST(object_pool_writes, to_a_dead_object_are_seen_when_the_pool_shrinks) 
   }
 }
 
-TYPED_TEST(object_pool_writes, the_line_says_what_happened) {
+TYPED_TEST(object_pool_writes, the_line_names_the_fault) {
   used_pool<TypeParam> used;
   used.pool.give(used.middle);
   write_to(used.middle, 0);

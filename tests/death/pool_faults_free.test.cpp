@@ -75,7 +75,7 @@ fault caught_at_free(auto& pool, void* p) {
   return seen ? seen->kind : fault::precondition;
 }
 
-TEST_F(pool_faults, each_api_says_double_free_and_no_more) {
+TEST_F(pool_faults, each_api_reports_double_free_alone) {
   api_pool pool({.cell_bytes = 48, .cell_alignment = 16});
   void* const cell = pool.allocate();
   pool.deallocate(cell);
@@ -147,7 +147,7 @@ TEST_F(pool_faults, a_double_free_is_an_invalid_free_once_the_slab_has_gone) {
   ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(cell), invalid_free);
 }
 
-TEST_F(pool_faults, a_cell_nobody_had_yet_is_a_double_free) {
+TEST_F(pool_faults, a_cell_never_handed_out_is_a_double_free) {
   for_each_size([](auto& pool) {
     auto* const first = static_cast<std::byte*>(pool.allocate());
     EXPECT_EQ(caught_at_free(pool, first + pool.cell_stride()), fault::double_free);

@@ -101,7 +101,7 @@ TEST_F(pool_faults_leak, counts_and_bytes_are_exact) {
     }
 }
 
-TEST_F(pool_faults_leak, release_says_that_all_is_meant_to_go) {
+TEST_F(pool_faults_leak, release_declares_that_all_blocks_may_go) {
   EXPECT_TRUE(reports_after({.cell_bytes = 24}, [](auto& pool) {
                 for (int i = 0; i < 100; ++i) static_cast<void>(pool.allocate());
                 pool.release();

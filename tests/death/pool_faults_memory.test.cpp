@@ -162,7 +162,7 @@ TEST(pool_faults_memory, the_limit_of_the_address_space_is_no_end) {
     EXPECT_EXIT(run_out_of_address_space(megabytes << 20), ::testing::ExitedWithCode(0), "") << megabytes;
 }
 
-TEST(pool_faults_memory, a_bounded_pool_says_no_a_thousand_times_and_goes_on) {
+TEST(pool_faults_memory, a_bounded_pool_refuses_a_thousand_times_and_continues) {
   for (const std::size_t cell_bytes : {1u, 24u, 4096u}) {
     block_pool<> pool({.cell_bytes = cell_bytes, .max_count = 100});
     std::vector<void*> cells = fill(pool, 1000);

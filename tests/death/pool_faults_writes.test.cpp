@@ -151,7 +151,7 @@ TEST_F(pool_faults_writes, a_run_is_watched_around_its_cells) {
 }
 
 // A report names the block, its pool and the extent of the writes.
-TEST_F(pool_faults_writes, a_report_says_where) {
+TEST_F(pool_faults_writes, a_report_names_the_place) {
   block_pool<> pool({.cell_bytes = 64, .cell_alignment = 16});
   auto* const block = static_cast<std::byte*>(pool.allocate());
   const std::byte was = block[70];

@@ -61,7 +61,7 @@ TEST_F(pool_faults_wrong_pool, each_api_names_it) {
   mine.deallocate(own);
 }
 
-TEST_F(pool_faults_wrong_pool, whatever_the_size_of_the_other_pools_cells) {
+TEST_F(pool_faults_wrong_pool, for_any_cell_size_of_the_other_pool) {
   api_pool mine({.cell_bytes = 48, .cell_alignment = 16});
   for (const std::size_t cell_bytes : {1u, 24u, 4096u, 65536u}) {
     block_pool<> yours({.cell_bytes = cell_bytes});

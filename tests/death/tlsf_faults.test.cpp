@@ -64,7 +64,7 @@ protected:
   in_buffer& r_ = *::new (static_cast<void*>(place_.data())) in_buffer(memory_);
 };
 
-TEST_F(tlsf_faults, each_says_one_line_and_no_more) {
+TEST_F(tlsf_faults, each_prints_one_line_alone) {
   void* const p = take();
   void* const q = take();
   ASHLAR_EXPECT_LAST_WORDS((r_.deallocate(p), r_.deallocate(p)),

@@ -90,7 +90,7 @@ TEST_F(tlsf_dead_blocks, a_write_to_any_byte_is_seen_when_the_block_is_used_agai
       });
 }
 
-TEST_F(tlsf_dead_blocks, a_write_to_any_byte_is_seen_at_the_end_whatever_the_block_was_joined_with) {
+TEST_F(tlsf_dead_blocks, a_write_to_any_byte_is_detected_at_the_end_after_any_coalescing) {
   for (const auto free : {free_middle, free_with_front, free_with_back, free_before_back})
     for (const std::size_t bytes : sizes)
       for (std::size_t at = 0; at < bytes; at += bytes > 1000 ? 97 : 3)

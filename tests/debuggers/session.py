@@ -112,7 +112,7 @@ def check_garbage():
 
 
 def check_damage():
-    """Overwrites a word of each object, prints it, and mends it: nothing raises, and nothing goes on for ever."""
+    """Overwrites a word of each object, prints it, and mends it: nothing raises, and nothing goes on forever."""
     dice = random.Random(11)
     program = gdb.selected_inferior()
     for name in ("pool", "fixed", "arena", "buffered", "local", "shared", "orc", "map", "bounded", "inside", "grown"):

@@ -227,7 +227,7 @@ TEST(allocator, an_overflowing_array_is_bad_array_new_length_and_touches_nothing
   overflows_at_the_boundary<4096>();
 }
 
-TEST(allocator, at_least_is_the_whole_cell_where_nobody_watches_the_rest) {
+TEST(allocator, at_least_is_the_whole_cell_if_its_slack_is_not_watched) {
   counting_resource<> upstream;
   pool_type pool({.cell_bytes = 64}, upstream);
   in_pool<int> numbers(pool);

@@ -112,7 +112,7 @@ TYPED_TEST(intrusive_pool, ten_times_its_size_of_throwing_constructors_lose_noth
 }
 #endif
 
-TYPED_TEST(intrusive_pool, make_with_constructs_as_it_is_told) {
+TYPED_TEST(intrusive_pool, make_with_constructs_by_the_given_function) {
   typename TestFixture::template pool_of<std::pair<int, int>> pool;
   const auto object = pool.make_with([](void* memory) { return ::new (memory) std::pair<int, int>(3, 4); });
   EXPECT_EQ(object->second, 4);

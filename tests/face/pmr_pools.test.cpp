@@ -184,7 +184,7 @@ using our_resources =
     ::testing::Types<ashlar::pmr::unsynchronized_pool_resource, ashlar::pmr::synchronized_pool_resource>;
 TYPED_TEST_SUITE(ashlar_pool_resource, our_resources);
 
-TYPED_TEST(ashlar_pool_resource, asks_for_no_more_blocks_at_once_than_its_options_say) {
+TYPED_TEST(ashlar_pool_resource, requests_at_most_the_blocks_of_its_options_at_once) {
   for (const std::size_t most : {1u, 3u, 16u, 100u}) {
     counting_resource<> books;
     counted upstream(books);

@@ -234,7 +234,7 @@ using all_locks =
     ::testing::Types<ashlar::null_lock, ashlar::spin_lock, std::mutex, counted_lock, ashlar::thread_cached>;
 TYPED_TEST_SUITE(pool_allocator_with, all_locks);
 
-TYPED_TEST(pool_allocator_with, keeps_what_its_policy_says) {
+TYPED_TEST(pool_allocator_with, retains_slabs_by_its_policy) {
   struct of_1000_bytes {
     char bytes[1000];
   };

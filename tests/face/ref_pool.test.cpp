@@ -243,7 +243,7 @@ TYPED_TEST(ref_pool, needs_no_upstream_for_what_was_reserved) {
   EXPECT_EQ(pool.capacity(), 0u);
 }
 
-TYPED_TEST(ref_pool, try_make_says_null_where_memory_has_run_out) {
+TYPED_TEST(ref_pool, try_make_returns_null_when_memory_has_run_out) {
   typename TestFixture::template pool_of<int> pool(this->upstream);
   this->upstream.fail_from(0);
   EXPECT_FALSE(pool.try_make(1));

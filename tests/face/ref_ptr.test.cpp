@@ -106,7 +106,7 @@ TYPED_TEST(ref_ptr, moves_to_itself_unharmed) {
   EXPECT_EQ(a.use_count(), 1u);
 }
 
-TYPED_TEST(ref_ptr, a_base_that_does_not_stand_first_ends_the_whole) {
+TYPED_TEST(ref_ptr, a_base_at_another_offset_ends_the_whole_object) {
   int ended = 0;
   typename TestFixture::template pool_of<whole> pool;
   std::vector<typename TestFixture::template pointer_to<second_base>> bases;

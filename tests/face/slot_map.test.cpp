@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the slot_map: handles that stay stale for ever, objects that never move and end exactly once.
+// Tests of the slot_map: handles that stay stale forever, objects that never move and end exactly once.
 #include <ashlar/face/slot_map.hpp>
 
 #include <cstddef>
@@ -241,7 +241,7 @@ TEST(slot_map, a_constructor_that_throws_loses_nothing) {
 
 #endif
 
-TEST(slot_map, a_bounded_map_says_no_and_goes_on) {
+TEST(slot_map, a_bounded_map_refuses_and_continues) {
   slot_map<int> map({.max_count = 3});
   const auto a = map.emplace(1);
   static_cast<void>(map.emplace(2)), static_cast<void>(map.emplace(3));
@@ -272,7 +272,7 @@ TEST(slot_map, survives_a_failure_of_each_allocation) {
       make, [](std::unique_ptr<slot_map<int, counted>>& map) { map->reserve(map->size() + 2000); });
 }
 
-TEST(slot_map, asks_for_nothing_before_the_first_object_nor_after_reserve) {
+TEST(slot_map, requests_nothing_before_the_first_object_or_after_reserve) {
   counting_resource<> upstream;
   slot_map<int, counted> map{counted(upstream)};
   EXPECT_EQ(upstream.allocations(), 0u);

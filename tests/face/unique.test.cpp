@@ -173,7 +173,7 @@ TEST(unique, is_null_where_there_is_no_memory_left) {
   EXPECT_EQ(try_allocate_unique<int>(ashlar::null_resource()), nullptr);
 }
 
-TEST(unique, refuses_arrays_that_nobody_has) {
+TEST(unique, refuses_arrays_beyond_the_address_space) {
   counting_resource<> upstream;
   constexpr std::size_t top = std::numeric_limits<std::size_t>::max();
   using element = std::array<char, 24>;
@@ -272,7 +272,7 @@ TEST(unique, constructors_and_destructors_may_use_the_same_pool) {
   EXPECT_EQ(pool.live(), 0u);
 }
 
-TEST(unique, what_is_freed_twice_or_elsewhere_is_reported_by_the_pool) {
+TEST(unique, double_and_foreign_frees_are_reported_by_the_pool) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
   block_pool<> pool({.cell_bytes = 48});
   block_pool<> other({.cell_bytes = 48});

@@ -61,7 +61,7 @@ void in_thread(F f) {
   std::thread(std::move(f)).join();
 }
 
-TEST(heap, gets_all_memory_back_whoever_frees) {
+TEST(heap, gets_all_memory_back_from_any_freeing_thread) {
   heap<> all;
   std::vector<stamped_block> blocks;
   in_thread([&] {
@@ -202,7 +202,7 @@ TEST(heap, knows_a_token_of_another_heap) {
   EXPECT_DEATH(other.adopt(all.detach()), "adopted blocks of another heap");
 }
 
-TEST(heap, leaves_what_is_on_its_way_through_a_fork_to_whoever_adopts_it) {
+TEST(heap, leaves_blocks_in_transit_through_a_fork_to_the_adopting_thread) {
   if (ashlar_test::has_tsan) GTEST_SKIP() << "the tool does not let a child have threads";
   heap<> all;
   void* const before = all.allocate(64);

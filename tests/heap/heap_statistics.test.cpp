@@ -78,7 +78,7 @@ void expect_right_sums(Used& used) {
   EXPECT_TRUE(sums.invariant());
 }
 
-TEST(heap_statistics, is_right_wherever_free_cells_wait) {
+TEST(heap_statistics, is_right_for_free_cells_in_any_place) {
   ashlar_test::used_heap<> used;
   for (int round = 0; round < 3; ++round) {
     used.use();

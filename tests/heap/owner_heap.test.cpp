@@ -68,7 +68,7 @@ std::size_t any_size(std::mt19937& random) {
   return kind == 254 ? 40'000 + random() % 300'000 : std::size_t{5} << 20;
 }
 
-TEST(owner_heap, takes_back_what_a_freer_has_sent_whatever_its_size) {
+TEST(owner_heap, takes_back_remote_frees_of_any_size) {
   owner_heap<> heap;
   remote_freer<> freer;
   std::mt19937 random(1);
@@ -105,7 +105,7 @@ TEST(owner_heap, gets_the_memory_of_an_owner_that_sleeps_back) {
   EXPECT_TRUE(heap.invariant());
 }
 
-TEST(owner_heap, resizes_and_measures_from_elsewhere_too) {
+TEST(owner_heap, resizes_and_measures_from_other_threads_too) {
   owner_heap<> heap;
   for (const std::size_t bytes : {std::size_t{100}, std::size_t{100'000}, std::size_t{6} << 20}) {
     void* const p = heap.allocate(bytes);
@@ -119,7 +119,7 @@ TEST(owner_heap, resizes_and_measures_from_elsewhere_too) {
 }
 
 // A freer with packets in its hands is still inside when the inbox looks empty.
-TEST(owner_heap, waits_in_its_end_for_who_is_inside) {
+TEST(owner_heap, its_end_waits_for_threads_inside) {
   auto heap = std::make_unique<owner_heap<>>();
   static_cast<void>(heap->allocate(64));
   std::atomic<bool> is_inside = false, is_through = false;
@@ -169,7 +169,7 @@ TEST(owner_heap, finds_a_cell_that_the_owner_freed_after_another) {
   ASHLAR_EXPECT_DEATH(free_twice(false), line);
 }
 
-TEST(owner_heap, is_free_to_use_for_who_handles_a_second_free) {
+TEST(owner_heap, may_be_used_by_the_handler_of_a_double_free) {
   static owner_heap<>* used = nullptr;
   EXPECT_EXIT(
       {
@@ -188,7 +188,7 @@ TEST(owner_heap, is_free_to_use_for_who_handles_a_second_free) {
       ::testing::ExitedWithCode(7), "");
 }
 
-TEST(owner_heap, marks_whatever_comes_back_from_elsewhere) {
+TEST(owner_heap, marks_remotely_freed_memory) {
   if (!ashlar::detail::marks_memory || !ashlar::detail::always_marked) GTEST_SKIP() << "nothing is marked";
   owner_heap<> heap;
   static_cast<void>(heap.allocate(48));
@@ -197,7 +197,7 @@ TEST(owner_heap, marks_whatever_comes_back_from_elsewhere) {
   EXPECT_TRUE(ashlar_test::is_forbidden(static_cast<std::byte*>(cell) + 40));
 }
 
-TEST(owner_heap, says_so_where_a_signal_handler_uses_what_it_interrupts) {
+TEST(owner_heap, reports_a_signal_handler_that_uses_the_interrupted_heap) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "nothing is checked";
   static owner_heap<> heap;
   ASHLAR_EXPECT_DEATH(
@@ -210,7 +210,7 @@ TEST(owner_heap, says_so_where_a_signal_handler_uses_what_it_interrupts) {
       "ashlar: reentry: a signal handler or a callback used the resource that it interrupted");
 }
 
-TEST(owner_heap, serves_sizes_known_at_compile_time_and_what_is_at_hand) {
+TEST(owner_heap, serves_sizes_known_at_compile_time_and_cached_cells) {
   owner_heap<> mine;
   int asked = 0;
   const auto otherwise = [&]() -> void* { return ++asked, mine.allocate(64); };
@@ -233,7 +233,7 @@ TEST(owner_heap, serves_sizes_known_at_compile_time_and_what_is_at_hand) {
   EXPECT_EQ(mine.held_bytes(), 0u);
 }
 
-TEST(owner_heap, names_a_block_that_is_freed_twice_from_elsewhere) {
+TEST(owner_heap, names_a_block_that_is_freed_twice_remotely) {
   const auto free_twice = [] {
     owner_heap<> heap;
     remote_freer<> freer;

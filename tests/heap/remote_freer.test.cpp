@@ -33,7 +33,7 @@ TEST(remote_freer, has_nothing_to_do_at_first) {
   EXPECT_TRUE(freer.invariant());
 }
 
-TEST(remote_freer, keeps_back_no_more_than_it_says) {
+TEST(remote_freer, keeps_at_most_the_documented_amount) {
   if (!sends) GTEST_SKIP() << "nothing is kept back where frees are checked";
   owner_heap<> heap;
   remote_freer<> freer;

@@ -99,7 +99,7 @@ TEST(tiered_heap, takes_back_blocks_of_all_tiers_by_one_call) {
   *memory.resolve(light) = std::byte{1};  // the memory of the plan stays
 }
 
-TEST(tiered_heap, says_where_a_block_lies) {
+TEST(tiered_heap, gives_the_tier_of_a_block) {
   tiered memory;
   void* const mine = memory.allocate(64);
   void* const huge = memory.allocate(std::size_t{5} << 20);
@@ -137,7 +137,7 @@ TEST(tiered_heap, resolves_by_number_by_constant_and_by_type) {
   EXPECT_EQ(static_cast<void*>(memory.resolve<std::uint64_t>(late)), memory.resolve<late>());
 }
 
-TEST(tiered_heap, takes_the_plan_from_its_upstream_or_where_it_is_told) {
+TEST(tiered_heap, places_the_plan_in_its_upstream_or_in_given_memory) {
   using upstream_ref = ashlar_test::serialised_ref<ashlar_test::counting_resource<>>;
   ashlar_test::counting_resource<> upstream;
   {

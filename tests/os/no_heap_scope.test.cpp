@@ -29,7 +29,7 @@ TEST(no_heap_scope_death, a_scope_without_the_hooks_is_misuse_at_every_level) {
                       "ashlar::no_heap_hooks, or compile malloc/no_heap_hooks.cpp into it");
 }
 
-TEST(no_heap_scope_death, the_default_handler_says_what_was_asked_for_and_where) {
+TEST(no_heap_scope_death, the_default_handler_names_the_request_and_its_caller) {
   static const int code = 0;
   ASHLAR_EXPECT_DEATH(ashlar::no_heap_scope::abort_on_use({"malloc", 24, &code}, nullptr),
                       "ashlar: heap use: malloc of 24 bytes in a no_heap_scope, caller 0x*");

@@ -78,7 +78,7 @@ TEST(check, names_each_defect_of_a_constraint) {
   expect_defect(with([](problem& p) { p.pools.resize(65); }), plan::defect::too_many_pools, 0);
 }
 
-TEST(check, refuses_a_buffer_whose_masks_leave_it_no_pool_together) {
+TEST(check, refuses_a_buffer_with_masks_that_have_no_pool_in_common) {
   plan::problem p = sound();
   p.pools = {{64}, {64}};
   p.pool_masks = {{0, 1}, {1, 2}};

@@ -19,7 +19,7 @@ TEST(steps, come_in_the_order_of_time_deaths_first) {
                                                         step::death(2), step::death(0)}));
 }
 
-TEST(steps, say_who_and_what) {
+TEST(steps, name_the_buffer_and_the_event) {
   EXPECT_EQ(step::death(5).buffer(), 5u);
   EXPECT_TRUE(step::death(5).dies());
   EXPECT_FALSE(step::birth(5).dies());

@@ -121,7 +121,7 @@ TEST(reentrant_pool, a_chain_of_a_million_needs_no_stack) {
 }
 
 // For either end of a chain that the pool reaches first, and for a ring.
-TYPED_TEST(reentrant_pools, what_is_left_is_destroyed_once_whoever_releases_whom) {
+TYPED_TEST(reentrant_pools, remaining_objects_are_destroyed_once_for_any_releases) {
   struct linked {
     explicit linked(void (*r)(linked&) noexcept) : release(r) {}
     linked(const linked&) = delete;

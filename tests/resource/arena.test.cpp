@@ -203,7 +203,7 @@ TEST_F(arenas, end_objects_the_latest_first) {
   EXPECT_EQ(ended, "edcbfagh");
 }
 
-TEST_F(arenas, spend_nothing_on_objects_whose_end_is_nothing) {
+TEST_F(arenas, store_nothing_for_trivially_destructible_objects) {
   counted_arena a({}, upstream);
   EXPECT_EQ(*a.make<int>(7), 7);
   EXPECT_EQ(a.used(), sizeof(int));

@@ -60,7 +60,7 @@ TEST(buffer_resource, takes_the_top_block_back_and_leaves_others_until_release) 
   EXPECT_EQ(buffer.allocate(16, 16), lower);
 }
 
-TEST(buffer_resource, pads_to_the_alignment_wherever_the_buffer_starts) {
+TEST(buffer_resource, pads_to_the_alignment_for_any_start_of_the_buffer) {
   alignas(64) std::array<std::byte, 256> memory;
   for (std::size_t skip = 0; skip < 64; ++skip) {
     buffer_resource buffer(std::span<std::byte>(memory).subspan(skip));

@@ -17,7 +17,7 @@ namespace {
 
 using ashlar::null_resource;
 
-TEST(null_resource, says_no_to_every_request) {
+TEST(null_resource, refuses_every_request) {
   null_resource nothing;
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, ashlar::detail::max_size}) {
     EXPECT_EQ(nothing.try_allocate(bytes, 8), nullptr);

@@ -91,7 +91,7 @@ TEST(pool_set, serves_each_size_from_the_pool_of_its_class) {
   EXPECT_EQ(pools.live(), 0u);
 }
 
-TEST(pool_set, says_how_large_a_block_has_become) {
+TEST(pool_set, returns_the_actual_size_of_a_block) {
   pool_set<> pools;
   const ashlar::block got = pools.allocate_at_least(130, 1);
   EXPECT_EQ(got.size, ashlar::checking_level >= ashlar::checking::hardened ? 130u : 144u);
@@ -101,7 +101,7 @@ TEST(pool_set, says_how_large_a_block_has_become) {
   pools.deallocate(large.data, large.size, 1);
 }
 
-TEST(pool_set, release_restores_the_initial_state_whatever_is_live) {
+TEST(pool_set, release_restores_the_initial_state_with_blocks_live) {
   counting_resource<> upstream;
   counted_set pools({}, upstream);
   for (int round = 0; round < 2; ++round) {
@@ -132,7 +132,7 @@ TEST(pool_set, asks_for_more_at_once_as_it_grows_and_never_for_more_than_four_me
   EXPECT_TRUE(pools.invariant());
 }
 
-TEST(pool_set, asks_for_no_more_cells_at_once_than_its_options_say) {
+TEST(pool_set, requests_at_most_the_cells_of_its_options_at_once) {
   counting_resource<> upstream;
   counted_set pools({.max_cell_bytes = 512, .max_growth_count = 16}, upstream);
   std::size_t before = 0;

@@ -168,7 +168,7 @@ TEST(shared_block_pool, threads_use_neighbouring_cells_that_share_marks) {
   }
 }
 
-TEST(shared_block_pool, a_thread_gives_back_what_it_has_at_hand_by_flush_and_at_its_end) {
+TEST(shared_block_pool, a_thread_gives_its_cached_cells_back_by_flush_and_at_its_end) {
   shared_block_pool pool({.cell_bytes = 64});
   std::thread([&] {
     check_and_free(pool, take(pool, 1000));
@@ -254,7 +254,7 @@ TEST(shared_block_pool, survives_an_upstream_that_fails_at_any_call) {
   });
 }
 
-TEST(shared_block_pool, keeps_empty_slabs_as_it_is_told) {
+TEST(shared_block_pool, retains_empty_slabs_by_its_policy) {
   counting_resource<> upstream;
   counted_pool pool({.cell_bytes = 64, .slab_bytes = 4096, .retain_slabs = ashlar::never_release}, upstream);
   check_and_free(pool, take(pool, 5000));

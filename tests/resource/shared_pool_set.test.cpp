@@ -62,7 +62,7 @@ TEST(shared_pool_set, allocates_nothing_until_it_is_asked) {
   EXPECT_EQ(upstream.allocations(), 0u);
 }
 
-TEST(shared_pool_set, release_restores_the_initial_state_whatever_is_live) {
+TEST(shared_pool_set, release_restores_the_initial_state_with_blocks_live) {
   counting_resource<> upstream;
   counted_set pools({}, upstream);
   for (int round = 0; round < 2; ++round) {

@@ -336,7 +336,7 @@ void walk(Stack& s, unsigned seed) {
   EXPECT_EQ(s.used(), 0u);
 }
 
-TEST(stack_resource, says_what_a_vector_of_blocks_says_in_a_random_walk) {
+TEST(stack_resource, agrees_with_a_vector_of_blocks_in_a_random_walk) {
   for (unsigned seed = 1; seed <= 6; ++seed) {
     counting_resource<> upstream;
     stack s(small_steps, upstream);

@@ -161,7 +161,7 @@ TEST_F(static_arena_guard, blocks_of_an_earlier_run_may_come_late) {
 }
 
 /// Follows a random plan, with occasional deviations.
-TEST(static_arena_guard_random, keeps_blocks_apart_whatever_the_program_does) {
+TEST(static_arena_guard_random, keeps_blocks_apart_for_any_program) {
   planner::splitmix random(7);
   for (int round = 0; round < 60; ++round) {
     plan::problem p;

@@ -116,7 +116,7 @@ TEST(two_ended_stack, a_small_or_empty_buffer_has_nothing) {
 }
 
 // Two models that share a buffer: operations at one end leave the other's blocks unchanged.
-TEST(two_ended_stack, each_end_says_what_a_vector_of_blocks_says_in_a_random_walk) {
+TEST(two_ended_stack, each_end_agrees_with_a_vector_of_blocks_in_a_random_walk) {
   alignas(16) static std::array<std::byte, 12'001> memory;
   for (unsigned seed = 1; seed <= 6; ++seed) {
     two_ended_stack s(std::span<std::byte>(memory).subspan(seed));

@@ -49,7 +49,7 @@ TEST(fancy_ptr, is_null_until_it_points) {
   EXPECT_EQ(fancy_ptr<const void>(none), nullptr);
 }
 
-TEST(fancy_ptr, points_to_its_target_wherever_it_is_copied) {
+TEST(fancy_ptr, points_to_its_target_after_any_copy) {
   int target = 7;
   const fancy_ptr<int> p(&target);
   std::array<fancy_ptr<int>, 3> copies{p, p, p};
@@ -64,7 +64,7 @@ TEST(fancy_ptr, points_to_its_target_wherever_it_is_copied) {
   EXPECT_EQ(traits::pointer_to(target), p);
 }
 
-TEST(fancy_ptr, a_copy_byte_by_byte_points_elsewhere) {
+TEST(fancy_ptr, a_copy_byte_by_byte_points_to_another_address) {
   int target = 7;
   const fancy_ptr<int> p(&target);
   fancy_ptr<int> copy;

@@ -75,7 +75,7 @@ TEST(ledger, tells_each_difference_between_the_two_calls) {
   }
 }
 
-TEST(ledger, a_block_that_is_freed_wrongly_for_two_reasons_has_one_of_them_told) {
+TEST(ledger, a_wrong_free_for_two_reasons_is_reported_once) {
   ledger book;
   book.deallocate(book.allocate(three_words), {1, 1, 1, 9, nullptr});
   EXPECT_EQ(kinds_of(book.finish()), kinds{problem_kind::cross_free});
@@ -156,7 +156,7 @@ void end_with_a_leak() {
   static_cast<void>(book.allocate(three_words));
 }
 
-TEST(ledger, prints_what_nobody_asked_for_and_aborts_when_it_ends) {
+TEST(ledger, prints_untaken_problems_and_aborts_at_its_end) {
   ASHLAR_EXPECT_DEATH(end_with_a_leak(),
                       "ashlar: leak: never freed, pointer 0x*, allocated 3 x 4 bytes at alignment 4 by allocator 1");
 }

@@ -90,7 +90,7 @@ TEST(forks, of_a_thread_that_uses_many_pools) {
   pools[16]->deallocate(last);
 }
 
-TEST(forks, keep_what_the_thread_has_at_hand_and_on_its_way) {
+TEST(forks, keep_cached_cells_and_cells_in_transit) {
   const deadline hang(20);
   pool_type pool({.cell_bytes = 64});
   std::vector<void*> cells(20'000);

@@ -151,7 +151,7 @@ TEST(shared_pool, handles_travel) {
 }
 
 // A query sees the first slab completely, or not at all.
-TYPED_TEST(shared_pools, say_whose_an_object_is_while_the_first_is_acquired) {
+TYPED_TEST(shared_pools, name_the_owner_of_an_object_while_the_first_is_acquired) {
   for (std::size_t round = 0; round < ashlar_test::stress_rounds(200); ++round) {
     TypeParam pool;
     std::atomic<bool> is_acquired = false;

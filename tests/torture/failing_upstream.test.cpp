@@ -49,7 +49,7 @@ bool use(composition& r, bool any_order, bool by_null) {
 
 class every_resource_on_failing_memory : public ::testing::TestWithParam<tortured> {};
 
-TEST_P(every_resource_on_failing_memory, that_says_null) {
+TEST_P(every_resource_on_failing_memory, that_returns_null) {
   if (!has_exceptions) GTEST_SKIP() << "some of it says no by throwing alone";
   fail_each_allocation(GetParam().make, [](std::unique_ptr<composition>& r) {
     const bool passed = use(*r, GetParam().any_order, true);

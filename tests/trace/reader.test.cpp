@@ -164,7 +164,7 @@ TEST(reader, ticks_become_nanoseconds) {
   EXPECT_GT(all.events[2].time_ns, std::uint64_t{1} << 61);
 }
 
-TEST(reader, dropped_events_are_told) {
+TEST(reader, dropped_events_are_reported) {
   image_builder b;
   std::byte dropped[max_varint_bytes];
   const auto n = static_cast<std::size_t>(put_varint(dropped, 1'000'000) - dropped);

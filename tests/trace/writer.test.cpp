@@ -83,7 +83,7 @@ TEST(writer, time_must_not_go_back) {
   EXPECT_FALSE(w.close());
 }
 
-TEST(writer, a_file_round_trips_and_one_that_cannot_be_written_says_so) {
+TEST(writer, a_file_round_trips_and_a_failed_write_is_reported) {
   const std::string path = testing::TempDir() + "ashlar_writer.trace";
   const auto events = random_program(3).events(5000);
   {

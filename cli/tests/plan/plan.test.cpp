@@ -74,7 +74,7 @@ private:
   fs::path directory_;
 };
 
-TEST_F(plan_command, says_height_and_bound) {
+TEST_F(plan_command, prints_height_and_bound) {
   ASSERT_EQ(run("small.csv"), 0) << text("err");
   EXPECT_EQ(text("out"), "optimal, height 150, lower bound 150\n");
   EXPECT_EQ(text("err"), "");
@@ -103,7 +103,7 @@ TEST_F(plan_command, decides_a_capacity) {
   EXPECT_TRUE(said("out", "height 1048576"));
 }
 
-TEST_F(plan_command, tries_as_hard_as_told) {
+TEST_F(plan_command, tries_as_hard_as_requested) {
   ASSERT_EQ(run(instance("A") + " --effort fast --stats"), 0);
   EXPECT_TRUE(said("out", "nodes       0,"));
   ASSERT_EQ(run(instance("A") + " --effort balanced"), 0);
@@ -207,14 +207,14 @@ TEST_F(plan_command, names_are_no_macros_of_compilers) {
   EXPECT_EQ(run("named.csv --header plan.hpp --name class"), 2);
 }
 
-TEST_F(plan_command, a_missing_header_is_told) {
+TEST_F(plan_command, a_missing_header_is_reported) {
   write("rows.csv", "a,0,3,4\nb,3,9,4\n");
   EXPECT_EQ(run("rows.csv"), 1);
   EXPECT_TRUE(
       said("err", "rows.csv: line 1, column 1: the header is missing: a first line as \"id,lower,upper,size\""));
 }
 
-TEST_F(plan_command, names_that_clash_as_identifiers_are_told) {
+TEST_F(plan_command, names_that_clash_as_identifiers_are_reported) {
   write("clash.csv", "id,lower,upper,size\nconv/1,0,3,4\nconv.1,3,9,4\n");
   ASSERT_EQ(run("clash.csv -o -"), 0) << text("err");
   EXPECT_EQ(run("clash.csv --header plan.hpp"), 1);
@@ -306,7 +306,7 @@ TEST_F(plan_recording, plans_a_phase_between_marks_and_compares_it_with_heaps) {
 }
 
 // The memory that malloc takes from the system cannot be measured in such a small phase.
-TEST_F(plan_recording, says_where_malloc_needs_no_more_than_it_begins_with) {
+TEST_F(plan_recording, reports_a_phase_that_fits_into_the_first_pages_of_malloc) {
   ASSERT_EQ(shell(ASHLAR_COMMAND " record -o small.trace --quiet -- sh -c :"), 0);
   ASSERT_EQ(run("--from-trace small.trace"), 0) << text("err");
   EXPECT_TRUE(said("out", ": the phase fits into the pages it begins with\n"));
@@ -322,7 +322,7 @@ TEST_F(plan_recording, plans_all_of_it_or_a_window_of_time) {
   EXPECT_TRUE(said("err", "nothing is allocated in the phase"));
 }
 
-TEST_F(plan_recording, says_which_marks_are_missing) {
+TEST_F(plan_recording, names_missing_marks) {
   EXPECT_EQ(run("--from-trace t.trace --between 2 1"), 1);
   EXPECT_EQ(text("err"), "ashlar plan: t.trace: the marks 2 and 1 do not both occur, in this order\n");
   write("torn.trace", text("t.trace").substr(0, 100));

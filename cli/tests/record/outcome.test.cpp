@@ -29,7 +29,7 @@ TEST_F(record_outcome, programs_notice_nothing_when_the_disk_is_full) {
       << output();
 }
 
-TEST_F(record_outcome, a_full_disk_leaves_whole_chunks_and_says_so) {
+TEST_F(record_outcome, a_full_disk_leaves_whole_chunks_and_is_reported) {
   EXPECT_EQ(shell("ulimit -f 8; " ASHLAR_COMMAND " record -o " + file() + " -- " ASHLAR_VICTIM " fork_storm"),
             not_whole)
       << output();

@@ -170,7 +170,7 @@ int stay_until_fork(dl_phdr_info*, std::size_t, void*) {
   return 1;
 }
 
-/// Forks while another thread holds the loader's lock, which stays locked in the child for ever.
+/// Forks while another thread holds the loader's lock, which stays locked in the child forever.
 int forks_beside_loader(const char*) {
   std::thread in_loader([] { dl_iterate_phdr(stay_until_fork, nullptr); });
   while (!is_in_loader) usleep(100);

@@ -76,7 +76,7 @@ std::vector<double> spell(double least, double middle, double greatest) {
 }
 
 /// The spreads of heap and tcmalloc lie below glibc's; the least median is local_heap's, whose spread does not.
-TEST_F(replay_verdict_of, a_winner_that_has_not_the_best_median) {
+TEST_F(replay_verdict_of, a_winner_that_does_not_have_the_best_median) {
   std::vector<double> unsteady = {10.2, 9.81, 11.7, 10.2, 11.95, 9.9, 12.1, 10.1, 11.99, 10.2, 9.9, 10.2};
   const replay_figures& f = figures({{"glibc", replay_stand::system, spell(11.2, 11.9, 13.6), 1306, 24.5, 24.5},
                                      {"tcmalloc", replay_stand::system, spell(10.7, 10.8, 10.9), 60, 24.5, 24},
@@ -106,7 +106,7 @@ TEST_F(replay_verdict_of, spreads_that_overlap_in_rounds_that_do_not) {
   EXPECT_TRUE(replay_verdict(f).starts_with("heap gains most time.")) << replay_verdict(f);
 }
 
-TEST_F(replay_verdict_of, a_winner_that_loses_elsewhere) {
+TEST_F(replay_verdict_of, a_winner_that_loses_by_another_measure) {
   const replay_figures& f = figures({{"glibc", replay_stand::system, spell(10, 10, 10)},
                                      {"mimalloc", replay_stand::system, spell(8, 8, 8), 300, 31.5, 10}});
   EXPECT_EQ(replay_findings(f)[0],
@@ -147,7 +147,7 @@ TEST_F(replay_verdict_of, memory_alone_is_a_gain) {
   EXPECT_TRUE(replay_verdict(f).starts_with("jemalloc gains no time, but most memory.")) << replay_verdict(f);
 }
 
-TEST_F(replay_verdict_of, nobody_who_gains_anything_changes_nothing) {
+TEST_F(replay_verdict_of, no_gain_changes_nothing) {
   const replay_figures& f = figures({{"glibc", replay_stand::system, spell(10, 10, 10)},
                                      {"heap", replay_stand::heap, spell(9.9, 9.9, 9.9), 95, 19.9, 10},
                                      {"jemalloc", replay_stand::system, spell(12, 12, 12)}});

@@ -76,7 +76,7 @@ double coverage(std::size_t n, double error, double median, Draw draw) {
 }
 
 /// Exact for symmetric and skewed noise, and for noise with heavy tails as on a busy machine.
-TEST(sign_interval, covers_as_often_as_it_says_whatever_the_noise) {
+TEST(sign_interval, covers_at_its_level_for_any_noise) {
   std::mt19937_64 random(1);
   std::normal_distribution<> normal(0, 0.1);
   std::exponential_distribution<> exponential(1);
@@ -109,7 +109,7 @@ TEST(paired_comparison, sees_through_spells_that_both_go_through) {
   EXPECT_EQ(compare(base, base, two_percent, 0.01).found, finding::level);
 }
 
-TEST(paired_comparison, does_not_decide_of_too_few_rounds_and_says_how_many_it_takes) {
+TEST(paired_comparison, does_not_decide_from_too_few_rounds_and_gives_the_number_needed) {
   const std::vector<double> base(5, 10.0);
   const paired_comparison c = compare(base, scaled(base, 0.5), two_percent, 0.01);
   EXPECT_EQ(c.found, finding::undecided);
@@ -176,7 +176,7 @@ TEST(paired_rounds, end_with_the_budget_after_three_at_least_and_play_the_chosen
 }
 
 /// Two equal ways are distinguished at most as often as all looks together may err.
-TEST(paired_rounds, many_questions_and_many_looks_err_no_more_than_they_say) {
+TEST(paired_rounds, many_questions_and_many_looks_err_within_their_level) {
   std::mt19937_64 random(1);
   std::cauchy_distribution<> noise(0, 0.05);
   constexpr std::size_t questions = 4;

@@ -66,7 +66,7 @@ TEST_F(try_verb, a_program_that_allocates_nothing_runs_as_well) {
   EXPECT_EQ(json::parse(text("out"))["output_varies"], false);
 }
 
-TEST_F(try_verb, decides_within_a_budget_or_says_what_it_would_take) {
+TEST_F(try_verb, decides_within_a_budget_or_gives_the_one_needed) {
   ASSERT_EQ(ashlar("try " + sample(500) + " --budget 0.01 --with " ASHLAR_TRY_PRELOAD " -- " ASHLAR_TRY_VICTIM " echo"),
             0)
       << text("err");
@@ -164,7 +164,7 @@ TEST(try_text, names_the_gain_the_loss_and_how_to_have_it) {
   EXPECT_TRUE(try_verdict(made_up(0.9, 4), "prog").starts_with("No gain for the whole program is shown yet: about 8 "));
 }
 
-TEST(try_text, says_where_a_prediction_misses) {
+TEST(try_text, explains_a_missed_prediction) {
   const auto notes = [](double by) { return try_notes(made_up(by, 10), {"prog", 1, {}}, "prog"); };
   EXPECT_EQ(notes(0.9).size(), 1U);
   ASSERT_EQ(notes(0.8).size(), 2U);

@@ -42,7 +42,7 @@ struct fake_slab {
   }
 };
 
-TEST(slab_registry, knows_nobody_at_first) {
+TEST(slab_registry, is_empty_at_first) {
   const slab_registry empty;
   const int on_the_stack = 0;
   EXPECT_EQ(empty.find(&on_the_stack).owner, nullptr);
@@ -102,7 +102,7 @@ TEST(slab_registry, serves_threads) {
   EXPECT_TRUE(registry.invariant());
 }
 
-TEST(slab_registry, nobody_enters_while_it_is_held) {
+TEST(slab_registry, no_slab_enters_while_it_is_held) {
   slab_registry registry;
   fake_slab slab;
   std::atomic<bool> entered = false;

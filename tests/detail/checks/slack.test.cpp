@@ -72,7 +72,7 @@ TEST(slack, sees_one_byte_of_text_or_of_a_small_number_right_behind) {
     }
 }
 
-TEST(slack, sees_a_fill_of_two_bytes_and_more_whatever_the_value) {
+TEST(slack, detects_a_fill_of_two_bytes_and_more_with_any_value) {
   for (unsigned value = 0; value < 256; ++value)
     for (std::size_t bytes = 0; bytes + 2 <= cell_bytes; bytes += 7) {
       cell_type cell = cell_of(bytes, std::byte{1});

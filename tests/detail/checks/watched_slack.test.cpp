@@ -13,7 +13,7 @@
 
 namespace {
 
-TEST(watched_slack, stands_or_says_how_far_writes_reached) {
+TEST(watched_slack, is_intact_or_gives_the_extent_of_writes) {
   std::array<std::byte, 96> block{};
   for (std::size_t bytes = 0; bytes < block.size(); bytes += 5) {
     ashlar::detail::fill_watched_slack(block.data(), bytes, block.size());

@@ -31,7 +31,7 @@ TYPED_TEST_SUITE(counter, counters);
 static_assert(std::is_trivially_destructible_v<plain_counter> && std::is_trivially_destructible_v<atomic_counter>);
 static_assert(!std::is_convertible_v<std::uint32_t, plain_counter>);
 
-TYPED_TEST(counter, says_which_owner_was_the_last) {
+TYPED_TEST(counter, tells_which_owner_was_the_last) {
   TypeParam count(1);
   for (int i = 0; i < 5; ++i) count.add();
   EXPECT_EQ(count.owners(), 6u);

@@ -92,7 +92,7 @@ TYPED_TEST(process_cache_of, is_closed_until_it_is_asked_for_and_open_then) {
   }).join();
 }
 
-TYPED_TEST(process_cache_of, gives_back_what_is_at_hand_when_its_thread_ends) {
+TYPED_TEST(process_cache_of, gives_cached_cells_back_when_its_thread_ends) {
   using cells = typename TestFixture::template cells_of<size_for<TypeParam>(64)>;
   void* kept = nullptr;
   std::thread([&] {

@@ -72,7 +72,7 @@ TYPED_TEST(process_pool_with, reserves_and_shrinks) {
 
 using cached = process_pool<88, 8, ashlar::thread_cached>;
 
-TEST(process_pool, flush_gives_back_what_the_thread_has_at_hand) {
+TEST(process_pool, flush_gives_the_cached_cells_of_the_thread_back) {
   void* const cell = cached::allocate();
   const auto slabs = [] { return cached::with_pool([](auto& pool) { return pool.slabs(); }); };
   cached::deallocate(cell);
@@ -83,33 +83,33 @@ TEST(process_pool, flush_gives_back_what_the_thread_has_at_hand) {
 }
 
 // A program may be linked with objects compiled for libraries: the thread has a cache for each kind.
-TEST(process_pool, flush_gives_back_what_the_thread_has_at_hand_in_either_kind_of_code) {
+TEST(process_pool, flush_gives_the_cached_cells_back_in_either_kind_of_code) {
   using pool = process_pool<112, 8, ashlar::thread_cached>;
   using of_program = ashlar::detail::process_cache<pool, false>;
   using of_library = ashlar::detail::process_cache<pool, true>;
   for (auto* const mine : {of_program::usable(), of_library::usable()})
     pool::shared().deallocate_slow(mine, pool::shared().allocate_slow(mine));
   pool::flush();
-  EXPECT_EQ(of_program::recent().at_hand(), 0u);
-  EXPECT_EQ(of_library::recent().at_hand(), 0u);
+  EXPECT_EQ(of_program::recent().held_cells(), 0u);
+  EXPECT_EQ(of_library::recent().held_cells(), 0u);
   pool::with_pool([](auto& p) { static_cast<void>(p.trim()); });
   EXPECT_EQ(pool::with_pool([](auto& p) { return p.slabs(); }), 0u);
 }
 
 // Another thread's cache is open meanwhile, and holds a cell.
-TEST(process_pool, flush_leaves_other_threads_what_they_have_at_hand) {
+TEST(process_pool, flush_leaves_the_cached_cells_of_other_threads) {
   using pool = process_pool<120, 8, ashlar::thread_cached>;
   pool::deallocate(pool::allocate());
   std::thread([] {
     pool::deallocate(pool::allocate());
     pool::flush();
-    EXPECT_EQ(ashlar::detail::process_cache<pool>::recent().at_hand(), 0u);
+    EXPECT_EQ(ashlar::detail::process_cache<pool>::recent().held_cells(), 0u);
   }).join();
-  if (pool::shared().caches) EXPECT_NE(ashlar::detail::process_cache<pool>::recent().at_hand(), 0u);
+  if (pool::shared().caches) EXPECT_NE(ashlar::detail::process_cache<pool>::recent().held_cells(), 0u);
   pool::flush();
 }
 
-TEST(process_pool, a_thread_that_ends_gives_back_what_it_has_at_hand) {
+TEST(process_pool, a_thread_that_ends_gives_its_cached_cells_back) {
   using pool = process_pool<96, 8, ashlar::thread_cached>;
   void* kept = nullptr;
   std::thread([&] {

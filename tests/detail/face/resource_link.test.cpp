@@ -52,14 +52,14 @@ TEST(resource_link, leads_to_what_a_reference_refers_to) {
   EXPECT_EQ(&link_to(ref).get(), &pool);
 }
 
-TEST(resource_link, makes_a_resource_without_state_anew) {
+TEST(resource_link, makes_a_resource_without_state_again) {
   const new_delete_resource any;
   void* const block = link_to(any).get().allocate(24, 8);
   link_to(any).get().deallocate(block, 24, 8);
   EXPECT_TRUE(link_to(any).get() == any);
 }
 
-TEST(resource_link, says_so_where_it_leads_nowhere) {
+TEST(resource_link, reports_a_null_resource) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
   const resource_link<block_pool<>> nowhere;
   ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(nowhere.get()),

@@ -37,7 +37,7 @@ TEST(block_canary, every_byte_of_the_poison_counts) {
   }
 }
 
-TEST(block_canary, an_overflow_says_how_far_it_reached) {
+TEST(block_canary, an_overflow_reports_its_extent) {
   if (ashlar_test::has_asan) GTEST_SKIP() << "the slack is marked, and this test writes to it";
   std::array<std::byte, 128> block{};
   ashlar::detail::mark_readable(block.data(), block.size());

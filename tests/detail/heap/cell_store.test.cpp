@@ -173,7 +173,7 @@ TEST_F(cell_store_test, what_a_class_hands_out_first_is_not_sampled) {
     EXPECT_FALSE(ashlar::detail::is_sampled(take(number))) << size_classes::bytes_of(number);
 }
 
-TEST_F(cell_store_test, says_no_and_goes_on_when_memory_is_back) {
+TEST_F(cell_store_test, refuses_and_continues_when_memory_is_back) {
   ASSERT_NE(take(1), nullptr);
   upstream_.fail_from(0);
   std::vector<std::byte*> held;

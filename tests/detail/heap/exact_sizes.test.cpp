@@ -117,7 +117,7 @@ TEST_F(written_blocks, one_byte_behind_a_block_that_fits_exactly_is_seen) {
   }
 }
 
-TEST_F(written_blocks, bytes_before_a_cell_are_watched_whatever_lies_there) {
+TEST_F(written_blocks, bytes_before_a_cell_are_watched_for_any_neighbour) {
   for (const std::size_t bytes : {1u, 16u, 40u, 112u, 1000u, 20'000u}) {
     local_heap<> heap;
     std::vector<std::byte*> cells;
@@ -147,7 +147,7 @@ TEST_F(written_blocks, eight_bytes_before_a_cell_are_seen) {
   for (std::byte* const each : cells) heap_.deallocate(each, 40);
 }
 
-TEST_F(written_blocks, an_overflow_is_seen_by_whatever_takes_the_block) {
+TEST_F(written_blocks, an_overflow_is_detected_by_every_call_that_takes_the_block) {
   for (const std::size_t bytes : sizes)
     for (const std::size_t behind : {0u, 7u, 31u}) {
       if (bytes + behind >= ashlar::detail::size_classes::rounded(bytes < 30'000 ? bytes : 1) && bytes < 30'000)

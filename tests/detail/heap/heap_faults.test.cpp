@@ -201,7 +201,7 @@ TEST_F(heap_faults, a_huge_block_freed_as_a_much_smaller_one) {
 }
 
 // Spans start at slices and huge blocks at windows: their addresses need not have a larger alignment.
-TEST_F(heap_faults, a_run_or_huge_block_freed_with_an_alignment_that_it_has_not) {
+TEST_F(heap_faults, a_run_or_huge_block_freed_with_an_alignment_that_it_does_not_have) {
   for (const std::size_t bytes : {70'000u, 900'000u, 5'000'000u}) {
     void* const p = heap_.allocate(bytes);
     const std::size_t own = std::size_t{1} << std::countr_zero(ashlar::detail::address_of(p));

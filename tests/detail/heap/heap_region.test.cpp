@@ -31,7 +31,7 @@ std::size_t blocks_in(const Used& used, const heap_region& piece) {
       std::distance(used.live.lower_bound(start), used.live.lower_bound(start + piece.bytes)));
 }
 
-TEST(heap_region, says_of_each_piece_what_is_live_in_it) {
+TEST(heap_region, gives_the_live_bytes_of_each_piece) {
   ashlar_test::used_heap<> used;
   used.use();
   std::size_t live = 0, bytes = 0, kinds = 0;

@@ -29,7 +29,7 @@ using ashlar::detail::registered_heap;
 using ashlar::detail::window;
 using ashlar::detail::window_bytes;
 
-TEST(heap_registry, finds_the_innermost_and_nobody_elsewhere) {
+TEST(heap_registry, finds_the_innermost_or_none) {
   heap_registry registry;
   std::array<window, 8> outer_slots, inner_slots;
   page_map outer, inner;

@@ -98,7 +98,7 @@ TEST(heap_survey, counts_a_cached_segment_as_spare) {
   all.deallocate(huge);
 }
 
-TEST(heap_survey, says_how_much_is_at_hand_where_only_its_thread_may_look) {
+TEST(heap_survey, estimates_the_cells_cached_by_other_threads) {
   heap<> all;
   std::vector<void*> blocks;
   std::atomic<int> stage = 0;

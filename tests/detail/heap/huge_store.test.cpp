@@ -98,7 +98,7 @@ TEST(huge_store, a_freed_block_is_the_next_of_about_its_size) {
 }
 
 // The limit: the live bytes, or four times the given bytes if these were live recently; never less than given.
-TEST(huge_store, keeps_so_much_and_no_more) {
+TEST(huge_store, keeps_a_bounded_amount) {
   counting_resource<> upstream;
   counted huge(upstream, ashlar::detail::max_size, 10 * mib);
   std::vector<std::byte*> blocks;
@@ -199,7 +199,7 @@ TEST(huge_store, a_heap_grows_a_block_without_copying_it) {
 }
 #endif
 
-TEST(huge_store, says_what_is_no_huge_block) {
+TEST(huge_store, reports_pointers_that_are_not_huge_blocks) {
   if (ashlar_test::has_tsan) GTEST_SKIP();
   counting_resource<> upstream;
   counted huge(upstream);
@@ -312,7 +312,7 @@ private:
   std::size_t moves_ = 0;
 };
 
-TEST(huge_store, keeps_every_byte_whatever_the_system_refuses) {
+TEST(huge_store, keeps_every_byte_after_any_refusal_of_the_system) {
   for (const unsigned seed : {1u, 2u, 3u}) {
     {
       std::mt19937 random(seed);

@@ -28,14 +28,14 @@ protected:
   ashlar::detail::free_lists lists_;
 };
 
-TEST_F(owner_core_test, says_in_its_segments_whose_they_are) {
+TEST_F(owner_core_test, names_the_owner_in_its_segments) {
   void* const cell = take(3);
   EXPECT_EQ(ashlar::detail::segment::heap_of(cell), this);
   core_.give_now(cell);
   EXPECT_TRUE(core_.invariant(lists_));
 }
 
-TEST_F(owner_core_test, takes_in_a_packet_wherever_the_lock_is_held) {
+TEST_F(owner_core_test, drains_a_packet_at_every_call_under_the_lock) {
   if (!core_type::sends) GTEST_SKIP() << "nothing is sent where frees are checked";
   const std::size_t number = size_classes::of(2048);  // batches of smaller cells belong to the owner alone
   ashlar::detail::heap_batcher batch(1000);
@@ -76,7 +76,7 @@ TEST_F(owner_core_test, is_not_waited_for_where_somebody_is_at_it) {
   EXPECT_EQ(core_.held_bytes(), 0u);
 }
 
-TEST_F(owner_core_test, says_so_at_each_fourth_of_its_slow_calls) {
+TEST_F(owner_core_test, calls_back_at_each_fourth_slow_call) {
   int told = 0;
   core_.on_slow_calls(&told, [](void* count) noexcept { ++*static_cast<int*>(count); });
   for (int i = 0; i < 160; ++i) core_.give_now(take(size_classes::of(2048)));

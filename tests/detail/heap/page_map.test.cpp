@@ -17,7 +17,7 @@ using ashlar::detail::window_bytes;
 
 std::byte* address(std::size_t number) { return reinterpret_cast<std::byte*>(number * window_bytes); }
 
-TEST(page_map, says_what_an_extent_is) {
+TEST(page_map, describes_an_extent) {
   const window third = window::of(address(5), 3, 64 * window_bytes, 16 * window_bytes, false);
   EXPECT_EQ(third.at, 8 * window_bytes);
   EXPECT_EQ(third.bytes(), 64 * window_bytes);

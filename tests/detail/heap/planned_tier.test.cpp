@@ -84,7 +84,7 @@ TEST(planned_tier, may_be_looked_at_while_its_clock_goes_on) {
 }
 
 #if ASHLAR_HAS_EXCEPTIONS
-TEST(planned_tier, says_that_memory_has_run_out) {
+TEST(planned_tier, reports_exhausted_memory) {
   ashlar_test::counting_resource<> upstream;
   upstream.fail_from(0);
   EXPECT_THROW(ashlar::detail::planned_tier<with_lives>{upstream}, std::bad_alloc);

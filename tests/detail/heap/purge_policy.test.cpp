@@ -67,7 +67,7 @@ TEST_F(purge_policy_test, keeps_more_where_what_it_gave_back_is_wanted_again) {
   EXPECT_GT(spare(), 390 * 4 * slice_bytes) << "all that each swing needs";
 }
 
-TEST_F(purge_policy_test, forgets_regret_when_nobody_needs_what_it_keeps) {
+TEST_F(purge_policy_test, forgets_refaults_when_its_retained_memory_is_unused) {
   const auto swing_through = [&](std::size_t blocks, int times) {
     for (int swing = 0; swing < times; ++swing) {
       fill(blocks);

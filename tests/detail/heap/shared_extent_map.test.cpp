@@ -127,7 +127,7 @@ TEST(extent_resource, gives_its_cache_back_before_it_refuses) {
 }
 
 // Nothing is read through the address, so it may be any. A cached segment has a head, but no owner.
-TEST(extent_resource, says_whose_a_segment_is) {
+TEST(extent_resource, names_the_owner_of_a_segment) {
   space_type space(ashlar::detail::max_size, {});
   int other = 0;
   {

@@ -54,7 +54,7 @@ TEST(thread_heap_registry, find_nothing_that_was_detached_and_what_was_adopted_i
   EXPECT_EQ(all.parked(), 1u);
 }
 
-TEST(thread_heap_registry, know_whose_a_block_is) {
+TEST(thread_heap_registry, know_the_owner_of_a_block) {
   members all({}, {}, nullptr);
   const auto allocate = [&](std::size_t bytes) {
     return all.allocate_by(bytes, 16, [&](members::owner& from) { return from.try_allocate(bytes); });

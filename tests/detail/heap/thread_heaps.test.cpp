@@ -62,7 +62,7 @@ TEST(thread_heaps, scavenge_what_is_parked_by_turns) {
   }
 }
 
-TEST(thread_heaps, send_what_was_noted_where_no_more_is_freed) {
+TEST(thread_heaps, send_noted_frees_when_no_further_free_comes) {
   if (ashlar_test::is_checked) GTEST_SKIP() << "nothing is noted where frees are checked";
   heaps_type heaps({.retain_bytes = 0}, {});
   heaps_type::thread_heap* const owner = heaps.adopt();

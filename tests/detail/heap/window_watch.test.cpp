@@ -111,7 +111,7 @@ TEST_F(writes_in_windows, one_byte_behind_any_size_is_seen) {
   }
 }
 
-TEST_F(writes_in_windows, an_overflow_is_seen_by_whatever_takes_the_block) {
+TEST_F(writes_in_windows, an_overflow_is_detected_by_every_call_that_takes_the_block) {
   auto* const p = allocate(37);
   for (std::byte* const at : {p + 37, p + 44, p + 47}) {
     expect_write_seen(fault::overflow, p, at, [&] { heap_->deallocate(p, 37); });
@@ -122,7 +122,7 @@ TEST_F(writes_in_windows, an_overflow_is_seen_by_whatever_takes_the_block) {
   heap_->deallocate(p, 37);
 }
 
-TEST_F(writes_in_windows, bytes_before_a_cell_are_watched_whatever_lies_there) {
+TEST_F(writes_in_windows, bytes_before_a_cell_are_watched_for_any_neighbour) {
   for (const std::size_t bytes : sizes) {
     std::vector<std::byte*> cells;
     for (int i = 0; i < 12; ++i) cells.push_back(allocate(bytes));

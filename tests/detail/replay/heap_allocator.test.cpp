@@ -112,7 +112,7 @@ private:
   std::vector<held> blocks_;
 };
 
-TEST(heap_allocator, says_null_to_what_it_cannot_serve) {
+TEST(heap_allocator, returns_null_for_requests_that_it_cannot_serve) {
   local_heap<> heap({.max_bytes = std::size_t{4} << 20});
   heap_allocator allocator(heap);
   for (const auto kind : {replay_kind::allocate, replay_kind::allocate_zeroed}) {

@@ -31,7 +31,7 @@ TEST(lane_table, the_first_lane_is_never_passed_on) {
   EXPECT_EQ(t.ended(), 0u);
 }
 
-TEST(lane_table, who_is_heard_of_after_its_end_takes_no_lane_for_ever) {
+TEST(lane_table, events_after_the_end_of_a_thread_take_no_lane) {
   lane_table t;
   EXPECT_EQ(t.lane_of(0), 0u);
   for (std::uint32_t thread = 1; thread < 1000; ++thread) {

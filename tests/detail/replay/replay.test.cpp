@@ -138,7 +138,7 @@ TEST(replay, a_request_that_cannot_be_served_is_counted_and_its_free_is_nothing)
   EXPECT_EQ(state.wrong_sizes, 0);
 }
 
-TEST(replay, sized_frees_are_another_call_to_who_has_it) {
+TEST(replay, sized_frees_call_the_sized_function_of_an_allocator) {
   checking_allocator::shared_state state;
   sized_allocator allocator(state);
   detail::no_timer timer;

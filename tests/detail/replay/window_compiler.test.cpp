@@ -120,7 +120,7 @@ TEST(window_compiler, fills_and_empties_a_slot_at_most_once_a_window) {
     std::set<std::uint32_t> full;
     for (const window_copy& w : c.windows) {
       slots.check(w);
-      EXPECT_TRUE(completes(w, full)) << "a lane waits for ever";
+      EXPECT_TRUE(completes(w, full)) << "a lane waits forever";
     }
     EXPECT_EQ(slots.full(), c.counts.never_freed);
     EXPECT_EQ(c.windows.size(), c.counts.windows);
@@ -233,7 +233,7 @@ TEST(window_compiler, an_empty_trace_has_no_windows) {
   EXPECT_EQ(c.counts.operations, 0u);
 }
 
-TEST(window_compiler, a_reallocation_of_a_stranger_is_an_allocation) {
+TEST(window_compiler, a_reallocation_of_an_unknown_object_is_an_allocation) {
   one_by_one source{{{.op = trace::operation::realloc_, .size = 8, .object = 1, .old_object = 99}}};
   const compiled c = compile(source, 64);
   ASSERT_EQ(c.counts.operations, 1u);

@@ -353,7 +353,7 @@ TEST(basic_block_pool_death, a_double_free_is_seen_at_the_second_free) {
   }
 }
 
-TEST(basic_block_pool_death, a_cell_that_nobody_has_yet_counts_as_free) {
+TEST(basic_block_pool_death, a_cell_never_handed_out_counts_as_free) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "checked from level 1 on";
   block_pool<> pool({.cell_bytes = 32});
   auto* const first = static_cast<std::byte*>(pool.allocate());

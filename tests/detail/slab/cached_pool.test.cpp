@@ -60,14 +60,14 @@ struct world {
 
 TEST(cached_pool, caches_where_it_does_not_check) { EXPECT_EQ(pool_type::caches, !ashlar_test::is_checked); }
 
-TEST(cached_pool, keeps_nothing_at_hand_where_it_checks) {
+TEST(cached_pool, caches_nothing_from_level_checked_on) {
   world w;
   user one(w.pool);
   void* const cell = one.allocate();
-  EXPECT_EQ(one.cache().at_hand() == 0, ashlar_test::is_checked);
+  EXPECT_EQ(one.cache().held_cells() == 0, ashlar_test::is_checked);
   EXPECT_EQ(w.pool.live(), 1u);
   one.deallocate(cell);
-  EXPECT_EQ(one.cache().at_hand() == 0, ashlar_test::is_checked);
+  EXPECT_EQ(one.cache().held_cells() == 0, ashlar_test::is_checked);
   EXPECT_EQ(w.pool.live(), 0u);
 }
 
@@ -98,7 +98,7 @@ TEST(cached_pool, one_user_frees_what_another_took) {
   EXPECT_EQ(w.pool.slabs(), 0u);
 }
 
-TEST(cached_pool, cells_outlive_the_user_who_took_them) {
+TEST(cached_pool, cells_outlive_their_thread) {
   world w;
   std::vector<void*> cells(3000);
   {
@@ -111,7 +111,7 @@ TEST(cached_pool, cells_outlive_the_user_who_took_them) {
   EXPECT_EQ(w.pool.live(), 0u);
 }
 
-TEST(cached_pool, closes_all_caches_of_whatever_thread) {
+TEST(cached_pool, closes_the_caches_of_all_threads) {
   world w;
   std::array<pool_type::cache_type, 3> caches;
   for (auto& cache : caches) {
@@ -125,15 +125,15 @@ TEST(cached_pool, closes_all_caches_of_whatever_thread) {
   EXPECT_EQ(w.upstream.balance(), nothing);
 }
 
-TEST(cached_pool, counts_as_live_what_another_thread_has_at_hand) {
+TEST(cached_pool, counts_cells_cached_by_another_thread_as_live) {
   world w;
   user mine(w.pool);
   void* const cell = mine.allocate();
   EXPECT_EQ(w.pool.live(), 1u);
-  const std::size_t at_hand = mine.cache().at_hand();
+  const std::size_t cached = mine.cache().held_cells();
   std::size_t seen = 0;
   std::thread([&] { seen = w.pool.live(); }).join();
-  EXPECT_EQ(seen, 1 + at_hand);
+  EXPECT_EQ(seen, 1 + cached);
   mine.deallocate(cell);
   mine.flush();
   std::thread([&] { seen = w.pool.live(); }).join();
@@ -289,7 +289,7 @@ private:
   live_blocks<anyone> blocks_{anyone_};
 };
 
-TEST(cached_pool, agrees_with_an_oracle_whoever_frees) {
+TEST(cached_pool, agrees_with_an_oracle_for_frees_by_any_thread) {
   constexpr int steps = ashlar_test::has_tsan || ashlar_test::has_asan ? 6'000 : 40'000;
   for (const auto& [cell, slab] : {std::pair{4u, 1024u}, {24u, 4096u}, {100u, 16384u}, {3000u, 32768u}})
     for (unsigned seed = 0; seed < 3; ++seed) several_users(seed, cell, slab).run(steps);

@@ -70,7 +70,7 @@ struct world {
   }
 
   // Cached cells have left the slabs, but are not live.
-  [[nodiscard]] std::size_t live() { return taken() - cache.at_hand(); }
+  [[nodiscard]] std::size_t live() { return taken() - cache.held_cells(); }
 };
 
 TEST(cell_cache, starts_closed_and_keeps_nothing) {
@@ -80,12 +80,12 @@ TEST(cell_cache, starts_closed_and_keeps_nothing) {
   EXPECT_EQ(closed.take(w.slabs), nullptr);
   void* const cell = w.allocate();
   EXPECT_FALSE(closed.put(w.slabs, cell));
-  EXPECT_EQ(closed.at_hand(), 0u);
+  EXPECT_EQ(closed.held_cells(), 0u);
   EXPECT_TRUE(closed.invariant(w.slabs));
   w.free(cell);
 }
 
-TEST(cell_cache, is_whose_who_opened_it) {
+TEST(cell_cache, belongs_to_the_thread_that_opened_it) {
   world w;
   EXPECT_TRUE(w.cache.is_mine());
   std::thread([&] { EXPECT_FALSE(w.cache.is_mine()); }).join();
@@ -104,7 +104,7 @@ TEST(cell_cache, takes_a_stock_and_hands_it_out_cell_by_cell) {
   const std::vector<void*> cells = w.allocate(300);
   EXPECT_EQ((std::set<void*>(cells.begin(), cells.end()).size()), 300u);
   EXPECT_EQ(w.live(), 300u);
-  EXPECT_GT(w.cache.at_hand(), 0u);
+  EXPECT_GT(w.cache.held_cells(), 0u);
   EXPECT_TRUE(w.cache.invariant(w.slabs));
   for (void* const cell : cells) w.free(cell);
   EXPECT_EQ(w.live(), 0u);
@@ -124,7 +124,7 @@ TEST(cell_cache, keeps_a_bounded_number_of_bytes) {
   const std::vector<void*> cells = w.allocate(30'000);
   for (void* const cell : cells) {
     w.free(cell);
-    ASSERT_LE(w.cache.at_hand() * cell_bytes, 3 * 64u * 1024);
+    ASSERT_LE(w.cache.held_cells() * cell_bytes, 3 * 64u * 1024);
   }
   EXPECT_TRUE(w.cache.invariant(w.slabs));
   EXPECT_EQ(w.live(), 0u);
@@ -134,7 +134,7 @@ TEST(cell_cache, flush_gives_all_back_at_once) {
   world w;
   for (void* const cell : w.allocate(5000)) w.free(cell);
   w.cache.flush(w.slabs);
-  EXPECT_EQ(w.cache.at_hand(), 0u);
+  EXPECT_EQ(w.cache.held_cells(), 0u);
   EXPECT_EQ(w.taken(), 0u);
   EXPECT_TRUE(w.cache.is_open());
   EXPECT_TRUE(w.cache.invariant(w.slabs));
@@ -174,7 +174,7 @@ TEST(cell_cache, frees_under_the_lock_where_there_is_no_memory_to_note_them) {
   EXPECT_EQ(w.live(), 0u);
 }
 
-TEST(cell_cache, says_no_and_goes_on_when_memory_is_back) {
+TEST(cell_cache, refuses_and_continues_when_memory_is_back) {
   world w;
   w.upstream.fail_from(0);
   EXPECT_EQ(w.cache.try_refill(w.slabs), nullptr);
@@ -194,7 +194,7 @@ TEST(cell_cache, a_thread_that_only_frees_keeps_a_bounded_number_and_never_waits
   for (void* const cell : cells) {
     ashlar::detail::mark_free(cell, cell_bytes);
     if (!freer.put(w.slabs, cell)) freer.put_slow(w.slabs, cell);
-    ASSERT_LE(freer.at_hand() * cell_bytes, 64u * 1024);
+    ASSERT_LE(freer.held_cells() * cell_bytes, 64u * 1024);
   }
   EXPECT_TRUE(freer.invariant(w.slabs));
   EXPECT_LT(w.taken(), 40'000u) << "most have arrived, though nobody asked for a cell";

@@ -77,7 +77,7 @@ protected:
   slab* home_ = nullptr;
 };
 
-TEST_F(cell_watch_test, a_cell_that_nobody_had_is_not_touched) {
+TEST_F(cell_watch_test, a_cell_never_handed_out_is_not_touched) {
   hand_out(0);
   for (std::byte* byte = at(1); byte != at(2); ++byte) EXPECT_EQ(*byte, std::byte{0x11});
   EXPECT_FALSE(caught_in([&] { watch().sweep(); }).has_value());

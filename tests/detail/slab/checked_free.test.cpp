@@ -52,21 +52,21 @@ TEST_F(checked_free, takes_a_cell_back_at_once_where_its_slab_was_freed_to) {
   EXPECT_TRUE(store_.slabs().invariant());
 }
 
-TEST_F(checked_free, leaves_the_last_cell_of_a_slab_to_who_files_the_slab_anew) {
+TEST_F(checked_free, leaves_the_last_cell_of_a_slab_to_the_refiling) {
   EXPECT_TRUE(closely(cell(0)) && closely(cell(1)));
   EXPECT_FALSE(at_once(cell(2)));
   EXPECT_TRUE(closely(cell(2)));
   EXPECT_EQ(store_.slabs().empty_slabs(), 1u);
 }
 
-TEST_F(checked_free, leaves_what_is_free_to_who_reports_it) {
+TEST_F(checked_free, leaves_free_cells_to_the_report) {
   EXPECT_TRUE(closely(cell(0)));
   EXPECT_FALSE(at_once(cell(0)));
   ASHLAR_EXPECT_DEATH(static_cast<void>(closely(cell(0))),
                       "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 24");
 }
 
-TEST_F(checked_free, leaves_what_was_written_around_to_who_reports_it) {
+TEST_F(checked_free, leaves_damaged_guards_to_the_report) {
   if (ashlar::checking_level < ashlar::checking::hardened || ashlar::detail::always_marked)
     GTEST_SKIP() << "nobody sees it";
   EXPECT_TRUE(closely(cell(0)));

@@ -27,7 +27,7 @@ static_assert(!ashlar::detail::prefaulting_resource<deferring>);
 static_assert(ashlar::detail::prefaulting_resource<ashlar::detail::deferring_upstream<ashlar::page_resource>>);
 static_assert(sizeof(deferring) == 2 * sizeof(void*));
 
-TEST(deferring_upstream, gives_nothing_back_before_it_is_told) {
+TEST(deferring_upstream, gives_nothing_back_before_the_call) {
   counting_resource<> upstream;
   deferring r{upstream};
   void* const first = r.allocate(1000, 64);
@@ -70,7 +70,7 @@ TEST(deferring_upstream, hands_on_each_of_many_with_its_own_size) {
   EXPECT_EQ(upstream.deallocations(), blocks.size());
 }
 
-TEST(deferring_upstream, says_no_as_its_upstream_does) {
+TEST(deferring_upstream, refuses_as_its_upstream_does) {
   counting_resource<> upstream;
   deferring r{upstream};
   upstream.fail_from(0);

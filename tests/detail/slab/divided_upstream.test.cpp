@@ -60,7 +60,7 @@ TEST(divided_upstream, takes_several_parts_as_one) {
   EXPECT_EQ(upstream.balance(), nothing);
 }
 
-TEST(divided_upstream, passes_other_blocks_through_and_says_no_as_the_upstream) {
+TEST(divided_upstream, passes_other_blocks_through_and_refuses_as_the_upstream) {
   counting_resource<> upstream;
   divided regions(upstream);
   void* const block = regions.allocate(1000, 8);

@@ -32,8 +32,8 @@ protected:
   }
   ~free_check() override { store_.release(geometry_); }
 
-  [[nodiscard]] ashlar::detail::free_site site(ashlar::detail::cell_batch at_hand = {}) const {
-    return {geometry_, store_.slabs(), this, at_hand};
+  [[nodiscard]] ashlar::detail::free_site site(ashlar::detail::cell_batch batch = {}) const {
+    return {geometry_, store_.slabs(), this, batch};
   }
   [[nodiscard]] ashlar::detail::cell_batch live_word(std::size_t cell) const {
     return {live_, std::uint64_t{1} << cell};
@@ -86,7 +86,7 @@ TEST_F(free_check, knows_the_start_of_a_cell) {
         "ashlar: misaligned_free: freed a pointer into the middle of a cell, pointer 0x*, resource 0x*, size 24");
 }
 
-TEST_F(free_check, knows_what_is_nobodys_without_reading_it) {
+TEST_F(free_check, recognises_foreign_pointers_without_reading_them) {
   int local = 0;
   EXPECT_EQ(ashlar::detail::check_free(site(), &local).home, nullptr);
   EXPECT_EQ(ashlar::detail::check_free(site(), reinterpret_cast<void*>(std::uintptr_t{64})).home, nullptr);

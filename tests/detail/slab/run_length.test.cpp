@@ -29,7 +29,7 @@ TEST(run_length, has_room_and_wastes_little) {
   EXPECT_EQ(run_length(0), 1u);
 }
 
-TEST(run_length, a_slab_has_runs_whose_whole_length_it_has_room_for) {
+TEST(run_length, a_slab_has_runs_that_fit_as_a_whole) {
   EXPECT_TRUE(is_run_of_slab(17, 24));
   EXPECT_FALSE(is_run_of_slab(17, 23));  // 24 cells
   EXPECT_TRUE(is_run_of_slab(longest_run, 64));

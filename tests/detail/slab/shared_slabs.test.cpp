@@ -169,7 +169,7 @@ TEST(shared_slabs, serves_its_own_frees_before_it_asks_the_upstream) {
   EXPECT_TRUE(own.is_idle());
 }
 
-TEST(shared_slabs, settles_what_was_noted_and_sent) {
+TEST(shared_slabs, flushes_noted_and_sent_frees) {
   world w(32, 1);
   ashlar::detail::batcher<> own(1000);
   const std::vector<void*> cells = take(w, 64);
@@ -182,7 +182,7 @@ TEST(shared_slabs, settles_what_was_noted_and_sent) {
   EXPECT_EQ(w.taken(), 0u);
 }
 
-TEST(shared_slabs, says_no_and_goes_on_when_memory_is_back) {
+TEST(shared_slabs, refuses_and_continues_when_memory_is_back) {
   world w;
   for (const bool all_after : {false, true}) {
     all_after ? w.upstream.fail_from(0) : w.upstream.fail_at(0);

@@ -81,7 +81,7 @@ void try_all_colours(const slab_shape& shape) {
   }
 }
 
-TEST(slab_geometry, parts_never_overlap_whatever_the_cell_size) {
+TEST(slab_geometry, parts_never_overlap_for_any_cell_size) {
   for (const std::size_t slab_bytes : {std::size_t{16} << 10, std::size_t{64} << 10, std::size_t{256} << 10})
     for (std::size_t cell = 1; cell <= 4096; ++cell) {
       const std::size_t natural = std::min(cell & (0 - cell), alignof(std::max_align_t));

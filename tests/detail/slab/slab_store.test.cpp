@@ -50,7 +50,7 @@ struct full_store {
   std::vector<ashlar::detail::cell_batch> words;
 };
 
-TEST(slab_store, keeps_as_many_empty_slabs_as_its_policy_says) {
+TEST(slab_store, retains_empty_slabs_by_its_policy) {
   for (const std::size_t spare : {0u, 1u, 5u}) {
     full_store full(spare, 64);
     EXPECT_EQ(full.held(), 64u);
@@ -84,7 +84,7 @@ TEST(slab_store, a_new_policy_holds_at_once) {
   EXPECT_EQ(full.held(), 0u);
 }
 
-TEST(slab_store, what_is_reserved_stays_whatever_the_policy) {
+TEST(slab_store, reserved_slabs_stay_under_every_policy) {
   full_store full(ashlar::release_now, 4);
   const std::size_t capacity = full.store.slabs().capacity();
   full.store.keep_for(capacity / 2);

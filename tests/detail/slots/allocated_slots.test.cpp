@@ -75,7 +75,7 @@ TEST(allocated_slots, slots_are_aligned_and_words_lie_behind_them) {
   }
 }
 
-TEST(allocated_slots, shared_words_start_at_zero_whatever_the_memory_said) {
+TEST(allocated_slots, shared_words_start_at_zero_in_dirty_memory) {
   counting upstream;
   slots_of<8, 8, shared_slot_word<>> slots(50, upstream);
   slots.open(&slots);

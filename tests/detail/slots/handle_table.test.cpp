@@ -117,7 +117,7 @@ TEST_F(handle_table, is_bounded) {
   EXPECT_EQ(upstream_.balance(), nothing);
 }
 
-TEST_F(handle_table, says_no_where_the_upstream_does_and_goes_on_after_it) {
+TEST_F(handle_table, refuses_as_the_upstream_does_and_continues_after_it) {
   upstream_.fail_from(0);
   EXPECT_FALSE(table_.try_make_room(upstream_));
 #if defined(__cpp_exceptions)

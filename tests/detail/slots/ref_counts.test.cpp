@@ -146,7 +146,7 @@ TEST_F(ref_counts_faults, null_pointers) {
   ASHLAR_EXPECT_DEATH(static_cast<void>(*null), "ashlar: precondition: dereferenced a null ref_ptr");
 }
 
-TEST_F(ref_counts_faults, casts_to_what_counts_elsewhere) {
+TEST_F(ref_counts_faults, casts_to_a_class_with_another_placement_of_the_count) {
   if (ashlar::detail::has_guards)
     GTEST_SKIP() << "where slots have guards, counts of all placements lie in front of them";
   struct base {

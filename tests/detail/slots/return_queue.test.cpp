@@ -76,7 +76,7 @@ TEST(return_queue, slots_come_before_between_and_after) {
 }
 
 // Four threads give two slots each while the handle ends.
-TEST(return_queue, exactly_one_frees_whatever_the_order) {
+TEST(return_queue, exactly_one_frees_for_any_order) {
   constexpr std::uint32_t slots = 8;
   const std::size_t rounds = ashlar_test::stress_rounds(2'000);
   for (std::size_t round = 0; round < rounds; ++round) {

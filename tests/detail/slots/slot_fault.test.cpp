@@ -10,14 +10,14 @@
 
 namespace {
 
-TEST(slot_fault, says_what_was_done_with_what) {
+TEST(slot_fault, names_the_misuse_and_the_pointer) {
   int somewhere = 0;
   ASHLAR_EXPECT_DEATH(
       ashlar::detail::report_slot(ashlar::fault::double_free, ashlar::detail::freed_before, &somewhere, &somewhere, 48),
       "ashlar: double_free: released an object that is free, pointer 0x*, resource 0x*, size 48");
 }
 
-TEST(slot_fault, a_pointer_that_is_nobodys_is_not_of_this_pool) {
+TEST(slot_fault, a_foreign_pointer_is_not_of_this_pool) {
   int somewhere = 0;
   ASHLAR_EXPECT_DEATH(ashlar::detail::report_foreign_slot(&somewhere, &somewhere, 48),
                       "ashlar: invalid_free: released a pointer that is not of this pool, pointer 0x*, "

@@ -42,7 +42,7 @@ TEST(slot_inbox, gives_all_the_latest_first_and_once) {
   EXPECT_EQ(inbox.take_all(), word::none);
 }
 
-TEST(slot_inbox, a_slot_says_that_it_is_free_and_whether_raw) {
+TEST(slot_inbox, a_slot_knows_that_it_is_free_and_whether_raw) {
   slot_inbox<> inbox;
   words all;
   ASSERT_TRUE(inbox.push(1, word::raw_mark, all[1]));

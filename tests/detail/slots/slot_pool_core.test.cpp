@@ -41,7 +41,7 @@ TYPED_TEST(slot_pool_core, finds_slots_by_number) {
   for (const auto& each : taken) give_back(each);
 }
 
-TYPED_TEST(slot_pool_core, hears_of_slabs_that_are_full_no_more) {
+TYPED_TEST(slot_pool_core, is_told_when_a_slab_is_no_longer_full) {
   ashlar_test::counting_resource<> upstream;
   test_slots<TypeParam> slots({.growth_count = 4}, upstream);
   std::vector<typename test_slots<TypeParam>::place> taken(12);

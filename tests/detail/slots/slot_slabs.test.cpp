@@ -80,7 +80,7 @@ TYPED_TEST(slot_slabs, hands_each_slot_out_once_and_the_latest_first) {
   EXPECT_TRUE(slots.invariant());
 }
 
-TYPED_TEST(slot_slabs, says_whether_an_object_was_kept) {
+TYPED_TEST(slot_slabs, tells_whether_an_object_was_kept) {
   typename TestFixture::slots_type slots({}, this->upstream);
   auto at = slots.take();
   give_back(at, 0);

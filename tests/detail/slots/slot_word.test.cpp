@@ -32,7 +32,7 @@ TEST(slot_word, no_slot_has_the_numbers_that_mean_none_and_closed) {
   EXPECT_GE(word::closed, word::max_slots);
 }
 
-TEST(slot_word, a_free_word_says_its_marks_and_the_next_number) {
+TEST(slot_word, a_free_word_has_its_marks_and_the_next_number) {
   for (const std::uint32_t number : {0u, 1u, 12345u, word::max_slots - 1, word::none})
     for (const std::uint32_t marks : {0u, word::raw_mark}) {
       const std::uint32_t value = word::free_mark | marks | number;
@@ -60,7 +60,7 @@ TYPED_TEST(slot_words, hold_what_is_stored) {
   EXPECT_EQ(each.load(), 78u);
 }
 
-TYPED_TEST(slot_words, the_last_release_says_so) {
+TYPED_TEST(slot_words, the_last_release_is_recognised) {
   TypeParam each = {};
   each.store(1);
   each.retain();

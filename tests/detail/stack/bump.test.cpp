@@ -36,7 +36,7 @@ TEST(bump, hands_out_every_byte_and_no_more) {
   EXPECT_TRUE(all.invariant());
 }
 
-TEST(bump, says_the_same_of_numbers_that_are_known_and_that_are_not) {
+TEST(bump, agrees_for_constant_and_variable_numbers) {
   for (std::size_t skip = 0; skip < 16; ++skip)
     for (std::size_t bytes = 0; bytes < 64; ++bytes) {
       bump of_known = over(skip, bytes), of_unknown = over(skip, bytes);
@@ -47,7 +47,7 @@ TEST(bump, says_the_same_of_numbers_that_are_known_and_that_are_not) {
 }
 
 // Against arithmetic that cannot wrap, for sizes at every border, unknown to the compiler.
-TEST(bump, refuses_what_does_not_fit_whatever_the_numbers) {
+TEST(bump, refuses_requests_that_do_not_fit_for_any_numbers) {
   constexpr std::size_t top_bit = ~(ashlar::detail::max_size >> 1);
   const std::size_t sizes[] = {0,
                                1,

@@ -30,7 +30,7 @@ struct named {
   char name;
 };
 
-TEST(finalizers, run_the_latest_first_down_to_where_they_are_told) {
+TEST(finalizers, run_the_latest_first_down_to_a_given_entry) {
   ended.clear();
   finalized<named> a('a'), b('b'), c('c');
   finalizers stack;

@@ -53,7 +53,7 @@ TEST(marker_registry, agrees_with_a_stack_of_all_markers) {
   }
 }
 
-TEST(marker_registry, costs_nothing_where_nobody_looks) {
+TEST(marker_registry, costs_nothing_without_checks) {
   EXPECT_TRUE(std::is_empty_v<ashlar::detail::no_marker_registry> &&
               std::is_empty_v<ashlar::detail::no_marker_registry::ticket>);
   ashlar::detail::no_marker_registry book;

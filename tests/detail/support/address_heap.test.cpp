@@ -23,7 +23,7 @@ TEST(address_heap, an_empty_heap_has_no_top) {
   EXPECT_EQ(none.size(), 0u);
 }
 
-TEST(address_heap, hands_out_the_lowest_first_whatever_the_order_of_arrival) {
+TEST(address_heap, hands_out_the_lowest_first_for_any_order_of_arrival) {
   std::vector<region> regions(200);
   std::vector<region*> order;
   for (region& each : regions) order.push_back(&each);

@@ -76,7 +76,7 @@ TEST(held_locks, are_each_threads_own) {
   }).join();
 }
 
-TEST(held_locks, a_thread_that_would_wait_for_itself_says_so) {
+TEST(held_locks, a_thread_that_would_wait_for_itself_is_reported) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "nothing is checked";
   static ashlar::spin_lock lock;
   ASHLAR_EXPECT_DEATH(

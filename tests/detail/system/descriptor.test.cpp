@@ -27,7 +27,7 @@ TEST(descriptor, writes_all_of_it) {
   ::close(ends[1]);
 }
 
-TEST(descriptor, says_no_where_nothing_can_be_written_and_leaves_errno) {
+TEST(descriptor, fails_if_nothing_can_be_written_and_preserves_errno) {
   errno = 42;
   EXPECT_FALSE(write_all(-1, "lost\n"));
   EXPECT_EQ(errno, 42);

@@ -33,7 +33,7 @@ TEST(failure_plan, nothing_fails_before_a_plan) {
 
 static_assert(std::is_base_of_v<std::bad_alloc, ashlar::detail::injected_failure>);
 
-TEST(failure_plan, an_injected_failure_says_who_threw_it) {
+TEST(failure_plan, an_injected_failure_names_its_origin) {
   EXPECT_STREQ(ashlar::detail::injected_failure().what(), "ashlar::test::injected_failure");
 }
 

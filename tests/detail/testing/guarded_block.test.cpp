@@ -19,7 +19,7 @@ void spoil(std::byte* p) {
   *p ^= std::byte{1};
 }
 
-TEST(guarded_block, is_aligned_and_full_of_what_nobody_wrote) {
+TEST(guarded_block, is_aligned_and_filled_with_a_pattern) {
   for (std::size_t alignment = 1; alignment <= 4096; alignment *= 2)
     for (const std::size_t bytes : {0u, 1u, 13u, 64u, 1000u}) {
       const guarded_block made = guarded_block::make(bytes, alignment);

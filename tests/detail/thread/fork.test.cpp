@@ -68,7 +68,7 @@ TEST(fork, many_handlers_begin_and_end_one_fork_of_one_thread) {
   EXPECT_FALSE(turn.is_mine());
 }
 
-TEST(fork, who_has_left_may_enter_again_as_the_last) {
+TEST(fork, an_entry_that_left_may_enter_again_as_the_last) {
   fork_participant first = speaker("a");
   fork_participant second = speaker("b");
   fork_participants::enter(first);

@@ -60,7 +60,7 @@ TEST(registry_at_fork, a_child_uses_shared_pools_and_its_own) {
     ASSERT_TRUE(child_does([&] { return allocates(shared) && allocates(own); })) << "in round " << round;
 }
 
-TEST(registry_at_fork, a_fork_waits_for_who_holds_the_registry) {
+TEST(registry_at_fork, a_fork_waits_for_the_holder_of_the_registry) {
   if constexpr (ashlar::checking_level < ashlar::checking::checked) GTEST_SKIP() << "level fast has no registry";
   const ashlar_test::deadline hang(20);
   ashlar::detail::registry_at_fork::enter();

@@ -37,7 +37,7 @@ TEST_F(tlsf_blocks, strides_hold_what_is_asked_for_and_a_header) {
   if (!ashlar_test::is_checked) EXPECT_EQ(tlsf_block::least, 4 * sizeof(void*));
 }
 
-TEST_F(tlsf_blocks, a_header_says_what_was_written) {
+TEST_F(tlsf_blocks, a_header_reads_back_as_written) {
   block_.set_header(96, tlsf_header::first);
   const tlsf_header h = block_.header();
   EXPECT_TRUE(h.stride() == 96 && h.is_first() && !h.is_free() && !h.is_behind_free() && !h.is_end());

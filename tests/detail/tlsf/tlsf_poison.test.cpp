@@ -69,7 +69,7 @@ TEST_F(tlsf_poisons, a_write_to_any_byte_of_a_used_block_is_noticed_links_and_fo
   }
 }
 
-TEST_F(tlsf_poisons, a_region_that_nobody_had_holds_none_and_is_not_touched) {
+TEST_F(tlsf_poisons, a_region_never_handed_out_holds_none_and_is_not_touched) {
   const tlsf_block dead = block();
   poison::of_region(dead, 4096).keep_in(dead, 4096);
   EXPECT_TRUE(poison::is_intact(dead, 4096));

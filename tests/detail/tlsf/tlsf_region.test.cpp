@@ -41,7 +41,7 @@ TEST_F(tlsf_regions, is_no_larger_than_a_header_can_say) {
   EXPECT_GT(region->capacity(), 300u - tlsf_block::granule);
 }
 
-TEST_F(tlsf_regions, holds_data_and_not_its_record_nor_what_is_behind) {
+TEST_F(tlsf_regions, holds_data_and_neither_its_record_nor_the_bytes_after) {
   tlsf_region* const region = tlsf_region::make({memory_.data(), memory_.size()}, 1u << 20, false);
   const std::byte* const first = region->first().data();
   EXPECT_TRUE(region->holds(first) && region->holds(region->end - tlsf_block::header_bytes - 1));

@@ -61,7 +61,7 @@ TEST_F(tlsf_spaces, the_gap_in_front_of_an_aligned_block_is_a_block) {
   EXPECT_EQ(space_->take(1, std::size_t{1} << 19, this), nullptr);
 }
 
-TEST_F(tlsf_spaces, says_which_region_became_empty_and_knows_how_many_are) {
+TEST_F(tlsf_spaces, names_the_region_that_became_empty_and_counts_them) {
   tlsf_region* const second = tlsf_region::make({more_.data(), more_.size()}, space::most, true);
   space_->add(second);
   EXPECT_TRUE(space_->lent() == 2 && space_->empty() == 2);

@@ -69,7 +69,7 @@ TEST(block_book, finds_the_block_around_a_pointer) {
   EXPECT_NE(b.find_around(&memory[128]), nullptr);
 }
 
-TEST(block_book, remembers_so_many_freed_and_no_more) {
+TEST(block_book, remembers_a_bounded_number_of_freed_blocks) {
   counting_resource<> upstream;
   book b{resource_ref<counting_resource<>>(upstream)};
   for (std::size_t i = 0; i < 100; ++i) b.remember_as_freed(noted(b, i * 16, 16), {});
@@ -89,7 +89,7 @@ TEST(block_book, an_address_that_comes_again_ends_what_was_there) {
   EXPECT_EQ(upstream.balance().blocks, 1U);
 }
 
-TEST(block_book, says_null_where_there_is_no_memory) {
+TEST(block_book, returns_null_without_memory) {
   counting_resource<> upstream;
   book b{resource_ref<counting_resource<>>(upstream)};
   upstream.fail_at(0);

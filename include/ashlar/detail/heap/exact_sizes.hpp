@@ -36,7 +36,7 @@ namespace detail {
 
 /// Returns: the size class of a live block, or none.
 [[nodiscard]] inline std::size_t class_of_block(void* p) noexcept {
-  return is_aligned(p, window_bytes) ? size_classes::none : std::size_t{segment::owner_of(p)};
+  return is_aligned(p, window_bytes) ? size_classes::none : segment::owner_of(p);
 }
 
 /// Effects: poisons a freed cell. Expects: level hardened.

@@ -78,7 +78,7 @@ public:
 
   [[nodiscard]] void* take_cell(std::size_t size_class, free_lists& lists) noexcept {
     if constexpr (sends)
-      if (void* const at_hand = take_cell_excluding_cache(size_class, lists)) return at_hand;
+      if (void* const cell = take_cell_excluding_cache(size_class, lists)) return cell;
     count_slow();
     const scope held(inner_lock_);
     drain_inbox();

@@ -163,12 +163,12 @@ public:
 
   /// Effects: fills `cells` from its start, until memory runs out. Returns: the number of cells.
   [[nodiscard]] std::size_t try_allocate_many(std::span<void*> cells) noexcept {
-    std::size_t taken = take_at_hand(cells);
+    std::size_t taken = take_cached(cells);
     while (taken != cells.size()) {
       void* const cell = try_allocate_cold();
       if (cell == nullptr) break;
       cells[taken++] = cell;
-      taken += take_at_hand(cells.subspan(taken));
+      taken += take_cached(cells.subspan(taken));
     }
     return taken;
   }
@@ -278,7 +278,7 @@ private:
     else deallocate_overflowing(cell);
   }
 
-  [[nodiscard]] std::size_t take_at_hand(std::span<void*> cells) noexcept {
+  [[nodiscard]] std::size_t take_cached(std::span<void*> cells) noexcept {
     const std::size_t taken = cached_.take_many(cells, cell_stride());
     if constexpr (has_guards)
       for (void* const cell : cells.first(taken)) static_cast<void>(handed_out(cell));

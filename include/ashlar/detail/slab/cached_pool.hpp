@@ -162,7 +162,7 @@ public:
     slabs_.with_store([&](auto& store) {
       cells = store.slabs().taken();
       for (const cache_type* each = caches_.front(); each != nullptr; each = each->next)
-        if (each->is_mine()) cells -= each->at_hand();
+        if (each->is_mine()) cells -= each->held_cells();
     });
     return cells;
   }

@@ -97,7 +97,7 @@ public:
   }
 
   /// Returns: the number of cells taken from the slabs and not handed out, plus frees not yet sent.
-  [[nodiscard]] std::size_t at_hand() const noexcept {
+  [[nodiscard]] std::size_t held_cells() const noexcept {
     std::size_t cells = cached_.size() + (batch_ == nullptr ? 0 : batch_->noted());
     for (std::size_t at = 0; at < stock_.count; ++at)
       cells += static_cast<std::size_t>(std::popcount(stock_.words[at].mask));
@@ -107,7 +107,7 @@ public:
   /// Complexity: O(cached cells).
   [[nodiscard]] bool invariant(const Slabs& of) const noexcept {
     return cached_.invariant(of.cell_stride()) && stock_.count <= cell_batches::max_words &&
-           (batch_ == nullptr || batch_->invariant()) && (is_open() || at_hand() == 0);
+           (batch_ == nullptr || batch_->invariant()) && (is_open() || held_cells() == 0);
   }
 
 private:

@@ -24,12 +24,12 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The pool that a cell is freed to. The cells of `at_hand` are free, although their bits are clear.
+/// The pool that a cell is freed to. The cells of `batch` are free, although their bits are clear.
 struct free_site {
   const slab_geometry& geometry;
   const slab_set& slabs;
   const void* pool;
-  cell_batch at_hand = {};
+  cell_batch batch = {};
 };
 
 /// Size and alignment given with a free.
@@ -67,9 +67,9 @@ struct freed_extent {
 }
 
 // Returns: whether the pool holds a free cell outside its bitmap.
-[[nodiscard]] ASHLAR_INLINE bool is_at_hand(const free_site& site, const slab* home, std::uint32_t index) noexcept {
-  if (((site.at_hand.mask >> (index % 64)) & 1) == 0) return false;
-  return site.at_hand.base == home->cells + std::size_t{index - index % 64} * site.geometry.cell_stride();
+[[nodiscard]] ASHLAR_INLINE bool is_in_batch(const free_site& site, const slab* home, std::uint32_t index) noexcept {
+  if (((site.batch.mask >> (index % 64)) & 1) == 0) return false;
+  return site.batch.base == home->cells + std::size_t{index - index % 64} * site.geometry.cell_stride();
 }
 
 /// Returns: the live cell that starts at `p`, if its slab is in the map; else none, and `check_free` determines the
@@ -80,7 +80,7 @@ struct freed_extent {
   const std::size_t offset = address_of(p) - address_of(home->cells);
   const std::uint32_t index = site.geometry.index_of(offset);  // an arbitrary number outside the cells of the slab
   if (ASHLAR_UNLIKELY(std::size_t{index} * site.geometry.cell_stride() != offset)) return {};
-  if (ASHLAR_UNLIKELY(index >= home->capacity || home->is_free(index) || is_at_hand(site, home, index))) return {};
+  if (ASHLAR_UNLIKELY(index >= home->capacity || home->is_free(index) || is_in_batch(site, home, index))) return {};
   return {home, index};
 }
 
@@ -90,7 +90,7 @@ struct freed_extent {
   const std::uint32_t index = slab_set::index_in(site.geometry, home, cell);
   if (home->cells + std::size_t{index} * site.geometry.cell_stride() != cell)
     report_free(fault::misaligned_free, "freed a pointer into the middle of a cell", cell, site);
-  if (home->is_free(index) || is_at_hand(site, home, index))
+  if (home->is_free(index) || is_in_batch(site, home, index))
     report_free(fault::double_free, "freed a cell that is free", cell, site);
   if (home->runs.is_inside(index))
     report_free(fault::misaligned_free, "freed a pointer into the middle of a run", cell, site);
