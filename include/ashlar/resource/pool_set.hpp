@@ -123,10 +123,10 @@ public:
   /// Effects: gives empty slabs back; retains at most `retain_bytes` of them, those of small cells first.
   /// Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
-    std::size_t bytes = 0;
+    const std::size_t before = held_bytes();
     for (pool_type* const pool : pools_)
-      if (pool != nullptr) bytes += detail::trim_within(*pool, retain_bytes);
-    return bytes;
+      if (pool != nullptr) static_cast<void>(detail::trim_within(*pool, retain_bytes));
+    return before - held_bytes();
   }
 
   /// Effects: takes all blocks back, live and large ones included, and gives all memory back to the upstream.

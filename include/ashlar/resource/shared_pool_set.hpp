@@ -18,6 +18,7 @@
 #include <ashlar/detail/slab/large_blocks.hpp>
 #include <ashlar/detail/slab/pool_set_base.hpp>
 #include <ashlar/detail/slab/pool_set_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
@@ -124,9 +125,10 @@ public:
   /// Effects: flushes and gives empty slabs back; retains at most `retain_bytes` of them. Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     flush();
+    const std::size_t before = held_bytes();
     std::size_t bytes = 0;
     for_each_pool([&](pool_type& pool) { bytes += detail::trim_within(pool, retain_bytes); });
-    return bytes;
+    return detail::max(bytes, before - detail::min(before, held_bytes()));
   }
 
   /// Effects: takes all blocks back, live and large ones included, and gives all memory back to the upstream.

@@ -321,10 +321,12 @@ private:
   }
 
   std::size_t trim_settled(std::size_t retain_bytes) noexcept {
+    const std::size_t held = held_bytes();
     std::size_t given = segments_.trim(retain_bytes);
     if (retain_bytes == 0) given += cells_.discard_free_pages();
     purge_.recount();
-    return given + huge_.trim(retain_bytes - detail::min(retain_bytes, segments_.dirty_bytes()));
+    given += huge_.trim(retain_bytes - detail::min(retain_bytes, segments_.dirty_bytes()));
+    return detail::max(given, held - detail::min(held, held_bytes()));  // heads of segments go too
   }
 
   [[nodiscard]] ASHLAR_NOINLINE slice_run take_block(std::size_t length, free_lists& lists) noexcept {
