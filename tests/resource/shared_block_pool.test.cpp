@@ -267,6 +267,15 @@ TEST(shared_block_pool, retains_empty_slabs_by_its_policy) {
   EXPECT_EQ(pool.slabs(), 0U);
 }
 
+TEST(shared_block_pool, trim_returns_the_bytes_of_slabs_that_its_flush_empties) {
+  counting_resource<> upstream;
+  counted_pool pool({.cell_bytes = 64, .slab_bytes = 4096, .retain_slabs = ashlar::release_now}, upstream);
+  check_and_free(pool, take(pool, 300));
+  const std::size_t before = pool.held_bytes();
+  EXPECT_EQ(pool.trim(ashlar::detail::max_size), before);
+  EXPECT_EQ(pool.held_bytes(), 0u);
+}
+
 TEST(shared_block_pool, reserve_needs_the_upstream_now_and_not_later) {
   counting_resource<> upstream;
   counted_pool pool({.cell_bytes = 16, .slab_bytes = 4096}, upstream);

@@ -12,6 +12,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/slab/cached_pool.hpp>
 #include <ashlar/detail/slab/cell_watch.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -137,8 +138,10 @@ public:
   /// Effects: flushes, gives empty slabs back except for `retain_bytes` of them, and orders the others by address.
   /// Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
-    flush();
-    return pool_.trim(retain_bytes);
+    const std::size_t before = held_bytes();
+    flush();  // may empty slabs, which then go back by policy
+    const std::size_t bytes = pool_.trim(retain_bytes);
+    return detail::max(bytes, before - detail::min(before, held_bytes()));
   }
 
   /// Effects: takes all cells back, live ones included, and gives all slabs back. Expects: no other thread uses the

@@ -124,8 +124,8 @@ public:
 
   /// Effects: flushes and gives empty slabs back; retains at most `retain_bytes` of them. Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
-    flush();
     const std::size_t before = held_bytes();
+    flush();
     std::size_t bytes = 0;
     for_each_pool([&](pool_type& pool) { bytes += detail::trim_within(pool, retain_bytes); });
     return detail::max(bytes, before - detail::min(before, held_bytes()));
