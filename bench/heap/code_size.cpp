@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The machine code of a heap: a shared library with every entry point of ashlar::local_heap, for
-// bench/heap_code_size.py.
+// bench/heap/code_size.py.
 
 #include <cstddef>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The cost of a level of checking. One source, compiled at each level: levels_fast, levels_checked, levels_hardened.
 //
-//     levels_<level> <resource> <workload> [--windows N]     one cell, one JSON line; bench/levels.py makes cells of it
+//     levels_<level> <resource> <workload> [--windows N]     one cell, one JSON line, for bench/levels/levels.py
 //     levels_<level> --cells                                 the list of cells
 
 #include <algorithm>
