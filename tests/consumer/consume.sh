@@ -30,7 +30,13 @@ install_ashlar() {
 
 copied_headers() {
   cp -r "$ashlar/include" "$work/include"
-  "$compiler" -std=c++20 -I"$work/include" "$here/project/main.cpp" -o "$work/program"
+  local flags=(-std=c++20 -I"$work/include" -pthread -o "$work/program")
+  "$compiler" "${flags[@]}" "$here/project/main.cpp"
+  "$work/program"
+  # The heap compiled in each file, or once.
+  "$compiler" "${flags[@]}" -DASHLAR_COMPILED_HEAP=0 "$here/project/compiled_heap.cpp"
+  "$work/program"
+  "$compiler" "${flags[@]}" -DASHLAR_COMPILED_HEAP=1 "$here/project/compiled_heap.cpp" "$ashlar/compiled/heap.cpp"
   "$work/program"
 }
 

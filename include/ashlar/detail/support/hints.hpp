@@ -81,7 +81,7 @@
 #endif
 
 // Declares an instantiation that a source of `ashlar::heap` defines, for a program that links it.
-#if defined(ASHLAR_COMPILED_HEAP)
+#if defined(ASHLAR_COMPILED_HEAP) && ASHLAR_COMPILED_HEAP
 #define ASHLAR_COMPILED(instantiation) extern template instantiation
 #else
 #define ASHLAR_COMPILED(instantiation) static_assert(true)
