@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Comments and pages use the field's words, in plain sentences: phrases that the code base has given up stay out."""
+"""Comments, messages and pages use the field's words, in plain sentences: phrases that the code base has given up stay
+out."""
 import re
 import tokenize
 from io import StringIO
 
 from .docs import without_code
 
-RULE = "comments and pages avoid phrases that stand for a term of the field, or for nothing"
+RULE = "comments, messages and pages avoid phrases that stand for a term of the field, or for nothing"
 
 # Phrase -> what to write in its place.
 BANNED = {
@@ -50,7 +51,10 @@ HASH = re.compile(r"""\[(?P<mark>=*)\[.*?\](?P=mark)\]|"(?:\\.|[^"\\])*"|(?P<com
 HASH_LINE = re.compile(r"^\s*(?P<comment>#[^\n]*)", re.MULTILINE)
 SPAN = re.compile(r"`[^`\n]*`")
 CONTINUED = re.compile(r"\n[ \t]*//+")
-GENERATED = re.compile(r"^\|.*$", re.MULTILINE)
+ROW = re.compile(r"^\|.*$", re.MULTILINE)
+GENERATED = re.compile(r"docs/(?:benchmarks/.*|fault-matrix|internals/.*-measurements)\.md$")
+LITERAL = re.compile(r'"(?:\\.|[^"\\\n])*"')
+TALKING = re.compile(r"include/ashlar/|cli/(?!tests/)")
 
 
 def blanked(pattern, text):
@@ -68,15 +72,24 @@ def matched_comments(pattern, text):
     return [(text.count("\n", 0, match.start("comment")) + 1, match["comment"]) for match in found]
 
 
+def messages(file):
+    """Returns (line, literal) of every literal of the library and the command: users read them."""
+    if not TALKING.match(file.path):
+        return []
+    found = (match for match in CPP.finditer(file.text) if LITERAL.fullmatch(match.group()))
+    return [(file.text.count("\n", 0, match.start()) + 1, match.group()) for match in found]
+
+
 def prose_of(file):
-    """Returns (first line, text) of every comment, or of the one page."""
+    """Returns (first line, text) of every comment and message, or of the one page."""
     name = file.path.rsplit("/", 1)[-1]
     if name == "CHANGELOG.md":
         return []
     if name.endswith(".md"):
-        return [(1, blanked(GENERATED, without_code(file.text)))]
+        text = without_code(file.text)
+        return [(1, blanked(ROW, text) if GENERATED.match(file.path) else text)]
     if file.is_cpp:
-        return matched_comments(CPP, file.text)
+        return matched_comments(CPP, file.text) + messages(file)
     if name.endswith(".py"):
         return python_comments(file.text)
     if name == "CMakeLists.txt" or name.endswith(".cmake"):
@@ -91,7 +104,7 @@ def check(tree):
             for match in PHRASE.finditer(text):
                 phrase = " ".join(match.group(1).lower().split())
                 line = first + text.count("\n", 0, match.start())
-                yield file.problem(line, f'"{phrase}" in a comment or page; better: {BANNED[phrase]}')
+                yield file.problem(line, f'"{phrase}" in a comment, message or page; better: {BANNED[phrase]}')
 
 
 PLANTED = [
@@ -104,16 +117,20 @@ PLANTED = [
     {"scripts/a.py": "a = 1  # kept in a pocket\n"},
     {"scripts/a.sh": "# be it so\n"},
     {"docs/a.md": "A block goes of its\nown accord.\n"},
+    {"docs/a.md": "| block | elsewhere |\n"},
+    {"include/ashlar/base/a.hpp": 'report("freed elsewhere");\n'},
+    {"cli/a.cpp": 'print("it says so");\n'},
     {"tests/base/a.test.cpp": "// The word says\n// so many.\n"},
     {"include/ashlar/heap/a.hpp": "/// Cells at\n/// hand.\n"},
 ]
 CLEAN = [
-    {"cli/c.cpp": "// A remote free; `shelf` is a name.\nconst char* text = \"elsewhere\";\n"},
-    {"cli/a.cpp": 'print("elsewhere");  // The shelflife of `pocket`, at 1\'000\'000 pockets_.\n'},
-    {"cli/b.cpp": 'auto s = R"(// a shelf)"; auto pocket = shelf(1\'000, "// lest");\n'},
+    {"bench/c.cpp": "// A remote free; `shelf` is a name.\nconst char* text = \"elsewhere\";\n"},
+    {"bench/a.cpp": 'print("elsewhere");  // The shelflife of `pocket`, at 1\'000\'000 pockets_.\n'},
+    {"cli/tests/b.cpp": 'auto s = R"(// a shelf)"; auto pocket = shelf(1\'000, "// lest");\n'},
     {"cmake/a.cmake": 'message("# elsewhere")\nset(a [[\n# a shelf ]])\n'},
     {"scripts/a.py": '"""A shelf."""\npocket = "# elsewhere"\n'},
     {"scripts/a.sh": 'pocket="a#shelf"  # fine\n'},
-    {"docs/a.md": "Call `pocket()`.\n\n    elsewhere();\n\n```cpp\n// a shelf\n```\n| milestone | 3 |\n"},
+    {"docs/a.md": "Call `pocket()`.\n\n    elsewhere();\n\n```cpp\n// a shelf\n```\n",
+     "docs/benchmarks/a.md": "| milestone | 3 |\n"},
     {"CHANGELOG.md": "- Blocks lie elsewhere.\n"},
 ]

@@ -309,7 +309,7 @@ private:
     for (const leaking_site& each : places) {
       if (each.count == 0) return;
       if (&each != places.data()) line.text("; ");
-      if (&each == &places.back()) line.text("elsewhere");
+      if (&each == &places.back()) line.text("other sites");
       else each.where->describe(line);
       line.text(": ").number(each.count).text(" of ").number(each.bytes).text(" bytes");
     }
