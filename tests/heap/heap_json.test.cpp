@@ -42,7 +42,7 @@ TEST(heap_json, holds_every_figure) {
   EXPECT_EQ(read.number("fresh_bytes"), sums.fresh_bytes);
   EXPECT_EQ(read.number("head_bytes"), sums.head_bytes);
   EXPECT_EQ(read.number("table_bytes"), sums.table_bytes);
-  EXPECT_EQ(read.number("at_hand_bytes"), sums.at_hand_bytes);
+  EXPECT_EQ(read.number("cached_bytes"), sums.cached_bytes);
   EXPECT_EQ(read.number("segments"), sums.segments);
   EXPECT_EQ(read.number("page_faults_avoided"), sums.page_faults_avoided);
   expect_share(read, "all", sums.all);

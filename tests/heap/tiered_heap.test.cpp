@@ -198,7 +198,7 @@ TEST(tiered_heap, knows_figures_by_tier) {
   EXPECT_TRUE(sums.shared.runs.live_blocks == 1 && sums.shared.huge.live_blocks == 1);
   EXPECT_EQ(sums.own.held_bytes + sums.shared.held_bytes, memory.dynamic().held_bytes());
   EXPECT_GT(sums.table_bytes, 0u);
-  EXPECT_EQ(sums.at_hand_bytes, 0u) << "whoever has ended has nothing at hand";
+  EXPECT_EQ(sums.cached_bytes, 0u) << "whoever has ended has nothing at hand";
   memory.deallocate(huge);
   for (void* const each : theirs) memory.deallocate(each);
   for (std::size_t i = 0; i < 400; ++i) memory.deallocate(mine[i]);

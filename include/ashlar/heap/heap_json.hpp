@@ -48,7 +48,7 @@ void write_json(const heap_statistics& statistics, Out&& out) {
       .member("fresh_bytes", statistics.fresh_bytes)
       .member("head_bytes", statistics.head_bytes)
       .member("table_bytes", statistics.table_bytes)
-      .member("at_hand_bytes", statistics.at_hand_bytes)
+      .member("cached_bytes", statistics.cached_bytes)
       .member("segments", statistics.segments)
       .member("page_faults_avoided", statistics.page_faults_avoided);
   detail::write_share(json, "all", statistics.all);

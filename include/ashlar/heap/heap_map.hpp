@@ -140,10 +140,8 @@ private:
                           {"fresh", "free, never touched", heap_.fresh_bytes}};
     out_.text("<section>\n<h2>What is held</h2>\n<p>From the upstream, in total ").size(heap_.held_bytes);
     out_.text(". The last two are address space alone.");
-    if (heap_.at_hand_bytes != 0)
-      out_.text(" About ")
-          .size(heap_.at_hand_bytes)
-          .text(" of the live bytes are free cells in the caches of threads.");
+    if (heap_.cached_bytes != 0)
+      out_.text(" About ").size(heap_.cached_bytes).text(" of the live bytes are free cells in the caches of threads.");
     out_.text("</p>\n<div class=\"bar\">");
     for (const part& each : parts) segment_of_bar(each);
     out_.text("</div>\n<ul class=\"keys\">");

@@ -69,7 +69,7 @@ struct heap_statistics {
   std::size_t table_bytes = 0;  ///< from the upstream, for tables; not in `held_bytes`
   /// Of `all.live_bytes`: approximate bytes in the caches of other running threads, which only their owner may read.
   /// The estimate counts cells of sampled addresses. 0 for a heap of one thread, and from level `checked` on.
-  std::size_t at_hand_bytes = 0;
+  std::size_t cached_bytes = 0;
   /// Pages of slabs, spans and huge blocks that were handed out again, possibly still resident, since the heap was
   /// made. An immediate purge would have cost up to one page fault for each. The number is an upper bound, since the
   /// caller may not touch every page. Cells reused inside a slab do not count, nor do blocks that grew or moved. 0
@@ -105,7 +105,7 @@ template <class Heap>
   heap_statistics sums;
   heap.inspect([&](const detail::heap_region& piece) { sums.add(piece); });
   sums.table_bytes = heap.table_bytes();
-  if constexpr (requires { heap.at_hand_bytes(); }) sums.at_hand_bytes = heap.at_hand_bytes();
+  if constexpr (requires { heap.cached_bytes(); }) sums.cached_bytes = heap.cached_bytes();
   sums.page_faults_avoided = heap.reused_bytes() / os::pages::page_bytes();
   return sums;
 }

@@ -219,7 +219,7 @@ public:
 
   /// Returns: approximate bytes in the thread cache, which look live to other threads; 0 at levels with a lock in every
   /// call. Thread safety: any thread.
-  [[nodiscard]] std::size_t at_hand_bytes() const noexcept { return sends ? this->core().cached_bytes() : 0; }
+  [[nodiscard]] std::size_t cached_bytes() const noexcept { return sends ? this->core().cached_bytes() : 0; }
 
   /// Returns: the new address of a huge block resized to `new_bytes` by moving its pages; null if `p` is not huge, or
   /// its pages cannot move. Expects: the block is smaller. Thread safety: any thread.

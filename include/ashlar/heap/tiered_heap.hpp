@@ -83,10 +83,10 @@ enum class heap_tier : std::uint8_t {
 /// The contents of each tier. Tables and avoided page faults are not split by tier.
 struct tier_statistics {
   detail::planned_statistics planned;
-  heap_statistics own;            ///< of the calling thread
-  heap_statistics shared;         ///< of other threads; their cached cells count as live: only the owner reads a cache
-  std::size_t at_hand_bytes = 0;  ///< of `shared`: approximate bytes of those cached cells; 0 from level `checked` on
-  std::size_t table_bytes = 0;    ///< from the upstream, for tables and the threads' records
+  heap_statistics own;           ///< of the calling thread
+  heap_statistics shared;        ///< of other threads; their cached cells count as live: only the owner reads a cache
+  std::size_t cached_bytes = 0;  ///< of `shared`: approximate bytes of those cached cells; 0 from level `checked` on
+  std::size_t table_bytes = 0;   ///< from the upstream, for tables and the threads' records
 };
 
 /// A heap for any thread with a plan in front:
@@ -225,7 +225,7 @@ public:
     tier_statistics sums{.planned = planned_.statistics(),
                          .own = {},
                          .shared = {},
-                         .at_hand_bytes = heap_.at_hand_bytes(),
+                         .cached_bytes = heap_.cached_bytes(),
                          .table_bytes = heap_.table_bytes()};
     heap_.inspect(
         [&](const detail::heap_region& piece, bool is_mine) { (is_mine ? sums.own : sums.shared).add(piece); });

@@ -47,7 +47,7 @@ std::size_t any_size(std::mt19937& random) {
 void expect_right_sums(heap<>& all, std::size_t live) {
   const heap_statistics sums = statistics_of(all);
   EXPECT_EQ(sums.all.live_blocks, live);
-  EXPECT_EQ(sums.at_hand_bytes, 0u);
+  EXPECT_EQ(sums.cached_bytes, 0u);
   EXPECT_EQ(sums.held_bytes, all.held_bytes());
   EXPECT_TRUE(sums.invariant());
   EXPECT_GE(sums.table_bytes,
@@ -114,11 +114,11 @@ TEST(heap_survey, estimates_the_cells_cached_by_other_threads) {
   all.for_each_live([&](void*, std::size_t) { ++visited; });
   if (sends) {
     EXPECT_TRUE(sums.all.live_blocks >= 3'000 && sums.all.live_blocks < 3'064) << "what is at hand counts as live";
-    EXPECT_GT(sums.at_hand_bytes, 0u);
-    EXPECT_NEAR(static_cast<double>(sums.at_hand_bytes), 1'500 * 64.0, 2.0 * ashlar::detail::slice_bytes);
+    EXPECT_GT(sums.cached_bytes, 0u);
+    EXPECT_NEAR(static_cast<double>(sums.cached_bytes), 1'500 * 64.0, 2.0 * ashlar::detail::slice_bytes);
     EXPECT_EQ(visited, sums.all.live_blocks);
   } else {
-    EXPECT_TRUE(sums.all.live_blocks == 1'500 && sums.at_hand_bytes == 0 && visited == 1'500);
+    EXPECT_TRUE(sums.all.live_blocks == 1'500 && sums.cached_bytes == 0 && visited == 1'500);
   }
   stage = 2;
   sleeper.join();

@@ -25,7 +25,7 @@ enum class heap_part : std::uint8_t {
 ///
 /// The parts are visited one after the other: while threads allocate and free, a sum describes no single moment. A
 /// thread changes its cache without a lock. So at level `fast` cached cells of other threads count as live;
-/// `at_hand_bytes` estimates them, except up to 64 cells of each class up to 1 KiB. Unsent remote frees of other
+/// `cached_bytes` estimates them, except up to 64 cells of each class up to 1 KiB. Unsent remote frees of other
 /// threads count as live too, at most 64 KiB for each thread. Ended threads have neither. From level `checked` on all
 /// counts are exact.
 template <class Heap>
@@ -67,10 +67,10 @@ public:
 
   /// Returns: approximate bytes of cached cells of other threads, which count as live. A sampled address stands for up
   /// to 64 KiB of its class, which bounds the error for each class and thread. 0 from level `checked` on.
-  [[nodiscard]] std::size_t at_hand_bytes() const noexcept {
+  [[nodiscard]] std::size_t cached_bytes() const noexcept {
     std::size_t sum = 0;
     self().parts().for_each_part(
-        [&](const auto& part, heap_part whose) { sum += whose == heap_part::others ? part.at_hand_bytes() : 0; });
+        [&](const auto& part, heap_part whose) { sum += whose == heap_part::others ? part.cached_bytes() : 0; });
     return sum;
   }
 
