@@ -56,6 +56,8 @@ TEST(last_used_tls, finds_it_in_code_of_both_kinds) {
   thing one;
   const program::place by_program = program::remember(&first, &one);
   EXPECT_TRUE(program::of(&first) == &one && library::of(&first) == &one && library::found() == &one);
+  EXPECT_TRUE(program::is_here(by_program) && !program::is_here({}));
+  std::thread([&] { EXPECT_FALSE(program::is_here(by_program)); }).join();
   program::forget(by_program, &first, &one);
   EXPECT_TRUE(program::found() == nullptr && library::found() == nullptr);
   const library::place by_library = library::remember(&first, &one);

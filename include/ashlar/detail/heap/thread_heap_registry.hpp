@@ -239,7 +239,8 @@ private:
 
   void remember(table& its) const noexcept {
     ASHLAR_REQUIRE(static_cast<const void*>(its.mine) == &its.mine->blocks, "a segment names another thread's heap");
-    forget(its);  // of another library, with shared functions but separate thread-local words
+    if (!last_used::is_here(its.found_at))
+      forget(its);  // of another library, with shared functions but separate thread-local words
     its.found_at = last_used::remember(this, its.mine);
   }
 

@@ -85,6 +85,11 @@ public:
     return {write<program_words>(owner, what), write<library_words>(owner, what)};
   }
 
+  /// Returns: whether the place is that of the calling thread, so that the next `remember` overwrites it.
+  [[nodiscard]] static bool is_here(const place& at) noexcept {
+    return at.program.owner == &program_words::first() && at.library.owner == &library_words::first();
+  }
+
   /// Effects: removes `owner` and `what` from the place. Ignores an empty place. Thread safety: any thread; the thread
   /// of the place may use other owners at the same time, but not this one.
   static void forget(const place& at, const Owner* owner, Found* what) noexcept {

@@ -23,6 +23,7 @@ public:
     thread_caches::mine().latest = what;
     return &thread_caches::mine();
   }
+  [[nodiscard]] static bool is_here(place at) noexcept { return at == &thread_caches::mine(); }
   static void forget(place at, const Owner* owner, Found* what) noexcept {
     if (at == nullptr || at->latest_owner != owner || at->latest != what) return;
     at->latest_owner = nullptr;
