@@ -9,6 +9,7 @@ usage: scripts/lint.py [rule…]        check the tree; print `path:line: proble
 import importlib
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -24,10 +25,13 @@ def load_rules():
 
 
 def check_tree(rules):
+    """Checks the rules beside each other: the slow ones wait for a program each."""
     problems = 0
     tree = Tree.of_repository(HERE.parent)
+    with ThreadPoolExecutor() as pool:
+        checks = {name: pool.submit(lambda rule=rule: list(rule.check(tree))) for name, rule in rules.items()}
     for name, rule in rules.items():
-        found = list(rule.check(tree))
+        found = checks[name].result()
         for problem in found:
             print(f"{problem} [{name}]")
         problems += len(found)
