@@ -21,11 +21,13 @@ constexpr int end_status = 7;
 
 using way = void (*)();
 
+void allocate_one() {
+  void* volatile p = std::malloc(block_bytes);
+  std::free(p);
+}
+
 void allocate_some() {
-  for (int i = 0; i < blocks; ++i) {
-    void* volatile p = std::malloc(block_bytes);
-    std::free(p);
-  }
+  for (int i = 0; i < blocks; ++i) allocate_one();
 }
 
 // A thread that allocates until the process ends.
@@ -103,7 +105,11 @@ const std::map<std::string, way> ways{
      [] {
        constexpr rlimit one{1, 1};
        ::setrlimit(RLIMIT_CPU, &one);
-       while (true) allocate_some();
+       allocate_some();
+       while (true) {
+         allocate_one();
+         for (volatile int i = 0; i < 10'000;) i = i + 1;  // seldom, so that the trace is short
+       }
      }},
     {"exit_in_atexit",
      [] {
