@@ -14,7 +14,8 @@ target_link_libraries(ashlar_test_base PUBLIC ashlar::ashlar ashlar_gtest_main $
 target_compile_options(ashlar_test_base PUBLIC
   "$<$<CXX_COMPILER_ID:GNU>:-Wno-dangling-else;-Wno-array-bounds;-Wno-stringop-overflow>")
 target_include_directories(ashlar_test_base PUBLIC "${PROJECT_SOURCE_DIR}")
-target_precompile_headers(ashlar_test_base PRIVATE <gtest/gtest.h>)
+target_precompile_headers(ashlar_test_base PRIVATE <gtest/gtest.h> <algorithm> <array> <atomic> <chrono> <list> <map>
+  <memory_resource> <mutex> <random> <set> <span> <string> <thread> <unordered_map> <vector>)
 
 # A process for each test shows best which one failed. Starting thousands of processes is the main cost under a
 # sanitizer, so the configurations of `./dev test` run a room in a few processes, each with a share of its tests.
@@ -38,6 +39,13 @@ function(ashlar_discover_tests room)
   endforeach()
 endfunction()
 
+# Of typed suites with many types: see tests/support/types_of_build.hpp.
+option(ASHLAR_TEST_FEWER_TYPES "Test fewer types, where compiling takes long" OFF)
+if(ASHLAR_TEST_FEWER_TYPES)
+  target_compile_definitions(ashlar_test_base PUBLIC ASHLAR_TEST_FEWER_TYPES=1)
+endif()
+
+set(ASHLAR_TEST_ROOMS_OPTIMISED "" CACHE STRING "Which rooms of a build that is not optimised are")
 option(ASHLAR_TEST_THREADS_ONLY "Build the test files that start threads, and no others" OFF)
 
 # ashlar_add_tests(<room> <source>…): executable test_<room> and its tests.
@@ -57,6 +65,10 @@ function(ashlar_add_tests room)
   ashlar_batches(${room} sources ${sources})
   add_executable(test_${room} ${sources})
   target_link_libraries(test_${room} PRIVATE ashlar_test_base ashlar_warnings)
-  target_precompile_headers(test_${room} REUSE_FROM ashlar_test_base)
+  if(room IN_LIST ASHLAR_TEST_ROOMS_OPTIMISED)
+    target_compile_options(test_${room} PRIVATE -O1)  # a precompiled header that is not optimised does not serve it
+  else()
+    target_precompile_headers(test_${room} REUSE_FROM ashlar_test_base)
+  endif()
   ashlar_discover_tests(${room})
 endfunction()

@@ -17,6 +17,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/types_of_build.hpp"
+
 namespace ashlar_test {
 
 /// An element of a container of `Key` and, for a map, `int`.
@@ -78,7 +80,8 @@ struct strings {
   using of = std::basic_string<char, std::char_traits<char>, A<char>>;
 };
 
-using container_kinds = ::testing::Types<lists, forward_lists, maps, multimaps, sets, unordered_maps, unordered_sets,
-                                         vectors, deques, strings>;
+using container_kinds = types_of_build<::testing::Types<lists, maps, unordered_maps, vectors, strings>,
+                                       ::testing::Types<lists, forward_lists, maps, multimaps, sets, unordered_maps,
+                                                        unordered_sets, vectors, deques, strings>>;
 
 }  // namespace ashlar_test

@@ -28,6 +28,7 @@
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/stress.hpp"
+#include "tests/support/types_of_build.hpp"
 
 namespace {
 
@@ -51,7 +52,8 @@ static_assert(!std::is_copy_constructible_v<counted_pool<>> && !std::is_move_con
 template <class Lock>
 class counted_pool_with : public ::testing::Test {};
 
-using locks = ::testing::Types<null_lock, spin_lock, std::mutex, thread_cached>;
+using locks = ashlar_test::types_of_build<::testing::Types<null_lock, thread_cached>,
+                                          ::testing::Types<null_lock, spin_lock, std::mutex, thread_cached>>;
 TYPED_TEST_SUITE(counted_pool_with, locks);
 
 TYPED_TEST(counted_pool_with, counts_owners_and_takes_the_counter_back_from_the_last) {

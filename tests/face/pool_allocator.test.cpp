@@ -26,6 +26,7 @@
 
 #include "tests/face/containers.hpp"
 #include "tests/support/build.hpp"
+#include "tests/support/types_of_build.hpp"
 
 namespace {
 
@@ -230,8 +231,9 @@ struct counted_lock {
 
 template <class Lock>
 class pool_allocator_with : public ::testing::Test {};
-using all_locks =
-    ::testing::Types<ashlar::null_lock, ashlar::spin_lock, std::mutex, counted_lock, ashlar::thread_cached>;
+using all_locks = ashlar_test::types_of_build<
+    ::testing::Types<ashlar::null_lock, counted_lock, ashlar::thread_cached>,
+    ::testing::Types<ashlar::null_lock, ashlar::spin_lock, std::mutex, counted_lock, ashlar::thread_cached>>;
 TYPED_TEST_SUITE(pool_allocator_with, all_locks);
 
 TYPED_TEST(pool_allocator_with, retains_slabs_by_its_policy) {

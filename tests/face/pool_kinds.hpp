@@ -14,6 +14,7 @@
 
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/pool_traits.hpp"
+#include "tests/support/types_of_build.hpp"
 
 namespace ashlar_test {
 
@@ -55,9 +56,11 @@ struct in_slabs {
   };
 };
 
-using pool_kinds =
+using pool_kinds = types_of_build<
+    ::testing::Types<inside<ashlar::one_thread>, in_slabs<ashlar::one_thread>, in_a_block<ashlar::any_thread<>>,
+                     in_slabs<ashlar::any_thread<>>>,
     ::testing::Types<inside<ashlar::one_thread>, in_a_block<ashlar::one_thread>, in_slabs<ashlar::one_thread>,
-                     inside<ashlar::any_thread<>>, in_a_block<ashlar::any_thread<>>, in_slabs<ashlar::any_thread<>>>;
+                     inside<ashlar::any_thread<>>, in_a_block<ashlar::any_thread<>>, in_slabs<ashlar::any_thread<>>>>;
 
 /// A pool of a kind, with its upstream.
 template <class Kind, class T, std::size_t N, class Lifetime = ashlar::construct_on_acquire,

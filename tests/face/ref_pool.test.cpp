@@ -27,6 +27,7 @@
 #include "tests/face/witness.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/types_of_build.hpp"
 
 namespace {
 
@@ -59,11 +60,13 @@ protected:
   void SetUp() override { witness::start(); }
   counting_resource<> upstream;
 };
-using policies =
+using policies = ashlar_test::types_of_build<
+    ::testing::Types<policy<one_thread, ashlar::count::by_padding>, policy<any_thread<>, ashlar::count::in_slab>,
+                     policy<any_thread<ashlar::null_lock>, ashlar::count::beside>>,
     ::testing::Types<policy<one_thread, ashlar::count::by_padding>, policy<one_thread, ashlar::count::in_slab>,
                      policy<one_thread, ashlar::count::beside>, policy<any_thread<>, ashlar::count::by_padding>,
                      policy<any_thread<>, ashlar::count::in_slab>,
-                     policy<any_thread<ashlar::null_lock>, ashlar::count::beside>>;
+                     policy<any_thread<ashlar::null_lock>, ashlar::count::beside>>>;
 TYPED_TEST_SUITE(ref_pool, policies);
 
 TYPED_TEST(ref_pool, makes_objects_with_one_reference) {

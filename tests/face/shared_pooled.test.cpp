@@ -32,6 +32,7 @@
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/stress.hpp"
+#include "tests/support/types_of_build.hpp"
 
 namespace {
 
@@ -122,7 +123,8 @@ std::size_t live_of() {
 template <class Lock>
 class shared_pooled_with : public ::testing::Test {};
 
-using locks = ::testing::Types<null_lock, ashlar::spin_lock, std::mutex, thread_cached>;
+using locks = ashlar_test::types_of_build<::testing::Types<null_lock, thread_cached>,
+                                          ::testing::Types<null_lock, ashlar::spin_lock, std::mutex, thread_cached>>;
 TYPED_TEST_SUITE(shared_pooled_with, locks);
 
 TYPED_TEST(shared_pooled_with, needs_no_pool_object) {

@@ -43,6 +43,7 @@ inline constexpr bool huge_requests_abort = has_asan || has_tsan || sizeof(void*
 
 /// Whether `ASHLAR_EXPECTS` is checked.
 inline constexpr bool is_checked = ashlar::checking_level >= ashlar::checking::checked;
+inline constexpr bool is_hardened = ashlar::checking_level >= ashlar::checking::hardened;
 
 inline constexpr bool has_exceptions = ASHLAR_HAS_EXCEPTIONS != 0;
 

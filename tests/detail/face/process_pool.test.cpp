@@ -17,6 +17,7 @@
 #include <ashlar/detail/support/poison.hpp>
 
 #include "tests/support/build.hpp"
+#include "tests/support/types_of_build.hpp"
 
 namespace {
 
@@ -25,7 +26,9 @@ using ashlar::detail::process_pool;
 template <class Lock>
 class process_pool_with : public ::testing::Test {};
 
-using locks = ::testing::Types<ashlar::null_lock, ashlar::spin_lock, std::mutex, ashlar::thread_cached>;
+using locks = ashlar_test::types_of_build<
+    ::testing::Types<ashlar::null_lock, std::mutex, ashlar::thread_cached>,
+    ::testing::Types<ashlar::null_lock, ashlar::spin_lock, std::mutex, ashlar::thread_cached>>;
 TYPED_TEST_SUITE(process_pool_with, locks);
 
 template <class Pool>

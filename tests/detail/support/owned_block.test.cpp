@@ -31,7 +31,7 @@ TEST(owned_block, a_buffer_knows_all_that_it_hands_out) {
 
 TEST(owned_block, a_pool_is_not_even_asked_for_what_is_larger_than_its_cells) {
   counting_resource<> below;
-  pool cells({.cell_bytes = 32, .slab_bytes = 4096}, below);
+  pool cells({.cell_bytes = 32, .cell_alignment = 16, .slab_bytes = 4096}, below);
   EXPECT_EQ(try_allocate_owned(cells, 33, 1), nullptr);
   EXPECT_EQ(try_allocate_owned(cells, 1, 64), nullptr);
   EXPECT_EQ(below.allocations(), 0U);
