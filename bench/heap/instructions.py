@@ -50,7 +50,7 @@ def files_of(peer):
 def count(program, library, cell, windows):
     """Instructions of a whole process, and what it printed; no instructions where callgrind could not run it."""
     environment = dict(os.environ)
-    if library:  # the program would preload it itself, by starting anew, which callgrind does not follow
+    if library:  # the program would preload it itself, by starting again, which callgrind does not follow
         environment |= {"LD_PRELOAD": library, "ASHLAR_BENCH_PRELOADED": "1"}
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "callgrind"

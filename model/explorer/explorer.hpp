@@ -29,7 +29,7 @@ struct outcome {
 /// reads, with the modification orders) determines the possible futures; a past that was met before is not followed
 /// again.
 ///
-/// No state of a model outlives an execution: the model makes its objects anew, and owns no memory.
+/// No state of a model outlives an execution: the model makes its objects again, and owns no memory.
 class search {
 public:
   using model = void (*)();

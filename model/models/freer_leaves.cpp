@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A freer sends its frees and drains their inbox once, under the lock: then all packets are back, whatever other
-// threads drain meanwhile, and the freer may end.
+// A freer sends its frees and drains their inbox once, under the lock: then all packets are back, although
+// other threads may drain meanwhile, and the freer may end.
 #include "cells.hpp"
 
 void model() {

@@ -1,6 +1,6 @@
 // error: process_wide_resource
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An allocator without data cannot know its pool among several, whatever the pool declares.
+// An allocator without data cannot know its pool among several, regardless of the pool.
 #include <vector>
 
 #include <ashlar/face/stateless_allocator.hpp>

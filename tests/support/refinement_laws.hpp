@@ -95,7 +95,7 @@ void finds_the_size_of_a_block(Subject& subject) {
   while (blocks.size() != 0) subject.resource.deallocate(blocks.forget(blocks.size() - 1).data);
 }
 
-// The contents stay up to the smaller size, whatever the result; after a success, the new size frees the block.
+// The contents stay up to the smaller size, for either result; after a success, the new size frees the block.
 template <class Subject>
 void expands_in_place(Subject& subject) {
   auto& r = subject.resource;

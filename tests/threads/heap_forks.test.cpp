@@ -148,7 +148,7 @@ private:
 
 constexpr std::size_t sizes[] = {48, 48, 3'000, 40'000, 200'000, std::size_t{5} << 20};
 
-// In the child, wherever the other thread was.
+// In the child, at any point of the other thread.
 bool lives(heap<>& all, void* before_fork) {
   all.deallocate(before_fork);
   std::vector<stamped_block> blocks;

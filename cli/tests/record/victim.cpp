@@ -138,7 +138,7 @@ int forks(const char*) {
   return WEXITSTATUS(status_of(child)) == 3 ? 0 : 1;
 }
 
-/// Forks while other threads allocate: the child must work, whatever locks were held.
+/// Forks while other threads allocate: the child must work, regardless of the held locks.
 int fork_storm(const char*) {
   volatile bool stop = false;
   std::vector<std::thread> churning;

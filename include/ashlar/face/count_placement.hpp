@@ -24,7 +24,7 @@ inline namespace ASHLAR_ABI {
 /// At level `hardened` guards follow the objects, so `beside` places the counts as `in_slab` does.
 namespace count {
 
-/// Placement: an array of counts in front of the slots of each slab; 4 bytes for each object, whatever its alignment.
+/// Placement: an array of counts in front of the slots of each slab; 4 bytes for each object, for any alignment.
 struct in_slab {};
 /// Placement: right after the object. It costs the padding to the next object, and an access touches one cache line
 /// less.

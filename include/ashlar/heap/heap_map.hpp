@@ -80,8 +80,8 @@ public:
 
   void table() {
     out_.text("</section>\n<section>\n<h2>By class</h2>\n<p>Bytes are those of whole cells, runs and huge blocks, ")
-        .text(
-            "whatever was asked for.</p>\n<table>\n<thead><tr><th>blocks</th><th>slabs</th><th>live</th><th>spare</th>")
+        .text("regardless of the "
+              "requests.</p>\n<table>\n<thead><tr><th>blocks</th><th>slabs</th><th>live</th><th>spare</th>")
         .text(
             "<th>live bytes</th><th>spare bytes</th><th>waste</th><th>live, spare, waste</th></tr></thead>\n<tbody>\n");
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)

@@ -163,7 +163,7 @@ TEST_F(written_blocks, an_overflow_is_detected_by_every_call_that_takes_the_bloc
     }
 }
 
-// Whatever is written to a free cell, no address comes of it.
+// No write to a free cell can forge an address.
 TEST_F(written_blocks, any_byte_of_a_dead_cell_is_seen_when_it_is_handed_out) {
   for (const std::size_t bytes :
        {std::size_t{15}, std::size_t{47}, std::size_t{1000}, std::size_t{4000}, std::size_t{20'000}})

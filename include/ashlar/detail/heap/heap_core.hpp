@@ -175,7 +175,7 @@ public:
     purge_.recount();
   }
 
-  /// Returns: bytes of free memory that may be retained whatever is live.
+  /// Returns: bytes of free memory that may be retained regardless of the live bytes.
   [[nodiscard]] std::size_t retention_left() const noexcept { return purge_.retention_left(); }
 
   /// Effects: as `trim`, without the thread cache.

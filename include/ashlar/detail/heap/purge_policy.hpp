@@ -53,7 +53,7 @@ public:
     next_ = part::none;
   }
 
-  /// Returns: bytes that may be retained whatever is live.
+  /// Returns: bytes that may be retained regardless of the live bytes.
   [[nodiscard]] std::size_t retention_left() const noexcept { return kept_.most(); }
 
   /// Effects: decommits free slices above the limit and above `least` bytes, regardless of the frees since the last

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The free memory that is retained whatever is live: the limit of one heap, or of several together.
+// The free memory that is retained regardless of the live bytes: the limit of one heap, or of several together.
 #pragma once
 
 #include <cstddef>

@@ -364,7 +364,7 @@ private:
     cached_.empty(cell_stride(), [this](void* cell) { return_cell(cell); });
   }
 
-  // A block that no cell can hold. Whatever the caller passes, no cell of this pool reaches the upstream.
+  // A block that no cell can hold. For any arguments of the caller, no cell of this pool reaches the upstream.
   ASHLAR_COLD void deallocate_larger(void* p, const freed_extent& given) noexcept {
     ASHLAR_EXPECTS(is_power_of_two(given.alignment), "alignment is not a power of two");
     check_larger_free(site(), p, given);

@@ -19,7 +19,7 @@ namespace detail {
 ///
 ///   | header | bits: free | bits: used | bits: resting | front guard | cell 0 | guard | cell 1 | guard | ...
 ///
-/// A guard follows each cell, whatever its request: the bytes up to the next cell, at least one. It is written when
+/// A guard follows each cell, for any request: the bytes up to the next cell, at least one. It is written when
 /// the cell or a neighbour is first handed out, and stays as long as the slab: unused memory is not touched. Below
 /// `hardened` there are no guards, and only the first bitmap.
 inline constexpr bool has_guards = checking_level >= checking::hardened;

@@ -27,7 +27,7 @@ namespace detail {
 ///                                  +-- put_back --> free                     +-- recycle --> retired, after the last
 ///
 /// The memory comes from the caller's upstream, passed with each call that needs it. A slot without an object holds
-/// null, so that no handle finds one, whatever its generation. Invariant: `live + free + retired + taken + stale ==
+/// null, so that no handle finds one, for any generation. Invariant: `live + free + retired + taken + stale ==
 /// size()`. Thread safety: none. All operations are O(1) unless stated otherwise.
 template <class T>
 class handle_table {
