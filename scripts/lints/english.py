@@ -39,6 +39,11 @@ BANNED = {
     "whoever": "the thread, the caller",
     "so many": "as many, the number of",
     "at hand": "cached, available",
+    "for ever": "forever",
+    "lately": "recently",
+    "anew": "again",
+    "whatever": "for any, regardless of",
+    "good no longer": "no longer valid",
     "he": "name the thread or the caller",
     "his": "name the thread or the caller",
 }
@@ -122,6 +127,7 @@ PLANTED = [
     {"cli/a.cpp": 'print("it says so");\n'},
     {"tests/base/a.test.cpp": "// The word says\n// so many.\n"},
     {"include/ashlar/heap/a.hpp": "/// Cells at\n/// hand.\n"},
+    {"include/ashlar/heap/b.hpp": 'report("rewound to a marker that is good no longer");\n'},
 ]
 CLEAN = [
     {"bench/c.cpp": "// A remote free; `shelf` is a name.\nconst char* text = \"elsewhere\";\n"},
