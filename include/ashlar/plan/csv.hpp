@@ -211,7 +211,8 @@ private:
 
   bool close_end(const csv_fields& fields, std::uint64_t& end) {
     if (!header_.inclusive) return true;
-    if (end == ~std::uint64_t{0}) return fail(csv_fault::number_too_large, fields.column(), "the end is too late");
+    if (end == ~std::uint64_t{0})
+      return fail(csv_fault::number_too_large, fields.column(), "the end does not fit 64 bits");
     ++end;
     return true;
   }
@@ -242,7 +243,8 @@ private:
     g.buffer = at;
     if (!parse_gap(text, g))
       return fail(csv_fault::bad_gap, column, quoted(text) + " is not a gap: begin-end or begin-end@low:high");
-    if (header_.inclusive && ++g.end == 0) return fail(csv_fault::number_too_large, column, "the end is too late");
+    if (header_.inclusive && ++g.end == 0)
+      return fail(csv_fault::number_too_large, column, "the end does not fit 64 bits");
     const buffer& b = result_.document.content.buffers[at];
     if (g.begin >= g.end || g.begin < b.birth || g.end > b.death)
       return fail(csv_fault::bad_gap, column, std::string(describe(defect::gap_outside_life)));

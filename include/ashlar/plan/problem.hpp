@@ -100,20 +100,20 @@ enum class defect {
     case defect::zero_size: return "the size is zero";
     case defect::zero_alignment: return "the alignment is zero";
     case defect::alignment_not_power_of_two: return "the alignment is not a power of two";
-    case defect::dies_before_birth: return "the buffer dies before it is born";
-    case defect::dies_at_birth: return "the buffer dies at the moment it is born";
+    case defect::dies_before_birth: return "the lifetime of the buffer ends before it begins";
+    case defect::dies_at_birth: return "the lifetime of the buffer is empty";
     case defect::duplicate_id: return "another buffer has the same id";
     case defect::sum_too_large: return "the sizes and alignments together exceed 2^62 bytes";
     case defect::too_many_buffers: return "there are more than 2^31 buffers";
     case defect::no_such_buffer: return "a constraint names a buffer that does not exist";
-    case defect::gap_outside_life: return "the gap is not inside the life of its buffer";
+    case defect::gap_outside_life: return "the gap is not inside the lifetime of its buffer";
     case defect::gap_window: return "the window of the gap is not inside its buffer";
     case defect::gaps_overlap: return "two gaps of the buffer overlap";
     case defect::pinned_twice: return "the buffer is pinned to two offsets";
     case defect::pin_misaligned: return "the pinned offset does not have the alignment of the buffer";
-    case defect::alias_conflict: return "the buffer is to share an offset and to keep apart from the same buffer";
+    case defect::alias_conflict: return "the buffer must both share the offset of another buffer and be apart from it";
     case defect::too_many_pools: return "there are more than 64 pools";
-    case defect::no_allowed_pool: return "the buffer may lie in no pool";
+    case defect::no_allowed_pool: return "the buffer is allowed in no pool";
   }
   return "defect";
 }

@@ -34,14 +34,14 @@ enum class breach {
 
 [[nodiscard]] constexpr std::string_view describe(breach b) noexcept {
   switch (b) {
-    case breach::missing_offset: return "there is not one offset per buffer";
+    case breach::missing_offset: return "the number of offsets differs from that of the buffers";
     case breach::misaligned: return "the offset does not have the alignment of the buffer";
     case breach::above_height: return "the buffer ends above the height of the layout";
     case breach::overlap: return "two buffers share bytes while both are live";
-    case breach::pin_moved: return "the buffer does not lie where it is pinned";
-    case breach::alias_split: return "two buffers that must share an offset do not";
+    case breach::pin_moved: return "the buffer is not at its pinned offset";
+    case breach::alias_split: return "two buffers that must share an offset have different ones";
     case breach::not_apart: return "two buffers that must be apart share bytes";
-    case breach::wrong_pool: return "the buffer lies in a pool it is not allowed in";
+    case breach::wrong_pool: return "the buffer is in a pool that it is not allowed in";
     case breach::above_pool: return "the buffer ends above the capacity of its pool";
   }
   return "breach";
