@@ -17,7 +17,11 @@ endif()
 target_compile_options(ashlar_warnings INTERFACE ${ashlar_warning_flags})
 
 # Target all_verify_interface_header_sets compiles every header alone. The end of CMakeLists.txt adds the warnings.
+option(ASHLAR_VERIFY_DETAIL "Compile the headers of include/ashlar/detail alone too" ON)
 set_target_properties(ashlar PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+if(NOT ASHLAR_VERIFY_DETAIL)
+  set_target_properties(ashlar PROPERTIES INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
+endif()
 
 # ccache compares a precompiled header by its content, so that it still serves its includers. The includes of a file
 # come from the compiler's own list: preprocessing each file first costs a quarter more without a cache.

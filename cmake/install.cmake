@@ -7,7 +7,7 @@ set(ashlar_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/ashlar")
 # The folder of installed sources, for generator expressions. Some distributions make the folder of data absolute.
 cmake_path(APPEND ashlar_installed_sources "$<INSTALL_PREFIX>" "${CMAKE_INSTALL_DATADIR}" "ashlar")
 
-install(TARGETS ashlar EXPORT ashlar_targets FILE_SET HEADERS)
+install(TARGETS ashlar EXPORT ashlar_targets FILE_SET HEADERS FILE_SET detail)
 install(EXPORT ashlar_targets NAMESPACE ashlar:: DESTINATION "${ashlar_package_dir}")
 
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/ashlar-config-version.cmake"
