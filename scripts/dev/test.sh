@@ -76,10 +76,8 @@ unpack_libcxx() {
 
 test_configuration() {
   local targets selection
-  unpack_libcxx "$1"
   read -ra targets <<<"$(targets_of "$1")"
   say "$1: building"
-  step "$1: configure" configure "$1" || return 0
   step "$1: build" build "$1" "${targets[@]}" || true
   say "$1: testing"
   rm -rf "build/$1/gtest"
@@ -113,17 +111,31 @@ for name in "${wanted[@]}"; do
 done
 need "${compile_packages[@]}" "${packages[@]}"
 
+lint() {
+  step "lint" bash scripts/dev/lint.sh quick || true
+  step "lint: each rule catches its planted faults" python3 scripts/lint.py --self-test || true
+}
+
+is_configuration() { [[ $1 != lint ]] && ! is_room "$1"; }
+
 rm -rf "$results"
 mkdir -p "$results"
+
+# To lint and to configure take one core each, so they run beside each other.
+[[ " ${wanted[*]} " != *" lint "* ]] || lint >build/lint.log 2>&1 &
 for name in "${wanted[@]}"; do
-  if [[ $name == lint ]]; then
-    say "lint"
-    step "lint" bash scripts/dev/lint.sh quick || true
-    step "lint: each rule catches its planted faults" python3 scripts/lint.py --self-test || true
-  elif is_room "$name"; then
-    test_room "$name"
-  else
+  is_configuration "$name" || continue
+  unpack_libcxx "$name"
+  step "$name: configure" configure "$name" || true
+done
+wait
+[[ " ${wanted[*]} " != *" lint "* ]] || { say "lint" && cat build/lint.log; }
+
+for name in "${wanted[@]}"; do
+  if is_configuration "$name"; then
     test_configuration "$name"
+  elif [[ $name != lint ]]; then
+    test_room "$name"
   fi
 done
 say "all of it"
