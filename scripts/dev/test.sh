@@ -74,15 +74,26 @@ unpack_libcxx() {
   [[ $1 != outside && $1 != dev && $1 != quick && $1 != noexcept ]] || bash tests/libcxx/unpack.sh build/libcxx
 }
 
+# Builds a configuration while the tests of the one before it run: both have a last long job that leaves cores idle.
 test_configuration() {
   local targets selection
   read -ra targets <<<"$(targets_of "$1")"
   say "$1: building"
   step "$1: build" build "$1" "${targets[@]}" || true
-  say "$1: testing"
+  finish_tests
   rm -rf "build/$1/gtest"
   read -ra selection <<<"$(selection_of "$1")"
-  run_tests "$1" "build/$1" "${selection[@]}" || true
+  run_tests "$1" "build/$1" "${selection[@]}" >"build/$1.tests.log" 2>&1 &
+  tests_under_way=$1
+}
+
+# Effects: waits for the tests under way, if there are any, and prints their results.
+tests_under_way=
+finish_tests() {
+  [[ -n $tests_under_way ]] || return 0
+  wait
+  say "$tests_under_way: tests" && cat "build/$tests_under_way.tests.log"
+  tests_under_way=
 }
 
 # A room with rules of its own is a folder of the build too; another is one target.
@@ -120,6 +131,7 @@ is_configuration() { [[ $1 != lint ]] && ! is_room "$1"; }
 
 rm -rf "$results"
 mkdir -p "$results"
+trap 'trap - TERM && kill 0' INT # a job in the background ignores the interrupt
 
 # To lint and to configure take one core each, so they run beside each other.
 [[ " ${wanted[*]} " != *" lint "* ]] || lint >build/lint.log 2>&1 &
@@ -138,5 +150,6 @@ for name in "${wanted[@]}"; do
     test_room "$name"
   fi
 done
+finish_tests
 say "all of it"
 python3 scripts/dev/tally.py "$results"

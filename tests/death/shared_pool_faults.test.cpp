@@ -77,14 +77,6 @@ TEST(shared_pool_faults, an_array_freed_where_one_object_was_allocated) {
   from.deallocate(one, 1);
 }
 
-TEST(shared_pool_faults, a_run_beyond_runs_freed_where_one_cell_was_allocated) {
-  if (ashlar_test::is_checked) GTEST_SKIP() << "said of the run's length from level checked on";
-  of_one_thread pool;
-  void* const cell = pool.allocate();
-  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(cell, 1000), larger + "32000");
-  pool.deallocate(cell);
-}
-
 TEST(shared_pool_faults, an_object_freed_by_pmr_with_another_size) {
   of_any_thread pool;
   ashlar::pmr_resource<ashlar::resource_ref<shared_block_pool<>>> bridge{

@@ -18,6 +18,7 @@
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
+#include "tests/death/last_words.hpp"
 #include "tests/resource/pool_model.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
@@ -272,6 +273,16 @@ TEST(block_pool, large_cells_do_not_rest_in_front) {
   for (void*& cell : cells) cell = pool.allocate();
   for (void* const cell : cells) pool.deallocate(cell);
   EXPECT_LE(pool.slabs(), 1u);  // the one with cells that were never handed out
+}
+
+TEST(block_pool, reports_a_run_freed_where_one_cell_was_allocated) {
+  if (ashlar_test::is_checked) GTEST_SKIP() << "the number of cells is reported, from level checked on";
+  block_pool<> pool({.cell_bytes = 32, .cell_alignment = 16});
+  void* const cell = pool.allocate();
+  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(cell, 1000),
+                           "ashlar: size_mismatch: freed a cell with the size of a larger block, "
+                           "pointer 0x*, resource 0x*, size 32, expected 32, got 32000");
+  pool.deallocate(cell);
 }
 
 }  // namespace
