@@ -232,7 +232,7 @@ TYPED_TEST(fork_of_each, leaves_the_child_what_it_can_use) {
       for (++begun; !stop.load(std::memory_order_relaxed);) shared.use();
     });
   while (begun != 2) std::this_thread::yield();
-  for (std::size_t round = 0; round < ashlar_test::stress_rounds(15) && !this->HasFailure(); ++round)
+  for (std::size_t round = 0; round < ashlar_test::stress_rounds(8) && !this->HasFailure(); ++round)
     EXPECT_TRUE(ashlar_test::child_does([&] {
       shared.use();
       return true;
