@@ -26,13 +26,12 @@ void model() {
         (void)core.owns(nullptr);
         core.flush_caches(lists);
         core.for_each_live([](void*, std::size_t) {});
-        core.inspect([](int) {}, lists, nullptr);
+        core.inspect([](int) {}, lists);
         (void)core.table_bytes();
         (void)core.reused_bytes();
         core.release();
         (void)core.trim(0, lists);
         (void)core.held_bytes();
-        (void)core.is_cached(nullptr, 1);
         (void)core.invariant(lists);
       },
       [&] { core.give_now(cells[2]); });

@@ -33,7 +33,7 @@ struct used_heap {
     }
   }
 
-  // Cells of many classes, cached ones, a last-freed one, live and recently freed spans, huge blocks.
+  // Cells of many classes, cached ones, live and recently freed spans, huge blocks.
   void use() {
     constexpr std::size_t count = is_slow ? 1500 : 6000;
     for (int round = 0; round < 2; ++round) {

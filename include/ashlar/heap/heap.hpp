@@ -43,7 +43,7 @@ using detail::region_kind;
 /// ends. A thread that only frees costs the upstream 16 KiB. A thread that is ending, or that gets no memory, shares
 /// the common heap under a lock. The fast paths are those of `local_heap` and on x86-64 three instructions more: two
 /// thread-local words hold the heap last used and its thread heap. A sized free has five more, since it still looks up
-/// the owner of the block. By clang, `allocate` has 15 instructions for 12, `deallocate(p)` 22 for 19,
+/// the owner of the block. By clang, `allocate` has 17 instructions for 14, `deallocate(p)` 16 for 13,
 /// `allocate<Bytes>` 11 for 8. The fast paths take no lock, and their only atomics are plain loads. A thread that
 /// alternates between two heaps calls a function at each change, which finds the other heap in a table of the thread.
 /// Thread safety: any thread; the destructor and `release` expect that no other thread uses the heap, and that all uses

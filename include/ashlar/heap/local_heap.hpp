@@ -22,13 +22,12 @@ using detail::region_kind;
 
 /// A heap of one thread.
 ///
-///     deallocate(p) -> last-freed slot -> free list -> sweep: bitmaps -> empty slabs -> slices -> upstream
-///     allocate(n)   <- last-freed slot <- free list <- cell batch <- slab <- span of slices <- segment <- upstream
+///     deallocate(p) -> free list -> sweep: bitmaps -> empty slabs -> slices -> upstream
+///     allocate(n)   <- free list <- cell batch <- slab <- span of slices <- segment <- upstream
 ///
 /// A block of up to 32 KiB is a cell of one of 72 size classes. A block of up to 63 slices of 64 KiB is a span. A
 /// larger block is an extent of the upstream. Blocks hold no metadata: it stands in the head of their 4 MiB segment.
-/// The alignment is at least 16 bytes. `deallocate(p)` finds the size class by one load. The last-freed slot spares a
-/// free followed by an allocation of the same class the store forwarding through the free list. Live blocks end with
+/// The alignment is at least 16 bytes. `deallocate(p)` finds the size class by one load. Live blocks end with
 /// the heap. Thread safety: none. Nothing is allocated before the first block.
 template <resource Upstream>
 class local_heap : public detail::basic_local_heap<detail::heap_core<Upstream>> {

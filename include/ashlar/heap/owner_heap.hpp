@@ -160,7 +160,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE void* allocate_or(Otherwise otherwise) {
     constexpr std::size_t size_class = base::class_for(Bytes, Alignment);
     if constexpr (size_class == detail::size_classes::none) return otherwise();
-    if constexpr (sends) return this->take_cached_or(size_class, Bytes, otherwise);
+    if constexpr (sends) return this->take_cell_or(size_class, Bytes, otherwise);
     void* const p = try_allocate(Bytes, Alignment);
     return p != nullptr ? p : otherwise();
   }

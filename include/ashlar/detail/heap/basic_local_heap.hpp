@@ -54,7 +54,7 @@ public:
     static_assert(is_power_of_two(Alignment));
     constexpr std::size_t size_class = class_for(Bytes, Alignment);
     if constexpr (size_class == size_classes::none) return allocate(Bytes, Alignment);
-    else return take_cached_or(size_class, Bytes, [=, this] { return take_sampled<or_throw>(size_class, Bytes); });
+    else return take_cell_or(size_class, Bytes, [=, this] { return take_sampled<or_throw>(size_class, Bytes); });
   }
 
   /// Returns: a block and its usable bytes; `deallocate` takes any size from `bytes` to those.
@@ -80,7 +80,7 @@ public:
     if constexpr (checking_level >= checking::checked)
       if (p != nullptr) core_.checks().end_life(p);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return deallocate_sampled(p);
-    put_last_freed(p, segment::owner_of(p));
+    cache_cell(p, segment::owner_of(p));
   }
 
   /// As `deallocate(p)`, and faster: the size gives the class. Expects: `p` is a block of this size and alignment, or
@@ -89,7 +89,7 @@ public:
     const std::size_t size_class = class_for(bytes, alignment);
     if constexpr (checking_level >= checking::checked) core_.checks().end_life(p, bytes, alignment, size_class);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return deallocate_sampled(p);
-    put_last_freed(p, size_class);
+    cache_cell(p, size_class);
   }
 
   /// As `deallocate(p, bytes, alignment)`, with the class resolved at compile time.
@@ -98,9 +98,7 @@ public:
     constexpr std::size_t size_class = class_for(Bytes, Alignment);
     if constexpr (checking_level >= checking::checked) core_.checks().end_life(p, Bytes, Alignment, size_class);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return deallocate_sampled(p);
-    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
-    if constexpr (has_no_links) return core_.give_cell(p);
-    cache_in_register()->lists.push(size_class, p);
+    cache_cell(p, size_class);
   }
 
   /// Returns: whether the block at `p` has `new_bytes` bytes now, in place. Expects: it was allocated with `bytes` and
@@ -163,21 +161,18 @@ public:
   /// `f` may not use the heap. Complexity: O(slices and cells on free lists).
   template <class F>
   void inspect(F f) const {
-    core_.inspect(std::move(f), cache_.lists, cache_.last_freed);
+    core_.inspect(std::move(f), lists_);
   }
 
   /// Effects: takes all blocks back and gives all memory to the upstream.
   void release() noexcept {
-    cache_ = {};
+    lists_.clear();
     core_.release();
   }
 
   /// Effects: purges free memory down to `retain_bytes`: whole segments, the contents of free slices, and of whole free
   /// pages inside slabs. Returns: bytes given back. Complexity: O(slabs and free cells).
-  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
-    empty_pocket();
-    return core_.trim(retain_bytes, cache_.lists);
-  }
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept { return core_.trim(retain_bytes, lists_); }
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }    ///< from the upstream
   [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }  ///< of it, for tables
@@ -187,11 +182,7 @@ public:
   [[nodiscard]] const typename Core::upstream_type& upstream_resource() const noexcept { return core_.upstream(); }
 
   /// Complexity: O(slabs and free cells).
-  [[nodiscard]] bool invariant() const noexcept {
-    if ((cache_.last_freed != nullptr) != (cache_.last_freed_class != size_classes::none)) return false;
-    return (cache_.last_freed == nullptr || core_.is_cached(cache_.last_freed, cache_.last_freed_class)) &&
-           core_.invariant(cache_.lists);
-  }
+  [[nodiscard]] bool invariant() const noexcept { return core_.invariant(lists_); }
 
 protected:
   template <class... Args>
@@ -213,7 +204,7 @@ protected:
   [[nodiscard]] ASHLAR_INLINE bool try_deallocate_cell(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t size_class = class_for(bytes, alignment);
     if (is_sampled(p) || !core_.checks().ends_known_cell(p, bytes, size_class)) return false;
-    put_last_freed(p, size_class);
+    cache_cell(p, size_class);
     return true;
   }
 
@@ -224,10 +215,7 @@ protected:
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
-  ASHLAR_COLD void flush_caches() noexcept {
-    empty_pocket();
-    core_.flush_caches(cache_.lists);
-  }
+  ASHLAR_COLD void flush_caches() noexcept { core_.flush_caches(lists_); }
 
   [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t class_for(std::size_t bytes,
                                                                      std::size_t alignment) noexcept {
@@ -239,51 +227,36 @@ protected:
   /// Returns: a cached cell without a sampled address, else the result of `otherwise()`.
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_cell_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
-    thread_cache* const cache = cache_in_register();
-    if (has_no_links || size_class != cache->last_freed_class) return take_cached_or(size_class, bytes, otherwise);
-    cache->last_freed_class = size_classes::none;
-    return handed_out(std::exchange(cache->last_freed, nullptr), size_class, bytes);
-  }
-
-  template <class Otherwise>
-  [[nodiscard]] ASHLAR_INLINE void* take_cached_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
-    thread_cache* const cache = cache_in_register();
+    free_lists* const lists = lists_in_register();
     if constexpr (has_no_links)
-      if (void* const cell = core_.take_cell_of_batch(size_class, cache->lists))
-        return handed_out(cell, size_class, bytes);
-    void* const p = cache->lists.top_of(size_class);
+      if (void* const cell = core_.take_cell_of_batch(size_class, *lists)) return handed_out(cell, size_class, bytes);
+    void* const p = lists->top_of(size_class);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return otherwise();
     if constexpr (checking_level >= checking::checked) expect_link(p, size_class, core_.name());
-    cache->lists.pop_top(size_class, p);
+    lists->pop_top(size_class, p);
     return handed_out(p, size_class, bytes);
   }
 
   // As above for an empty free list: a cell of the batch behind it, if that belongs to the owner.
   [[nodiscard]] ASHLAR_INLINE void* take_excluding_cache(std::size_t size_class, std::size_t bytes) noexcept {
-    void* const p = core_.take_cell_excluding_cache(size_class, cache_.lists);
+    void* const p = core_.take_cell_excluding_cache(size_class, lists_);
     return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, size_class, bytes) : nullptr;
   }
 
   /// Effects: forgets the cached cells, which stay taken.
-  void forget_cache() noexcept { cache_ = {}; }
+  void forget_cache() noexcept { lists_.clear(); }
 
 private:
-  struct alignas(64) thread_cache {
-    free_lists lists;
-    void* last_freed = nullptr;        // the last-freed slot: never a sampled address
-    std::size_t last_freed_class = 0;  // its size class
-  };
-
   // A link in a dead cell could be forged: a cell goes to its bitmap at once, as in a pool.
   static constexpr bool has_no_links = checking_level >= checking::hardened;
 
   enum failure { or_throw, or_null };
 
   // Without the register each instruction holds the address of a global heap, which costs 1.5 ns a pair.
-  [[nodiscard]] ASHLAR_INLINE thread_cache* cache_in_register() noexcept {
-    thread_cache* cache = &cache_;
-    ASHLAR_IN_REGISTER(cache);
-    return cache;
+  [[nodiscard]] ASHLAR_INLINE free_lists* lists_in_register() noexcept {
+    free_lists* lists = &lists_;
+    ASHLAR_IN_REGISTER(lists);
+    return lists;
   }
 
   template <failure Failure>
@@ -301,17 +274,17 @@ private:
 
   template <failure Failure>
   [[nodiscard]] ASHLAR_COLD void* take_sampled(std::size_t size_class, std::size_t bytes) noexcept(Failure == or_null) {
-    void* p = cache_.lists.top_of(size_class);
+    void* p = lists_.top_of(size_class);
     if (p != nullptr)
-      expect_link(p, size_class, core_.name()), cache_.lists.pop_top(size_class, p), core_.count_taken(size_class);
+      expect_link(p, size_class, core_.name()), lists_.pop_top(size_class, p), core_.count_taken(size_class);
     else if (p = take_cold(size_class); p == nullptr) return failed<Failure>(bytes, least_alignment);
     return handed_out(p, size_class, bytes);
   }
 
   [[nodiscard]] ASHLAR_COLD void* take_cold(std::size_t size_class) noexcept {
-    if (void* const p = core_.take_cell(size_class, cache_.lists); p != nullptr) return p;
+    if (void* const p = core_.take_cell(size_class, lists_); p != nullptr) return p;
     flush_caches();
-    return core_.take_cell(size_class, cache_.lists);
+    return core_.take_cell(size_class, lists_);
   }
 
   // Over-aligned or large.
@@ -325,7 +298,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
-    slice_run got = core_.take_large(with_canary(bytes), alignment, cache_.lists);
+    slice_run got = core_.take_large(with_canary(bytes), alignment, lists_);
     if (ASHLAR_UNLIKELY(got.data == nullptr)) got = take_large_retry(bytes, alignment);
     if constexpr (checking_level >= checking::hardened)
       if (got.data != nullptr) core_.sizes().hand_out_large(got.data, bytes);
@@ -333,8 +306,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_COLD slice_run take_large_retry(std::size_t bytes, std::size_t alignment) noexcept {
-    empty_pocket();
-    return core_.take_large_retry(with_canary(bytes), alignment, cache_.lists);
+    return core_.take_large_retry(with_canary(bytes), alignment, lists_);
   }
 
   template <failure Failure>
@@ -350,14 +322,10 @@ private:
     return p;
   }
 
-  // The next free pushes the previous cell: this free stores nothing that the next allocation waits for.
-  ASHLAR_INLINE void put_last_freed(void* p, std::size_t size_class) noexcept {
+  ASHLAR_INLINE void cache_cell(void* p, std::size_t size_class) noexcept {
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
     if constexpr (has_no_links) return core_.give_cell(p);
-    thread_cache* const cache = cache_in_register();
-    void* const waiting = std::exchange(cache->last_freed, p);
-    const std::size_t of_waiting = std::exchange(cache->last_freed_class, size_class);
-    if (ASHLAR_LIKELY(of_waiting != size_classes::none)) cache->lists.push(of_waiting, waiting);
+    lists_in_register()->push(size_class, p);
   }
 
   // A cell at a sampled address, null, a span or a huge block.
@@ -365,17 +333,11 @@ private:
     if (p == nullptr) return;
     if (is_aligned(p, window_bytes)) return core_.give_huge(p);
     const std::size_t size_class = segment::owner_of(p);
-    if (size_class == size_classes::none) return core_.give_run(p, cache_.lists);
+    if (size_class == size_classes::none) return core_.give_run(p, lists_);
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
-    if constexpr (has_no_links) return core_.give_sampled(p, size_class, cache_.lists);
-    cache_.lists.push(size_class, p);
-    core_.count_freed(size_class, cache_.lists);
-  }
-
-  ASHLAR_COLD void empty_pocket() noexcept {
-    void* const waiting = std::exchange(cache_.last_freed, nullptr);
-    cache_.last_freed_class = size_classes::none;
-    if (waiting != nullptr) core_.give_cell(waiting);
+    if constexpr (has_no_links) return core_.give_sampled(p, size_class, lists_);
+    lists_.push(size_class, p);
+    core_.count_freed(size_class, lists_);
   }
 
   // Returns: the bytes of a live block.
@@ -390,7 +352,7 @@ private:
     else return held;
   }
 
-  thread_cache cache_;
+  alignas(64) free_lists lists_;
   Core core_;
 };
 

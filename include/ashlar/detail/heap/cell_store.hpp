@@ -139,9 +139,9 @@ public:
     });
   }
 
-  /// Effects: counts for each slab the free cells without a bit: in free lists, in batches of classes from `first` on,
-  /// and in the last-freed slot. Complexity: O(slices and cells in free lists).
-  void count_waiting(const free_lists& lists, void* last_freed, std::size_t first = 0) const noexcept {
+  /// Effects: counts for each slab the free cells without a bit: in free lists, and in batches of classes from `first`
+  /// on. Complexity: O(slices and cells in free lists).
+  void count_waiting(const free_lists& lists, std::size_t first = 0) const noexcept {
     const auto count = [](void* cell, int cells) { segment::slab_of(cell).waiting += static_cast<unsigned>(cells); };
     for_each_slab([](span_header& slab) { slab.waiting = 0; });
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
@@ -149,7 +149,6 @@ public:
     for (std::size_t size_class = first; size_class < partial_.size(); ++size_class)
       if (const cell_batch& batch = partial_[size_class].batch; batch.mask != 0)
         count(batch.base, std::popcount(batch.mask));
-    if (last_freed != nullptr) count(last_freed, 1);
   }
 
   /// Effects: calls `f(cell, bytes)` for each live cell. Expects: the caches are flushed.

@@ -223,17 +223,17 @@ public:
     for_each_live(std::move(f));
   }
 
-  /// Effects: calls `f(heap_region)` for each region held. `last_freed`: the cell in the last-freed slot, or null.
+  /// Effects: calls `f(heap_region)` for each region held.
   template <class F>
-  void inspect(F f, const free_lists& lists, void* last_freed) const {
-    cells_.count_waiting(lists, last_freed);
+  void inspect(F f, const free_lists& lists) const {
+    cells_.count_waiting(lists);
     inspect_counted(f);
   }
 
   /// As above, without the thread cache: cached cells count as live.
   template <class F>
   void inspect_excluding_cache(F f) const {
-    cells_.count_waiting(free_lists{}, nullptr, cells_.first_common_batch);
+    cells_.count_waiting(free_lists{}, cells_.first_common_batch);
     inspect_counted(f);
   }
 
@@ -269,12 +269,6 @@ public:
   }
   [[nodiscard]] exact_sizes<Upstream> sizes() noexcept { return {space_, heap_}; }
 
-  /// Returns: whether a cell is of a size class, and neither in a bitmap nor live.
-  [[nodiscard]] bool is_cached(void* cell, std::size_t size_class) const noexcept {
-    return owns(cell) && segment::owner_of(cell) == size_class && segment::slab_of(cell).is_cell(cell) &&
-           cells_.is_cached(cell);
-  }
-
   /// Complexity: O(slabs and free cells).
   [[nodiscard]] bool invariant(const free_lists& lists) const noexcept {
     bool right = space_.invariant() && segments_.invariant() && huge_.invariant() && cells_.invariant();
@@ -284,6 +278,12 @@ public:
   }
 
 private:
+  // Returns: whether a cell is of a size class, and neither in a bitmap nor live.
+  [[nodiscard]] bool is_cached(void* cell, std::size_t size_class) const noexcept {
+    return owns(cell) && segment::owner_of(cell) == size_class && segment::slab_of(cell).is_cell(cell) &&
+           cells_.is_cached(cell);
+  }
+
   // Reports writes beside live blocks before they are forgotten. No effect below level `hardened`.
   void expect_live_intact() const noexcept {
     if constexpr (!keeps_canaries) return;

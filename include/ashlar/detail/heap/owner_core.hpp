@@ -179,9 +179,9 @@ public:
   }
 
   template <class F>
-  void inspect(F f, const free_lists& lists, void* last_freed) const {
+  void inspect(F f, const free_lists& lists) const {
     const scope held(inner_lock_);
-    base::inspect(std::move(f), lists, last_freed);
+    base::inspect(std::move(f), lists);
   }
 
   void release() noexcept {
@@ -261,11 +261,6 @@ public:
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
     const scope held(inner_lock_);
     return base::reused_bytes();
-  }
-
-  [[nodiscard]] bool is_cached(void* cell, std::size_t size_class) const noexcept {
-    const scope held(inner_lock_);
-    return base::is_cached(cell, size_class);
   }
 
   [[nodiscard]] bool invariant(const free_lists& lists) const noexcept {

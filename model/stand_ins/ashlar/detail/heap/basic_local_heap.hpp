@@ -66,7 +66,7 @@ public:
   }
   template <class F>
   void inspect(F f) const {
-    core_.inspect(std::move(f), lists_, nullptr);
+    core_.inspect(std::move(f), lists_);
   }
   void release() noexcept { core_.release(); }
   std::size_t trim(std::size_t retain_bytes) noexcept { return core_.trim(retain_bytes, lists_); }
@@ -86,10 +86,6 @@ protected:
   [[nodiscard]] void* take_cell_or(std::size_t, std::size_t, Otherwise otherwise) {
     void* const cell = lists_.pop();
     return cell != nullptr ? cell : otherwise();
-  }
-  template <class Otherwise>
-  [[nodiscard]] void* take_cached_or(std::size_t number, std::size_t bytes, Otherwise otherwise) {
-    return take_cell_or(number, bytes, otherwise);
   }
   [[nodiscard]] Core& core() noexcept { return core_; }
   [[nodiscard]] const Core& core() const noexcept { return core_; }

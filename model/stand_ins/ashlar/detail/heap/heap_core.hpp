@@ -87,7 +87,7 @@ public:
     touch();
   }
   template <class F>
-  void inspect(F, const free_lists&, void*) const {
+  void inspect(F, const free_lists&) const {
     static_cast<void>(looked());
   }
   template <class F>
@@ -102,7 +102,6 @@ public:
   [[nodiscard]] std::size_t segments() const noexcept { return looked(); }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return looked(); }
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return looked(); }
-  [[nodiscard]] bool is_cached(void*, std::size_t) const noexcept { return looked() != 0; }
   [[nodiscard]] bool invariant(const free_lists&) const noexcept { return looked() != 0; }
 
 private:
