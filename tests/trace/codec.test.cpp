@@ -9,7 +9,6 @@
 namespace {
 
 using namespace ashlar::trace;
-using namespace ashlar::detail::trace_io;
 
 struct packs_only {
   static constexpr codec_id id = codec_id::zstd;

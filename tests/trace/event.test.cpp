@@ -7,7 +7,6 @@
 namespace {
 
 using namespace ashlar::trace;
-using namespace ashlar::detail::trace_io;
 
 TEST(event, every_operation_allocates_or_releases_or_is_a_note) {
   for (std::size_t i = 0; i < operation_count; ++i) {

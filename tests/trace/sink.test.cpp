@@ -10,7 +10,6 @@
 namespace {
 
 using namespace ashlar::trace;
-using namespace ashlar::detail::trace_io;
 
 constexpr std::array<std::byte, 2> two{std::byte{1}, std::byte{2}};
 

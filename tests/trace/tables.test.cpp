@@ -9,7 +9,6 @@
 namespace {
 
 using namespace ashlar::trace;
-using namespace ashlar::detail::trace_io;
 
 TEST(tables, stacks_are_found_by_id_and_unknown_ones_are_empty) {
   stack_table t;

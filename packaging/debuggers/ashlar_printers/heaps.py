@@ -99,8 +99,6 @@ class HeapPart(Printer):
             row = gdb.Value(first + number * self.row_type(classes).sizeof)
             mask = View(row.cast(self.row_type(classes).pointer()), "size_class").number("mask")
             waiting.append(bin(mask).count("1") + self.listed(tops[number], nexts[number]))
-        if self.heap.number("last_freed"):
-            waiting[self.heap.number("last_freed_class") % count] += 1
         return waiting
 
     @staticmethod

@@ -16,8 +16,7 @@ MEMBERS = {
     },
     "chunk": {"below": "below", "begin": "begin", "below_top": "below_top", "bytes": "bytes"},
     "heap_part": {
-        "tops": "cache_.lists.top_", "nexts": "cache_.lists.next_", "last_freed": "cache_.last_freed",
-        "last_freed_class": "cache_.last_freed_class", "classes": "core_.cells_.partial_",
+        "tops": "lists_.top_", "nexts": "lists_.next_", "classes": "core_.cells_.partial_",
         "held": "core_.space_.held_bytes_", "segments": "core_.segments_.count_",
         "segment_table": "core_.segments_.spaces_.data_", "huge_blocks": "core_.huge_.count_",
         "huge_bytes": "core_.huge_.bytes_",
