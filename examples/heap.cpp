@@ -55,7 +55,7 @@ void load(heap& memory, mailbox& to) {
   }  // the thread ends; its blocks live on, and the next thread adopts its heap
 }
 
-// Frees blocks of other threads: noted, and sent in packets.
+// Frees blocks of other threads: gathered, and sent in parcels.
 std::size_t draw(heap& memory, mailbox& from) {
   std::size_t good = 0;
   for (std::size_t drawn = 0; drawn < loaders * assets_each;)
@@ -78,7 +78,7 @@ bool stream(heap& memory) {
   return good == loaders * assets_each;
 }
 
-// The thread that adopts detached blocks frees them as its own: without packets.
+// The thread that adopts detached blocks frees them as its own: nothing is sent.
 bool hand_over(heap& memory) {
   level built{on_heap<level::value_type>{memory}};
   std::optional<heap::detached> blocks;

@@ -38,7 +38,7 @@ private:
 
 constexpr std::size_t meshes = 20'000;
 
-// The owner: it alone allocates, usually without a lock. Remote frees are drained meanwhile.
+// The owner: it alone allocates, usually without a lock. Remote frees arrive meanwhile.
 void load(ashlar::owner_heap<>& memory, stream& to) {
   for (std::size_t i = 0; i < meshes; ++i) {
     const std::size_t bytes = i % 100 == 0 ? 300'000 : 64 + i * 31 % 4000;
@@ -50,7 +50,7 @@ void load(ashlar::owner_heap<>& memory, stream& to) {
 
 // Returns: the number of meshes drawn completely.
 std::size_t render(ashlar::owner_heap<>& memory, stream& from) {
-  ashlar::remote_freer<> freer;  // of this thread, for any number of heaps; leaves them in its destructor
+  ashlar::remote_freer<> freer;  // of this thread, for any number of heaps; its destructor sends the rest
   std::size_t whole = 0;
   for (std::size_t drawn = 0; drawn < meshes;) {
     for (const mesh& each : from.take()) {

@@ -295,6 +295,7 @@ constexpr row rows[] = {
     {{"free_list", "a bare free list for each size (limit)", false}, {{}, limit_workloads()}},
     row_of<malloc_heap, operator_heap>("glibc", "malloc, glibc"),
     row_of<malloc_heap, operator_heap>("mimalloc", "malloc, mimalloc"),
+    row_of<malloc_heap, operator_heap>("mimalloc3", "malloc, mimalloc"),
     row_of<malloc_heap, operator_heap>("jemalloc", "malloc, jemalloc"),
     row_of<malloc_heap, operator_heap>("tcmalloc", "malloc, tcmalloc"),
     row_of<malloc_heap, operator_heap>("rpmalloc", "malloc, rpmalloc"),

@@ -171,6 +171,7 @@ constexpr row rows[] = {
     {{"null", "null (floor: the way between the threads)", false}, measure<null_users>},
     {{"glibc", "malloc, glibc", true}, measure<malloc_users>},
     {{"mimalloc", "malloc, mimalloc", true}, measure<malloc_users>},
+    {{"mimalloc3", "malloc, mimalloc", true}, measure<malloc_users>},
     {{"jemalloc", "malloc, jemalloc", true}, measure<malloc_users>},
     {{"tcmalloc", "malloc, tcmalloc", true}, measure<malloc_users>},
     {{"rpmalloc", "malloc, rpmalloc", true}, measure<malloc_users>},

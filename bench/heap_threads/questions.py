@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The questions about heaps that several threads use."""
 
-from support.question import Column, Question
+from support.question import Column, Question, had_two_near_cores
 
 QUESTIONS = {
     "heap_threads": Question(
@@ -30,6 +30,7 @@ QUESTIONS = {
             Column("p99.9 allocate", "allocate_p999_ns"),
             Column("p99.9 free", "free_p999_ns"),
             Column("slowest / fastest", "fairness", 2),
+            Column("wall ms", "wall_ms"),
             Column("cpu ms", "cpu_ms"),
             Column("peak / live", "peak_over_live", 2),
             Column("drift", "drift", 2),
@@ -39,5 +40,7 @@ QUESTIONS = {
         plot_notes=(Column("ping-pong", "ping_pong_ns"),),
         plot_groups=("ring", "deep", "many_to_one", "round_about", "generations", "batches"),
         threads=2,
+        runs=10,
+        usable=had_two_near_cores,
     ),
 }

@@ -49,8 +49,14 @@ std::uint64_t end_block(User& user, void* p, std::size_t maker) {
   return value;
 }
 
-inline std::uint64_t sum(const std::vector<std::uint64_t>& all) {
-  return std::accumulate(all.begin(), all.end(), std::uint64_t{0});
+// The checksum of a thread, on a cache line of its own.
+struct alignas(128) thread_sum {
+  std::uint64_t value = 0;
+};
+
+inline std::uint64_t sum(const std::vector<thread_sum>& all) {
+  return std::accumulate(all.begin(), all.end(), std::uint64_t{0},
+                         [](std::uint64_t before, const thread_sum& each) { return before + each.value; });
 }
 
 // Makers and freers, a ring between each maker and each of its freers.
@@ -74,11 +80,11 @@ public:
   findings run(std::size_t windows) {
     const std::size_t threads = shape_.makers + shape_.freers;
     std::vector<pace> paces(shape_.makers, pace(window));
-    std::vector<std::uint64_t> sums(threads);
+    std::vector<thread_sum> sums(threads);
     team_patience::expect_threads(threads);
     in_threads(threads, [&](std::size_t index) {
       if (index < shape_.makers) make(index, windows, paces[index]);
-      else sums[index] = free_all(index);
+      else sums[index].value = free_all(index);
     });
     return findings::of(paces, sum(sums));
   }
@@ -130,11 +136,13 @@ findings to_and_fro(Users& users, std::size_t pairs, std::size_t windows) {
   std::vector<std::unique_ptr<both>> rings(pairs);
   for (auto& each : rings) each = std::make_unique<both>();
   std::vector<pace> paces(pairs, pace(window));
-  std::vector<std::uint64_t> sums(2 * pairs);
+  std::vector<thread_sum> sums(2 * pairs);
   const auto ask = [&](std::size_t index) {
     auto user = users.of(index);
     both& between = *rings[index];
-    const auto take_answer = [&](void* p) { sums[index] += end_block(user, p, index + pairs), paces[index].count(); };
+    const auto take_answer = [&](void* p) {
+      sums[index].value += end_block(user, p, index + pairs), paces[index].count();
+    };
     paces[index].start();
     for (std::size_t asked = 0; asked < windows * window / 2; ++asked, paces[index].count()) {
       void* const question = make_block(user, sizes[asked], asked);
@@ -149,7 +157,7 @@ findings to_and_fro(Users& users, std::size_t pairs, std::size_t windows) {
     auto user = users.of(index);
     both& between = *rings[index - pairs];
     std::size_t answered = 0;
-    while (between.there.pop([&](void* p) { sums[index] += end_block(user, p, index - pairs); })) {
+    while (between.there.pop([&](void* p) { sums[index].value += end_block(user, p, index - pairs); })) {
       void* const answer = make_block(user, sizes[answered], answered);
       between.back.push([&](void*& slot) { slot = answer; });
       ++answered;
@@ -174,7 +182,7 @@ findings round_about(Users& users, std::size_t threads, std::size_t windows) {
     for (int i = 0; i < 8; ++i) static_cast<void>(each->pop([](const std::vector<void*>&) {}));
   }
   std::vector<pace> paces(threads, pace(window));
-  std::vector<std::uint64_t> sums(threads);
+  std::vector<thread_sum> sums(threads);
   team_patience::expect_threads(threads);
   in_threads(threads, [&](std::size_t index) {
     auto user = users.of(index);
@@ -185,7 +193,7 @@ findings round_about(Users& users, std::size_t threads, std::size_t windows) {
         for (std::size_t i = 0; i < batch; ++i) slot.push_back(make_block(user, sizes[made + i], made + i));
       });
       static_cast<void>(rings[before]->pop([&](std::vector<void*>& slot) {
-        for (void* const p : slot) sums[index] += end_block(user, p, before), paces[index].count();
+        for (void* const p : slot) sums[index].value += end_block(user, p, before), paces[index].count();
         slot.clear();
       }));
     }
@@ -205,9 +213,9 @@ findings generations(Users& users, std::size_t threads, std::size_t windows) {
   const block_sizes sizes;
   std::vector<std::vector<held>> estates(threads, std::vector<held>(live, held{nullptr, 0}));
   std::vector<pace> paces(threads, pace(replaced));
-  std::vector<std::uint64_t> sums(threads);
+  std::vector<thread_sum> sums(threads);
   const auto replace = [&](auto& user, std::size_t index, held& at, std::size_t value) {
-    if (at.p != nullptr) sums[index] += end_block(user, at.p, at.maker);
+    if (at.p != nullptr) sums[index].value += end_block(user, at.p, at.maker);
     at = {make_block(user, sizes[value], value), index};
   };
   team_patience::expect_threads(threads);

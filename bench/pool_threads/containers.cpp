@@ -101,6 +101,7 @@ constexpr row row_of(std::string_view name, std::string_view what, bool rival = 
 constexpr row rows[] = {
     row_of<standard_peer>("glibc", "std::allocator, glibc"),
     row_of<standard_peer>("mimalloc", "std::allocator, mimalloc"),
+    row_of<standard_peer>("mimalloc3", "std::allocator, mimalloc"),
     row_of<standard_peer>("jemalloc", "std::allocator, jemalloc"),
     row_of<standard_peer>("tcmalloc", "std::allocator, tcmalloc"),
     row_of<standard_peer>("rpmalloc", "std::allocator, rpmalloc"),

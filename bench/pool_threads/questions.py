@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The questions about pools that two threads use."""
 
-from support.question import MIB, Column, Question
+from support.question import MIB, Column, Question, had_two_near_cores
 
 QUESTIONS = {
     "thread_containers": Question(
@@ -19,6 +19,8 @@ QUESTIONS = {
         quick=("--count", "200000"),
         plot_notes=(Column("B", "bytes_per_element", 1),),
         threads=2,
+        runs=10,
+        usable=had_two_near_cores,
     ),
     "thread_handover": Question(
         title="Allocated in one thread, freed in another: nanoseconds per element",
@@ -38,5 +40,7 @@ QUESTIONS = {
         quick=("--count", "500000"),
         plot_notes=(Column("MiB", "peak_bytes", 1, MIB),),
         threads=2,
+        runs=10,
+        usable=had_two_near_cores,
     ),
 }

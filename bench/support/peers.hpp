@@ -26,7 +26,8 @@ struct malloc_library {
 };
 
 inline constexpr malloc_library malloc_libraries[] = {
-    {"mimalloc", {"libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so"}},
+    {"mimalloc", {"libmimalloc.so.2", "libmimalloc.so"}},
+    {"mimalloc3", {"libmimalloc3.so"}},
     {"jemalloc", {"libjemalloc.so.2", "libjemalloc.so"}},
     {"tcmalloc", {"libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc_minimal.so"}},
     {"rpmalloc", {"librpmalloc.so"}},

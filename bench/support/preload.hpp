@@ -38,7 +38,9 @@ inline std::string malloc_version() {
   const char* text = nullptr;
   if (void* const mimalloc = ::dlsym(RTLD_DEFAULT, "mi_version")) {
     const int version = reinterpret_cast<int (*)()>(mimalloc)();
-    return std::to_string(version / 100) + "." + std::to_string(version / 10 % 10) + "." + std::to_string(version % 10);
+    const int base = version >= 10'000 ? 100 : 10;  // digits of minor and patch version: two each, or one
+    return std::to_string(version / base / base) + "." + std::to_string(version / base % base) + "." +
+           std::to_string(version % base);
   }
   if (void* const tcmalloc = ::dlsym(RTLD_DEFAULT, "tc_version"))
     text = reinterpret_cast<const char* (*)(int*, int*, const char**)>(tcmalloc)(nullptr, nullptr, nullptr);

@@ -28,9 +28,19 @@ class Question:
     group_metrics: dict = dataclasses.field(default_factory=dict)  # where a group compares something else
     threads: int = 1  # cores to pin to
     runs: int = 5  # processes per cell
+    usable: object = None  # run -> bool: the others are measured again, at most twice, and dropped
 
     def metric_of(self, group):
         return self.group_metrics.get(group, self.metric)
 
 
 MIB = 1 / (1 << 20)
+
+# Nanoseconds of a cache line's way to the other core and back, on two cores of one chip.
+NEAR = 120
+
+
+def had_two_near_cores(run):
+    """Hosts move virtual cores apart, or give both together the time of one: wall time is then no less than cpu time."""
+    unit = "ms" if "wall_ms" in run else "ns"
+    return run["ping_pong_ns"] < NEAR and run[f"wall_{unit}"] <= 0.6 * run[f"cpu_{unit}"]

@@ -11,7 +11,8 @@
 namespace bench {
 
 // Each side keeps the last known position of the other, and reads it again only if that is not enough. The consumer
-// leaves `least` elements in the ring until the producer has closed it. `Patience` is the way to wait.
+// leaves `least` elements in the ring until the producer has closed it. `Patience` is the way to wait. Both calls are
+// inlined, so that the code of every peer is alike: out of line, a use with captures stalls on its copy.
 template <class T, class Patience = patience>
 class ring {
 public:
@@ -21,7 +22,7 @@ public:
 
   // Effects: waits for room, then calls `fill(slot)`. For the producer.
   template <class F>
-  void push(F fill) {
+  [[gnu::always_inline]] void push(F&& fill) {
     const std::size_t at = pushed_.load(std::memory_order_relaxed);
     for (Patience waiting; at - popped_seen_ > mask_; popped_seen_ = popped_.load(std::memory_order_acquire))
       waiting.wait();
@@ -34,7 +35,7 @@ public:
 
   // Effects: waits for an element and calls `use(slot)`. Returns: false at the end. For the consumer.
   template <class F>
-  bool pop(F use) {
+  [[gnu::always_inline]] bool pop(F&& use) {
     const std::size_t at = popped_.load(std::memory_order_relaxed);
     if (pushed_seen_ - at <= left_behind_ && !wait_for_more(at)) return false;
     use(slots_[at & mask_]);

@@ -52,8 +52,8 @@ private:
   unsigned spins_ = 0;
 };
 
-// One thread's windows of equally many blocks. The first ones warm up.
-class pace {
+// One thread's windows of equally many blocks. The first ones warm up. Neighbours share no cache line.
+class alignas(128) pace {
 public:
   explicit pace(std::size_t window) : window_(window), left_(window) { start(); }
 

@@ -29,9 +29,7 @@ class memory {
 public:
   static constexpr std::size_t cells = 11;
   static constexpr std::size_t others = 3;
-  static constexpr std::size_t other_bytes = 28 * 1024;
-
-  memory() { segment::first = cells_; }
+  static constexpr std::size_t other_bytes = 16 * 1024;
 
   [[nodiscard]] void* take(std::size_t bytes) {
     if (before_growth != nullptr) before_growth(self);
@@ -46,7 +44,7 @@ public:
     lock_.lock();
     checker::check(segment::of(p)->content == 0, "only free cells go back");
     segment::of(p)->content = 0;  // the memory ends, so no other thread may use it
-    given_back_.push(p);
+    given_back_.push(0, p);
     lock_.unlock();
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A thread ends; the next one adopts its heap. That thread frees a block of it: as its own after the adoption, else by
-// a packet.
+// a parcel.
 #include "members.hpp"
 
 void model() {

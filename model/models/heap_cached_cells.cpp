@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An owner takes cached cells and cells behind the lock. One thread frees its cells by a packet; another drains and
+// An owner takes cached cells and cells behind the lock. One thread sends a cell in a parcel; another settles it and
 // trims. Each writes to its cells, the last one to those that go.
 #include "heap.hpp"
 
@@ -25,6 +25,5 @@ void model() {
       [&] { (void)heap.trim_remote(); });
   if (void* const left = to_freer.take()) free(heap, left, 1);
   for (void* const each : kept) free(heap, each, 1);
-  freer.leave();
-  checker::check(freer.noted() == 0 && heap.inbox().is_empty(), "all that was freed has arrived");
+  checker::check(freer.noted() == 0, "all that was freed was sent");
 }

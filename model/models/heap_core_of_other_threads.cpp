@@ -9,24 +9,23 @@ void model() {
   ashlar::detail::free_lists lists;
   void* cells[4] = {};
   for (void*& each : cells) each = core.take_cell(1, lists);
-  ashlar::detail::heap_batcher freer(1);
-  const auto send = [&](void* cell) {
-    const auto route = [&](std::uintptr_t) -> auto& { return core.inbox(); };
-    (void)freer.add(ashlar::detail::word_of_cell(cell).key, 1, route);
-    (void)freer.flush(route);
+  const auto send = [&](void* cell, std::size_t bytes) {
+    ashlar::detail::open_parcel<> parcel;
+    parcel.begin_carrier(cell, 3 * sizeof(ashlar::detail::parcel_carrier<>::word));
+    core.receive(parcel.close(), bytes);
   };
   checker::run_threads(
       [&] {
         core.give_now(cells[0]);
-        core.give_now(ashlar::detail::word_of_cell(cells[1]));
+        send(cells[1], ashlar::detail::max_size / 2);  // more than may wait
         (void)core.trim_excluding_cache(0);
         core.for_each_live_behind([](void*, std::size_t) {});
         core.inspect_excluding_cache([](int) {});
         (void)core.try_trim_excluding_cache();
-        send(cells[2]);
+        send(cells[2], 1);
         core.take_in_now();
-        send(cells[3]);
-        core.inbox().drain_inbox(core.inbox().owner);
+        send(cells[3], 1);
+        core.take_in_now();
       },
       [&] { (void)core.take_cell(1, lists); });
 }

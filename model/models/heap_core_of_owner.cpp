@@ -9,7 +9,11 @@ void model() {
   ashlar::detail::owner_core<source> core({}, source(all), nullptr);
   ashlar::detail::free_lists lists;
   const auto none = ashlar::detail::size_classes::none;
-  void* const cells[] = {core.take_cell(1, lists), core.take_cell(1, lists), core.take_cell(1, lists)};
+  void* const cells[] = {core.take_cell(1, lists), core.take_cell(1, lists), core.take_cell(1, lists),
+                         core.take_cell(1, lists)};
+  ashlar::detail::open_parcel<> parcel;
+  parcel.begin_carrier(cells[3], 3 * sizeof(ashlar::detail::parcel_carrier<>::word));
+  core.receive(parcel.close(), 1);
   checker::run_threads(
       [&] {
         core.give_cell(cells[0]);
@@ -34,5 +38,8 @@ void model() {
         (void)core.held_bytes();
         (void)core.invariant(lists);
       },
-      [&] { core.give_now(cells[2]); });
+      [&] {
+        core.give_now(cells[2]);
+        core.take_in_now();
+      });
 }

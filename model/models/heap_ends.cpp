@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap ends before its threads, which have noted frees of each other's cells, and one a packet in transit: all arrive
-// while all inboxes exist.
+// A heap ends before its threads, which have noted frees of each other's cells, and one a parcel in transit: no parcel
+// is sent to a heap that has ended.
 #include "heap.hpp"
 
 void model() {

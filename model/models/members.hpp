@@ -17,7 +17,7 @@ using thread_heap_registry = ashlar::detail::thread_heap_registry<source>;
   return cell;
 }
 
-/// As `heap` frees: a block of the thread's heap at once, any other by a packet.
+/// As `heap` frees: a block of the thread's heap at once, any other by a parcel.
 inline void free(thread_heap_registry& heap, void* cell, int by) {
   release_cell(cell, by);
   thread_heap_registry::thread_heap* const mine = heap.recent();

@@ -94,7 +94,7 @@ TEST(owner_heap, gets_the_memory_of_an_owner_that_sleeps_back) {
   std::vector<void*> blocks;
   for (int i = 0; i < 60'000; ++i) blocks.push_back(heap.allocate(200));
   std::mt19937 random(2);
-  std::shuffle(blocks.begin(), blocks.end(), random);  // so that packets run out
+  std::shuffle(blocks.begin(), blocks.end(), random);
   std::thread([&] {
     remote_freer<ashlar::resource_ref<counting_resource<>>> freer;
     for (void* const p : blocks) freer.defer_free(heap, p);
@@ -118,7 +118,6 @@ TEST(owner_heap, resizes_and_measures_from_other_threads_too) {
   EXPECT_EQ(live_blocks(heap), 0u);
 }
 
-// A freer with packets in its hands is still inside when the inbox looks empty.
 TEST(owner_heap, its_end_waits_for_threads_inside) {
   auto heap = std::make_unique<owner_heap<>>();
   static_cast<void>(heap->allocate(64));
@@ -137,7 +136,8 @@ TEST(owner_heap, its_end_waits_for_threads_inside) {
 }
 
 // Cached cells were not handed out since: the second free finds the bit of the first.
-TEST(owner_heap, finds_a_cell_that_two_threads_freed_at_every_level) {
+TEST(owner_heap, finds_a_cell_that_two_threads_freed) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "a cell on its way lists others, and is not looked at";
   const auto free_twice = [](std::size_t cells) {
     owner_heap<> heap;
     std::vector<void*> all;
@@ -234,6 +234,7 @@ TEST(owner_heap, serves_sizes_known_at_compile_time_and_cached_cells) {
 }
 
 TEST(owner_heap, names_a_block_that_is_freed_twice_remotely) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "a cell on its way lists others, and is not looked at";
   const auto free_twice = [] {
     owner_heap<> heap;
     remote_freer<> freer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks of any size for any thread: a thread heap for each, remote frees in packets, one map of address space.
+// Blocks of any size for any thread: a thread heap for each, remote frees in parcels, one map of address space.
 #pragma once
 
 #include <cstddef>
@@ -36,11 +36,11 @@ using detail::region_kind;
 /// A heap for any thread.
 ///
 ///     thread 1 -> thread_heap: owner_heap, remote_freer --+
-///     thread 2 -> thread_heap  <-- packets of frees --    +--> [ lock: shared_extent_map ] --> upstream
+///     thread 2 -> thread_heap  <-- parcels of frees --    +--> [ lock: shared_extent_map ] --> upstream
 ///     without one, and huge blocks -> [ lock: common ] ---+
 ///
 /// A thread gets a `thread_heap` at its first call and leaves it, with its live blocks, to the next thread when it
-/// ends. A thread that only frees costs the upstream 16 KiB. A thread that is ending, or that gets no memory, shares
+/// ends. A thread that only frees costs the upstream 12 KiB. A thread that is ending, or that gets no memory, shares
 /// the common heap under a lock. The fast paths are those of `local_heap` and on x86-64 three instructions more: two
 /// thread-local words hold the heap last used and its thread heap. A sized free has five more, since it still looks up
 /// the owner of the block. By clang, `allocate` has 17 instructions for 14, `deallocate(p)` 16 for 13,
@@ -225,7 +225,7 @@ public:
   /// Effects: sends the remote frees of the calling thread.
   void flush() noexcept { members_.flush(); }
 
-  /// Effects: takes all blocks back and gives all memory to the upstream but the threads' records, 16 KiB each.
+  /// Effects: takes all blocks back and gives all memory to the upstream but the threads' records, 12 KiB each.
   /// Expects: no other thread uses the heap; those that did may be ending.
   void release() noexcept { members_.release(); }
 
@@ -302,8 +302,8 @@ private:
   // A block of another thread, or a thread whose last used heap was another one.
   ASHLAR_NOINLINE void deallocate_remote(void* p) noexcept {
     if (thread_heap* const mine = members_.recent(); ASHLAR_LIKELY(mine != nullptr))
-      return mine->freer.defer_free(*owner::of(p), p);
-    members_.deallocate_by(p, [&](owner& home) { home.deallocate(p); });
+      return mine->freer.defer_free_cell(*owner::of(p), p);
+    members_.deallocate_by(p, [p](owner& home) { home.deallocate(p); });
   }
 
   ASHLAR_NOINLINE void deallocate_slow(void* p) noexcept {

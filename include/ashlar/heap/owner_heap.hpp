@@ -16,7 +16,7 @@
 #include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/detail/heap/owner_core.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/remote_free/packet.hpp>
+#include <ashlar/detail/remote_free/parcel.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
@@ -36,9 +36,9 @@ using detail::region_kind;
 ///     ashlar::remote_freer freer;                 // of a thread that renders
 ///     freer.defer_free(mesh, p);
 ///
-/// The fast paths are those of `local_heap`; the slow paths drain the inbox. From level `checked` on every call takes a
-/// lock. The heap may end, or be released, once every `remote_freer` with frees of its blocks has ended or called
-/// `leave`: flushed packets are still in transit.
+/// The fast paths are those of `local_heap`; the slow paths unpack what has arrived. From level `checked` on every call
+/// takes a lock. The heap may end, or be released, once every `remote_freer` with frees of its blocks has ended or
+/// flushed.
 template <resource Upstream>
 class owner_heap : private detail::basic_local_heap<detail::owner_core<Upstream>> {
   using base = detail::basic_local_heap<detail::owner_core<Upstream>>;
@@ -53,10 +53,7 @@ public:
   explicit owner_heap(Upstream upstream)
     requires(!std::is_empty_v<Upstream>)
       : owner_heap(heap_options{}, std::move(upstream)) {}
-  ~owner_heap() {  // afterwards no packet is lost and no thread is inside
-    const scope held(whole_call());
-    this->core().drain_inbox_locked();
-  }
+  ~owner_heap() { const scope held(whole_call()); }  // afterwards no thread is inside
 
   /// @{ As those of `local_heap`. Thread safety: the owner.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment = least_alignment) {
@@ -193,10 +190,13 @@ public:
     return base::try_resize(p, new_bytes, alignment);
   }
 
-  /// Effects: takes cells of one bitmap word back, under the lock. Thread safety: any thread.
-  void take_back(const detail::freed_word& cells) noexcept { this->core().give_now(cells); }
+  /// Effects: takes back the cells of a parcel, soon. Thread safety: any thread.
+  void receive(detail::parcel_carrier<>* top, std::size_t bytes) noexcept { this->core().receive(top, bytes); }
 
-  /// Effects: drains the inbox. Thread safety: any thread.
+  /// Returns: whether no parcel waits. Thread safety: any thread.
+  [[nodiscard]] bool is_settled() const noexcept { return !this->core().has_arrivals(); }
+
+  /// Effects: settles the parcels that have arrived: their cells go into the bitmaps. Thread safety: any thread.
   void drain_inbox() noexcept { this->core().take_in_now(); }
 
   /// As `inspect`; cells in the thread cache count as live. Thread safety: any thread.
@@ -260,10 +260,15 @@ public:
     const scope held(whole_call());
     return this->core().reused_bytes();
   }
-  [[nodiscard]] detail::heap_inbox& inbox() noexcept { return this->core().inbox(); }
   /// Returns: the heap named in reports: this, or the heap of which it is a part.
   [[nodiscard]] const void* name() const noexcept { return this->core().name(); }
   /// @}
+
+  /// Effects: reports a double free of a cell.
+  void report_twice(const void* cell) const noexcept { this->core().report_twice(cell); }
+
+  /// Effects: as `heap_core::set_number`.
+  void set_number(std::uint32_t number) noexcept { this->core().set_number(number); }
 
   /// Effects: as `owner_core::on_slow_calls`.
   void on_slow_calls(void* self, void (*f)(void* self) noexcept) noexcept { this->core().on_slow_calls(self, f); }

@@ -93,7 +93,7 @@ struct tier_statistics {
 ///
 ///     resolve(id) --> [ 0: the plan: one block ]  <-- in its range? --- deallocate(p)
 ///     allocate(n) --> [ 1: this thread's part  ]  <-- its segment? -----+
-///                     [ 2: of other threads    ]  <-- packets ----------+
+///                     [ 2: of other threads    ]  <-- parcels ----------+
 ///
 /// The tiers lie in separate ranges: the plan is one block, and two threads never share a segment. The caller of
 /// `deallocate` need not know the tier. At level `fast` the free compares the address with the range of the plan, and

@@ -34,7 +34,7 @@ struct freed_remote : owning_subject<owner_heap<>> {
   void* take(std::size_t bytes) override { return resource_.allocate(bytes, block_alignment); }
   void give(void* p, std::size_t, std::size_t) override { freer.defer_free(resource_, p); }
   void trim() override {
-    freer.leave();
+    freer.flush();
     owning_subject::trim();
   }
 

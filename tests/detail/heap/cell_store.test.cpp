@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/heap/cell_store.hpp>
-#include <ashlar/detail/heap/segment_words.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
@@ -103,14 +102,14 @@ TEST_F(cell_store_test, takes_back_many_cells_of_a_word_at_once) {
   std::vector<std::byte*> held;
   for (int i = 0; i < 500; ++i) held.push_back(take(number));
   const std::size_t bytes = cells_.free_bytes();
-  std::map<std::uintptr_t, std::uint64_t> words;
-  for (std::byte* const cell : held)
-    words[ashlar::detail::word_of_cell(cell).key] |= ashlar::detail::word_of_cell(cell).cells;
+  ashlar::detail::span_header& slab = ashlar::detail::segment::slab_of(held[0]);
+  std::map<std::size_t, std::uint64_t> words;
+  for (std::byte* const cell : held) words[slab.index_of(cell) / 64] |= std::uint64_t{1} << slab.index_of(cell) % 64;
   std::size_t given = 0;
   cells_.flush_caches(lists_);  // so that only these cells keep the slab
-  for (const auto& [key, cells] : words) {
+  for (const auto& [word, cells] : words) {
     EXPECT_EQ(cells_.slabs(), 1u);
-    given += cells_.give_mask(ashlar::detail::slab_of_key(key), ashlar::detail::word_of_key(key), cells);
+    given += cells_.give_mask(slab, word, cells);
     EXPECT_TRUE(cells_.invariant());
   }
   EXPECT_EQ(given, 500 * size_classes::bytes_of(number));

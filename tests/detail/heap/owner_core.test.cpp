@@ -2,12 +2,13 @@
 // Tests of calls of other threads, which bypass the thread cache of the owner.
 #include <ashlar/detail/heap/owner_core.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/segment_words.hpp>
+#include <ashlar/detail/remote_free/parcel.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -35,23 +36,63 @@ TEST_F(owner_core_test, names_the_owner_in_its_segments) {
   EXPECT_TRUE(core_.invariant(lists_));
 }
 
-TEST_F(owner_core_test, drains_a_packet_at_every_call_under_the_lock) {
-  if (!core_type::sends) GTEST_SKIP() << "nothing is sent where frees are checked";
-  const std::size_t number = size_classes::of(2048);  // batches of smaller cells belong to the owner alone
-  ashlar::detail::heap_batcher batch(1000);
-  const auto route = [&](std::uintptr_t) -> auto& { return core_.inbox(); };
-  for (int round = 0; round < 3; ++round) {
-    const ashlar::detail::freed_word place = ashlar::detail::word_of_cell(take(number));
-    EXPECT_EQ(batch.add(place.key, place.cells, route), ashlar::detail::batch_result::noted);
-    EXPECT_TRUE(batch.flush(route));
-    EXPECT_FALSE(core_.inbox().is_empty());
-    if (round == 0) core_.take_in_now();
-    else if (round == 1) static_cast<void>(core_.trim_excluding_cache(0));
-    else core_.inbox().drain_inbox(core_.inbox().owner);
-    EXPECT_TRUE(core_.inbox().is_empty() && batch.is_idle());
+// Effects: sends cells of one class in one parcel.
+void send(core_type& to, const std::vector<void*>& cells, std::size_t bytes) {
+  ashlar::detail::open_parcel<> open;
+  for (void* const cell : cells) {
+    ashlar::detail::mark_free(cell, bytes);
+    if (!open.try_add(cell)) open.begin_carrier(cell, bytes);
   }
-  EXPECT_NE(core_.trim_excluding_cache(0), 0u);
-  EXPECT_EQ(core_.held_bytes(), 0u);
+  to.receive(open.close(), cells.size() * bytes);
+}
+
+TEST_F(owner_core_test, settles_a_parcel_in_calls_of_other_threads) {
+  if (!core_type::sends) GTEST_SKIP() << "nothing is sent where frees are checked";
+  core_type core({}, {}, this);
+  const std::size_t number = size_classes::of(2048);
+  ashlar::detail::free_lists lists;
+  for (int round = 0; round < 2; ++round) {
+    void* const cell = core.take_cell(number, lists);
+    ashlar::detail::mark_live(cell, 2048);
+    send(core, {cell}, 2048);
+    EXPECT_TRUE(core.has_arrivals());
+    if (round == 0) core.take_in_now();
+    else static_cast<void>(core.trim_excluding_cache(0));
+    EXPECT_FALSE(core.has_arrivals());
+  }
+  EXPECT_NE(core.trim_excluding_cache(0) + 1, 0u);
+  EXPECT_EQ(core.held_bytes(), 0u);
+}
+
+TEST_F(owner_core_test, hands_out_what_has_arrived_before_anything_else) {
+  if (!core_type::sends) GTEST_SKIP() << "nothing is sent where frees are checked";
+  core_type core({}, {}, this);
+  ashlar::detail::free_lists lists;
+  const std::size_t bytes = 96, number = size_classes::of(bytes);
+  std::vector<void*> cells;
+  const auto take = [&] {
+    void* cell = lists.pop(number);
+    if (cell == nullptr) cell = core.take_cell(number, lists);
+    ashlar::detail::mark_live(cell, bytes);
+    return cell;
+  };
+  for (int i = 0; i < 500; ++i) cells.push_back(take());
+  while (!lists.is_empty(number)) static_cast<void>(take());
+  send(core, cells, bytes);
+  std::vector<void*> again;
+  for (int i = 0; i < 500; ++i) again.push_back(take());
+  EXPECT_FALSE(core.has_arrivals());
+  std::sort(cells.begin(), cells.end());
+  std::sort(again.begin(), again.end());
+  EXPECT_EQ(again, cells);
+  EXPECT_TRUE(core.invariant(lists));
+}
+
+TEST_F(owner_core_test, takes_a_parcel_back_at_once_where_much_waits) {
+  if (!core_type::sends) GTEST_SKIP() << "nothing is sent where frees are checked";
+  void* const cell = take(size_classes::of(512));  // of a heap that retains nothing
+  send(core_, {cell}, 512);
+  EXPECT_FALSE(core_.has_arrivals());
 }
 
 TEST_F(owner_core_test, leaves_cached_cells_to_their_owner) {

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -15,6 +16,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/heap/thread_heap_registry.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -68,6 +70,42 @@ TEST(thread_heap_registry, know_the_owner_of_a_block) {
     for (void* const p : {cell, huge}) all.deallocate_by(p, [&](members::owner& home) { home.deallocate(p); });
   }).join();
   static_cast<void>(all.trim());
+  EXPECT_EQ(all.space().held_bytes(), 0u);
+}
+
+// What waits for owners that sleep counts as retained, but for the first MiB of each; all of it is uncounted again.
+TEST(thread_heap_registry, share_the_bound_of_what_waits_for_their_owners) {
+  if (ashlar_test::is_checked) GTEST_SKIP() << "nothing is sent where frees are checked";
+  constexpr std::size_t most = std::size_t{4} << 20, owners = 6, bytes = 1024;
+  members all({.retain_bytes = most}, {}, nullptr);
+  ashlar::detail::retention_limit& budget = all.space().budget();
+  std::vector<void*> blocks;
+  std::barrier made(owners + 1), freed(owners + 1);
+  std::mutex lock;
+  std::vector<std::thread> sleepers;
+  for (std::size_t owner = 0; owner < owners; ++owner)
+    sleepers.emplace_back([&] {
+      members::thread_heap* const mine = all.obtain();
+      std::vector<void*> own;
+      for (std::size_t i = 0; i < (std::size_t{3} << 20) / bytes; ++i) own.push_back(mine->blocks.allocate(bytes));
+      {
+        const std::lock_guard held(lock);
+        blocks.insert(blocks.end(), own.begin(), own.end());
+      }
+      made.arrive_and_wait();
+      freed.arrive_and_wait();
+      EXPECT_FALSE(mine->blocks.is_settled()) << "its first MiB waits";
+    });
+  made.arrive_and_wait();
+  const std::size_t before = budget.kept();
+  for (void* const p : blocks) all.deallocate_by(p, [&](members::owner& home) { home.deallocate(p); });
+  all.flush();
+  EXPECT_LE(budget.kept(), most + owners * (std::size_t{1} << 20));
+  EXPECT_GT(budget.kept(), before);
+  freed.arrive_and_wait();
+  for (std::thread& each : sleepers) each.join();
+  static_cast<void>(all.trim());
+  EXPECT_EQ(budget.kept(), 0u);
   EXPECT_EQ(all.space().held_bytes(), 0u);
 }
 

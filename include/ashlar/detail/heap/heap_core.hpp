@@ -20,9 +20,7 @@
 #include <ashlar/detail/heap/purge_policy.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_store.hpp>
-#include <ashlar/detail/heap/segment_words.hpp>
 #include <ashlar/detail/heap/slice_map.hpp>
-#include <ashlar/detail/remote_free/packet.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -58,6 +56,10 @@ public:
     expect_live_intact();
     if constexpr (keeps_canaries) cells_.clear();  // verifies the poison of free cells, before the segments go
   }
+
+  /// Effects: numbers the heap among those whose blocks a thread may free, in place of a number from its address.
+  /// Expects: it has no block yet.
+  void set_number(std::uint32_t number) noexcept { segments_.set_number(number); }
 
   /// Returns: a cell of a class with an empty free list, or null.
   [[nodiscard]] void* take_cell(std::size_t size_class, free_lists& lists) noexcept {
@@ -152,11 +154,6 @@ public:
   [[nodiscard]] bool owns(const void* p) const noexcept {
     const window* const found = space_.find(p);
     return found != nullptr && (!found->is_segment() || segments_.is_taken(p));
-  }
-
-  /// Effects: takes cells of one bitmap word back. Returns: their bytes. Expects: they are in no free list.
-  std::size_t give_cells(const freed_word& cells) noexcept {
-    return cells_.give_mask(slab_of_key(cells.key), word_of_key(cells.key), cells.cells);
   }
 
   /// Effects: takes a cell or a span back without the thread cache, which another thread may be using.
@@ -262,6 +259,9 @@ public:
   /// Returns: bytes of cached cells, by their sampled addresses. Thread safety: any thread.
   [[nodiscard]] std::size_t cached_bytes() const noexcept { return cells_.cached_bytes(); }
   [[nodiscard]] const Upstream& upstream() const noexcept { return space_.upstream(); }
+  [[nodiscard]] Upstream& upstream() noexcept { return space_.upstream(); }
+  /// Effects: reports a double free of a cell.
+  ASHLAR_COLD void report_twice(const void* cell) const noexcept { detail::report_twice(cell, heap_); }
   /// Returns: the heap named in reports.
   [[nodiscard]] const void* name() const noexcept { return heap_; }
   [[nodiscard]] block_check<Upstream> checks(const block_use& use = freeing_block) const noexcept {
@@ -316,7 +316,7 @@ private:
 
   // Every level detects a double free here, since the span header is written anyway.
   std::size_t take_back_run(void* p) noexcept {
-    if (ASHLAR_UNLIKELY(segments_.is_given(p))) report_twice(p, heap_);
+    if (ASHLAR_UNLIKELY(segments_.is_given(p))) report_twice(p);
     return segments_.give_block(p) * slice_bytes;
   }
 

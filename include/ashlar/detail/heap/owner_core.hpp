@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The core of a heap with remote frees: a lock around the heap core, and an inbox.
+// The core of a heap with remote frees: a lock around the heap core, and parcels of freed cells.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,10 @@
 #include <ashlar/detail/heap/heap_core.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/segment_words.hpp>
-#include <ashlar/detail/remote_free/batcher.hpp>
+#include <ashlar/detail/remote_free/parcel.hpp>
+#include <ashlar/detail/remote_free/parcel_queue.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/heap/heap_options.hpp>
@@ -26,27 +27,19 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The batcher of remote frees between heaps.
-using heap_batcher = batcher<>;
-
-/// The inbox of a heap, on cache lines of its own: the writes of senders share no line with other data.
-struct alignas(64) heap_inbox : heap_batcher::inbox_type {
-  /// The owner, and its function that drains the inbox, after which all packets are back.
-  void* owner = nullptr;
-  void (*drain_inbox)(void* owner) noexcept = nullptr;
-};
-
-/// As `heap_core`; each call takes the lock, about one in 64 requests of the owner, and drains the inbox. The thread
-/// cache belongs to the owner alone; calls of other threads leave it untouched:
+/// As `heap_core`; each call takes the lock, about one in 64 requests of the owner. The thread cache belongs to the
+/// owner alone; calls of other threads leave it untouched:
 ///
 ///     owner ---- thread cache ---- [ lock: batches, bitmaps, slices, segments, huge blocks ] <--- urgent remote calls
-///                                           ^ drained by the next holder of the lock
-///     freers --- packets --> [ inbox ] -----+
+///                     ^                 ^ settled by other threads' calls
+///                     | unpacked        |
+///     freers --- parcels --> [ inbox ] -+
 ///
-/// So remote frees reach a sleeping thread's heap too, and its memory can be purged. The count of cached cells belongs
-/// to the owner: `count_taken` takes no lock. From level `checked` on `owner_heap` holds the lock around whole calls,
-/// thread cache included, and sends nothing: the freeing call reports misuse. Thread safety: the owner for calls with
-/// free lists among the arguments; any thread for the others.
+/// An owner with an empty free list unpacks parcels onto its free lists, before it looks at anything else. The calls of
+/// other threads settle them, into the bitmaps: so the memory of a sleeping thread's heap can be purged. The count of
+/// cached cells belongs to the owner: `count_taken` takes no lock. From level `checked` on `owner_heap` holds the lock
+/// around whole calls, thread cache included, and sends nothing: the freeing call reports misuse. Thread safety: the
+/// owner for calls with free lists among the arguments; any thread for the others.
 template <resource Upstream>
 class owner_core : public heap_core<Upstream> {
   using base = heap_core<Upstream>;
@@ -56,23 +49,27 @@ public:
   using whole_call_lock = std::conditional_t<sends, null_lock, spin_lock>;
 
   owner_core(const heap_options& options, Upstream upstream, const void* heap)
-      : base(options, std::move(upstream), heap) {
-    inbox_.owner = this;
-    inbox_.drain_inbox = [](void* self) noexcept { static_cast<owner_core*>(self)->drain_inbox_locked(); };
+      : base(options, std::move(upstream), heap), most_in_transit_(options.retain_bytes) {}
+  ~owner_core() {
+    const scope held(inner_lock_);  // afterwards no thread is inside
+    admit_none();
   }
 
-  [[nodiscard]] heap_inbox& inbox() noexcept { return inbox_; }
+  /// Returns: whether parcels wait. Thread safety: any thread.
+  [[nodiscard]] bool has_arrivals() const noexcept { return !arrivals_.is_empty(); }
   [[nodiscard]] whole_call_lock& whole_call() const noexcept { return whole_call_lock_; }
 
   /// Effects: registers `f(self)`, called by the owner at each 4th of its slow calls, without a lock. No effect at
-  /// levels without packets.
+  /// levels without parcels.
   void on_slow_calls(void* self, void (*f)(void* self) noexcept) noexcept {
     slow_self_ = self;
     on_slow_ = f;
   }
 
-  /// Takes no lock: the batches of small cells belong to the owner, as the free lists do.
+  /// Takes no lock for a cell of a batch: the batches of small cells belong to the owner, as the free lists do.
   [[nodiscard]] ASHLAR_NOINLINE void* take_cell_excluding_cache(std::size_t size_class, free_lists& lists) noexcept {
+    if (ASHLAR_UNLIKELY(!arrivals_.is_empty()) && lists.is_empty(size_class))
+      if (void* const cell = take_arrived(size_class, lists)) return cell;
     return base::take_cell_excluding_cache(size_class, lists);
   }
 
@@ -81,7 +78,6 @@ public:
       if (void* const cell = take_cell_excluding_cache(size_class, lists)) return cell;
     count_slow();
     const scope held(inner_lock_);
-    drain_inbox();
     void* const cell = base::take_cell(size_class, lists);
     if constexpr (sends) base::fetch_ahead(size_class);
     return cell;
@@ -100,20 +96,18 @@ public:
   void count_freed(std::size_t size_class, free_lists& lists) noexcept {
     count_slow();
     const scope held(inner_lock_);
-    drain_inbox();
     base::count_freed(size_class, lists);
   }
 
   [[nodiscard]] slice_run take_large(std::size_t bytes, std::size_t alignment, free_lists& lists) noexcept {
     count_slow();
+    unpack_some(lists);
     const scope held(inner_lock_);
-    drain_inbox();
     return base::take_large(bytes, alignment, lists);
   }
 
   void give_run(void* p, free_lists& lists) noexcept {
     const scope held(inner_lock_);
-    drain_inbox();
     base::give_run(p, lists);
   }
 
@@ -210,32 +204,28 @@ public:
     return try_trim_inside();
   }
 
-  /// Effects: drains the inbox. Thread safety: any thread.
+  /// Effects: settles what has arrived. Thread safety: any thread.
   void take_in_now() noexcept {
-    if (inbox_.is_empty()) return;
+    if (arrivals_.is_empty()) return;
     const scope held(inner_lock_);
     drain_inbox();
   }
 
-  /// As above, and waits for a thread that is draining: it has emptied the inbox, but may still process the packets.
-  void drain_inbox_locked() noexcept {
+  /// Effects: adds a parcel of `bytes` bytes to the inbox, or settles it at once if too much waits there already: more
+  /// than a heap may retain, for all heaps over a common budget together but for the first MiB of each.
+  /// Thread safety: any thread.
+  void receive(parcel_carrier<>* top, std::size_t bytes) noexcept {
+    if (ASHLAR_LIKELY(arrivals_.bytes() + bytes <= admitted_.load(memory_order_relaxed)) || admit_more(bytes))
+      return arrivals_.push(top, bytes);
     const scope held(inner_lock_);
-    drain_inbox();
+    give_parcel(top);
   }
 
   /// Effects: takes a block back at once. Thread safety: any thread.
   void give_now(void* p) noexcept {
     const scope held(inner_lock_);
-    drain_inbox();
     if (is_aligned(p, window_bytes)) return base::give_huge(p);
     count_arrived(base::give_block(p));
-  }
-
-  /// As above, for cells of one bitmap word.
-  void give_now(const freed_word& cells) noexcept {
-    const scope held(inner_lock_);
-    drain_inbox();
-    count_arrived(base::give_cells(cells));
   }
 
   /// Effects: holds the locks over a fork.
@@ -270,6 +260,8 @@ public:
 
 private:
   static constexpr unsigned slow_calls = 4;
+  static constexpr unsigned most_parcels = 32;  // unpacked in one call
+  static constexpr bool has_budget = requires(Upstream& upstream) { upstream.budget(); };
 
   using inner_lock = std::conditional_t<sends, spin_lock, null_lock>;
   // A double free of a cell is found at every level, and reported without the lock.
@@ -292,15 +284,93 @@ private:
     return base::trim_excluding_cache(0);
   }
 
-  // Under the lock.
-  ASHLAR_INLINE void drain_inbox() noexcept {
-    if (ASHLAR_UNLIKELY(!inbox_.is_empty())) take_in_all();
+  [[nodiscard]] std::size_t admitted_step() const noexcept {
+    return detail::min(std::size_t{1} << 20, most_in_transit_);
   }
 
-  ASHLAR_COLD void take_in_all() noexcept {
+  // Effects: raises the limit of bytes that may wait by a step. Returns: false if the heap may retain no more.
+  [[nodiscard]] ASHLAR_COLD bool admit_more(std::size_t bytes) noexcept {
+    const std::size_t step = admitted_step();
+    std::size_t admitted = admitted_.load(memory_order_relaxed);
+    if (bytes > step || admitted + step > most_in_transit_) return false;
+    const bool is_counted = admitted != 0;  // the first step is each heap's own
+    if (is_counted && !try_count(step)) return false;
+    const bool is_raised =
+        admitted_.compare_exchange_strong(admitted, admitted + step, memory_order_relaxed, memory_order_relaxed);
+    if (!is_raised && is_counted) uncount(step);  // another sender has raised it, or all was taken
+    return true;
+  }
+
+  [[nodiscard]] bool try_count([[maybe_unused]] std::size_t bytes) noexcept {
+    if constexpr (has_budget) return base::upstream().budget().try_count(bytes);
+    else return true;
+  }
+  void uncount([[maybe_unused]] std::size_t bytes) noexcept {
+    if constexpr (has_budget) base::upstream().budget().change(bytes, 0);
+  }
+
+  // Under the lock.
+  [[nodiscard]] parcel_carrier<>* next_parcel() noexcept {
+    parcel_carrier<>* const top = arrivals_.take([this](const void* cell) { base::report_twice(cell); });
+    if (ASHLAR_UNLIKELY(admitted_.load(memory_order_relaxed) > admitted_step()) && arrivals_.bytes() == 0) admit_none();
+    return top;
+  }
+
+  void admit_none() noexcept {
+    const std::size_t admitted = admitted_.exchange(0, memory_order_relaxed);
+    if (admitted != 0) uncount(admitted - admitted_step());
+  }
+
+  // Under the lock. Effects: settles all parcels.
+  ASHLAR_INLINE void drain_inbox() noexcept {
+    if (ASHLAR_UNLIKELY(!arrivals_.is_empty())) settle_all();
+  }
+  ASHLAR_COLD void settle_all() noexcept {
+    while (parcel_carrier<>* const top = next_parcel()) give_parcel(top);
+  }
+
+  // Under the lock. Effects: moves the cells of a parcel to their bitmaps.
+  ASHLAR_COLD void give_parcel(parcel_carrier<>* top) noexcept {
     std::size_t bytes = 0;
-    drain(inbox_, [&](const freed_word& cells) { bytes += base::give_cells(cells); });
+    for_each_of_parcel(top, [&](void* cell) { bytes += base::give_block(cell); });
     count_arrived(bytes);
+  }
+
+  // Without the lock, which guards the parcels but not the free lists.
+  [[nodiscard]] parcel_carrier<>* take_parcel() noexcept {
+    const scope held(inner_lock_);
+    return next_parcel();
+  }
+
+  // Effects: pushes the cells of a parcel onto the free lists, as frees of the owner. Without the lock.
+  void unpack(parcel_carrier<>* top, free_lists& lists) noexcept {
+    for_each_of_parcel(top, [&](void* cell) {
+      const std::size_t size_class = segment::owner_of(cell);
+      lists.push(size_class, cell);
+      if (ASHLAR_UNLIKELY(is_sampled(cell))) count_freed(size_class, lists);
+    });
+  }
+
+  // Effects: unpacks parcels until a cell of a class has come. Returns: the cell, or null.
+  [[nodiscard]] ASHLAR_NOINLINE void* take_arrived(std::size_t size_class, free_lists& lists) noexcept {
+    count_slow();
+    for (unsigned left = most_parcels; left != 0 && lists.is_empty(size_class); --left) {
+      parcel_carrier<>* const top = take_parcel();
+      if (top == nullptr) return nullptr;
+      unpack(top, lists);
+    }
+    void* const cell = lists.pop(size_class);
+    if (cell != nullptr && is_sampled(cell)) base::count_taken(size_class);
+    return cell;
+  }
+
+  // Effects: unpacks some parcels, so that their memory serves the next requests.
+  void unpack_some(free_lists& lists) noexcept {
+    if constexpr (!sends) return;
+    if (ASHLAR_LIKELY(arrivals_.is_empty())) return;
+    for (unsigned left = most_parcels; left != 0; --left)
+      if (parcel_carrier<>* const top = take_parcel()) unpack(top, lists);
+      else return;
   }
 
   // Remote frees bypass the thread cache: as a rule they leave free slices, which may exceed the limit now. The frees
@@ -318,7 +388,9 @@ private:
   unsigned until_slow_ = slow_calls;
   void* slow_self_ = nullptr;
   void (*on_slow_)(void* self) noexcept = nullptr;
-  heap_inbox inbox_;
+  std::size_t most_in_transit_;
+  parcel_queue<> arrivals_;
+  atomic<std::size_t> admitted_ = 0;  // bytes that may wait in the inbox; a relaxed count, which guards nothing
 };
 
 }  // namespace detail

@@ -27,6 +27,13 @@ public:
   /// Effects: replaces a count of `were` by `bytes`.
   void change(std::size_t were, std::size_t bytes) noexcept { kept_.fetch_add(bytes - were, memory_order_relaxed); }
 
+  /// Effects: counts `bytes` more. Returns: false, without an effect, if less is left.
+  [[nodiscard]] bool try_count(std::size_t bytes) noexcept {
+    if (left_beside(0) < bytes) return false;
+    change(0, bytes);
+    return true;
+  }
+
   [[nodiscard]] std::size_t most() const noexcept { return most_; }
   [[nodiscard]] std::size_t kept() const noexcept { return kept_.load(memory_order_relaxed); }
 

@@ -63,20 +63,6 @@ struct alignas(64) span_header {
   }
 };
 
-/// The data of a slab that a remote free reads, for each slice. It stands apart from the span header, whose cache line
-/// changes with each batch and would bounce between threads.
-struct alignas(16) remote_free_info {
-  std::uint32_t cells;       ///< bytes from the segment's start to the slab's first cell
-  std::uint32_t first_word;  ///< of the bitmap of the slab, among the words of all slices
-  std::uint32_t cell_bytes;
-  std::uint32_t by_cell;  ///< 2^32 by `cell_bytes`, rounded up
-
-  /// Returns: the index of the cell at `bytes` from the start of the segment.
-  [[nodiscard]] ASHLAR_INLINE std::uint32_t index_of(std::size_t bytes) const noexcept {
-    return static_cast<std::uint32_t>((std::uint64_t{static_cast<std::uint32_t>(bytes) - cells} * by_cell) >> 32);
-  }
-};
-
 struct no_live_cells {
   static constexpr bool is_kept = false;
   [[nodiscard]] static bool has(const void*) noexcept { return false; }
@@ -117,7 +103,7 @@ struct requested_sizes {
 /// The head of a segment.
 ///
 ///     slice 0                                                          (1)  first_slice                    63
-///     | owners 4 KiB | records 4 KiB | bits 32 KiB | remote_free_infos | (live) | slab | slab | one block | … |
+///     | owners 4 KiB | records 4 KiB | bits 32 KiB | (live) | slab | slab | one block | … |
 ///
 /// `owners` has a byte for each slice: the size class of its cells, 0 without cells. The byte of an address is
 /// `(address >> 16) & 4095`: six bits of slice, six bits of segment, so that the 64 bytes in use of 64 neighbouring
@@ -125,10 +111,13 @@ struct requested_sizes {
 /// bitmap marks live cells; from `hardened` on two bytes a cell hold the requested size, in nine more slices. Pages of
 /// the head become resident on first use.
 struct segment {
+  static constexpr std::uint32_t lanes = 32;
+
   struct alignas(64) header {
-    std::size_t index;  ///< in the table of the heap
-    std::size_t bytes;  ///< less than `segment_bytes` if memory was short
-    const void* heap;   ///< the owner; any thread with a live block in the segment may read it
+    std::size_t index;   ///< in the table of the heap
+    std::size_t bytes;   ///< less than `segment_bytes` if memory was short
+    const void* heap;    ///< the owner; any thread with a live block in the segment may read it
+    std::uint32_t lane;  ///< of the owner: an index below `lanes`, by which freers of several owners look up theirs
   };
 
   using live_cells = std::conditional_t<checking_level >= checking::checked, detail::live_cells, detail::no_live_cells>;
@@ -139,7 +128,6 @@ struct segment {
   header head;                                  // in place of the record of slice 0
   span_header records[slices_per_segment - 1];  // of the slices from 1 on
   cell_bits bits[slices_per_segment];           // set: the cell is free, and in no cache
-  alignas(64) remote_free_info remote_free_infos[slices_per_segment];
   ASHLAR_NO_UNIQUE_ADDRESS live_cells live;
   ASHLAR_NO_UNIQUE_ADDRESS requested_sizes requested;
 
@@ -150,6 +138,11 @@ struct segment {
   /// Returns: the size class of the slab of `p`, or none. Expects: `p` lies in a segment, not at its start.
   [[nodiscard]] static ASHLAR_INLINE std::size_t owner_of(void* p) noexcept {
     return of(p)->owners[(address_of(p) / slice_bytes) % sizeof owners];
+  }
+
+  /// Returns: the lane of a heap without a number.
+  [[nodiscard]] static std::uint32_t lane_by_address(const void* heap) noexcept {
+    return static_cast<std::uint32_t>((std::uint64_t{address_of(heap)} * 0x9E37'79B9'7F4A'7C15) >> 32) % lanes;
   }
 
   /// Returns: the owner of the segment of `p`. Expects: as `owner_of`.
@@ -175,9 +168,10 @@ struct segment {
   static ASHLAR_INLINE void flip_live(void* p) noexcept { of(p)->live.flip(p); }
 
   /// Effects: makes the head of a segment without slabs in raw memory. Expects: `memory` is aligned to a segment.
-  static segment* format(void* memory, std::size_t index, std::size_t bytes, const void* heap = nullptr) noexcept {
+  static segment* format(void* memory, std::size_t index, std::size_t bytes, const void* heap = nullptr,
+                         std::uint32_t lane = 0) noexcept {
     auto* const made = static_cast<segment*>(memory);
-    ::new (&made->head) header{index, bytes, heap};
+    ::new (&made->head) header{index, bytes, heap, lane};
     made->set_owner(0, slices_per_segment, size_classes::none);
     if constexpr (requested_sizes::is_kept) *made->requested.poisoned() = 0;
     return made;
@@ -254,11 +248,6 @@ public:
                .first = static_cast<std::uint8_t>(slice_),
                .is_available = false};
     for (std::size_t i = 1; i < layout.slices; ++i) home_.record(slice_ + i).first = static_cast<std::uint8_t>(slice_);
-    const remote_free_info place = {.cells = static_cast<std::uint32_t>(slice_ * slice_bytes + colour),
-                                    .first_word = static_cast<std::uint32_t>(slice_ * words_per_slab),
-                                    .cell_bytes = record_.cell_bytes,
-                                    .by_cell = ~std::uint32_t{0} / record_.cell_bytes + 1};
-    for (std::size_t i = 0; i < layout.slices; ++i) home_.remote_free_infos[slice_ + i] = place;
     for (std::size_t word = 0; word < record_.words(); ++word) bits()[word] = cells_in_word(word);
     home_.live.clear(slice_, layout.slices);
     if constexpr (segment::requested_sizes::is_kept) detail::fill_n(home_.requested.of_slice(slice_), capacity);

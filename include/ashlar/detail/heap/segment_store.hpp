@@ -5,7 +5,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 
 #include <ashlar/base/config.hpp>
@@ -39,11 +38,14 @@ class segment_store {
 public:
   /// `heap`: the owner in the heads of the segments.
   explicit segment_store(extent_map<Upstream>& space, const void* heap = nullptr) noexcept
-      : space_(space), heap_(heap) {}
+      : space_(space), heap_(heap), lane_(segment::lane_by_address(heap)) {}
 
   segment_store(const segment_store&) = delete;
   segment_store& operator=(const segment_store&) = delete;
   ~segment_store() { clear(); }
+
+  /// Effects: sets the lane in segments to come. Heaps with close numbers get different ones.
+  void set_number(std::uint32_t number) noexcept { lane_ = number % segment::lanes; }
 
   /// Returns: a run of slices out of a segment that is there, or null. `step`: slices its start is a multiple of.
   [[nodiscard]] slice_run take(std::size_t length, std::size_t step = 1) noexcept {
@@ -231,10 +233,8 @@ public:
   [[nodiscard]] std::size_t spare_bytes() const noexcept { return free_runs_.slices() * slice_bytes; }
   /// Returns: bytes of decommitted slices that came into use again since the last call.
   [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_slices_, 0) * slice_bytes; }
-
   /// Returns: bytes of free slices that have been used.
   [[nodiscard]] std::size_t dirty_bytes() const noexcept { return dirty_slices_ * slice_bytes; }
-
   [[nodiscard]] std::size_t table_bytes() const noexcept {
     return spaces_.upstream_bytes() + longest_.upstream_bytes();
   }
@@ -252,10 +252,10 @@ public:
       const segment_slices& each = spaces_[i];
       used += each.home->slices_held() - first_slice - static_cast<std::size_t>(std::popcount(each.free));
       dirty += dirty_of(each);
-      if (each.home->head.index != i || longest_[i] < longest_run_in(each.free)) return false;
-      if ((each.free & ~all_of(each.home->head.bytes)) != 0 || (each.fresh & ~each.free) != 0) return false;
       const window* const found = space_.find(each.home);
-      if (found == nullptr || !found->is_segment()) return false;
+      if (found == nullptr || !found->is_segment() || each.home->head.index != i) return false;
+      if ((each.free & ~all_of(each.home->head.bytes)) != 0 || (each.fresh & ~each.free) != 0) return false;
+      if (longest_[i] < longest_run_in(each.free)) return false;
     }
     return free_runs_.invariant() && used == used_slices_ && dirty == dirty_slices_;
   }
@@ -285,7 +285,7 @@ private:
 
   void add_segment(void* memory, std::size_t bytes) noexcept {
     const bool is_fresh = pages::gives_zeroes && !(pages::is_shared && segment::of(memory)->head.bytes != 0);
-    segment* const home = segment::format(memory, count_, bytes, heap_);
+    segment* const home = segment::format(memory, count_, bytes, heap_, lane_);
     mark_free(home->slice(first_slice), bytes - first_slice * slice_bytes);
     const slice_mask all = all_of(bytes);
     spaces_[count_] = {home, all, is_fresh ? all : 0, 0, 0};
@@ -364,8 +364,7 @@ private:
   // Makes room in the tables for one more segment. Returns: whether there is room.
   [[nodiscard]] bool make_room() noexcept {
     if (count_ == spaces_.capacity() && !spaces_.grow(space_.upstream())) return false;
-    if (count_ == longest_.capacity() && !longest_.grow(space_.upstream())) return false;
-    return true;
+    return count_ != longest_.capacity() || longest_.grow(space_.upstream());
   }
 
   // Effects: decommits the slices `which` of segment `i`. Returns: bytes that may have been resident.
@@ -393,6 +392,7 @@ private:
   free_run_bins free_runs_;           // recently freed blocks
   extent_map<Upstream>& space_;
   const void* heap_;
+  std::uint32_t lane_;
 };
 
 }  // namespace detail

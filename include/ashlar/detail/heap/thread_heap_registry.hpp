@@ -170,7 +170,7 @@ public:
   /// Expects: no other thread uses the heap; those that did may be ending.
   void release() noexcept {
     const auto release_all = [this] {
-      heaps_.for_each([](thread_heap& each) { each.freer.leave(); });  // no packet may name a released heap
+      heaps_.for_each([](thread_heap& each) { each.freer.forget(); });  // no parcel may name a released heap
       heaps_.for_each([](thread_heap& each) { each.blocks.release(); });
       common_.release();
       space_.trim();
@@ -311,7 +311,6 @@ private:
   void after_fork_in_child() noexcept {
     space_.lock().unlock();
     common_.after_fork();
-    common_.drain_inbox();
     const table* const mine = tables_.after_fork_in_child();
     heaps_.after_fork_in_child(mine != nullptr ? mine->mine : nullptr);
     common_lock_.unlock();

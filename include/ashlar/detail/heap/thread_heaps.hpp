@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <utility>
 
@@ -54,7 +55,7 @@ public:
   thread_heaps& operator=(const thread_heaps&) = delete;
   /// Expects: no thread uses any of them.
   ~thread_heaps() {
-    for_each([](thread_heap& each) { each.freer.leave(); });  // while all inboxes are there
+    for_each([](thread_heap& each) { each.freer.forget(); });  // while all inboxes are there
     for (thread_heap* each = first_.load(memory_order_relaxed); each != nullptr;) {
       thread_heap* const next = each->next;
       each->~thread_heap();
@@ -70,6 +71,7 @@ public:
     if (memory == nullptr) return nullptr;
     auto* const made = ::new (memory) thread_heap(options_, upstream_);
     const check_scope<spin_lock> held(making_lock_);
+    made->blocks.set_number(made_++);
     made->next = first_.load(memory_order_relaxed);
     first_.store(made, memory_order_release);  // pairs with for_each()
     return made;
@@ -125,7 +127,6 @@ public:
   /// Effects: in a forked child: parks the heaps of other threads. Their cached cells stay taken.
   void after_fork_in_child(const thread_heap* mine) noexcept {
     after_fork_in_parent();
-    for_each([](thread_heap& each) { each.blocks.drain_inbox(); });  // so all packets are back
     for_each([&](thread_heap& each) {
       if (&each == mine || each.is_parked || each.is_in_transit) return;
       each.freer.forget();
@@ -167,6 +168,7 @@ private:
   heap_options options_;
   Upstream upstream_;
   atomic<thread_heap*> first_ = nullptr;
+  std::uint32_t made_ = 0;
   spin_lock making_lock_;          // held while a heap is added, and during a fork
   mutable spin_lock parked_lock_;  // may be taken under the lock of a heap
   thread_heap* parked_ = nullptr;

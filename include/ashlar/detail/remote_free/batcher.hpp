@@ -96,13 +96,6 @@ public:
     held_ = 0;
   }
 
-  /// Effects: calls `f(inbox)` for each packet in transit, with its destination. The packet may have been taken since.
-  template <class F>
-  void for_each_under_way(F f) noexcept {
-    for (std::size_t i = 0; i < Shape.packets; ++i)
-      if (!packets_[i].is_back()) f(*sent_to_[i]);
-  }
-
   /// Returns: whether no free is noted and no packet is in transit.
   [[nodiscard]] bool is_idle() const noexcept {
     for (const packet_type& each : packets_)
@@ -233,7 +226,6 @@ private:
     packet_type* const full = filling_;
     filling_ = nullptr;
     full->under_way.store(1, memory_order_relaxed);  // published by the push
-    sent_to_[full - packets_] = to_;
     if (!to_->push(full)) full->under_way.store(0, memory_order_relaxed);
   }
 
@@ -244,8 +236,7 @@ private:
   inbox_type* to_ = nullptr;  // destination of the packet being filled
   std::size_t next_packet_ = 0;
   std::array<begun, most_begun> begun_ = {};
-  std::size_t next_begun_ = 0;               // index in begun_ to displace next
-  inbox_type* sent_to_[Shape.packets] = {};  // destination of each packet in transit
+  std::size_t next_begun_ = 0;  // index in begun_ to displace next
   packet_type packets_[Shape.packets];
 };
 

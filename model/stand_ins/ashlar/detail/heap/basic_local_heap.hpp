@@ -40,11 +40,11 @@ public:
   [[nodiscard]] slice_run try_allocate_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     return {try_allocate(bytes, alignment), false};
   }
-  void deallocate(void* p) noexcept { lists_.push(p); }
-  void deallocate(void* p, std::size_t, std::size_t) noexcept { lists_.push(p); }
+  void deallocate(void* p) noexcept { lists_.push(0, p); }
+  void deallocate(void* p, std::size_t, std::size_t) noexcept { lists_.push(0, p); }
   template <std::size_t Bytes, std::size_t Alignment>
   void deallocate(void* p) noexcept {
-    lists_.push(p);
+    lists_.push(0, p);
   }
   [[nodiscard]] bool try_expand(void* p, std::size_t, std::size_t new_bytes, std::size_t) noexcept {
     return core_.resize(p, size_classes::none, size_classes::none, new_bytes);
@@ -93,7 +93,7 @@ protected:
     return try_expand(p, 0, new_bytes, alignment);
   }
   [[nodiscard]] bool try_deallocate_cell(void* p, std::size_t, std::size_t) noexcept {
-    lists_.push(p);
+    lists_.push(0, p);
     return true;
   }
   void flush_caches() noexcept { core_.flush_caches(lists_); }

@@ -12,16 +12,17 @@ inline namespace ASHLAR_ABI {
 namespace detail {
 
 struct free_lists {
-  void push(void* cell) noexcept {
+  void push(std::size_t, void* cell) noexcept {
     segment::of(cell)->below = top;
     top = segment::of(cell);
   }
-  [[nodiscard]] segment* pop() noexcept {
+  [[nodiscard]] segment* pop(std::size_t = 0) noexcept {
     segment* const cell = top;
     if (cell != nullptr) top = static_cast<segment*>(cell->below);
     return cell;
   }
 
+  [[nodiscard]] bool is_empty(std::size_t) const noexcept { return static_cast<segment*>(top) == nullptr; }
   [[nodiscard]] const void* top_of(std::size_t) const noexcept { return static_cast<segment*>(top); }
 
   segment::plain<segment*> top = nullptr;

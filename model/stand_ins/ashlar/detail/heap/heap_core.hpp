@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <utility>
 
@@ -12,8 +13,6 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/cell_store.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/segment_words.hpp>
-#include <ashlar/detail/remote_free/packet.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/heap/heap_options.hpp>
 
@@ -36,12 +35,14 @@ public:
   heap_core(const heap_core&) = delete;
   heap_core& operator=(const heap_core&) = delete;
 
+  void set_number(std::uint32_t number) noexcept { lane_ = number % segment::lanes; }
+
   /// Returns: a free cell; the other free ones become cached. Without free cells, a new one.
   [[nodiscard]] void* take_cell(std::size_t, free_lists& lists) noexcept {
     touch();
     segment* const cell = free_.pop();
     if (cell == nullptr) return made_cell();
-    while (segment* const other = free_.pop()) lists.push(other);
+    while (segment* const other = free_.pop()) lists.push(0, other);
     return cell;
   }
   /// Cell batches belong to the owner, as the free lists do: there are none here.
@@ -61,10 +62,11 @@ public:
   [[nodiscard]] void* move_huge(void*, std::size_t, std::size_t) noexcept { return touch(), nullptr; }
   [[nodiscard]] std::size_t usable_size(const void*) const noexcept { return looked(); }
   [[nodiscard]] bool owns(const void*) const noexcept { return looked() != 0; }
-  std::size_t give_cells(const freed_word& cells) noexcept { return give(&segment_of_key(cells.key)); }
   std::size_t give_block(void* p) noexcept { return give(p); }
   [[nodiscard]] std::size_t retention_left() const noexcept { return looked(); }
   [[nodiscard]] std::size_t cached_bytes() const noexcept { return 0; }
+  void report_twice(const void*) const noexcept { checker::check(false, "no cell is freed twice"); }
+  [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
   [[nodiscard]] const void* name() const noexcept { return heap_; }
   void discard_free_slices(std::size_t) noexcept { touch(); }
   /// Effects: gives all free cells to the upstream.
@@ -76,7 +78,7 @@ public:
   }
   void flush_caches(free_lists& lists) noexcept {
     touch();
-    while (segment* const cell = lists.pop()) free_.push(cell);
+    while (segment* const cell = lists.pop()) free_.push(0, cell);
   }
   template <class F>
   void for_each_live(F) {
@@ -110,7 +112,7 @@ private:
 
   std::size_t give(void* cell) noexcept {
     touch();
-    free_.push(cell);
+    free_.push(0, cell);
     return 1;
   }
 
@@ -119,11 +121,13 @@ private:
     if (memory == nullptr) return nullptr;
     auto* const cell = ::new (memory) segment;
     cell->head.heap = heap_;
+    cell->head.lane = lane_;
     return cell;
   }
 
   Upstream upstream_;
   const void* heap_;
+  std::uint32_t lane_ = 0;
   free_lists free_;
   checker::atomics::plain<std::size_t> touched_ = 0;
 };

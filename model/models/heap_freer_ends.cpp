@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A freer ends with one packet in transit and one noted free, while the owner drains or trims: then no thread uses its
-// packets, and both cells have arrived.
+// A freer ends with one parcel sent and one noted cell, while the owner settles what has arrived or trims: both cells
+// come home, and no thread uses the freer afterwards.
 #include "heap.hpp"
 
 void model() {
@@ -20,6 +20,5 @@ void model() {
         heap.drain_inbox();
         trimmed = heap.trim();
       });
-  checker::check(heap.inbox().is_empty(), "all packets are back");
   checker::check(heap.trim() + trimmed == 2, "both cells have come home");
 }

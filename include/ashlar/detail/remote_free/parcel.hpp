@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A parcel: freed cells on their way to the heap that owns them, listed in a few of themselves.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// A carrier: a dead cell that lists up to 14 others by their addresses. A parcel is a stack of carriers, all full but
+/// the top one, so that fourteen of fifteen dead cells are neither read nor written on the way:
+///
+///       word 0: the carrier below, and in its low bits the count of the cells listed here
+///       word 1: of the top carrier, the next parcel of the inbox
+///       word 2: a dead cell
+///       …
+///
+/// Cells of two words list none: such a parcel is a linked list.
+template <class Atomics = default_atomics>
+struct parcel_carrier {
+  using word = typename Atomics::template plain<std::uintptr_t>;
+
+  static constexpr std::size_t first_place = 2;
+  static constexpr std::size_t most_listed = 14;  ///< so that a carrier takes two cache lines
+  static constexpr std::uintptr_t count_mask = 15;
+  static constexpr std::size_t most_carriers = 128;  ///< of a parcel
+
+  word below;
+  typename Atomics::template plain<parcel_carrier*> next;
+
+  /// Returns: the cells that a carrier of `cell_bytes` bytes lists. Expects: at least two words, aligned to 16 bytes.
+  [[nodiscard]] static constexpr std::size_t capacity(std::size_t cell_bytes) noexcept {
+    return detail::min(cell_bytes / sizeof(word) - first_place, most_listed);
+  }
+
+  [[nodiscard]] ASHLAR_INLINE word* places() noexcept { return reinterpret_cast<word*>(this) + first_place; }
+  /// The link of a parcel that was taken out of the inbox: an address that no carrier has.
+  [[nodiscard]] static parcel_carrier* taken() noexcept { return reinterpret_cast<parcel_carrier*>(std::uintptr_t{1}); }
+
+  /// Effects: prefetches the two cache lines of a carrier.
+  ASHLAR_INLINE void fetch_ahead() noexcept {
+    ASHLAR_FETCH_TO_WRITE(this);
+    ASHLAR_FETCH_TO_WRITE(reinterpret_cast<word*>(this) + first_place + most_listed - 1);
+  }
+
+  [[nodiscard]] std::size_t listed() const noexcept { return static_cast<std::uintptr_t>(below) & count_mask; }
+  [[nodiscard]] parcel_carrier* carrier_below() const noexcept {
+    return reinterpret_cast<parcel_carrier*>(static_cast<std::uintptr_t>(below) & ~count_mask);
+  }
+};
+
+/// The parcel that a freeing thread fills for one heap. Thread safety: one thread.
+template <class Atomics = default_atomics>
+class open_parcel {
+public:
+  using carrier = parcel_carrier<Atomics>;
+
+  /// Effects: lists a dead cell. Returns: false, without an effect, if the top carrier has no place left:
+  /// `begin_carrier` makes the cell one.
+  [[nodiscard]] ASHLAR_INLINE bool try_add(void* cell) noexcept {
+    if (ASHLAR_UNLIKELY(at_ == end_)) return false;
+    mark_readable(at_, sizeof *at_);
+    *at_++ = reinterpret_cast<std::uintptr_t>(cell);
+    return true;
+  }
+
+  /// Effects: adds a dead cell of `bytes` bytes as the carrier of the next ones.
+  void begin_carrier(void* cell, std::size_t bytes) noexcept {
+    finish_carrier();
+    mark_readable(cell, sizeof(carrier));
+    auto* const top = static_cast<carrier*>(cell);
+    top->below = reinterpret_cast<std::uintptr_t>(top_);
+    top_ = top;
+    at_ = top->places();
+    end_ = at_ + carrier::capacity(bytes);
+    top_bytes_ = bytes;
+  }
+
+  /// Returns: the top carrier of the parcel, which is now empty.
+  [[nodiscard]] carrier* close() noexcept {
+    finish_carrier();
+    carrier* const closed = top_;
+    *this = {};
+    return closed;
+  }
+
+  [[nodiscard]] bool is_empty() const noexcept { return top_ == nullptr; }
+  /// Returns: whether the cell is the top carrier: its second free would link it to itself.
+  [[nodiscard]] bool is_top(const void* cell) const noexcept { return top_ == cell; }
+  [[nodiscard]] std::size_t cells() const noexcept { return cells_ + of_top(); }
+  /// Returns: bytes of the cells, if those that a carrier lists are of its size: an estimate from one cell in fifteen.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_ + of_top() * top_bytes_; }
+
+private:
+  // Returns: the top carrier and the cells it lists.
+  [[nodiscard]] std::size_t of_top() const noexcept { return top_ == nullptr ? 0 : listed() + 1; }
+  [[nodiscard]] std::size_t listed() const noexcept { return static_cast<std::size_t>(at_ - top_->places()); }
+
+  void finish_carrier() noexcept {
+    if (top_ == nullptr) return;
+    top_->below = static_cast<std::uintptr_t>(top_->below) | listed();
+    bytes_ = bytes();
+    cells_ = cells();
+  }
+
+  typename carrier::word* at_ = nullptr;
+  typename carrier::word* end_ = nullptr;
+  carrier* top_ = nullptr;
+  std::size_t top_bytes_ = 0;
+  std::size_t cells_ = 0, bytes_ = 0;  // below the top carrier
+};
+
+/// Effects: calls `f(cell)` for each cell of a parcel, carriers included. The lines of the cells of a carrier are
+/// fetched while those of the one before are handled. `f` may write to its cell. Ends after more carriers than a parcel
+/// has, in a circle of links that a double free made. Thread safety: one thread, which has taken the parcel.
+template <class Atomics, class F>
+void for_each_of_parcel(parcel_carrier<Atomics>* top, F f) noexcept {
+  using carrier = parcel_carrier<Atomics>;
+  std::array<void*, carrier::most_listed + 1> batches[2];
+  std::size_t counts[2] = {0, 0};
+  std::size_t turn = 0;
+  const auto finish = [&](std::size_t which) {
+    for (std::size_t i = 0; i < counts[which]; ++i) f(batches[which][i]);
+  };
+  std::size_t left = carrier::most_carriers;
+  for (carrier* each = top; each != nullptr && left != 0; turn ^= 1, --left) {
+    carrier* const below = each->carrier_below();
+    if (below != nullptr) below->fetch_ahead();
+    std::size_t count = each->listed();
+    for (std::size_t i = 0; i < count; ++i) {
+      void* const cell = reinterpret_cast<void*>(static_cast<std::uintptr_t>(each->places()[i]));
+      ASHLAR_FETCH_TO_WRITE(cell);
+      batches[turn][i] = cell;
+    }
+    mark_free(each, (carrier::first_place + count) * sizeof(typename carrier::word));
+    batches[turn][count++] = each;
+    counts[turn] = count;
+    finish(turn ^ 1);
+    each = below;
+  }
+  finish(turn ^ 1);
+}
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

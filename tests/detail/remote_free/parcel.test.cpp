@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of parcels: every cell that was listed arrives once, for any sizes.
+#include <ashlar/detail/remote_free/parcel.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/support/poison.hpp>
+
+namespace {
+
+using carrier = ashlar::detail::parcel_carrier<>;
+using open_parcel = ashlar::detail::open_parcel<>;
+
+constexpr std::size_t word = sizeof(std::uintptr_t);
+
+// Dead cells of several sizes, in memory that is whole again at the end.
+class cells {
+public:
+  ~cells() {
+    for (const cell& each : all_) ashlar::detail::mark_live(each.memory.get(), each.bytes);
+  }
+
+  void* make(std::size_t bytes) {
+    all_.push_back({std::unique_ptr<block[]>(new block[bytes / sizeof(block)]), bytes});
+    std::memset(all_.back().memory.get(), 0xa5, bytes);  // the client's last words
+    ashlar::detail::mark_free(all_.back().memory.get(), bytes);
+    return all_.back().memory.get();
+  }
+
+  [[nodiscard]] std::vector<void*> sorted() const {
+    std::vector<void*> found;
+    for (const cell& each : all_) found.push_back(each.memory.get());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+private:
+  struct alignas(16) block {
+    std::byte bytes[16];
+  };
+  struct cell {
+    std::unique_ptr<block[]> memory;
+    std::size_t bytes;
+  };
+  std::vector<cell> all_;
+};
+
+void add(open_parcel& to, void* cell, std::size_t bytes) {
+  if (!to.try_add(cell)) to.begin_carrier(cell, bytes);
+}
+
+std::vector<void*> unpacked(carrier* top) {
+  std::vector<void*> found;
+  ashlar::detail::for_each_of_parcel(top, [&](void* cell) {
+    ashlar::detail::mark_live(cell, word);
+    std::memset(cell, 0xff, word);  // as the link of a free list
+    found.push_back(cell);
+  });
+  return found;
+}
+
+TEST(parcel, a_carrier_lists_what_its_words_and_two_cache_lines_hold) {
+  EXPECT_EQ(carrier::capacity(2 * word), 0u);
+  EXPECT_EQ(carrier::capacity(4 * word), 2u);
+  EXPECT_EQ(carrier::capacity(8 * word), 6u);
+  EXPECT_EQ(carrier::capacity(16 * word), 14u);
+  EXPECT_EQ(carrier::capacity(4096), 14u);
+}
+
+TEST(parcel, is_empty_until_a_cell_is_added_and_after_it_is_closed) {
+  cells all;
+  open_parcel open;
+  EXPECT_TRUE(open.is_empty());
+  EXPECT_EQ(open.close(), nullptr);
+  EXPECT_FALSE(open.try_add(all.make(64)));
+  open.begin_carrier(all.make(64), 64);
+  EXPECT_FALSE(open.is_empty());
+  EXPECT_TRUE(open.try_add(all.make(64)));
+  EXPECT_EQ(open.cells(), 2u);
+  EXPECT_EQ(open.bytes(), 128u);
+  EXPECT_NE(open.close(), nullptr);
+  EXPECT_TRUE(open.is_empty());
+  EXPECT_EQ(open.cells() + open.bytes(), 0u);
+}
+
+TEST(parcel, one_cell_of_fifteen_carries_the_others) {
+  cells all;
+  open_parcel open;
+  int carriers = 0;
+  for (int i = 0; i < 150; ++i) {
+    void* const cell = all.make(256);
+    if (open.try_add(cell)) continue;
+    open.begin_carrier(cell, 256);
+    ++carriers;
+  }
+  EXPECT_EQ(carriers, 10);
+  EXPECT_EQ(open.cells(), 150u);
+  EXPECT_EQ(unpacked(open.close()).size(), 150u);
+}
+
+TEST(parcel, every_cell_arrives_once) {
+  std::mt19937 random(3);
+  for (std::size_t count = 1; count < 200; ++count) {
+    cells all;
+    open_parcel open;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t size = 16 * (1 + random() % (random() % 2 == 0 ? 2 : 20));
+      add(open, all.make(size), size);
+    }
+    EXPECT_EQ(open.cells(), count);
+    EXPECT_GE(open.bytes(), 16 * count);
+    std::vector<void*> found = unpacked(open.close());
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(found, all.sorted());
+  }
+}
+
+}  // namespace
