@@ -94,12 +94,26 @@ TEST(remote_freer, sends_a_parcel_for_each_64_cells_and_none_for_large_blocks) {
     EXPECT_LT(freer.noted(), 64u + 15u);
   }
   freer.flush();
-  for (const std::size_t bytes : {std::size_t{2000}, std::size_t{100'000}, std::size_t{5} << 20}) {
+  for (const std::size_t bytes : {std::size_t{40'000}, std::size_t{100'000}, std::size_t{5} << 20}) {
     freer.defer_free(heap, heap.allocate(bytes));
     EXPECT_EQ(freer.noted(), 0u);
   }
   freer.defer_free(heap, nullptr);
   EXPECT_TRUE(freer.invariant());
+}
+
+TEST(remote_freer, counts_large_cells_by_their_bytes) {
+  if (!sends) GTEST_SKIP() << "nothing is kept back where frees are checked";
+  owner_heap<> heap;
+  remote_freer<> freer;
+  for (int i = 0; i < 200; ++i) {
+    freer.defer_free(heap, heap.allocate(64));
+    freer.defer_free(heap, heap.allocate(i % 2 == 0 ? 5000 : 32'000));
+    EXPECT_LE(freer.noted(), 8u);
+  }
+  freer.flush();
+  static_cast<void>(heap.trim());
+  EXPECT_EQ(heap.held_bytes(), 0u);
 }
 
 }  // namespace

@@ -22,17 +22,17 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 
-/// Gathers freed cells of up to 1 KiB into parcels, one for each owner, and sends a parcel with one atomic operation.
-/// Larger blocks go back at once. Never allocates. From level `checked` on every block goes back at once, so that the
-/// freeing call reports misuse. Lifetime: the heaps outlive it, or its last `flush`. Thread safety: one thread, any
-/// number of heaps.
+/// Gathers freed cells, of up to 32 KiB, into parcels, one for each owner, and sends a parcel with one atomic
+/// operation. Larger blocks go back at once. Never allocates. From level `checked` on every block goes back at once, so
+/// that the freeing call reports misuse. Lifetime: the heaps outlive it, or its last `flush`. Thread safety: one
+/// thread, any number of heaps.
 template <resource Upstream>
 class remote_freer {
   using owner_type = owner_heap<Upstream>;
   static constexpr bool sends = detail::owner_core<Upstream>::sends;
 
 public:
-  /// Bytes: the limit of cells that are not sent, exceeded by less than 16 KiB for each owner.
+  /// Bytes: the limit of cells that are not sent, exceeded by less than 48 KiB for each owner.
   static constexpr std::size_t most_held = std::size_t{256} * 1024;
 
   remote_freer() = default;
@@ -49,10 +49,11 @@ public:
   /// As `defer_free`, for a cell. The fast path of a free by any thread.
   ASHLAR_INLINE void defer_free_cell(owner_type& owner, void* cell) noexcept {
     const std::size_t size_class = detail::segment::owner_of(cell);
-    if (ASHLAR_UNLIKELY(!sends || size_class > largest)) return owner.free_remote(cell);
+    if constexpr (!sends) return owner.free_remote(cell);
     if constexpr (detail::marks_memory) detail::mark_free(cell, detail::size_classes::bytes_of(size_class));
     entry& at = open_[detail::segment::of(cell)->head.lane];
-    if (ASHLAR_UNLIKELY(at.owner != &owner || !at.parcel.try_add(cell))) begin_carrier(owner, at, cell, size_class);
+    if (ASHLAR_UNLIKELY(size_class > largest_listed || at.owner != &owner || !at.parcel.try_add(cell)))
+      begin_carrier(owner, at, cell, size_class);
   }
 
   /// Effects: sends the noted cells.
@@ -93,7 +94,8 @@ public:
 private:
   static constexpr std::size_t most_open = detail::segment::lanes, most_cells = 64, most_bytes = std::size_t{16} * 1024;
   static constexpr std::uint32_t most_quiet_calls = 4;
-  static constexpr std::size_t largest = detail::size_classes::of(1024);
+  // Larger cells are carriers, each of which is counted by its bytes.
+  static constexpr std::size_t largest_listed = detail::size_classes::of(1024);
 
   struct alignas(64) entry {
     owner_type* owner = nullptr;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include <ashlar/base/config.hpp>
@@ -228,7 +229,6 @@ public:
   [[nodiscard]] const extent_map<Upstream>& space() const noexcept { return space_; }
   [[nodiscard]] std::size_t segments() const noexcept { return count_; }
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_slices_ * slice_bytes; }
-
   /// Returns: bytes of binned blocks, which count as used.
   [[nodiscard]] std::size_t spare_bytes() const noexcept { return free_runs_.slices() * slice_bytes; }
   /// Returns: bytes of decommitted slices that came into use again since the last call.

@@ -96,14 +96,17 @@ public:
   [[nodiscard]] bool is_empty() const noexcept { return top_ == nullptr; }
   /// Returns: whether the cell is the top carrier: its second free would link it to itself.
   [[nodiscard]] bool is_top(const void* cell) const noexcept { return top_ == cell; }
-  [[nodiscard]] std::size_t cells() const noexcept { return cells_ + of_top(); }
-  /// Returns: bytes of the cells, if those that a carrier lists are of its size: an estimate from one cell in fifteen.
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_ + of_top() * top_bytes_; }
+  [[nodiscard]] std::size_t cells() const noexcept { return cells_ + listed() + (top_ != nullptr ? 1 : 0); }
+  /// Returns: bytes of the cells, if those that a carrier lists are of its size, but no more than 1 KiB: an estimate
+  /// from one cell in fifteen.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return bytes_ + top_bytes_ + listed() * detail::min<std::size_t>(top_bytes_, 1024);
+  }
 
 private:
-  // Returns: the top carrier and the cells it lists.
-  [[nodiscard]] std::size_t of_top() const noexcept { return top_ == nullptr ? 0 : listed() + 1; }
-  [[nodiscard]] std::size_t listed() const noexcept { return static_cast<std::size_t>(at_ - top_->places()); }
+  [[nodiscard]] std::size_t listed() const noexcept {
+    return top_ == nullptr ? 0 : static_cast<std::size_t>(at_ - top_->places());
+  }
 
   void finish_carrier() noexcept {
     if (top_ == nullptr) return;
