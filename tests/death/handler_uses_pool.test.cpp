@@ -128,7 +128,7 @@ void release_overflown() {
     std::array<void*, cells_used> cells = {};
     for (void*& each : cells) each = by_block_pool::allocate();
     std::sort(cells.begin(), cells.end(), std::less<>());
-    static_cast<std::byte*>(cells.back())[sizeof(cell)] = std::byte{1};
+    static_cast<std::byte*>(cells.back())[sizeof(cell)] ^= std::byte{1};
     by_block_pool::deallocate(cells.front());
     by_block_pool::pool().release();
   });
@@ -156,7 +156,7 @@ TEST_F(a_handler, may_use_a_synchronized_resource_that_noticed) {
 }
 
 // AddressSanitizer would end the process at the write, before the canary is verified.
-ASHLAR_TEST_UNSEEN void write_unseen(std::byte* at) { *at = std::byte{1}; }
+ASHLAR_TEST_UNSEEN void write_unseen(std::byte* at) { *at ^= std::byte{1}; }
 
 // Misuse that every level detects: of a guarded block, and an invalid alignment.
 TEST(a_handler_at_every_level, may_use_a_synchronized_resource_that_noticed) {

@@ -119,7 +119,7 @@ TEST_F(tlsf_dead_blocks, a_write_to_the_gap_in_front_of_an_aligned_block_is_seen
   r->deallocate(old);
   auto* const p = static_cast<std::byte*>(r->allocate(64, 1024));
   ASSERT_GT(p, old + 200);
-  old[100] = std::byte{1};
+  old[100] ^= std::byte{1};
   const auto seen = caught_in([&] { r->release(); });
   ASSERT_TRUE(seen.has_value());
   EXPECT_EQ(seen->pointer, old + 100);
