@@ -85,7 +85,7 @@ public:
     std::size_t filled = 0, counted = 0;
     for (const entry& each : open_) {
       if (!each.parcel.is_empty() && each.owner == nullptr) return false;
-      filled += each.parcel.is_empty() ? 0 : 1;
+      filled += each.parcel.is_empty() ? 0U : 1U;
       counted += each.counted;
     }
     return filled == filled_ && counted == held_;
@@ -117,7 +117,7 @@ private:
     const bool is_full = at.parcel.cells() >= most_cells || at.parcel.bytes() >= most_bytes;
     if (!at.parcel.is_empty() && (is_full || at.owner != &owner)) send(at);
     at.owner = &owner;
-    filled_ += at.parcel.is_empty() ? 1 : 0;
+    filled_ += at.parcel.is_empty() ? 1U : 0U;
     at.parcel.begin_carrier(p, detail::size_classes::bytes_of(size_class));
     ++carriers_;
   }
