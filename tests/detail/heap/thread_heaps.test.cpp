@@ -71,7 +71,7 @@ TEST(thread_heaps, send_noted_frees_when_no_further_free_comes) {
   for (int i = 0; i < 50; ++i) blocks.push_back(owner->blocks.allocate(100));
   for (void* const p : blocks) other->freer.defer_free(owner->blocks, p);
   EXPECT_EQ(other->freer.noted(), 50u);
-  for (int i = 0; i < 1'000; ++i) static_cast<void>(other->blocks.allocate(48));
+  for (int i = 0; i < 4'000; ++i) static_cast<void>(other->blocks.allocate(48));
   EXPECT_EQ(other->freer.noted(), 0u) << "sent by an allocation";
   EXPECT_NE(owner->blocks.held_bytes(), 0u);
   static_cast<void>(owner->blocks.trim());
