@@ -43,7 +43,7 @@ public:
   [[noreturn]] void quit() { _longjmp(from_, 1); }
 
 private:
-  static constexpr std::size_t stack_bytes = 256 * 1024;
+  static constexpr std::size_t stack_bytes = 512 * 1024;
 
   std::unique_ptr<char[]> stack_;
   body entry_ = nullptr;

@@ -72,8 +72,9 @@ private:
   ashlar::detail::free_lists given_back_;
   std::size_t taken_cells_ = 0;
   std::size_t taken_others_ = 0;
-  segment cells_[cells];
   other others_[others];
+  alignas(ashlar::detail::slice_bytes) std::byte sampled_[256];  // cells here would take the slow path
+  segment cells_[cells];
 };
 
 /// The memory as a resource.

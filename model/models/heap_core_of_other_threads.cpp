@@ -5,7 +5,7 @@
 void model() {
   using namespace models;
   memory all;
-  ashlar::detail::owner_core<source> core({}, source(all), nullptr);
+  ashlar::detail::owner_core<ashlar::detail::heap_core<source>> core({}, source(all), nullptr);
   ashlar::detail::free_lists lists;
   void* cells[4] = {};
   for (void*& each : cells) each = core.take_cell(1, lists);

@@ -6,7 +6,7 @@
 void model() {
   using namespace models;
   memory all;
-  ashlar::detail::owner_core<source> core({}, source(all), nullptr);
+  ashlar::detail::owner_core<ashlar::detail::heap_core<source>> core({}, source(all), nullptr);
   ashlar::detail::free_lists lists;
   const auto none = ashlar::detail::size_classes::none;
   void* const cells[] = {core.take_cell(1, lists), core.take_cell(1, lists), core.take_cell(1, lists),

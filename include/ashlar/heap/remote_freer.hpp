@@ -29,7 +29,7 @@ inline namespace ASHLAR_ABI {
 template <resource Upstream>
 class remote_freer {
   using owner_type = owner_heap<Upstream>;
-  static constexpr bool sends = detail::owner_core<Upstream>::sends;
+  static constexpr bool sends = detail::frees_travel;
 
 public:
   /// Bytes: the limit of cells that are not sent, exceeded by less than 48 KiB for each owner.

@@ -31,7 +31,7 @@ class HeapPart(Printer):
     def __init__(self, value):
         super().__init__(value)
         self.name = "owner_heap" if "::owner_heap<" in str(value.type.strip_typedefs()) else "local_heap"
-        self.heap = View(value, "heap_part")
+        self.heap = View(value, "owned_heap_part" if self.name == "owner_heap" else "heap_part")
 
     def summary(self):
         blocks = self.survey()

@@ -43,3 +43,7 @@ MEMBERS = {
                  "retired": "table_.retired_", "capacity": "table_.capacity_", "max": "table_.max_slots_"},
     "entry": {"object": "object", "generation": "generation"},
 }
+# The core of an owner_heap has that of a local_heap inside.
+MEMBERS["owned_heap_part"] = {
+    meaning: path.replace("core_.", "core_.core_.") for meaning, path in MEMBERS["heap_part"].items()
+}

@@ -15,7 +15,7 @@
 namespace {
 
 using ashlar::detail::size_classes;
-using core_type = ashlar::detail::owner_core<ashlar::page_resource>;
+using core_type = ashlar::detail::owner_core<ashlar::detail::heap_core<ashlar::page_resource>>;
 
 class owner_core_test : public ::testing::Test {
 protected:

@@ -9,7 +9,9 @@
 
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/cell_store.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
@@ -27,8 +29,9 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The API of `local_heap` over a `Core`: a `heap_core`, or one that does more in the same calls. Everything behind the
-/// thread cache belongs to the core, where the calls of several threads meet. Thread safety: none.
+/// The API of a heap over a `Core`: a `heap_core`, or one that does more in the same calls. Everything behind the
+/// thread cache belongs to the core, where the calls of several threads meet. Each call begins with the scope of a
+/// whole call, a lock where the core has one. Thread safety: that of the core; without one, none.
 template <class Core>
 class basic_local_heap {
 public:
@@ -40,11 +43,13 @@ public:
 
   /// Returns: a block. Throws: `std::bad_alloc`. Expects: `alignment` is a power of two. Complexity: O(1) amortised.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment = least_alignment) {
+    const scope held(core_.call_lock());
     return take<or_throw>(bytes, alignment);
   }
 
   /// As `allocate`, but null when memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
+    const scope held(core_.call_lock());
     return take<or_null>(bytes, alignment);
   }
 
@@ -52,15 +57,17 @@ public:
   template <std::size_t Bytes, std::size_t Alignment = least_alignment>
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
     static_assert(is_power_of_two(Alignment));
-    constexpr std::size_t size_class = class_for(Bytes, Alignment);
-    if constexpr (size_class == size_classes::none) return allocate(Bytes, Alignment);
+    constexpr std::size_t size_class = class_of_request(Bytes, Alignment);
+    const scope held(core_.call_lock());
+    if constexpr (size_class == size_classes::none) return take<or_throw>(Bytes, Alignment);
     else return take_cell_or(size_class, Bytes, [=, this] { return take_sampled<or_throw>(size_class, Bytes); });
   }
 
   /// Returns: a block and its usable bytes; `deallocate` takes any size from `bytes` to those.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment = least_alignment) {
-    void* const p = allocate(bytes, alignment);
-    return {p, usable_size(p)};
+    const scope held(core_.call_lock());
+    void* const p = take<or_throw>(bytes, alignment);
+    return {p, size_of(p)};
   }
 
   /// Returns: a block whose first `bytes` bytes are zero. Pages fresh from the system are not written to.
@@ -77,16 +84,15 @@ public:
 
   /// Effects: takes a block back; nothing for null. Expects: the block is live and of this heap.
   ASHLAR_INLINE void deallocate(void* p) noexcept {
-    if constexpr (checking_level >= checking::checked)
-      if (p != nullptr) core_.checks().end_life(p);
-    if (ASHLAR_UNLIKELY(is_sampled(p))) return deallocate_sampled(p);
-    cache_cell(p, segment::owner_of(p));
+    const scope held(core_.call_lock());
+    put(p);
   }
 
   /// As `deallocate(p)`, and faster: the size gives the class. Expects: `p` is a block of this size and alignment, or
   /// `try_expand` resized it to `bytes`, or `bytes` lies between the request and the result of `allocate_at_least`.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
-    const std::size_t size_class = class_for(bytes, alignment);
+    const scope held(core_.call_lock());
+    const std::size_t size_class = class_of_request(bytes, alignment);
     if constexpr (checking_level >= checking::checked) core_.checks().end_life(p, bytes, alignment, size_class);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return deallocate_sampled(p);
     cache_cell(p, size_class);
@@ -95,7 +101,8 @@ public:
   /// As `deallocate(p, bytes, alignment)`, with the class resolved at compile time.
   template <std::size_t Bytes, std::size_t Alignment = least_alignment>
   ASHLAR_INLINE void deallocate(void* p) noexcept {
-    constexpr std::size_t size_class = class_for(Bytes, Alignment);
+    constexpr std::size_t size_class = class_of_request(Bytes, Alignment);
+    const scope held(core_.call_lock());
     if constexpr (checking_level >= checking::checked) core_.checks().end_life(p, Bytes, Alignment, size_class);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return deallocate_sampled(p);
     cache_cell(p, size_class);
@@ -104,10 +111,11 @@ public:
   /// Returns: whether the block at `p` has `new_bytes` bytes now, in place. Expects: it was allocated with `bytes` and
   /// `alignment`. A span grows into the free slices after it, and gives its tail back when it shrinks.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    const std::size_t size_class = class_for(bytes, alignment);
+    const scope held(core_.call_lock());
+    const std::size_t size_class = class_of_request(bytes, alignment);
     if constexpr (checking_level >= checking::checked)
       core_.checks(using_block).expect(p, bytes, alignment, size_class);
-    return core_.resize(p, size_class, class_for(new_bytes, alignment), new_bytes);
+    return core_.resize(p, size_class, class_of_request(new_bytes, alignment), new_bytes);
   }
 
   /// Returns: as `try_expand` for a smaller size; false for a larger one.
@@ -125,35 +133,39 @@ public:
 
   /// As `reallocate`, but null when memory has run out.
   [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
-    if (p == nullptr) return try_allocate(new_bytes, alignment);
+    const scope held(core_.call_lock());
+    if (p == nullptr) return take<or_null>(new_bytes, alignment);
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t bytes = checked_size(p);
-    const std::size_t size_class = class_of_block(p), wanted = class_for(new_bytes, alignment);
+    const std::size_t bytes = size_of(p, freeing_block);
+    const std::size_t size_class = class_of_block(p), wanted = class_of_request(new_bytes, alignment);
     if (is_aligned(p, alignment) && core_.resize(p, size_class, wanted, new_bytes)) return p;
     if (wanted == size_classes::none && new_bytes > bytes)
       if (void* const pages = core_.move_huge(p, new_bytes, alignment)) return pages;
-    void* const moved = try_allocate(new_bytes, alignment);
+    void* const moved = take<or_null>(new_bytes, alignment);
     if (moved == nullptr) return nullptr;
-    std::memcpy(moved, p, detail::min(contents_of(p, bytes), new_bytes));
-    deallocate(p);
+    std::memcpy(moved, p, detail::min(bytes, new_bytes));
+    put(p);
     return moved;
   }
 
   /// Returns: the usable bytes of the block, at least the requested ones. Expects: it is live.
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
-    if constexpr (checking_level >= checking::checked)
-      static_cast<void>(core_.checks(using_block).size_of(const_cast<void*>(p)));
-    return core_.usable_size(p);
+    const scope held(core_.call_lock());
+    return size_of(p);
   }
 
   /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
-  [[nodiscard]] bool owns(const void* p) const noexcept { return core_.owns(p); }
+  [[nodiscard]] bool owns(const void* p) const noexcept {
+    const scope held(core_.call_lock());
+    return core_.owns(p);
+  }
 
   /// Effects: calls `f(p, bytes)` for each live block: the blocks of each segment by address, then the huge ones. `f`
   /// may not use the heap. Complexity: O(slabs and free cells).
   template <class F>
   void for_each_live(F f) {
-    flush_caches();
+    const scope held(core_.call_lock());
+    core_.flush_caches(lists_);
     core_.for_each_live(std::move(f));
   }
 
@@ -161,30 +173,51 @@ public:
   /// `f` may not use the heap. Complexity: O(slices and cells on free lists).
   template <class F>
   void inspect(F f) const {
+    const scope held(core_.call_lock());
     core_.inspect(std::move(f), lists_);
   }
 
   /// Effects: takes all blocks back and gives all memory to the upstream.
   void release() noexcept {
+    const scope held(core_.call_lock());
     lists_.clear();
     core_.release();
   }
 
   /// Effects: purges free memory down to `retain_bytes`: whole segments, the contents of free slices, and of whole free
   /// pages inside slabs. Returns: bytes given back. Complexity: O(slabs and free cells).
-  std::size_t trim(std::size_t retain_bytes = 0) noexcept { return core_.trim(retain_bytes, lists_); }
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept {
+    const scope held(core_.call_lock());
+    return core_.trim(retain_bytes, lists_);
+  }
 
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return core_.held_bytes(); }    ///< from the upstream
-  [[nodiscard]] std::size_t table_bytes() const noexcept { return core_.table_bytes(); }  ///< of it, for tables
+  /// Returns: bytes from the upstream.
+  [[nodiscard]] std::size_t held_bytes() const noexcept {
+    const scope held(core_.call_lock());
+    return core_.held_bytes();
+  }
+  /// Returns: bytes of these for tables.
+  [[nodiscard]] std::size_t table_bytes() const noexcept {
+    const scope held(core_.call_lock());
+    return core_.table_bytes();
+  }
   /// Returns: bytes of slabs, spans and huge blocks reused without a purge in between.
-  [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return core_.reused_bytes(); }
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
+    const scope held(core_.call_lock());
+    return core_.reused_bytes();
+  }
   [[nodiscard]] std::size_t segments() const noexcept { return core_.segments(); }
   [[nodiscard]] const typename Core::upstream_type& upstream_resource() const noexcept { return core_.upstream(); }
 
   /// Complexity: O(slabs and free cells).
-  [[nodiscard]] bool invariant() const noexcept { return core_.invariant(lists_); }
+  [[nodiscard]] bool invariant() const noexcept {
+    const scope held(core_.call_lock());
+    return core_.invariant(lists_);
+  }
 
 protected:
+  using scope = check_scope<typename Core::call_lock_type>;
+
   template <class... Args>
   explicit basic_local_heap(Args&&... args) : core_(std::forward<Args>(args)..., this) {}
   ~basic_local_heap() = default;
@@ -194,15 +227,17 @@ protected:
 
   // As `try_allocate`; the result also tells whether the block is zero.
   [[nodiscard]] slice_run try_allocate_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+    const scope held(core_.call_lock());
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t size_class = class_for(bytes, alignment);
+    const std::size_t size_class = class_of_request(bytes, alignment);
     if (size_class == size_classes::none) return take_large(bytes, alignment);
     return {static_cast<std::byte*>(take_cell<or_null>(size_class, bytes)), false};
   }
 
   // As `deallocate`, but false, without an effect, when the cell alone does not suffice.
   [[nodiscard]] ASHLAR_INLINE bool try_deallocate_cell(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const std::size_t size_class = class_for(bytes, alignment);
+    const scope held(core_.call_lock());
+    const std::size_t size_class = class_of_request(bytes, alignment);
     if (is_sampled(p) || !core_.checks().ends_known_cell(p, bytes, size_class)) return false;
     cache_cell(p, size_class);
     return true;
@@ -210,18 +245,22 @@ protected:
 
   // As `try_expand`, without the present size.
   [[nodiscard]] bool try_resize(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
-    if constexpr (checking_level >= checking::checked) static_cast<void>(checked_size(p));
-    return core_.resize(p, class_of_block(p), class_for(new_bytes, alignment), new_bytes);
+    const scope held(core_.call_lock());
+    if constexpr (checking_level >= checking::checked) static_cast<void>(size_of(p, freeing_block));
+    return core_.resize(p, class_of_block(p), class_of_request(new_bytes, alignment), new_bytes);
+  }
+
+  // Returns: the new address of a huge block resized to `new_bytes` by moving its pages; null if `p` is not huge, or
+  // its pages cannot move. Expects: the block is smaller.
+  [[nodiscard]] void* try_move(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+    const scope held(core_.call_lock());
+    return core_.move_huge(p, new_bytes, alignment);
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
-  ASHLAR_COLD void flush_caches() noexcept { core_.flush_caches(lists_); }
-
-  [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t class_for(std::size_t bytes,
-                                                                     std::size_t alignment) noexcept {
-    if (ASHLAR_UNLIKELY(with_canary(bytes) > size_classes::largest)) return size_classes::none;
-    if (ASHLAR_LIKELY(alignment <= least_alignment)) return size_classes::of(with_canary(bytes));
-    return alignment <= size_classes::largest ? size_classes::of(with_canary(bytes), alignment) : size_classes::none;
+  ASHLAR_COLD void flush_caches() noexcept {
+    const scope held(core_.call_lock());
+    core_.flush_caches(lists_);
   }
 
   /// Returns: a cached cell without a sampled address, else the result of `otherwise()`.
@@ -237,9 +276,11 @@ protected:
     return handed_out(p, size_class, bytes);
   }
 
-  // As above for an empty free list: a cell of the batch behind it, if that belongs to the owner.
+  // After the call above: the cell at a sampled address, or, of an empty free list, one from behind it without a lock.
   [[nodiscard]] ASHLAR_INLINE void* take_excluding_cache(std::size_t size_class, std::size_t bytes) noexcept {
-    void* const p = core_.take_cell_excluding_cache(size_class, lists_);
+    void* p = lists_.pop(size_class);
+    if (p != nullptr) core_.count_taken(size_class);
+    else p = core_.take_cell_excluding_cache(size_class, lists_);
     return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, size_class, bytes) : nullptr;
   }
 
@@ -283,7 +324,7 @@ private:
 
   [[nodiscard]] ASHLAR_COLD void* take_cold(std::size_t size_class) noexcept {
     if (void* const p = core_.take_cell(size_class, lists_); p != nullptr) return p;
-    flush_caches();
+    core_.flush_caches(lists_);
     return core_.take_cell(size_class, lists_);
   }
 
@@ -291,7 +332,7 @@ private:
   template <failure Failure>
   [[nodiscard]] ASHLAR_NOINLINE void* take_slow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
     if (bytes <= size_classes::largest)
-      if (const std::size_t size_class = class_for(bytes, alignment); size_class != size_classes::none)
+      if (const std::size_t size_class = class_of_request(bytes, alignment); size_class != size_classes::none)
         return take_cell<Failure>(size_class, bytes);
     void* const p = take_large(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : failed<Failure>(bytes, alignment);
@@ -299,14 +340,10 @@ private:
 
   [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
     slice_run got = core_.take_large(with_canary(bytes), alignment, lists_);
-    if (ASHLAR_UNLIKELY(got.data == nullptr)) got = take_large_retry(bytes, alignment);
+    if (ASHLAR_UNLIKELY(got.data == nullptr)) got = core_.take_large_retry(with_canary(bytes), alignment, lists_);
     if constexpr (checking_level >= checking::hardened)
       if (got.data != nullptr) core_.sizes().hand_out_large(got.data, bytes);
     return got;
-  }
-
-  [[nodiscard]] ASHLAR_COLD slice_run take_large_retry(std::size_t bytes, std::size_t alignment) noexcept {
-    return core_.take_large_retry(with_canary(bytes), alignment, lists_);
   }
 
   template <failure Failure>
@@ -328,6 +365,19 @@ private:
     lists_in_register()->push(size_class, p);
   }
 
+  [[nodiscard]] std::size_t size_of(const void* p, const block_use& use = using_block) const noexcept {
+    if constexpr (checking_level >= checking::checked)
+      static_cast<void>(core_.checks(use).size_of(const_cast<void*>(p)));
+    return core_.usable_size(p);
+  }
+
+  ASHLAR_INLINE void put(void* p) noexcept {
+    if constexpr (checking_level >= checking::checked)
+      if (p != nullptr) core_.checks().end_life(p);
+    if (ASHLAR_UNLIKELY(is_sampled(p))) return deallocate_sampled(p);
+    cache_cell(p, segment::owner_of(p));
+  }
+
   // A cell at a sampled address, null, a span or a huge block.
   ASHLAR_NOINLINE void deallocate_sampled(void* p) noexcept {
     if (p == nullptr) return;
@@ -338,18 +388,6 @@ private:
     if constexpr (has_no_links) return core_.give_sampled(p, size_class, lists_);
     lists_.push(size_class, p);
     core_.count_freed(size_class, lists_);
-  }
-
-  // Returns: the bytes of a live block.
-  [[nodiscard]] std::size_t checked_size(void* p) const noexcept {
-    if constexpr (checking_level >= checking::checked) return core_.checks().size_of(p);
-    else return usable_size(p);
-  }
-
-  // Returns: the caller's bytes of a block of `held` bytes.
-  [[nodiscard]] std::size_t contents_of([[maybe_unused]] const void* p, std::size_t held) const noexcept {
-    if constexpr (checking_level >= checking::hardened) return core_.usable_size(p);
-    else return held;
   }
 
   alignas(64) free_lists lists_;

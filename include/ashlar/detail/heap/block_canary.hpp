@@ -10,6 +10,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/watched_slack.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -27,6 +28,13 @@ namespace detail {
 [[nodiscard]] constexpr std::size_t with_canary(std::size_t bytes) noexcept {
   if constexpr (!keeps_canaries) return bytes;
   else return bytes < max_size ? at_least_one_byte(bytes) + 1 : bytes;
+}
+
+/// Returns: the size class of a request, or `none` for a block that no cell can hold.
+[[nodiscard]] ASHLAR_INLINE constexpr std::size_t class_of_request(std::size_t bytes, std::size_t alignment) noexcept {
+  if (ASHLAR_UNLIKELY(with_canary(bytes) > size_classes::largest)) return size_classes::none;
+  if (ASHLAR_LIKELY(alignment <= size_classes::granule)) return size_classes::of(with_canary(bytes));
+  return alignment <= size_classes::largest ? size_classes::of(with_canary(bytes), alignment) : size_classes::none;
 }
 
 /// Marks of a cell without a requested size, in the two bytes of that size.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
@@ -40,6 +41,7 @@ template <resource Upstream>
 class heap_core {
 public:
   using upstream_type = Upstream;
+  using call_lock_type = null_lock;
   static constexpr bool sends = false;  ///< whether blocks may come back in packets
 
   /// `heap`: the owner in segments and reports, unless the upstream names a heap of which this is a part.
@@ -56,6 +58,9 @@ public:
     expect_live_intact();
     if constexpr (keeps_canaries) cells_.clear();  // verifies the poison of free cells, before the segments go
   }
+
+  /// Returns: the lock that each call holds: none, for calls of one thread.
+  [[nodiscard]] static ASHLAR_INLINE null_lock& call_lock() noexcept { return no_lock_; }
 
   /// Effects: numbers the heap among those whose blocks a thread may free, in place of a number from its address.
   /// Expects: it has no block yet.
@@ -307,6 +312,8 @@ private:
       if (!each.is_segment()) f(heap_region::huge_block(each.start, each.bytes(), !space_.is_spare(each.start)));
     });
   }
+
+  static inline null_lock no_lock_;
 
   [[nodiscard]] const void* named(const void* heap) const noexcept {
     if constexpr (requires { space_.upstream().reported_heap(); })

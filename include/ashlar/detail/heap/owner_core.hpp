@@ -15,10 +15,10 @@
 #include <ashlar/detail/heap/heap_core.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/transit_limit.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
 #include <ashlar/detail/remote_free/parcel_queue.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/heap/heap_options.hpp>
@@ -27,8 +27,11 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// As `heap_core`; each call takes the lock, about one in 64 requests of the owner. The thread cache belongs to the
-/// owner alone; calls of other threads leave it untouched:
+/// Whether frees of other threads' blocks travel to the owner. From level `checked` on the freeing call reports misuse.
+inline constexpr bool frees_travel = checking_level < checking::checked;
+
+/// A `Core`, such as a `heap_core`, behind a lock: each call takes it, about one in 64 requests of the owner. The
+/// thread cache belongs to the owner alone; calls of other threads leave it untouched:
 ///
 ///     owner ---- thread cache ---- [ lock: batches, bitmaps, slices, segments, huge blocks ] <--- urgent remote calls
 ///                     ^                 ^ settled by other threads' calls
@@ -40,24 +43,24 @@ namespace detail {
 /// cached cells belongs to the owner: `count_taken` takes no lock. From level `checked` on `owner_heap` holds the lock
 /// around whole calls, thread cache included, and sends nothing: the freeing call reports misuse. Thread safety: the
 /// owner for calls with free lists among the arguments; any thread for the others.
-template <resource Upstream>
-class owner_core : public heap_core<Upstream> {
-  using base = heap_core<Upstream>;
-
+template <class Core>
+class owner_core {
 public:
-  static constexpr bool sends = checking_level < checking::checked;
-  using whole_call_lock = std::conditional_t<sends, null_lock, spin_lock>;
+  using upstream_type = typename Core::upstream_type;
+  static constexpr bool sends = frees_travel;
+  using call_lock_type = std::conditional_t<sends, null_lock, spin_lock>;
 
-  owner_core(const heap_options& options, Upstream upstream, const void* heap)
-      : base(options, std::move(upstream), heap), most_in_transit_(options.retain_bytes) {}
+  owner_core(const heap_options& options, upstream_type upstream, const void* heap)
+      : core_(options, std::move(upstream), heap), in_transit_(options.retain_bytes) {}
   ~owner_core() {
     const scope held(inner_lock_);  // afterwards no thread is inside
-    admit_none();
+    in_transit_.fall(core_.upstream());
   }
 
   /// Returns: whether parcels wait. Thread safety: any thread.
   [[nodiscard]] bool has_arrivals() const noexcept { return !arrivals_.is_empty(); }
-  [[nodiscard]] whole_call_lock& whole_call() const noexcept { return whole_call_lock_; }
+  /// Returns: the lock that each call of the API holds from level `checked` on.
+  [[nodiscard]] ASHLAR_INLINE call_lock_type& call_lock() const noexcept { return call_lock_; }
 
   /// Effects: registers `f(self)`, called by the owner at each 4th of its slow calls, without a lock. No effect at
   /// levels without parcels.
@@ -70,7 +73,7 @@ public:
   [[nodiscard]] ASHLAR_NOINLINE void* take_cell_excluding_cache(std::size_t size_class, free_lists& lists) noexcept {
     if (ASHLAR_UNLIKELY(!arrivals_.is_empty()) && lists.is_empty(size_class))
       if (void* const cell = take_arrived(size_class, lists)) return cell;
-    return base::take_cell_excluding_cache(size_class, lists);
+    return core_.take_cell_excluding_cache(size_class, lists);
   }
 
   [[nodiscard]] void* take_cell(std::size_t size_class, free_lists& lists) noexcept {
@@ -78,83 +81,83 @@ public:
       if (void* const cell = take_cell_excluding_cache(size_class, lists)) return cell;
     count_slow();
     const scope held(inner_lock_);
-    void* const cell = base::take_cell(size_class, lists);
-    if constexpr (sends) base::fetch_ahead(size_class);
+    void* const cell = core_.take_cell(size_class, lists);
+    if constexpr (sends) core_.fetch_ahead(size_class);
     return cell;
   }
 
   void give_cell(void* cell) noexcept {
     const scope held(inner_lock_);
-    base::give_cell(cell);
+    core_.give_cell(cell);
   }
 
   void give_sampled(void* cell, std::size_t size_class, free_lists& lists) noexcept {
     const scope held(inner_lock_);
-    base::give_sampled(cell, size_class, lists);
+    core_.give_sampled(cell, size_class, lists);
   }
 
   void count_freed(std::size_t size_class, free_lists& lists) noexcept {
     count_slow();
     const scope held(inner_lock_);
-    base::count_freed(size_class, lists);
+    core_.count_freed(size_class, lists);
   }
 
   [[nodiscard]] slice_run take_large(std::size_t bytes, std::size_t alignment, free_lists& lists) noexcept {
     count_slow();
     unpack_some(lists);
     const scope held(inner_lock_);
-    return base::take_large(bytes, alignment, lists);
+    return core_.take_large(bytes, alignment, lists);
   }
 
   void give_run(void* p, free_lists& lists) noexcept {
     const scope held(inner_lock_);
-    base::give_run(p, lists);
+    core_.give_run(p, lists);
   }
 
   void give_huge(void* p) noexcept {
     const scope held(inner_lock_);
-    base::give_huge(p);
+    core_.give_huge(p);
   }
 
   [[nodiscard]] bool resize(void* p, std::size_t size_class, std::size_t wanted, std::size_t new_bytes) noexcept {
     if (sends && size_class != size_classes::none) return size_class == wanted;
     const scope held(inner_lock_);
-    return base::resize(p, size_class, wanted, new_bytes);
+    return core_.resize(p, size_class, wanted, new_bytes);
   }
 
   [[nodiscard]] void* move_huge(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     const scope held(inner_lock_);
-    return base::move_huge(p, new_bytes, alignment);
+    return core_.move_huge(p, new_bytes, alignment);
   }
 
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
-    if (sends && !is_aligned(p, window_bytes)) return base::usable_size(p);  // constant while `p` lives: no lock
+    if (sends && !is_aligned(p, window_bytes)) return core_.usable_size(p);  // constant while `p` lives: no lock
     const scope held(inner_lock_);
-    return base::usable_size(p);
+    return core_.usable_size(p);
   }
 
   [[nodiscard]] bool owns(const void* p) const noexcept {
     const scope held(inner_lock_);
-    return base::owns(p);
+    return core_.owns(p);
   }
 
   void flush_caches(free_lists& lists) noexcept {
     const scope held(inner_lock_);
     drain_inbox();
-    base::flush_caches(lists);
+    core_.flush_caches(lists);
   }
 
   [[nodiscard]] slice_run take_large_retry(std::size_t bytes, std::size_t alignment, free_lists& lists) noexcept {
     const scope held(inner_lock_);
     drain_inbox();
-    return base::take_large_retry(bytes, alignment, lists);
+    return core_.take_large_retry(bytes, alignment, lists);
   }
 
   template <class F>
   void for_each_live(F f) {
     const scope held(inner_lock_);
     drain_inbox();
-    base::for_each_live(std::move(f));
+    core_.for_each_live(std::move(f));
   }
 
   /// Effects: as `for_each_live`, from any thread: cached cells count as live.
@@ -162,45 +165,45 @@ public:
   void for_each_live_behind(F f) {
     const scope held(inner_lock_);
     drain_inbox();
-    base::for_each_live_behind(std::move(f));
+    core_.for_each_live_behind(std::move(f));
   }
 
   /// Effects: as `inspect`, from any thread: cached cells count as live.
   template <class F>
   void inspect_excluding_cache(F f) const {
     const scope held(inner_lock_);
-    base::inspect_excluding_cache(std::move(f));
+    core_.inspect_excluding_cache(std::move(f));
   }
 
   template <class F>
   void inspect(F f, const free_lists& lists) const {
     const scope held(inner_lock_);
-    base::inspect(std::move(f), lists);
+    core_.inspect(std::move(f), lists);
   }
 
   void release() noexcept {
     const scope held(inner_lock_);
     drain_inbox();
-    base::release();
+    core_.release();
   }
 
   std::size_t trim(std::size_t retain_bytes, free_lists& lists) noexcept {
     const scope held(inner_lock_);
     drain_inbox();
-    return base::trim(retain_bytes, lists);
+    return core_.trim(retain_bytes, lists);
   }
 
   /// Effects: as `trim`, from any thread: the thread cache stays.
   std::size_t trim_excluding_cache(std::size_t retain_bytes) noexcept {
     const scope held(inner_lock_);
     drain_inbox();
-    return base::trim_excluding_cache(retain_bytes);
+    return core_.trim_excluding_cache(retain_bytes);
   }
 
   /// As above, unless a lock is held already.
   std::size_t try_trim_excluding_cache() noexcept {
-    if (!whole_call_lock_.try_lock()) return 0;
-    const check_scope<whole_call_lock> held(whole_call_lock_, already_held{});
+    if (!call_lock_.try_lock()) return 0;
+    const check_scope<call_lock_type> held(call_lock_, already_held{});
     return try_trim_inside();
   }
 
@@ -215,8 +218,7 @@ public:
   /// than a heap may retain, for all heaps over a common budget together but for the first MiB of each.
   /// Thread safety: any thread.
   void receive(parcel_carrier<>* top, std::size_t bytes) noexcept {
-    if (ASHLAR_LIKELY(arrivals_.bytes() + bytes <= admitted_.load(memory_order_relaxed)) || admit_more(bytes))
-      return arrivals_.push(top, bytes);
+    if (in_transit_.admits(bytes, arrivals_.bytes(), core_.upstream())) return arrivals_.push(top, bytes);
     const scope held(inner_lock_);
     give_parcel(top);
   }
@@ -224,44 +226,57 @@ public:
   /// Effects: takes a block back at once. Thread safety: any thread.
   void give_now(void* p) noexcept {
     const scope held(inner_lock_);
-    if (is_aligned(p, window_bytes)) return base::give_huge(p);
-    count_arrived(base::give_block(p));
+    if (is_aligned(p, window_bytes)) return core_.give_huge(p);
+    count_arrived(core_.give_block(p));
   }
 
   /// Effects: holds the locks over a fork.
   void before_fork() noexcept {
-    whole_call_lock_.lock();
+    call_lock_.lock();
     inner_lock_.lock();
   }
   void after_fork() noexcept {
     inner_lock_.unlock();
-    whole_call_lock_.unlock();
+    call_lock_.unlock();
   }
+
+  /// @{ Without the lock: constant, or of the owner alone, or atomic.
+  [[nodiscard]] void* take_cell_of_batch(std::size_t size_class, free_lists& lists) noexcept {
+    return core_.take_cell_of_batch(size_class, lists);
+  }
+  void count_taken(std::size_t size_class) noexcept { core_.count_taken(size_class); }
+  [[nodiscard]] std::size_t cached_bytes() const noexcept { return core_.cached_bytes(); }
+  [[nodiscard]] const upstream_type& upstream() const noexcept { return core_.upstream(); }
+  [[nodiscard]] const void* name() const noexcept { return core_.name(); }
+  [[nodiscard]] auto checks(const block_use& use = freeing_block) const noexcept { return core_.checks(use); }
+  [[nodiscard]] auto sizes() noexcept { return core_.sizes(); }
+  void set_number(std::uint32_t number) noexcept { core_.set_number(number); }
+  void report_twice(const void* cell) const noexcept { core_.report_twice(cell); }
+  /// @}
 
   [[nodiscard]] std::size_t held_bytes() const noexcept {
     const scope held(inner_lock_);
-    return base::held_bytes();
+    return core_.held_bytes();
   }
 
   [[nodiscard]] std::size_t table_bytes() const noexcept {
     const scope held(inner_lock_);
-    return base::table_bytes();
+    return core_.table_bytes();
   }
 
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
     const scope held(inner_lock_);
-    return base::reused_bytes();
+    return core_.reused_bytes();
   }
 
   [[nodiscard]] bool invariant(const free_lists& lists) const noexcept {
     const scope held(inner_lock_);
-    return base::invariant(lists);
+    return core_.invariant(lists);
   }
 
 private:
   static constexpr unsigned slow_calls = 4;
   static constexpr unsigned most_parcels = 32;  // unpacked in one call
-  static constexpr bool has_budget = requires(Upstream& upstream) { upstream.budget(); };
 
   using inner_lock = std::conditional_t<sends, spin_lock, null_lock>;
   // A double free of a cell is found at every level, and reported without the lock.
@@ -281,44 +296,14 @@ private:
     if (!inner_lock_.try_lock()) return 0;
     const scope held(inner_lock_, already_held{});
     drain_inbox();
-    return base::trim_excluding_cache(0);
-  }
-
-  [[nodiscard]] std::size_t admitted_step() const noexcept {
-    return detail::min(std::size_t{1} << 20, most_in_transit_);
-  }
-
-  // Effects: raises the limit of bytes that may wait by a step. Returns: false if the heap may retain no more.
-  [[nodiscard]] ASHLAR_COLD bool admit_more(std::size_t bytes) noexcept {
-    const std::size_t step = admitted_step();
-    std::size_t admitted = admitted_.load(memory_order_relaxed);
-    if (bytes > step || admitted + step > most_in_transit_) return false;
-    const bool is_counted = admitted != 0;  // the first step is each heap's own
-    if (is_counted && !try_count(step)) return false;
-    const bool is_raised =
-        admitted_.compare_exchange_strong(admitted, admitted + step, memory_order_relaxed, memory_order_relaxed);
-    if (!is_raised && is_counted) uncount(step);  // another sender has raised it, or all was taken
-    return true;
-  }
-
-  [[nodiscard]] bool try_count([[maybe_unused]] std::size_t bytes) noexcept {
-    if constexpr (has_budget) return base::upstream().budget().try_count(bytes);
-    else return true;
-  }
-  void uncount([[maybe_unused]] std::size_t bytes) noexcept {
-    if constexpr (has_budget) base::upstream().budget().change(bytes, 0);
+    return core_.trim_excluding_cache(0);
   }
 
   // Under the lock.
   [[nodiscard]] parcel_carrier<>* next_parcel() noexcept {
-    parcel_carrier<>* const top = arrivals_.take([this](const void* cell) { base::report_twice(cell); });
-    if (ASHLAR_UNLIKELY(admitted_.load(memory_order_relaxed) > admitted_step()) && arrivals_.bytes() == 0) admit_none();
+    parcel_carrier<>* const top = arrivals_.take([this](const void* cell) { core_.report_twice(cell); });
+    if (ASHLAR_UNLIKELY(in_transit_.has_risen()) && arrivals_.bytes() == 0) in_transit_.fall(core_.upstream());
     return top;
-  }
-
-  void admit_none() noexcept {
-    const std::size_t admitted = admitted_.exchange(0, memory_order_relaxed);
-    if (admitted != 0) uncount(admitted - admitted_step());
   }
 
   // Under the lock. Effects: settles all parcels.
@@ -332,7 +317,7 @@ private:
   // Under the lock. Effects: moves the cells of a parcel to their bitmaps.
   ASHLAR_COLD void give_parcel(parcel_carrier<>* top) noexcept {
     std::size_t bytes = 0;
-    for_each_of_parcel(top, [&](void* cell) { bytes += base::give_block(cell); });
+    for_each_of_parcel(top, [&](void* cell) { bytes += core_.give_block(cell); });
     count_arrived(bytes);
   }
 
@@ -360,7 +345,7 @@ private:
       unpack(top, lists);
     }
     void* const cell = lists.pop(size_class);
-    if (cell != nullptr && is_sampled(cell)) base::count_taken(size_class);
+    if (cell != nullptr && is_sampled(cell)) core_.count_taken(size_class);
     return cell;
   }
 
@@ -379,18 +364,18 @@ private:
     arrived_bytes_ += bytes;
     if (ASHLAR_LIKELY(arrived_bytes_ < segment_bytes)) return;
     arrived_bytes_ = 0;
-    base::discard_free_slices(detail::max(base::retention_left(), segment_bytes));
+    core_.discard_free_slices(detail::max(core_.retention_left(), segment_bytes));
   }
 
+  Core core_;
   ASHLAR_NO_UNIQUE_ADDRESS mutable inner_lock inner_lock_;
-  ASHLAR_NO_UNIQUE_ADDRESS mutable whole_call_lock whole_call_lock_;
+  ASHLAR_NO_UNIQUE_ADDRESS mutable call_lock_type call_lock_;
   std::size_t arrived_bytes_ = 0;  // since the last check of free slices
   unsigned until_slow_ = slow_calls;
   void* slow_self_ = nullptr;
   void (*on_slow_)(void* self) noexcept = nullptr;
-  std::size_t most_in_transit_;
+  transit_limit<upstream_type> in_transit_;
   parcel_queue<> arrivals_;
-  atomic<std::size_t> admitted_ = 0;  // bytes that may wait in the inbox; a relaxed count, which guards nothing
 };
 
 }  // namespace detail

@@ -2,7 +2,6 @@
 // A parcel: freed cells on their way to the heap that owns them, listed in a few of themselves.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -53,6 +52,9 @@ struct parcel_carrier {
   }
 
   [[nodiscard]] std::size_t listed() const noexcept { return static_cast<std::uintptr_t>(below) & count_mask; }
+  [[nodiscard]] ASHLAR_INLINE void* listed_at(std::size_t i) noexcept {
+    return reinterpret_cast<void*>(static_cast<std::uintptr_t>(places()[i]));
+  }
   [[nodiscard]] parcel_carrier* carrier_below() const noexcept {
     return reinterpret_cast<parcel_carrier*>(static_cast<std::uintptr_t>(below) & ~count_mask);
   }
@@ -128,29 +130,25 @@ private:
 template <class Atomics, class F>
 void for_each_of_parcel(parcel_carrier<Atomics>* top, F f) noexcept {
   using carrier = parcel_carrier<Atomics>;
-  std::array<void*, carrier::most_listed + 1> batches[2];
-  std::size_t counts[2] = {0, 0};
-  std::size_t turn = 0;
-  const auto finish = [&](std::size_t which) {
-    for (std::size_t i = 0; i < counts[which]; ++i) f(batches[which][i]);
+  const auto fetch = [](carrier* of, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) ASHLAR_FETCH_TO_WRITE(of->listed_at(i));
   };
-  std::size_t left = carrier::most_carriers;
-  for (carrier* each = top; each != nullptr && left != 0; turn ^= 1, --left) {
+  const auto handle = [&](carrier* of, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) f(of->listed_at(i));
+    mark_free(of, (carrier::first_place + count) * sizeof(typename carrier::word));
+    f(static_cast<void*>(of));
+  };
+  carrier* before = nullptr;
+  std::size_t count_before = 0, left = carrier::most_carriers;
+  for (carrier* each = top; each != nullptr && left != 0; --left) {
     carrier* const below = each->carrier_below();
     if (below != nullptr) below->fetch_ahead();
-    std::size_t count = each->listed();
-    for (std::size_t i = 0; i < count; ++i) {
-      void* const cell = reinterpret_cast<void*>(static_cast<std::uintptr_t>(each->places()[i]));
-      ASHLAR_FETCH_TO_WRITE(cell);
-      batches[turn][i] = cell;
-    }
-    mark_free(each, (carrier::first_place + count) * sizeof(typename carrier::word));
-    batches[turn][count++] = each;
-    counts[turn] = count;
-    finish(turn ^ 1);
-    each = below;
+    const std::size_t count = each->listed();
+    fetch(each, count);
+    if (before != nullptr) handle(before, count_before);
+    before = each, count_before = count, each = below;
   }
-  finish(turn ^ 1);
+  if (before != nullptr) handle(before, count_before);
 }
 
 }  // namespace detail

@@ -23,7 +23,9 @@ struct free_lists {
   }
 
   [[nodiscard]] bool is_empty(std::size_t) const noexcept { return static_cast<segment*>(top) == nullptr; }
-  [[nodiscard]] const void* top_of(std::size_t) const noexcept { return static_cast<segment*>(top); }
+  [[nodiscard]] void* top_of(std::size_t) const noexcept { return static_cast<segment*>(top); }
+  void pop_top(std::size_t, void*) noexcept { static_cast<void>(pop()); }
+  void clear() noexcept { top = nullptr; }
 
   segment::plain<segment*> top = nullptr;
 };

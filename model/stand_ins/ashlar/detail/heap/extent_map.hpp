@@ -14,6 +14,12 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
+struct slice_run {
+  std::byte* data = nullptr;
+  bool is_zero = false;
+};
+[[nodiscard]] inline void* zeroed(const slice_run& got, std::size_t) noexcept { return got.data; }
+
 /// It has no spare extents.
 template <class Upstream>
 class extent_map {

@@ -12,6 +12,8 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/cell_store.hpp>
+#include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/detail/heap/heap_faults.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/heap/heap_options.hpp>
@@ -19,11 +21,6 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
-
-struct slice_run {
-  void* data = nullptr;
-  bool is_zero = false;
-};
 
 /// A call that is not `const` writes `touched_`, and one that is reads it: two unordered calls race.
 template <resource Upstream>
@@ -47,6 +44,7 @@ public:
   }
   /// Cell batches belong to the owner, as the free lists do: there are none here.
   [[nodiscard]] void* take_cell_excluding_cache(std::size_t, free_lists&) noexcept { return nullptr; }
+  [[nodiscard]] void* take_cell_of_batch(std::size_t, free_lists&) noexcept { return nullptr; }
   void fetch_ahead(std::size_t) const noexcept {}
   void give_cell(void* cell) noexcept { give(cell); }
   void give_sampled(void* cell, std::size_t, free_lists&) noexcept { give(cell); }
@@ -67,7 +65,9 @@ public:
   [[nodiscard]] std::size_t cached_bytes() const noexcept { return 0; }
   void report_twice(const void*) const noexcept { checker::check(false, "no cell is freed twice"); }
   [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
+  [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
   [[nodiscard]] const void* name() const noexcept { return heap_; }
+  [[nodiscard]] block_check checks(const block_use& = freeing_block) const noexcept { return {looked()}; }
   void discard_free_slices(std::size_t) noexcept { touch(); }
   /// Effects: gives all free cells to the upstream.
   std::size_t trim_excluding_cache(std::size_t) noexcept {

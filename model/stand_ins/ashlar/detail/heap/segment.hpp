@@ -37,6 +37,7 @@ struct alignas(64) segment {
   [[nodiscard]] static segment* of(const void* p) noexcept { return static_cast<segment*>(const_cast<void*>(p)); }
   [[nodiscard]] static const void* heap_of(const void* p) noexcept { return of(p)->head.heap; }
   [[nodiscard]] static std::size_t owner_of(const void* p) noexcept { return of(p)->size_class; }
+  static void flip_live(const void*) noexcept {}
 
   static constexpr std::size_t cell_class = size_classes::of(3 * sizeof(parcel_carrier<>::word));
 
