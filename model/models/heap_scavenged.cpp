@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread with a growing heap purges a parked one, under its own lock; another adopts that one and grows, too; a third
-// stops both for a fork. None waits for a lock while it holds one that another may wait for.
+// A thread with a growing heap takes a segment of a parked one, or purges it, under its own lock; another adopts that
+// one and grows, too; a third stops both for a fork. None waits for a lock while it holds one that another may wait
+// for.
 #include "heap.hpp"
 
 void model() {
   using namespace models;
   using ashlar::detail::fork_step;
   memory all;
-  thread_heaps heaps({}, source(all));
+  thread_heaps heaps({.decay_ms = 0}, source(all));
   thread_heap* const first = heaps.adopt();
   thread_heap* const second = heaps.adopt();
   free(second->blocks, take(second->blocks, 2), 2);

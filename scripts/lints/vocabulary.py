@@ -7,7 +7,7 @@ RULE = "members of options in public headers come from a closed list"
 # A new word is a decision: one of these may have its meaning.
 WORDS = {
     # limits, growth, memory kept for reuse
-    "max_bytes", "max_count", "max_cell_bytes", "max_cached_cells", "initial_bytes", "growth", "growth_count",
+    "max_bytes", "max_count", "max_cell_bytes", "max_cached_cells", "decay_ms", "initial_bytes", "growth", "growth_count",
     "max_growth_bytes", "max_growth_count", "retain_bytes", "retain_count", "retain_regions", "retain_slabs",
     # sizes and shapes
     "cell_bytes", "cell_alignment", "slab_bytes", "page_bytes", "room_bytes", "granule",

@@ -380,7 +380,7 @@ TEST(local_heap, gives_memory_back_on_request) {
 
 TEST(local_heap, gives_memory_back_without_being_asked) {
   if (!ashlar_test::residency_means_something) GTEST_SKIP();
-  local_heap<> heap({.retain_bytes = std::size_t{1} << 20});
+  local_heap<> heap({.retain_bytes = std::size_t{1} << 20, .decay_ms = 0});
   const std::size_t before = ashlar_test::resident_bytes();
   std::vector<void*> kept;
   fill_and_free(heap, kept);

@@ -98,7 +98,7 @@ TEST(heap_generations, generations_of_runs_do_not_grow) {
 TEST(heap_generations, runs_of_a_sleeper_that_others_free_go_back) {
   if constexpr (!ashlar_test::residency_means_something) GTEST_SKIP();
   constexpr std::size_t mib = std::size_t{1} << 20;
-  heap<> all({.retain_bytes = 8 * mib});
+  heap<> all({.retain_bytes = 8 * mib, .decay_ms = 0});
   std::vector<stamped_block> blocks;
   const std::size_t before = resident_bytes();
   for (std::uint64_t i = 0; i < 64; ++i) blocks.push_back(make(all, mib, i));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -14,6 +15,7 @@ inline namespace ASHLAR_ABI {
 struct heap_options {
   std::size_t max_bytes = detail::max_size;          ///< bytes held from the upstream at once
   std::size_t retain_bytes = std::size_t{16} << 20;  ///< bytes of free memory that only `trim` gives back
+  std::uint32_t decay_ms = 500;                      ///< milliseconds that other free memory stays for reuse; 0: none
   std::size_t max_cached_cells = 4096;  ///< free cells of a size class that wait for a sweep; bounds a pause
 };
 

@@ -20,8 +20,8 @@ struct heap_statistics {
   /// The share of one size class in a heap, or of all spans, or of all huge blocks.
   /// `live_bytes` counts whole cells and spans. Only level `hardened` keeps the requested sizes, so the rounding in
   /// them is not counted. Alignment aside, a cell exceeds the request by at most 12.5 % or 15 bytes. A span exceeds it
-  /// by less than a slice; at `fast` by up to a quarter if it was recently freed. A huge block exceeds it by up to an
-  /// eighth, or a third after it shrank.
+  /// by less than a slice; at `fast` by up to a quarter if it was recently freed. A huge block exceeds it by up to as
+  /// much again.
   struct share {
     std::size_t live_blocks = 0;    ///< allocated by callers
     std::size_t live_bytes = 0;     ///< of the live blocks: whole cells, spans and huge blocks

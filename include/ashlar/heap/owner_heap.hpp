@@ -166,6 +166,10 @@ public:
   /// Returns: bytes given back.
   std::size_t try_trim_remote() noexcept { return core().try_trim_excluding_cache(); }
 
+  /// Effects: gives one empty segment back to the upstream, with its pages, unless the heap is in use. Returns: whether
+  /// it did.
+  bool try_give_segment() noexcept { return core().try_give_segment(); }
+
   /// Returns: the heap named in reports: this, or the heap of which it is a part. Thread safety: any thread.
   [[nodiscard]] const void* name() const noexcept { return core().name(); }
 

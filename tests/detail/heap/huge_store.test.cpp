@@ -29,6 +29,7 @@ using ashlar_test::counting_resource;
 constexpr std::size_t page = 4096;
 constexpr std::size_t mib = std::size_t{1} << 20;
 constexpr std::size_t keep = 16 * mib;
+constexpr std::uint32_t an_hour = 3'600'000;
 
 /// A store with its extent map.
 template <class Upstream>
@@ -36,8 +37,9 @@ struct made {
   ashlar::detail::extent_map<Upstream> space;
   ashlar::detail::huge_store<Upstream> store;
 
-  explicit made(Upstream upstream = {}, std::size_t most = ashlar::detail::max_size, std::size_t retain_bytes = keep)
-      : space(most, upstream), store(space, retain_bytes) {}
+  explicit made(Upstream upstream = {}, std::size_t most = ashlar::detail::max_size, std::size_t retain_bytes = keep,
+                std::uint32_t decay_ms = an_hour)
+      : space(most, upstream, decay_ms), store(space, retain_bytes) {}
 
   [[nodiscard]] std::byte* take(std::size_t bytes, std::size_t alignment = 16) {
     return store.take(bytes, alignment).data;
@@ -90,11 +92,11 @@ TEST(huge_store, a_freed_block_is_the_next_of_about_its_size) {
   huge.store.give(p);
   for (int i = 0; i < 100; ++i) huge.store.give(huge.take(9 * mib));
   EXPECT_EQ(upstream.allocations(), 1u);
-  std::byte* const other = huge.take(7 * mib);
+  std::byte* const other = huge.take(4 * mib);
   EXPECT_NE(other, p) << "too much would be wasted";
   EXPECT_EQ(huge.store.trim(9 * mib), 0u);
   EXPECT_EQ(huge.store.trim(9 * mib - 1), 9 * mib);
-  EXPECT_TRUE(huge.space.held_bytes() == 7 * mib && huge.invariant());
+  EXPECT_TRUE(huge.space.held_bytes() == 4 * mib && huge.invariant());
 }
 
 // The limit: the live bytes, or four times the given bytes if these were live recently; never less than given.
@@ -121,17 +123,14 @@ TEST(huge_store, keeps_a_bounded_amount) {
 
 TEST(huge_store, what_was_spare_for_an_epoch_goes_back) {
   counting_resource<> upstream;
-  counted huge(upstream);
-  std::byte* const rare = huge.take(7 * mib);
+  counted huge(upstream, ashlar::detail::max_size, keep, 0);
+  std::byte* const rare = huge.take(11 * mib);
   std::byte* const often = huge.take(5 * mib);
   huge.store.give(rare);
-  huge.store.give(often);
-  for (int i = 0; i < 130; ++i) {
-    std::byte* const p = huge.take(5 * mib);
-    ASSERT_EQ(p, often);
-    huge.store.give(p);
+  for (int i = 0; i < 3; ++i) {
+    huge.store.give(i == 0 ? often : huge.take(5 * mib));
+    EXPECT_EQ(huge.space.spare_bytes(), 5 * mib) << "each free ends an epoch";
   }
-  EXPECT_EQ(huge.space.spare_bytes(), 5 * mib);
   huge.store.age();
   huge.store.age();
   EXPECT_TRUE(huge.space.spare_bytes() == 0 && huge.space.held_bytes() == 0 && huge.invariant());
@@ -245,7 +244,7 @@ struct shadow {
 
 class huge_model {
 public:
-  huge_model() : huge_({}, 200 * mib, 16 * mib) {}
+  huge_model() : huge_({}, 200 * mib, 16 * mib, 1) {}
 
   void step(std::mt19937& random) {
     const std::size_t what = random() % 16, bytes = (random() % 200 + 1) * (random() % 8 == 0 ? 100'000 : 160'000);

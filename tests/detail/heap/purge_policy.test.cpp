@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the purge policy: no purge below the limit, purges in steps, and fewer of them after refaults.
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -22,7 +24,8 @@ using ashlar::detail::slice_bytes;
 
 constexpr std::size_t keep = std::size_t{4} << 20;
 
-struct purge_policy_test : ::testing::Test {
+template <std::uint32_t DecayMs>
+struct purge_policy_after : ::testing::Test {
   std::byte* take(std::size_t length) {
     if (std::byte* const shelved = segments.take_free_run(length)) return shelved;
     ashlar::detail::slice_run run = segments.take_block(length);
@@ -41,9 +44,11 @@ struct purge_policy_test : ::testing::Test {
   ashlar::detail::segment_store<page_resource> segments{space};
   ashlar::detail::cell_store<page_resource> cells{segments};
   ashlar::detail::free_lists lists;
-  ashlar::detail::purge_policy<page_resource> idle{segments, cells, keep};
+  ashlar::detail::purge_policy<page_resource> idle{segments, cells, keep, DecayMs};
   std::vector<std::byte*> held;
 };
+using purge_policy_test = purge_policy_after<0>;
+using purge_policy_in_time = purge_policy_after<60>;
 
 TEST_F(purge_policy_test, keeps_as_much_as_is_live_and_the_retention_limit) {
   fill(400);
@@ -83,6 +88,27 @@ TEST_F(purge_policy_test, forgets_refaults_when_its_retained_memory_is_unused) {
   idle.clear();
 }
 
+TEST_F(purge_policy_in_time, purges_what_was_free_all_the_time) {
+  const auto free_some = [this] { fill(held.size() + 40), free_down_to(held.size() - 40); };
+  fill(400);
+  free_down_to(50);
+  EXPECT_EQ(spare(), 350 * 4 * slice_bytes) << "it has been free for an instant";
+  for (int i = 0; i < 8; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    free_some();
+  }
+  EXPECT_LT(spare(), 150 * 4 * slice_bytes);
+}
+
+TEST_F(purge_policy_in_time, keeps_what_is_wanted_again_and_again) {
+  for (int swing = 0; swing < 10; ++swing) {
+    fill(400);
+    free_down_to(50);
+    ASSERT_EQ(spare(), 350 * 4 * slice_bytes) << swing;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
 // Returns: free bytes of all threads that may be resident.
 std::size_t kept_in(const ashlar::heap<>& all) {
   const ashlar::heap_statistics sums = ashlar::statistics_of(all);
@@ -91,7 +117,7 @@ std::size_t kept_in(const ashlar::heap<>& all) {
 
 // Each thread allocates `bytes`, frees them again and goes on. Returns: the bytes retained then.
 std::size_t kept_after_each_has_freed(std::size_t threads, std::size_t bytes, std::size_t block) {
-  ashlar::heap<> all;
+  ashlar::heap<> all({.decay_ms = 0});
   std::atomic<std::size_t> full = 0, empty = 0;
   std::atomic<bool> is_over = false;
   std::vector<std::thread> users;

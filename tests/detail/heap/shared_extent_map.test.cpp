@@ -12,6 +12,7 @@
 
 #include <ashlar/detail/heap/heap_registry.hpp>
 #include <ashlar/heap/local_heap.hpp>
+#include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/build.hpp"
@@ -82,6 +83,22 @@ TEST(extent_resource, counts_tables_and_records_within_the_limit) {
 // The largest block that is a span: one byte less if a canary follows.
 constexpr std::size_t most_run =
     ashlar::detail::most_slices * ashlar::detail::slice_bytes - (ashlar::detail::keeps_canaries ? 1 : 0);
+
+// The segment of the parked heap goes to the growing one with its pages, even if the cache may hold nothing.
+TEST(extent_resource, hands_a_segment_over_to_the_heap_that_grows) {
+  space_type space(ashlar::detail::max_size, {}, 0);
+  ashlar::owner_heap<source> parked({}, source(space));
+  void* const first = parked.allocate(most_run);
+  parked.deallocate(first);
+  space.before_growth(&parked, [](void* heap) noexcept {
+    EXPECT_TRUE(static_cast<ashlar::owner_heap<source>*>(heap)->try_give_segment());
+  });
+  ashlar::local_heap<source> grown({}, source(space));
+  EXPECT_EQ(grown.allocate(most_run), first);
+  EXPECT_EQ(parked.held_bytes(), 0u);
+  grown.release();
+  EXPECT_EQ(space.held_bytes(), 0u) << "it may keep nothing else";
+}
 
 // Takes a segment, fills it with ones and gives it up.
 std::uintptr_t leave_a_used_segment(space_type& space) {

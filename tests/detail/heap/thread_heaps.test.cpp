@@ -62,6 +62,27 @@ TEST(thread_heaps, scavenge_what_is_parked_by_turns) {
   }
 }
 
+// A block that lives keeps its segment. The free slices beside it are purged once the heap has been parked long enough.
+std::size_t resident_after_scavenging(std::uint32_t decay_ms) {
+  heaps_type heaps({.decay_ms = decay_ms}, {});
+  heaps_type::thread_heap* const left = heaps.adopt();
+  void* const lives = left->blocks.allocate(100);
+  left->blocks.deallocate(left->blocks.allocate(1'000'000));
+  heaps.park(*left);
+  heaps.scavenge();
+  std::size_t resident = 0;
+  left->blocks.inspect([&](const ashlar::heap_region& each) {
+    if (each.kind == ashlar::region_kind::free || each.kind == ashlar::region_kind::spare) resident += each.bytes;
+  });
+  left->blocks.deallocate(lives);
+  return resident;
+}
+
+TEST(thread_heaps, purge_what_has_been_parked_for_long) {
+  EXPECT_GE(resident_after_scavenging(3'600'000), 1'000'000u);
+  EXPECT_EQ(resident_after_scavenging(0), 0u);
+}
+
 TEST(thread_heaps, send_noted_frees_when_no_further_free_comes) {
   if (ashlar_test::is_checked) GTEST_SKIP() << "nothing is noted where frees are checked";
   heaps_type heaps({.retain_bytes = 0}, {});

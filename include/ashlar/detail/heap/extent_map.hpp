@@ -11,6 +11,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/decay_window.hpp>
 #include <ashlar/detail/heap/heap_registry.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
@@ -47,7 +48,8 @@ class extent_map {
   using pages = page_discard<Upstream>;
 
 public:
-  extent_map(std::size_t max_bytes, Upstream upstream) : max_bytes_(max_bytes), upstream_(std::move(upstream)) {
+  explicit extent_map(std::size_t max_bytes, Upstream upstream, std::uint32_t decay_ms = 0)
+      : epoch_(decay_ms), max_bytes_(max_bytes), upstream_(std::move(upstream)) {
     map_.move_to(inside_, std::size(inside_));
   }
 
@@ -120,7 +122,8 @@ public:
     spares_.add(extent);
   }
 
-  /// Returns: a former spare extent of at least `bytes` bytes, at most an eighth larger, with any contents; or null.
+  /// Returns: a former spare extent of at least `bytes` bytes, at most `spare_extents::most_for`, with any contents; or
+  /// null.
   [[nodiscard]] ASHLAR_COLD std::byte* take_spare(std::size_t bytes, std::size_t alignment) noexcept {
     std::size_t found = spares_.best_for(bytes, alignment);
     const bool fits = found != spare_extents::none;
@@ -138,16 +141,12 @@ public:
   /// them. Returns: bytes given back.
   ASHLAR_COLD std::size_t give_spares(std::size_t most) noexcept { return pages::takes_back ? give_until(most) : 0; }
 
-  /// Effects: ends an epoch: gives back the extents that were spare during all of it.
-  ASHLAR_COLD void age_spares() noexcept {
-    freed_bytes_ = 0;
+  /// Effects: ends an epoch that has lasted `decay_ms`: gives back the extents that were spare during all of it.
+  /// Returns: whether one ended.
+  ASHLAR_COLD bool age_spares() noexcept {
+    if (!epoch_.is_over()) return false;
     for (std::size_t old = pages::takes_back ? spares_.end_epoch() : 0; old != 0; --old) give_spare(0);
-  }
-
-  /// Effects: counts `bytes` of freed blocks. Four times the spare bytes end an epoch.
-  void count_freed(std::size_t bytes) noexcept {
-    freed_bytes_ += bytes;
-    if (freed_bytes_ / 4 >= spares_.bytes()) age_spares();
+    return true;
   }
 
   [[nodiscard]] bool is_spare(const void* start) const noexcept { return spares_.find(start) != spare_extents::none; }
@@ -287,7 +286,7 @@ private:
   [[nodiscard]] std::byte* refit(const window& extent, std::size_t bytes, std::size_t alignment) noexcept {
     if (bytes > extent.bytes()) return move(extent.start, bytes, alignment);
     const std::size_t head = cut(extent, windows_of(bytes) * window_bytes);
-    return head <= bytes + bytes / 8 || resize(extent.start, bytes) ? extent.start : nullptr;
+    return head <= spare_extents::most_for(bytes) || resize(extent.start, bytes) ? extent.start : nullptr;
   }
 
   // Effects: splits the tail of an extent off as a spare one, if it is large enough. Returns: bytes left.
@@ -365,7 +364,7 @@ private:
   window* slots_ = inside_;
   page_map map_;
   spare_extents spares_;
-  std::size_t freed_bytes_ = 0;  // of other blocks, in this epoch
+  decay_window epoch_;
   std::size_t max_bytes_;
   std::size_t held_bytes_ = 0;
   std::size_t charged_bytes_ = 0;  // held from the upstream outside of extents

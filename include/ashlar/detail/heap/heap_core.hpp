@@ -46,9 +46,9 @@ public:
 
   /// `heap`: the owner in segments and reports, unless the upstream names a heap of which this is a part.
   heap_core(const heap_options& options, Upstream upstream, const void* heap)
-      : space_(options.max_bytes, std::move(upstream)), segments_(space_, heap),
+      : space_(options.max_bytes, std::move(upstream), options.decay_ms), segments_(space_, heap),
         huge_(space_, options.retain_bytes, named(heap)), cells_(segments_, options.max_cached_cells, named(heap)),
-        purge_(segments_, cells_, options.retain_bytes), heap_(named(heap)) {
+        purge_(segments_, cells_, options.retain_bytes, options.decay_ms), heap_(named(heap)) {
     heap_ == heap ? space_.enter_registry(heap) : space_.name(heap_);
   }
 
@@ -185,6 +185,13 @@ public:
     cells_.flush_batches(cells_.first_common_batch);
     segments_.join_spare();
     return trim_settled(retain_bytes);
+  }
+
+  /// Effects: gives one empty segment back, with its pages. Returns: whether there was one.
+  bool give_segment_excluding_cache() noexcept {
+    cells_.flush_batches(cells_.first_common_batch);
+    segments_.join_spare();
+    return segments_.give_unused(1) && (purge_.recount(), true);
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.

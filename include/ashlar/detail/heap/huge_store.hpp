@@ -24,7 +24,7 @@ namespace detail {
 ///
 /// A freed block stays spare, with its pages, for the next one, which takes it unchanged, cut or grown. Invariant:
 /// spare bytes are at most max(`retain_bytes`, live bytes, min(recent peak - live bytes, 4 * `retain_bytes`)). Blocks
-/// that were spare for a whole epoch go back. An epoch ends after 64 frees, by `age`, or by `extent_map::count_freed`.
+/// that were spare for a whole epoch go back. An epoch lasts `decay_ms`, and ends with the next free.
 /// All spare blocks go back before the upstream or the limit refuses a request. Thread safety: none.
 template <resource Upstream>
 class huge_store {
@@ -57,7 +57,7 @@ public:
     bytes_ -= found->bytes();
     space_.keep(p);
     space_.give_spares(most_spare());
-    if (--until_epoch_ == 0) age();
+    age();
   }
 
   /// Returns: whether the block has room for `wanted` bytes now, in place, and at most a third more. It grows if the
@@ -85,11 +85,9 @@ public:
   /// Effects: gives spare blocks back down to `keep` bytes. Returns: bytes given back.
   std::size_t trim(std::size_t keep) noexcept { return space_.give_spares(keep); }
 
-  /// Effects: ends an epoch: gives back the blocks that were spare for a whole one.
-  ASHLAR_COLD void age() noexcept {
-    until_epoch_ = epoch;
-    last_peak_ = std::exchange(peak_, bytes_);
-    space_.age_spares();
+  /// Effects: ends an epoch that has lasted long enough: gives back the blocks that were spare during all of it.
+  void age() noexcept {
+    if (space_.age_spares()) last_peak_ = std::exchange(peak_, bytes_);
   }
 
   /// Effects: calls `f(p, bytes)` for each block, in no order.
@@ -117,7 +115,6 @@ public:
 
 private:
   static constexpr std::size_t step = 4096;  // the upstream rounds up to its own pages if they are larger
-  static constexpr unsigned epoch = 64;
 
   // Returns: bytes rounded up to whole pages; 0 for impossible sizes.
   [[nodiscard]] static constexpr std::size_t pages_of(std::size_t bytes) noexcept {
@@ -153,7 +150,6 @@ private:
   std::size_t peak_ = 0;       // of `bytes_`, in this epoch
   std::size_t last_peak_ = 0;  // of `bytes_`, in the epoch before
   std::uint64_t reused_bytes_ = 0;
-  unsigned until_epoch_ = epoch;
 };
 
 }  // namespace detail

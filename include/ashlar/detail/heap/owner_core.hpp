@@ -202,9 +202,16 @@ public:
 
   /// As above, unless a lock is held already.
   std::size_t try_trim_excluding_cache() noexcept {
-    if (!call_lock_.try_lock()) return 0;
-    const check_scope<call_lock_type> held(call_lock_, already_held{});
-    return try_trim_inside();
+    std::size_t given = 0;
+    try_inside([&] { given = core_.trim_excluding_cache(0); });
+    return given;
+  }
+
+  /// Effects: gives one empty segment back, with its pages, unless a lock is held already. Returns: whether it did.
+  bool try_give_segment() noexcept {
+    bool is_given = false;
+    try_inside([&] { is_given = core_.give_segment_excluding_cache(); });
+    return is_given;
   }
 
   /// Effects: settles what has arrived. Thread safety: any thread.
@@ -292,11 +299,20 @@ private:
     if (on_slow_ != nullptr) on_slow_(slow_self_);
   }
 
-  [[nodiscard]] std::size_t try_trim_inside() noexcept {
-    if (!inner_lock_.try_lock()) return 0;
+  // Calls `f` under both locks, unless another thread has one.
+  template <class F>
+  void try_inside(F f) noexcept {
+    if (!call_lock_.try_lock()) return;
+    const check_scope<call_lock_type> whole(call_lock_, already_held{});
+    try_inside_inner(f);
+  }
+
+  template <class F>
+  void try_inside_inner(F f) noexcept {
+    if (!inner_lock_.try_lock()) return;
     const scope held(inner_lock_, already_held{});
     drain_inbox();
-    return core_.trim_excluding_cache(0);
+    f();
   }
 
   // Under the lock.

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/cell_store.hpp>
+#include <ashlar/detail/heap/decay_window.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/heap/segment_store.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
@@ -21,10 +23,11 @@ namespace detail {
 
 /// A heap retains as much free memory as its live blocks take, and at least `retain_bytes`. It retains more when purged
 /// bytes fault in again, until that much was free for a while: memory that a program swings through stays, memory that
-/// it has left goes. Frees report their bytes. Above the limit a round begins: free lists are swept into the bitmaps,
-/// free slices are decommitted, then the whole free pages inside slabs. Each further free does one step, of one segment
-/// at most. The next round waits for a new maximum of free memory, or for frees of four times the heap's size: a steady
-/// state has nothing new to purge.
+/// it has left goes. Frees report their bytes, and look at the clock once a MiB. If the least free memory in a window
+/// of `decay_ms` exceeds the limit, a round begins: free lists are swept into the bitmaps, that excess of free slices
+/// is decommitted, then the whole free pages inside slabs. Each further free does one step, of one segment at most. The
+/// next round waits for a new maximum of free memory, or for frees of four times the heap's size: a steady state has
+/// nothing new to purge.
 ///
 /// An upstream with a budget shares `retain_bytes` between all heaps over it. Each heap counts its excess there once
 /// per MiB of frees; so the total may exceed the budget by 1 MiB for each heap. Thread safety: none. Never allocates.
@@ -34,9 +37,10 @@ class purge_policy {
   using share = std::conditional_t<has_budget, retention_share, own_retention>;
 
 public:
-  purge_policy(segment_store<Upstream>& segments, cell_store<Upstream>& cells, std::size_t retain_bytes) noexcept
-      : segments_(segments), cells_(cells), kept_(share_of(segments, retain_bytes)), until_evaluation_(first_wait()),
-        waited_(until_evaluation_) {}
+  purge_policy(segment_store<Upstream>& segments, cell_store<Upstream>& cells, std::size_t retain_bytes,
+               std::uint32_t decay_ms = 0) noexcept
+      : segments_(segments), cells_(cells), kept_(share_of(segments, retain_bytes)), window_(decay_ms),
+        until_evaluation_(first_wait()), waited_(until_evaluation_) {}
 
   /// Effects: `bytes` have become free. Complexity: O(1), and seldom a part of a round.
   ASHLAR_INLINE void on_freed(std::size_t bytes, free_lists& lists) noexcept {
@@ -47,7 +51,7 @@ public:
   /// Effects: resets the policy. Expects: the segments and the cells are reset.
   void clear() noexcept {
     refaulted_bytes_ = lowest_ = freed_ = freed_since_ = segment_ = 0;
-    low_water_ = max_size;
+    low_water_ = least_spare_ = max_size;
     kept_.count(0);
     until_evaluation_ = waited_ = first_wait();
     next_ = part::none;
@@ -59,9 +63,9 @@ public:
   /// Effects: decommits free slices above the limit and above `least` bytes, regardless of the frees since the last
   /// round. For remote frees: the free lists are not touched.
   void discard_slices(std::size_t least) noexcept {
-    const shares have = now();
-    const std::size_t most = detail::max(have.most, least);
-    if (have.spare > most) segments_.discard_some(have.spare - most);
+    shares have = now();
+    have.most = detail::max(have.most, least);
+    if (const std::size_t idle = idle_excess(have, least); idle != 0) segments_.discard_some(idle);
   }
 
   /// Effects: updates the share of the common budget. Called after a purge outside of `on_freed`.
@@ -112,14 +116,25 @@ private:
     count_freed(have);
     lowest_ = detail::min(lowest_, have.spare + have.most);
     const bool is_new = have.spare > lowest_ + have.all() / 16 || freed_ / 4 >= have.all();
-    if (have.too_much() == 0 || !is_new) return wait(have);
+    excess_ = idle_excess(have, waited_);
+    if (excess_ == 0 || !is_new) return wait(have);
     next_ = part::slices;
-    if (cells_.cached_bytes() > have.too_much() / 4) cells_.sweep(lists);
+    if (cells_.cached_bytes() > excess_ / 4) cells_.sweep(lists);
+  }
+
+  // Returns: the bytes above the limit that have been spare throughout the window that ends now; 0 before its end.
+  // `freed`: bytes freed since the last look: it was that much less at some time since.
+  [[nodiscard]] std::size_t idle_excess(const shares& have, std::size_t freed) noexcept {
+    const std::size_t since = window_.is_instant() ? 0 : freed;
+    least_spare_ = detail::min(least_spare_, have.spare - detail::min(have.spare, since));
+    if (!window_.is_over()) return 0;
+    const std::size_t idle = std::exchange(least_spare_, max_size);
+    return idle - detail::min(idle, have.most);
   }
 
   void step(const shares& have) noexcept {
     if (next_ == part::slices) {
-      segments_.discard_some(have.too_much());
+      segments_.discard_some(detail::min(excess_, have.too_much()));
       next_ = part::slabs;
     } else if (!drop_some_pages()) {
       next_ = part::none;
@@ -140,7 +155,7 @@ private:
   // heap's size was freed.
   void count_freed(const shares& have) noexcept {
     freed_ += waited_;
-    segments_.space().count_freed(waited_);
+    segments_.space().age_spares();
     low_water_ = detail::min(low_water_, have.spare - detail::min(have.spare, waited_));
     if (freed_since_ += waited_; freed_since_ / 2 < have.all()) return;
     refaulted_bytes_ -= detail::min(refaulted_bytes_, low_water_) / 4;
@@ -156,15 +171,18 @@ private:
   segment_store<Upstream>& segments_;
   cell_store<Upstream>& cells_;
   share kept_;
-  std::size_t until_evaluation_;      // frees until the next evaluation
-  std::size_t waited_;                // the initial value of that
-  std::size_t freed_ = 0;             // since the last round
-  std::size_t lowest_ = 0;            // the least spare since then, with some room
-  std::size_t refaulted_bytes_ = 0;   // purged, and faulted in again
-  std::size_t low_water_ = max_size;  // the least spare since the last decay
-  std::size_t freed_since_ = 0;       // since the last decay
-  part next_ = part::none;            // of the current round
-  std::size_t segment_ = 0;           // the next one to purge
+  decay_window window_;
+  std::size_t least_spare_ = max_size;  // in the window
+  std::size_t excess_ = 0;              // to be purged in the current round
+  std::size_t until_evaluation_;        // frees until the next evaluation
+  std::size_t waited_;                  // the initial value of that
+  std::size_t freed_ = 0;               // since the last round
+  std::size_t lowest_ = 0;              // the least spare since then, with some room
+  std::size_t refaulted_bytes_ = 0;     // purged, and faulted in again
+  std::size_t low_water_ = max_size;    // the least spare since the last decay
+  std::size_t freed_since_ = 0;         // since the last decay
+  part next_ = part::none;              // of the current round
+  std::size_t segment_ = 0;             // the next one to purge
 };
 
 }  // namespace detail

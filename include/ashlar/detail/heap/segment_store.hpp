@@ -207,10 +207,10 @@ public:
       else if (pages::takes_back && is_unused(i)) remove_segment(i);
   }
 
-  /// Effects: gives empty segments back. Returns: whether there was one.
-  [[nodiscard]] ASHLAR_COLD bool give_unused() noexcept {
+  /// Effects: gives empty segments back, the youngest first, `most` at most. Returns: whether there was one.
+  [[nodiscard]] ASHLAR_COLD bool give_unused(std::size_t most = max_size) noexcept {
     const std::size_t were = count_;
-    for (std::size_t i = count_; pages::takes_back && i-- != 0;)
+    for (std::size_t i = count_; pages::takes_back && i-- != 0 && were - count_ < most;)
       if (is_unused(i)) remove_segment(i);
     return count_ != were;
   }

@@ -68,15 +68,15 @@ public:
   /// Returns: memory for a segment, or null. A cached segment keeps its head and contents.
   [[nodiscard]] void* try_allocate_segment(std::size_t bytes) noexcept {
     if (void* const cached = take_cached(bytes)) return cached;
-    if (run_short_ != nullptr) run_short_(self_);
-    if (void* const cached = take_cached(bytes)) return cached;
+    if (void* const handed = take_handed_over(bytes)) return handed;
     return take(bytes, segment_bytes, true);
   }
 
   /// Effects: caches a segment, or gives it back.
   void deallocate_segment(void* p, std::size_t bytes) noexcept {
     const scope held(lock_);
-    const bool has_room = space_.spare_bytes() + bytes <= detail::min(most_cached, kept_.most());
+    const std::size_t most = detail::max(detail::min(most_cached, kept_.most()), wanted_ * segment_bytes);
+    const bool has_room = space_.spare_bytes() + bytes <= most;
     if (bytes != segment_bytes || !has_room) return space_.give(p);
     space_.keep(p);
     count_cached();
@@ -194,7 +194,23 @@ private:
     return p;
   }
 
+  // Returns: a segment that another heap gave for this request, or null.
+  [[nodiscard]] void* take_handed_over(std::size_t bytes) noexcept {
+    if (run_short_ == nullptr) return nullptr;
+    want(1);
+    run_short_(self_);
+    void* const handed = take_cached(bytes);
+    want(std::size_t{0} - 1);
+    return handed;
+  }
+
+  void want(std::size_t more) noexcept {
+    const scope held(lock_);
+    wanted_ += more;
+  }
+
   mutable spin_lock lock_;
+  std::size_t wanted_ = 0;  // segments, by requests under way: the cache has room for these
   extent_map<Upstream> space_;
   retention_limit budget_;
   retention_share kept_{budget_};  // of the segment cache

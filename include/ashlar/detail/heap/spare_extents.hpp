@@ -49,10 +49,15 @@ public:
     return none;
   }
 
-  /// Returns: the index of the smallest extent with room, at most an eighth too large, the newest of its size; or
-  /// `none`.
+  /// Returns: the bytes of the largest extent that may serve a request: twice as many, or from level `checked` on,
+  /// which checks sizes, an eighth more.
+  [[nodiscard]] static constexpr std::size_t most_for(std::size_t bytes) noexcept {
+    return bytes + bytes / (checking_level >= checking::checked ? 8 : 1);
+  }
+
+  /// Returns: the index of the smallest extent with room, at most `most_for(bytes)`, the newest of its size; or `none`.
   [[nodiscard]] std::size_t best_for(std::size_t bytes, std::size_t alignment) const noexcept {
-    std::size_t best = none, least = bytes + bytes / 8;
+    std::size_t best = none, least = most_for(bytes);
     for (std::size_t i = count_; i-- != 0;) {
       const std::size_t held = extents_[i].bytes();
       if (held < bytes || held > least || !is_aligned(extents_[i].start, alignment)) continue;

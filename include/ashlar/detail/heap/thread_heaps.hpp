@@ -12,6 +12,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/system/coarse_clock.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/owner_heap.hpp>
@@ -38,10 +39,11 @@ struct alignas(64) thread_heap {
 
   owner_heap<Upstream> blocks;
   remote_freer<Upstream> freer;
-  thread_heap* next = nullptr;         // of all, while both live
-  thread_heap* next_parked = nullptr;  // under the lock of parking
-  bool is_parked = false;              // the same
-  bool is_in_transit = false;          // the same: in transit between two threads
+  thread_heap* next = nullptr;          // of all, while both live
+  thread_heap* next_parked = nullptr;   // under the lock of parking
+  atomic<std::uint32_t> parked_ms = 0;  // by the coarse clock
+  bool is_parked = false;               // the same
+  bool is_in_transit = false;           // the same: in transit between two threads
 };
 
 /// Thread safety: any thread.
@@ -83,6 +85,7 @@ public:
     leaving.blocks.flush_caches();
     const check_scope<spin_lock> held(parked_lock_);
     leaving.is_parked = true;
+    leaving.parked_ms.store(coarse_ms(), memory_order_relaxed);
     leaving.is_in_transit = false;
     leaving.next_parked = std::exchange(parked_, &leaving);
   }
@@ -92,7 +95,7 @@ public:
     const check_scope<spin_lock> held(parked_lock_);
     thread_heap** last = &parked_;
     while (*last != nullptr && (*last)->next_parked != nullptr) last = &(*last)->next_parked;
-    return take_parked_at(*last);
+    return take_parked_ms(*last);
   }
 
   /// Effects: notes whether a heap is in transit between threads: a forked child leaves such a heap alone.
@@ -108,10 +111,16 @@ public:
       f(*each);
   }
 
-  /// Effects: purges one parked heap, unless it is in use. They take turns.
+  /// Effects: gives one empty segment of a parked heap to the upstream, with its pages, and purges one that has been
+  /// parked for `decay_ms`. They take turns; those in use are left out. Complexity: O(parked heaps and their segments).
   ASHLAR_COLD void scavenge() noexcept {
-    if (thread_heap* const parked = next_parked(); parked != nullptr)
-      static_cast<void>(parked->blocks.try_trim_remote());
+    for (std::size_t left = parked(); left != 0; --left) {
+      thread_heap* const each = next_parked();
+      if (each == nullptr || each->blocks.try_give_segment()) return;
+      if (coarse_ms() - each->parked_ms.load(memory_order_relaxed) < options_.decay_ms) continue;
+      static_cast<void>(each->blocks.try_trim_remote());
+      return;
+    }
   }
 
   void before_fork(fork_step step) noexcept {
@@ -146,11 +155,11 @@ private:
   // The lock passes the writes of the last user to the next one.
   [[nodiscard]] thread_heap* take_parked() noexcept {
     const check_scope<spin_lock> held(parked_lock_);
-    return take_parked_at(parked_);
+    return take_parked_ms(parked_);
   }
 
   // Under the lock: removes it from the list.
-  [[nodiscard]] thread_heap* take_parked_at(thread_heap*& place) noexcept {
+  [[nodiscard]] thread_heap* take_parked_ms(thread_heap*& place) noexcept {
     thread_heap* const found = place;
     if (found == nullptr) return nullptr;
     place = std::exchange(found->next_parked, nullptr);

@@ -76,6 +76,13 @@ public:
     while (segment* const cell = free_.pop()) upstream_.deallocate(cell, sizeof(segment), alignof(segment)), ++given;
     return given;
   }
+  /// Effects: gives one free cell to the upstream: a segment is one cell.
+  bool give_segment_excluding_cache() noexcept {
+    touch();
+    segment* const cell = free_.pop();
+    if (cell != nullptr) upstream_.deallocate(cell, sizeof(segment), alignof(segment));
+    return cell != nullptr;
+  }
   void flush_caches(free_lists& lists) noexcept {
     touch();
     while (segment* const cell = lists.pop()) free_.push(0, cell);

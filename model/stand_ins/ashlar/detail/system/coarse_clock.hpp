@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Replaces the shipped file: time stands still, so that each execution can be repeated.
+#pragma once
+
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+[[nodiscard]] inline std::uint32_t coarse_ms() noexcept { return 0; }
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar
