@@ -38,6 +38,7 @@ struct purge_policy_after : ::testing::Test {
   void free_down_to(std::size_t count) {
     for (; held.size() > count; held.pop_back()) idle.on_freed(segments.give_block(held.back()) * slice_bytes, lists);
   }
+  void free_some() { fill(held.size() + 40), free_down_to(held.size() - 40); }
   [[nodiscard]] std::size_t spare() const { return segments.dirty_bytes() + segments.spare_bytes(); }
 
   ashlar::detail::extent_map<page_resource> space{ashlar::detail::max_size, page_resource{}};
@@ -89,12 +90,24 @@ TEST_F(purge_policy_test, forgets_refaults_when_its_retained_memory_is_unused) {
 }
 
 TEST_F(purge_policy_in_time, purges_what_was_free_all_the_time) {
-  const auto free_some = [this] { fill(held.size() + 40), free_down_to(held.size() - 40); };
   fill(400);
   free_down_to(50);
   EXPECT_EQ(spare(), 350 * 4 * slice_bytes) << "it has been free for an instant";
   for (int i = 0; i < 8; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    free_some();
+  }
+  EXPECT_LT(spare(), 150 * 4 * slice_bytes);
+}
+
+TEST_F(purge_policy_in_time, purges_a_window_later_what_was_freed_after_its_beginning) {
+  const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(70)); };
+  fill(400);
+  free_down_to(200);
+  wait();
+  free_down_to(50);  // a window begins with 200 free blocks
+  for (int i = 0; i < 4; ++i) {
+    wait();
     free_some();
   }
   EXPECT_LT(spare(), 150 * 4 * slice_bytes);

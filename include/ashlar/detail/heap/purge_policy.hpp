@@ -26,8 +26,8 @@ namespace detail {
 /// it has left goes. Frees report their bytes, and look at the clock once a MiB. If the least free memory in a window
 /// of `decay_ms` exceeds the limit, a round begins: free lists are swept into the bitmaps, that excess of free slices
 /// is decommitted, then the whole free pages inside slabs. Each further free does one step, of one segment at most. The
-/// next round waits for a new maximum of free memory, or for frees of four times the heap's size: a steady state has
-/// nothing new to purge.
+/// next round waits for an excess above the bytes that the last one could not purge, without windows for a new maximum
+/// of free memory, or for frees of four times the heap's size: a steady state has nothing new to purge.
 ///
 /// An upstream with a budget shares `retain_bytes` between all heaps over it. Each heap counts its excess there once
 /// per MiB of frees; so the total may exceed the budget by 1 MiB for each heap. Thread safety: none. Never allocates.
@@ -50,7 +50,7 @@ public:
 
   /// Effects: resets the policy. Expects: the segments and the cells are reset.
   void clear() noexcept {
-    refaulted_bytes_ = lowest_ = freed_ = freed_since_ = segment_ = 0;
+    refaulted_bytes_ = lowest_ = stuck_ = freed_ = freed_since_ = segment_ = 0;
     low_water_ = least_spare_ = max_size;
     kept_.count(0);
     until_evaluation_ = waited_ = first_wait();
@@ -115,11 +115,18 @@ private:
     if (next_ != part::none) return step(have);
     count_freed(have);
     lowest_ = detail::min(lowest_, have.spare + have.most);
-    const bool is_new = have.spare > lowest_ + have.all() / 16 || freed_ / 4 >= have.all();
     excess_ = idle_excess(have, waited_);
-    if (excess_ == 0 || !is_new) return wait(have);
+    if (excess_ == 0 || !is_new(have)) return wait(have);
     next_ = part::slices;
+    stuck_ = excess_;
     if (cells_.cached_bytes() > excess_ / 4) cells_.sweep(lists);
+  }
+
+  // Returns: whether the excess is more than the last round left behind. A round purges what was spare throughout its
+  // window; memory freed meanwhile has its own window, the next one.
+  [[nodiscard]] bool is_new(const shares& have) const noexcept {
+    if (freed_ / 4 >= have.all()) return true;
+    return window_.is_instant() ? have.spare > lowest_ + have.all() / 16 : excess_ > stuck_ + have.all() / 64;
   }
 
   // Returns: the bytes above the limit that have been spare throughout the window that ends now; 0 before its end.
@@ -129,12 +136,16 @@ private:
     least_spare_ = detail::min(least_spare_, have.spare - detail::min(have.spare, since));
     if (!window_.is_over()) return 0;
     const std::size_t idle = std::exchange(least_spare_, max_size);
-    return idle - detail::min(idle, have.most);
+    const std::size_t excess = idle - detail::min(idle, have.most);
+    stuck_ = detail::min(stuck_, excess);
+    return excess;
   }
 
   void step(const shares& have) noexcept {
     if (next_ == part::slices) {
+      const std::size_t before = segments_.dirty_bytes() + segments_.spare_bytes();
       segments_.discard_some(detail::min(excess_, have.too_much()));
+      count_purged(before - segments_.dirty_bytes());
       next_ = part::slabs;
     } else if (!drop_some_pages()) {
       next_ = part::none;
@@ -147,9 +158,11 @@ private:
   // Effects: decommits the free pages inside the slabs of the next segment with any. Returns: whether there is one.
   [[nodiscard]] bool drop_some_pages() noexcept {
     while (segment_ < segments_.segments())
-      if (cells_.discard_free_pages(segment_++) != 0) return true;
+      if (const std::size_t bytes = cells_.discard_free_pages(segment_++); bytes != 0) return count_purged(bytes), true;
     return false;
   }
+
+  void count_purged(std::size_t bytes) noexcept { stuck_ -= detail::min(stuck_, bytes); }
 
   // Adds the frees since the last evaluation. Refaulted bytes decay by a quarter of the low water each time twice the
   // heap's size was freed.
@@ -174,6 +187,7 @@ private:
   decay_window window_;
   std::size_t least_spare_ = max_size;  // in the window
   std::size_t excess_ = 0;              // to be purged in the current round
+  std::size_t stuck_ = 0;               // of the last excess: the bytes that the round could not purge
   std::size_t until_evaluation_;        // frees until the next evaluation
   std::size_t waited_;                  // the initial value of that
   std::size_t freed_ = 0;               // since the last round
