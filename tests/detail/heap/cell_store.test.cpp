@@ -117,6 +117,41 @@ TEST_F(cell_store_test, takes_back_many_cells_of_a_word_at_once) {
   EXPECT_EQ(cells_.slabs(), 0u);
 }
 
+TEST_F(cell_store_test, a_sweep_returns_cells_in_any_order) {
+  std::vector<std::byte*> held;
+  for (const std::size_t bytes : {16u, 96u, 1024u, 1280u})
+    for (int i = 0; i < 3000; ++i) held.push_back(take(size_classes::of(bytes)));
+  std::sort(held.begin(), held.end(), [](std::byte* a, std::byte* b) {
+    const auto mixed = [](std::byte* p) { return ashlar::detail::address_of(p) / 16 * 0x9E37'79B1u; };
+    return mixed(a) < mixed(b);
+  });
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    lists_.push(ashlar::detail::segment::owner_of(held[i]), held[i]);
+    if (i % 1000 != 0) continue;
+    cells_.sweep(lists_);
+    EXPECT_TRUE(cells_.invariant());
+  }
+  cells_.flush_caches(lists_);
+  EXPECT_EQ(cells_.slabs(), 0u);
+  EXPECT_EQ(cells_.free_bytes(), 0u);
+}
+
+TEST_F(cell_store_test, a_sweep_reports_a_cell_that_was_freed_twice) {
+  if (ashlar::checking_level == ashlar::checking::hardened) GTEST_SKIP() << "no free lists";
+  const std::size_t number = size_classes::of(64);
+  std::vector<std::byte*> held;
+  for (int i = 0; i < 200; ++i) held.push_back(take(number));
+  for (std::byte* const cell : {held[10], held[11], held[10]}) lists_.push(number, cell);
+  EXPECT_DEATH(cells_.sweep(lists_), "freed a block that is free");
+  lists_.clear();
+  lists_.push(number, held[10]);
+  cells_.sweep(lists_);
+  lists_.push(number, held[150]);
+  lists_.push(number, held[10]);
+  EXPECT_DEATH(cells_.sweep(lists_), "freed a block that is free") << "after cells of another word";
+  lists_.clear();
+}
+
 TEST_F(cell_store_test, knows_which_cells_a_caller_has) {
   std::set<std::byte*> held;
   for (int i = 0; i < 1000; ++i) held.insert(take(size_classes::of(48)));
@@ -158,7 +193,7 @@ TEST_F(cell_store_test, each_class_has_samples_whichever_others_grow_with_it) {
   std::size_t bytes[9] = {};
   while (void* const cell = lists_.pop(0)) {
     const std::size_t number = ashlar::detail::segment::owner_of(cell);
-    if (ashlar::detail::is_sampled(cell)) bytes[number] += cells_.sampled_bytes(number);
+    if (ashlar::detail::is_sampled(cell)) bytes[number] += ashlar::detail::sampled_bytes_of[number];
   }
   for (std::size_t number = 1; number <= 8; ++number) {
     EXPECT_GT(bytes[number], 8 * ashlar::detail::slice_bytes) << number;

@@ -33,4 +33,27 @@ TEST(cell_batch_test, a_prefetch_takes_nothing) {
   EXPECT_EQ(batch.next(cell_bytes), memory.data() + cell_bytes);
 }
 
+TEST(cell_batch_test, has_the_cells_of_its_mask) {
+  alignas(64) std::array<std::byte, 70 * cell_bytes> memory;
+  const cell_batch batch{memory.data(), std::uint64_t{0b101} | std::uint64_t{1} << 63};
+  for (std::size_t i = 0; i < 70; ++i)
+    EXPECT_EQ(batch.has(memory.data() + i * cell_bytes, cell_bytes), i == 0 || i == 2 || i == 63) << i;
+  EXPECT_FALSE(batch.has(memory.data() - cell_bytes, cell_bytes));
+}
+
+TEST(gathered_cells_test, takes_the_cells_of_one_word_once_each) {
+  alignas(64) std::array<std::byte, 66 * cell_bytes> memory;
+  std::byte* const base = memory.data() + cell_bytes;
+  ashlar::detail::gathered_cells<const char> cells{
+      "home", 3, 40 * cell_bytes, ashlar::detail::reciprocal(cell_bytes), {base, std::uint64_t{1} << 7}};
+  EXPECT_TRUE(cells.add(base + 8 * cell_bytes));
+  EXPECT_TRUE(cells.add(base));
+  EXPECT_TRUE(cells.add(base + 39 * cell_bytes));
+  EXPECT_FALSE(cells.add(base + 7 * cell_bytes)) << "the first one";
+  EXPECT_FALSE(cells.add(base)) << "twice";
+  EXPECT_FALSE(cells.add(base + 40 * cell_bytes)) << "behind the word";
+  EXPECT_FALSE(cells.add(base - cell_bytes)) << "before the word";
+  EXPECT_EQ(cells.batch.mask, std::uint64_t{0b1'1000'0001} | std::uint64_t{1} << 39);
+}
+
 }  // namespace

@@ -166,10 +166,7 @@ public:
     if (cells.is_free(slab.index_of(cell))) return false;
     if constexpr (segment::live_cells::is_kept)
       if (segment::is_live(cell)) return false;
-    const cell_batch& batch = partial_[slab.size_class].batch;
-    const std::size_t behind = address_of(cell) - address_of(batch.base);
-    const std::size_t place = behind / slab.cell_bytes;
-    return place >= 64 || ((batch.mask >> place) & 1) == 0;
+    return !partial_[slab.size_class].batch.has(cell, slab.cell_bytes);
   }
 
   /// Effects: decommits whole free pages inside slabs. Returns: their bytes.
@@ -200,10 +197,6 @@ public:
   }
 
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_; }
-
-  [[nodiscard]] static std::size_t sampled_bytes(std::size_t size_class) noexcept {
-    return sampled_bytes_of[size_class];
-  }
 
   /// Effects: forgets all slabs. Expects: the segments forget them too.
   void clear() noexcept {
@@ -244,13 +237,22 @@ private:
   void add_cached(std::size_t bytes) noexcept { cached_bytes_.store(cached_bytes() + bytes, memory_order_relaxed); }
 
   void sweep(std::size_t size_class, free_lists& lists) noexcept {
-    while (void* const cell = lists.top_of(size_class)) {
-      expect_link(cell, size_class, heap_);
-      lists.pop_top(size_class, cell);
-      mark_free(cell, free_lists::link_bytes);
-      give(cell);
+    for (void* cell = pop_sound(size_class, lists); cell != nullptr;) {
+      gathered_cells<span_header> cells = slab_view(segment::slab_of(cell)).gather(cell);
+      do cell = pop_sound(size_class, lists);
+      while (cell != nullptr && cells.add(cell));
+      give_mask(*cells.home, cells.word, cells.batch.mask);
     }
     add_cached(std::size_t{0} - std::exchange(shares_[size_class].bytes, 0));
+  }
+
+  [[nodiscard]] ASHLAR_INLINE void* pop_sound(std::size_t size_class, free_lists& lists) noexcept {
+    void* const cell = lists.top_of(size_class);
+    if (cell == nullptr) return nullptr;
+    expect_link(cell, size_class, heap_);
+    lists.pop_top(size_class, cell);
+    mark_free(cell, free_lists::link_bytes);
+    return cell;
   }
 
   [[nodiscard]] std::size_t discard_free_pages_of(span_header& slab) noexcept {

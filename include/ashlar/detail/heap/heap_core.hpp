@@ -96,7 +96,7 @@ public:
   /// As `give_cell`, for a sampled address of class `size_class`. Expects: level hardened, where free lists stay empty.
   void give_sampled(void* cell, std::size_t size_class, free_lists& lists) noexcept {
     cells_.give(cell);
-    purge_.on_freed(cells_.sampled_bytes(size_class), lists);
+    purge_.on_freed(sampled_bytes_of[size_class], lists);
   }
 
   /// Effects: counts a sampled address that left a free list, or came onto it.

@@ -290,6 +290,17 @@ public:
     return true;
   }
 
+  /// Returns: a cell, to be returned to its word with others that are added.
+  [[nodiscard]] gathered_cells<span_header> gather(const void* cell) const noexcept {
+    const std::uint32_t index = record_.index_of(cell), word = index / 64;
+    const std::uint32_t cells = detail::min<std::uint32_t>(64, record_.capacity - word * 64);
+    return {&record_,
+            word,
+            cells * record_.cell_bytes,
+            record_.by_cell,
+            {record_.cell(std::size_t{word} * 64), std::uint64_t{1} << index % 64}};
+  }
+
   [[nodiscard]] bool is_free(std::uint32_t index) const noexcept {
     return ((bits()[index / 64] >> (index % 64)) & 1) != 0;
   }

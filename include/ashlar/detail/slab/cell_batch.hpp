@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {
@@ -38,11 +39,39 @@ struct cell_batch {
       ASHLAR_FETCH_TO_WRITE(base + static_cast<std::size_t>(std::countr_zero(left)) * cell_bytes);
   }
 
+  /// Returns: whether a cell that starts at `p` is in the batch.
+  [[nodiscard]] bool has(const void* p, std::size_t cell_bytes) const noexcept {
+    const std::size_t place = (address_of(p) - address_of(base)) / cell_bytes;
+    return place < 64 && ((mask >> place) & 1) != 0;
+  }
+
 private:
   // The lowest bit of the result is the next cell.
   [[nodiscard]] ASHLAR_INLINE std::uint64_t rest() const noexcept {
     const std::uint64_t others = mask & ~std::uint64_t{1};
     return others != 0 ? others : 1;
+  }
+};
+
+/// Cells of one bitmap word on their way back to it: one look-up of the slab for up to 64 cells. Cells that were freed
+/// one after the other are as a rule neighbours, up or down. Thread safety: none.
+template <class Slab>
+struct gathered_cells {
+  Slab* home;
+  std::uint32_t word;
+  std::uint32_t bytes;  // of all cells of the word
+  reciprocal by_cell;
+  cell_batch batch;  // its base is the first cell of the word
+
+  /// Effects: gathers a cell. Returns: false, without an effect, if the cell is of another word or gathered already:
+  /// the bitmap then finds the second free.
+  [[nodiscard]] ASHLAR_INLINE bool add(const void* cell) noexcept {
+    const std::uintptr_t offset = address_of(cell) - address_of(batch.base);
+    if (offset >= bytes) return false;
+    const std::uint64_t bit = std::uint64_t{1} << by_cell.divide(static_cast<std::uint32_t>(offset));
+    const bool is_new = (batch.mask & bit) == 0;
+    batch.mask |= bit;
+    return is_new;
   }
 };
 
