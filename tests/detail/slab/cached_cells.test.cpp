@@ -87,11 +87,7 @@ public:
     for (void* const cell : live_) ASSERT_FALSE(is_in_word(cell));
   }
 
-  [[nodiscard]] bool is_in_word(const void* cell) const {
-    const std::size_t index =
-        (ashlar::detail::address_of(cell) - ashlar::detail::address_of(cached_.batch().base)) / cell_bytes;
-    return index < 64 && ((cached_.batch().mask >> index) & 1) != 0;
-  }
+  [[nodiscard]] bool is_in_word(const void* cell) const { return cached_.batch().has(cell, cell_bytes); }
 
   void step() {
     const std::size_t choice = random_() % 100;
@@ -152,7 +148,11 @@ TEST(cached_cells, hand_over_all_they_have) {
   std::set<void*> expected = {memory.data() + cell_bytes, memory.data() + 3 * cell_bytes};
   if (cache.in_array() != 0) expected.insert(first);
   std::set<void*> cells;
-  cache.empty(cell_bytes, [&](void* cell) { EXPECT_TRUE(cells.insert(cell).second); });
+  cache.empty_array([&](void* cell) { EXPECT_TRUE(cells.insert(cell).second); });
+  const ashlar::detail::cell_batch rest = cache.take_batch();
+  for (std::size_t i = 0; i < 64; ++i)
+    if (std::byte* const cell = memory.data() + i * cell_bytes; rest.has(cell, cell_bytes))
+      EXPECT_TRUE(cells.insert(cell).second);
   EXPECT_EQ(cells, expected);
   EXPECT_EQ(cache.size(), 0u);
   EXPECT_FALSE(cache.has_room());

@@ -2,9 +2,11 @@
 // Tests of the times when slabs are requested, retained and given back.
 #include <ashlar/detail/slab/slab_store.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -33,10 +35,8 @@ struct full_store {
   ~full_store() { store.release(geometry); }
 
   void give_batch() {
-    const ashlar::detail::cell_batch word = words.back();
+    store.give(geometry, words.back());
     words.pop_back();
-    ashlar::detail::slab* const home = ashlar::detail::slab_set::slab_around(geometry, word.base);
-    store.give_batch(geometry, home, ashlar::detail::slab_set::index_in(geometry, home, word.base) / 64, word.mask);
   }
 
   void give_all() {
@@ -73,6 +73,25 @@ TEST(slab_store, release_now_keeps_none_and_never_release_all) {
   EXPECT_EQ(never.held(), 20u);
   never.store.shrink(geometry);
   EXPECT_EQ(never.held(), 0u);
+}
+
+TEST(slab_store, takes_cells_back_in_any_order) {
+  full_store full(ashlar::release_now, 4);
+  std::vector<std::byte*> cells;
+  for (const ashlar::detail::cell_batch& word : full.words)
+    for (std::size_t i = 0; i < 64; ++i)
+      if (std::byte* const cell = word.base + i * geometry.cell_stride(); word.has(cell, geometry.cell_stride()))
+        cells.push_back(cell);
+  full.words.clear();
+  std::ranges::shuffle(cells, std::mt19937(1));
+  std::sort(cells.begin(), cells.begin() + static_cast<std::ptrdiff_t>(cells.size() / 2));
+  ashlar::detail::gathered_cells<ashlar::detail::slab> neighbours;
+  for (std::byte* const cell : cells) full.store.gather(geometry, cell, neighbours);
+  EXPECT_TRUE(full.store.slabs().invariant());
+  EXPECT_EQ(full.store.slabs().taken(), static_cast<std::size_t>(std::popcount(neighbours.batch.mask)));
+  full.store.give(geometry, neighbours);
+  EXPECT_EQ(full.store.slabs().taken(), 0u);
+  EXPECT_EQ(full.held(), 0u);
 }
 
 TEST(slab_store, a_new_policy_holds_at_once) {

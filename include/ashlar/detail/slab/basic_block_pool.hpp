@@ -179,7 +179,9 @@ public:
     if constexpr (checking_level >= checking::checked || marks_memory) {
       for (void* const cell : cells) deallocate(cell);
     } else {
-      for (cells = cells.subspan(cached_.put_many(cells)); !cells.empty();) cells = cells.subspan(return_word(cells));
+      gathered_cells<slab> neighbours;
+      for (void* const cell : cells.subspan(cached_.put_many(cells))) store_.gather(geometry(), cell, neighbours);
+      store_.give(geometry(), neighbours);
     }
   }
 
@@ -304,23 +306,6 @@ private:
     return may_have(length) ? store_.take_run(geometry(), length) : nullptr;
   }
 
-  // Gives back the first of `cells` and those after it in the same bitmap word. Returns: their number.
-  [[nodiscard]] std::size_t return_word(std::span<void* const> cells) noexcept {
-    slab* const home = slab_set::slab_around(geometry(), cells[0]);
-    const std::uint32_t word = slab_set::index_in(geometry(), home, cells[0]) / 64;
-    std::byte* const base = home->cells + cell_offset(std::size_t{word} * 64);
-    const std::size_t end = cell_offset(detail::min<std::size_t>(64, home->capacity - word * 64));
-    std::uint64_t mask = 0;
-    std::size_t same = 0;
-    for (; same != cells.size(); ++same) {
-      const std::uintptr_t offset = address_of(cells[same]) - address_of(base);
-      if (offset >= end) break;
-      mask |= std::uint64_t{1} << geometry().index_of(offset);
-    }
-    store_.give_batch(geometry(), home, word, mask);
-    return same;
-  }
-
   void check_run(void* run, std::size_t n) const noexcept {
     check_run_free(site(), store_.upstream(), run, is_run(n) ? run_length(n) : n);
   }
@@ -353,15 +338,20 @@ private:
 
   // The cached cells are full: a bulk free begins.
   ASHLAR_COLD void deallocate_overflowing(void* cell) noexcept {
-    cached_.empty_array([this](void* cold) { return_cell(cold); });
-    return_cell(cell);
+    empty_array();
+    store_.give(geometry(), cell);
   }
 
-  ASHLAR_INLINE void return_cell(void* cell) noexcept { store_.give(geometry(), cell); }
+  void empty_array() noexcept {
+    gathered_cells<slab> neighbours;
+    cached_.empty_array([&](void* cell) { store_.gather(geometry(), cell, neighbours); });
+    store_.give(geometry(), neighbours);
+  }
 
   // Returns every cached cell to its bitmap.
   void flush_caches() noexcept {
-    cached_.empty(cell_stride(), [this](void* cell) { return_cell(cell); });
+    empty_array();
+    store_.give(geometry(), cached_.take_batch());
   }
 
   // A block that no cell can hold. For any arguments of the caller, no cell of this pool reaches the upstream.

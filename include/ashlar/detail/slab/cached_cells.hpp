@@ -9,6 +9,7 @@
 #include <cstring>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/slab/slab.hpp>
@@ -108,12 +109,8 @@ public:
     granted_ = 0;
   }
 
-  /// Effects: calls `f(void* cell)` for each cached cell, and keeps none.
-  template <class F>
-  void empty(std::size_t cell_bytes, F f) noexcept {
-    empty_array(f);
-    for (; batch_.mask != 0; batch_.mask &= batch_.mask - 1) f(batch_.base + lowest() * cell_bytes);
-  }
+  /// Returns: the batch's cells that are not handed out yet, as none of the cache any more.
+  [[nodiscard]] cell_batch take_batch() noexcept { return std::exchange(batch_, {}); }
 
   /// Effects: forgets all cached cells.
   void clear() noexcept {

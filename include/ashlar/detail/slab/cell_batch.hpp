@@ -57,9 +57,9 @@ private:
 /// one after the other are as a rule neighbours, up or down. Thread safety: none.
 template <class Slab>
 struct gathered_cells {
-  Slab* home;
-  std::uint32_t word;
-  std::uint32_t bytes;  // of all cells of the word
+  Slab* home = nullptr;  // null: no cells
+  std::uint32_t word = 0;
+  std::uint32_t bytes = 0;  // of all cells of the word
   reciprocal by_cell;
   cell_batch batch;  // its base is the first cell of the word
 

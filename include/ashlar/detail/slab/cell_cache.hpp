@@ -66,9 +66,12 @@ public:
 
   /// Effects: gives back all cached cells and noted frees; returns after their arrival.
   void flush(Slabs& to) noexcept {
-    to.give_back([&](auto give) {
-      cached_.empty(to.cell_stride(), give);
-      for (; stock_.count != 0; --stock_.count) give_batch(to, stock_.words[stock_.count - 1], give);
+    to.with_store([&](auto& store) {
+      gathered_cells<slab> cells;
+      cached_.empty_array([&](void* cell) { store.gather(to.geometry(), cell, cells); });
+      store.give(to.geometry(), cells);
+      store.give(to.geometry(), cached_.take_batch());
+      while (stock_.count != 0) store.give(to.geometry(), stock_.words[--stock_.count]);
     });
     if (batch_ != nullptr) to.flush_caches(*batch_);
   }
@@ -135,12 +138,6 @@ private:
     if (batch_ != nullptr) return;
     void* const memory = try_allocate_from(to.upstream(), sizeof(batcher_type), alignof(batcher_type));
     if (memory != nullptr) batch_ = ::new (memory) batcher_type(cell_batches::max_bytes / to.cell_bytes());
-  }
-
-  template <class Give>
-  static void give_batch(const Slabs& to, const cell_batch& word, Give give) noexcept {
-    for (std::uint64_t rest = word.mask; rest != 0; rest &= rest - 1)
-      give(word.base + static_cast<std::size_t>(std::countr_zero(rest)) * to.cell_stride());
   }
 
   static inline constinit thread_local const char this_thread_ = 0;

@@ -127,15 +127,6 @@ public:
     }
   }
 
-  /// Effects: takes cells back at once and drains the inbox: `f(give)` calls `give(cell)` for each cell.
-  template <class F>
-  void give_back(F f) noexcept {
-    under_lock([&] {
-      drain_inbox();
-      f([this](void* cell) { give(cell); });
-    });
-  }
-
   /// Effects: drains the inbox and the frees noted in `own`.
   void flush_caches(batcher_type& own) noexcept {
     under_lock([&] {
@@ -279,9 +270,6 @@ private:
     mark_free(cell, cell_bytes());
     store_.retire(geometry(), cell);
   }
-
-  // Under the lock.
-  void give(void* cell) noexcept { store_.give(geometry(), cell); }
 
   // Under the lock. A bit that is already set comes from a double free, which must not corrupt the counts. It is
   // reported after the drain and outside the lock, since a handler may use the pool.

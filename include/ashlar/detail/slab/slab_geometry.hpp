@@ -93,6 +93,9 @@ public:
     return inverse_.divide(static_cast<std::uint32_t>(offset));
   }
 
+  /// Returns: the divisor of `index_of`.
+  [[nodiscard]] constexpr const reciprocal& by_cell() const noexcept { return inverse_; }
+
   /// Returns: the number of cells that fit in the slab at `slab`.
   [[nodiscard]] std::uint32_t capacity(const std::byte* slab) const noexcept {
     return capacity_behind(gap(address_of(slab)));

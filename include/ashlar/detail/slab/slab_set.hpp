@@ -152,6 +152,18 @@ public:
     return geometry.index_of(static_cast<std::size_t>(static_cast<const std::byte*>(p) - geometry.cells_of(home)));
   }
 
+  /// Returns: a cell, to be returned to its word with others that are added.
+  [[nodiscard]] static gathered_cells<slab> gather(const slab_geometry& geometry, void* cell) noexcept {
+    slab* const home = slab_around(geometry, cell);
+    const std::uint32_t index = index_in(geometry, home, cell), word = index / 64;
+    const std::size_t stride = geometry.cell_stride(), cells = detail::min<std::size_t>(64, home->capacity - word * 64);
+    return {home,
+            word,
+            static_cast<std::uint32_t>(cells * stride),
+            geometry.by_cell(),
+            {home->cells + std::size_t{word} * 64 * stride, std::uint64_t{1} << index % 64}};
+  }
+
   /// Returns: the only slab in the map that may contain `p`, or null. `p` is not read.
   [[nodiscard]] ASHLAR_INLINE slab* find_remembered(const slab_geometry& geometry, const void* p) const noexcept {
     return map_.at(geometry.slab_number(p));

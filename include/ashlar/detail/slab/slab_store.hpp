@@ -115,6 +115,23 @@ public:
     if (slab* const turned = set_.give(geometry, cell); ASHLAR_UNLIKELY(turned != nullptr)) refile(geometry, turned);
   }
 
+  /// As above, but the cell waits in `cells` for its neighbours. Then the last call must be `give(cells)`.
+  ASHLAR_INLINE void gather(const slab_geometry& geometry, void* cell, gathered_cells<slab>& cells) noexcept {
+    if (ASHLAR_LIKELY(cells.add(cell))) return;
+    give(geometry, cells);
+    cells = slab_set::gather(geometry, cell);
+  }
+  void give(const slab_geometry& geometry, const gathered_cells<slab>& cells) noexcept {
+    if (cells.home != nullptr) give_batch(geometry, cells.home, cells.word, cells.batch.mask);
+  }
+
+  /// Effects: takes the rest of a batch back.
+  void give(const slab_geometry& geometry, const cell_batch& rest) noexcept {
+    if (rest.mask == 0) return;
+    slab* const home = slab_set::slab_around(geometry, rest.base);
+    give_batch(geometry, home, slab_set::index_in(geometry, home, rest.base) / 64, rest.mask);
+  }
+
   /// Effects: takes the cells of `mask` in a word of the slab `home` back. Expects: they are taken, `mask` is not
   /// empty.
   void give_batch(const slab_geometry& geometry, slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
