@@ -6,6 +6,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 
 template class detail::thread_heap_registry<page_resource>;
+template class detail::heap_api<heap<page_resource>>;
 template class heap<page_resource>;
 
 }  // namespace ASHLAR_ABI

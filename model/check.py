@@ -224,11 +224,13 @@ def mutants(work):
 def left_out_locks(work):
     """Numbers the scopes of a lock in a copy of its header, and leaves them out one by one."""
     for one in tomllib.loads((HERE / "mutants.toml").read_text(encoding="utf-8"))["lock"]:
-        what = one["scope_of"]
+        what = one.get("scope_of") or one["entry"]
+        scope = rf"const \S+ held\({re.escape(what)}\);" if "scope_of" in one else rf"(?<=[ {{]){what}(?=[,;])"
         text = (HEADERS / "ashlar" / one["file"]).read_text(encoding="utf-8")
-        before, *rest = re.split(rf"const \S+ held\({re.escape(what)}\);", text)
+        before, *rest = re.split(scope, text)
         if not rest:
             sys.exit(f"model: no scope of {what} in {one['file']}")
+        scopes = re.findall(scope, text)
         folder = work / "mutants" / f"{Path(one['file']).stem}_{re.sub(r'[^a-z]+', '_', what)}"
         cases = []
         for number, after in enumerate(rest):
@@ -237,7 +239,10 @@ def left_out_locks(work):
                               [folder, HEADERS], number))
             if function in one.get("unseen", []):
                 cases.pop()
-            before += f"const ::checker::numbered_scope held({what}, {number});{after}"
+            if "scope_of" in one:
+                before += f"const ::checker::numbered_scope held({what}, {number});{after}"
+            else:
+                before += f"::checker::numbered_entry({number}, [&] {{ return {scopes[number]}; }}){after}"
         copy = folder / "ashlar" / one["file"]
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(before, encoding="utf-8")

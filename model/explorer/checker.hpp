@@ -146,6 +146,26 @@ private:
   Lock* lock_;
 };
 
+/// The same for a lock entered by a call that returns the scope.
+template <class Enter>
+class numbered_entry {
+  using scope = std::invoke_result_t<Enter>;
+
+public:
+  numbered_entry(int number, Enter enter) : is_in_(number != explorer::left_out) {
+    if (is_in_) ::new (static_cast<void*>(room_)) scope(enter());
+  }
+  numbered_entry(const numbered_entry&) = delete;
+  numbered_entry& operator=(const numbered_entry&) = delete;
+  ~numbered_entry() {
+    if (is_in_) reinterpret_cast<scope*>(room_)->~scope();
+  }
+
+private:
+  bool is_in_;
+  alignas(scope) std::byte room_[sizeof(scope)];
+};
+
 /// Effects: ends the search if a promise is broken.
 inline void check(bool holds, const char* promise) {
   if (!holds) explorer::fail(promise);

@@ -2,16 +2,18 @@
 // Memory for the models of the heap for any thread, and the promise that each cell has one holder at a time.
 #pragma once
 
+#include "tiny_heap.hpp"
+
 #include <checker.hpp>
 #include <cstddef>
 
 #include <ashlar/base/error.hpp>
+#include <ashlar/detail/heap/shared_extent_map.hpp>
 #include <ashlar/detail/heap/thread_heaps.hpp>
+#include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/heap/remote_freer.hpp>
 
 namespace models {
-
-using ashlar::detail::segment;
 
 /// A use of a cell by its client. Two concurrent holders race; two successive holders are detected here.
 inline void hold(void* cell, int by) {
@@ -48,6 +50,12 @@ public:
     lock_.unlock();
   }
 
+  /// Returns: a cell at a sampled address, of `owner`.
+  [[nodiscard]] void* sampled_cell(segment_owner& owner) {
+    sampled_.cell.head.owner = &owner;
+    return &sampled_.cell;
+  }
+
   void* self = nullptr;
   void (*before_growth)(void* self) noexcept = nullptr;
 
@@ -69,11 +77,15 @@ private:
   };
 
   checker::mutex lock_;
-  ashlar::detail::free_lists given_back_;
+  cell_list given_back_;
   std::size_t taken_cells_ = 0;
   std::size_t taken_others_ = 0;
   other others_[others];
-  alignas(ashlar::detail::slice_bytes) std::byte sampled_[256];  // cells here would take the slow path
+  struct alignas(ashlar::detail::slice_bytes) first_of_slice {
+    segment cell;
+    std::byte others[256];  // cells here would be at sampled addresses, too
+  };
+  first_of_slice sampled_;
   segment cells_[cells];
 };
 
@@ -93,6 +105,27 @@ private:
   memory* from_;
 };
 
+}  // namespace models
+
+namespace ashlar::inline ASHLAR_ABI::detail {
+
+template <>
+struct heap_parts<models::source> {
+  using stores = models::stores<models::source>;
+  using segment = models::segment;
+  using space = models::space<models::source>;
+};
+template <>
+struct heap_parts<extent_resource<models::source>> {
+  using stores = models::stores<extent_resource<models::source>>;
+  using segment = models::segment;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::detail
+
+namespace models {
+
+using owner_engine = ashlar::detail::owner_engine<source>;
 using owner_heap = ashlar::owner_heap<source>;
 using remote_freer = ashlar::remote_freer<source>;
 using thread_heaps = ashlar::detail::thread_heaps<source>;
@@ -127,18 +160,20 @@ private:
   checker::atomics::plain<T*> what_ = nullptr;
 };
 
-[[nodiscard]] inline void* take(owner_heap& from, int by) {
+template <class Heap>
+[[nodiscard]] void* take(Heap& from, int by) {
   void* const cell = from.try_allocate(16);
   hold(cell, by);
   return cell;
 }
-inline void free(owner_heap& to, void* cell, int by) {
+template <class Heap>
+void free(Heap& to, void* cell, int by) {
   release_cell(cell, by);
   to.deallocate(cell);
 }
 inline void free(remote_freer& freer, void* cell, int by) {
   release_cell(cell, by);
-  freer.defer_free(*owner_heap::of(cell), cell);
+  freer.defer_free(owner_engine::of(cell), cell);
 }
 inline void free_and_flush(remote_freer& freer, void* cell, int by) {
   free(freer, cell, by);

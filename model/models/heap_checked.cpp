@@ -13,7 +13,7 @@ inline constexpr checking level_of_this_model = checking::checked;
 void model() {
   using namespace models;
   memory all;
-  owner_heap heap({}, source(all));
+  owner_engine heap({}, source(all));
   void* const freed_remote = take(heap, 1);
   checker::run_threads(
       [&] {
@@ -21,12 +21,12 @@ void model() {
                           heap.allocate_zeroed(16), heap.try_allocate_zeroed(16)};
         heap.deallocate(cells[0]);
         heap.deallocate(cells[1], 16);
-        (void)heap.try_deallocate_cell(cells[3], 16, 16);
+        (void)heap.try_put_cell(cells[3], 16, 16);
         (void)heap.try_expand(cells[2], 16, 32, 16);
         (void)heap.reallocate(cells[2], 32);
         (void)heap.try_reallocate(cells[2], 32);
-        (void)heap.try_resize(cells[2], 32, 16);
-        (void)heap.try_move(cells[2], 32, 16);
+        (void)heap.resize(cells[2], 16, 32, 16);
+        (void)heap.move_pages(reinterpret_cast<void*>(ashlar::detail::window_bytes), 32, 16);
         heap.flush_caches();
         heap.deallocate<16>(heap.allocate<16>());
         heap.for_each_live([](void*, std::size_t) {});
@@ -46,7 +46,7 @@ void model() {
       },
       [&] {
         release_cell(freed_remote, 1);
-        heap.free_remote(freed_remote);
+        heap.give_now(freed_remote);
         (void)heap.trim_remote();
       });
 }

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread makes every call of a non-owner on a core, while the owner refills its thread cache.
+// A thread makes every call of a non-owner on an engine, while the owner refills its thread cache.
 #include "heap.hpp"
 
 void model() {
   using namespace models;
   memory all;
-  ashlar::detail::owner_core<ashlar::detail::heap_core<source>> core({}, source(all), nullptr);
-  ashlar::detail::free_lists lists;
+  owner_engine heap({}, source(all));
   void* cells[4] = {};
-  for (void*& each : cells) each = core.take_cell(1, lists);
+  for (void*& each : cells) each = heap.try_allocate(16);
   const auto send = [&](void* cell, std::size_t bytes) {
     ashlar::detail::open_parcel<> parcel;
-    parcel.begin_carrier(cell, 3 * sizeof(ashlar::detail::parcel_carrier<>::word));
-    core.receive(parcel.close(), bytes);
+    parcel.begin_carrier(cell, 3 * sizeof(parcel_carrier<>::word));
+    heap.receive(parcel.close(), bytes);
   };
   checker::run_threads(
       [&] {
-        core.give_now(cells[0]);
+        heap.give_now(cells[0]);
         send(cells[1], ashlar::detail::max_size / 2);  // more than may wait
-        (void)core.trim_excluding_cache(0);
-        core.for_each_live_behind([](void*, std::size_t) {});
-        core.inspect_excluding_cache([](int) {});
-        (void)core.try_trim_excluding_cache();
+        (void)heap.trim_remote();
+        heap.for_each_live_remote([](void*, std::size_t) {});
+        heap.inspect_remote([](int) {});
+        (void)heap.try_trim_remote();
         send(cells[2], 1);
-        core.take_in_now();
+        heap.drain_inbox();
         send(cells[3], 1);
-        core.take_in_now();
+        heap.drain_inbox();
       },
-      [&] { (void)core.take_cell(1, lists); });
+      [&] { (void)heap.try_allocate(16); });
 }

@@ -1,45 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An owner makes all calls of its core, one after the other, while another thread drains the inbox: a call outside of
+// An owner makes all calls of its engine, one after the other, while another thread drains the inbox: a call outside of
 // the lock would race.
 #include "heap.hpp"
 
 void model() {
   using namespace models;
   memory all;
-  ashlar::detail::owner_core<ashlar::detail::heap_core<source>> core({}, source(all), nullptr);
-  ashlar::detail::free_lists lists;
-  const auto none = ashlar::detail::size_classes::none;
-  void* const cells[] = {core.take_cell(1, lists), core.take_cell(1, lists), core.take_cell(1, lists),
-                         core.take_cell(1, lists)};
-  ashlar::detail::open_parcel<> parcel;
-  parcel.begin_carrier(cells[3], 3 * sizeof(ashlar::detail::parcel_carrier<>::word));
-  core.receive(parcel.close(), 1);
+  owner_engine heap({}, source(all));
+  void* const huge = reinterpret_cast<void*>(ashlar::detail::window_bytes);  // tells its kind by its alignment
+  const std::size_t bytes = 5 * ashlar::detail::window_bytes;
+  void* const cells[] = {heap.try_allocate(16), heap.try_allocate(16), heap.try_allocate(16)};
+  const auto send = [&](void* cell) {
+    ashlar::detail::open_parcel<> parcel;
+    parcel.begin_carrier(cell, 3 * sizeof(parcel_carrier<>::word));
+    heap.receive(parcel.close(), 1);
+  };
+  send(cells[2]);
   checker::run_threads(
       [&] {
-        core.give_cell(cells[0]);
-        core.give_sampled(cells[1], 1, lists);
-        (void)core.take_cell(1, lists);
-        core.count_freed(1, lists);
-        (void)core.take_large(1, 1, lists);
-        (void)core.take_large_retry(1, 1, lists);
-        core.give_run(nullptr, lists);
-        core.give_huge(nullptr);
-        (void)core.resize(nullptr, none, none, 1);
-        (void)core.move_huge(nullptr, 1, 1);
-        (void)core.usable_size(nullptr);
-        (void)core.owns(nullptr);
-        core.flush_caches(lists);
-        core.for_each_live([](void*, std::size_t) {});
-        core.inspect([](int) {}, lists);
-        (void)core.table_bytes();
-        (void)core.reused_bytes();
-        core.release();
-        (void)core.trim(0, lists);
-        (void)core.held_bytes();
-        (void)core.invariant(lists);
+        heap.deallocate(cells[0]);
+        (void)heap.try_allocate(16);
+        (void)heap.try_allocate(16);
+        (void)heap.try_allocate(bytes);
+        (void)heap.try_allocate_zeroed(bytes);
+        heap.deallocate(huge);
+        (void)heap.try_expand(huge, bytes, bytes + 1, 16);
+        (void)heap.resize(huge, bytes, bytes + 1, 16);
+        (void)heap.move_pages(huge, bytes + 1, 16);
+        (void)heap.usable_size(huge);
+        (void)heap.owns(nullptr);
+        heap.flush_caches();
+        heap.for_each_live([](void*, std::size_t) {});
+        heap.inspect([](int) {});
+        (void)heap.table_bytes();
+        (void)heap.reused_bytes();
+        heap.release();
+        (void)heap.trim();
+        (void)heap.held_bytes();
+        (void)heap.segments();
+        (void)heap.invariant();
+        send(all.sampled_cell(heap));
+        (void)heap.try_allocate(16);  // unpacked, and counted
       },
       [&] {
-        core.give_now(cells[2]);
-        core.take_in_now();
+        heap.give_now(cells[1]);
+        heap.drain_inbox();
       });
 }

@@ -24,7 +24,7 @@ void model() {
         (void)space.try_move(mine, window, window);
         space.split(mine, window);
         (void)space.has(mine);
-        (void)space.heap_of(mine);
+        (void)space.owner_of(mine);
         space.for_each_cached([](const void*, std::size_t) {});
         (void)space.held_bytes();
         (void)space.table_bytes();

@@ -24,7 +24,7 @@ def build():
     """Names are `ashlar::<inline namespace>::<type><…>`; the inline namespace says version, level and tools."""
     printers = gdb.printing.RegexpCollectionPrettyPrinter("ashlar")
     for names, printer in (("block_pool|fixed_block_pool", BlockPool), ("arena", Arena), ("heap", Heap),
-                           ("local_heap|owner_heap", HeapPart), ("object_pool", ObjectPool), ("ref_ptr", RefPtr),
+                           ("local_heap|owner_heap|detail::engine", HeapPart), ("object_pool", ObjectPool), ("ref_ptr", RefPtr),
                            ("slot_map", SlotMap)):
         printers.add_printer(names, rf"^ashlar::(\w+::)?({names})<.*>$", printer)
     return printers

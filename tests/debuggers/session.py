@@ -81,7 +81,7 @@ def check_heaps():
     same([key.split(",")[0].rstrip("]") for key, _ in parts("shared")],
          ["[common", "[thread heap 0", "[thread heap 1"])
     part = gdb.default_visualizer(dict(parts("shared"))["[thread heap 1]"]).to_string()
-    assert part.startswith("owner_heap: 5 live blocks, "), part
+    assert part.startswith("engine: 5 live blocks, "), part
 
 
 def check_objects():

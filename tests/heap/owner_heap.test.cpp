@@ -210,20 +210,9 @@ TEST(owner_heap, reports_a_signal_handler_that_uses_the_interrupted_heap) {
       "ashlar: reentry: a signal handler or a callback used the resource that it interrupted");
 }
 
-TEST(owner_heap, serves_sizes_known_at_compile_time_and_cached_cells) {
+TEST(owner_heap, serves_sizes_known_at_compile_time) {
   owner_heap<> mine;
-  int asked = 0;
-  const auto otherwise = [&]() -> void* { return ++asked, mine.allocate(64); };
-  void* const first = mine.allocate_or(64, otherwise);
-  void* const second = mine.allocate<64>();
-  mine.deallocate(second);
-  void* const again = mine.allocate_or(60, otherwise);
-  if (ashlar::checking_level < ashlar::checking::hardened) EXPECT_EQ(again, second);  // else it is in its bitmap
-  mine.deallocate<60>(again);
-  void* const third = mine.allocate_or<64, 16>(otherwise);
-  EXPECT_NE(third, nullptr);
-  EXPECT_LE(asked, 3);  // sampled addresses are not cached
-  mine.deallocate<64>(third), mine.deallocate<64, 16>(first);
+  mine.deallocate<60>(mine.allocate<64>());
   void* const run = mine.allocate<200'000>();
   EXPECT_FALSE(mine.try_shrink(run, 200'000, 300'000, 16));
   EXPECT_TRUE(mine.try_shrink(run, 200'000, 70'000, 16));

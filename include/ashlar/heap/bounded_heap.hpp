@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
@@ -15,7 +14,10 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_windows.hpp>
+#include <ashlar/detail/heap/heap_api.hpp>
+#include <ashlar/detail/heap/slice_run.hpp>
 #include <ashlar/detail/heap/window_watch.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -48,10 +50,9 @@ inline namespace ASHLAR_ABI {
 /// Complexity: O(1) at level `fast`; `allocate_zeroed` and a `reallocate` that moves add O(bytes). At higher levels
 /// TLSF checks each freed block, still in O(1) for one region. Thread safety: none. Live blocks end with the heap.
 template <resource Upstream, class Scale>
-class bounded_heap {
+class bounded_heap : public detail::heap_api<bounded_heap<Upstream, Scale>> {
 public:
-  /// Bytes: the alignment of every block.
-  static constexpr std::size_t least_alignment = detail::cell_window::classes::granule;
+  using detail::heap_api<bounded_heap>::least_alignment;
 
   /// Effects: takes `bytes` bytes from the upstream; the default upstream makes them resident now. Throws: as the
   /// upstream.
@@ -75,119 +76,6 @@ public:
     blocks_.release();  // otherwise TLSF reports leaks
     std::destroy_at(&blocks_);
     if (goes_upstream_) upstream_.deallocate(memory_.data, memory_.size, detail::cell_window::bytes);
-  }
-
-  /// Returns: a block. Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = least_alignment) {
-    void* const p = try_allocate(bytes, alignment);
-    if (ASHLAR_UNLIKELY(p == nullptr)) detail::throw_bad_alloc(bytes, alignment);
-    return p;
-  }
-
-  /// As `allocate`, but null when memory has run out.
-  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t size_class = class_for(bytes, alignment);
-    if (size_class == classes::none) return take_block(bytes, alignment);
-    if constexpr (detail::keeps_canaries)
-      if (detail::cell_window* const next = cells_.next_to_format(size_class)) watch(*next).sweep();
-    std::byte* const cell = cells_.take(size_class);
-    return ASHLAR_LIKELY(cell != nullptr) ? handed_out(cell, size_class, bytes)
-                                          : take_in_new_window(size_class, bytes, alignment);
-  }
-
-  /// Returns: a block whose size is known at compile time. Throws: `std::bad_alloc`.
-  template <std::size_t Bytes, std::size_t Alignment = least_alignment>
-  [[nodiscard]] void* allocate() {
-    static_assert(detail::is_power_of_two(Alignment));
-    return allocate(Bytes, Alignment);
-  }
-
-  /// Returns: a block and its usable bytes; `deallocate` takes any size from `bytes` to those.
-  [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment = least_alignment) {
-    void* const p = allocate(bytes, alignment);
-    return {p, usable_size(p)};
-  }
-
-  /// Returns: a block whose first `bytes` bytes are zero. Throws: `std::bad_alloc`.
-  [[nodiscard]] void* allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) {
-    return std::memset(allocate(bytes, alignment), 0, bytes);
-  }
-
-  /// As `allocate_zeroed`, but null when memory has run out.
-  [[nodiscard]] void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
-    void* const p = try_allocate(bytes, alignment);
-    return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
-  }
-
-  /// Effects: takes a block back; nothing for null. Expects: the block is live and of this heap.
-  ASHLAR_INLINE void deallocate(void* p) noexcept {
-    if (ASHLAR_UNLIKELY(p == nullptr)) return;
-    if constexpr (checking_level >= checking::checked) check(p);
-    give(p);
-  }
-
-  /// As `deallocate(p)`. Expects: the block was allocated with this size and alignment, or `try_expand` gave it this
-  /// size, or `bytes` lies between the request and the result of `allocate_at_least`. Level `checked` and above verify
-  /// that. `p` is not null.
-  ASHLAR_INLINE void deallocate(void* p, [[maybe_unused]] std::size_t bytes,
-                                [[maybe_unused]] std::size_t alignment = least_alignment) noexcept {
-    if constexpr (checking_level >= checking::checked) {
-      check(p);
-      if (!cells_.has_cells(p)) return blocks_.deallocate(p, bytes, aligned_enough(alignment));
-      check_size(p, bytes, alignment);
-      return give(p);
-    }
-    deallocate(p);
-  }
-
-  /// As `deallocate(p, bytes, alignment)`.
-  template <std::size_t Bytes, std::size_t Alignment = least_alignment>
-  void deallocate(void* p) noexcept {
-    deallocate(p, Bytes, Alignment);
-  }
-
-  /// Returns: whether the block at `p` has `new_bytes` bytes now, in place: a small one within its size class, a large
-  /// one into a free neighbour. Expects: it was allocated with `bytes` and `alignment`.
-  [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    if constexpr (checking_level >= checking::checked) {
-      check(p);
-      if (cells_.has_cells(p)) check_size(p, bytes, alignment);
-    }
-    if (cells_.has_cells(p)) return resize_cell(p, new_bytes, alignment);
-    return blocks_.try_expand(p, bytes, new_bytes, aligned_enough(alignment));
-  }
-
-  /// Returns: as `try_expand` for a smaller size; false for a larger one.
-  [[nodiscard]] bool try_shrink(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    return new_bytes <= bytes && try_expand(p, bytes, new_bytes, alignment);
-  }
-
-  /// Returns: a block of `new_bytes` bytes with the contents of the block at `p`, up to the smaller size; `p` itself if
-  /// it can be resized in place. A null `p` is an empty block. Throws: `std::bad_alloc`; the block at `p` stays then.
-  [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {
-    void* const moved = try_reallocate(p, new_bytes, alignment);
-    if (ASHLAR_UNLIKELY(moved == nullptr)) detail::throw_bad_alloc(new_bytes, alignment);
-    return moved;
-  }
-
-  /// As `reallocate`, but null when memory has run out.
-  [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
-    if (p == nullptr) return try_allocate(new_bytes, alignment);
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t bytes = usable_size(p);
-    if (detail::is_aligned(p, alignment) && resize(p, bytes, new_bytes, alignment)) return p;
-    void* const moved = try_allocate(new_bytes, alignment);
-    if (moved == nullptr) return nullptr;
-    std::memcpy(moved, p, std::min(bytes, new_bytes));
-    deallocate(p);
-    return moved;
-  }
-
-  /// Returns: the usable bytes of the block, at least the requested ones. Expects: it is live.
-  [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
-    if constexpr (checking_level >= checking::checked) check(p);
-    return cells_.has_cells(p) ? size_of_cell(p) : blocks_.usable_size(const_cast<void*>(p));
   }
 
   /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
@@ -232,8 +120,87 @@ public:
   [[nodiscard]] friend bool operator==(const bounded_heap& a, const bounded_heap& b) noexcept { return &a == &b; }
 
 private:
+  friend detail::heap_api<bounded_heap>;
+
   using classes = detail::cell_window::classes;
   using block_space = tlsf_resource<null_resource, Scale>;
+
+  static_assert(classes::granule == detail::size_classes::granule);
+
+  [[nodiscard]] ASHLAR_INLINE bounded_heap& primitives() noexcept { return *this; }
+  [[nodiscard]] ASHLAR_INLINE const bounded_heap& primitives() const noexcept { return *this; }
+
+  template <detail::failure Failure>
+  [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes,
+                                         std::size_t alignment) noexcept(Failure == detail::or_null) {
+    void* const p = try_take(bytes, alignment);
+    if constexpr (Failure == detail::or_null) return p;
+    else return detail::block_or_throw(p, bytes, alignment);
+  }
+
+  template <std::size_t Bytes, std::size_t Alignment>
+  [[nodiscard]] void* take_known() {
+    return take<detail::or_throw>(Bytes, Alignment);
+  }
+
+  [[nodiscard]] detail::slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+    return {static_cast<std::byte*>(try_take(bytes, alignment)), false};
+  }
+
+  [[nodiscard]] ASHLAR_INLINE void* try_take(std::size_t bytes, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t size_class = class_for(bytes, alignment);
+    if (size_class == classes::none) return take_block(bytes, alignment);
+    if constexpr (detail::keeps_canaries)
+      if (detail::cell_window* const next = cells_.next_to_format(size_class)) watch(*next).sweep();
+    std::byte* const cell = cells_.take(size_class);
+    return ASHLAR_LIKELY(cell != nullptr) ? handed_out(cell, size_class, bytes)
+                                          : take_in_new_window(size_class, bytes, alignment);
+  }
+
+  ASHLAR_INLINE void put(void* p) noexcept {
+    if (ASHLAR_UNLIKELY(p == nullptr)) return;
+    if constexpr (checking_level >= checking::checked) check(p);
+    give(p);
+  }
+
+  // The size is verified from level `checked` on.
+  ASHLAR_INLINE void put(void* p, [[maybe_unused]] std::size_t bytes, [[maybe_unused]] std::size_t alignment) noexcept {
+    if constexpr (checking_level >= checking::checked) {
+      check(p);
+      if (!cells_.has_cells(p)) return blocks_.deallocate(p, bytes, aligned_enough(alignment));
+      check_size(p, bytes, alignment);
+      return give(p);
+    }
+    put(p);
+  }
+
+  template <std::size_t Bytes, std::size_t Alignment>
+  void put_known(void* p) noexcept {
+    put(p, Bytes, Alignment);
+  }
+
+  // A small block is resized within its size class, a large one into a free neighbour.
+  [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    if constexpr (checking_level >= checking::checked) {
+      check(p);
+      if (cells_.has_cells(p)) check_size(p, bytes, alignment);
+    }
+    if (cells_.has_cells(p)) return resize_cell(p, new_bytes, alignment);
+    return blocks_.try_expand(p, bytes, new_bytes, aligned_enough(alignment));
+  }
+
+  [[nodiscard]] bool resize(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    if (cells_.has_cells(p)) return resize_cell(p, new_bytes, alignment);
+    return blocks_.try_expand(p, bytes, new_bytes, least_alignment);
+  }
+
+  [[nodiscard]] static void* move_pages(void*, std::size_t, std::size_t) noexcept { return nullptr; }
+
+  [[nodiscard]] std::size_t size_of(const void* p) const noexcept {
+    if constexpr (checking_level >= checking::checked) check(p);
+    return cells_.has_cells(p) ? size_of_cell(p) : blocks_.usable_size(const_cast<void*>(p));
+  }
 
   // Together with the header of the next block this fills a window, so that windows lie side by side.
   static constexpr std::size_t window_room =
@@ -300,11 +267,6 @@ private:
     if constexpr (detail::keeps_canaries) watch(cells_.of(spare)).sweep();
     blocks_.deallocate(spare);
     return blocks_.try_allocate(bytes, aligned_enough(alignment));
-  }
-
-  [[nodiscard]] bool resize(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    if (cells_.has_cells(p)) return resize_cell(p, new_bytes, alignment);
-    return blocks_.try_expand(p, bytes, new_bytes, least_alignment);
   }
 
   // A cell is resized within its size class only.

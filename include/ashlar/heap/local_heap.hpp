@@ -7,9 +7,10 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/basic_local_heap.hpp>
-#include <ashlar/detail/heap/heap_core.hpp>
+#include <ashlar/detail/heap/engines.hpp>
+#include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_region.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/heap/heap_options.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -30,17 +31,25 @@ using detail::region_kind;
 /// The alignment is at least 16 bytes. `deallocate(p)` finds the size class by one load. Live blocks end with
 /// the heap. Thread safety: none. Nothing is allocated before the first block.
 template <resource Upstream>
-class local_heap : public detail::basic_local_heap<detail::heap_core<Upstream>> {
-  using base = detail::basic_local_heap<detail::heap_core<Upstream>>;
-
+class local_heap : public detail::heap_api<local_heap<Upstream>>,
+                   public detail::heap_contents_api<local_heap<Upstream>> {
 public:
   local_heap() : local_heap(heap_options{}) {}
-  explicit local_heap(const heap_options& options, Upstream upstream = {}) : base(options, std::move(upstream)) {}
+  explicit local_heap(const heap_options& options, Upstream upstream = {}) : engine_(options, std::move(upstream)) {}
   explicit local_heap(Upstream upstream)
     requires(!std::is_empty_v<Upstream>)
       : local_heap(heap_options{}, std::move(upstream)) {}
 
   [[nodiscard]] friend bool operator==(const local_heap& a, const local_heap& b) noexcept { return &a == &b; }
+
+private:
+  friend detail::heap_api<local_heap>;
+  friend detail::heap_contents_api<local_heap>;
+
+  [[nodiscard]] ASHLAR_INLINE auto& primitives() noexcept { return engine_; }
+  [[nodiscard]] ASHLAR_INLINE const auto& primitives() const noexcept { return engine_; }
+
+  detail::local_engine<Upstream> engine_;
 };
 
 static_assert(try_resource<local_heap<>> && owning_resource<local_heap<>> && releasable_resource<local_heap<>>);

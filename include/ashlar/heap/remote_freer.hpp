@@ -10,8 +10,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
-#include <ashlar/detail/heap/owner_core.hpp>
-#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/engines.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/sharing.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -28,7 +29,7 @@ inline namespace ASHLAR_ABI {
 /// thread, any number of heaps.
 template <resource Upstream>
 class remote_freer {
-  using owner_type = owner_heap<Upstream>;
+  using engine = detail::owner_engine<Upstream>;
   static constexpr bool sends = detail::frees_travel;
 
 public:
@@ -41,17 +42,20 @@ public:
   ~remote_freer() { flush(); }
 
   /// Effects: frees a block of `owner`; nothing for null. Complexity: O(1).
-  ASHLAR_INLINE void defer_free(owner_type& owner, void* p) noexcept {
+  ASHLAR_INLINE void defer_free(owner_heap<Upstream>& owner, void* p) noexcept { defer_free(owner.engine_, p); }
+
+  /// The same, for the engine inside.
+  ASHLAR_INLINE void defer_free(engine& owner, void* p) noexcept {
     if (ASHLAR_UNLIKELY(!sends || detail::is_sampled(p))) return defer_sampled(owner, p);
     defer_free_cell(owner, p);
   }
 
   /// As `defer_free`, for a cell. The fast path of a free by any thread.
-  ASHLAR_INLINE void defer_free_cell(owner_type& owner, void* cell) noexcept {
-    const std::size_t size_class = detail::segment::owner_of(cell);
-    if constexpr (!sends) return owner.free_remote(cell);
+  ASHLAR_INLINE void defer_free_cell(engine& owner, void* cell) noexcept {
+    const std::size_t size_class = engine::segment::owner_of(cell);
+    if constexpr (!sends) return owner.give_now(cell);
     if constexpr (detail::marks_memory) detail::mark_free(cell, detail::size_classes::bytes_of(size_class));
-    entry& at = open_[detail::segment::of(cell)->head.lane];
+    entry& at = open_[engine::segment::of(cell)->head.lane];
     if (ASHLAR_UNLIKELY(size_class > largest_listed || at.owner != &owner || !at.parcel.try_add(cell)))
       begin_carrier(owner, at, cell, size_class);
   }
@@ -92,25 +96,25 @@ public:
   }
 
 private:
-  static constexpr std::size_t most_open = detail::segment::lanes, most_cells = 64, most_bytes = std::size_t{16} * 1024;
+  static constexpr std::size_t most_open = engine::segment::lanes, most_cells = 64, most_bytes = std::size_t{16} * 1024;
   static constexpr std::uint32_t most_quiet_calls = 4;
   // Larger cells are carriers, each of which is counted by its bytes.
   static constexpr std::size_t largest_listed = detail::size_classes::of(1024);
 
   struct alignas(64) entry {
-    owner_type* owner = nullptr;
+    engine* owner = nullptr;
     detail::open_parcel<> parcel;
     std::size_t counted = 0;  // of its bytes, in `held_`
   };
 
   // Null and blocks outside of slabs start with a slice; so do some cells.
-  ASHLAR_NOINLINE void defer_sampled(owner_type& owner, void* p) noexcept {
+  ASHLAR_NOINLINE void defer_sampled(engine& owner, void* p) noexcept {
     const bool is_cell = sends && !detail::is_aligned(p, detail::window_bytes) &&
-                         detail::segment::owner_of(p) != detail::size_classes::none;
-    is_cell ? defer_free_cell(owner, p) : owner.free_remote(p);
+                         engine::segment::owner_of(p) != detail::size_classes::none;
+    is_cell ? defer_free_cell(owner, p) : owner.give_now(p);
   }
 
-  ASHLAR_NOINLINE void begin_carrier(owner_type& owner, entry& at, void* p, std::size_t size_class) noexcept {
+  ASHLAR_NOINLINE void begin_carrier(engine& owner, entry& at, void* p, std::size_t size_class) noexcept {
     if (ASHLAR_UNLIKELY(at.parcel.is_top(p))) owner.report_twice(p);
     held_ += at.parcel.bytes() - std::exchange(at.counted, at.parcel.bytes());
     if (ASHLAR_UNLIKELY(held_ >= most_held)) flush();

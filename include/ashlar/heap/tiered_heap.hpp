@@ -15,7 +15,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/heap_core.hpp>
+#include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/detail/heap/planned_tier.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -192,9 +192,7 @@ public:
   /// the heap. Throws: `std::bad_alloc`; the block at `p` stays then. The alignment has no default: three arguments
   /// would mean the call of `heap`.
   [[nodiscard]] void* reallocate(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) {
-    void* const moved = try_reallocate(p, bytes, new_bytes, alignment);
-    if (ASHLAR_UNLIKELY(moved == nullptr)) detail::throw_bad_alloc(new_bytes, alignment);
-    return moved;
+    return detail::block_or_throw(try_reallocate(p, bytes, new_bytes, alignment), new_bytes, alignment);
   }
 
   /// As `reallocate`, but null when memory has run out.

@@ -7,6 +7,7 @@ from ashlar_printers.reading import Rows, View, expect, pointers_at
 
 SLICE_BYTES = 64 * 1024
 SLICES = 64  # of a segment
+NAMES = "engine", "local_heap", "owner_heap"  # of a part: an engine of a `heap`, or a heap with one
 MOST_CACHED = 1 << 20  # cells of a class; a longer list goes in a circle
 
 
@@ -30,8 +31,8 @@ class HeapPart(Printer):
 
     def __init__(self, value):
         super().__init__(value)
-        self.name = "owner_heap" if "::owner_heap<" in str(value.type.strip_typedefs()) else "local_heap"
-        self.heap = View(value, "owned_heap_part" if self.name == "owner_heap" else "heap_part")
+        self.name = next(name for name in NAMES if f"::{name}<" in str(value.type.strip_typedefs()))
+        self.heap = View(value if self.name == "engine" else View(value, "heap_part").engine, "engine")
 
     def summary(self):
         blocks = self.survey()

@@ -15,11 +15,12 @@ MEMBERS = {
         "high_water": "high_water_", "held": "store_.held_", "chunks": "store_.count_",
     },
     "chunk": {"below": "below", "begin": "begin", "below_top": "below_top", "bytes": "bytes"},
-    "heap_part": {
-        "tops": "lists_.top_", "nexts": "lists_.next_", "classes": "core_.cells_.partial_",
-        "held": "core_.space_.held_bytes_", "segments": "core_.segments_.count_",
-        "segment_table": "core_.segments_.spaces_.data_", "huge_blocks": "core_.huge_.count_",
-        "huge_bytes": "core_.huge_.bytes_",
+    "heap_part": {"engine": "engine_"},
+    "engine": {
+        "tops": "stores_.cache_.top_", "nexts": "stores_.cache_.next_", "classes": "stores_.cells_.partial_",
+        "held": "stores_.space_.held_bytes_", "segments": "stores_.segments_.count_",
+        "segment_table": "stores_.segments_.spaces_.data_", "huge_blocks": "stores_.huge_.count_",
+        "huge_bytes": "stores_.huge_.bytes_",
     },
     "size_class": {"mask": "batch.mask"},
     "segment_slices": {"home": "home", "free": "free"},
@@ -42,8 +43,4 @@ MEMBERS = {
     "slot_map": {"entries": "table_.entries_", "slots": "table_.size_", "live": "table_.live_",
                  "retired": "table_.retired_", "capacity": "table_.capacity_", "max": "table_.max_slots_"},
     "entry": {"object": "object", "generation": "generation"},
-}
-# The core of an owner_heap has that of a local_heap inside.
-MEMBERS["owned_heap_part"] = {
-    meaning: path.replace("core_.", "core_.core_.") for meaning, path in MEMBERS["heap_part"].items()
 }

@@ -25,7 +25,7 @@ class cell_store_test : public ::testing::Test {
 protected:
   std::byte* take(std::size_t number) {
     void* p = lists_.pop(number);
-    if (p != nullptr && ashlar::detail::is_sampled(p)) cells_.count_taken(number);
+    if (p != nullptr && ashlar::detail::is_sampled(p)) lists_.count_taken(number);
     if (p == nullptr) p = cells_.take(number, lists_);
     if (p != nullptr) ashlar::detail::mark_live(p, size_classes::bytes_of(number));
     return static_cast<std::byte*>(p);
@@ -40,7 +40,7 @@ protected:
   ashlar::detail::extent_map<upstream_ref> space_{ashlar::detail::max_size, upstream_};
   ashlar::detail::segment_store<upstream_ref> segments_{space_};
   ashlar::detail::cell_store<upstream_ref> cells_{segments_};
-  ashlar::detail::free_lists lists_;
+  ashlar::detail::thread_cache lists_;
 };
 
 TEST_F(cell_store_test, hands_out_cells_of_each_class_apart_from_each_other) {

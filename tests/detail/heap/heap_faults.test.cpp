@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/heap/free_lists.hpp>
 #include <ashlar/detail/heap/heap_faults.hpp>
+#include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/heap/local_heap.hpp>
@@ -216,7 +216,7 @@ TEST_F(heap_faults, a_run_or_huge_block_freed_with_an_alignment_that_it_does_not
 // At level checked the link of a free cell is sealed; exact_sizes.test.cpp tests level hardened.
 TEST_F(heap_faults, a_dead_cell_whose_first_words_were_written_to) {
   if (ashlar_test::has_asan || is_hardened) GTEST_SKIP() << "a tool sees the write itself, or there are no links";
-  for (std::size_t at = 0; at < ashlar::detail::free_lists::link_bytes; at += 3) {
+  for (std::size_t at = 0; at < ashlar::detail::thread_cache::link_bytes; at += 3) {
     std::byte* cells[4];
     for (std::byte*& each : cells) each = static_cast<std::byte*>(heap_.allocate(48));
     for (std::byte* const each : cells) heap_.deallocate(each);

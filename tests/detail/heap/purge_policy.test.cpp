@@ -44,7 +44,7 @@ struct purge_policy_after : ::testing::Test {
   ashlar::detail::extent_map<page_resource> space{ashlar::detail::max_size, page_resource{}};
   ashlar::detail::segment_store<page_resource> segments{space};
   ashlar::detail::cell_store<page_resource> cells{segments};
-  ashlar::detail::free_lists lists;
+  ashlar::detail::thread_cache lists;
   ashlar::detail::purge_policy<page_resource> idle{segments, cells, keep, DecayMs};
   std::vector<std::byte*> held;
 };

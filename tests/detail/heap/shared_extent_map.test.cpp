@@ -10,9 +10,9 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/heap/engines.hpp>
 #include <ashlar/detail/heap/heap_registry.hpp>
 #include <ashlar/heap/local_heap.hpp>
-#include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/build.hpp"
@@ -87,11 +87,11 @@ constexpr std::size_t most_run =
 // The segment of the parked heap goes to the growing one with its pages, even if the cache may hold nothing.
 TEST(extent_resource, hands_a_segment_over_to_the_heap_that_grows) {
   space_type space(ashlar::detail::max_size, {}, 0);
-  ashlar::owner_heap<source> parked({}, source(space));
+  ashlar::detail::owner_engine<source> parked({}, source(space));
   void* const first = parked.allocate(most_run);
   parked.deallocate(first);
   space.before_growth(&parked, [](void* heap) noexcept {
-    EXPECT_TRUE(static_cast<ashlar::owner_heap<source>*>(heap)->try_give_segment());
+    EXPECT_TRUE(static_cast<ashlar::detail::owner_engine<source>*>(heap)->try_give_segment());
   });
   ashlar::local_heap<source> grown({}, source(space));
   EXPECT_EQ(grown.allocate(most_run), first);
@@ -151,17 +151,17 @@ TEST(extent_resource, names_the_owner_of_a_segment) {
     ashlar::local_heap<source> one({}, source(space)), two({}, source(space));
     void* const p = one.allocate(100);
     void* const q = two.allocate(50'000);
-    EXPECT_TRUE(space.heap_of(p) != nullptr && space.heap_of(p) == ashlar::detail::segment::heap_of(p));
-    EXPECT_TRUE(space.heap_of(q) == ashlar::detail::segment::heap_of(q) && space.heap_of(q) != space.heap_of(p));
+    EXPECT_TRUE(space.owner_of(p) != nullptr && space.owner_of(p) == ashlar::detail::segment::heap_of(p));
+    EXPECT_TRUE(space.owner_of(q) == ashlar::detail::segment::heap_of(q) && space.owner_of(q) != space.owner_of(p));
     auto* const huge = static_cast<std::byte*>(one.allocate(9'000'000));
     std::fill_n(huge, 100, std::byte{1});
-    EXPECT_TRUE(space.has(huge + 100) && space.heap_of(huge + 100) == nullptr);
-    EXPECT_EQ(space.heap_of(&other), nullptr);
+    EXPECT_TRUE(space.has(huge + 100) && space.owner_of(huge + 100) == nullptr);
+    EXPECT_EQ(space.owner_of(&other), nullptr);
   }
   void* const cached = reinterpret_cast<void*>(leave_a_used_segment(space) * window_bytes + 100);
-  EXPECT_EQ(space.heap_of(cached), nullptr);
+  EXPECT_EQ(space.owner_of(cached), nullptr);
   static_cast<void>(space.trim());
-  EXPECT_EQ(space.heap_of(cached), nullptr);
+  EXPECT_EQ(space.owner_of(cached), nullptr);
 }
 
 TEST(extent_resource, is_known_to_others_by_one_name) {

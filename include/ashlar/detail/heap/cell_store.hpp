@@ -12,14 +12,13 @@
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
-#include <ashlar/detail/heap/free_lists.hpp>
 #include <ashlar/detail/heap/heap_faults.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_store.hpp>
+#include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -41,29 +40,28 @@ namespace detail {
 template <resource Upstream>
 class cell_store {
 public:
-  /// `max_cached_cells`: the limit of a free list, by its sampled addresses. `heap`: named in reports.
-  explicit cell_store(segment_store<Upstream>& segments, std::size_t max_cached_cells = 4096,
-                      const void* heap = nullptr) noexcept
-      : shares_(no_cached_cells(max_cached_cells)), segments_(segments), heap_(heap) {}
+  /// `heap`: named in reports.
+  explicit cell_store(segment_store<Upstream>& segments, const void* heap = nullptr) noexcept
+      : segments_(segments), heap_(heap) {}
 
   /// Returns: a cell, or null when the upstream has no memory left.
-  [[nodiscard]] void* take(std::size_t size_class, free_lists& lists) noexcept {
-    if (partial_[size_class].batch.mask == 0 && !restock(size_class, lists)) return nullptr;
-    return take_from_batch_and_refill(size_class, lists);
+  [[nodiscard]] void* take(std::size_t size_class, thread_cache& cache) noexcept {
+    if (partial_[size_class].batch.mask == 0 && !restock(size_class, cache)) return nullptr;
+    return take_from_batch_and_refill(size_class, cache);
   }
 
   /// With remote frees the batches of smaller classes belong to the owner alone; larger ones would retain too much.
   static constexpr std::size_t first_common_batch = size_classes::of(1024) + 1;
 
   /// As `take`, but null if the batch is empty.
-  [[nodiscard]] ASHLAR_INLINE void* take_from_batch(std::size_t size_class, free_lists& lists) noexcept {
-    return ASHLAR_LIKELY(partial_[size_class].batch.mask != 0) ? take_from_batch_and_refill(size_class, lists)
+  [[nodiscard]] ASHLAR_INLINE void* take_from_batch(std::size_t size_class, thread_cache& cache) noexcept {
+    return ASHLAR_LIKELY(partial_[size_class].batch.mask != 0) ? take_from_batch_and_refill(size_class, cache)
                                                                : nullptr;
   }
 
   /// Effects: prefetches the cells that `take` hands out next, which other threads may have freed.
   ASHLAR_INLINE void fetch_ahead(std::size_t size_class) const noexcept {
-    partial_[size_class].batch.fetch_ahead(partial_[size_class].cell_bytes, cells_at_once);
+    partial_[size_class].batch.fetch_ahead(partial_[size_class].cell_bytes, thread_cache::cells_at_once);
   }
 
   /// Effects: sets the bit of the cell; gives an empty slab back. Reports a double free.
@@ -84,29 +82,18 @@ public:
   }
 
   /// Effects: sweeps all free lists into the bitmaps. From level `checked` on reports a cell with a corrupt link.
-  ASHLAR_COLD void sweep(free_lists& lists) noexcept {
-    for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class) sweep(size_class, lists);
+  ASHLAR_COLD void sweep(thread_cache& cache) noexcept {
+    for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class) sweep(size_class, cache);
     made_bytes_ = 0;
   }
 
   /// Effects: counts a sampled address pushed onto a free list; sweeps the list above its limit. Returns: the bytes
   /// that the address stands for.
-  std::size_t count_freed(std::size_t size_class, free_lists& lists) noexcept {
-    list_share& share = shares_[size_class];
-    share.bytes += share.each, add_cached(share.each);
-    if (ASHLAR_UNLIKELY(share.bytes > share.most)) sweep(size_class, lists);
-    return share.each;
+  std::size_t count_freed(std::size_t size_class, thread_cache& cache) noexcept {
+    if (cache.count_freed(size_class)) sweep(size_class, cache);
+    return sampled_bytes_of[size_class];
   }
 
-  /// Effects: counts a sampled address popped from a free list.
-  void count_taken(std::size_t size_class) noexcept {
-    const std::uint32_t each = detail::min(shares_[size_class].bytes, shares_[size_class].each);
-    shares_[size_class].bytes -= each;
-    add_cached(std::size_t{0} - each);
-  }
-
-  /// Returns: bytes in free lists, by their sampled addresses. Thread safety: any thread; only the owner changes them.
-  [[nodiscard]] std::size_t cached_bytes() const noexcept { return cached_bytes_.load(memory_order_relaxed); }
   /// Returns: bytes of decommitted pages that came into use again since the last call.
   [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_, 0); }
 
@@ -116,8 +103,8 @@ public:
   [[nodiscard]] std::size_t free_bytes() const noexcept { return free_bytes_ - dropped_bytes_; }
 
   /// Effects: moves every free cell to its bitmap.
-  ASHLAR_COLD void flush_caches(free_lists& lists) noexcept {
-    sweep(lists);
+  ASHLAR_COLD void flush_caches(thread_cache& cache) noexcept {
+    sweep(cache);
     flush_batches();
   }
 
@@ -141,11 +128,11 @@ public:
 
   /// Effects: counts for each slab the free cells without a bit: in free lists, and in batches of classes from `first`
   /// on. Complexity: O(slices and cells in free lists).
-  void count_waiting(const free_lists& lists, std::size_t first = 0) const noexcept {
+  void count_waiting(const thread_cache& cache, std::size_t first = 0) const noexcept {
     const auto count = [](void* cell, int cells) { segment::slab_of(cell).waiting += static_cast<unsigned>(cells); };
     for_each_slab([](span_header& slab) { slab.waiting = 0; });
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
-      lists.for_each(size_class, [&](void* cell) { count(cell, 1); });
+      cache.for_each(size_class, [&](void* cell) { count(cell, 1); });
     for (std::size_t size_class = first; size_class < partial_.size(); ++size_class)
       if (const cell_batch& batch = partial_[size_class].batch; batch.mask != 0)
         count(batch.base, std::popcount(batch.mask));
@@ -202,9 +189,7 @@ public:
   void clear() noexcept {
     if constexpr (keeps_canaries) for_each_slab([&](span_header& slab) { verify_poison(slab, 0, slab.capacity); });
     partial_ = {};
-    for (list_share& each : shares_) each.bytes = 0;
     slabs_ = slab_bytes_ = free_bytes_ = dropped_bytes_ = refetched_ = made_bytes_ = 0;
-    cached_bytes_.store(0, memory_order_relaxed);
   }
 
   /// Complexity: O(slices and words of bitmaps).
@@ -234,24 +219,22 @@ private:
     span_header* slabs = nullptr;  // slabs with a set bit
   };
 
-  void add_cached(std::size_t bytes) noexcept { cached_bytes_.store(cached_bytes() + bytes, memory_order_relaxed); }
-
-  void sweep(std::size_t size_class, free_lists& lists) noexcept {
-    for (void* cell = pop_sound(size_class, lists); cell != nullptr;) {
+  void sweep(std::size_t size_class, thread_cache& cache) noexcept {
+    for (void* cell = pop_sound(size_class, cache); cell != nullptr;) {
       gathered_cells<span_header> cells = slab_view(segment::slab_of(cell)).gather(cell);
-      do cell = pop_sound(size_class, lists);
+      do cell = pop_sound(size_class, cache);
       while (cell != nullptr && cells.add(cell));
       give_mask(*cells.home, cells.word, cells.batch.mask);
     }
-    add_cached(std::size_t{0} - std::exchange(shares_[size_class].bytes, 0));
+    cache.count_swept(size_class);
   }
 
-  [[nodiscard]] ASHLAR_INLINE void* pop_sound(std::size_t size_class, free_lists& lists) noexcept {
-    void* const cell = lists.top_of(size_class);
+  [[nodiscard]] ASHLAR_INLINE void* pop_sound(std::size_t size_class, thread_cache& cache) noexcept {
+    void* const cell = cache.top_of(size_class);
     if (cell == nullptr) return nullptr;
     expect_link(cell, size_class, heap_);
-    lists.pop_top(size_class, cell);
-    mark_free(cell, free_lists::link_bytes);
+    cache.pop_top(size_class, cell);
+    mark_free(cell, thread_cache::link_bytes);
     return cell;
   }
 
@@ -282,19 +265,19 @@ private:
   // addresses, which must be counted, and batches open to remote threads stay.
   // Expects: the batch is not empty, the free list is.
   [[nodiscard]] ASHLAR_INLINE std::byte* take_from_batch_and_refill(std::size_t size_class,
-                                                                    free_lists& lists) noexcept {
+                                                                    thread_cache& cache) noexcept {
     partial_slabs& from = partial_[size_class];
     std::byte* const cell = from.batch.take(from.cell_bytes);
     if constexpr (checking_level < checking::hardened)
-      if (size_class < first_common_batch && lists.is_empty(size_class))
-        refill(from.batch, from.cell_bytes, size_class, lists);
+      if (size_class < first_common_batch && cache.is_empty(size_class))
+        cache.refill(size_class, from.batch, from.cell_bytes);
     return cell;
   }
 
   // Effects: fills the batch of a class. Expects: it is empty.
-  [[nodiscard]] ASHLAR_COLD bool restock(std::size_t size_class, free_lists& lists) noexcept {
+  [[nodiscard]] ASHLAR_COLD bool restock(std::size_t size_class, thread_cache& cache) noexcept {
     partial_slabs& at = partial_[size_class];
-    if (at.slabs == nullptr && !add_slab(size_class, lists)) return false;
+    if (at.slabs == nullptr && !add_slab(size_class, cache)) return false;
     span_header& slab = *at.slabs;
     at.batch = slab_view(slab).take_batch();
     free_bytes_ -= static_cast<std::size_t>(std::popcount(at.batch.mask)) * slab.cell_bytes;
@@ -307,17 +290,17 @@ private:
 
   // Effects: adds a partial slab, found by a sweep or new. Used memory comes first; the sweep runs as long as the new
   // slabs amount to a quarter of its work.
-  [[nodiscard]] bool add_slab(std::size_t size_class, free_lists& lists) noexcept {
+  [[nodiscard]] bool add_slab(std::size_t size_class, thread_cache& cache) noexcept {
     const std::size_t length = cell_layout::of(size_class).slices;
     const auto is_found = [&] { return partial_[size_class].slabs != nullptr; };
     slice_run run = segments_.take_used(length);
-    if (run.data == nullptr && made_bytes_ * 4 >= cached_bytes()) {
-      if (sweep(lists); is_found()) return true;
+    if (run.data == nullptr && made_bytes_ * 4 >= cache.bytes()) {
+      if (sweep(cache); is_found()) return true;
       run = segments_.take_used(length);
     }
     if (run.data == nullptr) run = segments_.take(length);
     if (run.data == nullptr) {
-      if (sweep(lists); is_found()) return true;
+      if (sweep(cache); is_found()) return true;
       run = segments_.take(length);
     }
     if (run.data == nullptr && segments_.grow(length)) run = segments_.take(length);
@@ -385,12 +368,10 @@ private:
   // A colour counter for each class: a shared one could give a class the same few colours, without a sampled address.
   std::array<std::uint16_t, size_classes::count + 1> slabs_made_ = {};
   std::size_t slab_bytes_ = 0;
-  std::size_t free_bytes_ = 0;            // of cells with a set bit
-  std::size_t dropped_bytes_ = 0;         // of decommitted pages inside slabs
-  std::size_t refetched_ = 0;             // of these, in use again
-  std::size_t made_bytes_ = 0;            // of slabs since the last sweep of all lists
-  atomic<std::size_t> cached_bytes_ = 0;  // in free lists, by sampled addresses; any thread reads
-  list_shares shares_;
+  std::size_t free_bytes_ = 0;     // of cells with a set bit
+  std::size_t dropped_bytes_ = 0;  // of decommitted pages inside slabs
+  std::size_t refetched_ = 0;      // of these, in use again
+  std::size_t made_bytes_ = 0;     // of slabs since the last sweep of all lists
   segment_store<Upstream>& segments_;
   const void* heap_;
 };

@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <cstring>
 #include <utility>
 
 #include <ashlar/base/config.hpp>
@@ -16,6 +15,7 @@
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/recent_segments.hpp>
+#include <ashlar/detail/heap/slice_run.hpp>
 #include <ashlar/detail/heap/spare_extents.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -25,19 +25,6 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
-
-/// A span of slices or an extent. `is_zero`: all bytes are zero, unused since they came from the system.
-struct slice_run {
-  std::byte* data = nullptr;
-  bool is_zero = false;
-};
-
-/// Returns: the block, or null, with its first `bytes` bytes zero.
-inline void* zeroed(const slice_run& got, std::size_t bytes) noexcept {
-  if (got.is_zero) mark_readable(got.data, bytes);  // otherwise Valgrind takes the zeroes for undefined
-  else if (got.data != nullptr) std::memset(got.data, 0, bytes);
-  return got.data;
-}
 
 /// An extent, which is a segment or a huge block, starts at a multiple of 4 MiB (a window) and shares no window. A
 /// spare extent is free, retained for reuse, and goes back before a request is refused. Invariant: `held_bytes` is the

@@ -12,11 +12,11 @@
 #include <ashlar/detail/checks/slab_registry.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
-#include <ashlar/detail/heap/free_lists.hpp>
 #include <ashlar/detail/heap/heap_registry.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_store.hpp>
+#include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -67,8 +67,8 @@ ASHLAR_INLINE void expect_none_twice(const span_header& slab, std::size_t word, 
 /// `checked`.
 ASHLAR_INLINE void expect_link([[maybe_unused]] const void* cell, [[maybe_unused]] std::size_t size_class,
                                [[maybe_unused]] const void* heap) noexcept {
-  if constexpr (free_lists::seals_links)
-    if (ASHLAR_UNLIKELY(!free_lists::is_sound(cell))) report_poison(cell, size_classes::bytes_of(size_class), heap);
+  if constexpr (thread_cache::seals_links)
+    if (ASHLAR_UNLIKELY(!thread_cache::is_sound(cell))) report_poison(cell, size_classes::bytes_of(size_class), heap);
 }
 
 /// Verifies a block before it is freed or resized; ends the process if it is none. Nothing is read through `p`, so it

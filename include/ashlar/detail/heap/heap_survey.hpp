@@ -48,7 +48,9 @@ public:
   void inspect(F f) const {
     self().parts().for_each_part([&](auto& part, heap_part whose) {
       const auto say = [&](const heap_region& piece) { tell(f, piece, whose == heap_part::own); };
-      whose == heap_part::others ? part.inspect_remote(say) : part.inspect(say);
+      if (whose == heap_part::others) return part.inspect_remote(say);
+      part.drain_inbox();
+      part.inspect(say);
     });
     self().parts().space().for_each_cached([&](const std::byte* start, std::size_t bytes) {
       tell(f, heap_region::huge_block(start, bytes, false), false);

@@ -13,6 +13,7 @@
 #include <ashlar/detail/heap/decay_window.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/heap/segment_store.hpp>
+#include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -43,8 +44,8 @@ public:
         until_evaluation_(first_wait()), waited_(until_evaluation_) {}
 
   /// Effects: `bytes` have become free. Complexity: O(1), and seldom a part of a round.
-  ASHLAR_INLINE void on_freed(std::size_t bytes, free_lists& lists) noexcept {
-    if (ASHLAR_UNLIKELY(bytes >= until_evaluation_)) return evaluate(lists);
+  ASHLAR_INLINE void on_freed(std::size_t bytes, thread_cache& cache) noexcept {
+    if (ASHLAR_UNLIKELY(bytes >= until_evaluation_)) return evaluate(cache);
     until_evaluation_ -= bytes;
   }
 
@@ -62,15 +63,15 @@ public:
 
   /// Effects: decommits free slices above the limit and above `least` bytes, regardless of the frees since the last
   /// round. For remote frees: the free lists are not touched.
-  void discard_slices(std::size_t least) noexcept {
-    shares have = now();
+  void discard_slices(std::size_t least, const thread_cache& cache) noexcept {
+    shares have = now(cache);
     have.most = detail::max(have.most, least);
     if (const std::size_t idle = idle_excess(have, least); idle != 0) segments_.discard_some(idle);
   }
 
   /// Effects: updates the share of the common budget. Called after a purge outside of `on_freed`.
-  void recount() noexcept {
-    if constexpr (has_budget) static_cast<void>(now());
+  void recount(const thread_cache& cache) noexcept {
+    if constexpr (has_budget) static_cast<void>(now(cache));
   }
 
 private:
@@ -97,9 +98,9 @@ private:
     [[nodiscard]] std::size_t too_much() const noexcept { return spare - detail::min(spare, most); }
   };
 
-  [[nodiscard]] shares now() noexcept {
+  [[nodiscard]] shares now(const thread_cache& cache) noexcept {
     refaulted_bytes_ += segments_.take_refetched() + cells_.take_refetched();
-    const std::size_t in_cells = cells_.free_bytes() + cells_.cached_bytes();
+    const std::size_t in_cells = cells_.free_bytes() + cache.bytes();
     const std::size_t spare = segments_.dirty_bytes() + segments_.spare_bytes() + in_cells;
     const std::size_t used = segments_.used_bytes() - segments_.spare_bytes();
     const std::size_t live = used - detail::min(used, in_cells + cells_.dropped_bytes());
@@ -109,8 +110,8 @@ private:
     return {spare, live, kept + detail::min(refaulted_bytes_, max_size - kept)};
   }
 
-  ASHLAR_COLD void evaluate(free_lists& lists) noexcept {
-    const shares have = now();
+  ASHLAR_COLD void evaluate(thread_cache& cache) noexcept {
+    const shares have = now(cache);
     until_evaluation_ = 0;  // the next free continues
     if (next_ != part::none) return step(have);
     count_freed(have);
@@ -119,7 +120,7 @@ private:
     if (excess_ == 0 || !is_new(have)) return wait(have);
     next_ = part::slices;
     stuck_ = excess_;
-    if (cells_.cached_bytes() > excess_ / 4) cells_.sweep(lists);
+    if (cache.bytes() > excess_ / 4) cells_.sweep(cache);
   }
 
   // Returns: whether the excess is more than the last round left behind. A round purges what was spare throughout its

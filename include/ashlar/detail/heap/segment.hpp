@@ -100,6 +100,13 @@ struct requested_sizes {
   std::uint16_t sizes[slices_per_segment][slice_bytes / size_classes::granule];  // by the cells of a slab
   slice_mask poisoned_slices;                                                    // a dead block started there
 };
+/// The base of what segments name as their owner.
+class segment_owner {
+protected:
+  segment_owner() = default;
+  ~segment_owner() = default;
+};
+
 /// The head of a segment.
 ///
 ///     slice 0                                                          (1)  first_slice                    63
@@ -114,10 +121,10 @@ struct segment {
   static constexpr std::uint32_t lanes = 32;
 
   struct alignas(64) header {
-    std::size_t index;   ///< in the table of the heap
-    std::size_t bytes;   ///< less than `segment_bytes` if memory was short
-    const void* heap;    ///< the owner; any thread with a live block in the segment may read it
-    std::uint32_t lane;  ///< of the owner: an index below `lanes`, by which freers of several owners look up theirs
+    std::size_t index;     ///< in the table of the heap
+    std::size_t bytes;     ///< less than `segment_bytes` if memory was short
+    segment_owner* owner;  ///< any thread with a live block in the segment may read it
+    std::uint32_t lane;    ///< of the owner: an index below `lanes`, by which freers of several owners look up theirs
   };
 
   using live_cells = std::conditional_t<checking_level >= checking::checked, detail::live_cells, detail::no_live_cells>;
@@ -146,7 +153,7 @@ struct segment {
   }
 
   /// Returns: the owner of the segment of `p`. Expects: as `owner_of`.
-  [[nodiscard]] static ASHLAR_INLINE const void* heap_of(void* p) noexcept { return of(p)->head.heap; }
+  [[nodiscard]] static ASHLAR_INLINE segment_owner* heap_of(void* p) noexcept { return of(p)->head.owner; }
 
   [[nodiscard]] static std::size_t slice_of(const void* p) noexcept {
     return (address_of(p) / slice_bytes) % slices_per_segment;
@@ -168,10 +175,10 @@ struct segment {
   static ASHLAR_INLINE void flip_live(void* p) noexcept { of(p)->live.flip(p); }
 
   /// Effects: makes the head of a segment without slabs in raw memory. Expects: `memory` is aligned to a segment.
-  static segment* format(void* memory, std::size_t index, std::size_t bytes, const void* heap = nullptr,
+  static segment* format(void* memory, std::size_t index, std::size_t bytes, segment_owner* owner = nullptr,
                          std::uint32_t lane = 0) noexcept {
     auto* const made = static_cast<segment*>(memory);
-    ::new (&made->head) header{index, bytes, heap, lane};
+    ::new (&made->head) header{index, bytes, owner, lane};
     made->set_owner(0, slices_per_segment, size_classes::none);
     if constexpr (requested_sizes::is_kept) *made->requested.poisoned() = 0;
     return made;

@@ -37,9 +37,9 @@ class segment_store {
   using pages = page_discard<Upstream>;
 
 public:
-  /// `heap`: the owner in the heads of the segments.
-  explicit segment_store(extent_map<Upstream>& space, const void* heap = nullptr) noexcept
-      : space_(space), heap_(heap), lane_(segment::lane_by_address(heap)) {}
+  /// `owner`: in the heads of the segments.
+  explicit segment_store(extent_map<Upstream>& space, segment_owner* owner = nullptr) noexcept
+      : space_(space), owner_(owner), lane_(segment::lane_by_address(owner)) {}
 
   segment_store(const segment_store&) = delete;
   segment_store& operator=(const segment_store&) = delete;
@@ -285,7 +285,7 @@ private:
 
   void add_segment(void* memory, std::size_t bytes) noexcept {
     const bool is_fresh = pages::gives_zeroes && !(pages::is_shared && segment::of(memory)->head.bytes != 0);
-    segment* const home = segment::format(memory, count_, bytes, heap_, lane_);
+    segment* const home = segment::format(memory, count_, bytes, owner_, lane_);
     mark_free(home->slice(first_slice), bytes - first_slice * slice_bytes);
     const slice_mask all = all_of(bytes);
     spaces_[count_] = {home, all, is_fresh ? all : 0, 0, 0};
@@ -391,7 +391,7 @@ private:
   std::uint64_t reused_slices_ = 0;   // reused without a decommit; the bins count their own; sums may wrap
   free_run_bins free_runs_;           // recently freed blocks
   extent_map<Upstream>& space_;
-  const void* heap_;
+  segment_owner* owner_;
   std::uint32_t lane_;
 };
 

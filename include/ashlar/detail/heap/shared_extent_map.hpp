@@ -10,6 +10,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
@@ -32,6 +33,8 @@ namespace detail {
 /// Heaps over it share one `retain_bytes`, which includes the segment cache.
 template <thread_safe_resource Upstream>
 class shared_extent_map {
+  using segment = typename heap_parts<Upstream>::segment;
+
 public:
   /// Bytes: the limit of the segment cache.
   static constexpr std::size_t most_cached = 2 * segment_bytes;
@@ -111,15 +114,15 @@ public:
   /// Returns: whether the address lies in an extent in use. `p` is not read.
   [[nodiscard]] bool has(const void* p) const noexcept {
     const scope held(lock_);
-    const window* const found = space_.find(p);
+    const auto* const found = space_.find(p);
     return found != nullptr && !space_.is_spare(found->start);
   }
 
   /// Returns: the owner of the segment of the address; null outside of segments in use. Reads the head of that segment
   /// only, which the lock keeps alive.
-  [[nodiscard]] const void* heap_of(void* p) const noexcept {
+  [[nodiscard]] segment_owner* owner_of(void* p) const noexcept {
     const scope held(lock_);
-    const window* const found = space_.find(p);
+    const auto* const found = space_.find(p);
     const bool is_there = found != nullptr && found->is_segment() && !space_.is_spare(found->start);
     return is_there ? segment::heap_of(p) : nullptr;
   }
@@ -128,7 +131,7 @@ public:
   template <class F>
   void for_each_cached(F f) const {
     const scope held(lock_);
-    space_.for_each([&](const window& each) {
+    space_.for_each([&](const auto& each) {
       if (space_.is_spare(each.start)) f(static_cast<const std::byte*>(each.start), each.bytes());
     });
   }
@@ -190,7 +193,7 @@ private:
     if (space_.spare_bytes() == 0) return nullptr;
     std::byte* const p = space_.take_spare(segment_bytes, segment_bytes);
     count_cached();
-    if (p != nullptr) mark_readable(&segment::of(p)->head, sizeof(segment::header));
+    if (p != nullptr) mark_readable(&segment::of(p)->head, sizeof(typename segment::header));
     return p;
   }
 
@@ -211,7 +214,7 @@ private:
 
   mutable spin_lock lock_;
   std::size_t wanted_ = 0;  // segments, by requests under way: the cache has room for these
-  extent_map<Upstream> space_;
+  typename heap_parts<Upstream>::space space_;
   retention_limit budget_;
   retention_share kept_{budget_};  // of the segment cache
   const void* heap_;

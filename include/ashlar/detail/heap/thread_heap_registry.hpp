@@ -10,7 +10,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
-#include <ashlar/detail/heap/heap_core.hpp>
+#include <ashlar/detail/heap/engines.hpp>
 #include <ashlar/detail/heap/heap_survey.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
@@ -43,7 +43,7 @@ class thread_heap_registry {
 public:
   using source = extent_resource<Upstream>;
   using thread_heap = detail::thread_heap<source>;
-  using owner = owner_heap<source>;
+  using owner = owner_engine<source>;
   /// Whether the freeing call reports misuse; then it frees the block itself, under the owner's lock.
   static constexpr bool checks = checking_level >= checking::checked;
 
@@ -134,19 +134,19 @@ public:
   void deallocate_by(void* p, Free free) noexcept {
     owner& home = home_of(p);
     if (checks) return free(home);
-    const bool is_noted = !is_aligned(p, window_bytes) && segment::owner_of(p) != size_classes::none;
+    const bool is_noted = !is_aligned(p, window_bytes) && owner::segment::owner_of(p) != size_classes::none;
     thread_heap* const mine = is_noted ? obtain() : known();  // without a note no heap is needed
     if (mine != nullptr && &home == &mine->blocks) return free(home);
-    mine != nullptr ? mine->freer.defer_free(home, p) : home.free_remote(p);
+    mine != nullptr ? mine->freer.defer_free(home, p) : home.give_now(p);
   }
 
   /// Returns: the owner of a block; the common heap for huge blocks. From level `checked` on `p` may be any address;
   /// the common heap reports foreign ones.
   [[nodiscard]] owner& home_of(void* p) const noexcept {
     if (is_aligned(p, window_bytes)) return common_;
-    if constexpr (!checks) return *owner::of(p);
-    const void* const heap = space_.heap_of(p);
-    return heap != nullptr ? *owner::of_segment(heap) : common_;
+    if constexpr (!checks) return owner::of(p);
+    segment_owner* const found = space_.owner_of(p);
+    return found != nullptr ? owner::of(*found) : common_;
   }
 
   [[nodiscard]] bool owns(const void* p) const noexcept {
@@ -294,7 +294,7 @@ private:
       tables_.before_fork();
       common_lock_.lock();
     } else if (step == fork_step::inner_locks) {
-      common_.before_fork();
+      common_.sharing().before_fork();
     } else if (step == fork_step::shared_locks) {
       space_.lock().lock();
     }
@@ -302,7 +302,7 @@ private:
 
   void after_fork_in_parent() noexcept {
     space_.lock().unlock();
-    common_.after_fork();
+    common_.sharing().after_fork();
     heaps_.after_fork_in_parent();
     common_lock_.unlock();
     tables_.after_fork_in_parent();
@@ -310,7 +310,7 @@ private:
 
   void after_fork_in_child() noexcept {
     space_.lock().unlock();
-    common_.after_fork();
+    common_.sharing().after_fork();
     const table* const mine = tables_.after_fork_in_child();
     heaps_.after_fork_in_child(mine != nullptr ? mine->mine : nullptr);
     common_lock_.unlock();

@@ -10,12 +10,12 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/engines.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/system/coarse_clock.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/heap/heap_options.hpp>
-#include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/heap/remote_freer.hpp>
 
 namespace ashlar {
@@ -32,12 +32,13 @@ namespace detail {
 template <resource Upstream>
 struct alignas(64) thread_heap {
   explicit thread_heap(const heap_options& options, const Upstream& upstream) : blocks(options, upstream) {
-    blocks.on_slow_calls(&freer, [](void* of) noexcept { static_cast<remote_freer<Upstream>*>(of)->flush_if_quiet(); });
+    blocks.sharing().on_slow_calls(
+        &freer, [](void* of) noexcept { static_cast<remote_freer<Upstream>*>(of)->flush_if_quiet(); });
   }
   thread_heap(const thread_heap&) = delete;
   thread_heap& operator=(const thread_heap&) = delete;
 
-  owner_heap<Upstream> blocks;
+  owner_engine<Upstream> blocks;
   remote_freer<Upstream> freer;
   thread_heap* next = nullptr;          // of all, while both live
   thread_heap* next_parked = nullptr;   // under the lock of parking
@@ -125,12 +126,12 @@ public:
 
   void before_fork(fork_step step) noexcept {
     if (step == fork_step::outer_locks) making_lock_.lock();
-    else if (step == fork_step::inner_locks) for_each([](thread_heap& each) { each.blocks.before_fork(); });
+    else if (step == fork_step::inner_locks) for_each([](thread_heap& each) { each.blocks.sharing().before_fork(); });
     else if (step == fork_step::shared_locks) parked_lock_.lock();
   }
   void after_fork_in_parent() noexcept {
     parked_lock_.unlock();
-    for_each([](thread_heap& each) { each.blocks.after_fork(); });
+    for_each([](thread_heap& each) { each.blocks.sharing().after_fork(); });
     making_lock_.unlock();
   }
   /// Effects: in a forked child: parks the heaps of other threads. Their cached cells stay taken.

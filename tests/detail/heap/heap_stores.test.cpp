@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of a heap behind its thread cache: each kind of block, and memory that changes its kind.
+// Tests of what is behind a thread cache: each kind of block, and memory that changes its kind.
 #include <cstddef>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/heap_core.hpp>
+#include <ashlar/detail/heap/heap_stores.hpp>
 
 #include "tests/support/counting_resource.hpp"
 
@@ -13,68 +13,67 @@ namespace {
 using ashlar::detail::size_classes;
 using ashlar::detail::slice_bytes;
 using ashlar_test::counting_resource;
-using core_type = ashlar::detail::heap_core<ashlar::resource_ref<counting_resource<>>>;
+using stores_type = ashlar::detail::heap_stores<ashlar::resource_ref<counting_resource<>>>;
 
-struct heap_core_test : ::testing::Test {
+struct heap_stores_test : ::testing::Test {
   std::byte* large(std::size_t bytes, std::size_t alignment = 16) {
-    std::byte* p = core.take_large(bytes, alignment, lists).data;
-    if (p == nullptr) p = core.take_large_retry(bytes, alignment, lists).data;
+    std::byte* p = stores.take_large(bytes, alignment).data;
+    if (p == nullptr) p = stores.take_large_retry(bytes, alignment).data;
     if constexpr (ashlar::checking_level >= ashlar::checking::hardened)
-      if (p != nullptr) core.sizes().hand_out_large(p, bytes);
+      if (p != nullptr) stores.sizes().hand_out_large(p, bytes);
     return p;
   }
 
   counting_resource<> upstream;
-  core_type core{{}, upstream, this};
-  ashlar::detail::free_lists lists;
+  stores_type stores{{}, upstream, nullptr};
 };
 
-TEST_F(heap_core_test, tells_kinds_of_blocks_by_their_address) {
+TEST_F(heap_stores_test, tells_kinds_of_blocks_by_their_address) {
   std::byte* const run = large(100'000);
   std::byte* const huge = large(std::size_t{5} << 20);
-  void* const cell = core.take_cell(size_classes::of(100), lists);
+  void* const cell = stores.take_cell(size_classes::of(100));
   EXPECT_TRUE(ashlar::detail::is_aligned(run, slice_bytes) && ashlar::detail::is_sampled(run));
   EXPECT_TRUE(ashlar::detail::is_aligned(huge, ashlar::detail::window_bytes));
   EXPECT_EQ(ashlar::detail::segment::owner_of(cell), size_classes::of(100));
   EXPECT_EQ(ashlar::detail::segment::owner_of(run), size_classes::none);
-  EXPECT_TRUE(core.owns(run) && core.owns(huge) && core.owns(cell));
-  EXPECT_FALSE(core.owns(this));
-  EXPECT_TRUE(core.invariant(lists));
-  core.give_run(run, lists);
-  core.give_huge(huge);
-  core.release();
+  EXPECT_TRUE(stores.owns(run) && stores.owns(huge) && stores.owns(cell));
+  EXPECT_FALSE(stores.owns(this));
+  EXPECT_TRUE(stores.invariant());
+  stores.give_run(run);
+  stores.give_huge(huge);
+  stores.release();
   EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
 }
 
-TEST_F(heap_core_test, cached_cells_make_room_for_a_run) {
+TEST_F(heap_stores_test, cached_cells_make_room_for_a_run) {
   upstream.limit_bytes(ashlar::detail::segment_bytes);
   const std::size_t number = size_classes::of(32 * 1024);
   std::size_t cells = 0;
-  while (void* const cell = core.take_cell(number, lists)) {
-    lists.push(0, cell);  // the free list of no class
+  while (void* const cell = stores.take_cell(number)) {
+    stores.cache().push(0, cell);  // the free list of no class
     ++cells;
   }
   EXPECT_GT(cells, 100u);
   EXPECT_EQ(large(2 * slice_bytes), nullptr);
-  while (void* const cell = lists.pop(0)) {
+  while (void* const cell = stores.cache().pop(0)) {
     ashlar::detail::mark_live(cell, 32 * 1024);
     if constexpr (ashlar::detail::segment::live_cells::is_kept)
       if (ashlar::detail::segment::is_live(cell)) ashlar::detail::segment::flip_live(cell);
-    lists.push(number, cell);
+    stores.cache().push(number, cell);
   }
   EXPECT_NE(large(40 * slice_bytes), nullptr) << "swept, and their slabs joined";
-  EXPECT_TRUE(core.invariant(lists));
+  EXPECT_TRUE(stores.invariant());
 }
 
-TEST_F(heap_core_test, free_segments_make_room_for_a_huge_block) {
+TEST_F(heap_stores_test, free_segments_make_room_for_a_huge_block) {
   std::byte* const run = large(30 * slice_bytes);
   ASSERT_NE(run, nullptr);
   upstream.limit_bytes(std::size_t{5} << 20);
   EXPECT_EQ(large(std::size_t{5} << 20), nullptr);
-  core.give_run(run, lists);
+  stores.give_run(run);
   std::byte* const huge = large(std::size_t{5} << 20);
   EXPECT_NE(huge, nullptr);
-  EXPECT_TRUE(core.invariant(lists));
+  EXPECT_TRUE(stores.invariant());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap behind its thread cache: slabs, spans of slices and huge blocks, and the slow path of every call.
+// What a heap consists of: its thread cache, the slabs, spans of slices and huge blocks behind it, and their purge.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
@@ -22,6 +21,7 @@
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_store.hpp>
 #include <ashlar/detail/heap/slice_map.hpp>
+#include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -35,52 +35,49 @@ namespace detail {
 
 /// Up to `size_classes::largest` bytes a block is a cell, up to the slices of a segment a span, above that huge. The
 /// owner byte of a 64 KiB slice gives its size class. Huge blocks are recognised by their 4 MiB alignment.
-/// The free lists belong to the caller, which passes them to each call that may sweep them.
-/// Thread safety: none. Nothing is allocated before the first block.
+/// Calls named `_excluding_cache`, `give_cell` and those for blocks above cells leave the thread cache alone, which its
+/// owner may be using without a lock. Thread safety: none. Nothing is allocated before the first block.
 template <resource Upstream>
-class heap_core {
+class heap_stores {
 public:
   using upstream_type = Upstream;
-  using call_lock_type = null_lock;
-  static constexpr bool sends = false;  ///< whether blocks may come back in packets
+  using segment = detail::segment;
 
-  /// `heap`: the owner in segments and reports, unless the upstream names a heap of which this is a part.
-  heap_core(const heap_options& options, Upstream upstream, const void* heap)
-      : space_(options.max_bytes, std::move(upstream), options.decay_ms), segments_(space_, heap),
-        huge_(space_, options.retain_bytes, named(heap)), cells_(segments_, options.max_cached_cells, named(heap)),
-        purge_(segments_, cells_, options.retain_bytes, options.decay_ms), heap_(named(heap)) {
-    heap_ == heap ? space_.enter_registry(heap) : space_.name(heap_);
+  /// `owner`: named in segments, and in reports unless the upstream names a heap of which this is a part.
+  heap_stores(const heap_options& options, Upstream upstream, segment_owner* owner)
+      : cache_(options.max_cached_cells), space_(options.max_bytes, std::move(upstream), options.decay_ms),
+        segments_(space_, owner), huge_(space_, options.retain_bytes, named(owner)), cells_(segments_, named(owner)),
+        purge_(segments_, cells_, options.retain_bytes, options.decay_ms), heap_(named(owner)) {
+    heap_ == owner ? space_.enter_registry(owner) : space_.name(heap_);
   }
 
-  heap_core(const heap_core&) = delete;
-  heap_core& operator=(const heap_core&) = delete;
-  ~heap_core() {
+  heap_stores(const heap_stores&) = delete;
+  heap_stores& operator=(const heap_stores&) = delete;
+  ~heap_stores() {
     expect_live_intact();
     if constexpr (keeps_canaries) cells_.clear();  // verifies the poison of free cells, before the segments go
   }
 
-  /// Returns: the lock that each call holds: none, for calls of one thread.
-  [[nodiscard]] static ASHLAR_INLINE null_lock& call_lock() noexcept { return no_lock_; }
+  /// Returns: the free lists, of the owner alone.
+  [[nodiscard]] ASHLAR_INLINE thread_cache& cache() noexcept { return cache_; }
 
   /// Effects: numbers the heap among those whose blocks a thread may free, in place of a number from its address.
   /// Expects: it has no block yet.
   void set_number(std::uint32_t number) noexcept { segments_.set_number(number); }
 
   /// Returns: a cell of a class with an empty free list, or null.
-  [[nodiscard]] void* take_cell(std::size_t size_class, free_lists& lists) noexcept {
-    return cells_.take(size_class, lists);
-  }
+  [[nodiscard]] void* take_cell(std::size_t size_class) noexcept { return cells_.take(size_class, cache_); }
 
   /// As `take_cell`, of the cell batch alone; null if that is empty.
-  [[nodiscard]] ASHLAR_INLINE void* take_cell_of_batch(std::size_t size_class, free_lists& lists) noexcept {
-    return cells_.take_from_batch(size_class, lists);
+  [[nodiscard]] ASHLAR_INLINE void* take_cell_of_batch(std::size_t size_class) noexcept {
+    return cells_.take_from_batch(size_class, cache_);
   }
 
   /// As `take_cell`, of the cell batch alone, behind an empty free list; null if the batch is empty or open to other
   /// threads.
-  [[nodiscard]] ASHLAR_INLINE void* take_cell_excluding_cache(std::size_t size_class, free_lists& lists) noexcept {
-    if (!lists.is_empty(size_class) || size_class >= cells_.first_common_batch) return nullptr;
-    void* const cell = cells_.take_from_batch(size_class, lists);
+  [[nodiscard]] ASHLAR_INLINE void* take_cell_excluding_cache(std::size_t size_class) noexcept {
+    if (!cache_.is_empty(size_class) || size_class >= cells_.first_common_batch) return nullptr;
+    void* const cell = cells_.take_from_batch(size_class, cache_);
     fetch_ahead(size_class);
     return cell;
   }
@@ -94,29 +91,26 @@ public:
   void give_cell(void* cell) noexcept { cells_.give(cell); }
 
   /// As `give_cell`, for a sampled address of class `size_class`. Expects: level hardened, where free lists stay empty.
-  void give_sampled(void* cell, std::size_t size_class, free_lists& lists) noexcept {
+  void give_sampled(void* cell, std::size_t size_class) noexcept {
     cells_.give(cell);
-    purge_.on_freed(sampled_bytes_of[size_class], lists);
+    purge_.on_freed(sampled_bytes_of[size_class], cache_);
   }
 
   /// Effects: counts a sampled address that left a free list, or came onto it.
-  void count_taken(std::size_t size_class) noexcept { cells_.count_taken(size_class); }
-  void count_freed(std::size_t size_class, free_lists& lists) noexcept {
-    purge_.on_freed(cells_.count_freed(size_class, lists), lists);
-  }
+  void count_taken(std::size_t size_class) noexcept { cache_.count_taken(size_class); }
+  void count_freed(std::size_t size_class) noexcept { purge_.on_freed(cells_.count_freed(size_class, cache_), cache_); }
 
   /// Returns: a span or a huge block, or null.
-  [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment,
-                                                   free_lists& lists) noexcept {
+  [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
     const bool is_run = bytes - 1 < most_slices * slice_bytes && alignment <= slice_bytes;
-    if (ASHLAR_UNLIKELY(!is_run)) return take_slow(bytes, alignment, lists);
+    if (ASHLAR_UNLIKELY(!is_run)) return take_slow(bytes, alignment);
     const std::size_t length = (bytes + slice_bytes - 1) / slice_bytes;
     std::byte* const cached = segments_.take_free_run(length);
-    return ASHLAR_LIKELY(cached != nullptr) ? slice_run{cached, false} : take_block(length, lists);
+    return ASHLAR_LIKELY(cached != nullptr) ? slice_run{cached, false} : take_block(length);
   }
 
   /// Effects: takes a span back.
-  void give_run(void* p, free_lists& lists) noexcept { purge_.on_freed(take_back_run(p), lists); }
+  void give_run(void* p) noexcept { purge_.on_freed(take_back_run(p), cache_); }
 
   /// Effects: takes a huge block back.
   void give_huge(void* p) noexcept { huge_.give(p); }
@@ -173,8 +167,8 @@ public:
 
   /// Effects: decommits free slices above the retention limit, and above `least` bytes in any case.
   void discard_free_slices(std::size_t least) noexcept {
-    purge_.discard_slices(least);
-    purge_.recount();
+    purge_.discard_slices(least, cache_);
+    purge_.recount(cache_);
   }
 
   /// Returns: bytes of free memory that may be retained regardless of the live bytes.
@@ -191,24 +185,23 @@ public:
   bool give_segment_excluding_cache() noexcept {
     cells_.flush_batches(cells_.first_common_batch);
     segments_.join_spare();
-    return segments_.give_unused(1) && (purge_.recount(), true);
+    return segments_.give_unused(1) && (purge_.recount(cache_), true);
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
-  void flush_caches(free_lists& lists) noexcept {
-    cells_.flush_caches(lists);
+  void flush_caches() noexcept {
+    cells_.flush_caches(cache_);
     segments_.join_spare();
-    purge_.recount();
+    purge_.recount(cache_);
   }
 
   /// As `take_large`, after a refusal: first with all free memory joined, then with empty segments given back.
-  [[nodiscard]] ASHLAR_COLD slice_run take_large_retry(std::size_t bytes, std::size_t alignment,
-                                                       free_lists& lists) noexcept {
+  [[nodiscard]] ASHLAR_COLD slice_run take_large_retry(std::size_t bytes, std::size_t alignment) noexcept {
     if (!is_valid_request(bytes, alignment)) return {};
-    flush_caches(lists);
-    const slice_run got = take_large(bytes, alignment, lists);
+    flush_caches();
+    const slice_run got = take_large(bytes, alignment);
     if (got.data != nullptr || !segments_.give_unused()) return got;
-    return take_large(bytes, alignment, lists);
+    return take_large(bytes, alignment);
   }
 
   /// Effects: calls `f(p, bytes)` for each live block. Expects: the caches are flushed.
@@ -226,7 +219,7 @@ public:
 
   /// As `for_each_live`, without the thread cache: cached cells count as live.
   template <class F>
-  void for_each_live_behind(F f) {
+  void for_each_live_excluding_cache(F f) {
     cells_.flush_batches(cells_.first_common_batch);
     segments_.join_spare();
     for_each_live(std::move(f));
@@ -234,21 +227,22 @@ public:
 
   /// Effects: calls `f(heap_region)` for each region held.
   template <class F>
-  void inspect(F f, const free_lists& lists) const {
-    cells_.count_waiting(lists);
+  void inspect(F f) const {
+    cells_.count_waiting(cache_);
     inspect_counted(f);
   }
 
   /// As above, without the thread cache: cached cells count as live.
   template <class F>
   void inspect_excluding_cache(F f) const {
-    cells_.count_waiting(free_lists{}, cells_.first_common_batch);
+    cells_.count_waiting(thread_cache{}, cells_.first_common_batch);
     inspect_counted(f);
   }
 
-  /// Effects: takes all blocks back and gives all memory to the upstream. Expects: the thread cache is forgotten too.
+  /// Effects: takes all blocks back and gives all memory to the upstream.
   void release() noexcept {
     expect_live_intact();
+    cache_.clear();
     cells_.clear();
     segments_.clear();
     huge_.clear();
@@ -257,8 +251,8 @@ public:
   }
 
   /// Effects: purges free memory down to `retain_bytes`. Returns: bytes given back.
-  std::size_t trim(std::size_t retain_bytes, free_lists& lists) noexcept {
-    flush_caches(lists);
+  std::size_t trim(std::size_t retain_bytes) noexcept {
+    flush_caches();
     return trim_settled(retain_bytes);
   }
 
@@ -269,23 +263,25 @@ public:
     return segments_.reused_bytes() + (page_discard<Upstream>::gives_zeroes ? huge_.reused_bytes() : 0);
   }
   /// Returns: bytes of cached cells, by their sampled addresses. Thread safety: any thread.
-  [[nodiscard]] std::size_t cached_bytes() const noexcept { return cells_.cached_bytes(); }
+  [[nodiscard]] std::size_t cached_bytes() const noexcept { return cache_.bytes(); }
   [[nodiscard]] const Upstream& upstream() const noexcept { return space_.upstream(); }
   [[nodiscard]] Upstream& upstream() noexcept { return space_.upstream(); }
+  /// Effects: as `detail::expect_link`.
+  ASHLAR_INLINE void expect_link(const void* cell, std::size_t size_class) const noexcept {
+    detail::expect_link(cell, size_class, heap_);
+  }
   /// Effects: reports a double free of a cell.
   ASHLAR_COLD void report_twice(const void* cell) const noexcept { detail::report_twice(cell, heap_); }
-  /// Returns: the heap named in reports.
-  [[nodiscard]] const void* name() const noexcept { return heap_; }
   [[nodiscard]] block_check<Upstream> checks(const block_use& use = freeing_block) const noexcept {
     return {segments_, heap_, use};
   }
   [[nodiscard]] exact_sizes<Upstream> sizes() noexcept { return {space_, heap_}; }
 
   /// Complexity: O(slabs and free cells).
-  [[nodiscard]] bool invariant(const free_lists& lists) const noexcept {
+  [[nodiscard]] bool invariant() const noexcept {
     bool right = space_.invariant() && segments_.invariant() && huge_.invariant() && cells_.invariant();
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
-      lists.for_each(size_class, [&](void* cell) { right = right && is_cached(cell, size_class); });
+      cache_.for_each(size_class, [&](void* cell) { right = right && is_cached(cell, size_class); });
     return right;
   }
 
@@ -320,8 +316,6 @@ private:
     });
   }
 
-  static inline null_lock no_lock_;
-
   [[nodiscard]] const void* named(const void* heap) const noexcept {
     if constexpr (requires { space_.upstream().reported_heap(); })
       if (const void* const whole = space_.upstream().reported_heap(); whole != nullptr) return whole;
@@ -338,28 +332,27 @@ private:
     const std::size_t held = held_bytes();
     std::size_t given = segments_.trim(retain_bytes);
     if (retain_bytes == 0) given += cells_.discard_free_pages();
-    purge_.recount();
+    purge_.recount(cache_);
     given += huge_.trim(retain_bytes - detail::min(retain_bytes, segments_.dirty_bytes()));
     return detail::max(given, held - detail::min(held, held_bytes()));  // heads of segments go too
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE slice_run take_block(std::size_t length, free_lists& lists) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE slice_run take_block(std::size_t length) noexcept {
     const slice_run run = segments_.take_block(length);
-    return run.data != nullptr ? run : take_after_growth(length, 1, lists);
+    return run.data != nullptr ? run : take_after_growth(length, 1);
   }
 
   // Huge, empty, or aligned above a slice.
-  [[nodiscard]] ASHLAR_COLD slice_run take_slow(std::size_t bytes, std::size_t alignment, free_lists& lists) noexcept {
+  [[nodiscard]] ASHLAR_COLD slice_run take_slow(std::size_t bytes, std::size_t alignment) noexcept {
     if (!is_valid_request(bytes, alignment)) return {};
     const std::size_t length = slices_of(bytes), step = detail::max<std::size_t>(1, alignment / slice_bytes);
     if (first_slice_at(step) + length > slices_per_segment) return huge_.take(bytes, alignment);
     const slice_run run = segments_.made_block(segments_.take(length, step), length);
-    return run.data != nullptr ? run : take_after_growth(length, step, lists);
+    return run.data != nullptr ? run : take_after_growth(length, step);
   }
 
-  [[nodiscard]] ASHLAR_COLD slice_run take_after_growth(std::size_t length, std::size_t step,
-                                                        free_lists& lists) noexcept {
-    cells_.sweep(lists);
+  [[nodiscard]] ASHLAR_COLD slice_run take_after_growth(std::size_t length, std::size_t step) noexcept {
+    cells_.sweep(cache_);
     slice_run run = segments_.take(length, step);
     if (run.data == nullptr && segments_.grow(length, step)) run = segments_.take(length, step);
     return segments_.made_block(run, length);
@@ -387,6 +380,7 @@ private:
     return true;
   }
 
+  alignas(64) thread_cache cache_;  // first: the fast paths find it at the address of the heap
   extent_map<Upstream> space_;
   segment_store<Upstream> segments_;
   huge_store<Upstream> huge_;

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The engine of every growing heap: the fast paths over its thread cache, and the entries to what is behind it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/heap_api.hpp>
+#include <ashlar/detail/heap/heap_faults.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/slice_run.hpp>
+#include <ashlar/detail/remote_free/parcel.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/heap/heap_options.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// The calls of a heap. What is in `[ ]` begins with the scope of `Sharing::enter`, where a shared heap takes its lock.
+///
+///     allocate(n) - take - take_cell_or            the top of a free list, no sampled address
+///      |                   +- take_sampled         another top, which is counted; of an empty list:
+///      |                        +- take_unlocked   parcels that have arrived; the cell batch of a small class
+///      |                        +- [ take_cell ]   cell batch <- bitmap <- slab <- segment <- upstream
+///      |                        +- [ flush ]       all free cells into their bitmaps, and once more
+///      +- [ take_large ]                           span, huge block
+///     deallocate(p) - put - cache_cell             onto a free list
+///      +- put_sampled - [ count_freed ]            sweep of a long list, purge
+///           +- [ give_run, give_huge ]
+///     another thread - remote_freer - receive      a parcel into the inbox; where much waits [ into the bitmaps ]
+///           +- give_now [ give_block ]             a block above cells
+///
+/// The owner works without the lock on the free lists, their counts, the batches of cells up to 1 KiB, and on parcels
+/// that it has taken; any thread on what is constant while a block lives. From level `checked` on a shared heap is
+/// locked by whole calls instead. Thread safety: the owner alone, unless stated otherwise.
+template <class Stores, class Sharing>
+class engine : public segment_owner,
+               public heap_api<engine<Stores, Sharing>>,
+               public heap_contents_api<engine<Stores, Sharing>> {
+public:
+  using upstream_type = typename Stores::upstream_type;
+  using segment = typename Stores::segment;
+  static constexpr bool sends = Sharing::sends;
+
+  explicit engine(const heap_options& options, upstream_type upstream = {})
+      : stores_(options, std::move(upstream), this), sharing_(options) {}
+  engine(const engine&) = delete;  // live blocks belong to it
+  engine& operator=(const engine&) = delete;
+  ~engine() {
+    const auto in = sharing_.enter_whole();  // afterwards no thread is inside
+    sharing_.end(stores_);
+  }
+
+  /// Returns: the engine of a cell or a span. Expects: it is live, of an engine of this type.
+  [[nodiscard]] static ASHLAR_INLINE engine& of(void* p) noexcept { return of(*segment::heap_of(p)); }
+  [[nodiscard]] static ASHLAR_INLINE engine& of(segment_owner& owner) noexcept { return static_cast<engine&>(owner); }
+
+  /// @{ Returns: the stores, under the lock until the end of the result; `settled`: with all parcels in the bitmaps.
+  /// Thread safety: any thread, for calls that leave the thread cache alone.
+  template <class Scope, class Of>
+  struct entered {
+    Scope in;
+    Of& stores;
+    [[nodiscard]] Of* operator->() const noexcept { return &stores; }
+  };
+  [[nodiscard]] auto whole() noexcept { return entered{sharing_.enter_whole(), stores_}; }
+  [[nodiscard]] auto whole() const noexcept { return entered{sharing_.enter_whole(), stores_}; }
+  [[nodiscard]] auto settled() noexcept { return entered{sharing_.enter_whole(), sharing_.settle(stores_)}; }
+  /// @}
+
+  /// @{ The primitives of `heap_api`. `size_of` and those that resize: any thread.
+  [[nodiscard]] ASHLAR_INLINE engine& primitives() noexcept { return *this; }
+  [[nodiscard]] ASHLAR_INLINE const engine& primitives() const noexcept { return *this; }
+
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
+    const auto call = sharing_.enter_call();
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if (ASHLAR_LIKELY(with_canary(bytes) <= size_classes::largest && alignment <= size_classes::granule))
+      return take_cell<Failure>(size_classes::of(with_canary(bytes)), bytes);
+    return take_slow<Failure>(bytes, alignment);
+  }
+
+  template <std::size_t Bytes, std::size_t Alignment>
+  [[nodiscard]] ASHLAR_INLINE void* take_known() {
+    constexpr std::size_t size_class = class_of_request(Bytes, Alignment);
+    const auto call = sharing_.enter_call();
+    if constexpr (size_class == size_classes::none) return take_slow<or_throw>(Bytes, Alignment);
+    else return take_cell<or_throw>(size_class, Bytes);
+  }
+
+  [[nodiscard]] slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+    const auto call = sharing_.enter_call();
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t size_class = class_of_request(bytes, alignment);
+    if (size_class == size_classes::none) return take_large(bytes, alignment);
+    return {static_cast<std::byte*>(take_cell<or_null>(size_class, bytes)), false};
+  }
+
+  ASHLAR_INLINE void put(void* p) noexcept {
+    const auto call = sharing_.enter_call();
+    if constexpr (checking_level >= checking::checked)
+      if (p != nullptr) stores_.checks().end_life(p);
+    if (ASHLAR_UNLIKELY(is_sampled(p))) return put_sampled(p);
+    cache_cell(p, segment::owner_of(p));
+  }
+
+  ASHLAR_INLINE void put(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    put_of_class(p, bytes, alignment, class_of_request(bytes, alignment));
+  }
+
+  template <std::size_t Bytes, std::size_t Alignment>
+  ASHLAR_INLINE void put_known(void* p) noexcept {
+    constexpr std::size_t size_class = class_of_request(Bytes, Alignment);
+    put_of_class(p, Bytes, Alignment, size_class);
+  }
+
+  [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    const auto call = sharing_.enter_call();
+    const std::size_t size_class = class_of_request(bytes, alignment);
+    if constexpr (checking_level >= checking::checked)
+      stores_.checks(using_block).expect(p, bytes, alignment, size_class);
+    return resize_from(size_class, p, new_bytes, alignment);
+  }
+
+  [[nodiscard]] bool resize(void* p, std::size_t, std::size_t new_bytes, std::size_t alignment) noexcept {
+    const auto call = sharing_.enter_call();
+    return resize_from(class_of(p), p, new_bytes, alignment);
+  }
+
+  [[nodiscard]] void* move_pages(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return is_aligned(p, window_bytes) ? whole()->move_huge(p, new_bytes, alignment) : nullptr;
+  }
+
+  [[nodiscard]] std::size_t size_of(const void* p) const noexcept {
+    const auto call = sharing_.enter_call();
+    if constexpr (checking_level >= checking::checked)
+      static_cast<void>(stores_.checks(using_block).size_of(const_cast<void*>(p)));
+    if (sends && !is_aligned(p, window_bytes)) return stores_.usable_size(p);  // constant while `p` lives
+    const auto in = sharing_.enter();
+    return stores_.usable_size(p);
+  }
+  /// @}
+
+  /// @{ Returns: a cached cell, else the result of `otherwise()`, called without a lock.
+  /// Expects: `bytes <= size_classes::largest`.
+  template <class Otherwise>
+  [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, Otherwise otherwise) {
+    if constexpr (sends) return take_cell_or(size_classes::of(bytes), bytes, otherwise);
+    void* const p = take<or_null>(bytes, size_classes::granule);
+    return p != nullptr ? p : otherwise();
+  }
+  template <std::size_t Bytes, std::size_t Alignment, class Otherwise>
+  [[nodiscard]] ASHLAR_INLINE void* take_known_or(Otherwise otherwise) {
+    constexpr std::size_t size_class = class_of_request(Bytes, Alignment);
+    if constexpr (size_class == size_classes::none) return otherwise();
+    if constexpr (sends) return take_cell_or(size_class, Bytes, otherwise);
+    void* const p = take<or_null>(Bytes, Alignment);
+    return p != nullptr ? p : otherwise();
+  }
+  /// @}
+
+  /// After `take_or`. Returns: the cell at a sampled address, or one from behind an empty list without a lock; or null.
+  [[nodiscard]] ASHLAR_INLINE void* take_behind_list(std::size_t bytes) noexcept {
+    if constexpr (!sends) return nullptr;
+    const std::size_t size_class = size_classes::of(bytes);
+    void* p = cache().pop(size_class);
+    if (p != nullptr) cache().count_taken(size_class);
+    else p = take_unlocked(size_class);
+    return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, size_class, bytes) : nullptr;
+  }
+
+  /// As `put(p, bytes, alignment)`, but false, without an effect, when the block may be of another heap or needs the
+  /// slow path. Expects: level `checked`. Thread safety: any thread.
+  [[nodiscard]] ASHLAR_INLINE bool try_put_cell(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const auto call = sharing_.enter_call();
+    const std::size_t size_class = class_of_request(bytes, alignment);
+    if (is_sampled(p) || !stores_.checks().ends_known_cell(p, bytes, size_class)) return false;
+    cache_cell(p, size_class);
+    return true;
+  }
+
+  /// Effects: moves all free cells to their slabs, and joins free slices.
+  ASHLAR_COLD void flush_caches() noexcept { settled()->flush_caches(); }
+  /// Effects: forgets the thread cache of an owner that a forked child does not have; at levels with a lock in every
+  /// call it is whole, and flushed.
+  void forget_owner() noexcept {
+    if constexpr (sends) cache().clear();
+    flush_caches();
+  }
+
+  /// @{ Thread safety: any thread. Where the owner uses its thread cache without the lock, the cached cells stay and
+  /// count as live.
+  void give_now(void* p) noexcept {
+    if constexpr (!sends) return put(p);
+    if (p == nullptr) return;
+    const auto in = sharing_.enter_whole();
+    is_aligned(p, window_bytes) ? stores_.give_huge(p) : sharing_.count_arrived(stores_, stores_.give_block(p));
+  }
+  void receive(parcel_carrier<>* top, std::size_t bytes) noexcept { sharing_.receive(stores_, top, bytes); }
+  [[nodiscard]] bool has_arrivals() const noexcept { return sharing_.has_arrivals(); }
+  void drain_inbox() noexcept {
+    if (has_arrivals()) static_cast<void>(settled());
+  }
+  template <class F>
+  void for_each_live_remote(F f) {
+    if constexpr (sends) settled()->for_each_live_excluding_cache(std::move(f));
+    else this->for_each_live(std::move(f));
+  }
+  template <class F>
+  void inspect_remote(F f) {
+    if constexpr (sends) settled()->inspect_excluding_cache(std::move(f));
+    else this->inspect(std::move(f));
+  }
+  std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept {
+    if constexpr (sends) return settled()->trim_excluding_cache(retain_bytes);
+    else return this->trim(retain_bytes);
+  }
+  /// @}
+
+  /// As `trim_remote`, or for one empty segment, unless the heap is in use: for holders of another heap's lock.
+  std::size_t try_trim_remote() noexcept {
+    return try_inside([](Stores& stores) { return stores.trim_excluding_cache(0); });
+  }
+  bool try_give_segment() noexcept {
+    return try_inside([](Stores& stores) { return stores.give_segment_excluding_cache(); });
+  }
+  [[nodiscard]] std::size_t cached_bytes() const noexcept { return sends ? stores_.cached_bytes() : 0; }
+  [[nodiscard]] const upstream_type& upstream() const noexcept { return stores_.upstream(); }
+  void report_twice(const void* cell) const noexcept { stores_.report_twice(cell); }
+  /// @}
+
+  /// Returns: the hook for slow calls, and the lock for forks.
+  [[nodiscard]] Sharing& sharing() noexcept { return sharing_; }
+  void set_number(std::uint32_t number) noexcept { stores_.set_number(number); }
+
+private:
+  // A link in a dead cell could be forged: a cell goes to its bitmap at once, as in a pool.
+  static constexpr bool has_no_links = checking_level >= checking::hardened;
+
+  [[nodiscard]] ASHLAR_INLINE auto& cache() noexcept { return stores_.cache(); }
+  // Without the register each instruction holds the address of a global heap, which costs 1.5 ns a pair.
+  [[nodiscard]] ASHLAR_INLINE auto* cache_in_register() noexcept {
+    auto* lists = &cache();
+    ASHLAR_IN_REGISTER(lists);
+    return lists;
+  }
+
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_INLINE void* take_cell(std::size_t size_class, std::size_t bytes) noexcept(Failure == or_null) {
+    return take_cell_or(size_class, bytes, [=, this] { return take_sampled<Failure>(size_class, bytes); });
+  }
+
+  template <class Otherwise>
+  [[nodiscard]] ASHLAR_INLINE void* take_cell_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
+    auto* const lists = cache_in_register();
+    if constexpr (has_no_links)
+      if (void* const cell = stores_.take_cell_of_batch(size_class)) return handed_out(cell, size_class, bytes);
+    void* const p = lists->top_of(size_class);
+    if (ASHLAR_UNLIKELY(is_sampled(p))) return otherwise();
+    if constexpr (checking_level >= checking::checked) stores_.expect_link(p, size_class);
+    lists->pop_top(size_class, p);
+    return handed_out(p, size_class, bytes);
+  }
+
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_COLD void* take_sampled(std::size_t size_class, std::size_t bytes) noexcept(Failure == or_null) {
+    void* p = cache().top_of(size_class);
+    if (p != nullptr)
+      stores_.expect_link(p, size_class), cache().pop_top(size_class, p), cache().count_taken(size_class);
+    else if (p = take_behind_cache(size_class); p == nullptr) return failed<Failure>(bytes, size_classes::granule);
+    return handed_out(p, size_class, bytes);
+  }
+
+  [[nodiscard]] ASHLAR_COLD void* take_behind_cache(std::size_t size_class) noexcept {
+    if constexpr (sends)
+      if (void* const cell = take_unlocked(size_class)) return cell;
+    sharing_.count_slow();
+    const auto in = sharing_.enter();
+    void* cell = stores_.take_cell(size_class);
+    if (ASHLAR_UNLIKELY(cell == nullptr)) {
+      sharing_.settle(stores_).flush_caches();
+      cell = stores_.take_cell(size_class);
+    }
+    if constexpr (sends) stores_.fetch_ahead(size_class);
+    return cell;
+  }
+
+  [[nodiscard]] ASHLAR_NOINLINE void* take_unlocked(std::size_t size_class) noexcept {
+    if (ASHLAR_UNLIKELY(sharing_.has_arrivals()) && cache().is_empty(size_class))
+      if (void* const cell = sharing_.take_arrived(stores_, size_class)) return cell;
+    return stores_.take_cell_excluding_cache(size_class);
+  }
+
+  // Returns: the size class of a live block, or none.
+  [[nodiscard]] static std::size_t class_of(void* p) noexcept {
+    return is_aligned(p, window_bytes) ? size_classes::none : segment::owner_of(p);
+  }
+
+  // Over-aligned or large.
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_NOINLINE void* take_slow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
+    if (bytes <= size_classes::largest)
+      if (const std::size_t size_class = class_of_request(bytes, alignment); size_class != size_classes::none)
+        return take_cell<Failure>(size_class, bytes);
+    void* const p = take_large(bytes, alignment).data;
+    return ASHLAR_LIKELY(p != nullptr) ? p : failed<Failure>(bytes, alignment);
+  }
+
+  [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
+    sharing_.count_slow();
+    sharing_.unpack_some(stores_);
+    const auto in = sharing_.enter();
+    slice_run got = stores_.take_large(with_canary(bytes), alignment);
+    if (ASHLAR_UNLIKELY(got.data == nullptr))
+      got = sharing_.settle(stores_).take_large_retry(with_canary(bytes), alignment);
+    if constexpr (checking_level >= checking::hardened)
+      if (got.data != nullptr) stores_.sizes().hand_out_large(got.data, bytes);
+    return got;
+  }
+
+  template <failure Failure>
+  [[nodiscard]] static void* failed(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
+    if constexpr (Failure == or_throw) throw_bad_alloc(bytes, alignment);
+    else return nullptr;
+  }
+
+  ASHLAR_INLINE void* handed_out(void* p, std::size_t size_class, [[maybe_unused]] std::size_t bytes) noexcept {
+    if constexpr (marks_memory) mark_live(p, size_classes::bytes_of(size_class));
+    if constexpr (checking_level >= checking::hardened) stores_.sizes().hand_out_cell(p, bytes);
+    if constexpr (checking_level >= checking::checked) segment::flip_live(p);
+    return p;
+  }
+
+  ASHLAR_INLINE void put_of_class(void* p, [[maybe_unused]] std::size_t bytes, [[maybe_unused]] std::size_t alignment,
+                                  std::size_t size_class) noexcept {
+    const auto call = sharing_.enter_call();
+    if constexpr (checking_level >= checking::checked) stores_.checks().end_life(p, bytes, alignment, size_class);
+    if (ASHLAR_UNLIKELY(is_sampled(p))) return put_sampled(p);
+    cache_cell(p, size_class);
+  }
+
+  ASHLAR_INLINE void cache_cell(void* p, std::size_t size_class) noexcept {
+    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
+    if constexpr (has_no_links) {
+      const auto in = sharing_.enter();
+      stores_.give_cell(p);
+    } else {
+      cache_in_register()->push(size_class, p);
+    }
+  }
+
+  // A cell at a sampled address, null, a span or a huge block.
+  ASHLAR_NOINLINE void put_sampled(void* p) noexcept {
+    if (p == nullptr) return;
+    const std::size_t size_class = class_of(p);
+    if (size_class != size_classes::none) {
+      if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
+      if constexpr (!has_no_links) cache().push(size_class, p);
+      sharing_.count_slow();
+    }
+    const auto in = sharing_.enter();
+    if (is_aligned(p, window_bytes)) return stores_.give_huge(p);
+    if (size_class == size_classes::none) return stores_.give_run(p);
+    has_no_links ? stores_.give_sampled(p, size_class) : stores_.count_freed(size_class);
+  }
+
+  [[nodiscard]] bool resize_from(std::size_t size_class, void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const std::size_t wanted = class_of_request(bytes, alignment);
+    if (sends && size_class != size_classes::none) return size_class == wanted;
+    const auto in = sharing_.enter();
+    return stores_.resize(p, size_class, wanted, bytes);
+  }
+
+  // Returns: the result of `f(stores)` under the lock; 0 if another thread holds it.
+  template <class F>
+  [[nodiscard]] auto try_inside(F f) noexcept -> decltype(f(std::declval<Stores&>())) {
+    if (!sharing_.try_enter()) return {};
+    const auto in = sharing_.entered();
+    return f(sharing_.settle(stores_));
+  }
+
+  Stores stores_;
+  ASHLAR_NO_UNIQUE_ADDRESS mutable Sharing sharing_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How the threads of a program share one heap: not at all, or by a lock and an inbox of freed cells.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/transit_limit.hpp>
+#include <ashlar/detail/remote_free/parcel.hpp>
+#include <ashlar/detail/remote_free/parcel_queue.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/heap/heap_options.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// Whether frees of other threads' blocks travel to the owner. From level `checked` on the freeing call reports misuse.
+inline constexpr bool frees_travel = checking_level < checking::checked;
+
+/// One thread uses the heap: there is nothing to lock, and nothing arrives.
+class single_owner {
+public:
+  using whole = lock_scope<null_lock>;
+  static constexpr bool sends = false;
+
+  explicit single_owner(const heap_options&) noexcept {}
+
+  [[nodiscard]] ASHLAR_INLINE whole enter() noexcept { return whole(none_); }
+  [[nodiscard]] ASHLAR_INLINE whole enter_call() noexcept { return whole(none_); }
+  [[nodiscard]] ASHLAR_INLINE whole enter_whole() noexcept { return whole(none_); }
+
+  ASHLAR_INLINE void count_slow() noexcept {}
+  template <class Stores>
+  ASHLAR_INLINE Stores& settle(Stores& stores) noexcept {
+    return stores;
+  }
+  template <class Stores>
+  ASHLAR_INLINE void unpack_some(Stores&) noexcept {}
+  template <class Stores>
+  void end(Stores&) noexcept {}
+
+private:
+  ASHLAR_NO_UNIQUE_ADDRESS null_lock none_;
+};
+
+/// One thread owns the heap; others free its blocks, trim and inspect it. One lock, which is held
+///
+/// - at level `fast` behind the thread cache, about once in 64 requests of the owner: `enter`;
+/// - from `checked` on by whole calls, thread cache included, since the freeing call reports misuse: `enter_call`;
+/// - at every level by calls that have no part in front of the lock: `enter_whole`.
+///
+/// Parcels of freed cells wait in a queue without the lock, up to a limit; the lock guards those that are taken out.
+template <class Upstream>
+class locked_with_inbox {
+  using none = lock_scope<null_lock>;
+
+public:
+  using whole = report_scope<spin_lock>;  // a double free of a cell is found at every level, and reported without it
+  static constexpr bool sends = frees_travel;
+
+  explicit locked_with_inbox(const heap_options& options) noexcept : in_transit_(options.retain_bytes) {}
+
+  [[nodiscard]] ASHLAR_INLINE auto enter() noexcept {
+    if constexpr (sends) return whole(lock_);
+    else return none(none_);
+  }
+  [[nodiscard]] ASHLAR_INLINE auto enter_call() noexcept {
+    if constexpr (sends) return none(none_);
+    else return whole(lock_);
+  }
+  [[nodiscard]] ASHLAR_INLINE whole enter_whole() noexcept { return whole(lock_); }
+  /// Returns: whether the lock is taken now, for `entered`; it is not waited for.
+  [[nodiscard]] bool try_enter() noexcept { return lock_.try_lock(); }
+  [[nodiscard]] whole entered() noexcept { return whole(lock_, already_held{}); }
+
+  /// Effects: holds the lock over a fork.
+  void before_fork() noexcept { lock_.lock(); }
+  void after_fork() noexcept { lock_.unlock(); }
+
+  /// Returns: whether parcels wait. Thread safety: any thread.
+  [[nodiscard]] ASHLAR_INLINE bool has_arrivals() const noexcept { return !arrivals_.is_empty(); }
+
+  /// Effects: adds a parcel of `bytes` bytes to the inbox, or settles it at once if too much waits there already: more
+  /// than a heap may retain, for all heaps over a common budget together but for the first MiB of each.
+  /// Thread safety: any thread.
+  template <class Stores>
+  void receive(Stores& stores, parcel_carrier<>* top, std::size_t bytes) noexcept {
+    if (in_transit_.admits(bytes, arrivals_.bytes(), stores.upstream())) return arrivals_.push(top, bytes);
+    const auto in = enter();
+    give_parcel(stores, top);
+  }
+
+  /// Effects: moves the cells of all parcels to their bitmaps. Returns: `stores`. Expects: the lock is held.
+  template <class Stores>
+  ASHLAR_INLINE Stores& settle(Stores& stores) noexcept {
+    if (ASHLAR_UNLIKELY(has_arrivals())) settle_all(stores);
+    return stores;
+  }
+
+  /// Effects: unpacks parcels until a cell of a class has come. Returns: the cell, or null. Thread safety: the owner.
+  template <class Stores>
+  [[nodiscard]] ASHLAR_NOINLINE void* take_arrived(Stores& stores, std::size_t size_class) noexcept {
+    count_slow();
+    for (unsigned left = most_parcels; left != 0 && stores.cache().is_empty(size_class); --left) {
+      parcel_carrier<>* const top = take_parcel(stores);
+      if (top == nullptr) return nullptr;
+      unpack(stores, top);
+    }
+    void* const cell = stores.cache().pop(size_class);
+    if (cell != nullptr && is_sampled(cell)) stores.cache().count_taken(size_class);
+    return cell;
+  }
+
+  /// Effects: unpacks some parcels, so that their memory serves the next requests. Thread safety: the owner.
+  template <class Stores>
+  void unpack_some(Stores& stores) noexcept {
+    if constexpr (!sends) return;
+    if (ASHLAR_LIKELY(!has_arrivals())) return;
+    for (unsigned left = most_parcels; left != 0; --left)
+      if (parcel_carrier<>* const top = take_parcel(stores)) unpack(stores, top);
+      else return;
+  }
+
+  /// Effects: `bytes` were freed by other threads, which leave the thread cache alone: as a rule they leave free
+  /// slices, which may exceed the limit now. The frees of the owner drive the rest of the purge.
+  /// Expects: the lock is held.
+  template <class Stores>
+  void count_arrived(Stores& stores, std::size_t bytes) noexcept {
+    arrived_bytes_ += bytes;
+    if (ASHLAR_LIKELY(arrived_bytes_ < segment_bytes)) return;
+    arrived_bytes_ = 0;
+    stores.discard_free_slices(detail::max(stores.retention_left(), segment_bytes));
+  }
+
+  /// Effects: takes back what waits in a budget, as the heap ends.
+  template <class Stores>
+  void end(Stores& stores) noexcept {
+    in_transit_.fall(stores.upstream());
+  }
+
+  /// Effects: registers `f(self)`, called by the owner at each 4th of its slow calls, without the lock. No effect at
+  /// levels without parcels.
+  void on_slow_calls(void* self, void (*f)(void* self) noexcept) noexcept {
+    slow_self_ = self;
+    on_slow_ = f;
+  }
+
+  ASHLAR_INLINE void count_slow() noexcept {
+    if constexpr (sends)
+      if (ASHLAR_UNLIKELY(--until_slow_ == 0)) tell_slow();
+  }
+
+private:
+  static constexpr unsigned slow_calls = 4;
+  static constexpr unsigned most_parcels = 32;  // unpacked in one call
+
+  ASHLAR_COLD void tell_slow() noexcept {
+    until_slow_ = slow_calls;
+    if (on_slow_ != nullptr) on_slow_(slow_self_);
+  }
+
+  // Under the lock.
+  template <class Stores>
+  [[nodiscard]] parcel_carrier<>* next_parcel(Stores& stores) noexcept {
+    parcel_carrier<>* const top = arrivals_.take([&](const void* cell) { stores.report_twice(cell); });
+    if (ASHLAR_UNLIKELY(in_transit_.has_risen()) && arrivals_.bytes() == 0) in_transit_.fall(stores.upstream());
+    return top;
+  }
+
+  template <class Stores>
+  ASHLAR_COLD void settle_all(Stores& stores) noexcept {
+    while (parcel_carrier<>* const top = next_parcel(stores)) give_parcel(stores, top);
+  }
+
+  template <class Stores>
+  ASHLAR_COLD void give_parcel(Stores& stores, parcel_carrier<>* top) noexcept {
+    std::size_t bytes = 0;
+    for_each_of_parcel(top, [&](void* cell) { bytes += stores.give_block(cell); });
+    count_arrived(stores, bytes);
+  }
+
+  // Without the lock, which guards the parcels but not the free lists.
+  template <class Stores>
+  [[nodiscard]] parcel_carrier<>* take_parcel(Stores& stores) noexcept {
+    const auto in = enter();
+    return next_parcel(stores);
+  }
+
+  // Effects: pushes the cells of a parcel onto the free lists, as frees of the owner. Without the lock.
+  template <class Stores>
+  void unpack(Stores& stores, parcel_carrier<>* top) noexcept {
+    for_each_of_parcel(top, [&](void* cell) {
+      const std::size_t size_class = Stores::segment::owner_of(cell);
+      stores.cache().push(size_class, cell);
+      if (ASHLAR_LIKELY(!is_sampled(cell))) return;
+      count_slow();
+      const auto in = enter();
+      stores.count_freed(size_class);
+    });
+  }
+
+  spin_lock lock_;
+  ASHLAR_NO_UNIQUE_ADDRESS null_lock none_;
+  std::size_t arrived_bytes_ = 0;  // since the last check of free slices
+  unsigned until_slow_ = slow_calls;
+  void* slow_self_ = nullptr;
+  void (*on_slow_)(void* self) noexcept = nullptr;
+  transit_limit<Upstream> in_transit_;
+  parcel_queue<> arrivals_;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

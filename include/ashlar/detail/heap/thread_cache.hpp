@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The thread cache of a heap: a free list for each size class, and their bytes by sampled addresses.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/pair_stack.hpp>
+#include <ashlar/detail/slab/cell_batch.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// The bytes that one sampled address stands for, by size class.
+inline constexpr auto sampled_bytes_of = [] {
+  std::array<std::uint32_t, size_classes::count + 1> made{};
+  for (std::size_t i = 1; i < made.size(); ++i) made[i] = static_cast<std::uint32_t>(bytes_per_sample(i));
+  return made;
+}();
+
+/// A free list for each size class; list 0 stays empty. Only cells at sampled addresses are counted: by the caller of
+/// `push` and `pop`, who has tested for them anyway. Thread safety: none, but for `bytes`.
+class thread_cache : public pair_stacks<size_classes::count + 1> {
+public:
+  /// The cells that leave a batch together.
+  static constexpr int cells_at_once = 8;
+
+  /// Effects: limits each list to about 256 KiB and to `max_cells` cells.
+  explicit thread_cache(std::size_t max_cells = 4096) noexcept {
+    for (std::size_t size_class = 1; size_class < shares_.size(); ++size_class) {
+      const std::size_t cell = size_classes::bytes_of(size_class), most = std::size_t{256} * 1024 + 16 * cell;
+      shares_[size_class].most = static_cast<std::uint32_t>(detail::min(most / cell, max_cells) * cell);
+    }
+  }
+
+  /// Effects: counts a sampled address pushed onto a list. Returns: whether the list is above its limit now.
+  [[nodiscard]] bool count_freed(std::size_t size_class) noexcept {
+    share& of = shares_[size_class];
+    of.bytes += sampled_bytes_of[size_class];
+    add(sampled_bytes_of[size_class]);
+    return ASHLAR_UNLIKELY(of.bytes > of.most);
+  }
+
+  /// Effects: counts a sampled address popped from a list.
+  void count_taken(std::size_t size_class) noexcept {
+    const std::uint32_t gone = detail::min(shares_[size_class].bytes, sampled_bytes_of[size_class]);
+    shares_[size_class].bytes -= gone;
+    add(std::size_t{0} - gone);
+  }
+
+  /// Effects: counts that a list has been emptied.
+  void count_swept(std::size_t size_class) noexcept {
+    add(std::size_t{0} - std::exchange(shares_[size_class].bytes, 0));
+  }
+
+  /// Returns: bytes in the lists, by their sampled addresses. Thread safety: any thread.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(memory_order_relaxed); }
+  /// Returns: the limit of a list, in bytes.
+  [[nodiscard]] std::size_t most_of(std::size_t size_class) const noexcept { return shares_[size_class].most; }
+
+  /// Effects: pushes the next cells of a batch onto a list, at most `cells_at_once - 1`, the first one on top. Stops
+  /// before a sampled address, which must be counted. Expects: the list is empty.
+  void refill(std::size_t size_class, cell_batch& batch, std::size_t cell_bytes) noexcept {
+    std::array<std::byte*, cells_at_once - 1> next;
+    std::size_t cells = 0;
+    while (cells < next.size() && batch.mask != 0 && !is_sampled(batch.next(cell_bytes)))
+      next[cells++] = batch.take(cell_bytes);
+    while (cells != 0) push(size_class, next[--cells]);
+  }
+
+  /// Effects: forgets all cells.
+  void clear() noexcept {
+    pair_stacks::clear();
+    for (share& each : shares_) each.bytes = 0;
+    bytes_.store(0, memory_order_relaxed);
+  }
+
+private:
+  // Bytes of a list: present, by its sampled addresses, and at most.
+  struct share {
+    std::uint32_t bytes = 0, most = 0;
+  };
+
+  // Only the owner writes.
+  void add(std::size_t more) noexcept { bytes_.store(bytes() + more, memory_order_relaxed); }
+
+  std::array<share, size_classes::count + 1> shares_ = {};
+  atomic<std::size_t> bytes_ = 0;
+};
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the calls from a heap to its stores, and of their number.
+#include <ashlar/detail/heap/engine.hpp>
+
+#include <cstddef>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/engines.hpp>
+#include <ashlar/detail/heap/heap_stores.hpp>
+#include <ashlar/detail/heap/sharing.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+namespace {
+
+struct counting_stores : ashlar::detail::heap_stores<ashlar::page_resource> {
+  using base = ashlar::detail::heap_stores<ashlar::page_resource>;
+  using base::base;
+
+  [[nodiscard]] void* take_cell(std::size_t number) noexcept {
+    ++taken;
+    return base::take_cell(number);
+  }
+  void give_cell(void* cell) noexcept {
+    ++given;
+    base::give_cell(cell);
+  }
+
+  int taken = 0, given = 0;
+};
+
+using counting_engine = ashlar::detail::engine<counting_stores, ashlar::detail::single_owner>;
+
+TEST(engine, asks_its_stores_only_for_cells_that_are_not_cached) {
+  counting_engine heap({});
+  std::vector<void*> blocks;
+  for (int i = 0; i < 1000; ++i) blocks.push_back(heap.allocate(64));
+  const bool is_hardened = ashlar::checking_level >= ashlar::checking::hardened;
+  const int asked = heap.whole()->taken;
+  EXPECT_LE(asked, 1000 / 6) << asked << ": a batch's cells come eight at a time";
+  for (void* const p : blocks) heap.deallocate(p);
+  EXPECT_TRUE(is_hardened || heap.whole()->given == 0) << "they are cached";
+  for (void*& p : blocks) p = heap.allocate(64);
+  EXPECT_TRUE(is_hardened || heap.whole()->taken == asked) << "so nobody is asked";
+  for (void* const p : blocks) heap.deallocate(p);
+  EXPECT_TRUE(heap.invariant());
+}
+
+TEST(engine, serves_what_is_cached_or_something_else) {
+  ashlar::detail::owner_engine<ashlar::page_resource> mine({});
+  int asked = 0;
+  const auto otherwise = [&]() -> void* { return ++asked, mine.allocate(64); };
+  void* const first = mine.take_or(64, otherwise);
+  void* const second = mine.allocate<64>();
+  mine.deallocate(second);
+  void* const again = mine.take_or(60, otherwise);
+  if (ashlar::checking_level < ashlar::checking::hardened) EXPECT_EQ(again, second);  // else it is in its bitmap
+  mine.deallocate<60>(again);
+  void* const third = mine.take_known_or<64, 16>(otherwise);
+  EXPECT_NE(third, nullptr);
+  EXPECT_LE(asked, 3);  // sampled addresses are not cached
+  mine.deallocate<64>(third), mine.deallocate<64, 16>(first);
+  EXPECT_TRUE(mine.invariant());
+  mine.trim();
+  EXPECT_EQ(mine.held_bytes(), 0u);
+}
+
+TEST(engine, has_its_stores_under_its_lock) {
+  ashlar::detail::owner_engine<ashlar::page_resource> shared({});
+  void* const p = shared.allocate(100'000);
+  {
+    const auto in = shared.settled();
+    EXPECT_TRUE(in->owns(p));
+    EXPECT_FALSE(shared.try_give_segment()) << "another call is inside";
+  }
+  shared.deallocate(p);
+  EXPECT_TRUE(shared.try_give_segment());
+}
+
+}  // namespace

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of a thread cache: limits of its free lists, their accounting, and their refill from cell batches.
+#include <ashlar/detail/heap/thread_cache.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using ashlar::detail::size_classes;
+
+alignas(ashlar::detail::slice_bytes) std::byte slice[ashlar::detail::slice_bytes];
+
+TEST(thread_cache, may_have_a_quarter_of_a_megabyte_each_and_so_many_cells) {
+  const ashlar::detail::thread_cache cache(4096), least(1);
+  for (std::size_t number = 1; number <= size_classes::count; ++number) {
+    const std::size_t bytes = size_classes::bytes_of(number);
+    EXPECT_LE(cache.most_of(number), 4096 * bytes);
+    EXPECT_LE(cache.most_of(number), 256 * 1024 + 16 * bytes);
+    EXPECT_EQ(least.most_of(number), bytes);
+  }
+}
+
+TEST(thread_cache, counts_its_bytes_by_sampled_addresses) {
+  ashlar::detail::thread_cache cache;
+  const std::size_t number = size_classes::of(64), each = ashlar::detail::sampled_bytes_of[number];
+  EXPECT_EQ(each, ashlar::detail::bytes_per_sample(number));
+  std::size_t counted = 0;
+  for (; !cache.count_freed(number); ++counted) EXPECT_EQ(cache.bytes(), (counted + 1) * each);
+  EXPECT_GT((counted + 1) * each, cache.most_of(number));
+  cache.count_taken(number);
+  EXPECT_EQ(cache.bytes(), counted * each);
+  static_cast<void>(cache.count_freed(number + 1));
+  cache.count_swept(number);
+  EXPECT_EQ(cache.bytes(), ashlar::detail::sampled_bytes_of[number + 1]);
+  cache.clear();
+  EXPECT_EQ(cache.bytes(), 0u);
+  cache.count_taken(number);
+  EXPECT_EQ(cache.bytes(), 0u) << "what came from a batch was not counted";
+}
+
+TEST(thread_cache, get_the_next_cells_of_a_batch_in_its_order) {
+  ashlar::detail::thread_cache cache;
+  ashlar::detail::cell_batch batch{slice + 1024, 0b1110'1111'0101};
+  cache.refill(3, batch, 16);
+  EXPECT_EQ(batch.mask, 0b1000'0000'0001u) << "seven went, and the first cell comes last";
+  for (const std::size_t place : {2u, 4u, 5u, 6u, 7u, 9u, 10u}) EXPECT_EQ(cache.pop(3), slice + 1024 + place * 16);
+  EXPECT_TRUE(cache.is_empty(3));
+}
+
+TEST(thread_cache, get_no_sampled_address) {
+  ashlar::detail::thread_cache cache;
+  ashlar::detail::cell_batch batch{slice, 0b1111};
+  cache.refill(3, batch, 128);
+  EXPECT_EQ(batch.mask, 0b1111u) << "the second cell is one";
+  batch.mask = 0b1101;
+  cache.refill(3, batch, 128);
+  EXPECT_EQ(batch.mask, 1u) << "the first is one";
+  EXPECT_EQ(cache.pop(3), slice + 2 * 128);
+  EXPECT_EQ(cache.pop(3), slice + 3 * 128);
+  EXPECT_EQ(cache.pop(3), nullptr);
+}
+
+}  // namespace
