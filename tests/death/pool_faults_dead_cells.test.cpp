@@ -22,7 +22,7 @@ namespace {
 using ashlar_test::counting_resource;
 using pool_type = ashlar::block_pool<ashlar::resource_ref<counting_resource<>>>;
 
-static_assert(!ashlar_test::is_checked || ashlar::detail::cached_cells::limit(64) == 0,
+static_assert(!ashlar_test::is_checked || ashlar::detail::cached_cells<>::limit(64) == 0,
               "no cell is linked through its bytes");
 
 std::vector<void*> take(pool_type& pool, std::size_t cells) {

@@ -21,7 +21,7 @@
 
 namespace {
 
-using ashlar::detail::cached_cells;
+using cached_cells = ashlar::detail::cached_cells<>;
 using ashlar::detail::cell_batch;
 
 constexpr std::size_t cell_bytes = 24;
@@ -124,12 +124,12 @@ TEST(cached_cells, are_an_array_before_a_batch) {
   }
 }
 
-// The array of cached cells grows by the cells of batches, up to 64 KiB and its slots. No cell is touched.
+// The array of cached cells grows by the cells of batches, up to 256 KiB and its slots. No cell is touched.
 TEST(cached_cells, the_array_is_bounded) {
   std::byte* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 28);
-  for (const std::size_t bytes : {1u, 24u, 64u, 65u, 4096u, 65536u, 65537u}) {
+  for (const std::size_t bytes : {1u, 24u, 64u, 65u, 4096u, 65536u, 262144u, 262145u}) {
     EXPECT_LE(cached_cells::limit(bytes), cached_cells::slot_count);
-    EXPECT_LE(cached_cells::limit(bytes) * bytes, 64u * 1024u);
+    EXPECT_LE(cached_cells::limit(bytes) * bytes, 256u * 1024u);
     cached_cells cache;
     for (std::size_t word = 0; word < 40; ++word) {
       static_cast<void>(cache.refill({nowhere, ~std::uint64_t{0}}, bytes));

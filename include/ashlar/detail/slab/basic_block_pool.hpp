@@ -85,7 +85,7 @@ public:
   }
 
   /// Effects: takes a cell back. Expects: a live cell of this pool.
-  /// Complexity: O(1), except for one free per 64 KiB of cells, which empties the cached cells.
+  /// Complexity: O(1), except for one free per 256 KiB of cells, which empties the cached cells.
   ASHLAR_INLINE void deallocate(void* cell) noexcept { take_back(cell); }
 
   /// Returns: a cell if the request fits one, else a block from the upstream.
@@ -376,7 +376,7 @@ private:
                  .first = {first.data(), shown}});
   }
 
-  cached_cells cached_;
+  cached_cells<> cached_;
   std::size_t max_count_;
   slab_store<Upstream> store_;
 };

@@ -142,7 +142,7 @@ private:
 
   static inline constinit thread_local const char this_thread_ = 0;
 
-  cached_cells cached_;
+  cached_cells<cell_batches::max_bytes> cached_;  // as much as a thread takes at once: there may be many threads
   batcher_type* batch_ = nullptr;
   const char* owner_ = nullptr;  // the opening thread, identified by the address of its `this_thread_`
   cell_batches stock_ = {};
