@@ -33,4 +33,12 @@ TEST(decay_window, does_not_count_the_time_before_the_first_look) {
   EXPECT_FALSE(window.is_over());
 }
 
+TEST(decay_window, begins_anew_after_a_restart) {
+  decay_window window(60);
+  EXPECT_FALSE(window.is_over());
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));
+  window.restart();
+  EXPECT_FALSE(window.is_over());
+}
+
 }  // namespace

@@ -109,6 +109,17 @@ TEST(segment_store, freed_neighbours_are_one_run) {
   store.give(all[0].data, most_slices);
 }
 
+TEST(segment_store, a_freed_block_serves_requests_down_to_two_thirds_of_its_length) {
+  counting_resource<> upstream;
+  store_type store(upstream);
+  const slice_run a = take(store, 12);
+  store.give_block(a.data);
+  EXPECT_EQ(store.take_free_run(7), nullptr);
+  const bool is_exact = ashlar::checking_level >= ashlar::checking::checked;  // sizes are checked
+  EXPECT_EQ(store.take_free_run(8), is_exact ? nullptr : a.data);
+  EXPECT_TRUE(store.invariant());
+}
+
 TEST(segment_store, a_freed_block_waits_for_the_next_of_its_length) {
   counting_resource<> upstream;
   store_type store(upstream);

@@ -28,6 +28,9 @@ public:
     return is_over;
   }
 
+  /// Effects: forgets the window: the next look at the clock begins one.
+  void restart() noexcept { has_begun_ = false; }
+
   /// Returns: whether windows have no duration.
   [[nodiscard]] constexpr bool is_instant() const noexcept { return decay_ms_ == 0; }
 

@@ -24,11 +24,12 @@ namespace detail {
 
 /// A heap retains as much free memory as its live blocks take, and at least `retain_bytes`. It retains more when purged
 /// bytes fault in again, until that much was free for a while: memory that a program swings through stays, memory that
-/// it has left goes. Frees report their bytes, and look at the clock once a MiB. If the least free memory in a window
-/// of `decay_ms` exceeds the limit, a round begins: free lists are swept into the bitmaps, that excess of free slices
-/// is decommitted, then the whole free pages inside slabs. Each further free does one step, of one segment at most. The
-/// next round waits for an excess above the bytes that the last one could not purge, without windows for a new maximum
-/// of free memory, or for frees of four times the heap's size: a steady state has nothing new to purge.
+/// it has left goes. Frees report their bytes, and look at the clock once a MiB while there is an excess. If the least
+/// free memory in a window of `decay_ms` exceeds the limit, a round begins: free lists are swept into the bitmaps, that
+/// excess of free slices is decommitted, then the whole free pages inside slabs. Each further free does one step, of
+/// one segment at most. The next round waits for an excess above the bytes that the last one could not purge, without
+/// windows for a new maximum of free memory, or for frees of four times the heap's size: a steady state has nothing new
+/// to purge.
 ///
 /// An upstream with a budget shares `retain_bytes` between all heaps over it. Each heap counts its excess there once
 /// per MiB of frees; so the total may exceed the budget by 1 MiB for each heap. Thread safety: none. Never allocates.
@@ -133,6 +134,7 @@ private:
   // Returns: the bytes above the limit that have been spare throughout the window that ends now; 0 before its end.
   // `freed`: bytes freed since the last look: it was that much less at some time since.
   [[nodiscard]] std::size_t idle_excess(const shares& have, std::size_t freed) noexcept {
+    if (have.too_much() == 0) return begin_window();  // without a look at the clock, as in most steady states
     const std::size_t since = window_.is_instant() ? 0 : freed;
     least_spare_ = detail::min(least_spare_, have.spare - detail::min(have.spare, since));
     if (!window_.is_over()) return 0;
@@ -140,6 +142,13 @@ private:
     const std::size_t excess = idle - detail::min(idle, have.most);
     stuck_ = detail::min(stuck_, excess);
     return excess;
+  }
+
+  // The next window begins with the next excess.
+  std::size_t begin_window() noexcept {
+    window_.restart();
+    least_spare_ = max_size;
+    return stuck_ = 0;
   }
 
   void step(const shares& have) noexcept {
@@ -169,7 +178,7 @@ private:
   // heap's size was freed.
   void count_freed(const shares& have) noexcept {
     freed_ += waited_;
-    segments_.space().age_spares();
+    if (segments_.space().spare_bytes() != 0) segments_.space().age_spares();
     low_water_ = detail::min(low_water_, have.spare - detail::min(have.spare, waited_));
     if (freed_since_ += waited_; freed_since_ / 2 < have.all()) return;
     refaulted_bytes_ -= detail::min(refaulted_bytes_, low_water_) / 4;

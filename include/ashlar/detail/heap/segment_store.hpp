@@ -71,10 +71,10 @@ public:
     return {};
   }
 
-  /// Returns: a recently freed block, at most a quarter longer, or null. Its span header holds the length. From level
-  /// `checked` on, which checks sizes, the length is exact.
+  /// Returns: a recently freed block, at most half longer (else runs are split and joined more often), or null. Its
+  /// span header holds the length. From level `checked` on, which checks sizes, the length is exact.
   [[nodiscard]] ASHLAR_INLINE std::byte* take_free_run(std::size_t length) noexcept {
-    span_header* const run = free_runs_.take(length, checking_level >= checking::checked ? 0 : length / 4);
+    span_header* const run = free_runs_.take(length, checking_level >= checking::checked ? 0 : length / 2);
     if (ASHLAR_UNLIKELY(run == nullptr)) return nullptr;
     verify_poison(*run);
     mark_live(run->cells, run->length * slice_bytes);
