@@ -8,8 +8,8 @@
 #include <cstddef>
 
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/heap/shared_extent_map.hpp>
-#include <ashlar/detail/heap/thread_heaps.hpp>
+#include <ashlar/detail/heap_threads/shared_extent_map.hpp>
+#include <ashlar/detail/heap_threads/thread_heaps.hpp>
 #include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/heap/remote_freer.hpp>
 

@@ -2,7 +2,7 @@
 // One thread makes all calls of the extent map that thread heaps share, while another gives memory back to it.
 #include "heap.hpp"
 
-#include <ashlar/detail/heap/shared_extent_map.hpp>
+#include <ashlar/detail/heap_threads/shared_extent_map.hpp>
 
 void model() {
   using namespace models;

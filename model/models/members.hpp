@@ -4,7 +4,7 @@
 
 #include "heap.hpp"
 
-#include <ashlar/detail/heap/thread_heap_registry.hpp>
+#include <ashlar/detail/heap_threads/thread_heap_registry.hpp>
 
 namespace models {
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A reader of the planner climbs few stairs: its headers include each other seven floors deep at most."""
+"""A reader climbs few stairs: the headers of a room with its mechanisms include each other seven floors deep at most."""
 import re
 
 HIGHEST = 7
-RULE = f"the planner's headers stand on at most {HIGHEST} floors"
+RULE = f"the headers of the planner, and those of the heaps, stand on at most {HIGHEST} floors"
 
-FOLDERS = ("include/ashlar/plan/", "include/ashlar/detail/planner/")
-INCLUDE = re.compile(r"^#include <(ashlar/(?:plan|detail/planner)/\w+\.hpp)>", re.MULTILINE)
+ROOMS = (
+    ("plan", "detail/planner"),
+    ("heap", "detail/heap", "detail/heap_threads"),
+)
+INCLUDE = re.compile(r"^#include <(ashlar/[\w/]+\.hpp)>", re.MULTILINE)
 
 
 def floors(includes):
@@ -25,23 +28,26 @@ def floors(includes):
 
 
 def check(tree):
-    headers = {file.path: file for file in tree.library if file.path.startswith(FOLDERS)}
-    includes = {path: ["include/" + p for p in INCLUDE.findall(file.text)] for path, file in headers.items()}
-    for path, floor in floors(includes).items():
-        if floor > HIGHEST:
-            yield headers[path].problem(1, f"stands on floor {floor}, or includes itself")
+    for room in ROOMS:
+        folders = tuple(f"include/ashlar/{folder}/" for folder in room)
+        headers = {file.path: file for file in tree.library if file.path.startswith(folders)}
+        includes = {path: [p for p in ("include/" + p for p in INCLUDE.findall(file.text)) if p in headers]
+                    for path, file in headers.items()}
+        for path, floor in floors(includes).items():
+            if floor > HIGHEST:
+                yield headers[path].problem(1, f"stands on floor {floor}, or includes itself")
 
 
-def chain(length):
+def chain(length, folder="detail/planner"):
     """Headers of which each includes the next."""
-    return {f"include/ashlar/detail/planner/h{n}.hpp": f"#include <ashlar/detail/planner/h{n + 1}.hpp>\n"
-            for n in range(length)}
+    return {f"include/ashlar/{folder}/h{n}.hpp": f"#include <ashlar/{folder}/h{n + 1}.hpp>\n" for n in range(length)}
 
 
 PLANTED = [
     chain(HIGHEST) | {f"include/ashlar/detail/planner/h{HIGHEST}.hpp": ""},
     {"include/ashlar/plan/a.hpp": "#include <ashlar/detail/planner/b.hpp>\n",
      "include/ashlar/detail/planner/b.hpp": "#include <ashlar/plan/a.hpp>\n"},
+    chain(HIGHEST, "detail/heap") | {f"include/ashlar/detail/heap/h{HIGHEST}.hpp": ""},
 ]
 CLEAN = [
     chain(HIGHEST - 1) | {f"include/ashlar/detail/planner/h{HIGHEST - 1}.hpp": "#include <ashlar/base/config.hpp>\n",

@@ -10,7 +10,7 @@ COURSES = [
     ["os", "plan", "trace", "detail/checks", "detail/planner", "detail/profiling", "detail/remote_free", "detail/system",
      "detail/thread", "detail/trace"],
     ["resource", "adaptor", "detail/slab", "detail/stack", "detail/tlsf", "detail/tracking"],
-    ["heap", "face", "detail/face", "detail/heap", "detail/slots"],
+    ["heap", "face", "detail/face", "detail/heap", "detail/heap_threads", "detail/slots"],
     ["study", "test", "detail/replay", "detail/testing"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(COURSES) for room in rooms}
@@ -18,10 +18,10 @@ LEVEL = {room: level for level, rooms in enumerate(COURSES) for room in rooms}
 # Neighbours on a course are blind to each other, except these. A mechanism and its room see each other.
 CARRIED = {"detail/support": "base", "detail/system": "os", "detail/planner": "plan", "detail/trace": "trace", "detail/slab": "resource",
            "detail/stack": "resource", "detail/tlsf": "resource", "detail/tracking": "adaptor", "detail/face": "face",
-           "detail/heap": "heap", "detail/slots": "face", "detail/replay": "study",
+           "detail/heap": "heap", "detail/heap_threads": "heap", "detail/slots": "face", "detail/replay": "study",
            "detail/testing": "test"}
 SEEN = {"detail/thread": {"os", "detail/checks", "detail/system"},
-        "detail/profiling": {"os", "detail/system", "detail/thread"}}
+        "detail/profiling": {"os", "detail/system", "detail/thread"}, "detail/heap_threads": {"detail/heap"}}
 
 # This header gathers the others for users; no header of the library may include it.
 UMBRELLA = "include/ashlar/ashlar.hpp"

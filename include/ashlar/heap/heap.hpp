@@ -9,12 +9,15 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/engine.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_region.hpp>
-#include <ashlar/detail/heap/heap_survey.hpp>
+#include <ashlar/detail/heap/heap_stores.hpp>
 #include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/sharing.hpp>
 #include <ashlar/detail/heap/slice_run.hpp>
-#include <ashlar/detail/heap/thread_heap_registry.hpp>
+#include <ashlar/detail/heap_threads/heap_survey.hpp>
+#include <ashlar/detail/heap_threads/thread_heap_registry.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>

@@ -7,9 +7,12 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/engines.hpp>
+#include <ashlar/detail/heap/engine.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/heap_region.hpp>
+#include <ashlar/detail/heap/heap_stores.hpp>
+#include <ashlar/detail/heap/sharing.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/heap/heap_options.hpp>

@@ -10,15 +10,13 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
-#include <ashlar/detail/heap/engines.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
-#include <ashlar/detail/heap/sharing.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/heap/owner_heap.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {

@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/heap/cell_store.hpp>
+#include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/detail/heap/segment_store.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/poison.hpp>
 

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/heap/engines.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/heap_stores.hpp>
 #include <ashlar/detail/heap/sharing.hpp>
 #include <ashlar/resource/page_resource.hpp>

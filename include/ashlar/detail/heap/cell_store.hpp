@@ -10,12 +10,13 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/cell_faults.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
-#include <ashlar/detail/heap/heap_faults.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/segment_store.hpp>
+#include <ashlar/detail/heap/slice_run.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>

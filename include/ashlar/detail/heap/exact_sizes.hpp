@@ -11,7 +11,7 @@
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/watched_slack.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
-#include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/slice_map.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>

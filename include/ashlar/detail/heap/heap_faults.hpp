@@ -11,12 +11,12 @@
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/cell_faults.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/heap_registry.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/segment_store.hpp>
-#include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -25,51 +25,6 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
-
-/// The report texts for one kind of use of a block.
-struct block_use {
-  const char *foreign, *of_other_heap, *of_pool, *of_head, *inside, *dead, *size, *alignment;
-};
-
-inline constexpr block_use freeing_block = {.foreign = "freed a pointer that is not of this heap",
-                                            .of_other_heap = "freed a block of another heap",
-                                            .of_pool = "freed a cell of a pool",
-                                            .of_head = "freed a pointer into the heap's own metadata",
-                                            .inside = "freed a pointer into the middle of a block",
-                                            .dead = "freed a block that is free",
-                                            .size = "freed a block with another size than it was allocated with",
-                                            .alignment =
-                                                "freed a block with another alignment than it was allocated with"};
-inline constexpr block_use using_block = {.foreign = "used a pointer that is not of this heap",
-                                          .of_other_heap = "used a block of another heap",
-                                          .of_pool = "used a cell of a pool",
-                                          .of_head = "used a pointer into the heap's own metadata",
-                                          .inside = "used a pointer into the middle of a block",
-                                          .dead = "used a block that is free",
-                                          .size = "used a block with another size than it was allocated with",
-                                          .alignment =
-                                              "used a block with another alignment than it was allocated with"};
-
-/// Effects: reports a double free of a cell. Every level detects it, at the cost of one AND a bitmap word. Expects: the
-/// slab is unchanged.
-[[noreturn]] ASHLAR_COLD inline void report_twice(const void* cell, const void* heap) noexcept {
-  report({.kind = fault::double_free, .what = freeing_block.dead, .pointer = cell, .resource = heap});
-}
-
-/// As above, for the first cell of the mask `twice` in a bitmap word; nothing for an empty mask.
-ASHLAR_INLINE void expect_none_twice(const span_header& slab, std::size_t word, std::uint64_t twice,
-                                     const void* heap) noexcept {
-  if (ASHLAR_UNLIKELY(twice != 0))
-    report_twice(slab.cell(word * 64 + static_cast<std::size_t>(std::countr_zero(twice))), heap);
-}
-
-/// Effects: reports a cell on a free list whose link is corrupt, before the link is followed. No effect except at level
-/// `checked`.
-ASHLAR_INLINE void expect_link([[maybe_unused]] const void* cell, [[maybe_unused]] std::size_t size_class,
-                               [[maybe_unused]] const void* heap) noexcept {
-  if constexpr (thread_cache::seals_links)
-    if (ASHLAR_UNLIKELY(!thread_cache::is_sound(cell))) report_poison(cell, size_classes::bytes_of(size_class), heap);
-}
 
 /// Verifies a block before it is freed or resized; ends the process if it is none. Nothing is read through `p`, so it
 /// may be any address; level `hardened` reads the bytes around a block that is known to be live. Complexity: O(1)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the heaps over an upstream are made of: a model gives them smaller parts.
+// The parts of the heaps over an upstream, by name only: a header knows those of which it holds no member.
 #pragma once
 
 #include <ashlar/base/config.hpp>
@@ -13,15 +13,34 @@ struct segment;
 template <resource Upstream>
 class extent_map;
 template <resource Upstream>
+class segment_store;
+template <resource Upstream>
+class cell_store;
+template <resource Upstream>
 class heap_stores;
+template <class Stores, class Sharing>
+class engine;
+class single_owner;
+template <class Upstream>
+class locked_with_inbox;
 
-/// The types of an engine's stores, of its segments, and of the map of address space below them.
+/// The types of an engine's stores, of its segments, and of the map of address space below them. A model specialises
+/// it, with smaller ones.
 template <class Upstream>
 struct heap_parts {
   using stores = heap_stores<Upstream>;
   using segment = detail::segment;
   using space = extent_map<Upstream>;
 };
+
+/// The engine of one thread, and that of a thread whose blocks any other may free.
+template <class Upstream>
+using local_engine = engine<typename heap_parts<Upstream>::stores, single_owner>;
+template <class Upstream>
+using owner_engine = engine<typename heap_parts<Upstream>::stores, locked_with_inbox<Upstream>>;
+
+/// Whether frees of other threads' blocks travel to the owner. From level `checked` on the freeing call reports misuse.
+inline constexpr bool frees_travel = checking_level < checking::checked;
 
 }  // namespace detail
 }  // namespace ASHLAR_ABI

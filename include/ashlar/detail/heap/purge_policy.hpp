@@ -9,10 +9,9 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/cell_store.hpp>
 #include <ashlar/detail/heap/decay_window.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
-#include <ashlar/detail/heap/segment_store.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>

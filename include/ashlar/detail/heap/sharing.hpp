@@ -7,6 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/transit_limit.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
@@ -18,9 +19,6 @@
 namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
-
-/// Whether frees of other threads' blocks travel to the owner. From level `checked` on the freeing call reports misuse.
-inline constexpr bool frees_travel = checking_level < checking::checked;
 
 /// One thread uses the heap: there is nothing to lock, and nothing arrives.
 class single_owner {

@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/heap/retention_limit.hpp>
-#include <ashlar/detail/heap/thread_heap_registry.hpp>
+#include <ashlar/detail/heap_threads/thread_heap_registry.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the contents of a heap for any thread: exact after threads have ended, bounded while they run.
-#include <ashlar/detail/heap/heap_survey.hpp>
+#include <ashlar/detail/heap_threads/heap_survey.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/heap/thread_heaps.hpp>
+#include <ashlar/detail/heap_threads/thread_heaps.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/heap_json.hpp>
 #include <ashlar/heap/heap_map.hpp>

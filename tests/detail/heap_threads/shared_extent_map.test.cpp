@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the extent map that several heaps share: one limit, one table, a segment cache, a call before it grows.
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/heap/shared_extent_map.hpp>
+#include <ashlar/detail/heap_threads/shared_extent_map.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -10,8 +10,10 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/engines.hpp>
+#include <ashlar/detail/heap/engine.hpp>
 #include <ashlar/detail/heap/heap_registry.hpp>
+#include <ashlar/detail/heap/heap_stores.hpp>
+#include <ashlar/detail/heap/sharing.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
 

@@ -10,12 +10,12 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
-#include <ashlar/detail/heap/engines.hpp>
-#include <ashlar/detail/heap/heap_survey.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/shared_extent_map.hpp>
-#include <ashlar/detail/heap/thread_heaps.hpp>
+#include <ashlar/detail/heap_threads/heap_survey.hpp>
+#include <ashlar/detail/heap_threads/shared_extent_map.hpp>
+#include <ashlar/detail/heap_threads/thread_heaps.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of thread heaps that wait for their next thread.
-#include <ashlar/detail/heap/thread_heaps.hpp>
+#include <ashlar/detail/heap_threads/thread_heaps.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -9,6 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/heap/engine.hpp>
+#include <ashlar/detail/heap/heap_stores.hpp>
+#include <ashlar/detail/heap/sharing.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -71,8 +74,9 @@ std::size_t resident_after_scavenging(std::uint32_t decay_ms) {
   heaps.park(*left);
   heaps.scavenge();
   std::size_t resident = 0;
-  left->blocks.inspect([&](const ashlar::heap_region& each) {
-    if (each.kind == ashlar::region_kind::free || each.kind == ashlar::region_kind::spare) resident += each.bytes;
+  left->blocks.inspect([&](const ashlar::detail::heap_region& each) {
+    if (each.kind == ashlar::detail::region_kind::free || each.kind == ashlar::detail::region_kind::spare)
+      resident += each.bytes;
   });
   left->blocks.deallocate(lives);
   return resident;

@@ -10,7 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/engines.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/system/coarse_clock.hpp>
