@@ -231,11 +231,13 @@ def left_out_locks(work):
         if not rest:
             sys.exit(f"model: no scope of {what} in {one['file']}")
         scopes = re.findall(scope, text)
+        shipped = before
         folder = work / "mutants" / f"{Path(one['file']).stem}_{re.sub(r'[^a-z]+', '_', what)}"
         cases = []
         for number, after in enumerate(rest):
-            function = re.findall(r"(\w+)\([^;{}]*\{", before)[-1]
-            cases.append(Case(" ".join(one["models"]), f"{what} left out of {function}", one["file"],
+            function = re.findall(r"(\w+)\([^;{}]*\{", shipped)[-1]
+            shipped += scopes[number] + after
+            cases.append(Case(" ".join(one["models"]), f"{scopes[number]} left out of {function}", one["file"],
                               [folder, HEADERS], number))
             if function in one.get("unseen", []):
                 cases.pop()

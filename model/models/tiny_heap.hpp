@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/heap_faults.hpp>
+#include <ashlar/detail/heap/heap_checks.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/slice_run.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
@@ -37,7 +37,6 @@ struct alignas(64) segment {
   [[nodiscard]] static segment* of(const void* p) noexcept { return static_cast<segment*>(const_cast<void*>(p)); }
   [[nodiscard]] static segment_owner* heap_of(const void* p) noexcept { return of(p)->head.owner; }
   [[nodiscard]] static std::size_t owner_of(const void* p) noexcept { return of(p)->size_class; }
-  static void flip_live(const void*) noexcept {}
 
   static constexpr std::size_t cell_class = ashlar::detail::size_classes::of(3 * sizeof(parcel_carrier<>::word));
 
@@ -73,15 +72,8 @@ private:
   segment::plain<segment*> top_ = nullptr;
 };
 
-/// No block is misused. Its making reads the heap.
-struct block_check {
-  std::size_t looked;
-
-  template <class... Args>
-  void end_life(Args...) const noexcept {}
-  template <class... Args>
-  void expect(Args...) const noexcept {}
-  [[nodiscard]] static constexpr std::size_t size_of(const void*) noexcept { return 16; }
+/// No block is misused. Its making reads the heap where blocks are checked.
+struct block_check : ashlar::detail::no_block_check {
   [[nodiscard]] static constexpr bool ends_known_cell(const void*, std::size_t, std::size_t) noexcept { return true; }
 };
 
@@ -132,7 +124,8 @@ public:
   [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
   [[nodiscard]] block_check checks(const ashlar::detail::block_use& = ashlar::detail::freeing_block) const noexcept {
-    return {looked()};
+    if constexpr (ashlar::checking_level >= ashlar::checking::checked) static_cast<void>(looked());
+    return block_check();
   }
   void discard_free_slices(std::size_t) noexcept { touch(); }
   /// Effects: gives all free cells to the upstream.

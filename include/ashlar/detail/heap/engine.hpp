@@ -110,8 +110,7 @@ public:
 
   ASHLAR_INLINE void put(void* p) noexcept {
     const auto call = sharing_.enter_call();
-    if constexpr (checking_level >= checking::checked)
-      if (p != nullptr) stores_.checks().end_life(p);
+    stores_.checks().end_life(p);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return put_sampled(p);
     cache_cell(p, segment::owner_of(p));
   }
@@ -129,8 +128,7 @@ public:
   [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     const auto call = sharing_.enter_call();
     const std::size_t size_class = class_of_request(bytes, alignment);
-    if constexpr (checking_level >= checking::checked)
-      stores_.checks(using_block).expect(p, bytes, alignment, size_class);
+    stores_.checks(using_block).expect(p, bytes, alignment, size_class);
     return resize_from(size_class, p, new_bytes, alignment);
   }
 
@@ -145,8 +143,7 @@ public:
 
   [[nodiscard]] std::size_t size_of(const void* p) const noexcept {
     const auto call = sharing_.enter_call();
-    if constexpr (checking_level >= checking::checked)
-      static_cast<void>(stores_.checks(using_block).size_of(const_cast<void*>(p)));
+    stores_.checks(using_block).expect(p);
     if (sends && !is_aligned(p, window_bytes)) return stores_.usable_size(p);  // constant while `p` lives
     const auto in = sharing_.enter();
     return stores_.usable_size(p);
@@ -269,7 +266,7 @@ private:
       if (void* const cell = stores_.take_cell_of_batch(size_class)) return handed_out(cell, size_class, bytes);
     void* const p = lists->top_of(size_class);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return otherwise();
-    if constexpr (checking_level >= checking::checked) stores_.expect_link(p, size_class);
+    stores_.expect_link(p, size_class);
     lists->pop_top(size_class, p);
     return handed_out(p, size_class, bytes);
   }
@@ -339,14 +336,14 @@ private:
   ASHLAR_INLINE void* handed_out(void* p, std::size_t size_class, [[maybe_unused]] std::size_t bytes) noexcept {
     if constexpr (marks_memory) mark_live(p, size_classes::bytes_of(size_class));
     if constexpr (checking_level >= checking::hardened) stores_.sizes().hand_out_cell(p, bytes);
-    if constexpr (checking_level >= checking::checked) segment::flip_live(p);
+    stores_.checks().begin_life(p);
     return p;
   }
 
   ASHLAR_INLINE void put_of_class(void* p, [[maybe_unused]] std::size_t bytes, [[maybe_unused]] std::size_t alignment,
                                   std::size_t size_class) noexcept {
     const auto call = sharing_.enter_call();
-    if constexpr (checking_level >= checking::checked) stores_.checks().end_life(p, bytes, alignment, size_class);
+    stores_.checks().end_life(p, bytes, alignment, size_class);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return put_sampled(p);
     cache_cell(p, size_class);
   }

@@ -13,7 +13,7 @@
 #include <ashlar/detail/heap/cell_store.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/extent_map.hpp>
-#include <ashlar/detail/heap/heap_faults.hpp>
+#include <ashlar/detail/heap/heap_checks.hpp>
 #include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
@@ -272,8 +272,8 @@ public:
   }
   /// Effects: reports a double free of a cell.
   ASHLAR_COLD void report_twice(const void* cell) const noexcept { detail::report_twice(cell, heap_); }
-  [[nodiscard]] block_check<Upstream> checks(const block_use& use = freeing_block) const noexcept {
-    return {segments_, heap_, use};
+  [[nodiscard]] ASHLAR_INLINE auto checks(const block_use& use = freeing_block) const noexcept {
+    return block_check_of_level<Upstream>(segments_, heap_, use);
   }
   [[nodiscard]] exact_sizes<Upstream> sizes() noexcept { return {space_, heap_}; }
 

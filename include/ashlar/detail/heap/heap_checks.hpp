@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
@@ -26,7 +27,8 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// Verifies a block before it is freed or resized; ends the process if it is none. Nothing is read through `p`, so it
+/// All checks of a heap's blocks, at four points: a block is handed out, its cell leaves a free list, it is freed, it is
+/// used. Ends the process if it is none. Nothing is read through `p`, so it
 /// may be any address; level `hardened` reads the bytes around a block that is known to be live. Complexity: O(1)
 /// expected.
 template <resource Upstream>
@@ -34,6 +36,9 @@ class block_check {
 public:
   block_check(const segment_store<Upstream>& segments, const void* heap, const block_use& use = freeing_block) noexcept
       : segments_(segments), heap_(heap), use_(use) {}
+
+  /// Effects: reports an address that is not a live block.
+  void expect(const void* p) const noexcept { static_cast<void>(size_of(const_cast<void*>(p))); }
 
   /// Returns: the bytes held by the live block at `p`. Effects: reports an address that is not a live block, and a
   /// write after it.
@@ -55,8 +60,9 @@ public:
     if (ASHLAR_UNLIKELY(!is_aligned(p, alignment))) report_alignment(p, alignment);
   }
 
-  /// Effects: reports an address that is not a live block. A cell is no longer live afterwards.
+  /// Effects: reports an address that is not a live block, except null. A cell is no longer live afterwards.
   ASHLAR_INLINE void end_life(void* p) const noexcept {
+    if (p == nullptr) return;
     if (ASHLAR_UNLIKELY(!segments_.space().has_recent_segment(p) ||
                         !ends_cell(p, segment::owner_of(p), exact_sizes<Upstream>::any_size)))
       end_any_life(p);
@@ -67,6 +73,9 @@ public:
                               std::size_t size_class) const noexcept {
     if (ASHLAR_UNLIKELY(!ends_known_cell(p, bytes, size_class))) end_any_life(p, bytes, alignment, size_class);
   }
+
+  /// Effects: begins the life of a cell.
+  static ASHLAR_INLINE void begin_life(void* p) noexcept { segment::flip_live(p); }
 
   /// Effects: ends the life of `p` if it is a live and intact cell of class `size_class` in a recently noted segment.
   /// Returns: whether it was; false is a hint only.
@@ -196,6 +205,23 @@ private:
   const void* heap_;
   const block_use& use_;
 };
+
+/// The same below level `checked`: nothing is verified.
+struct no_block_check {
+  template <class... Of>
+  explicit no_block_check(const Of&...) noexcept {}
+
+  static void expect(const void*) noexcept {}
+  static void expect(const void*, std::size_t, std::size_t, std::size_t) noexcept {}
+  static void begin_life(const void*) noexcept {}
+  static void end_life(const void*) noexcept {}
+  static void end_life(const void*, std::size_t, std::size_t, std::size_t) noexcept {}
+  [[nodiscard]] static bool ends_known_cell(const void*, std::size_t, std::size_t) noexcept { return false; }
+};
+
+template <class Upstream>
+using block_check_of_level =
+    std::conditional_t<checking_level >= checking::checked, block_check<Upstream>, no_block_check>;
 
 }  // namespace detail
 }  // namespace ASHLAR_ABI

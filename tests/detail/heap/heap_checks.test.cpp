@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/heap/heap_faults.hpp>
+#include <ashlar/detail/heap/heap_checks.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -34,7 +34,7 @@ constexpr bool is_hardened = ashlar::checking_level >= ashlar::checking::hardene
 // Small blocks, an over-aligned one, spans of slices, a huge block.
 constexpr std::size_t sizes[] = {1, 24, 100, 4096, 30'000, 70'000, 900'000, 5'000'000};
 
-class heap_faults : public ::testing::Test {
+class heap_checks : public ::testing::Test {
 protected:
   void SetUp() override {
     if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
@@ -66,7 +66,7 @@ protected:
   local_heap<> heap_;
 };
 
-TEST_F(heap_faults, freed_twice) {
+TEST_F(heap_checks, freed_twice) {
   for (const std::size_t bytes : sizes)
     for (const std::size_t others_between : {0u, 1u, 3u}) {
       void* const p = heap_.allocate(bytes);
@@ -80,7 +80,7 @@ TEST_F(heap_faults, freed_twice) {
   EXPECT_TRUE(heap_.invariant());
 }
 
-TEST_F(heap_faults, freed_twice_1024_frees_later) {
+TEST_F(heap_checks, freed_twice_1024_frees_later) {
   for (const std::size_t bytes : {std::size_t{48}, std::size_t{4096}, std::size_t{70'000}}) {
     std::vector<void*> others;
     void* const p = heap_.allocate(bytes);
@@ -93,7 +93,7 @@ TEST_F(heap_faults, freed_twice_1024_frees_later) {
 }
 
 // The second free by the first owner counts as the first free of the second owner, whose own free is reported.
-TEST_F(heap_faults, freed_twice_after_reuse) {
+TEST_F(heap_checks, freed_twice_after_reuse) {
   for (const std::size_t bytes : sizes) {
     void* const p = heap_.allocate(bytes);
     heap_.deallocate(p);
@@ -109,7 +109,7 @@ TEST_F(heap_faults, freed_twice_after_reuse) {
   }
 }
 
-TEST_F(heap_faults, freed_after_its_memory_has_gone_back) {
+TEST_F(heap_checks, freed_after_its_memory_has_gone_back) {
   for (const std::size_t bytes : sizes) {
     void* const p = heap_.allocate(bytes);
     heap_.deallocate(p);
@@ -118,7 +118,7 @@ TEST_F(heap_faults, freed_after_its_memory_has_gone_back) {
   }
 }
 
-TEST_F(heap_faults, freed_in_the_middle) {
+TEST_F(heap_checks, freed_in_the_middle) {
   for (const std::size_t bytes : sizes) {
     auto* const p = static_cast<std::byte*>(heap_.allocate(bytes));
     for (const std::size_t inside :
@@ -128,7 +128,7 @@ TEST_F(heap_faults, freed_in_the_middle) {
   }
 }
 
-TEST_F(heap_faults, freed_what_is_of_no_heap) {
+TEST_F(heap_checks, freed_what_is_of_no_heap) {
   static int global = 0;
   int local = 0;
   std::vector<int> vector(100);
@@ -145,7 +145,7 @@ TEST_F(heap_faults, freed_what_is_of_no_heap) {
   ::munmap(mapped, 8192);
 }
 
-TEST_F(heap_faults, freed_to_another_heap) {
+TEST_F(heap_checks, freed_to_another_heap) {
   std::optional<local_heap<>> other(std::in_place);
   std::vector<void*> held;
   for (const std::size_t bytes : sizes) held.push_back(other->allocate(bytes));
@@ -160,7 +160,7 @@ TEST_F(heap_faults, freed_to_another_heap) {
   pool.deallocate(cell);
 }
 
-TEST_F(heap_faults, freed_as_another_size) {
+TEST_F(heap_checks, freed_as_another_size) {
   for (const std::size_t bytes : sizes)
     for (const std::size_t other : {std::size_t{2000}, bytes + 200'000, bytes * 2 + 16, bytes + 1, bytes - 1}) {
       if (!is_hardened && (other + 1 == bytes || other == bytes + 1)) continue;
@@ -181,7 +181,7 @@ TEST_F(heap_faults, freed_as_another_size) {
 }
 
 // A huge block may exceed the size known to its caller by an eighth, or by a third after it shrank in place.
-TEST_F(heap_faults, a_huge_block_freed_as_a_much_smaller_one) {
+TEST_F(heap_checks, a_huge_block_freed_as_a_much_smaller_one) {
   void* const p = heap_.allocate(9'000'000);
   for (const std::size_t other : {std::size_t{70'000}, std::size_t{4'500'000}, std::size_t{6'700'000}}) {
     expect_fault(fault::size_mismatch, p, [&] { heap_.deallocate(p, other); });
@@ -201,7 +201,7 @@ TEST_F(heap_faults, a_huge_block_freed_as_a_much_smaller_one) {
 }
 
 // Spans start at slices and huge blocks at windows: their addresses need not have a larger alignment.
-TEST_F(heap_faults, a_run_or_huge_block_freed_with_an_alignment_that_it_does_not_have) {
+TEST_F(heap_checks, a_run_or_huge_block_freed_with_an_alignment_that_it_does_not_have) {
   for (const std::size_t bytes : {70'000u, 900'000u, 5'000'000u}) {
     void* const p = heap_.allocate(bytes);
     const std::size_t own = std::size_t{1} << std::countr_zero(ashlar::detail::address_of(p));
@@ -214,7 +214,7 @@ TEST_F(heap_faults, a_run_or_huge_block_freed_with_an_alignment_that_it_does_not
 }
 
 // At level checked the link of a free cell is sealed; exact_sizes.test.cpp tests level hardened.
-TEST_F(heap_faults, a_dead_cell_whose_first_words_were_written_to) {
+TEST_F(heap_checks, a_dead_cell_whose_first_words_were_written_to) {
   if (ashlar_test::has_asan || is_hardened) GTEST_SKIP() << "a tool sees the write itself, or there are no links";
   for (std::size_t at = 0; at < ashlar::detail::thread_cache::link_bytes; at += 3) {
     std::byte* cells[4];
@@ -231,7 +231,7 @@ TEST_F(heap_faults, a_dead_cell_whose_first_words_were_written_to) {
   }
 }
 
-TEST_F(heap_faults, the_last_words) {
+TEST_F(heap_checks, the_last_words) {
   void* const p = heap_.allocate(48);
   heap_.deallocate(p);
   ASHLAR_EXPECT_LAST_WORDS(heap_.deallocate(p),
