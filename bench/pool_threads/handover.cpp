@@ -161,7 +161,9 @@ constexpr row rows[] = {
     row_of<standard_peer>("mimalloc", "std::allocator, mimalloc"),
     row_of<standard_peer>("jemalloc", "std::allocator, jemalloc"),
     row_of<standard_peer>("tcmalloc", "std::allocator, tcmalloc"),
-    row_of<standard_peer>("rpmalloc", "std::allocator, rpmalloc"),
+    row_of<standard_peer>("google_tcmalloc", "std::allocator, Google's tcmalloc"),
+    row_of<standard_peer>("rpmalloc", "std::allocator, rpmalloc 1.4.3"),
+    row_of<standard_peer>("rpmalloc2", "std::allocator, rpmalloc 2"),
     row_of<standard_peer>("snmalloc", "std::allocator, snmalloc"),
 #if ASHLAR_BENCH_HAS_BOOST
     row_of<boost_mutex_peer>("boost_mutex", "boost::fast_pool_allocator, mutex", true, 4),

@@ -23,6 +23,7 @@ namespace bench {
 struct malloc_library {
   std::string_view peer;
   const char* files[3];
+  const char* tunables = nullptr;  // of the C library, which it needs at its best
 };
 
 inline constexpr malloc_library malloc_libraries[] = {
@@ -30,7 +31,9 @@ inline constexpr malloc_library malloc_libraries[] = {
     {"mimalloc3", {"libmimalloc3.so"}},
     {"jemalloc", {"libjemalloc.so.2", "libjemalloc.so"}},
     {"tcmalloc", {"libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc_minimal.so"}},
+    {"google_tcmalloc", {"libtcmalloc_google.so"}, "glibc.pthread.rseq=0"},  // its caches by CPU
     {"rpmalloc", {"librpmalloc.so"}},
+    {"rpmalloc2", {"librpmalloc2.so"}},
     {"snmalloc", {"libsnmalloc.so", "libsnmallocshim.so"}},
 };
 

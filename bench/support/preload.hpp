@@ -81,10 +81,11 @@ inline std::filesystem::path find_library_file(const malloc_library& library) {
   std::exit(code);
 }
 
-[[noreturn]] inline void restart_with(const std::filesystem::path& file, char** argv) {
+[[noreturn]] inline void restart_with(const std::filesystem::path& file, const malloc_library& library, char** argv) {
   if (std::getenv("ASHLAR_BENCH_PRELOADED") != nullptr) fail(1, "could not preload " + file.string());
   ::setenv("ASHLAR_BENCH_PRELOADED", "1", 1);
   ::setenv("LD_PRELOAD", file.c_str(), 1);
+  if (library.tunables != nullptr) ::setenv("GLIBC_TUNABLES", library.tunables, 1);
   ::execv("/proc/self/exe", argv);
   std::perror("execv");
   std::exit(1);
@@ -99,7 +100,7 @@ inline std::string settle_malloc(std::string_view peer, char** argv) {
   if (wanted.empty()) fail(exit_skipped, "skipped: no " + std::string(library->files[0]) + " on this machine");
   if (malloc_file() == wanted) return wanted.filename().string();
   if (library == nullptr) fail(exit_usage, "malloc is not the C library's: unset LD_PRELOAD");
-  restart_with(wanted, argv);
+  restart_with(wanted, *library, argv);
 }
 
 }  // namespace bench
