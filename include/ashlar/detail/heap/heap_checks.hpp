@@ -27,10 +27,9 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// All checks of a heap's blocks, at four points: a block is handed out, its cell leaves a free list, it is freed, it is
-/// used. Ends the process if it is none. Nothing is read through `p`, so it
-/// may be any address; level `hardened` reads the bytes around a block that is known to be live. Complexity: O(1)
-/// expected.
+/// All checks of a heap's blocks, at four points: a block is handed out, its cell leaves a free list, it is freed, it
+/// is used. Ends the process if it is none. Nothing is read through `p`, so it may be any address; level `hardened`
+/// reads the bytes around a block that is known to be live. Complexity: O(1) expected.
 template <resource Upstream>
 class block_check {
 public:
