@@ -58,16 +58,15 @@ TEST_F(quarantine, where_all_rest_the_one_that_died_first_is_taken) {
 
 TEST_F(quarantine, the_oldest_rests_no_longer_when_it_is_full) {
   for (std::uint32_t cell = 0; cell <= ashlar::detail::quarantine::most; ++cell) free(cell);
-  EXPECT_FALSE(slab::is_set(slab_->resting(), 0));
-  for (std::uint32_t cell = 1; cell <= ashlar::detail::quarantine::most; ++cell)
-    EXPECT_TRUE(slab::is_set(slab_->resting(), cell));
+  EXPECT_FALSE(slab_->resting()[0]);
+  for (std::uint32_t cell = 1; cell <= ashlar::detail::quarantine::most; ++cell) EXPECT_TRUE(slab_->resting()[cell]);
   EXPECT_EQ(take(), 0u);
 }
 
 TEST_F(quarantine, a_cell_that_was_taken_may_die_again) {
   free(9);
   EXPECT_EQ(take(), 9u);
-  EXPECT_FALSE(slab::is_set(slab_->resting(), 9));
+  EXPECT_FALSE(slab_->resting()[9]);
   free(1);
   free(9);
   EXPECT_EQ(take(), 1u);
@@ -78,14 +77,14 @@ TEST_F(quarantine, a_slab_that_goes_is_forgotten) {
   free(7);
   resting_.forget(slab_);
   resting_.clear();
-  EXPECT_TRUE(slab::is_set(slab_->resting(), 7)) << "memory of a slab that is gone is not written to";
+  EXPECT_TRUE(slab_->resting()[7]) << "memory of a slab that is gone is not written to";
 }
 
 TEST_F(quarantine, nothing_rests_after_it_is_cleared) {
   free(7);
   free(100);
   resting_.clear();
-  EXPECT_FALSE(slab::is_set(slab_->resting(), 7) || slab::is_set(slab_->resting(), 100));
+  EXPECT_FALSE(slab_->resting()[7] || slab_->resting()[100]);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
 namespace {
@@ -68,7 +69,7 @@ public:
     const ashlar::detail::cell_batch got = set_.take_run(geometry_, length);
     EXPECT_TRUE(got.mask != 0 || !must);
     if (got.mask == 0) return false;
-    EXPECT_EQ(got.mask >> std::countr_zero(got.mask), slab::run_mask(length));
+    EXPECT_EQ(got.mask >> std::countr_zero(got.mask), ashlar::detail::ones(0, length));
     note(got, false);
     return true;
   }

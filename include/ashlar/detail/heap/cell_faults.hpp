@@ -2,7 +2,6 @@
 // The texts of reports about blocks, and the reports about cells that no look-up precedes.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,6 +11,7 @@
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {
@@ -51,8 +51,7 @@ inline constexpr block_use using_block = {.foreign = "used a pointer that is not
 /// As above, for the first cell of the mask `twice` in a bitmap word; nothing for an empty mask.
 ASHLAR_INLINE void expect_none_twice(const span_header& slab, std::size_t word, std::uint64_t twice,
                                      const void* heap) noexcept {
-  if (ASHLAR_UNLIKELY(twice != 0))
-    report_twice(slab.cell(word * 64 + static_cast<std::size_t>(std::countr_zero(twice))), heap);
+  if (ASHLAR_UNLIKELY(twice != 0)) report_twice(slab.cell(word * 64 + first_bit(twice)), heap);
 }
 
 /// Effects: reports a cell on a free list whose link is corrupt, before the link is followed. No effect except at level

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -20,6 +19,7 @@
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -75,7 +75,7 @@ public:
 
   /// Effects: as `give`, for cells of one bitmap word. Returns: their bytes.
   std::size_t give_mask(span_header& slab, std::size_t word, std::uint64_t cells) noexcept {
-    const std::size_t bytes = static_cast<std::size_t>(std::popcount(cells)) * slab.cell_bytes;
+    const std::size_t bytes = count_bits(cells) * slab.cell_bytes;
     expect_none_twice(slab, word, slab_view(slab).give_batch(word, cells), heap_);
     free_bytes_ += bytes;
     file(slab);
@@ -130,13 +130,15 @@ public:
   /// Effects: counts for each slab the free cells without a bit: in free lists, and in batches of classes from `first`
   /// on. Complexity: O(slices and cells in free lists).
   void count_waiting(const thread_cache& cache, std::size_t first = 0) const noexcept {
-    const auto count = [](void* cell, int cells) { segment::slab_of(cell).waiting += static_cast<unsigned>(cells); };
+    const auto count = [](void* cell, std::size_t cells) {
+      segment::slab_of(cell).waiting += static_cast<std::uint32_t>(cells);
+    };
     for_each_slab([](span_header& slab) { slab.waiting = 0; });
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
       cache.for_each(size_class, [&](void* cell) { count(cell, 1); });
     for (std::size_t size_class = first; size_class < partial_.size(); ++size_class)
       if (const cell_batch& batch = partial_[size_class].batch; batch.mask != 0)
-        count(batch.base, std::popcount(batch.mask));
+        count(batch.base, count_bits(batch.mask));
   }
 
   /// Effects: calls `f(cell, bytes)` for each live cell. Expects: the caches are flushed.
@@ -181,7 +183,7 @@ public:
 
   /// Returns: cells in the batch of a class.
   [[nodiscard]] std::size_t in_batch(std::size_t size_class) const noexcept {
-    return static_cast<std::size_t>(std::popcount(partial_[size_class].batch.mask));
+    return count_bits(partial_[size_class].batch.mask);
   }
 
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_; }
@@ -244,7 +246,7 @@ private:
     const std::size_t page = os::pages::page_bytes();
     if (!pages::is_possible || slab.free * std::size_t{slab.cell_bytes} < page) return 0;
     std::size_t dropped = 0;
-    slab_view(slab).for_each_free_run([&](std::size_t first, std::size_t last) {
+    slab_view(slab).free_cells().for_each_run([&](std::size_t first, std::size_t last) {
       if constexpr (keeps_canaries) verify_poison(slab, first, last);
       std::byte* const begin = align_up(slab.cell(first), page);
       std::byte* const end = align_down(slab.cell(last), page);
@@ -281,7 +283,7 @@ private:
     if (at.slabs == nullptr && !add_slab(size_class, cache)) return false;
     span_header& slab = *at.slabs;
     at.batch = slab_view(slab).take_batch();
-    free_bytes_ -= static_cast<std::size_t>(std::popcount(at.batch.mask)) * slab.cell_bytes;
+    free_bytes_ -= count_bits(at.batch.mask) * slab.cell_bytes;
     refetched_ += slab.dropped_bytes;
     if (slab.dropped_bytes != 0) keep_dropped(slab, 0, 0);
     at.cell_bytes = slab.cell_bytes;

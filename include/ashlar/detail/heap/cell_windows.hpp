@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -59,9 +59,7 @@ struct alignas(64) cell_window : list_node<cell_window> {
     return by_cell.divide(static_cast<std::uint32_t>(address_of(p) % bytes));
   }
   [[nodiscard]] bool is_cell(const void* p) const noexcept { return index_of(p) < capacity && cell(index_of(p)) == p; }
-  [[nodiscard]] bool is_free(std::uint32_t index) const noexcept {
-    return ((words[index / 64] >> (index % 64)) & 1) != 0;
-  }
+  [[nodiscard]] bool is_free(std::uint32_t index) const noexcept { return (words[index / 64] & bit_of(index)) != 0; }
 
   /// Effects: makes all cells free, of size class `of`, in `room` bytes.
   void format(std::byte* memory, std::size_t room, std::size_t of) noexcept {
@@ -71,25 +69,25 @@ struct alignas(64) cell_window : list_node<cell_window> {
     by_cell = reciprocal(cell_bytes);
     capacity = free = static_cast<std::uint16_t>(by_cell.divide(static_cast<std::uint32_t>(room)));
     words.fill(~std::uint64_t{0});  // all words, in a few wide stores; `filled` gives those in use
-    if (capacity % 64 != 0) words[capacity / 64] = (std::uint64_t{1} << (capacity % 64)) - 1;
+    if (capacity % 64 != 0) words[capacity / 64] = ones(0, capacity % 64);
     filled = (1u << ((capacity + 63) / 64)) - 1;
     requested.clear(capacity);
   }
 
   /// Expects: a cell is free.
   [[nodiscard]] ASHLAR_INLINE std::byte* take() noexcept {
-    const auto word = static_cast<std::size_t>(std::countr_zero(filled));
-    const std::uint64_t rest = words[word];
-    words[word] = rest & (rest - 1);
-    if ((rest & (rest - 1)) == 0) filled &= filled - 1;
+    const std::size_t word = first_bit(filled);
+    const std::uint64_t from = words[word], rest = without_first(from);
+    words[word] = rest;
+    if (rest == 0) filled &= filled - 1;
     --free;
-    return cell(word * 64 + static_cast<std::size_t>(std::countr_zero(rest)));
+    return cell(word * 64 + first_bit(from));
   }
 
   /// Expects: the cell is not free.
   ASHLAR_INLINE void give(const void* p) noexcept {
     const std::uint32_t index = index_of(p);
-    words[index / 64] |= std::uint64_t{1} << (index % 64);
+    words[index / 64] |= bit_of(index);
     filled |= 1u << (index / 64);
     ++free;
   }

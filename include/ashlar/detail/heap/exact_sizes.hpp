@@ -2,7 +2,6 @@
 // The requested size of each block of a heap at level hardened, and the guards that depend on it.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,9 +12,9 @@
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/slice_map.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -65,20 +64,19 @@ inline void poison_front(const span_header& slab) noexcept {
 inline void poison_run(span_header& run) noexcept {
   const std::size_t length = detail::min<std::size_t>(run.length, most_poisoned_of_run / slice_bytes);
   poison_block(run.cells, length * slice_bytes);
-  *segment::of(&run)->requested.poisoned() |= slices(run.first, length);
+  *segment::of(&run)->requested.poisoned() |= ones(run.first, length);
 }
 
 /// Effects: reports a write to a free block that starts in a poisoned slice of `which`; marks these slices as never
 /// used. Expects: level hardened.
 inline void verify_poison_of_runs(segment& home, slice_mask which, const void* heap) noexcept {
   slice_mask& poisoned = *home.requested.poisoned();
-  for (slice_mask rest = poisoned & which; rest != 0; rest &= rest - 1) {
-    const auto slice = static_cast<std::size_t>(std::countr_zero(rest));
+  for_each_bit(poisoned & which, [&](std::size_t slice) {
     mark_readable(home.slice(slice), slice_bytes);
     if (ASHLAR_UNLIKELY(!is_poisoned(home.slice(slice), slice_bytes)))
       report_poison(home.slice(home.record(slice).first), slice_bytes, heap);
     mark_live(home.slice(slice), slice_bytes);
-  }
+  });
   poisoned &= ~which;
 }
 

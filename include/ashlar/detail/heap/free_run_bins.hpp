@@ -3,14 +3,13 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/slice_map.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {
@@ -34,7 +33,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE span_header* take(std::size_t length, std::size_t longer) noexcept {
     const slice_mask fit = (lengths_ >> length) & ((slice_mask{2} << longer) - 1);
     if (fit == 0) return nullptr;
-    const std::size_t found = length + static_cast<std::size_t>(std::countr_zero(fit));
+    const std::size_t found = length + first_bit(fit);
     span_header* const run = tops_[found];
     tops_[found] = run->next;
     lengths_ &= ~(slice_mask{run->next == nullptr} << found);

@@ -2,7 +2,6 @@
 // The checks of a block before a heap takes it back, from level checked on.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -196,7 +195,7 @@ private:
             .pointer = p,
             .resource = heap_,
             .size = size_of(p),
-            .expected = std::size_t{1} << std::countr_zero(address_of(p)),
+            .expected = largest_alignment_of(p),
             .got = alignment});
   }
 

@@ -7,8 +7,8 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/slice_map.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {

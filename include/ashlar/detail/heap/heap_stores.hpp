@@ -20,7 +20,6 @@
 #include <ashlar/detail/heap/purge_policy.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_store.hpp>
-#include <ashlar/detail/heap/slice_map.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>

@@ -2,7 +2,6 @@
 // The page map of a heap: a hash table from the 4 MiB windows of the address space to extents.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -46,7 +45,7 @@ struct window {
   /// Returns: window `number` of an extent. Expects: `bytes` is a multiple of 4096.
   [[nodiscard]] static window of(std::byte* start, std::size_t number, std::size_t bytes, std::size_t alignment,
                                  bool is_segment) noexcept {
-    const auto logarithm = static_cast<std::size_t>(std::countr_zero(alignment));
+    const std::size_t logarithm = log2_of(alignment);
     return {.at = address_of(start) + number * window_bytes,
             .start = start,
             .extent = bytes | logarithm << 1 | (is_segment ? 1u : 0u)};

@@ -2,7 +2,6 @@
 // A segment: 4 MiB of address space in 64 slices, with the metadata of all in the first ones.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,10 +11,10 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
-#include <ashlar/detail/heap/slice_map.hpp>
 #include <ashlar/detail/slab/cell_batch.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -87,6 +86,9 @@ struct live_cells {
   }
   std::uint64_t bits[slices_per_segment * words_per_slab];
 };
+
+/// One bit for each slice. A free sets the bits of a run, which joins it with its neighbours without further work.
+using slice_mask = bit_word;
 
 struct no_requested_sizes {
   static constexpr bool is_kept = false;
@@ -255,7 +257,7 @@ public:
                .first = static_cast<std::uint8_t>(slice_),
                .is_available = false};
     for (std::size_t i = 1; i < layout.slices; ++i) home_.record(slice_ + i).first = static_cast<std::uint8_t>(slice_);
-    for (std::size_t word = 0; word < record_.words(); ++word) bits()[word] = cells_in_word(word);
+    free_cells().set_all();
     home_.live.clear(slice_, layout.slices);
     if constexpr (segment::requested_sizes::is_kept) detail::fill_n(home_.requested.of_slice(slice_), capacity);
     home_.set_owner(slice_, layout.slices, size_class);
@@ -267,7 +269,7 @@ public:
     const std::size_t word = record_.hint;
     const std::uint64_t mask = bits()[word];
     bits()[word] = 0;
-    record_.free -= static_cast<std::uint32_t>(std::popcount(mask));
+    record_.free -= static_cast<std::uint32_t>(count_bits(mask));
     return {record_.cell(word * 64), mask};
   }
 
@@ -282,7 +284,7 @@ public:
     std::uint64_t& free = bits()[word];
     if (ASHLAR_UNLIKELY((free & cells) != 0)) return free & cells;
     free |= cells;
-    record_.free += static_cast<std::uint32_t>(std::popcount(cells));
+    record_.free += static_cast<std::uint32_t>(count_bits(cells));
     record_.hint = static_cast<std::uint16_t>(detail::min<std::size_t>(record_.hint, word));
     return 0;
   }
@@ -291,7 +293,7 @@ public:
   bool give(const void* cell) noexcept {
     const std::uint32_t index = record_.index_of(cell);
     if (ASHLAR_UNLIKELY(is_free(index))) return false;
-    bits()[index / 64] |= std::uint64_t{1} << (index % 64);
+    free_cells().set(index);
     record_.hint = detail::min(record_.hint, static_cast<std::uint16_t>(index / 64));
     ++record_.free;
     return true;
@@ -305,35 +307,17 @@ public:
             word,
             cells * record_.cell_bytes,
             record_.by_cell,
-            {record_.cell(std::size_t{word} * 64), std::uint64_t{1} << index % 64}};
+            {record_.cell(std::size_t{word} * 64), bit_of(index)}};
   }
 
-  [[nodiscard]] bool is_free(std::uint32_t index) const noexcept {
-    return ((bits()[index / 64] >> (index % 64)) & 1) != 0;
-  }
+  [[nodiscard]] bool is_free(std::uint32_t index) const noexcept { return free_cells()[index]; }
   [[nodiscard]] std::uint64_t* bits() const noexcept { return home_.bits[slice_]; }
-
-  [[nodiscard]] std::uint64_t cells_in_word(std::size_t word) const noexcept {
-    const std::size_t from_here = record_.capacity - word * 64;
-    return from_here >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << from_here) - 1;
-  }
-
-  /// Effects: calls `f(first, last)` for each maximal run of cells with a set bit, by indices, `last` excluded.
-  template <class F>
-  void for_each_free_run(F f) const {
-    for (std::size_t first = next_with(true, 0); first < record_.capacity;) {
-      const std::size_t last = next_with(false, first);
-      f(first, last);
-      first = next_with(true, last);
-    }
-  }
+  [[nodiscard]] ASHLAR_INLINE bitmap free_cells() const noexcept { return {bits(), record_.capacity}; }
 
   /// Effects: calls `f(cell)` for each cell with a clear bit, in order.
   template <class F>
   void for_each_taken(F f) const {
-    for (std::size_t word = 0; word < record_.words(); ++word)
-      for (std::uint64_t rest = cells_in_word(word) & ~bits()[word]; rest != 0; rest &= rest - 1)
-        f(record_.cell(word * 64 + static_cast<std::size_t>(std::countr_zero(rest))));
+    free_cells().for_each_clear([&](std::size_t index) { f(record_.cell(index)); });
   }
 
   /// Effects: calls `f(cell)` for each live cell. Expects: level `checked`.
@@ -345,25 +329,11 @@ public:
 
   /// Complexity: O(words).
   [[nodiscard]] bool invariant() const noexcept {
-    std::uint32_t set = 0;
-    for (std::size_t word = 0; word < record_.words(); ++word) {
-      if ((bits()[word] & ~cells_in_word(word)) != 0 || (word < record_.hint && bits()[word] != 0)) return false;
-      set += static_cast<std::uint32_t>(std::popcount(bits()[word]));
-    }
-    return set == record_.free;
+    const bitmap cells = free_cells();
+    return cells.invariant() && cells.count() == record_.free && cells.next_set(0) >= std::size_t{record_.hint} * 64;
   }
 
 private:
-  // Returns: the first cell from `index` on with a bit of this value, or the capacity.
-  [[nodiscard]] std::size_t next_with(bool bit, std::size_t index) const noexcept {
-    for (std::size_t word = index / 64; index < record_.capacity; index = ++word * 64) {
-      const std::uint64_t such = (bit ? bits()[word] : ~bits()[word]) >> (index % 64);
-      if (such != 0)
-        return detail::min<std::size_t>(index + static_cast<std::size_t>(std::countr_zero(such)), record_.capacity);
-    }
-    return record_.capacity;
-  }
-
   span_header& record_;
   segment& home_;
   std::size_t slice_;

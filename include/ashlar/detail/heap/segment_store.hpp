@@ -17,8 +17,8 @@
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/slice_map.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -65,7 +65,7 @@ public:
     for (std::size_t i = 0; i < count_; ++i) {
       if (longest_[i] < length) continue;
       const slice_mask starts = starts_of_runs(spaces_[i].free & ~spaces_[i].fresh, length);
-      if (starts != 0) return carve(i, static_cast<std::size_t>(std::countr_zero(starts)), length);
+      if (starts != 0) return carve(i, first_bit(starts), length);
       if (starts_of_runs(spaces_[i].free, length) == 0) longest_[i] = static_cast<std::uint8_t>(length - 1);
     }
     return {};
@@ -136,7 +136,7 @@ public:
     const std::size_t i = home->head.index, first = segment::slice_of(p);
     mark_free(p, length * slice_bytes);
     home->record(first).is_available = true;  // until a span starts there: a double free is reported
-    spaces_[i].free |= slices(first, length);
+    spaces_[i].free |= ones(first, length);
     used_slices_ -= length;
     dirty_slices_ += length;
     longest_[i] = detail::max(longest_[i], static_cast<std::uint8_t>(run_around(spaces_[i].free, first)));
@@ -250,7 +250,7 @@ public:
     std::size_t used = 0, dirty = 0;
     for (std::size_t i = 0; i < count_; ++i) {
       const segment_slices& each = spaces_[i];
-      used += each.home->slices_held() - first_slice - static_cast<std::size_t>(std::popcount(each.free));
+      used += each.home->slices_held() - first_slice - count_bits(each.free);
       dirty += dirty_of(each);
       const window* const found = space_.find(each.home);
       if (found == nullptr || !found->is_segment() || each.home->head.index != i) return false;
@@ -269,12 +269,10 @@ private:
     slice_mask started;  ///< starts of former runs: their first pages are resident
   };
 
-  [[nodiscard]] static std::size_t dirty_of(const segment_slices& s) noexcept {
-    return static_cast<std::size_t>(std::popcount(s.free & ~s.fresh));
-  }
+  [[nodiscard]] static std::size_t dirty_of(const segment_slices& s) noexcept { return count_bits(s.free & ~s.fresh); }
 
   [[nodiscard]] static constexpr slice_mask all_of(std::size_t bytes) noexcept {
-    return slices(first_slice, bytes / slice_bytes - first_slice);
+    return ones(first_slice, bytes / slice_bytes - first_slice);
   }
 
   // A refused segment is requested again with an eighth less, down to the required size.
@@ -290,7 +288,7 @@ private:
     const slice_mask all = all_of(bytes);
     spaces_[count_] = {home, all, is_fresh ? all : 0, 0, 0};
     dirty_slices_ += dirty_of(spaces_[count_]);
-    longest_[count_++] = static_cast<std::uint8_t>(std::popcount(all));
+    longest_[count_++] = static_cast<std::uint8_t>(count_bits(all));
   }
 
   [[nodiscard]] bool is_unused(std::size_t i) const noexcept {
@@ -300,7 +298,7 @@ private:
   // Verifies the poison of the free blocks in a span, a segment or slices.
   void verify_poison([[maybe_unused]] const span_header& run) const noexcept {
     if constexpr (keeps_canaries)
-      verify_poison_of_runs(*segment::of(run.cells), slices(run.first, run.length), space_.heap());
+      verify_poison_of_runs(*segment::of(run.cells), ones(run.first, run.length), space_.heap());
   }
   void verify_poison([[maybe_unused]] std::size_t i, [[maybe_unused]] slice_mask which) const noexcept {
     if constexpr (keeps_canaries) verify_poison_of_runs(*spaces_[i].home, which, space_.heap());
@@ -317,8 +315,8 @@ private:
 
   [[nodiscard]] slice_run take_free(std::size_t length, std::size_t step) noexcept {
     for (std::size_t eight = 0; eight < count_; eight += 8)
-      for (std::uint64_t some = long_enough(eight, length); some != 0; some &= some - 1) {
-        const std::size_t i = eight + static_cast<std::size_t>(std::countr_zero(some)) / 8;
+      for (std::uint64_t some = long_enough(eight, length); some != 0; some = without_first(some)) {
+        const std::size_t i = eight + first_bit(some) / 8;
         if (i >= count_) break;
         const slice_mask starts = starts_of_runs(spaces_[i].free, length) & multiples_of(step);
         if (starts != 0) return carve(i, first_of(starts, spaces_[i].started), length);
@@ -339,18 +337,18 @@ private:
 
   // Returns: the lowest start at which a span has started before, or else the lowest start.
   [[nodiscard]] static std::size_t first_of(slice_mask starts, slice_mask started) noexcept {
-    return static_cast<std::size_t>(std::countr_zero((starts & started) != 0 ? starts & started : starts));
+    return first_bit((starts & started) != 0 ? starts & started : starts);
   }
 
   [[nodiscard]] slice_run carve(std::size_t i, std::size_t first, std::size_t length) noexcept {
     segment_slices& from = spaces_[i];
-    const slice_mask taken = slices(first, length);
+    const slice_mask taken = ones(first, length);
     verify_poison(i, taken);
     const bool is_zero = (from.fresh & taken) == taken;
-    const auto dirty = static_cast<std::size_t>(std::popcount(taken & ~from.fresh));
+    const std::size_t dirty = count_bits(taken & ~from.fresh);
     dirty_slices_ -= dirty;
     reused_slices_ += dirty;
-    refetched_slices_ += static_cast<std::size_t>(std::popcount(taken & from.dropped));
+    refetched_slices_ += count_bits(taken & from.dropped);
     from.dropped &= ~taken;
     from.started |= slice_mask{1} << first;
     from.free &= ~taken;
@@ -373,9 +371,9 @@ private:
     verify_poison(i, which);
     ashlar::detail::for_each_run(which, [&](std::size_t first, std::size_t length) {
       if (!pages::discard(spaces_[i].home->slice(first), length * slice_bytes)) return;
-      spaces_[i].fresh |= slices(first, length);
-      spaces_[i].dropped |= slices(first, length);
-      spaces_[i].started &= ~slices(first, length);
+      spaces_[i].fresh |= ones(first, length);
+      spaces_[i].dropped |= ones(first, length);
+      spaces_[i].started &= ~ones(first, length);
       dirty_slices_ -= length;
       given += length * slice_bytes;
     });

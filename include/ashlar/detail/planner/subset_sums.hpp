@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/planner/search_limits.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -52,7 +52,7 @@ public:
       if (++w == words_) return far;
       bits = bits_[w];
     }
-    return static_cast<units>(w * 64) + std::countr_zero(bits);
+    return static_cast<units>(w * 64 + first_bit(bits));
   }
 
 private:

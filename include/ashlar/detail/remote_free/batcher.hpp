@@ -12,6 +12,8 @@
 #include <ashlar/detail/remote_free/inbox.hpp>
 #include <ashlar/detail/remote_free/packet.hpp>
 #include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {
@@ -138,13 +140,11 @@ private:
     inbox_type* to = nullptr;
   };
 
-  [[nodiscard]] static std::size_t population(const freed_word& word) noexcept {
-    return static_cast<std::size_t>(std::popcount(word.cells));
-  }
+  [[nodiscard]] static std::size_t population(const freed_word& word) noexcept { return count_bits(word.cells); }
 
   // Neighbouring words of a slab, and equal words of neighbouring slabs, get different slots.
   [[nodiscard]] static ASHLAR_INLINE std::size_t slot_of(std::uintptr_t key) noexcept {
-    constexpr int shift = 64 - std::countr_zero(Shape.slot_count);
+    constexpr unsigned shift = 64 - log2_of(Shape.slot_count);
     return static_cast<std::size_t>((std::uint64_t{key} * 0x9E37'79B9'7F4A'7C15) >> shift);
   }
 

@@ -2,10 +2,10 @@
 // One operation of a compiled trace, in 16 bytes: its kind, its size, and the slot of its block.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -36,7 +36,7 @@ public:
   /// `alignment` 0 is the default of the allocator. Expects: `size < size_limit`; `alignment < alignment_limit`, and 0
   /// or a power of two.
   constexpr replay_request(replay_kind kind, std::uint64_t size, std::uint64_t alignment) noexcept
-      : word_(size | std::uint64_t(alignment == 0 ? 0 : std::countr_zero(alignment)) << 52 |
+      : word_(size | std::uint64_t(alignment == 0 ? 0 : log2_of(alignment)) << 52 |
               std::uint64_t(static_cast<std::uint8_t>(kind)) << 58) {}
 
   [[nodiscard]] constexpr replay_kind kind() const noexcept { return static_cast<replay_kind>(word_ >> 58); }

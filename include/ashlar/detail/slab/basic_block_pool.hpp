@@ -235,9 +235,8 @@ public:
   void for_each_live(F f) {
     flush_caches();
     slabs_held().for_each([&](slab& each) {
-      for (std::size_t word = 0; word < each.words(); ++word)
-        for (std::uint64_t live = each.cells_in_word(word) & ~each.bits()[word]; live != 0; live &= live - 1)
-          f(static_cast<void*>(each.cells + cell_offset(word * 64 + lowest(live))));
+      each.free_cells().for_each_clear(
+          [&](std::size_t cell) { f(static_cast<void*>(each.cells + cell * cell_stride())); });
     });
   }
 
@@ -260,10 +259,6 @@ private:
   }
 
   [[nodiscard]] const slab_set& slabs_held() const noexcept { return store_.slabs(); }
-  [[nodiscard]] static std::size_t lowest(std::uint64_t mask) noexcept {
-    return static_cast<std::size_t>(std::countr_zero(mask));
-  }
-  [[nodiscard]] std::size_t cell_offset(std::size_t index) const noexcept { return index * cell_stride(); }
   [[nodiscard]] ASHLAR_INLINE void* handed_out(void* cell) noexcept { return store_.hand_out(geometry(), cell); }
 
   // Takes back a cell freed with or without a size; from `checked` on, `cell` may be any address.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/slab/slab.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -69,8 +69,8 @@ public:
 
   /// Returns: the batch's lowest cell. Expects: the batch is not empty.
   [[nodiscard]] ASHLAR_INLINE void* take_from_batch(std::size_t cell_bytes) noexcept {
-    void* const cell = batch_.base + lowest() * cell_bytes;
-    batch_.mask &= batch_.mask - 1;
+    void* const cell = batch_.base + first_bit(batch_.mask) * cell_bytes;
+    batch_.mask = without_first(batch_.mask);
     mark_live(cell, cell_bytes);
     return cell;
   }
@@ -123,7 +123,7 @@ public:
   }
 
   [[nodiscard]] std::size_t in_array() const noexcept { return size_; }
-  [[nodiscard]] std::size_t in_batch() const noexcept { return static_cast<std::size_t>(std::popcount(batch_.mask)); }
+  [[nodiscard]] std::size_t in_batch() const noexcept { return count_bits(batch_.mask); }
   [[nodiscard]] std::size_t size() const noexcept { return in_array() + in_batch(); }
   /// Returns: the batch's cells that are not handed out yet.
   [[nodiscard]] const cell_batch& batch() const noexcept { return batch_; }
@@ -133,10 +133,6 @@ public:
   }
 
 private:
-  [[nodiscard]] ASHLAR_INLINE std::size_t lowest() const noexcept {
-    return static_cast<std::size_t>(std::countr_zero(batch_.mask));
-  }
-
   std::size_t size_ = 0;     // cells in the array
   std::size_t granted_ = 0;  // its present limit
   cell_batch batch_;

@@ -2,11 +2,11 @@
 // A cell batch: up to 64 neighbouring cells of one bitmap word, taken from a slab or given back together.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -30,13 +30,13 @@ struct cell_batch {
 
   /// Returns: the cell that the next `take` returns. Expects: the batch is not empty.
   [[nodiscard]] ASHLAR_INLINE std::byte* next(std::size_t cell_bytes) const noexcept {
-    return base + static_cast<std::size_t>(std::countr_zero(rest())) * cell_bytes;
+    return base + first_bit(rest()) * cell_bytes;
   }
 
   /// Effects: prefetches the cache lines of the next `cells` cells for writing.
   ASHLAR_INLINE void fetch_ahead(std::size_t cell_bytes, int cells) const noexcept {
-    for (std::uint64_t left = mask; left != 0 && cells != 0; left &= left - 1, --cells)
-      ASHLAR_FETCH_TO_WRITE(base + static_cast<std::size_t>(std::countr_zero(left)) * cell_bytes);
+    for (std::uint64_t left = mask; left != 0 && cells != 0; left = without_first(left), --cells)
+      ASHLAR_FETCH_TO_WRITE(base + first_bit(left) * cell_bytes);
   }
 
   /// Returns: whether a cell that starts at `p` is in the batch.

@@ -2,7 +2,6 @@
 // A thread's cache of cells from slabs that it shares with other threads.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -11,6 +10,7 @@
 #include <ashlar/detail/remote_free/batcher.hpp>
 #include <ashlar/detail/slab/cached_cells.hpp>
 #include <ashlar/detail/slab/shared_slabs.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
 
@@ -102,8 +102,7 @@ public:
   /// Returns: the number of cells taken from the slabs and not handed out, plus frees not yet sent.
   [[nodiscard]] std::size_t held_cells() const noexcept {
     std::size_t cells = cached_.size() + (batch_ == nullptr ? 0 : batch_->noted());
-    for (std::size_t at = 0; at < stock_.count; ++at)
-      cells += static_cast<std::size_t>(std::popcount(stock_.words[at].mask));
+    for (std::size_t at = 0; at < stock_.count; ++at) cells += count_bits(stock_.words[at].mask);
     return cells;
   }
 

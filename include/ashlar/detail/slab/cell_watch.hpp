@@ -37,7 +37,7 @@ public:
   /// before.
   ASHLAR_INLINE bool use(std::uint32_t cell) const noexcept {
     if constexpr (keeps_canaries) {
-      if (ASHLAR_LIKELY(slab::is_set(home_->used(), cell))) return true;
+      if (ASHLAR_LIKELY(home_->used()[cell])) return true;
       begin(cell);
     }
     return false;
@@ -76,7 +76,7 @@ public:
   /// Returns: whether the guards in front of a live cell and after it are intact.
   [[nodiscard]] ASHLAR_INLINE bool are_guards_intact(std::uint32_t cell) const noexcept {
     if constexpr (!keeps_canaries) return true;
-    if (ASHLAR_UNLIKELY(!slab::is_set(home_->used(), cell))) return true;  // it came from no hand_out
+    if (ASHLAR_UNLIKELY(!home_->used()[cell])) return true;  // it came from no hand_out
     return is_guard_intact(at(cell) - 1, 1) && is_guard_intact(guard_of(cell), geometry_.guard_bytes());
   }
 
@@ -99,7 +99,7 @@ public:
   void sweep() const noexcept {
     if constexpr (!keeps_canaries) return;
     for (std::uint32_t cell = 0; cell < home_->capacity; ++cell)
-      if (slab::is_set(home_->used(), cell)) sweep(cell);
+      if (home_->used()[cell]) sweep(cell);
   }
 
 private:
@@ -121,10 +121,9 @@ private:
   // The guard of a used neighbour exists already; it is not rewritten, so that writes to it are still found.
   ASHLAR_COLD void begin(std::uint32_t cell) const noexcept {
     if (cell == 0) fill_guard(home_->cells - front_guard, front_guard);
-    else if (!slab::is_set(home_->used(), cell - 1)) fill_guard(guard_of(cell - 1), geometry_.guard_bytes());
-    if (cell + 1 == home_->capacity || !slab::is_set(home_->used(), cell + 1))
-      fill_guard(guard_of(cell), geometry_.guard_bytes());
-    slab::set(home_->used(), cell);
+    else if (!home_->used()[cell - 1]) fill_guard(guard_of(cell - 1), geometry_.guard_bytes());
+    if (cell + 1 == home_->capacity || !home_->used()[cell + 1]) fill_guard(guard_of(cell), geometry_.guard_bytes());
+    home_->used().set(cell);
   }
 
   // Checks the last byte in front of a cell only: bytes before it are the overflow of the previous cell, found there.

@@ -16,6 +16,7 @@
 #include <ashlar/detail/slab/slab_geometry.hpp>
 #include <ashlar/detail/slab/slab_set.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -68,7 +69,7 @@ struct freed_extent {
 
 // Returns: whether the pool holds a free cell outside its bitmap.
 [[nodiscard]] ASHLAR_INLINE bool is_in_batch(const free_site& site, const slab* home, std::uint32_t index) noexcept {
-  if (((site.batch.mask >> (index % 64)) & 1) == 0) return false;
+  if ((site.batch.mask & bit_of(index)) == 0) return false;
   return site.batch.base == home->cells + std::size_t{index - index % 64} * site.geometry.cell_stride();
 }
 

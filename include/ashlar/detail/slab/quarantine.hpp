@@ -11,6 +11,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/slab/cell_guard.hpp>
 #include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {
@@ -31,8 +32,8 @@ public:
   ASHLAR_INLINE void add(slab* home, std::uint32_t cell) noexcept {
     place& oldest = places_[next_];
     if (ASHLAR_LIKELY(oldest.home != nullptr)) oldest.end();
-    oldest = {home, home->resting() + cell / 64, cell};
-    *oldest.word |= std::uint64_t{1} << (cell % 64);
+    oldest = {home, &home->resting().word(cell / 64), cell};
+    *oldest.word |= bit_of(cell);
     next_ = (next_ + 1) % most;
   }
 
@@ -42,7 +43,7 @@ public:
     if (const slab::taken rested = from->take_rested_word(wanted); rested.mask != 0) return rested;
     for (std::size_t age = 0; age < most; ++age) {
       place& each = places_[(next_ + age) % most];
-      if (each.home == from && slab::is_set(from->resting(), each.cell)) return from->take_cell(take(each));
+      if (each.home == from && from->resting()[each.cell]) return from->take_cell(take(each));
     }
     return from->take_batch(wanted);
   }
@@ -67,7 +68,7 @@ private:
     std::uint64_t* word = nullptr;  // the word of the slab's `resting` with the cell's bit
     std::uint32_t cell = 0;
 
-    ASHLAR_INLINE void end() const noexcept { *word &= ~(std::uint64_t{1} << (cell % 64)); }
+    ASHLAR_INLINE void end() const noexcept { *word &= ~bit_of(cell); }
   };
 
   [[nodiscard]] static std::uint32_t take(place& from) noexcept { return std::exchange(from, {}).cell; }

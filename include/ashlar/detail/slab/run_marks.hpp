@@ -2,13 +2,13 @@
 // The runs of a slab, as marks on its cells, at the levels that check the length of a freed run.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -38,7 +38,7 @@ public:
 
   /// Effects: marks the cells of `mask` in a word as one run. Expects: neighbouring cells, in no run.
   void mark(std::size_t word, std::uint64_t mask) noexcept {
-    if (memory() != nullptr) bits_[word] |= mask & (mask - 1);
+    if (memory() != nullptr) bits_[word] |= without_first(mask);
   }
 
   /// Effects: removes the marks of the run of the cells in `mask`.
@@ -48,13 +48,13 @@ public:
 
   /// Returns: whether a cell follows another one of its run.
   [[nodiscard]] bool is_inside(std::uint32_t cell) const noexcept {
-    return memory() != nullptr && ((bits_[cell / 64] >> (cell % 64)) & 1) != 0;
+    return memory() != nullptr && (bits_[cell / 64] & bit_of(cell)) != 0;
   }
 
   /// Returns: the length of the run from `cell` on; 1 if it is not a run, or is unknown.
   [[nodiscard]] std::size_t length_at(std::uint32_t cell) const noexcept {
     if (memory() == nullptr) return 1;
-    return 1 + static_cast<std::size_t>(std::countr_one(bits_[cell / 64] >> (cell % 64) >> 1));
+    return 1 + run_from(bits_[cell / 64], cell % 64 + 1);
   }
 
 private:

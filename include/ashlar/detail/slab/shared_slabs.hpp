@@ -2,7 +2,6 @@
 // Slabs that any thread takes cells from and gives cells back to.
 #pragma once
 
-#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +23,7 @@
 #include <ashlar/detail/slab/slab_store.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -162,7 +162,7 @@ public:
     std::byte* const start = geometry().slab_of(cell);
     auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
     const std::uint32_t index = slab_set::index_in(geometry(), home, cell);
-    return {address_of(start) + index / 64, std::uint64_t{1} << (index % 64)};
+    return {address_of(start) + index / 64, bit_of(index)};
   }
 
   /// Effects: calls `f(store)` under the lock, with the inbox drained.
@@ -278,7 +278,7 @@ private:
     auto* const start = reinterpret_cast<std::byte*>(word.key - number);
     auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
     const std::uint64_t twice = home->bits()[number] & word.cells;
-    if (ASHLAR_UNLIKELY(twice != 0)) twice_freed_ = home->cells + (number * 64 + first_of(twice)) * cell_stride();
+    if (ASHLAR_UNLIKELY(twice != 0)) twice_freed_ = home->cells + (number * 64 + first_bit(twice)) * cell_stride();
     if (const std::uint64_t cells = word.cells & ~twice; cells != 0)
       store_.give_batch(geometry(), home, static_cast<std::uint32_t>(number), cells);
   }
@@ -288,10 +288,6 @@ private:
   }
 
   [[nodiscard]] free_site site() const noexcept { return {geometry(), store_.slabs(), this}; }
-
-  [[nodiscard]] static std::size_t first_of(std::uint64_t cells) noexcept {
-    return static_cast<std::size_t>(std::countr_zero(cells));
-  }
 
   // Reports nothing, so the lock is not recorded.
   [[nodiscard]] ASHLAR_INLINE taken_cell take_at_once() noexcept {
@@ -315,7 +311,7 @@ private:
       drain_inbox();
       if (!store_.slabs().has_free()) return;
       const cell_batch one = store_.take_batch(geometry(), 1);
-      cell = store_.hand_out(geometry(), one.base + first_of(one.mask) * cell_stride());
+      cell = store_.hand_out(geometry(), one.base + first_bit(one.mask) * cell_stride());
       mark_live(cell, cell_bytes());
       slabs_held_.store(store_.slabs().slabs(), memory_order_relaxed);
     });
@@ -339,7 +335,7 @@ private:
     while (cells != 0 && stock.count != cell_batches::max_words && store_.slabs().has_free()) {
       cell_batch& word = stock.words[stock.count++];
       word = store_.take_batch(geometry(), cells, stock.lane);
-      cells -= static_cast<std::size_t>(std::popcount(word.mask));
+      cells -= count_bits(word.mask);
     }
     for (std::size_t i = 0, end = stock.count; i + 1 < end; ++i) std::swap(stock.words[i], stock.words[--end]);
     slabs_held_.store(store_.slabs().slabs(), memory_order_relaxed);

@@ -2,7 +2,6 @@
 // A slab: a run of equal cells after a header, with a bitmap of the free cells.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -15,6 +14,7 @@
 #include <ashlar/detail/support/address_heap.hpp>
 #include <ashlar/detail/support/address_tree.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {
@@ -48,11 +48,13 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
 
   [[nodiscard]] ASHLAR_INLINE std::uint64_t* bits() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
   [[nodiscard]] const std::uint64_t* bits() const noexcept { return reinterpret_cast<const std::uint64_t*>(this + 1); }
-  [[nodiscard]] std::size_t words() const noexcept { return (std::size_t{capacity} + 63) / 64; }
+  [[nodiscard]] std::size_t words() const noexcept { return bitmap::words_of(capacity); }
+  [[nodiscard]] ASHLAR_INLINE bitmap free_cells() noexcept { return {bits(), capacity}; }
+  [[nodiscard]] ASHLAR_INLINE const_bitmap free_cells() const noexcept { return {bits(), capacity}; }
   /// Returns: the bitmap of cells that were ever handed out. Expects: `has_guards`.
-  [[nodiscard]] std::uint64_t* used() noexcept { return bits() + words(); }
+  [[nodiscard]] ASHLAR_INLINE bitmap used() noexcept { return {bits() + words(), capacity}; }
   /// Returns: the bitmap of resting cells, which are handed out last. Expects: `has_guards`.
-  [[nodiscard]] std::uint64_t* resting() noexcept { return used() + words(); }
+  [[nodiscard]] ASHLAR_INLINE bitmap resting() noexcept { return {bits() + 2 * words(), capacity}; }
 
   /// Effects: formats raw memory of `sizeof(slab)` bytes and the bitmaps as a slab with all cells free.
   static slab* format(void* memory, const void* owner, std::byte* cells, std::uint32_t capacity) noexcept {
@@ -61,41 +63,23 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     made->cells = cells;
     made->capacity = made->free = capacity;
     made->next = made->turn = made->bin = made->lane = 0;
-    for (std::size_t word = 0; word < made->words(); ++word) made->bits()[word] = made->cells_in_word(word);
-    if constexpr (has_guards) detail::fill_n(made->used(), 2 * made->words(), std::uint64_t{0});
+    made->free_cells().set_all();
+    if constexpr (has_guards) detail::fill_n(made->bits() + made->words(), 2 * made->words(), std::uint64_t{0});
     return made;
   }
 
-  /// Returns: a mask of the existing cells of a bitmap word.
-  [[nodiscard]] std::uint64_t cells_in_word(std::size_t word) const noexcept {
-    const std::size_t from_here = capacity - word * 64;
-    return from_here >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << from_here) - 1;
-  }
-
-  [[nodiscard]] bool is_free(std::uint32_t cell) const noexcept { return is_set(bits(), cell); }
-
-  /// Returns: the bit of a cell in one of the bitmaps.
-  [[nodiscard]] static ASHLAR_INLINE bool is_set(const std::uint64_t* bitmap, std::uint32_t cell) noexcept {
-    return ((bitmap[cell / 64] >> (cell % 64)) & 1) != 0;
-  }
-  static ASHLAR_INLINE void set(std::uint64_t* bitmap, std::uint32_t cell) noexcept {
-    bitmap[cell / 64] |= std::uint64_t{1} << (cell % 64);
-  }
-  static ASHLAR_INLINE void clear(std::uint64_t* bitmap, std::uint32_t cell) noexcept {
-    bitmap[cell / 64] &= ~(std::uint64_t{1} << (cell % 64));
-  }
+  [[nodiscard]] ASHLAR_INLINE bool is_free(std::uint32_t cell) const noexcept { return free_cells()[cell]; }
 
   /// Effects: frees a cell. Expects: the cell is taken.
   ASHLAR_INLINE void set_free(std::uint32_t cell) noexcept {
-    const std::uint32_t word = cell / 64;
-    bits()[word] |= std::uint64_t{1} << (cell % 64);
+    free_cells().set(cell);
     ++free;
   }
 
   /// Effects: frees the cells of `mask` in a word. Expects: they exist and all are taken.
   void set_free(std::uint32_t word, std::uint64_t mask) noexcept {
     bits()[word] |= mask;
-    free += static_cast<std::uint32_t>(std::popcount(mask));
+    free += static_cast<std::uint32_t>(count_bits(mask));
   }
 
   /// Effects: takes up to `most` free cells of the next word with free cells. Returns: that word and the cells taken.
@@ -106,20 +90,20 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
   };
   [[nodiscard]] taken take_batch(std::size_t most) noexcept {
     while (bits()[next] == 0) advance();
-    return take(lowest_bits(bits()[next], most));
+    return take(first_bits(bits()[next], most));
   }
 
   /// As `take_batch`, but without resting cells. Returns: no cells if all rest. Expects: `has_guards`.
   [[nodiscard]] taken take_rested_word(std::size_t most) noexcept {
     for (std::size_t looked = 0; looked < words(); ++looked, advance())
-      if (const std::uint64_t rested = bits()[next] & ~resting()[next]; rested != 0)
-        return take(lowest_bits(rested, most));
+      if (const std::uint64_t rested = bits()[next] & ~resting().word(next); rested != 0)
+        return take(first_bits(rested, most));
     return {next, 0};
   }
 
   /// Returns: the free cells of the next word, except for resting ones.
   [[nodiscard]] ASHLAR_INLINE std::uint64_t rested_in_next() noexcept {
-    if constexpr (has_guards) return bits()[next] & ~resting()[next];
+    if constexpr (has_guards) return bits()[next] & ~resting().word(next);
     else return bits()[next];
   }
 
@@ -127,13 +111,13 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
   [[nodiscard]] ASHLAR_INLINE std::uint32_t take_lowest(std::uint64_t rested) noexcept {
     bits()[next] ^= rested & (0 - rested);
     --free;
-    return next * 64 + static_cast<std::uint32_t>(std::countr_zero(rested));
+    return next * 64 + static_cast<std::uint32_t>(first_bit(rested));
   }
 
   /// Effects: takes a free cell. Returns: its word and the cell.
   [[nodiscard]] taken take_cell(std::uint32_t cell) noexcept {
     next = cell / 64;
-    return take(std::uint64_t{1} << (cell % 64));
+    return take(bit_of(cell));
   }
 
   /// Effects: takes `length` neighbouring free cells of one word, after a search of `most_words` words from the next
@@ -141,31 +125,14 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
   /// Returns: that word and the cells; no cells if there is no such run. Expects: `1 <= length <= 64`.
   [[nodiscard]] taken take_run(std::size_t length, std::size_t most_words) noexcept {
     for (std::size_t looked = 0; looked < most_words; ++looked, advance())
-      if (const std::uint64_t starts = runs_in(bits()[next], length); starts != 0)
-        return take(run_mask(length) << std::countr_zero(starts));
+      if (const std::uint64_t starts = starts_of_runs(bits()[next], length); starts != 0)
+        return take(ones(first_bit(starts), length));
     return {next, 0};
-  }
-
-  /// Returns: `length` one bits.
-  [[nodiscard]] static constexpr std::uint64_t run_mask(std::size_t length) noexcept {
-    return ~std::uint64_t{0} >> (64 - length);
-  }
-
-  /// Returns: a mask of the positions where a run of `length` ones starts in `mask`. Complexity: O(log length).
-  [[nodiscard]] static constexpr std::uint64_t runs_in(std::uint64_t mask, std::size_t length) noexcept {
-    std::size_t known = 1;  // each bit left in `mask` starts a run of `known` ones
-    for (; known * 2 <= length; known *= 2) mask &= mask >> known;
-    return mask & (mask >> (length - known));
   }
 
   /// Complexity: O(words).
   [[nodiscard]] bool invariant() const noexcept {
-    std::uint32_t set = 0;
-    for (std::size_t word = 0; word < words(); ++word) {
-      if ((bits()[word] & ~cells_in_word(word)) != 0) return false;
-      set += static_cast<std::uint32_t>(std::popcount(bits()[word]));
-    }
-    return set == free && next < words();
+    return free_cells().invariant() && free_cells().count() == free && next < words();
   }
 
 private:
@@ -175,16 +142,9 @@ private:
 
   [[nodiscard]] taken take(std::uint64_t mask) noexcept {
     bits()[next] &= ~mask;
-    if constexpr (has_guards) resting()[next] &= ~mask;
-    free -= static_cast<std::uint32_t>(std::popcount(mask));
+    if constexpr (has_guards) resting().word(next) &= ~mask;
+    free -= static_cast<std::uint32_t>(count_bits(mask));
     return {next, mask};
-  }
-
-  [[nodiscard]] static std::uint64_t lowest_bits(std::uint64_t mask, std::size_t most) noexcept {
-    if (most >= 64) return mask;
-    std::uint64_t rest = mask;
-    for (; most != 0 && rest != 0; --most) rest &= rest - 1;
-    return mask & ~rest;
   }
 };
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -16,6 +15,7 @@
 #include <ashlar/detail/slab/slab_map.hpp>
 #include <ashlar/detail/support/address_heap.hpp>
 #include <ashlar/detail/support/address_tree.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar {
@@ -128,7 +128,7 @@ public:
   /// As `give`, for all cells of `mask` in a word of `home`. Expects: they are taken, `mask` is not empty.
   [[nodiscard]] slab* give_batch(slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
     home->set_free(word, mask);
-    taken_ -= static_cast<std::size_t>(std::popcount(mask));
+    taken_ -= count_bits(mask);
     return home->free < home->turn ? nullptr : home;
   }
 
@@ -161,7 +161,7 @@ public:
             word,
             static_cast<std::uint32_t>(cells * stride),
             geometry.by_cell(),
-            {home->cells + std::size_t{word} * 64 * stride, std::uint64_t{1} << index % 64}};
+            {home->cells + std::size_t{word} * 64 * stride, bit_of(index)}};
   }
 
   /// Returns: the only slab in the map that may contain `p`, or null. `p` is not read.
@@ -329,7 +329,7 @@ private:
   }
 
   [[nodiscard]] cell_batch leave(const slab_geometry& geometry, slab* from, const slab::taken& got) noexcept {
-    taken_ += static_cast<std::size_t>(std::popcount(got.mask));
+    taken_ += count_bits(got.mask);
     return {from->cells + std::size_t{got.word} * 64 * geometry.cell_stride(), got.mask};
   }
 

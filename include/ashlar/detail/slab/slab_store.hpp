@@ -2,7 +2,6 @@
 // The slabs of one pool together with their upstream: when to request a slab, when to give one back.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -18,6 +17,7 @@
 #include <ashlar/detail/slab/slab_set.hpp>
 #include <ashlar/detail/slab/slab_source.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -71,8 +71,7 @@ public:
     const cell_batch got = set_.take_run(geometry, cells);
     if (got.mask == 0) return nullptr;
     if constexpr (checking_level >= checking::checked) mark_run(geometry, got);
-    const auto first = static_cast<std::size_t>(std::countr_zero(got.mask));
-    std::byte* const run = got.base + first * geometry.cell_stride();
+    std::byte* const run = got.base + first_bit(got.mask) * geometry.cell_stride();
     slab* const home = slab_set::slab_around(geometry, run);
     const std::uint32_t index = slab_set::index_in(geometry, home, run);
     cell_watch(geometry, home).hand_out_run(index, static_cast<std::uint32_t>(cells));
@@ -142,7 +141,7 @@ public:
   void retire_run(const slab_geometry& geometry, void* run, std::size_t cells) noexcept {
     slab* const home = slab_set::slab_around(geometry, run);
     const std::uint32_t first = slab_set::index_in(geometry, home, run);
-    const std::uint64_t mask = slab::run_mask(cells) << (first % 64);
+    const std::uint64_t mask = ones(first % 64, cells);
     cell_watch(geometry, home).bury_run(first, static_cast<std::uint32_t>(cells));
     home->runs.unmark(first / 64, mask);
     give_batch(geometry, home, first / 64, mask);

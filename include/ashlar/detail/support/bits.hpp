@@ -23,6 +23,11 @@ inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::num
 // the usual forms into a population count, which takes twenty instructions on processors without one.
 [[nodiscard]] constexpr bool is_power_of_two(std::size_t n) noexcept { return (n ^ (n - 1)) > n - 1; }
 
+/// Expects: `n` is a power of two.
+[[nodiscard]] constexpr unsigned log2_of(std::uint64_t n) noexcept {
+  return static_cast<unsigned>(std::countr_zero(n));
+}
+
 /// Returns: `a + b` in `sum`, or false if it overflows.
 [[nodiscard]] constexpr bool checked_add(std::size_t a, std::size_t b, std::size_t& sum) noexcept {
   sum = a + b;
@@ -48,6 +53,11 @@ inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::num
 }
 
 [[nodiscard]] inline std::uintptr_t address_of(const void* p) noexcept { return reinterpret_cast<std::uintptr_t>(p); }
+
+/// Returns: the largest power of two that divides the address.
+[[nodiscard]] inline std::size_t largest_alignment_of(const void* p) noexcept {
+  return address_of(p) & (0 - address_of(p));
+}
 
 /// Expects: `alignment` is a power of two.
 [[nodiscard]] inline bool is_aligned(const void* p, std::size_t alignment) noexcept {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 
 #include <ashlar/base/config.hpp>
@@ -146,7 +145,7 @@ inline void check_size(const tlsf_block& block, std::size_t bytes, const tlsf_si
 /// Effects: reports an alignment that a live block does not have.
 inline void check_alignment(const tlsf_block& block, std::size_t alignment, const tlsf_site& site) noexcept {
   if (is_aligned(block.data(), alignment)) return;
-  const std::size_t has = std::size_t{1} << std::countr_zero(address_of(block.data()));
+  const std::size_t has = largest_alignment_of(block.data());
   report_tlsf_mismatch("freed a block with an alignment that it does not have", block, site, has, alignment);
 }
 

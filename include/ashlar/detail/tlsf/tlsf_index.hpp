@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 
@@ -147,10 +148,10 @@ private:
       const auto rows =
           static_cast<row_bits>(rows_ & ((~row_bits{0} << row) << 1));  // two shifts: the row may be the last bit
       if (ASHLAR_UNLIKELY(rows == 0)) return none;
-      row = static_cast<unsigned>(std::countr_zero(rows));
+      row = static_cast<unsigned>(first_bit(rows));
       columns = columns_[row];
     }
-    return heads_[row * Scale::steps + static_cast<unsigned>(std::countr_zero(columns))];
+    return heads_[row * Scale::steps + static_cast<unsigned>(first_bit(columns))];
   }
 
   [[nodiscard]] bool is_list_of(const Nodes& nodes, unsigned bin) const noexcept {

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Bits in words of 64 and in bitmaps of them: the only loops over bits.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar {
+inline namespace ASHLAR_ABI {
+namespace detail {
+
+/// One word of a bitmap, such as the free cells of a slab or the free slices of a segment.
+using bit_word = std::uint64_t;
+inline constexpr std::size_t bits_per_word = 64;
+
+/// Returns: the index of the lowest one. Expects: `word` is not 0.
+template <class Word>
+[[nodiscard]] ASHLAR_INLINE constexpr std::size_t first_bit(Word word) noexcept {
+  return static_cast<std::size_t>(std::countr_zero(word));
+}
+
+/// Returns: `word` without its lowest one.
+[[nodiscard]] ASHLAR_INLINE constexpr bit_word without_first(bit_word word) noexcept { return word & (word - 1); }
+
+/// Returns: the number of ones.
+[[nodiscard]] ASHLAR_INLINE constexpr std::size_t count_bits(bit_word word) noexcept {
+  return static_cast<std::size_t>(std::popcount(word));
+}
+
+/// Returns: the bit of an index in its word.
+[[nodiscard]] ASHLAR_INLINE constexpr bit_word bit_of(std::size_t index) noexcept {
+  return bit_word{1} << (index % bits_per_word);
+}
+
+/// Returns: `length` ones from bit `first` on. Expects: `1 <= length`, `first + length <= 64`.
+[[nodiscard]] constexpr bit_word ones(std::size_t first, std::size_t length) noexcept {
+  return (~bit_word{0} >> (bits_per_word - length)) << first;
+}
+
+/// Returns: the lowest `most` ones of `word`, or all. Complexity: O(most).
+[[nodiscard]] constexpr bit_word first_bits(bit_word word, std::size_t most) noexcept {
+  if (most >= bits_per_word) return word;
+  bit_word rest = word;
+  for (; most != 0 && rest != 0; --most) rest = without_first(rest);
+  return word & ~rest;
+}
+
+/// Effects: calls `f(index)` for each one, the lowest first.
+template <class F>
+constexpr void for_each_bit(bit_word word, F f) {
+  for (; word != 0; word = without_first(word)) f(first_bit(word));
+}
+
+/// Returns: the starts of runs of at least `length` ones in `word`. Expects: `1 <= length <= 64`.
+/// Complexity: O(log length).
+[[nodiscard]] constexpr bit_word starts_of_runs(bit_word word, std::size_t length) noexcept {
+  std::size_t known = 1;  // each bit left in `word` starts a run of at least `known` ones
+  for (; known * 2 <= length; known *= 2) word &= word >> known;
+  return word & (word >> (length - known));
+}
+
+/// Returns: the bits with an index that is a multiple of `step`. Expects: `step` is a power of two.
+[[nodiscard]] constexpr bit_word multiples_of(std::size_t step) noexcept {
+  return step >= bits_per_word ? 1 : ~bit_word{0} / ones(0, step);
+}
+
+/// Returns: the length of the run of ones around bit `at`. Expects: that bit is set.
+[[nodiscard]] constexpr std::size_t run_around(bit_word word, std::size_t at) noexcept {
+  return static_cast<std::size_t>(std::countr_one(word >> at) + std::countl_one(word << (63 - at)) - 1);
+}
+
+/// Returns: the number of ones in a row from bit `at` on; 0 if that bit is clear.
+[[nodiscard]] constexpr std::size_t run_from(bit_word word, std::size_t at) noexcept {
+  return at >= bits_per_word ? 0 : static_cast<std::size_t>(std::countr_one(word >> at));
+}
+
+/// Effects: calls `f(first, length)` for each maximal run of ones, the lowest first.
+template <class F>
+constexpr void for_each_run(bit_word word, F f) {
+  while (word != 0) {
+    const std::size_t first = first_bit(word), length = run_from(word, first);
+    f(first, length);
+    word &= ~ones(first, length);
+  }
+}
+
+/// Returns: the length of the longest run of ones.
+[[nodiscard]] constexpr std::size_t longest_run_in(bit_word word) noexcept {
+  std::size_t longest = 0;
+  for_each_run(word, [&](std::size_t, std::size_t length) { longest = detail::max(longest, length); });
+  return longest;
+}
+
+/// A view of `bits` bits in words of memory. No bit of the last word beyond them is ever set. Complexity: O(1), or
+/// O(words) for those that look at all. Thread safety: none.
+template <class Word>
+class basic_bitmap {
+public:
+  ASHLAR_INLINE constexpr basic_bitmap(Word* words, std::size_t bits) noexcept : words_(words), bits_(bits) {}
+
+  [[nodiscard]] static constexpr std::size_t words_of(std::size_t bits) noexcept {
+    return (bits + bits_per_word - 1) / bits_per_word;
+  }
+  [[nodiscard]] constexpr std::size_t words() const noexcept { return words_of(bits_); }
+  [[nodiscard]] ASHLAR_INLINE constexpr Word& word(std::size_t index) const noexcept { return words_[index]; }
+  /// Returns: a mask of the bits of a word that belong to the bitmap.
+  [[nodiscard]] constexpr bit_word all_in(std::size_t word) const noexcept {
+    return ones(0, detail::min(bits_per_word, bits_ - word * bits_per_word));
+  }
+
+  [[nodiscard]] ASHLAR_INLINE constexpr bool operator[](std::size_t index) const noexcept {
+    return (words_[index / bits_per_word] & bit_of(index)) != 0;
+  }
+  ASHLAR_INLINE constexpr void set(std::size_t index) const noexcept { words_[index / bits_per_word] |= bit_of(index); }
+  ASHLAR_INLINE constexpr void clear(std::size_t index) const noexcept {
+    words_[index / bits_per_word] &= ~bit_of(index);
+  }
+  constexpr void set_all() const noexcept {
+    for (std::size_t word = 0; word < words(); ++word) words_[word] = all_in(word);
+  }
+
+  /// Returns: the number of ones.
+  [[nodiscard]] constexpr std::size_t count() const noexcept {
+    std::size_t set = 0;
+    for (std::size_t word = 0; word < words(); ++word) set += count_bits(words_[word]);
+    return set;
+  }
+  /// Returns: the first one from `index` on, or the number of bits.
+  [[nodiscard]] constexpr std::size_t next_set(std::size_t index) const noexcept { return next<0>(index); }
+  /// Returns: the first zero from `index` on, or the number of bits.
+  [[nodiscard]] constexpr std::size_t next_clear(std::size_t index) const noexcept { return next<~bit_word{0}>(index); }
+
+  /// Effects: calls `f(index)` for each zero, in order; `f` may not change the bitmap.
+  template <class F>
+  constexpr void for_each_clear(F f) const {
+    for (std::size_t word = 0; word < words(); ++word)
+      for_each_bit(all_in(word) & ~words_[word], [&](std::size_t bit) { f(word * bits_per_word + bit); });
+  }
+  /// Effects: calls `f(first, last)` for each maximal run of ones, `last` excluded.
+  template <class F>
+  constexpr void for_each_run(F f) const {
+    for (std::size_t first = next_set(0); first < bits_;) {
+      const std::size_t last = next_clear(first);
+      f(first, last);
+      first = next_set(last);
+    }
+  }
+
+  /// Returns: whether no bit beyond the last is set.
+  [[nodiscard]] constexpr bool invariant() const noexcept {
+    return bits_ == 0 || (words_[words() - 1] & ~all_in(words() - 1)) == 0;
+  }
+
+private:
+  // Returns: the first bit from `index` on that differs from those of `Same`, or the number of bits.
+  template <bit_word Same>
+  [[nodiscard]] constexpr std::size_t next(std::size_t index) const noexcept {
+    for (std::size_t word = index / bits_per_word; index < bits_; index = ++word * bits_per_word)
+      if (const bit_word such = (words_[word] ^ Same) >> (index % bits_per_word); such != 0)
+        return detail::min(index + first_bit(such), bits_);
+    return bits_;
+  }
+
+  Word* words_;
+  std::size_t bits_;
+};
+using bitmap = basic_bitmap<bit_word>;
+using const_bitmap = basic_bitmap<const bit_word>;
+
+}  // namespace detail
+}  // namespace ASHLAR_ABI
+}  // namespace ashlar
