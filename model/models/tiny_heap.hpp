@@ -117,7 +117,6 @@ public:
   [[nodiscard]] std::size_t usable_size(const void*) const noexcept { return looked(); }
   [[nodiscard]] bool owns(const void*) const noexcept { return looked() != 0; }
   std::size_t give_block(void* p) noexcept { return give(p); }
-  [[nodiscard]] std::size_t retention_left() const noexcept { return looked(); }
   [[nodiscard]] std::size_t cached_bytes() const noexcept { return 0; }
   void expect_link(const void*, std::size_t) const noexcept {}
   void report_twice(const void*) const noexcept { checker::check(false, "no cell is freed twice"); }
@@ -127,7 +126,7 @@ public:
     if constexpr (ashlar::checking_level >= ashlar::checking::checked) static_cast<void>(looked());
     return block_check();
   }
-  void discard_free_slices(std::size_t) noexcept { touch(); }
+  void count_arrived(std::size_t) noexcept { touch(); }
   /// Effects: gives all free cells to the upstream.
   std::size_t trim_excluding_cache(std::size_t) noexcept {
     touch();

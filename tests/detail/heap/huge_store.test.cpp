@@ -39,7 +39,7 @@ struct made {
 
   explicit made(Upstream upstream = {}, std::size_t most = ashlar::detail::max_size, std::size_t retain_bytes = keep,
                 std::uint32_t decay_ms = an_hour)
-      : space(most, upstream, decay_ms), store(space, retain_bytes) {}
+      : space(most, upstream), store(space, retain_bytes, decay_ms) {}
 
   [[nodiscard]] std::byte* take(std::size_t bytes, std::size_t alignment = 16) {
     return store.take(bytes, alignment).data;

@@ -203,7 +203,7 @@ public:
     if constexpr (!sends) return put(p);
     if (p == nullptr) return;
     const auto in = sharing_.enter_whole();
-    is_aligned(p, window_bytes) ? stores_.give_huge(p) : sharing_.count_arrived(stores_, stores_.give_block(p));
+    is_aligned(p, window_bytes) ? stores_.give_huge(p) : stores_.count_arrived(stores_.give_block(p));
   }
   void receive(parcel_carrier<>* top, std::size_t bytes) noexcept { sharing_.receive(stores_, top, bytes); }
   [[nodiscard]] bool has_arrivals() const noexcept { return sharing_.has_arrivals(); }

@@ -10,7 +10,6 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
-#include <ashlar/detail/heap/decay_window.hpp>
 #include <ashlar/detail/heap/heap_registry.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
@@ -35,8 +34,8 @@ class extent_map {
   using pages = page_discard<Upstream>;
 
 public:
-  explicit extent_map(std::size_t max_bytes, Upstream upstream, std::uint32_t decay_ms = 0)
-      : epoch_(decay_ms), max_bytes_(max_bytes), upstream_(std::move(upstream)) {
+  explicit extent_map(std::size_t max_bytes, Upstream upstream)
+      : max_bytes_(max_bytes), upstream_(std::move(upstream)) {
     map_.move_to(inside_, std::size(inside_));
   }
 
@@ -128,12 +127,9 @@ public:
   /// them. Returns: bytes given back.
   ASHLAR_COLD std::size_t give_spares(std::size_t most) noexcept { return pages::takes_back ? give_until(most) : 0; }
 
-  /// Effects: ends an epoch that has lasted `decay_ms`: gives back the extents that were spare during all of it.
-  /// Returns: whether one ended.
-  ASHLAR_COLD bool age_spares() noexcept {
-    if (!epoch_.is_over()) return false;
+  /// Effects: ends an epoch: gives back the extents that were spare during all of it.
+  ASHLAR_COLD void age_spares() noexcept {
     for (std::size_t old = pages::takes_back ? spares_.end_epoch() : 0; old != 0; --old) give_spare(0);
-    return true;
   }
 
   [[nodiscard]] bool is_spare(const void* start) const noexcept { return spares_.find(start) != spare_extents::none; }
@@ -351,7 +347,6 @@ private:
   window* slots_ = inside_;
   page_map map_;
   spare_extents spares_;
-  decay_window epoch_;
   std::size_t max_bytes_;
   std::size_t held_bytes_ = 0;
   std::size_t charged_bytes_ = 0;  // held from the upstream outside of extents

@@ -17,6 +17,8 @@ class segment_store;
 template <resource Upstream>
 class cell_store;
 template <resource Upstream>
+class huge_store;
+template <resource Upstream>
 class heap_stores;
 template <class Stores, class Sharing>
 class engine;

@@ -17,7 +17,7 @@
 #include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
-#include <ashlar/detail/heap/purge_policy.hpp>
+#include <ashlar/detail/heap/purge.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_store.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
@@ -44,9 +44,9 @@ public:
 
   /// `owner`: named in segments, and in reports unless the upstream names a heap of which this is a part.
   heap_stores(const heap_options& options, Upstream upstream, segment_owner* owner)
-      : cache_(options.max_cached_cells), space_(options.max_bytes, std::move(upstream), options.decay_ms),
-        segments_(space_, owner), huge_(space_, options.retain_bytes, named(owner)), cells_(segments_, named(owner)),
-        purge_(segments_, cells_, options.retain_bytes, options.decay_ms), heap_(named(owner)) {
+      : cache_(options.max_cached_cells), space_(options.max_bytes, std::move(upstream)), segments_(space_, owner),
+        huge_(space_, options.retain_bytes, options.decay_ms, named(owner)), cells_(segments_, named(owner)),
+        purge_(segments_, cells_, huge_, options.retain_bytes, options.decay_ms), heap_(named(owner)) {
     heap_ == owner ? space_.enter_registry(owner) : space_.name(heap_);
   }
 
@@ -164,27 +164,21 @@ public:
     return bytes;
   }
 
-  /// Effects: decommits free slices above the retention limit, and above `least` bytes in any case.
-  void discard_free_slices(std::size_t least) noexcept {
-    purge_.discard_slices(least, cache_);
-    purge_.recount(cache_);
-  }
-
-  /// Returns: bytes of free memory that may be retained regardless of the live bytes.
-  [[nodiscard]] std::size_t retention_left() const noexcept { return purge_.retention_left(); }
+  /// Effects: counts `bytes` that other threads freed by `give_block`.
+  void count_arrived(std::size_t bytes) noexcept { purge_.on_arrived(bytes, cache_); }
 
   /// Effects: as `trim`, without the thread cache.
   std::size_t trim_excluding_cache(std::size_t retain_bytes) noexcept {
     cells_.flush_batches(cells_.first_common_batch);
     segments_.join_spare();
-    return trim_settled(retain_bytes);
+    return purge_.trim(retain_bytes, cache_);
   }
 
   /// Effects: gives one empty segment back, with its pages. Returns: whether there was one.
   bool give_segment_excluding_cache() noexcept {
     cells_.flush_batches(cells_.first_common_batch);
     segments_.join_spare();
-    return segments_.give_unused(1) && (purge_.recount(cache_), true);
+    return purge_.give_segments(1, cache_);
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
@@ -199,7 +193,7 @@ public:
     if (!is_valid_request(bytes, alignment)) return {};
     flush_caches();
     const slice_run got = take_large(bytes, alignment);
-    if (got.data != nullptr || !segments_.give_unused()) return got;
+    if (got.data != nullptr || !purge_.give_segments(max_size, cache_)) return got;
     return take_large(bytes, alignment);
   }
 
@@ -252,7 +246,7 @@ public:
   /// Effects: purges free memory down to `retain_bytes`. Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes) noexcept {
     flush_caches();
-    return trim_settled(retain_bytes);
+    return purge_.trim(retain_bytes, cache_);
   }
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return space_.held_bytes(); }
@@ -327,15 +321,6 @@ private:
     return segments_.give_block(p) * slice_bytes;
   }
 
-  std::size_t trim_settled(std::size_t retain_bytes) noexcept {
-    const std::size_t held = held_bytes();
-    std::size_t given = segments_.trim(retain_bytes);
-    if (retain_bytes == 0) given += cells_.discard_free_pages();
-    purge_.recount(cache_);
-    given += huge_.trim(retain_bytes - detail::min(retain_bytes, segments_.dirty_bytes()));
-    return detail::max(given, held - detail::min(held, held_bytes()));  // heads of segments go too
-  }
-
   [[nodiscard]] ASHLAR_NOINLINE slice_run take_block(std::size_t length) noexcept {
     const slice_run run = segments_.take_block(length);
     return run.data != nullptr ? run : take_after_growth(length, 1);
@@ -384,7 +369,7 @@ private:
   segment_store<Upstream> segments_;
   huge_store<Upstream> huge_;
   cell_store<Upstream> cells_;
-  purge_policy<Upstream> purge_;
+  purge<Upstream> purge_;
   const void* heap_;
 };
 

@@ -12,6 +12,8 @@
 #include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/purge.hpp>
+#include <ashlar/detail/heap/slice_run.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -22,17 +24,16 @@ namespace detail {
 
 /// A huge block starts at a window (4 MiB); by that alignment its address differs from all others.
 ///
-/// A freed block stays spare, with its pages, for the next one, which takes it unchanged, cut or grown. Invariant:
-/// spare bytes are at most max(`retain_bytes`, live bytes, min(recent peak - live bytes, 4 * `retain_bytes`)). Blocks
-/// that were spare for a whole epoch go back. An epoch lasts `decay_ms`, and ends with the next free.
+/// A freed block stays spare, with its pages, for the next one, which takes it unchanged, cut or grown: as long as
+/// `huge_retention` allows. An epoch ends with the next free.
 /// All spare blocks go back before the upstream or the limit refuses a request. Thread safety: none.
 template <resource Upstream>
 class huge_store {
 public:
   /// `heap`: named in reports.
   explicit huge_store(extent_map<Upstream>& space, std::size_t retain_bytes = std::size_t{16} << 20,
-                      const void* heap = nullptr) noexcept
-      : space_(space), keep_bytes_(retain_bytes), heap_(heap) {}
+                      std::uint32_t decay_ms = 0, const void* heap = nullptr) noexcept
+      : space_(space), retention_(retain_bytes, decay_ms), heap_(heap) {}
 
   /// Returns: whole pages for one block, or null.
   [[nodiscard]] ASHLAR_COLD slice_run take(std::size_t bytes, std::size_t alignment) noexcept {
@@ -56,7 +57,7 @@ public:
     --count_;
     bytes_ -= found->bytes();
     space_.keep(p);
-    space_.give_spares(most_spare());
+    space_.give_spares(retention_.most(bytes_));
     age();
   }
 
@@ -87,7 +88,7 @@ public:
 
   /// Effects: ends an epoch that has lasted long enough: gives back the blocks that were spare during all of it.
   void age() noexcept {
-    if (space_.age_spares()) last_peak_ = std::exchange(peak_, bytes_);
+    if (retention_.ends_epoch(bytes_)) space_.age_spares();
   }
 
   /// Effects: calls `f(p, bytes)` for each block, in no order.
@@ -99,7 +100,10 @@ public:
   }
 
   /// Effects: forgets all blocks. Expects: the extent map forgets them too.
-  void clear() noexcept { count_ = bytes_ = peak_ = last_peak_ = 0; }
+  void clear() noexcept {
+    count_ = bytes_ = 0;
+    retention_.clear();
+  }
 
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
@@ -129,13 +133,7 @@ private:
 
   void add_bytes(std::size_t more) noexcept {
     bytes_ += more;
-    peak_ = detail::max(peak_, bytes_);
-  }
-
-  // A program whose use swings finds its pages again, within the limit at the low point.
-  [[nodiscard]] std::size_t most_spare() const noexcept {
-    const std::size_t swing = detail::max(peak_, last_peak_) - bytes_;
-    return detail::max(keep_bytes_, bytes_, detail::min(swing, keep_bytes_ * 4));
+    retention_.count(bytes_);
   }
 
   [[noreturn]] ASHLAR_COLD void refuse(const void* p, fault kind, const char* what) const noexcept {
@@ -143,12 +141,10 @@ private:
   }
 
   extent_map<Upstream>& space_;
-  std::size_t keep_bytes_;
+  huge_retention retention_;
   const void* heap_;
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
-  std::size_t peak_ = 0;       // of `bytes_`, in this epoch
-  std::size_t last_peak_ = 0;  // of `bytes_`, in the epoch before
   std::uint64_t reused_bytes_ = 0;
 };
 

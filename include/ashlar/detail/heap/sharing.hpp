@@ -8,11 +8,9 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
-#include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/transit_limit.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
 #include <ashlar/detail/remote_free/parcel_queue.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/heap/heap_options.hpp>
 
@@ -124,17 +122,6 @@ public:
       else return;
   }
 
-  /// Effects: `bytes` were freed by other threads, which leave the thread cache alone: as a rule they leave free
-  /// slices, which may exceed the limit now. The frees of the owner drive the rest of the purge.
-  /// Expects: the lock is held.
-  template <class Stores>
-  void count_arrived(Stores& stores, std::size_t bytes) noexcept {
-    arrived_bytes_ += bytes;
-    if (ASHLAR_LIKELY(arrived_bytes_ < segment_bytes)) return;
-    arrived_bytes_ = 0;
-    stores.discard_free_slices(detail::max(stores.retention_left(), segment_bytes));
-  }
-
   /// Effects: takes back what waits in a budget, as the heap ends.
   template <class Stores>
   void end(Stores& stores) noexcept {
@@ -179,7 +166,7 @@ private:
   ASHLAR_COLD void give_parcel(Stores& stores, parcel_carrier<>* top) noexcept {
     std::size_t bytes = 0;
     for_each_of_parcel(top, [&](void* cell) { bytes += stores.give_block(cell); });
-    count_arrived(stores, bytes);
+    stores.count_arrived(bytes);
   }
 
   // Without the lock, which guards the parcels but not the free lists.
@@ -204,7 +191,6 @@ private:
 
   spin_lock lock_;
   ASHLAR_NO_UNIQUE_ADDRESS null_lock none_;
-  std::size_t arrived_bytes_ = 0;  // since the last check of free slices
   unsigned until_slow_ = slow_calls;
   void* slow_self_ = nullptr;
   void (*on_slow_)(void* self) noexcept = nullptr;

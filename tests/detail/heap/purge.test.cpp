@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/purge_policy.hpp>
+#include <ashlar/detail/heap/purge.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/local_heap.hpp>
@@ -25,7 +25,7 @@ using ashlar::detail::slice_bytes;
 constexpr std::size_t keep = std::size_t{4} << 20;
 
 template <std::uint32_t DecayMs>
-struct purge_policy_after : ::testing::Test {
+struct purge_after : ::testing::Test {
   std::byte* take(std::size_t length) {
     if (std::byte* const shelved = segments.take_free_run(length)) return shelved;
     ashlar::detail::slice_run run = segments.take_block(length);
@@ -44,14 +44,15 @@ struct purge_policy_after : ::testing::Test {
   ashlar::detail::extent_map<page_resource> space{ashlar::detail::max_size, page_resource{}};
   ashlar::detail::segment_store<page_resource> segments{space};
   ashlar::detail::cell_store<page_resource> cells{segments};
+  ashlar::detail::huge_store<page_resource> huge{space, keep, DecayMs};
   ashlar::detail::thread_cache lists;
-  ashlar::detail::purge_policy<page_resource> idle{segments, cells, keep, DecayMs};
+  ashlar::detail::purge<page_resource> idle{segments, cells, huge, keep, DecayMs};
   std::vector<std::byte*> held;
 };
-using purge_policy_test = purge_policy_after<0>;
-using purge_policy_in_time = purge_policy_after<60>;
+using purge_test = purge_after<0>;
+using purge_in_time = purge_after<60>;
 
-TEST_F(purge_policy_test, keeps_as_much_as_is_live_and_the_retention_limit) {
+TEST_F(purge_test, keeps_as_much_as_is_live_and_the_retention_limit) {
   fill(400);
   free_down_to(210);
   EXPECT_EQ(spare(), 190 * 4 * slice_bytes) << "less than is live";
@@ -62,7 +63,7 @@ TEST_F(purge_policy_test, keeps_as_much_as_is_live_and_the_retention_limit) {
   EXPECT_TRUE(segments.invariant() && cells.invariant());
 }
 
-TEST_F(purge_policy_test, keeps_more_where_what_it_gave_back_is_wanted_again) {
+TEST_F(purge_test, keeps_more_where_what_it_gave_back_is_wanted_again) {
   std::size_t least = 0;
   for (int swing = 0; swing < 12; ++swing) {
     fill(400);
@@ -73,7 +74,7 @@ TEST_F(purge_policy_test, keeps_more_where_what_it_gave_back_is_wanted_again) {
   EXPECT_GT(spare(), 390 * 4 * slice_bytes) << "all that each swing needs";
 }
 
-TEST_F(purge_policy_test, forgets_refaults_when_its_retained_memory_is_unused) {
+TEST_F(purge_test, forgets_refaults_when_its_retained_memory_is_unused) {
   const auto swing_through = [&](std::size_t blocks, int times) {
     for (int swing = 0; swing < times; ++swing) {
       fill(blocks);
@@ -89,7 +90,7 @@ TEST_F(purge_policy_test, forgets_refaults_when_its_retained_memory_is_unused) {
   idle.clear();
 }
 
-TEST_F(purge_policy_in_time, purges_what_was_free_all_the_time) {
+TEST_F(purge_in_time, purges_what_was_free_all_the_time) {
   fill(400);
   free_down_to(50);
   EXPECT_EQ(spare(), 350 * 4 * slice_bytes) << "it has been free for an instant";
@@ -100,7 +101,7 @@ TEST_F(purge_policy_in_time, purges_what_was_free_all_the_time) {
   EXPECT_LT(spare(), 150 * 4 * slice_bytes);
 }
 
-TEST_F(purge_policy_in_time, purges_a_window_later_what_was_freed_after_its_beginning) {
+TEST_F(purge_in_time, purges_a_window_later_what_was_freed_after_its_beginning) {
   const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(70)); };
   fill(400);
   free_down_to(200);
@@ -113,7 +114,7 @@ TEST_F(purge_policy_in_time, purges_a_window_later_what_was_freed_after_its_begi
   EXPECT_LT(spare(), 150 * 4 * slice_bytes);
 }
 
-TEST_F(purge_policy_in_time, keeps_what_is_wanted_again_and_again) {
+TEST_F(purge_in_time, keeps_what_is_wanted_again_and_again) {
   for (int swing = 0; swing < 10; ++swing) {
     fill(400);
     free_down_to(50);
@@ -149,7 +150,7 @@ std::size_t kept_after_each_has_freed(std::size_t threads, std::size_t bytes, st
   return kept;
 }
 
-TEST(purge_policy, keeps_as_much_for_many_threads_as_for_one) {
+TEST(purge, keeps_as_much_for_many_threads_as_for_one) {
   constexpr std::size_t mebi = std::size_t{1} << 20, threads = ashlar_test::is_slow ? 6 : 16;
   for (const std::size_t block : {std::size_t{1'000}, std::size_t{100'000}}) {
     const std::size_t kept = kept_after_each_has_freed(threads, 16 * mebi, block);
@@ -158,7 +159,58 @@ TEST(purge_policy, keeps_as_much_for_many_threads_as_for_one) {
   }
 }
 
-TEST(purge_policy, may_keep_nothing) {
+TEST(huge_retention, allows_what_is_live_what_is_retained_and_a_part_of_a_swing) {
+  ashlar::detail::huge_retention spare(10, 0);
+  EXPECT_EQ(spare.most(0), 10u);
+  EXPECT_EQ(spare.most(30), 30u);
+  spare.count(25);
+  EXPECT_EQ(spare.most(0), 25u) << "the peak may come again";
+  spare.count(100);
+  EXPECT_EQ(spare.most(0), 40u);
+  EXPECT_TRUE(spare.ends_epoch(0));
+  EXPECT_EQ(spare.most(0), 40u) << "the peak of the epoch before";
+  EXPECT_TRUE(spare.ends_epoch(0));
+  EXPECT_EQ(spare.most(0), 10u);
+  spare.count(100);
+  spare.clear();
+  EXPECT_EQ(spare.most(0), 10u);
+}
+
+TEST(huge_retention, has_epochs_in_time) {
+  ashlar::detail::huge_retention spare(10, 3'600'000);
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(spare.ends_epoch(0)) << "an hour has not passed";
+}
+
+TEST_F(purge_test, looks_at_what_other_threads_have_freed_once_in_a_segment) {
+  fill(60);
+  for (std::byte* const each : held) static_cast<void>(segments.give_block(each));
+  held.clear();
+  const std::size_t free = spare();
+  idle.on_arrived(ashlar::detail::segment_bytes - 1, lists);
+  EXPECT_EQ(spare(), free);
+  idle.on_arrived(1, lists);
+  EXPECT_LT(spare(), free);
+}
+
+TEST_F(purge_test, trims_slices_before_huge_blocks) {
+  fill(20);
+  for (std::byte* const each : held) static_cast<void>(segments.give_block(each));
+  held.clear();
+  huge.give(huge.take(std::size_t{5} << 20, 16).data);
+  EXPECT_GE(idle.trim(std::size_t{64} << 20, lists) + 1, 1u);
+  EXPECT_NE(space.spare_bytes(), 0u);
+  EXPECT_NE(idle.trim(0, lists), 0u);
+  EXPECT_EQ(space.spare_bytes() + spare(), 0u);
+}
+
+TEST_F(purge_test, gives_empty_segments) {
+  EXPECT_FALSE(idle.give_segments(1, lists));
+  segments.give(take(4), 4);
+  EXPECT_TRUE(idle.give_segments(1, lists));
+  EXPECT_EQ(segments.segments(), 0u);
+}
+
+TEST(purge, may_keep_nothing) {
   ashlar::local_heap<> heap({.retain_bytes = 0});
   for (int i = 0; i < 3; ++i) heap.deallocate(heap.allocate(100'000));
   EXPECT_TRUE(heap.invariant());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The purge policy of a heap: when free memory goes back to the system, and how much stays.
+// The purge of a heap: the one place that decides which free memory goes back to the system, when, and how much stays.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include <ashlar/detail/heap/decay_window.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
+#include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -21,6 +22,48 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
+/// How much free memory of huge blocks stays spare: max(`retain_bytes`, live bytes, min(recent peak - live bytes,
+/// 4 * `retain_bytes`)). A program whose use swings finds its pages again, within the limit at the low point. What was
+/// spare during a whole epoch of `decay_ms` goes back as the next one begins. Thread safety: none.
+class huge_retention {
+public:
+  explicit huge_retention(std::size_t retain_bytes, std::uint32_t decay_ms = 0) noexcept
+      : retain_bytes_(retain_bytes), epoch_(decay_ms) {}
+
+  /// Effects: counts that `live` bytes are in use.
+  void count(std::size_t live) noexcept { peak_ = detail::max(peak_, live); }
+
+  /// Returns: the bytes that may stay spare beside `live` bytes.
+  [[nodiscard]] std::size_t most(std::size_t live) const noexcept {
+    const std::size_t swing = detail::max(peak_, last_peak_, live) - live;
+    return detail::max(retain_bytes_, live, detail::min(swing, retain_bytes_ * 4));
+  }
+
+  /// Returns: whether an epoch ends now.
+  [[nodiscard]] bool ends_epoch(std::size_t live) noexcept {
+    if (!epoch_.is_over()) return false;
+    last_peak_ = std::exchange(peak_, live);
+    return true;
+  }
+
+  void clear() noexcept { peak_ = last_peak_ = 0; }
+
+private:
+  std::size_t retain_bytes_;
+  decay_window epoch_;
+  std::size_t peak_ = 0;       // of the live bytes, in this epoch
+  std::size_t last_peak_ = 0;  // the same, in the epoch before
+};
+
+/// Free memory goes back
+///
+///     from                                 when                                                   by
+///     slices, pages inside slabs           the owner has freed a MiB, and a window shows excess   on_freed
+///     slices                               other threads have freed 4 MiB                         on_arrived
+///     huge blocks                          above the limit; after an epoch                        huge_retention
+///     all of these                         the caller asks                                        trim
+///     empty segments                       a request is refused; another heap of the same grows   give_segments
+///
 /// A heap retains as much free memory as its live blocks take, and at least `retain_bytes`. It retains more when purged
 /// bytes fault in again, until that much was free for a while: memory that a program swings through stays, memory that
 /// it has left goes. Frees report their bytes, and look at the clock once a MiB while there is an excess. If the least
@@ -33,14 +76,14 @@ namespace detail {
 /// An upstream with a budget shares `retain_bytes` between all heaps over it. Each heap counts its excess there once
 /// per MiB of frees; so the total may exceed the budget by 1 MiB for each heap. Thread safety: none. Never allocates.
 template <resource Upstream>
-class purge_policy {
+class purge {
   static constexpr bool has_budget = requires(Upstream& upstream) { upstream.budget(); };
   using share = std::conditional_t<has_budget, retention_share, own_retention>;
 
 public:
-  purge_policy(segment_store<Upstream>& segments, cell_store<Upstream>& cells, std::size_t retain_bytes,
-               std::uint32_t decay_ms = 0) noexcept
-      : segments_(segments), cells_(cells), kept_(share_of(segments, retain_bytes)), window_(decay_ms),
+  purge(segment_store<Upstream>& segments, cell_store<Upstream>& cells, huge_store<Upstream>& huge,
+        std::size_t retain_bytes, std::uint32_t decay_ms = 0) noexcept
+      : segments_(segments), cells_(cells), huge_(huge), kept_(share_of(segments, retain_bytes)), window_(decay_ms),
         until_evaluation_(first_wait()), waited_(until_evaluation_) {}
 
   /// Effects: `bytes` have become free. Complexity: O(1), and seldom a part of a round.
@@ -49,24 +92,42 @@ public:
     until_evaluation_ -= bytes;
   }
 
-  /// Effects: resets the policy. Expects: the segments and the cells are reset.
+  /// Effects: `bytes` were freed by other threads, which leave the free lists alone: as a rule they leave free slices,
+  /// which may exceed the limit now. The frees of the owner drive the rest.
+  void on_arrived(std::size_t bytes, const thread_cache& cache) noexcept {
+    arrived_bytes_ += bytes;
+    if (ASHLAR_LIKELY(arrived_bytes_ < segment_bytes)) return;
+    arrived_bytes_ = 0;
+    const std::size_t least = detail::max(kept_.most(), segment_bytes);
+    shares have = now(cache);
+    have.most = detail::max(have.most, least);
+    if (const std::size_t idle = idle_excess(have, least); idle != 0) segments_.discard_some(idle);
+    recount(cache);
+  }
+
+  /// Effects: purges free memory down to `retain_bytes`, which slices get first. Returns: bytes given back.
+  /// Expects: free cells are in their bitmaps.
+  std::size_t trim(std::size_t retain_bytes, const thread_cache& cache) noexcept {
+    const std::size_t held = segments_.space().held_bytes();
+    std::size_t given = segments_.trim(retain_bytes);
+    if (retain_bytes == 0) given += cells_.discard_free_pages();
+    recount(cache);
+    given += huge_.trim(retain_bytes - detail::min(retain_bytes, segments_.dirty_bytes()));
+    return detail::max(given, held - detail::min(held, segments_.space().held_bytes()));  // heads of segments go too
+  }
+
+  /// Effects: gives empty segments back, with their pages, at most `most`. Returns: whether there was one.
+  [[nodiscard]] bool give_segments(std::size_t most, const thread_cache& cache) noexcept {
+    return segments_.give_unused(most) && (recount(cache), true);
+  }
+
+  /// Effects: forgets all counts. Expects: the segments and the cells are reset.
   void clear() noexcept {
-    refaulted_bytes_ = lowest_ = stuck_ = freed_ = freed_since_ = segment_ = 0;
+    refaulted_bytes_ = lowest_ = stuck_ = freed_ = freed_since_ = segment_ = arrived_bytes_ = 0;
     low_water_ = least_spare_ = max_size;
     kept_.count(0);
     until_evaluation_ = waited_ = first_wait();
     next_ = part::none;
-  }
-
-  /// Returns: bytes that may be retained regardless of the live bytes.
-  [[nodiscard]] std::size_t retention_left() const noexcept { return kept_.most(); }
-
-  /// Effects: decommits free slices above the limit and above `least` bytes, regardless of the frees since the last
-  /// round. For remote frees: the free lists are not touched.
-  void discard_slices(std::size_t least, const thread_cache& cache) noexcept {
-    shares have = now(cache);
-    have.most = detail::max(have.most, least);
-    if (const std::size_t idle = idle_excess(have, least); idle != 0) segments_.discard_some(idle);
   }
 
   /// Effects: updates the share of the common budget. Called after a purge outside of `on_freed`.
@@ -177,7 +238,7 @@ private:
   // heap's size was freed.
   void count_freed(const shares& have) noexcept {
     freed_ += waited_;
-    if (segments_.space().spare_bytes() != 0) segments_.space().age_spares();
+    if (segments_.space().spare_bytes() != 0) huge_.age();
     low_water_ = detail::min(low_water_, have.spare - detail::min(have.spare, waited_));
     if (freed_since_ += waited_; freed_since_ / 2 < have.all()) return;
     refaulted_bytes_ -= detail::min(refaulted_bytes_, low_water_) / 4;
@@ -192,6 +253,7 @@ private:
 
   segment_store<Upstream>& segments_;
   cell_store<Upstream>& cells_;
+  huge_store<Upstream>& huge_;
   share kept_;
   decay_window window_;
   std::size_t least_spare_ = max_size;  // in the window
@@ -204,6 +266,7 @@ private:
   std::size_t refaulted_bytes_ = 0;     // purged, and faulted in again
   std::size_t low_water_ = max_size;    // the least spare since the last decay
   std::size_t freed_since_ = 0;         // since the last decay
+  std::size_t arrived_bytes_ = 0;       // freed by other threads since the last look at free slices
   part next_ = part::none;              // of the current round
   std::size_t segment_ = 0;             // the next one to purge
 };
