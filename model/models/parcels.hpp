@@ -6,7 +6,6 @@
 #include <cstddef>
 
 #include <ashlar/detail/remote_free/parcel.hpp>
-#include <ashlar/detail/remote_free/parcel_queue.hpp>
 
 namespace models {
 

@@ -10,7 +10,6 @@
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/transit_limit.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
-#include <ashlar/detail/remote_free/parcel_queue.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/heap/heap_options.hpp>
 
