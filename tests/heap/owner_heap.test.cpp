@@ -212,7 +212,7 @@ TEST(owner_heap, reports_a_signal_handler_that_uses_the_interrupted_heap) {
 
 TEST(owner_heap, serves_sizes_known_at_compile_time) {
   owner_heap<> mine;
-  mine.deallocate<60>(mine.allocate<64>());
+  mine.deallocate<64>(mine.allocate<64>());
   void* const run = mine.allocate<200'000>();
   EXPECT_FALSE(mine.try_shrink(run, 200'000, 300'000, 16));
   EXPECT_TRUE(mine.try_shrink(run, 200'000, 70'000, 16));

@@ -138,7 +138,8 @@ public:
   }
 
   [[nodiscard]] void* move_pages(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
-    return is_aligned(p, window_bytes) ? whole()->move_huge(p, new_bytes, alignment) : nullptr;
+    const bool stays_huge = is_aligned(p, window_bytes) && class_of_request(new_bytes, alignment) == size_classes::none;
+    return stays_huge ? whole()->move_huge(p, new_bytes, alignment) : nullptr;
   }
 
   [[nodiscard]] std::size_t size_of(const void* p) const noexcept {
