@@ -130,7 +130,7 @@ def check_damage():
 
 def check_natvis():
     natvis = Natvis(PACKAGED / "ashlar.natvis")
-    of_type = [sorted(re.sub(r"::\w+<\*>", "", name) for name in names) for names in natvis.names()]
+    of_type = [sorted(re.sub(r"(::detail)?::\w+<\*>", "", name) for name in names) for names in natvis.names()]
     assert all(names == of_type[0] for names in of_type), "types are known under different namespaces"
     same(natvis.summary(value("map")), "{size=2, slots=2, retired=0}")
     same([int(entry["generation"]) for _, entry in natvis.items(value("map"))],
