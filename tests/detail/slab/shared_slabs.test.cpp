@@ -133,23 +133,6 @@ TEST(shared_slabs, a_stock_is_bounded_in_bytes) {
   EXPECT_EQ(cells_in(one, 128 * 1024).size(), 1u) << "one at least";
 }
 
-TEST(shared_slabs, add_several_slabs_at_once_when_there_are_many) {
-  on_pages slabs(cells_of(16 * 1024, 64 * 1024), 0, {});
-  const auto held = [&] { return slabs.count([](const ashlar::detail::slab_set& set) { return set.slabs(); }); };
-  std::set<void*> cells;
-  std::size_t most_at_once = 0;
-  for (std::size_t before = 0; before < 600; before = held()) {
-    cell_batches stock;
-    slabs.take(stock, 1, nullptr);
-    for (void* const cell : cells_in(stock, 16 * 1024)) EXPECT_TRUE(cells.insert(cell).second);
-    most_at_once = std::max(most_at_once, held() - before);
-  }
-  EXPECT_EQ(most_at_once, 4u) << "1/128 of the slabs";
-  EXPECT_EQ(slabs.count([](const ashlar::detail::slab_set& set) { return set.invariant() ? std::size_t{1} : 0; }), 1u);
-  slabs.release();
-  EXPECT_EQ(held(), 0u);
-}
-
 TEST(shared_slabs, one_cell_at_a_time_under_the_lock) {
   world w;
   void* const first = w.slabs.allocate();

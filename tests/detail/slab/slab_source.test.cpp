@@ -79,22 +79,6 @@ TEST(slab_source, keeps_one_region_at_a_time) {
   for (void* const each : {a, b}) r.upstream().deallocate(each, slab, slab);
 }
 
-TEST(slab_source, hands_out_neighbouring_slabs_together) {
-  divisible_resource upstream;
-  source r{upstream};
-  EXPECT_FALSE(r.take_raw_run(2 * slab));
-  const block region = r.request(slab, 48);
-  ASSERT_EQ(region.size, 6 * slab);
-  auto* const start = static_cast<std::byte*>(region.data);
-  const block first = r.keep_all_but(region, slab, 3 * slab), second = r.take_raw_run(2 * slab);
-  const block rest = r.take_raw_run(2 * slab);
-  EXPECT_EQ(first, (block{start, 3 * slab}));
-  EXPECT_EQ(second, (block{start + 3 * slab, 2 * slab}));
-  EXPECT_EQ(rest, (block{start + 5 * slab, slab})) << "no more than there is";
-  EXPECT_EQ(r.raw_bytes(), 0u);
-  r.upstream().deallocate(start, 6 * slab, slab);
-}
-
 TEST(slab_source, asks_for_one_slab_where_a_region_is_refused) {
   divisible_resource upstream;
   upstream.refuse_above(slab);

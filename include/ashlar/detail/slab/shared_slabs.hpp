@@ -82,15 +82,15 @@ public:
   /// Effects: fills an empty stock with free cells, at least one and at most `most`; drains the inbox and the frees
   /// noted in `own`. Throws: as the upstream.
   void take(cell_batches& stock, std::size_t most, batcher_type* own) {
-    while (!try_take(stock, most, own)) add_slabs(slab_memory());
+    while (!try_take(stock, most, own)) add_slab(slab_memory());
   }
 
   /// As `take`. Returns: false when the upstream has no memory left.
   [[nodiscard]] bool try_take(cell_batches& stock, std::size_t most, batcher_type* own) noexcept {
     while (!take_batches(stock, most, own)) {
-      const block memory = try_slab_memory();
-      if (!memory) return take_batches(stock, most, own);  // a free may have arrived in the meantime
-      add_slabs(memory);
+      void* const memory = try_slab_memory();
+      if (memory == nullptr) return take_batches(stock, most, own);  // a free may have arrived in the meantime
+      add_slab(memory);
     }
     return true;
   }
@@ -113,7 +113,7 @@ public:
   [[nodiscard]] void* allocate() {
     while (true) {
       if (void* const cell = take_one(); cell != nullptr) return cell;
-      add_slabs(slab_memory());
+      add_slab(slab_memory());
     }
   }
 
@@ -121,9 +121,9 @@ public:
   [[nodiscard]] void* try_allocate() noexcept {
     while (true) {
       if (void* const cell = take_one(); cell != nullptr) return cell;
-      const block memory = try_slab_memory();
-      if (!memory) return take_one();  // a free may have arrived in the meantime
-      add_slabs(memory);
+      void* const memory = try_slab_memory();
+      if (memory == nullptr) return take_one();  // a free may have arrived in the meantime
+      add_slab(memory);
     }
   }
 
@@ -176,7 +176,7 @@ public:
 
   /// Effects: holds slabs for `cells` cells, until `trim`. Throws: as the upstream, but keeps its gains.
   void reserve(std::size_t cells) {
-    while (keep_for(cells) < cells) add_slabs(slab_memory());
+    while (keep_for(cells) < cells) add_slab(slab_memory());
   }
 
   /// Effects: retains empty slabs by `policy` from now on; surplus ones go back at once.
@@ -341,39 +341,34 @@ private:
     slabs_held_.store(store_.slabs().slabs(), memory_order_relaxed);
   }
 
-  // Returns: memory for one more slab or a few. The upstream is called outside the lock.
-  [[nodiscard]] block slab_memory() {
-    if (const block raw = take_raw(); raw) return raw;
+  // Returns: memory for one more slab. The upstream is called outside the lock.
+  [[nodiscard]] void* slab_memory() {
+    if (void* const raw = take_raw(); raw != nullptr) return raw;
     return keep(store_.request_region(geometry(), slabs_held()));
   }
 
-  [[nodiscard]] block try_slab_memory() noexcept {
-    if (const block raw = take_raw(); raw) return raw;
+  [[nodiscard]] void* try_slab_memory() noexcept {
+    if (void* const raw = take_raw(); raw != nullptr) return raw;
     const block region = store_.try_request_region(geometry(), slabs_held());
-    return region ? keep(region) : block{};
+    return region ? keep(region) : nullptr;
   }
 
-  [[nodiscard]] block take_raw() noexcept {
+  [[nodiscard]] void* take_raw() noexcept {
     const check_scope<lock_type> held(lock_);
-    return store_.take_raw_run(run_bytes());
+    return store_.take_raw(geometry());
   }
 
-  [[nodiscard]] block keep(block region) noexcept {
-    block run;
-    under_lock([&] { run = store_.keep_all_but(geometry(), region, run_bytes()); });
-    return run;
+  [[nodiscard]] void* keep(block region) noexcept {
+    void* memory = nullptr;
+    under_lock([&] { memory = store_.keep(geometry(), region); });
+    return memory;
   }
-
-  [[nodiscard]] std::size_t run_bytes() const noexcept { return store::run_bytes(geometry(), slabs_held()); }
 
   [[nodiscard]] std::size_t slabs_held() const noexcept { return slabs_held_.load(memory_order_relaxed); }
 
-  void add_slabs(block run) noexcept {
-    store_.prepare(run, slabs_held());
-    under_lock([&] {
-      for (std::size_t at = 0; at != run.size; at += geometry().slab_bytes())
-        store_.add_prepared(geometry(), this, static_cast<std::byte*>(run.data) + at);
-    });
+  void add_slab(void* memory) noexcept {
+    store_.prepare(geometry(), memory, slabs_held());
+    under_lock([&] { store_.add_prepared(geometry(), this, memory); });
   }
 
   alignas(64) lock_type lock_ = {};

@@ -34,14 +34,9 @@ public:
   slab_source& operator=(const slab_source&) = delete;
 
   /// Returns: memory for a slab from the raw rest, or null.
-  [[nodiscard]] void* take_raw(std::size_t slab_bytes) noexcept { return take_raw_run(slab_bytes).data; }
-
-  /// Returns: memory for neighbouring slabs of at most `bytes` bytes from the raw rest, or an empty block.
-  [[nodiscard]] block take_raw_run(std::size_t bytes) noexcept {
-    const block run = {raw_.data, detail::min(bytes, raw_.size)};
-    if (run.size == 0) return {};
-    raw_ = behind(raw_, run.size);
-    return run;
+  [[nodiscard]] void* take_raw(std::size_t slab_bytes) noexcept {
+    if (raw_.size == 0) return nullptr;
+    return std::exchange(raw_, behind(raw_, slab_bytes)).data;
   }
 
   /// Returns: a region for a pool of `held` slabs, to be passed to `keep`. Throws: as the upstream.
@@ -59,16 +54,10 @@ public:
   /// Returns: memory for a slab, the lowest of `region`. The rest becomes the raw rest; if there already is one, it
   /// goes back.
   [[nodiscard]] void* keep(block region, std::size_t slab_bytes) noexcept {
-    return keep_all_but(region, slab_bytes, slab_bytes).data;
-  }
-
-  /// As above, but returns memory for neighbouring slabs of at most `bytes` bytes.
-  [[nodiscard]] block keep_all_but(block region, std::size_t slab_bytes, std::size_t bytes) noexcept {
-    const block run = {region.data, detail::min(bytes, region.size)};
-    const block rest = behind(region, run.size);
+    const block rest = behind(region, slab_bytes);
     if (raw_.size == 0) raw_ = rest;
     else if (rest.size != 0) upstream_.deallocate(rest.data, rest.size, slab_bytes);
-    return run;
+    return region.data;
   }
 
   /// Effects: gives the raw rest back.

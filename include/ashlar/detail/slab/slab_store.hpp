@@ -164,7 +164,6 @@ public:
   [[nodiscard]] void* take_raw(const slab_geometry& geometry) noexcept {
     return source_.take_raw(geometry.slab_bytes());
   }
-  [[nodiscard]] block take_raw_run(std::size_t bytes) noexcept { return source_.take_raw_run(bytes); }
   [[nodiscard]] block request_region(const slab_geometry& geometry, std::size_t slabs) {
     return source_.request(geometry.slab_bytes(), slabs);
   }
@@ -174,31 +173,20 @@ public:
   [[nodiscard]] void* keep(const slab_geometry& geometry, block region) noexcept {
     return source_.keep(region, geometry.slab_bytes());
   }
-  [[nodiscard]] block keep_all_but(const slab_geometry& geometry, block region, std::size_t bytes) noexcept {
-    return source_.keep_all_but(region, geometry.slab_bytes(), bytes);
-  }
 
-  /// Returns: the bytes of neighbouring slabs that an owner of `slabs` slabs adds at once: 1/128 of its slabs, at least
-  /// one, and at most 1 MiB. Other threads wait for each call that makes memory resident, so there are fewer of them.
-  [[nodiscard]] static std::size_t run_bytes(const slab_geometry& geometry, std::size_t slabs) noexcept {
-    if constexpr (!prefaulting_resource<Upstream>) return geometry.slab_bytes();
-    const std::size_t most = detail::max<std::size_t>(longest_prefault / geometry.slab_bytes(), 1);
-    return detail::clamp<std::size_t>(slabs / least_share, 1, most) * geometry.slab_bytes();
-  }
-
-  /// Effects: makes the first pages of new slabs resident at once: 1/128 of the bytes of `slabs` slabs, which limits
+  /// Effects: makes the first pages of a new slab resident at once: 1/128 of the bytes of `slabs` slabs, which limits
   /// the unused part. Does nothing if that is too little for a call. Expects: no lock is held.
-  ASHLAR_COLD void prepare(block run, std::size_t slabs) noexcept {
+  ASHLAR_COLD void prepare(const slab_geometry& geometry, void* memory, std::size_t slabs) noexcept {
     registry_at_fork::enter();
     if constexpr (prefaulting_resource<Upstream>) {
-      const std::size_t bytes = detail::min(slabs, least_share) * (run.size / least_share);
-      if (bytes >= least_prefault) upstream().prefault(run.data, bytes);
+      const std::size_t bytes = detail::min(slabs, std::size_t{128}) * (geometry.slab_bytes() / 128);
+      if (bytes >= least_prefault) upstream().prefault(memory, bytes);
     }
   }
 
   /// Effects: prepares `memory` and formats it as a slab, all cells free.
   void add(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
-    prepare({memory, geometry.slab_bytes()}, set_.slabs());
+    prepare(geometry, memory, set_.slabs());
     add_prepared(geometry, owner, memory);
   }
 
@@ -259,9 +247,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t least_share = 128;  // 1/128 of the slabs may be resident before their use
   static constexpr std::size_t least_prefault = 64 * 1024;
-  static constexpr std::size_t longest_prefault = std::size_t{1} << 20;
 
   ASHLAR_COLD void refile(const slab_geometry& geometry, slab* turned) noexcept {
     if (!set_.refile(turned) || !is_worth_a_call(geometry)) return;
