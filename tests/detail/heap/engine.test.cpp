@@ -11,7 +11,10 @@
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/heap_stores.hpp>
 #include <ashlar/detail/heap/sharing.hpp>
+#include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/resident.hpp"
 
 namespace {
 
@@ -65,6 +68,24 @@ TEST(engine, serves_what_is_cached_or_something_else) {
   EXPECT_TRUE(mine.invariant());
   mine.trim();
   EXPECT_EQ(mine.held_bytes(), 0u);
+}
+
+// Pages of 4 KiB of the first segment after blocks of each size up to `most`.
+std::size_t pages_after_blocks_of_up_to(std::size_t most) {
+  ashlar::detail::local_engine<ashlar::page_resource> mine({});
+  void* first = nullptr;
+  for (std::size_t bytes = 16; bytes <= most; bytes += 16)
+    if (void* const p = mine.allocate(bytes); first == nullptr) first = p;
+  return ashlar_test::resident_pages_of(ashlar::detail::segment::of(first), ashlar::detail::segment_bytes);
+}
+
+TEST(engine, makes_few_pages_resident_for_its_first_blocks) {
+  if (!ashlar_test::residency_means_something || ashlar::os::pages::page_bytes() != 4096) GTEST_SKIP();
+  if (pages_after_blocks_of_up_to(16) >= 512) GTEST_SKIP() << "pages of the system are huge";
+  constexpr auto level = static_cast<std::size_t>(ashlar::checking_level);
+  constexpr std::size_t most_for_one[] = {4, 5, 7}, most_for_all[] = {44, 50, 90};
+  EXPECT_LE(pages_after_blocks_of_up_to(16), most_for_one[level]) << "owners, records, bits, and the block";
+  EXPECT_LE(pages_after_blocks_of_up_to(1024), most_for_all[level]) << "one a class, hardly more";
 }
 
 TEST(engine, has_its_stores_under_its_lock) {

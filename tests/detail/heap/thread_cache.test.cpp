@@ -44,19 +44,29 @@ TEST(thread_cache, counts_its_bytes_by_sampled_addresses) {
 TEST(thread_cache, get_the_next_cells_of_a_batch_in_its_order) {
   ashlar::detail::thread_cache cache;
   ashlar::detail::cell_batch batch{slice + 1024, 0b1110'1111'0101};
-  cache.refill(3, batch, 16);
+  cache.refill(3, batch, 16, slice + 1024);
   EXPECT_EQ(batch.mask, 0b1000'0000'0001u) << "seven went, and the first cell comes last";
   for (const std::size_t place : {2u, 4u, 5u, 6u, 7u, 9u, 10u}) EXPECT_EQ(cache.pop(3), slice + 1024 + place * 16);
   EXPECT_TRUE(cache.is_empty(3));
 }
 
+TEST(thread_cache, get_no_cell_of_another_page) {
+  ashlar::detail::thread_cache cache;
+  ashlar::detail::cell_batch batch{slice + 1024, 0b11'1111};
+  cache.refill(3, batch, 1024, slice + 1024);
+  EXPECT_EQ(batch.mask, 0b11'1001u);
+  EXPECT_EQ(cache.pop(3), slice + 2 * 1024);
+  EXPECT_EQ(cache.pop(3), slice + 3 * 1024);
+  EXPECT_EQ(cache.pop(3), nullptr);
+}
+
 TEST(thread_cache, get_no_sampled_address) {
   ashlar::detail::thread_cache cache;
   ashlar::detail::cell_batch batch{slice, 0b1111};
-  cache.refill(3, batch, 128);
+  cache.refill(3, batch, 128, slice);
   EXPECT_EQ(batch.mask, 0b1111u) << "the second cell is one";
   batch.mask = 0b1101;
-  cache.refill(3, batch, 128);
+  cache.refill(3, batch, 128, slice);
   EXPECT_EQ(batch.mask, 1u) << "the first is one";
   EXPECT_EQ(cache.pop(3), slice + 2 * 128);
   EXPECT_EQ(cache.pop(3), slice + 3 * 128);

@@ -273,7 +273,7 @@ private:
     std::byte* const cell = from.batch.take(from.cell_bytes);
     if constexpr (checking_level < checking::hardened)
       if (size_class < first_common_batch && cache.is_empty(size_class))
-        cache.refill(size_class, from.batch, from.cell_bytes);
+        cache.refill(size_class, from.batch, from.cell_bytes, cell);
     return cell;
   }
 

@@ -68,12 +68,17 @@ public:
   [[nodiscard]] std::size_t most_of(std::size_t size_class) const noexcept { return shares_[size_class].most; }
 
   /// Effects: pushes the next cells of a batch onto a list, at most `cells_at_once - 1`, the first one on top. Stops
-  /// before a sampled address, which must be counted. Expects: the list is empty.
-  void refill(std::size_t size_class, cell_batch& batch, std::size_t cell_bytes) noexcept {
+  /// before a sampled address, which must be counted, and at the end of the page of `taken`, the last cell taken: a
+  /// link makes the page of its cell resident. Expects: the list is empty.
+  void refill(std::size_t size_class, cell_batch& batch, std::size_t cell_bytes, const void* taken) noexcept {
+    constexpr std::uintptr_t page = 4096;
     std::array<std::byte*, cells_at_once - 1> next;
     std::size_t cells = 0;
-    while (cells < next.size() && batch.mask != 0 && !is_sampled(batch.next(cell_bytes)))
+    while (cells < next.size() && batch.mask != 0) {
+      std::byte* const cell = batch.next(cell_bytes);
+      if (is_sampled(cell) || address_of(cell) / page != address_of(taken) / page) break;
       next[cells++] = batch.take(cell_bytes);
+    }
     while (cells != 0) push(size_class, next[--cells]);
   }
 
