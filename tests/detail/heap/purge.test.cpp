@@ -39,6 +39,12 @@ struct purge_after : ::testing::Test {
     for (; held.size() > count; held.pop_back()) idle.on_freed(segments.give_block(held.back()) * slice_bytes, lists);
   }
   void free_some() { fill(held.size() + 40), free_down_to(held.size() - 40); }
+  // Returns: whether that took less than half a window: at level hardened on a busy machine it may not.
+  [[nodiscard]] bool frees_in_an_instant_down_to(std::size_t count) {
+    const auto start = std::chrono::steady_clock::now();
+    free_down_to(count);
+    return std::chrono::steady_clock::now() - start < std::chrono::milliseconds(DecayMs / 2);
+  }
   [[nodiscard]] std::size_t spare() const { return segments.dirty_bytes() + segments.spare_bytes(); }
 
   ashlar::detail::extent_map<page_resource> space{ashlar::detail::max_size, page_resource{}};
@@ -92,8 +98,7 @@ TEST_F(purge_test, forgets_refaults_when_its_retained_memory_is_unused) {
 
 TEST_F(purge_in_time, purges_what_was_free_all_the_time) {
   fill(400);
-  free_down_to(50);
-  EXPECT_EQ(spare(), 350 * 4 * slice_bytes) << "it has been free for an instant";
+  if (frees_in_an_instant_down_to(50)) EXPECT_EQ(spare(), 350 * 4 * slice_bytes);
   for (int i = 0; i < 8; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(25));
     free_some();
@@ -117,8 +122,7 @@ TEST_F(purge_in_time, purges_a_window_later_what_was_freed_after_its_beginning) 
 TEST_F(purge_in_time, keeps_what_is_wanted_again_and_again) {
   for (int swing = 0; swing < 10; ++swing) {
     fill(400);
-    free_down_to(50);
-    ASSERT_EQ(spare(), 350 * 4 * slice_bytes) << swing;
+    if (frees_in_an_instant_down_to(50)) ASSERT_EQ(spare(), 350 * 4 * slice_bytes) << swing;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
