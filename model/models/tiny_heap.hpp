@@ -101,7 +101,9 @@ public:
     while (segment* const other = free_.pop()) cache_.push(0, other);
     return cell;
   }
-  /// Cell batches belong to the owner, as the free lists do: there are none here.
+  /// Cell batches and cached spans belong to the owner, as the free lists do: there are none here.
+  [[nodiscard]] std::byte* take_cached_run(std::size_t, std::size_t) noexcept { return nullptr; }
+  [[nodiscard]] bool cache_run(void*) noexcept { return false; }
   [[nodiscard]] void* take_cell_excluding_cache(std::size_t) noexcept { return nullptr; }
   [[nodiscard]] void* take_cell_of_batch(std::size_t) noexcept { return nullptr; }
   void fetch_ahead(std::size_t) const noexcept {}

@@ -226,8 +226,7 @@ private:
     void* p = nullptr;
     if (ASHLAR_LIKELY(bytes <= detail::size_classes::largest && alignment <= least_alignment))
       p = mine->blocks.take_behind_list(bytes);
-    else if (bytes <= detail::most_slices * detail::slice_bytes && alignment <= detail::slice_bytes)  // usually a span
-      p = mine->blocks.take_unzeroed(bytes, alignment).data;
+    else if (detail::is_plain_span(bytes, alignment)) p = mine->blocks.take_unzeroed(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : try_take_slow(bytes, alignment);
   }
 

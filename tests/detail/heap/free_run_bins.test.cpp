@@ -7,11 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/heap/free_run_bins.hpp>
+#include <ashlar/detail/heap/span_header.hpp>
 
 namespace {
 
-using ashlar::detail::free_run_bins;
 using ashlar::detail::span_header;
+using free_run_bins = ashlar::detail::free_run_bins<span_header>;
 
 // A run may come and go every 20 ns, which is 2^32 times in two minutes.
 static_assert(sizeof(free_run_bins().taken_slices()) == sizeof(std::uint64_t));
@@ -48,6 +49,18 @@ TEST_F(free_run_bins_test, takes_all_down_at_once) {
   bins.clear([&](span_header& run) { slices += run.length; });
   EXPECT_EQ(slices, 155u);
   EXPECT_TRUE(bins.slices() == 0 && bins.invariant());
+  EXPECT_EQ(bins.take(1, 62), nullptr);
+}
+
+TEST_F(free_run_bins_test, visits_each_and_forgets_all) {
+  for (std::size_t i = 0; i < 40; ++i) put(i, 1 + i % 7);
+  EXPECT_NE(bins.take(7, 0), nullptr);
+  EXPECT_EQ(bins.taken_slices(), 7u);
+  std::size_t slices = 0;
+  bins.for_each([&](const span_header& run) { slices += run.length; });
+  EXPECT_EQ(slices, 148u);
+  bins.forget();
+  EXPECT_TRUE(bins.slices() == 0 && bins.taken_slices() == 0 && bins.invariant());
   EXPECT_EQ(bins.take(1, 62), nullptr);
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of what is behind a thread cache: each kind of block, and memory that changes its kind.
 #include <cstddef>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/detail/heap/heap_stores.hpp>
+#include <ashlar/detail/heap/sharing.hpp>
 
 #include "tests/support/counting_resource.hpp"
 
@@ -22,6 +25,14 @@ struct heap_stores_test : ::testing::Test {
     if constexpr (ashlar::checking_level >= ashlar::checking::hardened)
       if (p != nullptr) stores.sizes().hand_out_large(p, bytes);
     return p;
+  }
+
+  // Returns: the live blocks of all regions, as the owner of the cache sees them, or another thread.
+  std::size_t live(bool by_owner) {
+    std::size_t sum = 0;
+    const auto add = [&](const ashlar::detail::heap_region& piece) { sum += piece.live; };
+    by_owner ? stores.inspect(add) : stores.inspect_excluding_cache(add);
+    return sum;
   }
 
   counting_resource<> upstream;
@@ -63,6 +74,52 @@ TEST_F(heap_stores_test, cached_cells_make_room_for_a_run) {
   }
   EXPECT_NE(large(40 * slice_bytes), nullptr) << "swept, and their slabs joined";
   EXPECT_TRUE(stores.invariant());
+}
+
+TEST_F(heap_stores_test, a_cached_span_is_used_until_it_is_swept) {
+  if constexpr (!ashlar::detail::frees_travel) GTEST_SKIP() << "spans are not cached at this level";
+  std::byte *const run = large(5 * slice_bytes), *const kept = large(slice_bytes);
+  EXPECT_EQ(stores.take_cached_run(5 * slice_bytes, 16), nullptr);
+  EXPECT_TRUE(stores.cache_run(run));
+  EXPECT_EQ(stores.cached_bytes(), 5 * slice_bytes);
+  EXPECT_FALSE(stores.cache_run(run)) << "a double free is reported by the other way";
+  EXPECT_EQ(live(true), 1u);
+  EXPECT_EQ(live(false), 2u) << "the owner may be using its cache";
+  std::size_t blocks = 0;
+  stores.for_each_live_excluding_cache([&](void*, std::size_t) { ++blocks; });
+  EXPECT_EQ(blocks, 2u);
+  EXPECT_EQ(stores.take_cached_run(4 * slice_bytes, 16), run) << "longer by up to a half";
+  EXPECT_EQ(stores.usable_size(run), 5 * slice_bytes);
+  EXPECT_EQ(stores.reused_bytes(), 0u) << "an upstream with memory that may have been used before";
+  EXPECT_TRUE(stores.cache_run(run));
+  stores.flush_caches();
+  EXPECT_EQ(stores.cached_bytes(), 0u);
+  EXPECT_EQ(live(false), 1u);
+  stores.give_run(kept);
+  EXPECT_TRUE(stores.invariant());
+  EXPECT_NE(stores.trim(0), 0u);
+  EXPECT_EQ(stores.held_bytes(), 0u);
+}
+
+TEST_F(heap_stores_test, a_full_cache_of_spans_is_emptied) {
+  if constexpr (!ashlar::detail::frees_travel) GTEST_SKIP() << "spans are not cached at this level";
+  std::vector<std::byte*> runs;
+  for (int i = 0; i < 30; ++i) runs.push_back(large(10 * slice_bytes));
+  std::size_t cached = 0;
+  for (std::byte* const run : runs) stores.cache_run(run) ? static_cast<void>(++cached) : stores.give_run(run);
+  EXPECT_GT(cached, 25u) << "one in thirteen goes behind the cache";
+  EXPECT_LE(stores.cached_bytes(), std::size_t{8} << 20);
+  EXPECT_TRUE(stores.invariant());
+}
+
+TEST_F(heap_stores_test, cached_spans_make_room_before_the_heap_grows) {
+  if constexpr (!ashlar::detail::frees_travel) GTEST_SKIP() << "spans are not cached at this level";
+  std::vector<std::byte*> runs;
+  for (int i = 0; i < 6; ++i) runs.push_back(large(10 * slice_bytes));
+  for (std::byte* const run : runs) EXPECT_TRUE(stores.cache_run(run));
+  EXPECT_NE(large(50 * slice_bytes), nullptr);
+  EXPECT_NE(stores.take_cell(size_classes::of(100)), nullptr);
+  EXPECT_EQ(stores.segments(), 1u);
 }
 
 TEST_F(heap_stores_test, free_segments_make_room_for_a_huge_block) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -39,6 +40,31 @@ TEST(thread_cache, counts_its_bytes_by_sampled_addresses) {
   EXPECT_EQ(cache.bytes(), 0u);
   cache.count_taken(number);
   EXPECT_EQ(cache.bytes(), 0u) << "what came from a batch was not counted";
+}
+
+TEST(thread_cache, has_free_spans_up_to_eight_megabytes) {
+  std::vector<ashlar::detail::span_header> runs(20);
+  ashlar::detail::thread_cache cache;
+  std::size_t slices = 0;
+  for (auto& run : runs) {
+    run.cells = slice, run.length = 10;
+    if (!cache.has_room_for(run.length)) break;
+    cache.push_run(run);
+    EXPECT_EQ(cache.bytes(), (slices += 10) * sizeof slice);
+  }
+  EXPECT_EQ(slices, 120u);
+  EXPECT_EQ(cache.pop_run(11), nullptr);
+  EXPECT_EQ(cache.pop_run(6), nullptr) << "more than a half longer";
+  EXPECT_EQ(cache.pop_run(7), slice);
+  EXPECT_EQ(cache.bytes(), 110 * sizeof slice);
+  EXPECT_EQ(cache.reused_run_bytes(), 10 * sizeof slice);
+  std::size_t visited = 0, swept = 0;
+  cache.for_each_run([&](ashlar::detail::span_header&) { ++visited; });
+  cache.sweep_runs([&](ashlar::detail::span_header&) { ++swept; });
+  EXPECT_TRUE(visited == 11 && swept == 11 && !cache.has_runs() && cache.bytes() == 0);
+  cache.push_run(runs[0]);
+  cache.clear();
+  EXPECT_TRUE(!cache.has_runs() && cache.bytes() == 0);
 }
 
 TEST(thread_cache, get_the_next_cells_of_a_batch_in_its_order) {

@@ -82,8 +82,10 @@ public:
     return bytes;
   }
 
-  /// Effects: sweeps all free lists into the bitmaps. From level `checked` on reports a cell with a corrupt link.
+  /// Effects: sweeps all free lists into the bitmaps, and cached spans to the segments. From level `checked` on reports
+  /// a cell with a corrupt link.
   ASHLAR_COLD void sweep(thread_cache& cache) noexcept {
+    sweep_runs(cache);
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class) sweep(size_class, cache);
     made_bytes_ = 0;
   }
@@ -93,6 +95,11 @@ public:
   std::size_t count_freed(std::size_t size_class, thread_cache& cache) noexcept {
     if (cache.count_freed(size_class)) sweep(size_class, cache);
     return sampled_bytes_of[size_class];
+  }
+
+  /// Effects: moves the cached spans to the bins of the segments.
+  ASHLAR_COLD void sweep_runs(thread_cache& cache) noexcept {
+    cache.sweep_runs([this](span_header& run) { segments_.free_runs().put(run); });
   }
 
   /// Returns: bytes of decommitted pages that came into use again since the last call.
@@ -128,12 +135,15 @@ public:
   }
 
   /// Effects: counts for each slab the free cells without a bit: in free lists, and in batches of classes from `first`
-  /// on. Complexity: O(slices and cells in free lists).
+  /// on; and for each block that is kept whole, 1. Complexity: O(slices and cells in free lists).
   void count_waiting(const thread_cache& cache, std::size_t first = 0) const noexcept {
     const auto count = [](void* cell, std::size_t cells) {
       segment::slab_of(cell).waiting += static_cast<std::uint32_t>(cells);
     };
-    for_each_slab([](span_header& slab) { slab.waiting = 0; });
+    const auto count_whole = [](span_header& run) { run.waiting = 1; };
+    segments_.for_each_run([](segment& home, std::size_t at, std::size_t) { home.record(at).waiting = 0; });
+    segments_.free_runs().for_each(count_whole);
+    cache.for_each_run(count_whole);
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
       cache.for_each(size_class, [&](void* cell) { count(cell, 1); });
     for (std::size_t size_class = first; size_class < partial_.size(); ++size_class)
@@ -297,6 +307,10 @@ private:
     const std::size_t length = cell_layout::of(size_class).slices;
     const auto is_found = [&] { return partial_[size_class].slabs != nullptr; };
     slice_run run = segments_.take_used(length);
+    if (run.data == nullptr && cache.has_runs()) {
+      sweep_runs(cache);
+      run = segments_.take_used(length);
+    }
     if (run.data == nullptr && made_bytes_ * 4 >= cache.bytes()) {
       if (sweep(cache); is_found()) return true;
       run = segments_.take_used(length);

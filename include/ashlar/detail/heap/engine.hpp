@@ -34,10 +34,10 @@ namespace detail {
 ///      |                        +- take_unlocked   parcels that have arrived; the cell batch of a small class
 ///      |                        +- [ take_cell ]   cell batch <- bitmap <- slab <- segment <- upstream
 ///      |                        +- [ flush ]       all free cells into their bitmaps, and once more
-///      +- [ take_large ]                           span, huge block
+///      +- take_large - [ take_large ]              a cached span; another one, a huge block
 ///     deallocate(p) - put - cache_cell             onto a free list
 ///      +- put_sampled - [ count_freed ]            sweep of a long list, purge
-///           +- [ give_run, give_huge ]
+///           +- cache_run, or [ give_run, give_huge ]
 ///     another thread - remote_freer - receive      a parcel into the inbox; where much waits [ into the bitmaps ]
 ///           +- give_now [ give_block ]             a block above cells
 ///
@@ -237,7 +237,6 @@ public:
   [[nodiscard]] std::size_t cached_bytes() const noexcept { return sends ? stores_.cached_bytes() : 0; }
   [[nodiscard]] const upstream_type& upstream() const noexcept { return stores_.upstream(); }
   void report_twice(const void* cell) const noexcept { stores_.report_twice(cell); }
-  /// @}
 
   /// Returns: the hook for slow calls, and the lock for forks.
   [[nodiscard]] Sharing& sharing() noexcept { return sharing_; }
@@ -319,6 +318,7 @@ private:
   [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
     sharing_.count_slow();
     sharing_.unpack_some(stores_);
+    if (std::byte* const cached = sends ? stores_.take_cached_run(bytes, alignment) : nullptr) return {cached, false};
     const auto in = sharing_.enter();
     slice_run got = stores_.take_large(with_canary(bytes), alignment);
     if (ASHLAR_UNLIKELY(got.data == nullptr))
@@ -326,12 +326,6 @@ private:
     if constexpr (checking_level >= checking::hardened)
       if (got.data != nullptr) stores_.sizes().hand_out_large(got.data, bytes);
     return got;
-  }
-
-  template <failure Failure>
-  [[nodiscard]] static void* failed(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
-    if constexpr (Failure == or_throw) throw_bad_alloc(bytes, alignment);
-    else return nullptr;
   }
 
   ASHLAR_INLINE void* handed_out(void* p, std::size_t size_class, [[maybe_unused]] std::size_t bytes) noexcept {
@@ -363,15 +357,19 @@ private:
   ASHLAR_NOINLINE void put_sampled(void* p) noexcept {
     if (p == nullptr) return;
     const std::size_t size_class = class_of(p);
-    if (size_class != size_classes::none) {
-      if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
-      if constexpr (!has_no_links) cache().push(size_class, p);
-      sharing_.count_slow();
-    }
+    if (size_class == size_classes::none) return put_large(p);
+    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
+    if constexpr (!has_no_links) cache().push(size_class, p);
+    sharing_.count_slow();
     const auto in = sharing_.enter();
-    if (is_aligned(p, window_bytes)) return stores_.give_huge(p);
-    if (size_class == size_classes::none) return stores_.give_run(p);
     has_no_links ? stores_.give_sampled(p, size_class) : stores_.count_freed(size_class);
+  }
+
+  ASHLAR_INLINE void put_large(void* p) noexcept {
+    const bool is_huge = is_aligned(p, window_bytes);
+    if (sends && !is_huge && stores_.cache_run(p)) return;
+    const auto in = sharing_.enter();
+    is_huge ? stores_.give_huge(p) : stores_.give_run(p);
   }
 
   [[nodiscard]] bool resize_from(std::size_t size_class, void* p, std::size_t bytes, std::size_t alignment) noexcept {

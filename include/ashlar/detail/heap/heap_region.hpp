@@ -64,15 +64,15 @@ struct heap_region {
 
 [[nodiscard]] inline heap_region region_of_block(segment& home, std::size_t first) noexcept {
   const span_header& run = home.record(first);
-  return {.kind = run.is_available ? region_kind::spare : region_kind::run,
+  return {.kind = run.waiting != 0 ? region_kind::spare : region_kind::run,
           .start = home.slice(first),
           .bytes = run.length * slice_bytes,
           .capacity = 1,
-          .live = run.is_available ? 0u : 1u};
+          .live = 1u - run.waiting};
 }
 
 /// Effects: calls `f(heap_region)` for each region of a segment, from its head on. Expects: each span header holds the
-/// count of its free cells outside the bitmap.
+/// count of its free cells outside the bitmap; that of a block, whether it is free.
 template <class F>
 void for_each_region(segment& home, slice_mask free, slice_mask fresh, F&& f) {
   const auto empty = [&](region_kind kind, std::size_t first, std::size_t length) {

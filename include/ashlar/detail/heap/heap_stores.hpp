@@ -101,15 +101,30 @@ public:
 
   /// Returns: a span or a huge block, or null.
   [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
-    const bool is_run = bytes - 1 < most_slices * slice_bytes && alignment <= slice_bytes;
-    if (ASHLAR_UNLIKELY(!is_run)) return take_slow(bytes, alignment);
+    if (ASHLAR_UNLIKELY(!is_plain_span(bytes, alignment))) return take_slow(bytes, alignment);
     const std::size_t length = (bytes + slice_bytes - 1) / slice_bytes;
     std::byte* const cached = segments_.take_free_run(length);
     return ASHLAR_LIKELY(cached != nullptr) ? slice_run{cached, false} : take_block(length);
   }
 
-  /// Effects: takes a span back.
-  void give_run(void* p) noexcept { purge_.on_freed(take_back_run(p), cache_); }
+  /// Returns: a span of the thread cache, or null. Thread safety: the owner of the cache, without a lock.
+  [[nodiscard]] ASHLAR_INLINE std::byte* take_cached_run(std::size_t bytes, std::size_t alignment) noexcept {
+    return is_plain_span(bytes, alignment) ? cache_.pop_run((bytes + slice_bytes - 1) / slice_bytes) : nullptr;
+  }
+
+  /// Returns: whether a span has come into the thread cache; otherwise `give_run` is due. Thread safety: the same.
+  [[nodiscard]] ASHLAR_INLINE bool cache_run(void* p) noexcept {
+    span_header& run = segment::of(p)->record(segment::slice_of(p));
+    if (ASHLAR_UNLIKELY(segments_.is_given(p) || !cache_.has_room_for(run.length))) return false;
+    return purge_.try_count_freed(run.length * slice_bytes) && (cache_.push_run(run), true);
+  }
+
+  /// Effects: takes a span back. A full thread cache of spans is emptied, for those that are freed next.
+  void give_run(void* p) noexcept {
+    const std::size_t bytes = take_back_run(p);
+    if (ASHLAR_UNLIKELY(!cache_.has_room_for(bytes / slice_bytes))) cells_.sweep_runs(cache_);
+    purge_.on_freed(bytes, cache_);
+  }
 
   /// Effects: takes a huge block back.
   void give_huge(void* p) noexcept { huge_.give(p); }
@@ -117,27 +132,21 @@ public:
   /// Returns: whether the block at `p`, of class `size_class`, has `new_bytes` bytes now, in place. A sized free must
   /// find it by its new size and alignment, whose class is `wanted`.
   [[nodiscard]] bool resize(void* p, std::size_t size_class, std::size_t wanted, std::size_t new_bytes) noexcept {
-    if constexpr (checking_level >= checking::hardened) {
-      const std::size_t were = usable_size(p);
-      if (!resize_in_place(p, size_class, wanted, with_canary(new_bytes))) return false;
-      return sizes().resize(p, were, new_bytes), true;
-    } else {
-      return resize_in_place(p, size_class, wanted, new_bytes);
-    }
+    const std::size_t were = checking_level >= checking::hardened ? usable_size(p) : 0;
+    if (!resize_in_place(p, size_class, wanted, with_canary(new_bytes))) return false;
+    if constexpr (checking_level >= checking::hardened) sizes().resize(p, were, new_bytes);
+    return true;
   }
 
   /// Returns: the new address of a huge block of `new_bytes` bytes, moved by its pages without a copy; or null, and it
   /// is unchanged. Expects: `resize` returned false.
   [[nodiscard]] void* move_huge(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
-    if constexpr (checking_level >= checking::hardened) {
-      const std::size_t were = usable_size(p);
-      void* const moved =
-          is_aligned(p, window_bytes) ? huge_.reallocate(p, with_canary(new_bytes), alignment) : nullptr;
+    if (!is_aligned(p, window_bytes)) return nullptr;
+    const std::size_t were = checking_level >= checking::hardened ? usable_size(p) : 0;
+    void* const moved = huge_.reallocate(p, with_canary(new_bytes), alignment);
+    if constexpr (checking_level >= checking::hardened)
       if (moved != nullptr) sizes().resize(moved, were, new_bytes);
-      return moved;
-    } else {
-      return is_aligned(p, window_bytes) ? huge_.reallocate(p, new_bytes, alignment) : nullptr;
-    }
+    return moved;
   }
 
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
@@ -253,9 +262,10 @@ public:
   [[nodiscard]] std::size_t segments() const noexcept { return segments_.segments(); }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return space_.table_bytes() + segments_.table_bytes(); }
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
-    return segments_.reused_bytes() + (page_discard<Upstream>::gives_zeroes ? huge_.reused_bytes() : 0);
+    return segments_.reused_bytes() +
+           (page_discard<Upstream>::gives_zeroes ? huge_.reused_bytes() + cache_.reused_run_bytes() : 0);
   }
-  /// Returns: bytes of cached cells, by their sampled addresses. Thread safety: any thread.
+  /// Returns: bytes of cached cells, by their sampled addresses, and spans. Thread safety: any thread.
   [[nodiscard]] std::size_t cached_bytes() const noexcept { return cache_.bytes(); }
   [[nodiscard]] const Upstream& upstream() const noexcept { return space_.upstream(); }
   [[nodiscard]] Upstream& upstream() noexcept { return space_.upstream(); }
@@ -274,17 +284,14 @@ public:
   [[nodiscard]] bool invariant() const noexcept {
     bool right = space_.invariant() && segments_.invariant() && huge_.invariant() && cells_.invariant();
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
-      cache_.for_each(size_class, [&](void* cell) { right = right && is_cached(cell, size_class); });
+      cache_.for_each(size_class, [&](void* cell) {
+        right = right && owns(cell) && segment::owner_of(cell) == size_class && segment::slab_of(cell).is_cell(cell) &&
+                cells_.is_cached(cell);
+      });
     return right;
   }
 
 private:
-  // Returns: whether a cell is of a size class, and neither in a bitmap nor live.
-  [[nodiscard]] bool is_cached(void* cell, std::size_t size_class) const noexcept {
-    return owns(cell) && segment::owner_of(cell) == size_class && segment::slab_of(cell).is_cell(cell) &&
-           cells_.is_cached(cell);
-  }
-
   // Reports writes beside live blocks before they are forgotten. No effect below level `hardened`.
   void expect_live_intact() const noexcept {
     if constexpr (!keeps_canaries) return;
@@ -350,9 +357,8 @@ private:
   }
 
   // Returns: the usable bytes of a live block of `held` bytes.
-  [[nodiscard]] std::size_t bytes_in([[maybe_unused]] const void* p, std::size_t held) const noexcept {
-    if constexpr (checking_level >= checking::hardened) return usable_size(p);
-    else return held;
+  [[nodiscard]] std::size_t bytes_in(const void* p, std::size_t held) const noexcept {
+    return checking_level >= checking::hardened ? usable_size(p) : held;
   }
 
   [[nodiscard]] bool resize_run(void* p, std::size_t wanted) noexcept {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -98,6 +99,9 @@ private:
   std::array<void*, Count> top_ = {};
   std::array<void*, Count> next_ = {};
 };
+
+/// A free list for each size class; list 0 stays empty.
+using free_lists = pair_stacks<size_classes::count + 1>;
 
 }  // namespace detail
 }  // namespace ASHLAR_ABI

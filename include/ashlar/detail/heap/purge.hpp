@@ -88,8 +88,15 @@ public:
 
   /// Effects: `bytes` have become free. Complexity: O(1), and seldom a part of a round.
   ASHLAR_INLINE void on_freed(std::size_t bytes, thread_cache& cache) noexcept {
-    if (ASHLAR_UNLIKELY(bytes >= until_evaluation_)) return evaluate(cache);
+    if (ASHLAR_UNLIKELY(!try_count_freed(bytes))) evaluate(cache);
+  }
+
+  /// As `on_freed`, without a part of a round: false, without an effect, when one is due. Thread safety: as the other;
+  /// the rest of the policy may be in use.
+  [[nodiscard]] ASHLAR_INLINE bool try_count_freed(std::size_t bytes) noexcept {
+    if (ASHLAR_UNLIKELY(bytes >= until_evaluation_)) return false;
     until_evaluation_ -= bytes;
+    return true;
   }
 
   /// Effects: `bytes` were freed by other threads, which leave the free lists alone: as a rule they leave free slices,
@@ -247,7 +254,8 @@ private:
   }
 
   void wait(const shares& have) noexcept {
-    const std::size_t until_too_much = has_budget ? 0 : (have.most - detail::min(have.most, have.spare)) / 2;
+    const std::size_t limit = has_budget ? have.live : have.most;  // up to which nothing is counted in the budget
+    const std::size_t until_too_much = (limit - detail::min(limit, have.spare)) / 2;
     until_evaluation_ = waited_ = detail::max(least_wait, until_too_much, have.all() / 32);
   }
 

@@ -11,6 +11,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/slab/cell_batch.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
@@ -28,39 +29,6 @@ inline constexpr std::size_t slices_per_segment = segment_bytes / slice_bytes;
 /// One bit for each possible cell of a slice.
 using cell_bits = std::uint64_t[slice_bytes / size_classes::granule / 64];
 inline constexpr std::size_t words_per_slab = sizeof(cell_bits) / sizeof(std::uint64_t);
-
-/// The header of a span: a slab of equal cells, or one block. It stands in the head of the segment, so that spans hold
-/// no metadata: sixteen cells of 32 KiB fill eight slices. Invariant: `free` is the number of set bits; no bit from
-/// `capacity` on is set.
-struct alignas(64) span_header {
-  span_header* next;      ///< in the list of partial slabs of its class
-  span_header* previous;  ///< the same
-  std::byte* cells;       ///< the first cell, or the block
-  reciprocal by_cell;
-  std::uint32_t cell_bytes;
-  std::uint32_t capacity;           ///< cells
-  std::uint32_t free;               ///< cells with a set bit
-  std::uint32_t free_when_dropped;  ///< `free` at the last decommit; 0: all pages may be resident
-  std::uint32_t dropped_bytes;      ///< decommitted pages
-  std::uint32_t waiting;            ///< free cells without a bit, at the last count
-  std::uint16_t hint;               ///< an index: earlier bitmap words have no bit set
-  std::uint8_t size_class;          ///< `size_classes::none`: one block
-  std::uint8_t length;              ///< slices
-  std::uint8_t first;  ///< first slice of the span that contains this one; for blocks from level `checked` on
-  bool is_available;   ///< a slab with a set bit, or a free block: in a bin, or coalesced with its neighbours
-
-  [[nodiscard]] std::uint32_t index_of(const void* cell) const noexcept {
-    return by_cell.divide(static_cast<std::uint32_t>(address_of(cell) - address_of(cells)));
-  }
-  [[nodiscard]] std::byte* cell(std::size_t index) const noexcept { return cells + index * cell_bytes; }
-  [[nodiscard]] std::size_t words() const noexcept { return (std::size_t{capacity} + 63) / 64; }
-  /// Returns: whether a cell starts at `p`. Expects: `p` points into the slices of the slab.
-  [[nodiscard]] bool is_cell(const void* p) const noexcept {
-    if (address_of(p) < address_of(cells)) return false;
-    const std::uint32_t index = index_of(p);
-    return index < capacity && cell(index) == p;
-  }
-};
 
 struct no_live_cells {
   static constexpr bool is_kept = false;
@@ -86,9 +54,6 @@ struct live_cells {
   }
   std::uint64_t bits[slices_per_segment * words_per_slab];
 };
-
-/// One bit for each slice. A free sets the bits of a run, which joins it with its neighbours without further work.
-using slice_mask = bit_word;
 
 struct no_requested_sizes {
   static constexpr bool is_kept = false;
@@ -229,6 +194,11 @@ static_assert(first_slice == (checking_level >= checking::hardened ? 10 : checki
 /// Returns: the slices of a block of `bytes` bytes, at least one.
 [[nodiscard]] constexpr std::size_t slices_of(std::size_t bytes) noexcept {
   return detail::max<std::size_t>(1, bytes / slice_bytes + (bytes % slice_bytes != 0 ? 1 : 0));
+}
+
+/// Returns: whether a request is one for a span that may start at any slice.
+[[nodiscard]] constexpr bool is_plain_span(std::size_t bytes, std::size_t alignment) noexcept {
+  return bytes - 1 < most_slices * slice_bytes && alignment <= slice_bytes;
 }
 
 /// A view of a slab through its span header: the operations on its bitmap.

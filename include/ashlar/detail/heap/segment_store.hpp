@@ -153,9 +153,8 @@ public:
 
   /// Returns: whether a slice is part of a run. Expects: `p` lies in a segment of the store.
   [[nodiscard]] bool is_taken(const void* p) const noexcept {
-    const std::size_t slice = segment::slice_of(p);
-    segment* const home = segment::of(const_cast<void*>(p));
-    return slice >= first_slice && ((spaces_[home->head.index].free >> slice) & 1) == 0;
+    const std::size_t slice = segment::slice_of(p), home = segment::of(const_cast<void*>(p))->head.index;
+    return slice >= first_slice && ((spaces_[home].free >> slice) & 1) == 0;
   }
 
   /// Effects: calls `f(segment&, free slices, fresh slices among them)` for each segment.
@@ -227,6 +226,7 @@ public:
 
   [[nodiscard]] extent_map<Upstream>& space() noexcept { return space_; }
   [[nodiscard]] const extent_map<Upstream>& space() const noexcept { return space_; }
+  [[nodiscard]] free_run_bins<span_header>& free_runs() noexcept { return free_runs_; }
   [[nodiscard]] std::size_t segments() const noexcept { return count_; }
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_slices_ * slice_bytes; }
   /// Returns: bytes of binned blocks, which count as used.
@@ -384,10 +384,10 @@ private:
   grown_array<std::uint8_t, 16> longest_;  // upper bounds of the longest runs of free slices
   std::size_t count_ = 0;
   std::size_t used_slices_ = 0;
-  std::size_t dirty_slices_ = 0;      // free, and used since the system mapped them
-  std::size_t refetched_slices_ = 0;  // decommitted, and in use again
-  std::uint64_t reused_slices_ = 0;   // reused without a decommit; the bins count their own; sums may wrap
-  free_run_bins free_runs_;           // recently freed blocks
+  std::size_t dirty_slices_ = 0;          // free, and used since the system mapped them
+  std::size_t refetched_slices_ = 0;      // decommitted, and in use again
+  std::uint64_t reused_slices_ = 0;       // reused without a decommit; the bins count their own; sums may wrap
+  free_run_bins<span_header> free_runs_;  // recently freed blocks
   extent_map<Upstream>& space_;
   segment_owner* owner_;
   std::uint32_t lane_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The thread cache of a heap: a free list for each size class, and their bytes by sampled addresses.
+// The thread cache of a heap: a free list for each size class, free spans, and the bytes of both.
 #pragma once
 
 #include <array>
@@ -9,12 +9,15 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/free_run_bins.hpp>
 #include <ashlar/detail/heap/pair_stack.hpp>
+#include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/slab/cell_batch.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar {
 inline namespace ASHLAR_ABI {
@@ -27,9 +30,10 @@ inline constexpr auto sampled_bytes_of = [] {
   return made;
 }();
 
-/// A free list for each size class; list 0 stays empty. Only cells at sampled addresses are counted: by the caller of
-/// `push` and `pop`, who has tested for them anyway. Thread safety: none, but for `bytes`.
-class thread_cache : public pair_stacks<size_classes::count + 1> {
+/// Only cells at sampled addresses are counted: by the caller of `push` and `pop`, who has tested for them anyway.
+/// Spans are cached where a lock stands in front of the others. Thread safety: none, but for `bytes` and
+/// `reused_run_bytes`.
+class thread_cache : public free_lists {
 public:
   /// The cells that leave a batch together.
   static constexpr int cells_at_once = 8;
@@ -62,7 +66,38 @@ public:
     add(std::size_t{0} - std::exchange(shares_[size_class].bytes, 0));
   }
 
-  /// Returns: bytes in the lists, by their sampled addresses. Thread safety: any thread.
+  /// Returns: whether there is room for a free span of `length` slices.
+  [[nodiscard]] bool has_room_for(std::size_t length) const noexcept { return runs_.slices() + length <= most_slices; }
+  /// Effects: adds a span that becomes free. Expects: there is room for it.
+  void push_run(span_header& run) noexcept {
+    mark_free(run.cells, run.length * slice_bytes);
+    runs_.put(run);
+    add(run.length * slice_bytes);
+  }
+  /// Returns: a span of `length` slices, at most a half longer, removed, or null.
+  [[nodiscard]] ASHLAR_INLINE std::byte* pop_run(std::size_t length) noexcept {
+    const span_header* const run = runs_.take(length, length / 2);
+    if (ASHLAR_UNLIKELY(run == nullptr)) return nullptr;
+    add(std::size_t{0} - run->length * slice_bytes);
+    mark_live(run->cells, run->length * slice_bytes);
+    return run->cells;
+  }
+  /// Effects: removes all spans, with a call of `f(run)` for each.
+  template <class F>
+  void sweep_runs(F f) noexcept {
+    add(std::size_t{0} - runs_.slices() * slice_bytes);
+    runs_.clear(f);
+  }
+  [[nodiscard]] bool has_runs() const noexcept { return runs_.slices() != 0; }
+  /// Effects: calls `f(run)` for each span.
+  template <class F>
+  void for_each_run(F f) const noexcept {
+    runs_.for_each(f);
+  }
+  /// Returns: bytes of spans removed by `pop_run`. Thread safety: any thread.
+  [[nodiscard]] std::uint64_t reused_run_bytes() const noexcept { return runs_.taken_slices() * slice_bytes; }
+
+  /// Returns: bytes in the lists, by their sampled addresses, and in spans. Thread safety: any thread.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(memory_order_relaxed); }
   /// Returns: the limit of a list, in bytes.
   [[nodiscard]] std::size_t most_of(std::size_t size_class) const noexcept { return shares_[size_class].most; }
@@ -82,14 +117,17 @@ public:
     while (cells != 0) push(size_class, next[--cells]);
   }
 
-  /// Effects: forgets all cells.
+  /// Effects: forgets all cells and spans.
   void clear() noexcept {
     pair_stacks::clear();
     for (share& each : shares_) each.bytes = 0;
+    runs_.forget();
     bytes_.store(0, memory_order_relaxed);
   }
 
 private:
+  static constexpr std::size_t most_slices = (std::size_t{8} << 20) / slice_bytes;  // of spans
+
   // Bytes of a list: present, by its sampled addresses, and at most.
   struct share {
     std::uint32_t bytes = 0, most = 0;
@@ -100,6 +138,7 @@ private:
 
   std::array<share, size_classes::count + 1> shares_ = {};
   atomic<std::size_t> bytes_ = 0;
+  free_run_bins<span_header> runs_;
 };
 
 }  // namespace detail
