@@ -172,14 +172,14 @@ private:
     if (ASHLAR_UNLIKELY(checks || detail::is_sampled(p))) return put_slow(p);
     thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p);
-    put_remote(p);
+    put_remote(mine, p);
   }
 
   ASHLAR_INLINE void put(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (ASHLAR_UNLIKELY(checks || detail::is_sampled(p))) return put_slow(p, bytes, alignment);
     thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p, bytes, alignment);
-    put_remote(p);
+    put_remote(mine, p);
   }
 
   template <std::size_t Bytes, std::size_t Alignment>
@@ -187,7 +187,7 @@ private:
     if (ASHLAR_UNLIKELY(checks || detail::is_sampled(p))) return put_slow(p, Bytes, Alignment);
     thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.template put_known<Bytes, Alignment>(p);
-    put_remote(p);
+    put_remote(mine, p);
   }
 
   [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
@@ -248,10 +248,18 @@ private:
     return members_.allocate_by(bytes, alignment, [&](owner& from) { return from.try_allocate(bytes, alignment); });
   }
 
-  // A block of another thread, or a thread whose last used heap was another one.
-  ASHLAR_NOINLINE void put_remote(void* p) noexcept {
+  // A block of another thread, or a thread whose last used heap was another one, which may end meanwhile: then `mine`
+  // is only compared. Inlined: the jumps of a call cost more than the rest.
+  ASHLAR_INLINE void put_remote(thread_heap* mine, void* p) noexcept {
+    auto* home = owner::segment::of(p);
+    ASHLAR_IN_REGISTER(home);  // otherwise `is_of` has an instruction more, to keep the owner for here
+    if (ASHLAR_UNLIKELY(!members_.is_latest() || !mine->freer.try_defer_cell(owner::of(*home->head.owner), p)))
+      put_remote_slow(p);
+  }
+
+  ASHLAR_NOINLINE void put_remote_slow(void* p) noexcept {
     if (thread_heap* const mine = members_.recent(); ASHLAR_LIKELY(mine != nullptr))
-      return mine->freer.defer_free_cell(owner::of(p), p);
+      return mine->freer.begin_carrier(owner::of(p), p);
     members_.deallocate_by(p, [p](owner& home) { home.put(p); });
   }
 

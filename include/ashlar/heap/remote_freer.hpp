@@ -48,14 +48,37 @@ public:
     defer_free_cell(owner, p);
   }
 
-  /// As `defer_free`, for a cell. The fast path of a free by any thread.
+  /// As `defer_free`, for a cell.
   ASHLAR_INLINE void defer_free_cell(engine& owner, void* cell) noexcept {
-    const std::size_t size_class = engine::segment::owner_of(cell);
     if constexpr (!sends) return owner.give_now(cell);
+    if (ASHLAR_UNLIKELY(!try_defer_cell(owner, cell))) begin_carrier(owner, cell);
+  }
+
+  /// As `defer_free_cell`, but false, without an effect, when the parcel for the owner has no place for the cell. The
+  /// fast path of a free by any thread. Expects: level `fast`.
+  [[nodiscard]] ASHLAR_INLINE bool try_defer_cell(engine& owner, void* cell) noexcept {
+    const std::size_t size_class = engine::segment::owner_of(cell);
+    entry& at = entry_of(cell);
+    if (ASHLAR_UNLIKELY(size_class > largest_listed || at.owner != &owner || !at.parcel.try_add(cell))) return false;
     if constexpr (detail::marks_memory) detail::mark_free(cell, detail::size_classes::bytes_of(size_class));
-    entry& at = open_[engine::segment::of(cell)->head.lane];
-    if (ASHLAR_UNLIKELY(size_class > largest_listed || at.owner != &owner || !at.parcel.try_add(cell)))
-      begin_carrier(owner, at, cell, size_class);
+    return true;
+  }
+
+  /// After `try_defer_cell`: frees the cell, which carries those of the next frees.
+  ASHLAR_NOINLINE void begin_carrier(engine& owner, void* cell) noexcept {
+    const std::size_t size_class = engine::segment::owner_of(cell);
+    if constexpr (detail::marks_memory) detail::mark_free(cell, detail::size_classes::bytes_of(size_class));
+    entry& at = entry_of(cell);
+    if (ASHLAR_UNLIKELY(at.parcel.is_top(cell))) owner.report_twice(cell);
+    const std::size_t bytes = at.parcel.bytes();
+    held_ += bytes - std::exchange(at.counted, bytes);
+    if (ASHLAR_UNLIKELY(held_ >= most_held)) flush();
+    const bool is_full = bytes >= most_bytes || at.parcel.cells() >= most_cells;
+    if (!at.parcel.is_empty() && (is_full || at.owner != &owner)) send(at);
+    at.owner = &owner;
+    filled_ += at.parcel.is_empty() ? 1U : 0U;
+    at.parcel.begin_carrier(cell, detail::size_classes::bytes_of(size_class));
+    ++carriers_;
   }
 
   /// Effects: sends the noted cells.
@@ -105,23 +128,15 @@ private:
     std::size_t counted = 0;  // of its bytes, in `held_`
   };
 
+  [[nodiscard]] ASHLAR_INLINE entry& entry_of(void* cell) noexcept {
+    return open_[engine::segment::of(cell)->head.lane];
+  }
+
   // Null and blocks outside of slabs start with a slice; so do some cells.
   ASHLAR_NOINLINE void defer_sampled(engine& owner, void* p) noexcept {
     const bool is_cell = sends && !detail::is_aligned(p, detail::window_bytes) &&
                          engine::segment::owner_of(p) != detail::size_classes::none;
     is_cell ? defer_free_cell(owner, p) : owner.give_now(p);
-  }
-
-  ASHLAR_NOINLINE void begin_carrier(engine& owner, entry& at, void* p, std::size_t size_class) noexcept {
-    if (ASHLAR_UNLIKELY(at.parcel.is_top(p))) owner.report_twice(p);
-    held_ += at.parcel.bytes() - std::exchange(at.counted, at.parcel.bytes());
-    if (ASHLAR_UNLIKELY(held_ >= most_held)) flush();
-    const bool is_full = at.parcel.cells() >= most_cells || at.parcel.bytes() >= most_bytes;
-    if (!at.parcel.is_empty() && (is_full || at.owner != &owner)) send(at);
-    at.owner = &owner;
-    filled_ += at.parcel.is_empty() ? 1U : 0U;
-    at.parcel.begin_carrier(p, detail::size_classes::bytes_of(size_class));
-    ++carriers_;
   }
 
   void send(entry& of) noexcept {

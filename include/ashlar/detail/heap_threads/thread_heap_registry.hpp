@@ -67,6 +67,9 @@ public:
   /// name the same address.
   [[nodiscard]] static ASHLAR_INLINE thread_heap* latest() noexcept { return last_used::found(); }
 
+  /// Returns: whether `latest` is a part of this heap.
+  [[nodiscard]] ASHLAR_INLINE bool is_latest() const noexcept { return last_used::is_of(this); }
+
   /// Returns: the calling thread's heap, or null. `recent` finds it from now on.
   [[nodiscard]] thread_heap* known() const noexcept {
     if (thread_heap* const mine = recent(); mine != nullptr) return mine;

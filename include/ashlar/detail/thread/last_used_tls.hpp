@@ -70,10 +70,15 @@ public:
 
   /// Returns: the thread's data of this owner; null if the thread used another one last.
   [[nodiscard]] static ASHLAR_INLINE Found* of(const Owner* owner) noexcept {
-    if (ASHLAR_UNLIKELY(words::first().load(memory_order_relaxed) != owner)) return nullptr;
+    if (ASHLAR_UNLIKELY(!is_of(owner))) return nullptr;
     Found* const what = found();
     ASHLAR_ASSUME(what != nullptr);
     return what;
+  }
+
+  /// Returns: whether the thread used this owner last.
+  [[nodiscard]] static ASHLAR_INLINE bool is_of(const Owner* owner) noexcept {
+    return words::first().load(memory_order_relaxed) == owner;
   }
 
   /// Returns: the thread's data of the owner that it used last, or null.
