@@ -114,9 +114,14 @@ public:
 
 private:
   using batcher_type = typename Slabs::batcher_type;
+  static constexpr std::size_t cache_line = 64;
 
+  // Other threads may have written to the cells last: their lines come while the first ones are in use. Smaller cells
+  // share lines, which the CPU fetches unasked.
   [[nodiscard]] void* from_stock(const Slabs& from) noexcept {
-    return cached_.refill(stock_.words[--stock_.count], from.cell_stride());
+    const cell_batch& fresh = stock_.words[--stock_.count];
+    if (from.cell_stride() >= cache_line) fresh.fetch_ahead(from.cell_stride(), 64);
+    return cached_.refill(fresh, from.cell_stride());
   }
 
   [[nodiscard]] ASHLAR_INLINE batch_result note(Slabs& to, void* cell) noexcept {
