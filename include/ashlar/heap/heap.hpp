@@ -34,7 +34,7 @@ using detail::region_kind;
 
 /// A heap for any thread.
 ///
-///     thread 1 -> thread_heap: owner_heap, remote_freer --+
+///     thread 1 -> thread_heap: engine, remote_freer ------+
 ///     thread 2 -> thread_heap  <-- parcels of frees --    +--> [ lock: shared_extent_map ] --> upstream
 ///     without one, and huge blocks -> [ lock: common ] ---+
 ///

@@ -60,9 +60,6 @@ public:
   /// Effects: takes a block back at once, under the lock. Thread safety: any thread.
   void free_remote(void* p) noexcept { engine_.give_now(p); }
 
-  /// Returns: whether no parcel waits. Thread safety: any thread.
-  [[nodiscard]] bool is_settled() const noexcept { return !engine_.has_arrivals(); }
-
   /// Effects: settles the parcels that have arrived: their cells go into the bitmaps. Thread safety: any thread.
   void drain_inbox() noexcept { engine_.drain_inbox(); }
 

@@ -114,7 +114,7 @@ TEST_F(segment_test, words_are_taken_and_given) {
   EXPECT_EQ(slab.free, slab.capacity);
   ashlar::detail::cell_batch word = cells.take_batch();
   word.mask &= word.mask - 1;
-  cells.give_batch(word);
+  EXPECT_EQ(cells.give_batch(slab.index_of(word.base) / 64, word.mask), 0u);
   EXPECT_EQ(slab.free, slab.capacity - 1);
   EXPECT_TRUE(cells.invariant());
 }

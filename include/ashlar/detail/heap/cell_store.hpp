@@ -191,11 +191,6 @@ public:
     return given;
   }
 
-  /// Returns: cells in the batch of a class.
-  [[nodiscard]] std::size_t in_batch(std::size_t size_class) const noexcept {
-    return count_bits(partial_[size_class].batch.mask);
-  }
-
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_; }
 
   /// Effects: forgets all slabs. Expects: the segments forget them too.

@@ -27,7 +27,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// The calls of a heap. What is in `[ ]` begins with the scope of `Sharing::enter`, where a shared heap takes its lock.
+/// The calls of a heap. Those in `[ ]` begin with the scope of `Sharing::enter`, where a shared heap takes its lock.
 ///
 ///     allocate(n) - take - take_cell_or            the top of a free list, no sampled address
 ///      |                   +- take_sampled         another top, which is counted; of an empty list:
@@ -227,7 +227,8 @@ public:
   }
   /// @}
 
-  /// As `trim_remote`, or for one empty segment, unless the heap is in use: for holders of another heap's lock.
+  /// As `trim_remote`, or for one empty segment, unless the heap is in use: for holders of another heap's lock. The
+  /// thread cache stays at every level.
   std::size_t try_trim_remote() noexcept {
     return try_inside([](Stores& stores) { return stores.trim_excluding_cache(0); });
   }
@@ -236,6 +237,7 @@ public:
   }
   [[nodiscard]] std::size_t cached_bytes() const noexcept { return sends ? stores_.cached_bytes() : 0; }
   [[nodiscard]] const upstream_type& upstream() const noexcept { return stores_.upstream(); }
+  /// Effects: reports a double free of a cell.
   void report_twice(const void* cell) const noexcept { stores_.report_twice(cell); }
 
   /// Returns: the hook for slow calls, and the lock for forks.

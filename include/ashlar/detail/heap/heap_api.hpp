@@ -21,7 +21,7 @@ namespace ashlar {
 inline namespace ASHLAR_ABI {
 namespace detail {
 
-/// What a call without memory does.
+/// The answer of a call that finds no memory.
 enum failure { or_throw, or_null };
 
 /// Returns: null, unless it throws `std::bad_alloc`.
@@ -42,7 +42,7 @@ template <failure Failure>
 ///     take<Failure>(bytes, alignment), take_known<Bytes, Alignment>(), take_unzeroed(bytes, alignment) -> slice_run
 ///     put(p), put(p, bytes, alignment), put_known<Bytes, Alignment>(p)
 ///     expand(p, bytes, new_bytes, alignment)              the block was requested as `bytes`
-///     resize(p, usable_bytes, new_bytes, alignment)       what it was requested as is unknown
+///     resize(p, usable_bytes, new_bytes, alignment)       the requested size is unknown
 ///     move_pages(p, new_bytes, alignment)                 a larger block at another address without a copy, or null
 ///     size_of(p)
 ///

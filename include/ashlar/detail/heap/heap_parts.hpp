@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The parts of the heaps over an upstream, by name only: a header knows those of which it holds no member.
+// The parts of heaps as incomplete types, for headers that hold none of them as a member.
 #pragma once
 
 #include <ashlar/base/config.hpp>

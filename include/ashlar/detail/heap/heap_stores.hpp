@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a heap consists of: its thread cache, the slabs, spans of slices and huge blocks behind it, and their purge.
+// The contents of a heap: its thread cache, the slabs, spans of slices and huge blocks behind it, and their purge.
 #pragma once
 
 #include <cstddef>
@@ -95,8 +95,7 @@ public:
     purge_.on_freed(sampled_bytes_of[size_class], cache_);
   }
 
-  /// Effects: counts a sampled address that left a free list, or came onto it.
-  void count_taken(std::size_t size_class) noexcept { cache_.count_taken(size_class); }
+  /// Effects: counts a sampled address that came onto a free list.
   void count_freed(std::size_t size_class) noexcept { purge_.on_freed(cells_.count_freed(size_class, cache_), cache_); }
 
   /// Returns: a span or a huge block, or null.

@@ -59,7 +59,7 @@ private:
 ///
 ///     from                                 when                                                   by
 ///     slices, pages inside slabs           the owner has freed a MiB, and a window shows excess   on_freed
-///     slices                               other threads have freed 4 MiB                         on_arrived
+///     slices                               other threads have freed 4 MiB, and a window shows it  on_arrived
 ///     huge blocks                          above the limit; after an epoch                        huge_retention
 ///     all of these                         the caller asks                                        trim
 ///     empty segments                       a request is refused; another heap of the same grows   give_segments
@@ -100,7 +100,7 @@ public:
   }
 
   /// Effects: `bytes` were freed by other threads, which leave the free lists alone: as a rule they leave free slices,
-  /// which may exceed the limit now. The frees of the owner drive the rest.
+  /// which go back as far as they exceeded the limit throughout a window. The frees of the owner drive the rest.
   void on_arrived(std::size_t bytes, const thread_cache& cache) noexcept {
     arrived_bytes_ += bytes;
     if (ASHLAR_LIKELY(arrived_bytes_ < segment_bytes)) return;

@@ -67,7 +67,8 @@ struct requested_sizes {
   std::uint16_t sizes[slices_per_segment][slice_bytes / size_classes::granule];  // by the cells of a slab
   slice_mask poisoned_slices;                                                    // a dead block started there
 };
-/// The base of what segments name as their owner.
+
+/// The base of a segment's owner.
 class segment_owner {
 protected:
   segment_owner() = default;
@@ -243,13 +244,7 @@ public:
     return {record_.cell(word * 64), mask};
   }
 
-  /// Effects: takes the rest of a batch back; nothing if a cell of it is free already. Returns: a mask of those.
-  /// Expects: `rest` is a subset of a batch of `take_batch`.
-  std::uint64_t give_batch(const cell_batch& rest) noexcept {
-    return give_batch(record_.index_of(rest.base) / 64, rest.mask);
-  }
-
-  /// As above, by the index of the bitmap word.
+  /// Effects: takes cells of a bitmap word back; nothing if one of them is free already. Returns: a mask of those.
   std::uint64_t give_batch(std::size_t word, std::uint64_t cells) noexcept {
     std::uint64_t& free = bits()[word];
     if (ASHLAR_UNLIKELY((free & cells) != 0)) return free & cells;

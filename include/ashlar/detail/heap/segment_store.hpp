@@ -130,7 +130,7 @@ public:
     return false;
   }
 
-  /// Effects: takes a run back. Expects: a run of `take`, possibly shortened by `give_tail`.
+  /// Effects: takes a run back. Expects: a run of `take`, or a part of one.
   void give(void* p, std::size_t length) noexcept {
     segment* const home = segment::of(p);
     const std::size_t i = home->head.index, first = segment::slice_of(p);

@@ -26,7 +26,7 @@ enum class heap_part : std::uint8_t {
 /// The parts are visited one after the other: while threads allocate and free, a sum describes no single moment. A
 /// thread changes its cache without a lock. So at level `fast` cached cells and spans of other threads count as live;
 /// `cached_bytes` estimates them, except up to 64 cells of each class up to 1 KiB. Unsent remote frees of other
-/// threads count as live too, at most 64 KiB for each thread. Ended threads have neither. From level `checked` on all
+/// threads count as live too, about 256 KiB for each thread. Ended threads have neither. From level `checked` on all
 /// counts are exact.
 template <class Heap>
 class heap_survey {

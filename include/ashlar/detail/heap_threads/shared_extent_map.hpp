@@ -30,13 +30,14 @@ namespace detail {
 ///     thread heap: free segment -> segment cache, at most two -> next thread heap, pages included
 ///                                                              -> upstream
 ///
-/// Heaps over it share one `retain_bytes`, which includes the segment cache.
+/// Heaps over it share one `retain_bytes`, which includes the segment cache. While heaps request segments, the cache
+/// has room for one more for each of them: a parked heap hands an empty segment over.
 template <thread_safe_resource Upstream>
 class shared_extent_map {
   using segment = typename heap_parts<Upstream>::segment;
 
 public:
-  /// Bytes: the limit of the segment cache.
+  /// Bytes: the limit of the segment cache, without segments that are handed over.
   static constexpr std::size_t most_cached = 2 * segment_bytes;
 
   /// `heap`: named in reports about blocks in here; null: the requesting heap.

@@ -160,7 +160,7 @@ public:
     return found;
   }
 
-  /// Effects: calls `f(owner_heap, heap_part)` for each thread heap, then for the common heap, after sending the
+  /// Effects: calls `f(engine, heap_part)` for each thread heap, then for the common heap, after sending the
   /// calling thread's remote frees.
   template <class F>
   void for_each_part(F f) const {

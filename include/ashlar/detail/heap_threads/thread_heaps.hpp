@@ -43,7 +43,7 @@ struct alignas(64) thread_heap {
   thread_heap* next = nullptr;          // of all, while both live
   thread_heap* next_parked = nullptr;   // under the lock of parking
   atomic<std::uint32_t> parked_ms = 0;  // by the coarse clock
-  bool is_parked = false;               // the same
+  bool is_parked = false;               // under the lock of parking
   bool is_in_transit = false;           // the same: in transit between two threads
 };
 
@@ -96,7 +96,7 @@ public:
     const check_scope<spin_lock> held(parked_lock_);
     thread_heap** last = &parked_;
     while (*last != nullptr && (*last)->next_parked != nullptr) last = &(*last)->next_parked;
-    return take_parked_ms(*last);
+    return take_parked_at(*last);
   }
 
   /// Effects: notes whether a heap is in transit between threads: a forked child leaves such a heap alone.
@@ -156,11 +156,11 @@ private:
   // The lock passes the writes of the last user to the next one.
   [[nodiscard]] thread_heap* take_parked() noexcept {
     const check_scope<spin_lock> held(parked_lock_);
-    return take_parked_ms(parked_);
+    return take_parked_at(parked_);
   }
 
   // Under the lock: removes it from the list.
-  [[nodiscard]] thread_heap* take_parked_ms(thread_heap*& place) noexcept {
+  [[nodiscard]] thread_heap* take_parked_at(thread_heap*& place) noexcept {
     thread_heap* const found = place;
     if (found == nullptr) return nullptr;
     place = std::exchange(found->next_parked, nullptr);
