@@ -41,7 +41,7 @@ namespace detail {
 ///     another thread - remote_freer - receive      a parcel into the inbox; where much waits [ into the bitmaps ]
 ///           +- give_now [ give_block ]             a block above cells
 ///
-/// The owner works without the lock on the free lists, their counts, the batches of cells up to 1 KiB, and on parcels
+/// The owner works without the lock on the thread cache, its counts, the batches of cells up to 1 KiB, and on parcels
 /// that it has taken; any thread on what is constant while a block lives. From level `checked` on a shared heap is
 /// locked by whole calls instead. Thread safety: the owner alone, unless stated otherwise.
 template <class Stores, class Sharing>
