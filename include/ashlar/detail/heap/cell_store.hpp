@@ -159,7 +159,8 @@ public:
     });
   }
 
-  /// Returns: whether the cell is live or in a free list. Expects: it is a cell of one of the slabs.
+  /// Returns: whether the cell is in a free list; below level `checked` also for a live one. Expects: it is a cell of
+  /// one of the slabs.
   [[nodiscard]] bool is_cached(void* cell) const noexcept {
     span_header& slab = segment::slab_of(cell);
     const slab_view cells(slab);

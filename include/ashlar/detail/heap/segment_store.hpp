@@ -100,8 +100,8 @@ public:
     return run;
   }
 
-  /// Returns: whether a block at `p` is free: in a bin, or coalesced with its neighbours. Unknown once the slice is
-  /// part of another span. Expects: a block has started there.
+  /// Returns: whether a block at `p` is free: cached, in a bin, or coalesced with its neighbours. Unknown once the
+  /// slice is part of another span. Expects: a block has started there.
   [[nodiscard]] static bool is_given(void* p) noexcept {
     return segment::of(p)->record(segment::slice_of(p)).is_available || !is_aligned(p, slice_bytes);
   }

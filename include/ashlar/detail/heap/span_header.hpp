@@ -34,7 +34,7 @@ struct alignas(64) span_header {
   std::uint8_t size_class;          ///< `size_classes::none`: one block
   std::uint8_t length;              ///< slices
   std::uint8_t first;  ///< first slice of the span that contains this one; for blocks from level `checked` on
-  bool is_available;   ///< a slab with a set bit, or a free block: in a bin, or coalesced with its neighbours
+  bool is_available;   ///< a slab with a set bit, or a free block: cached, in a bin, or coalesced with its neighbours
 
   [[nodiscard]] std::uint32_t index_of(const void* cell) const noexcept {
     return by_cell.divide(static_cast<std::uint32_t>(address_of(cell) - address_of(cells)));

@@ -67,8 +67,8 @@ public:
     return sum;
   }
 
-  /// Returns: approximate bytes of cached cells of other threads, which count as live. A sampled address stands for up
-  /// to 64 KiB of its class, which bounds the error for each class and thread. 0 from level `checked` on.
+  /// Returns: approximate bytes of cached cells and spans of other threads, which count as live. A sampled address
+  /// stands for up to 64 KiB of its class, which bounds the error for each class and thread. 0 from level `checked` on.
   [[nodiscard]] std::size_t cached_bytes() const noexcept {
     std::size_t sum = 0;
     self().parts().for_each_part(

@@ -134,7 +134,7 @@ public:
     for_each([](thread_heap& each) { each.blocks.sharing().after_fork(); });
     making_lock_.unlock();
   }
-  /// Effects: in a forked child: parks the heaps of other threads. Their cached cells stay taken.
+  /// Effects: in a forked child: parks the heaps of other threads. Their cached blocks stay taken.
   void after_fork_in_child(const thread_heap* mine) noexcept {
     after_fork_in_parent();
     for_each([&](thread_heap& each) {
