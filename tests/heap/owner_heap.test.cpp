@@ -222,6 +222,15 @@ TEST(owner_heap, serves_sizes_known_at_compile_time) {
   EXPECT_EQ(mine.held_bytes(), 0u);
 }
 
+TEST(owner_heap, counts_reused_bytes_beyond_a_release) {
+  owner_heap<> mine;
+  for (int i = 0; i < 100; ++i) mine.deallocate(mine.allocate(100'000));
+  const std::uint64_t reused = mine.reused_bytes();
+  EXPECT_GT(reused, std::uint64_t{90} * 100'000);
+  mine.release();
+  EXPECT_EQ(mine.reused_bytes(), reused);
+}
+
 TEST(owner_heap, names_a_block_that_is_freed_twice_remotely) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "a cell on its way lists others, and is not looked at";
   const auto free_twice = [] {

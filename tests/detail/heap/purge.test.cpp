@@ -119,6 +119,16 @@ TEST_F(purge_in_time, purges_a_window_later_what_was_freed_after_its_beginning) 
   EXPECT_LT(spare(), 150 * 4 * slice_bytes);
 }
 
+TEST_F(purge_in_time, keeps_no_more_of_what_other_threads_free_than_the_retention_limit) {
+  ashlar::detail::purge<page_resource> remote{segments, cells, huge, 4 * keep, 60};
+  fill(400);
+  for (std::size_t freed = 0; freed < 400; ++freed, held.pop_back()) {
+    remote.on_arrived(segments.give_block(held.back()) * slice_bytes, lists);
+    if (freed % 40 == 39) std::this_thread::sleep_for(std::chrono::milliseconds(70));
+  }
+  EXPECT_LT(spare(), 9 * keep) << "with what was freed since the last window began";
+}
+
 TEST_F(purge_in_time, keeps_what_is_wanted_again_and_again) {
   for (int swing = 0; swing < 10; ++swing) {
     fill(400);

@@ -63,15 +63,15 @@ public:
       for (; run != nullptr; run = run->next) f(*run);
   }
 
-  /// Effects: forgets all runs.
+  /// Effects: forgets all runs, but not the count of those removed.
   void forget() noexcept {
     tops_ = {};
-    lengths_ = put_slices_ = 0;
-    taken_slices_.store(0, memory_order_relaxed);
+    lengths_ = 0;
+    put_slices_ = taken_slices();
   }
 
   [[nodiscard]] std::size_t slices() const noexcept { return static_cast<std::size_t>(put_slices_ - taken_slices()); }
-  /// Returns: slices removed since the bins were made or forgotten. Thread safety: any thread.
+  /// Returns: slices removed since the bins were made. Thread safety: any thread.
   [[nodiscard]] std::uint64_t taken_slices() const noexcept { return taken_slices_.load(memory_order_relaxed); }
 
   /// Complexity: O(runs).

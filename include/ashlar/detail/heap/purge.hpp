@@ -104,11 +104,10 @@ public:
   void on_arrived(std::size_t bytes, const thread_cache& cache) noexcept {
     arrived_bytes_ += bytes;
     if (ASHLAR_LIKELY(arrived_bytes_ < segment_bytes)) return;
-    arrived_bytes_ = 0;
-    const std::size_t least = detail::max(kept_.most(), segment_bytes);
+    const std::size_t arrived = std::exchange(arrived_bytes_, 0);
     shares have = now(cache);
-    have.most = detail::max(have.most, least);
-    if (const std::size_t idle = idle_excess(have, least); idle != 0) segments_.discard_some(idle);
+    have.most = detail::max(have.most, kept_.most(), segment_bytes);
+    if (const std::size_t idle = idle_excess(have, arrived); idle != 0) segments_.discard_some(idle);
     recount(cache);
   }
 

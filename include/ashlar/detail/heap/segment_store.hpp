@@ -219,7 +219,6 @@ public:
     for (std::size_t i = 0; keeps_canaries && i < count_; ++i) verify_poison(i, ~slice_mask{0});
     spaces_.give_back(space_.upstream());
     longest_.give_back(space_.upstream());
-    reused_slices_ += free_runs_.taken_slices();
     free_runs_.forget();
     count_ = used_slices_ = dirty_slices_ = refetched_slices_ = 0;
   }
