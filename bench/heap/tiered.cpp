@@ -37,12 +37,12 @@ constexpr std::size_t count = 10'000;        // blocks of a round
 constexpr std::size_t planned_buffers = 64;  // each is resolved repeatedly
 
 // 16 to 256 bytes.
-constexpr std::size_t size_of(std::size_t i) { return 16 + 16 * (i * 7 % 16); }
+constexpr std::size_t bytes_of(std::size_t i) { return 16 + 16 * (i * 7 % 16); }
 
 constexpr auto buffers = [] {
   std::array<ashlar::plan::buffer, planned_buffers> made{};
   for (std::size_t i = 0; i < planned_buffers; ++i)
-    made[i] = ashlar::plan::buffer::half_open(i, size_of(i), i, i + 8, 16);
+    made[i] = ashlar::plan::buffer::half_open(i, bytes_of(i), i, i + 8, 16);
   return made;
 }();
 constexpr auto layout = ashlar::plan::solve(buffers);
@@ -50,13 +50,13 @@ constexpr auto layout = ashlar::plan::solve(buffers);
 using blocks = std::vector<void*>;
 
 struct malloc_memory {
-  void* resolve(std::size_t position) noexcept { return std::malloc(size_of(position)); }
+  void* resolve(std::size_t position) noexcept { return std::malloc(bytes_of(position)); }
   void* allocate(std::size_t bytes) noexcept { return std::malloc(bytes); }
   void deallocate(void* p) noexcept { std::free(p); }
 };
 
 struct heap_memory : ashlar::heap<> {
-  void* resolve(std::size_t position) { return allocate(size_of(position)); }
+  void* resolve(std::size_t position) { return allocate(bytes_of(position)); }
 };
 
 using tiered_memory = ashlar::tiered_heap<ashlar::static_plan<layout, buffers>>;
@@ -69,7 +69,7 @@ void fill_planned(Memory& memory, blocks& held, const std::vector<std::uint16_t>
 
 template <class Memory>
 void fill(Memory& memory, blocks& held) {
-  for (std::size_t i = 0; i < count; ++i) held[i] = memory.allocate(size_of(i));
+  for (std::size_t i = 0; i < count; ++i) held[i] = memory.allocate(bytes_of(i));
   escape(held.data());
 }
 
