@@ -8,6 +8,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/engine.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
@@ -226,7 +227,8 @@ private:
     void* p = nullptr;
     if (ASHLAR_LIKELY(bytes <= detail::size_classes::largest && alignment <= least_alignment))
       p = mine->blocks.take_behind_list(bytes);
-    else if (detail::is_plain_span(bytes, alignment)) p = mine->blocks.take_unzeroed(bytes, alignment).data;
+    else if (detail::is_plain_span(detail::with_canary(bytes), alignment))
+      p = mine->blocks.take_unzeroed(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : try_take_slow(bytes, alignment);
   }
 
