@@ -84,20 +84,6 @@ TEST(heap, gets_all_memory_back_from_any_freeing_thread) {
   EXPECT_EQ(all.held_bytes(), 0u);
 }
 
-TEST(heap, takes_back_blocks_around_the_longest_span) {
-  using namespace ashlar::detail;
-  ashlar::heap<> all;
-  all.deallocate(all.allocate(10));  // the thread has a heap
-  for (std::size_t slices = most_slices - 1; slices <= most_slices + 2; ++slices)
-    for (const std::size_t bytes : {slices * slice_bytes - 1, slices * slice_bytes, slices * slice_bytes + 1}) {
-      all.deallocate(all.allocate(bytes));
-      void* const p = all.allocate(bytes, slice_bytes);
-      EXPECT_GE(all.usable_size(p), bytes);
-      all.deallocate(p, bytes, slice_bytes);
-    }
-  EXPECT_TRUE(all.invariant());
-}
-
 TEST(heap, makes_no_heap_where_one_is_parked) {
   heap<> all;
   void* last = nullptr;

@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/heap/retention_limit.hpp>
+#include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap_threads/thread_heap_registry.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -190,6 +191,20 @@ TEST(thread_heap_registry, serve_others_while_a_huge_block_is_cleared) {
   EXPECT_EQ(zeroed, dirty);
   EXPECT_TRUE(was_served);
   EXPECT_EQ(zeroed[bytes / 2], std::byte{});
+}
+
+TEST(thread_heap_registry, find_the_heap_of_blocks_around_the_longest_span) {
+  using namespace ashlar::detail;
+  ashlar::heap<> all;
+  all.deallocate(all.allocate(10));  // the thread has a heap
+  for (std::size_t slices = most_slices - 1; slices <= most_slices + 2; ++slices)
+    for (const std::size_t bytes : {slices * slice_bytes - 1, slices * slice_bytes, slices * slice_bytes + 1}) {
+      all.deallocate(all.allocate(bytes));
+      void* const p = all.allocate(bytes, slice_bytes);
+      EXPECT_GE(all.usable_size(p), bytes);
+      all.deallocate(p, bytes, slice_bytes);
+    }
+  EXPECT_TRUE(all.invariant());
 }
 
 }  // namespace
