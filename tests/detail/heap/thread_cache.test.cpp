@@ -13,6 +13,7 @@ namespace {
 using ashlar::detail::size_classes;
 
 alignas(ashlar::detail::slice_bytes) std::byte slice[ashlar::detail::slice_bytes];
+alignas(ashlar::detail::slice_bytes) std::byte span[10 * sizeof slice];
 
 TEST(thread_cache, may_have_a_quarter_of_a_megabyte_each_and_so_many_cells) {
   const ashlar::detail::thread_cache cache(4096), least(1);
@@ -47,7 +48,7 @@ TEST(thread_cache, has_free_spans_up_to_eight_megabytes) {
   ashlar::detail::thread_cache cache;
   std::size_t slices = 0;
   for (auto& run : runs) {
-    run.cells = slice, run.length = 10;
+    run.cells = span, run.length = 10;
     if (!cache.has_room_for(run.length)) break;
     cache.push_run(run);
     EXPECT_EQ(cache.bytes(), (slices += 10) * sizeof slice);
@@ -55,7 +56,7 @@ TEST(thread_cache, has_free_spans_up_to_eight_megabytes) {
   EXPECT_EQ(slices, 120u);
   EXPECT_EQ(cache.pop_run(11), nullptr);
   EXPECT_EQ(cache.pop_run(6), nullptr) << "more than a half longer";
-  EXPECT_EQ(cache.pop_run(7), slice);
+  EXPECT_EQ(cache.pop_run(7), span);
   EXPECT_EQ(cache.bytes(), 110 * sizeof slice);
   EXPECT_EQ(cache.reused_run_bytes(), 10 * sizeof slice);
   std::size_t visited = 0, swept = 0;
