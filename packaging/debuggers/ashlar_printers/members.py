@@ -17,9 +17,9 @@ MEMBERS = {
     "chunk": {"below": "below", "begin": "begin", "below_top": "below_top", "bytes": "bytes"},
     "heap_part": {"engine": "engine_"},
     "engine": {
-        "tops": "stores_.cache_.top_", "nexts": "stores_.cache_.next_", "classes": "stores_.cells_.partial_",
-        "held": "stores_.space_.held_bytes_", "segments": "stores_.segments_.count_",
-        "segment_table": "stores_.segments_.spaces_.data_", "huge_blocks": "stores_.huge_.count_",
+        "tops": "stores_.cache_.top_", "nexts": "stores_.cache_.next_", "classes": "stores_.small_.partial_",
+        "held": "stores_.space_.held_bytes_", "segments": "stores_.spans_.count_",
+        "segment_table": "stores_.spans_.spaces_.data_", "huge_blocks": "stores_.huge_.count_",
         "huge_bytes": "stores_.huge_.bytes_",
     },
     "size_class": {"mask": "batch.mask"},

@@ -27,16 +27,16 @@ constexpr std::size_t keep = std::size_t{4} << 20;
 template <std::uint32_t DecayMs>
 struct purge_after : ::testing::Test {
   std::byte* take(std::size_t length) {
-    if (std::byte* const shelved = segments.take_free_run(length)) return shelved;
-    ashlar::detail::slice_run run = segments.take_block(length);
-    if (run.data == nullptr && segments.grow(length)) run = segments.take_block(length);
+    if (std::byte* const shelved = spans.take_free_run(length)) return shelved;
+    ashlar::detail::slice_run run = spans.take_block(length);
+    if (run.data == nullptr && spans.grow(length)) run = spans.take_block(length);
     return run.data;
   }
   void fill(std::size_t count) {
     while (held.size() < count) held.push_back(take(4));
   }
   void free_down_to(std::size_t count) {
-    for (; held.size() > count; held.pop_back()) idle.on_freed(segments.give_block(held.back()) * slice_bytes, lists);
+    for (; held.size() > count; held.pop_back()) idle.on_freed(spans.give_block(held.back()) * slice_bytes, lists);
   }
   void free_some() { fill(held.size() + 40), free_down_to(held.size() - 40); }
   // Returns: whether that took less than half a window: at level hardened on a busy machine it may not.
@@ -45,14 +45,14 @@ struct purge_after : ::testing::Test {
     free_down_to(count);
     return std::chrono::steady_clock::now() - start < std::chrono::milliseconds(DecayMs / 2);
   }
-  [[nodiscard]] std::size_t spare() const { return segments.dirty_bytes() + segments.spare_bytes(); }
+  [[nodiscard]] std::size_t spare() const { return spans.dirty_bytes() + spans.spare_bytes(); }
 
   ashlar::detail::extent_map<page_resource> space{ashlar::detail::max_size, page_resource{}};
-  ashlar::detail::segment_store<page_resource> segments{space};
-  ashlar::detail::cell_store<page_resource> cells{segments};
+  ashlar::detail::span_store<page_resource> spans{space};
+  ashlar::detail::small_store<page_resource> small{spans};
   ashlar::detail::huge_store<page_resource> huge{space, keep, DecayMs};
   ashlar::detail::thread_cache lists;
-  ashlar::detail::purge<page_resource> idle{segments, cells, huge, keep, DecayMs};
+  ashlar::detail::purge<page_resource> idle{spans, small, huge, keep, DecayMs};
   std::vector<std::byte*> held;
 };
 using purge_test = purge_after<0>;
@@ -66,7 +66,7 @@ TEST_F(purge_test, keeps_as_much_as_is_live_and_the_retention_limit) {
   EXPECT_LT(spare(), 60 * 4 * slice_bytes) << "five times what is live was free";
   free_down_to(0);
   EXPECT_GE(spare(), keep / 2) << "whole segments go at once";
-  EXPECT_TRUE(segments.invariant() && cells.invariant());
+  EXPECT_TRUE(spans.invariant() && small.invariant());
 }
 
 TEST_F(purge_test, keeps_more_where_what_it_gave_back_is_wanted_again) {
@@ -120,10 +120,10 @@ TEST_F(purge_in_time, purges_a_window_later_what_was_freed_after_its_beginning) 
 }
 
 TEST_F(purge_in_time, keeps_no_more_of_what_other_threads_free_than_the_retention_limit) {
-  ashlar::detail::purge<page_resource> remote{segments, cells, huge, 4 * keep, 60};
+  ashlar::detail::purge<page_resource> remote{spans, small, huge, 4 * keep, 60};
   fill(400);
   for (std::size_t freed = 0; freed < 400; ++freed, held.pop_back()) {
-    remote.on_arrived(segments.give_block(held.back()) * slice_bytes, lists);
+    remote.on_arrived(spans.give_block(held.back()) * slice_bytes, lists);
     if (freed % 40 == 39) std::this_thread::sleep_for(std::chrono::milliseconds(70));
   }
   EXPECT_LT(spare(), 9 * keep) << "with what was freed since the last window began";
@@ -197,7 +197,7 @@ TEST(huge_retention, has_epochs_in_time) {
 
 TEST_F(purge_test, looks_at_what_other_threads_have_freed_once_in_a_segment) {
   fill(60);
-  for (std::byte* const each : held) static_cast<void>(segments.give_block(each));
+  for (std::byte* const each : held) static_cast<void>(spans.give_block(each));
   held.clear();
   const std::size_t free = spare();
   idle.on_arrived(ashlar::detail::segment_bytes - 1, lists);
@@ -208,7 +208,7 @@ TEST_F(purge_test, looks_at_what_other_threads_have_freed_once_in_a_segment) {
 
 TEST_F(purge_test, trims_slices_before_huge_blocks) {
   fill(20);
-  for (std::byte* const each : held) static_cast<void>(segments.give_block(each));
+  for (std::byte* const each : held) static_cast<void>(spans.give_block(each));
   held.clear();
   huge.give(huge.take(std::size_t{5} << 20, 16).data);
   EXPECT_GE(idle.trim(std::size_t{64} << 20, lists) + 1, 1u);
@@ -219,9 +219,9 @@ TEST_F(purge_test, trims_slices_before_huge_blocks) {
 
 TEST_F(purge_test, gives_empty_segments) {
   EXPECT_FALSE(idle.give_segments(1, lists));
-  segments.give(take(4), 4);
+  spans.give(take(4), 4);
   EXPECT_TRUE(idle.give_segments(1, lists));
-  EXPECT_EQ(segments.segments(), 0u);
+  EXPECT_EQ(spans.segments(), 0u);
 }
 
 TEST(purge, may_keep_nothing) {

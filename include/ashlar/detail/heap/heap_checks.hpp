@@ -32,8 +32,8 @@ namespace detail {
 template <resource Upstream>
 class block_check {
 public:
-  block_check(const segment_store<Upstream>& segments, const void* heap, const block_use& use = freeing_block) noexcept
-      : segments_(segments), heap_(heap), use_(use) {}
+  block_check(const span_store<Upstream>& spans, const void* heap, const block_use& use = freeing_block) noexcept
+      : spans_(spans), heap_(heap), use_(use) {}
 
   /// Effects: reports an address that is not a live block.
   void expect(const void* p) const noexcept { static_cast<void>(size_of(const_cast<void*>(p))); }
@@ -41,11 +41,11 @@ public:
   /// Returns: the bytes held by the live block at `p`. Effects: reports an address that is not a live block, and a
   /// write after it.
   [[nodiscard]] std::size_t size_of(void* p) const noexcept {
-    const window* const found = segments_.space().find(p);
+    const window* const found = spans_.space().find(p);
     if (found == nullptr) report_foreign(p);
     const std::size_t held = found->is_segment() ? size_in_segment(p) : size_of_huge(p, *found);
-    if (found->is_segment()) segments_.space().note_segment(p);
-    if constexpr (keeps_canaries) exact_sizes<Upstream>::expect_intact(segments_.space(), p, held, heap_);
+    if (found->is_segment()) spans_.space().note_segment(p);
+    if constexpr (keeps_canaries) exact_sizes<Upstream>::expect_intact(spans_.space(), p, held, heap_);
     return held;
   }
 
@@ -61,7 +61,7 @@ public:
   /// Effects: reports an address that is not a live block, except null. A cell is no longer live afterwards.
   ASHLAR_INLINE void end_life(void* p) const noexcept {
     if (p == nullptr) return;
-    if (ASHLAR_UNLIKELY(!segments_.space().has_recent_segment(p) ||
+    if (ASHLAR_UNLIKELY(!spans_.space().has_recent_segment(p) ||
                         !ends_cell(p, segment::owner_of(p), exact_sizes<Upstream>::any_size)))
       end_any_life(p);
   }
@@ -78,7 +78,7 @@ public:
   /// Effects: ends the life of `p` if it is a live and intact cell of class `size_class` in a recently noted segment.
   /// Returns: whether it was; false is a hint only.
   [[nodiscard]] ASHLAR_INLINE bool ends_known_cell(void* p, std::size_t bytes, std::size_t size_class) const noexcept {
-    return segments_.space().has_recent_segment(p) && ends_cell(p, size_class, bytes);
+    return spans_.space().has_recent_segment(p) && ends_cell(p, size_class, bytes);
   }
 
 private:
@@ -113,7 +113,7 @@ private:
   void expect_size(void* p, std::size_t bytes, std::size_t size_class) const noexcept {
     const std::size_t held = size_of(p);
     if constexpr (checking_level >= checking::hardened) {
-      const std::size_t exact = exact_sizes<Upstream>::of(segments_.space(), p);
+      const std::size_t exact = exact_sizes<Upstream>::of(spans_.space(), p);
       if (at_least_one_byte(bytes) != exact) report_size(p, use_.size, exact, bytes);
     }
     if (ASHLAR_LIKELY(is_size_of(p, held, bytes, size_class))) return;
@@ -135,13 +135,13 @@ private:
 
   [[nodiscard]] std::size_t size_in_segment(void* p) const noexcept {
     if (segment::slice_of(p) < first_slice) report_at(p, fault::invalid_free, use_.of_head);
-    if (!segments_.is_taken(p)) report_at(p, fault::double_free, use_.dead);
+    if (!spans_.is_taken(p)) report_at(p, fault::double_free, use_.dead);
     return segment::owner_of(p) != size_classes::none ? size_of_cell(p) : size_of_run(p);
   }
 
   [[nodiscard]] std::size_t size_of_huge(const void* p, const window& found) const noexcept {
     if (p != found.start) report_at(p, fault::misaligned_free, use_.inside);
-    if (segments_.space().is_spare(p)) report_at(p, fault::double_free, use_.dead);
+    if (spans_.space().is_spare(p)) report_at(p, fault::double_free, use_.dead);
     return found.bytes();
   }
 
@@ -199,7 +199,7 @@ private:
             .got = alignment});
   }
 
-  const segment_store<Upstream>& segments_;
+  const span_store<Upstream>& spans_;
   const void* heap_;
   const block_use& use_;
 };

@@ -13,9 +13,9 @@ struct segment;
 template <resource Upstream>
 class extent_map;
 template <resource Upstream>
-class segment_store;
+class span_store;
 template <resource Upstream>
-class cell_store;
+class small_store;
 template <resource Upstream>
 class huge_store;
 template <resource Upstream>

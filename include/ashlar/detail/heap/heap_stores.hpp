@@ -10,7 +10,6 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
-#include <ashlar/detail/heap/cell_store.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/heap_checks.hpp>
@@ -19,7 +18,8 @@
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/purge.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/segment_store.hpp>
+#include <ashlar/detail/heap/small_store.hpp>
+#include <ashlar/detail/heap/span_store.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
@@ -44,9 +44,9 @@ public:
 
   /// `owner`: named in segments, and in reports unless the upstream names a heap of which this is a part.
   heap_stores(const heap_options& options, Upstream upstream, segment_owner* owner)
-      : cache_(options.max_cached_cells), space_(options.max_bytes, std::move(upstream)), segments_(space_, owner),
-        huge_(space_, options.retain_bytes, options.decay_ms, named(owner)), cells_(segments_, named(owner)),
-        purge_(segments_, cells_, huge_, options.retain_bytes, options.decay_ms), heap_(named(owner)) {
+      : cache_(options.max_cached_cells), space_(options.max_bytes, std::move(upstream)), spans_(space_, owner),
+        huge_(space_, options.retain_bytes, options.decay_ms, named(owner)), small_(spans_, named(owner)),
+        purge_(spans_, small_, huge_, options.retain_bytes, options.decay_ms), heap_(named(owner)) {
     heap_ == owner ? space_.enter_registry(owner) : space_.name(heap_);
   }
 
@@ -54,7 +54,7 @@ public:
   heap_stores& operator=(const heap_stores&) = delete;
   ~heap_stores() {
     expect_live_intact();
-    if constexpr (keeps_canaries) cells_.clear();  // verifies the poison of free cells, before the segments go
+    if constexpr (keeps_canaries) small_.clear();  // verifies the poison of free cells, before the segments go
   }
 
   /// Returns: the free lists, of the owner alone.
@@ -62,47 +62,47 @@ public:
 
   /// Effects: numbers the heap among those whose blocks a thread may free, in place of a number from its address.
   /// Expects: it has no block yet.
-  void set_number(std::uint32_t number) noexcept { segments_.set_number(number); }
+  void set_number(std::uint32_t number) noexcept { spans_.set_number(number); }
 
   /// Returns: a cell of a class with an empty free list, or null.
-  [[nodiscard]] void* take_cell(std::size_t size_class) noexcept { return cells_.take(size_class, cache_); }
+  [[nodiscard]] void* take_cell(std::size_t size_class) noexcept { return small_.take(size_class, cache_); }
 
   /// As `take_cell`, of the cell batch alone; null if that is empty.
   [[nodiscard]] ASHLAR_INLINE void* take_cell_of_batch(std::size_t size_class) noexcept {
-    return cells_.take_from_batch(size_class, cache_);
+    return small_.take_from_batch(size_class, cache_);
   }
 
   /// As `take_cell`, of the cell batch alone, behind an empty free list; null if the batch is empty or open to other
   /// threads.
   [[nodiscard]] ASHLAR_INLINE void* take_cell_excluding_cache(std::size_t size_class) noexcept {
-    if (!cache_.is_empty(size_class) || size_class >= cells_.first_common_batch) return nullptr;
-    void* const cell = cells_.take_from_batch(size_class, cache_);
+    if (!cache_.is_empty(size_class) || size_class >= small_.first_common_batch) return nullptr;
+    void* const cell = small_.take_from_batch(size_class, cache_);
     fetch_ahead(size_class);
     return cell;
   }
 
   /// Effects: prefetches the next cells of a batch that belongs to the owner.
   ASHLAR_INLINE void fetch_ahead(std::size_t size_class) const noexcept {
-    if (size_class < cells_.first_common_batch) cells_.fetch_ahead(size_class);
+    if (size_class < small_.first_common_batch) small_.fetch_ahead(size_class);
   }
 
   /// Effects: returns a cell that is in no free list to its bitmap.
-  void give_cell(void* cell) noexcept { cells_.give(cell); }
+  void give_cell(void* cell) noexcept { small_.give(cell); }
 
   /// As `give_cell`, for a sampled address of class `size_class`. Expects: level hardened, where free lists stay empty.
   void give_sampled(void* cell, std::size_t size_class) noexcept {
-    cells_.give(cell);
+    small_.give(cell);
     purge_.on_freed(sampled_bytes_of[size_class], cache_);
   }
 
   /// Effects: counts a sampled address that came onto a free list.
-  void count_freed(std::size_t size_class) noexcept { purge_.on_freed(cells_.count_freed(size_class, cache_), cache_); }
+  void count_freed(std::size_t size_class) noexcept { purge_.on_freed(small_.count_freed(size_class, cache_), cache_); }
 
   /// Returns: a span or a huge block, or null.
   [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
     if (ASHLAR_UNLIKELY(!is_plain_span(bytes, alignment))) return take_slow(bytes, alignment);
     const std::size_t length = (bytes + slice_bytes - 1) / slice_bytes;
-    std::byte* const cached = segments_.take_free_run(length);
+    std::byte* const cached = spans_.take_free_run(length);
     return ASHLAR_LIKELY(cached != nullptr) ? slice_run{cached, false} : take_block(length);
   }
 
@@ -114,14 +114,14 @@ public:
   /// Returns: whether a span has come into the thread cache; otherwise `give_run` is due. Thread safety: the same.
   [[nodiscard]] ASHLAR_INLINE bool cache_run(void* p) noexcept {
     span_header& run = segment::of(p)->record(segment::slice_of(p));
-    if (ASHLAR_UNLIKELY(segments_.is_given(p) || !cache_.has_room_for(run.length))) return false;
+    if (ASHLAR_UNLIKELY(spans_.is_given(p) || !cache_.has_room_for(run.length))) return false;
     return purge_.try_count_freed(run.length * slice_bytes) && (cache_.push_run(run), true);
   }
 
   /// Effects: takes a span back. A full thread cache of spans is emptied, for those that are freed next.
   void give_run(void* p) noexcept {
     const std::size_t bytes = take_back_run(p);
-    if (ASHLAR_UNLIKELY(!cache_.has_room_for(bytes / slice_bytes))) cells_.sweep_runs(cache_);
+    if (ASHLAR_UNLIKELY(!cache_.has_room_for(bytes / slice_bytes))) small_.sweep_runs(cache_);
     purge_.on_freed(bytes, cache_);
   }
 
@@ -159,7 +159,7 @@ public:
 
   [[nodiscard]] bool owns(const void* p) const noexcept {
     const window* const found = space_.find(p);
-    return found != nullptr && (!found->is_segment() || segments_.is_taken(p));
+    return found != nullptr && (!found->is_segment() || spans_.is_taken(p));
   }
 
   /// Effects: takes a cell or a span back without the thread cache, which another thread may be using.
@@ -168,7 +168,7 @@ public:
     if (segment::owner_of(p) == size_classes::none) return take_back_run(p);
     const std::size_t bytes = size_classes::bytes_of(segment::owner_of(p));
     mark_free(p, bytes);
-    cells_.give(p);
+    small_.give(p);
     return bytes;
   }
 
@@ -177,22 +177,22 @@ public:
 
   /// Effects: as `trim`, without the thread cache.
   std::size_t trim_excluding_cache(std::size_t retain_bytes) noexcept {
-    cells_.flush_batches(cells_.first_common_batch);
-    segments_.join_spare();
+    small_.flush_batches(small_.first_common_batch);
+    spans_.join_spare();
     return purge_.trim(retain_bytes, cache_);
   }
 
   /// Effects: gives one empty segment back, with its pages. Returns: whether there was one.
   bool give_segment_excluding_cache() noexcept {
-    cells_.flush_batches(cells_.first_common_batch);
-    segments_.join_spare();
+    small_.flush_batches(small_.first_common_batch);
+    spans_.join_spare();
     return purge_.give_segments(1, cache_);
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
   void flush_caches() noexcept {
-    cells_.flush_caches(cache_);
-    segments_.join_spare();
+    small_.flush_caches(cache_);
+    spans_.join_spare();
     purge_.recount(cache_);
   }
 
@@ -208,7 +208,7 @@ public:
   /// Effects: calls `f(p, bytes)` for each live block. Expects: the caches are flushed.
   template <class F>
   void for_each_live(F f) {
-    segments_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
+    spans_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
       span_header& run = home.record(first);
       if (run.size_class == size_classes::none)
         return f(static_cast<void*>(home.slice(first)), bytes_in(home.slice(first), length * slice_bytes));
@@ -221,22 +221,22 @@ public:
   /// As `for_each_live`, without the thread cache: cached cells count as live.
   template <class F>
   void for_each_live_excluding_cache(F f) {
-    cells_.flush_batches(cells_.first_common_batch);
-    segments_.join_spare();
+    small_.flush_batches(small_.first_common_batch);
+    spans_.join_spare();
     for_each_live(std::move(f));
   }
 
   /// Effects: calls `f(heap_region)` for each region held.
   template <class F>
   void inspect(F f) const {
-    cells_.count_waiting(cache_);
+    small_.count_waiting(cache_);
     inspect_counted(f);
   }
 
   /// As above, without the thread cache: cached cells count as live.
   template <class F>
   void inspect_excluding_cache(F f) const {
-    cells_.count_waiting(thread_cache{}, cells_.first_common_batch);
+    small_.count_waiting(thread_cache{}, small_.first_common_batch);
     inspect_counted(f);
   }
 
@@ -244,8 +244,8 @@ public:
   void release() noexcept {
     expect_live_intact();
     cache_.clear();
-    cells_.clear();
-    segments_.clear();
+    small_.clear();
+    spans_.clear();
     huge_.clear();
     space_.release();
     purge_.clear();
@@ -258,10 +258,10 @@ public:
   }
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return space_.held_bytes(); }
-  [[nodiscard]] std::size_t segments() const noexcept { return segments_.segments(); }
-  [[nodiscard]] std::size_t table_bytes() const noexcept { return space_.table_bytes() + segments_.table_bytes(); }
+  [[nodiscard]] std::size_t segments() const noexcept { return spans_.segments(); }
+  [[nodiscard]] std::size_t table_bytes() const noexcept { return space_.table_bytes() + spans_.table_bytes(); }
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
-    return segments_.reused_bytes() +
+    return spans_.reused_bytes() +
            (page_discard<Upstream>::gives_zeroes ? huge_.reused_bytes() + cache_.reused_run_bytes() : 0);
   }
   /// Returns: bytes of cached cells, by their sampled addresses, and spans. Thread safety: any thread.
@@ -275,17 +275,17 @@ public:
   /// Effects: reports a double free of a cell.
   ASHLAR_COLD void report_twice(const void* cell) const noexcept { detail::report_twice(cell, heap_); }
   [[nodiscard]] ASHLAR_INLINE auto checks(const block_use& use = freeing_block) const noexcept {
-    return block_check_of_level<Upstream>(segments_, heap_, use);
+    return block_check_of_level<Upstream>(spans_, heap_, use);
   }
   [[nodiscard]] exact_sizes<Upstream> sizes() noexcept { return {space_, heap_}; }
 
   /// Complexity: O(slabs and free cells).
   [[nodiscard]] bool invariant() const noexcept {
-    bool right = space_.invariant() && segments_.invariant() && huge_.invariant() && cells_.invariant();
+    bool right = space_.invariant() && spans_.invariant() && huge_.invariant() && small_.invariant();
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
       cache_.for_each(size_class, [&](void* cell) {
         right = right && owns(cell) && segment::owner_of(cell) == size_class && segment::slab_of(cell).is_cell(cell) &&
-                cells_.is_cached(cell);
+                small_.is_cached(cell);
       });
     return right;
   }
@@ -297,7 +297,7 @@ private:
     const auto look = [this](void* p, std::size_t held) {
       exact_sizes<Upstream>::expect_intact(space_, p, held, heap_);
     };
-    segments_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
+    spans_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
       span_header& run = home.record(first);
       if (run.size_class != size_classes::none)
         return slab_view(run).for_each_live([&](void* p) { look(p, run.cell_bytes); });
@@ -308,7 +308,7 @@ private:
 
   template <class F>
   void inspect_counted(F f) const {
-    segments_.for_each_segment(
+    spans_.for_each_segment(
         [&](segment& home, slice_mask free, slice_mask fresh) { for_each_region(home, free, fresh, f); });
     space_.for_each([&](const window& each) {
       if (!each.is_segment()) f(heap_region::huge_block(each.start, each.bytes(), !space_.is_spare(each.start)));
@@ -323,12 +323,12 @@ private:
 
   // Every level detects a double free here, since the span header is written anyway.
   std::size_t take_back_run(void* p) noexcept {
-    if (ASHLAR_UNLIKELY(segments_.is_given(p))) report_twice(p);
-    return segments_.give_block(p) * slice_bytes;
+    if (ASHLAR_UNLIKELY(spans_.is_given(p))) report_twice(p);
+    return spans_.give_block(p) * slice_bytes;
   }
 
   [[nodiscard]] ASHLAR_NOINLINE slice_run take_block(std::size_t length) noexcept {
-    const slice_run run = segments_.take_block(length);
+    const slice_run run = spans_.take_block(length);
     return run.data != nullptr ? run : take_after_growth(length, 1);
   }
 
@@ -337,15 +337,15 @@ private:
     if (!is_valid_request(bytes, alignment)) return {};
     const std::size_t length = slices_of(bytes), step = detail::max<std::size_t>(1, alignment / slice_bytes);
     if (first_slice_at(step) + length > slices_per_segment) return huge_.take(bytes, alignment);
-    const slice_run run = segments_.made_block(segments_.take(length, step), length);
+    const slice_run run = spans_.made_block(spans_.take(length, step), length);
     return run.data != nullptr ? run : take_after_growth(length, step);
   }
 
   [[nodiscard]] ASHLAR_COLD slice_run take_after_growth(std::size_t length, std::size_t step) noexcept {
-    cells_.sweep(cache_);
-    slice_run run = segments_.take(length, step);
-    if (run.data == nullptr && segments_.grow(length, step)) run = segments_.take(length, step);
-    return segments_.made_block(run, length);
+    small_.sweep(cache_);
+    slice_run run = spans_.take(length, step);
+    if (run.data == nullptr && spans_.grow(length, step)) run = spans_.take(length, step);
+    return spans_.made_block(run, length);
   }
 
   [[nodiscard]] bool resize_in_place(void* p, std::size_t size_class, std::size_t wanted,
@@ -363,17 +363,17 @@ private:
   [[nodiscard]] bool resize_run(void* p, std::size_t wanted) noexcept {
     segment& home = *segment::of(p);
     const std::size_t first = segment::slice_of(p), length = home.record(first).length;
-    if (wanted > length && (wanted > most_slices || !segments_.extend(p, length, wanted))) return false;
+    if (wanted > length && (wanted > most_slices || !spans_.extend(p, length, wanted))) return false;
     home.set_block(first, wanted);
-    if (wanted < length) segments_.give(home.slice(first + wanted), length - wanted);
+    if (wanted < length) spans_.give(home.slice(first + wanted), length - wanted);
     return true;
   }
 
   alignas(64) thread_cache cache_;  // first: the fast paths find it at the address of the heap
   extent_map<Upstream> space_;
-  segment_store<Upstream> segments_;
+  span_store<Upstream> spans_;
   huge_store<Upstream> huge_;
-  cell_store<Upstream> cells_;
+  small_store<Upstream> small_;
   purge<Upstream> purge_;
   const void* heap_;
 };

@@ -81,9 +81,9 @@ class purge {
   using share = std::conditional_t<has_budget, retention_share, own_retention>;
 
 public:
-  purge(segment_store<Upstream>& segments, cell_store<Upstream>& cells, huge_store<Upstream>& huge,
-        std::size_t retain_bytes, std::uint32_t decay_ms = 0) noexcept
-      : segments_(segments), cells_(cells), huge_(huge), kept_(share_of(segments, retain_bytes)), window_(decay_ms),
+  purge(span_store<Upstream>& spans, small_store<Upstream>& small, huge_store<Upstream>& huge, std::size_t retain_bytes,
+        std::uint32_t decay_ms = 0) noexcept
+      : spans_(spans), small_(small), huge_(huge), kept_(share_of(spans, retain_bytes)), window_(decay_ms),
         until_evaluation_(first_wait()), waited_(until_evaluation_) {}
 
   /// Effects: `bytes` have become free. Complexity: O(1), and seldom a part of a round.
@@ -107,24 +107,24 @@ public:
     const std::size_t arrived = std::exchange(arrived_bytes_, 0);
     shares have = now(cache);
     have.most = detail::max(have.most, kept_.most(), segment_bytes);
-    if (const std::size_t idle = idle_excess(have, arrived); idle != 0) segments_.discard_some(idle);
+    if (const std::size_t idle = idle_excess(have, arrived); idle != 0) spans_.discard_some(idle);
     recount(cache);
   }
 
   /// Effects: purges free memory down to `retain_bytes`, which slices get first. Returns: bytes given back.
   /// Expects: free cells are in their bitmaps.
   std::size_t trim(std::size_t retain_bytes, const thread_cache& cache) noexcept {
-    const std::size_t held = segments_.space().held_bytes();
-    std::size_t given = segments_.trim(retain_bytes);
-    if (retain_bytes == 0) given += cells_.discard_free_pages();
+    const std::size_t held = spans_.space().held_bytes();
+    std::size_t given = spans_.trim(retain_bytes);
+    if (retain_bytes == 0) given += small_.discard_free_pages();
     recount(cache);
-    given += huge_.trim(retain_bytes - detail::min(retain_bytes, segments_.dirty_bytes()));
-    return detail::max(given, held - detail::min(held, segments_.space().held_bytes()));  // heads of segments go too
+    given += huge_.trim(retain_bytes - detail::min(retain_bytes, spans_.dirty_bytes()));
+    return detail::max(given, held - detail::min(held, spans_.space().held_bytes()));  // heads of segments go too
   }
 
   /// Effects: gives empty segments back, with their pages, at most `most`. Returns: whether there was one.
   [[nodiscard]] bool give_segments(std::size_t most, const thread_cache& cache) noexcept {
-    return segments_.give_unused(most) && (recount(cache), true);
+    return spans_.give_unused(most) && (recount(cache), true);
   }
 
   /// Effects: forgets all counts. Expects: the segments and the cells are reset.
@@ -144,8 +144,8 @@ public:
 private:
   static constexpr std::size_t least_wait = std::size_t{1} << 20;
 
-  [[nodiscard]] static share share_of(segment_store<Upstream>& segments, std::size_t retain_bytes) noexcept {
-    if constexpr (has_budget) return share(segments.space().upstream().budget());
+  [[nodiscard]] static share share_of(span_store<Upstream>& spans, std::size_t retain_bytes) noexcept {
+    if constexpr (has_budget) return share(spans.space().upstream().budget());
     else return share(retain_bytes);
   }
 
@@ -166,11 +166,11 @@ private:
   };
 
   [[nodiscard]] shares now(const thread_cache& cache) noexcept {
-    refaulted_bytes_ += segments_.take_refetched() + cells_.take_refetched();
-    const std::size_t in_cells = cells_.free_bytes() + cache.bytes();
-    const std::size_t spare = segments_.dirty_bytes() + segments_.spare_bytes() + in_cells;
-    const std::size_t used = segments_.used_bytes() - segments_.spare_bytes();
-    const std::size_t live = used - detail::min(used, in_cells + cells_.dropped_bytes());
+    refaulted_bytes_ += spans_.take_refetched() + small_.take_refetched();
+    const std::size_t in_cells = small_.free_bytes() + cache.bytes();
+    const std::size_t spare = spans_.dirty_bytes() + spans_.spare_bytes() + in_cells;
+    const std::size_t used = spans_.used_bytes() - spans_.spare_bytes();
+    const std::size_t live = used - detail::min(used, in_cells + small_.dropped_bytes());
     kept_.count(spare - detail::min(spare, live));
     const std::size_t kept = detail::max(kept_.most(), live);
     refaulted_bytes_ = detail::min(refaulted_bytes_, spare + live);
@@ -187,7 +187,7 @@ private:
     if (excess_ == 0 || !is_new(have)) return wait(have);
     next_ = part::slices;
     stuck_ = excess_;
-    if (cache.bytes() > excess_ / 4) cells_.sweep(cache);
+    if (cache.bytes() > excess_ / 4) small_.sweep(cache);
   }
 
   // Returns: whether the excess is more than the last round left behind. A round purges what was spare throughout its
@@ -219,9 +219,9 @@ private:
 
   void step(const shares& have) noexcept {
     if (next_ == part::slices) {
-      const std::size_t before = segments_.dirty_bytes() + segments_.spare_bytes();
-      segments_.discard_some(detail::min(excess_, have.too_much()));
-      count_purged(before - segments_.dirty_bytes());
+      const std::size_t before = spans_.dirty_bytes() + spans_.spare_bytes();
+      spans_.discard_some(detail::min(excess_, have.too_much()));
+      count_purged(before - spans_.dirty_bytes());
       next_ = part::slabs;
     } else if (!drop_some_pages()) {
       next_ = part::none;
@@ -233,8 +233,8 @@ private:
 
   // Effects: decommits the free pages inside the slabs of the next segment with any. Returns: whether there is one.
   [[nodiscard]] bool drop_some_pages() noexcept {
-    while (segment_ < segments_.segments())
-      if (const std::size_t bytes = cells_.discard_free_pages(segment_++); bytes != 0) return count_purged(bytes), true;
+    while (segment_ < spans_.segments())
+      if (const std::size_t bytes = small_.discard_free_pages(segment_++); bytes != 0) return count_purged(bytes), true;
     return false;
   }
 
@@ -244,7 +244,7 @@ private:
   // heap's size was freed.
   void count_freed(const shares& have) noexcept {
     freed_ += waited_;
-    if (segments_.space().spare_bytes() != 0) huge_.age();
+    if (spans_.space().spare_bytes() != 0) huge_.age();
     low_water_ = detail::min(low_water_, have.spare - detail::min(have.spare, waited_));
     if (freed_since_ += waited_; freed_since_ / 2 < have.all()) return;
     refaulted_bytes_ -= detail::min(refaulted_bytes_, low_water_) / 4;
@@ -258,8 +258,8 @@ private:
     until_evaluation_ = waited_ = detail::max(least_wait, until_too_much, have.all() / 32);
   }
 
-  segment_store<Upstream>& segments_;
-  cell_store<Upstream>& cells_;
+  span_store<Upstream>& spans_;
+  small_store<Upstream>& small_;
   huge_store<Upstream>& huge_;
   share kept_;
   decay_window window_;

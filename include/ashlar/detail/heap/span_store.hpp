@@ -33,17 +33,17 @@ namespace detail {
 /// recently freed one of its length.
 /// Thread safety: none. Nothing is allocated before it is needed.
 template <resource Upstream>
-class segment_store {
+class span_store {
   using pages = page_discard<Upstream>;
 
 public:
   /// `owner`: in the heads of the segments.
-  explicit segment_store(extent_map<Upstream>& space, segment_owner* owner = nullptr) noexcept
+  explicit span_store(extent_map<Upstream>& space, segment_owner* owner = nullptr) noexcept
       : space_(space), owner_(owner), lane_(segment::lane_by_address(owner)) {}
 
-  segment_store(const segment_store&) = delete;
-  segment_store& operator=(const segment_store&) = delete;
-  ~segment_store() { clear(); }
+  span_store(const span_store&) = delete;
+  span_store& operator=(const span_store&) = delete;
+  ~span_store() { clear(); }
 
   /// Effects: sets the lane in segments to come. Heaps with close numbers get different ones.
   void set_number(std::uint32_t number) noexcept { lane_ = number % segment::lanes; }

@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/cell_store.hpp>
 #include <ashlar/detail/heap/extent_map.hpp>
-#include <ashlar/detail/heap/segment_store.hpp>
+#include <ashlar/detail/heap/small_store.hpp>
+#include <ashlar/detail/heap/span_store.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
@@ -23,60 +23,60 @@ using ashlar::detail::size_classes;
 using ashlar_test::counting_resource;
 using upstream_ref = ashlar::resource_ref<counting_resource<>>;
 
-class cell_store_test : public ::testing::Test {
+class small_store_test : public ::testing::Test {
 protected:
   std::byte* take(std::size_t number) {
     void* p = lists_.pop(number);
     if (p != nullptr && ashlar::detail::is_sampled(p)) lists_.count_taken(number);
-    if (p == nullptr) p = cells_.take(number, lists_);
+    if (p == nullptr) p = small_.take(number, lists_);
     if (p != nullptr) ashlar::detail::mark_live(p, size_classes::bytes_of(number));
     return static_cast<std::byte*>(p);
   }
 
   void give(std::size_t number, std::byte* cell) {
     lists_.push(number, cell);
-    if (ashlar::detail::is_sampled(cell)) cells_.count_freed(number, lists_);
+    if (ashlar::detail::is_sampled(cell)) small_.count_freed(number, lists_);
   }
 
   counting_resource<> upstream_;
   ashlar::detail::extent_map<upstream_ref> space_{ashlar::detail::max_size, upstream_};
-  ashlar::detail::segment_store<upstream_ref> segments_{space_};
-  ashlar::detail::cell_store<upstream_ref> cells_{segments_};
+  ashlar::detail::span_store<upstream_ref> spans_{space_};
+  ashlar::detail::small_store<upstream_ref> small_{spans_};
   ashlar::detail::thread_cache lists_;
 };
 
-TEST_F(cell_store_test, hands_out_cells_of_each_class_apart_from_each_other) {
+TEST_F(small_store_test, hands_out_cells_of_each_class_apart_from_each_other) {
   std::set<std::pair<std::byte*, std::byte*>> all;
   for (std::size_t number = 1; number <= size_classes::count; ++number)
     for (int i = 0; i < 100; ++i) {
       std::byte* const cell = take(number);
       ASSERT_NE(cell, nullptr);
-      ASSERT_TRUE(cells_.is_cached(cell) || ashlar::detail::segment::live_cells::is_kept);
+      ASSERT_TRUE(small_.is_cached(cell) || ashlar::detail::segment::live_cells::is_kept);
       all.insert({cell, cell + size_classes::bytes_of(number)});
     }
   ASSERT_EQ(all.size(), 100 * size_classes::count);
   for (auto each = all.begin(), next = std::next(each); next != all.end(); ++each, ++next)
     ASSERT_LE(each->second, next->first);
-  EXPECT_TRUE(cells_.invariant());
+  EXPECT_TRUE(small_.invariant());
 }
 
-TEST_F(cell_store_test, gives_slabs_back_whose_cells_are_all_free) {
+TEST_F(small_store_test, gives_slabs_back_whose_cells_are_all_free) {
   std::vector<std::byte*> held;
   for (std::size_t number = 1; number <= size_classes::count; number += 7)
     for (int i = 0; i < 300; ++i) held.push_back(take(number));
-  const std::size_t slabs = cells_.slabs();
+  const std::size_t slabs = small_.slabs();
   std::size_t seen = 0;
-  cells_.for_each_slab([&](ashlar::detail::span_header&) { ++seen; });
+  small_.for_each_slab([&](ashlar::detail::span_header&) { ++seen; });
   EXPECT_EQ(seen, slabs);
   for (std::byte* const cell : held) lists_.push(ashlar::detail::segment::owner_of(cell), cell);
-  EXPECT_EQ(cells_.slabs(), slabs) << "frees do not look at slabs";
-  cells_.flush_caches(lists_);
-  EXPECT_EQ(cells_.slabs(), 0u);
-  EXPECT_EQ(segments_.used_bytes(), 0u);
-  EXPECT_TRUE(cells_.invariant() && segments_.invariant());
+  EXPECT_EQ(small_.slabs(), slabs) << "frees do not look at slabs";
+  small_.flush_caches(lists_);
+  EXPECT_EQ(small_.slabs(), 0u);
+  EXPECT_EQ(spans_.used_bytes(), 0u);
+  EXPECT_TRUE(small_.invariant() && spans_.invariant());
 }
 
-TEST_F(cell_store_test, caches_the_next_cells_of_the_batch_as_well) {
+TEST_F(small_store_test, caches_the_next_cells_of_the_batch_as_well) {
   const bool has_links = ashlar::checking_level < ashlar::checking::hardened;
   for (const std::size_t bytes : {16u, 64u, 208u, 1024u, 1280u, 8192u}) {
     const std::size_t number = size_classes::of(bytes), at_most = has_links && bytes <= 1024 ? 7 : 0;
@@ -96,30 +96,30 @@ TEST_F(cell_store_test, caches_the_next_cells_of_the_batch_as_well) {
     }
   }
   lists_.clear();
-  EXPECT_TRUE(cells_.invariant());
+  EXPECT_TRUE(small_.invariant());
 }
 
-TEST_F(cell_store_test, takes_back_many_cells_of_a_word_at_once) {
+TEST_F(small_store_test, takes_back_many_cells_of_a_word_at_once) {
   const std::size_t number = size_classes::of(96);
   std::vector<std::byte*> held;
   for (int i = 0; i < 500; ++i) held.push_back(take(number));
-  const std::size_t bytes = cells_.free_bytes();
+  const std::size_t bytes = small_.free_bytes();
   ashlar::detail::span_header& slab = ashlar::detail::segment::slab_of(held[0]);
   std::map<std::size_t, std::uint64_t> words;
   for (std::byte* const cell : held) words[slab.index_of(cell) / 64] |= std::uint64_t{1} << slab.index_of(cell) % 64;
   std::size_t given = 0;
-  cells_.flush_caches(lists_);  // so that only these cells keep the slab
+  small_.flush_caches(lists_);  // so that only these cells keep the slab
   for (const auto& [word, cells] : words) {
-    EXPECT_EQ(cells_.slabs(), 1u);
-    given += cells_.give_mask(slab, word, cells);
-    EXPECT_TRUE(cells_.invariant());
+    EXPECT_EQ(small_.slabs(), 1u);
+    given += small_.give_mask(slab, word, cells);
+    EXPECT_TRUE(small_.invariant());
   }
   EXPECT_EQ(given, 500 * size_classes::bytes_of(number));
-  EXPECT_GE(bytes + given, cells_.free_bytes());
-  EXPECT_EQ(cells_.slabs(), 0u);
+  EXPECT_GE(bytes + given, small_.free_bytes());
+  EXPECT_EQ(small_.slabs(), 0u);
 }
 
-TEST_F(cell_store_test, a_sweep_returns_cells_in_any_order) {
+TEST_F(small_store_test, a_sweep_returns_cells_in_any_order) {
   std::vector<std::byte*> held;
   for (const std::size_t bytes : {16u, 96u, 1024u, 1280u})
     for (int i = 0; i < 3000; ++i) held.push_back(take(size_classes::of(bytes)));
@@ -130,31 +130,31 @@ TEST_F(cell_store_test, a_sweep_returns_cells_in_any_order) {
   for (std::size_t i = 0; i < held.size(); ++i) {
     lists_.push(ashlar::detail::segment::owner_of(held[i]), held[i]);
     if (i % 1000 != 0) continue;
-    cells_.sweep(lists_);
-    EXPECT_TRUE(cells_.invariant());
+    small_.sweep(lists_);
+    EXPECT_TRUE(small_.invariant());
   }
-  cells_.flush_caches(lists_);
-  EXPECT_EQ(cells_.slabs(), 0u);
-  EXPECT_EQ(cells_.free_bytes(), 0u);
+  small_.flush_caches(lists_);
+  EXPECT_EQ(small_.slabs(), 0u);
+  EXPECT_EQ(small_.free_bytes(), 0u);
 }
 
-TEST_F(cell_store_test, a_sweep_reports_a_cell_that_was_freed_twice) {
+TEST_F(small_store_test, a_sweep_reports_a_cell_that_was_freed_twice) {
   if (ashlar::checking_level == ashlar::checking::hardened) GTEST_SKIP() << "no free lists";
   const std::size_t number = size_classes::of(64);
   std::vector<std::byte*> held;
   for (int i = 0; i < 200; ++i) held.push_back(take(number));
   for (std::byte* const cell : {held[10], held[11], held[10]}) lists_.push(number, cell);
-  EXPECT_DEATH(cells_.sweep(lists_), "freed a block that is free");
+  EXPECT_DEATH(small_.sweep(lists_), "freed a block that is free");
   lists_.clear();
   lists_.push(number, held[10]);
-  cells_.sweep(lists_);
+  small_.sweep(lists_);
   lists_.push(number, held[150]);
   lists_.push(number, held[10]);
-  EXPECT_DEATH(cells_.sweep(lists_), "freed a block that is free") << "after cells of another word";
+  EXPECT_DEATH(small_.sweep(lists_), "freed a block that is free") << "after cells of another word";
   lists_.clear();
 }
 
-TEST_F(cell_store_test, knows_which_cells_a_caller_has) {
+TEST_F(small_store_test, knows_which_cells_a_caller_has) {
   std::set<std::byte*> held;
   for (int i = 0; i < 1000; ++i) held.insert(take(size_classes::of(48)));
   for (auto each = held.begin(); each != held.end();) {
@@ -162,18 +162,18 @@ TEST_F(cell_store_test, knows_which_cells_a_caller_has) {
     each = held.erase(each);
     if (each != held.end()) ++each;
   }
-  cells_.flush_caches(lists_);
+  small_.flush_caches(lists_);
   std::set<std::byte*> seen;
-  cells_.for_each_live([&](std::byte* cell, std::size_t bytes) {
+  small_.for_each_live([&](std::byte* cell, std::size_t bytes) {
     EXPECT_EQ(bytes, 48u);
     seen.insert(cell);
   });
   EXPECT_EQ(seen, held);
-  EXPECT_TRUE(cells_.invariant());
+  EXPECT_TRUE(small_.invariant());
 }
 
 // Each phase allocates other sizes than the one before, so that its slabs come from those of the former phase.
-TEST_F(cell_store_test, memory_moves_from_class_to_class) {
+TEST_F(small_store_test, memory_moves_from_class_to_class) {
   std::size_t most = 0;
   for (const std::size_t bytes : {64u, 256u, 48u, 1024u, 96u}) {
     std::vector<std::byte*> held;
@@ -182,11 +182,11 @@ TEST_F(cell_store_test, memory_moves_from_class_to_class) {
     for (std::byte* const cell : held) give(size_classes::of(bytes), cell);
   }
   EXPECT_LE(most, std::size_t{8} << 20);
-  EXPECT_TRUE(cells_.invariant());
+  EXPECT_TRUE(small_.invariant());
 }
 
 // The free cells of a class are counted by its sampled addresses, and slabs of some colours contain none.
-TEST_F(cell_store_test, each_class_has_samples_whichever_others_grow_with_it) {
+TEST_F(small_store_test, each_class_has_samples_whichever_others_grow_with_it) {
   for (std::size_t slab = 0; slab < 16; ++slab)
     for (std::size_t number = 1; number <= 8; ++number) {
       const std::size_t cells = ashlar::detail::slice_bytes / size_classes::bytes_of(number);
@@ -204,25 +204,25 @@ TEST_F(cell_store_test, each_class_has_samples_whichever_others_grow_with_it) {
 }
 
 // A program with one live block of a size at a time stays on the fast path.
-TEST_F(cell_store_test, what_a_class_hands_out_first_is_not_sampled) {
+TEST_F(small_store_test, what_a_class_hands_out_first_is_not_sampled) {
   for (std::size_t number = 1; number <= size_classes::count; ++number)
     EXPECT_FALSE(ashlar::detail::is_sampled(take(number))) << size_classes::bytes_of(number);
 }
 
-TEST_F(cell_store_test, refuses_and_continues_when_memory_is_back) {
+TEST_F(small_store_test, refuses_and_continues_when_memory_is_back) {
   ASSERT_NE(take(1), nullptr);
   upstream_.fail_from(0);
   std::vector<std::byte*> held;
   while (std::byte* const cell = take(50)) held.push_back(cell);
-  EXPECT_TRUE(cells_.invariant() && segments_.invariant());
+  EXPECT_TRUE(small_.invariant() && spans_.invariant());
   EXPECT_EQ(take(50), nullptr);
   lists_.push(50, held.back());
   EXPECT_NE(take(50), nullptr);
   upstream_.fail_never();
   EXPECT_NE(take(50), nullptr);
-  cells_.clear();
+  small_.clear();
   lists_.clear();
-  segments_.clear();
+  spans_.clear();
   space_.release();
   EXPECT_EQ(upstream_.balance(), ashlar_test::nothing);
 }

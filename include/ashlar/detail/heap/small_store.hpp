@@ -39,11 +39,10 @@ namespace detail {
 /// for a segment. Each free is swept at most once: O(1) amortised. The limit of a list bounds the cost of one call.
 /// Invariant: a slab is among the partial slabs of its class exactly while a bit is set.
 template <resource Upstream>
-class cell_store {
+class small_store {
 public:
   /// `heap`: named in reports.
-  explicit cell_store(segment_store<Upstream>& segments, const void* heap = nullptr) noexcept
-      : segments_(segments), heap_(heap) {}
+  explicit small_store(span_store<Upstream>& spans, const void* heap = nullptr) noexcept : spans_(spans), heap_(heap) {}
 
   /// Returns: a cell, or null when the upstream has no memory left.
   [[nodiscard]] void* take(std::size_t size_class, thread_cache& cache) noexcept {
@@ -99,7 +98,7 @@ public:
 
   /// Effects: moves the cached spans to the bins of the segments.
   ASHLAR_COLD void sweep_runs(thread_cache& cache) noexcept {
-    cache.sweep_runs([this](span_header& run) { segments_.free_runs().put(run); });
+    cache.sweep_runs([this](span_header& run) { spans_.free_runs().put(run); });
   }
 
   /// Returns: bytes of decommitted pages that came into use again since the last call.
@@ -129,7 +128,7 @@ public:
   /// Effects: calls `f(header)` for each slab.
   template <class F>
   void for_each_slab(F f) const {
-    segments_.for_each_run([&](segment& home, std::size_t first, std::size_t) {
+    spans_.for_each_run([&](segment& home, std::size_t first, std::size_t) {
       if (home.record(first).size_class != size_classes::none) f(home.record(first));
     });
   }
@@ -141,8 +140,8 @@ public:
       segment::slab_of(cell).waiting += static_cast<std::uint32_t>(cells);
     };
     const auto count_whole = [](span_header& run) { run.waiting = 1; };
-    segments_.for_each_run([](segment& home, std::size_t at, std::size_t) { home.record(at).waiting = 0; });
-    segments_.free_runs().for_each(count_whole);
+    spans_.for_each_run([](segment& home, std::size_t at, std::size_t) { home.record(at).waiting = 0; });
+    spans_.free_runs().for_each(count_whole);
     cache.for_each_run(count_whole);
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
       cache.for_each(size_class, [&](void* cell) { count(cell, 1); });
@@ -182,7 +181,7 @@ public:
   /// remain, since a page becomes free with its last cell.
   std::size_t discard_free_pages(std::size_t segment_number) noexcept {
     std::size_t given = 0;
-    segments_.for_each_run_of(segment_number, [&](segment& home, std::size_t first, std::size_t) {
+    spans_.for_each_run_of(segment_number, [&](segment& home, std::size_t first, std::size_t) {
       span_header& slab = home.record(first);
       if (slab.size_class == size_classes::none) return;
       const std::size_t live = slab.capacity - slab.free, were = slab.capacity - slab.free_when_dropped;
@@ -302,21 +301,21 @@ private:
   [[nodiscard]] bool add_slab(std::size_t size_class, thread_cache& cache) noexcept {
     const std::size_t length = cell_layout::of(size_class).slices;
     const auto is_found = [&] { return partial_[size_class].slabs != nullptr; };
-    slice_run run = segments_.take_used(length);
+    slice_run run = spans_.take_used(length);
     if (run.data == nullptr && cache.has_runs()) {
       sweep_runs(cache);
-      run = segments_.take_used(length);
+      run = spans_.take_used(length);
     }
     if (run.data == nullptr && made_bytes_ * 4 >= cache.bytes()) {
       if (sweep(cache); is_found()) return true;
-      run = segments_.take_used(length);
+      run = spans_.take_used(length);
     }
-    if (run.data == nullptr) run = segments_.take(length);
+    if (run.data == nullptr) run = spans_.take(length);
     if (run.data == nullptr) {
       if (sweep(cache); is_found()) return true;
-      run = segments_.take(length);
+      run = spans_.take(length);
     }
-    if (run.data == nullptr && segments_.grow(length)) run = segments_.take(length);
+    if (run.data == nullptr && spans_.grow(length)) run = spans_.take(length);
     if (run.data == nullptr) return false;
     make_slab(size_class, run.data);
     return true;
@@ -358,7 +357,7 @@ private:
     slab_bytes_ -= slab.length * slice_bytes;
     free_bytes_ -= std::size_t{slab.free} * slab.cell_bytes;
     if (slab.dropped_bytes != 0) keep_dropped(slab, 0, 0);
-    segments_.give(home.slice(first), slab.length);
+    spans_.give(home.slice(first), slab.length);
   }
 
   void add_partial(span_header& slab) noexcept {
@@ -385,7 +384,7 @@ private:
   std::size_t dropped_bytes_ = 0;  // of decommitted pages inside slabs
   std::size_t refetched_ = 0;      // of these, in use again
   std::size_t made_bytes_ = 0;     // of slabs since the last sweep of all lists
-  segment_store<Upstream>& segments_;
+  span_store<Upstream>& spans_;
   const void* heap_;
 };
 

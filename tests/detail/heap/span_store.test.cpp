@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/segment_store.hpp>
+#include <ashlar/detail/heap/span_store.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -33,11 +33,11 @@ struct own_space {
 
 // A store with its extent map and upstream.
 template <class Upstream>
-class store_over : own_space<Upstream>, public ashlar::detail::segment_store<Upstream> {
+class store_over : own_space<Upstream>, public ashlar::detail::span_store<Upstream> {
 public:
   explicit store_over(Upstream upstream = {}, std::size_t max_bytes = ashlar::detail::max_size)
-      : own_space<Upstream>(upstream, max_bytes), ashlar::detail::segment_store<Upstream>(own_space<Upstream>::space) {}
-  using ashlar::detail::segment_store<Upstream>::space;
+      : own_space<Upstream>(upstream, max_bytes), ashlar::detail::span_store<Upstream>(own_space<Upstream>::space) {}
+  using ashlar::detail::span_store<Upstream>::space;
 };
 
 using store_type = store_over<upstream_ref>;
@@ -57,7 +57,7 @@ slice_run take(Store& store, std::size_t length, std::size_t step = 1) {
   return got;
 }
 
-TEST(segment_store, cuts_segments_into_runs_of_any_length_and_alignment) {
+TEST(span_store, cuts_segments_into_runs_of_any_length_and_alignment) {
   counting_resource<> upstream;
   store_type store(upstream);
   EXPECT_EQ(upstream.allocations(), 0u);
@@ -95,7 +95,7 @@ TEST(segment_store, cuts_segments_into_runs_of_any_length_and_alignment) {
   EXPECT_TRUE(store.invariant());
 }
 
-TEST(segment_store, freed_neighbours_are_one_run) {
+TEST(span_store, freed_neighbours_are_one_run) {
   counting_resource<> upstream;
   store_type store(upstream);
   std::vector<slice_run> all;
@@ -109,7 +109,7 @@ TEST(segment_store, freed_neighbours_are_one_run) {
   store.give(all[0].data, most_slices);
 }
 
-TEST(segment_store, a_freed_block_serves_requests_down_to_two_thirds_of_its_length) {
+TEST(span_store, a_freed_block_serves_requests_down_to_two_thirds_of_its_length) {
   counting_resource<> upstream;
   store_type store(upstream);
   const slice_run a = take(store, 12);
@@ -120,7 +120,7 @@ TEST(segment_store, a_freed_block_serves_requests_down_to_two_thirds_of_its_leng
   EXPECT_TRUE(store.invariant());
 }
 
-TEST(segment_store, a_freed_block_waits_for_the_next_of_its_length) {
+TEST(span_store, a_freed_block_waits_for_the_next_of_its_length) {
   counting_resource<> upstream;
   store_type store(upstream);
   const slice_run a = take(store, 4), b = take(store, 4);
@@ -135,7 +135,7 @@ TEST(segment_store, a_freed_block_waits_for_the_next_of_its_length) {
   EXPECT_TRUE(store.invariant());
 }
 
-TEST(segment_store, a_run_starts_where_one_has_started) {
+TEST(span_store, a_run_starts_where_one_has_started) {
   page_store store;
   const slice_run first = take(store, 3), second = take(store, 5), third = take(store, 2);
   store.give(first.data, 3);
@@ -149,7 +149,7 @@ TEST(segment_store, a_run_starts_where_one_has_started) {
   EXPECT_EQ(take(store, 2).data, second.data) << "the lowest of all that are fresh alike";
 }
 
-TEST(segment_store, extends_a_run_into_free_slices_only) {
+TEST(span_store, extends_a_run_into_free_slices_only) {
   counting_resource<> upstream;
   store_type store(upstream);
   const slice_run a = take(store, 4), b = take(store, 4);
@@ -161,7 +161,7 @@ TEST(segment_store, extends_a_run_into_free_slices_only) {
   EXPECT_TRUE(store.invariant());
 }
 
-TEST(segment_store, asks_for_less_where_there_is_less) {
+TEST(span_store, asks_for_less_where_there_is_less) {
   counting_resource<> upstream;
   upstream.limit_bytes(segment_bytes + 3 * 512 * 1024);
   store_type store(upstream);
@@ -172,7 +172,7 @@ TEST(segment_store, asks_for_less_where_there_is_less) {
   EXPECT_TRUE(store.invariant());
 }
 
-TEST(segment_store, asks_for_just_what_a_run_needs_before_it_gives_up) {
+TEST(span_store, asks_for_just_what_a_run_needs_before_it_gives_up) {
   for (std::size_t length = 1; length <= most_slices; ++length) {
     counting_resource<> upstream;
     upstream.limit_bytes((first_slice + length) * slice_bytes);
@@ -182,7 +182,7 @@ TEST(segment_store, asks_for_just_what_a_run_needs_before_it_gives_up) {
   }
 }
 
-TEST(segment_store, keeps_to_its_limit) {
+TEST(span_store, keeps_to_its_limit) {
   counting_resource<> upstream;
   store_type store(upstream, 10 * slice_bytes);
   std::size_t slices = 0;
@@ -191,7 +191,7 @@ TEST(segment_store, keeps_to_its_limit) {
   EXPECT_LE(store.space().held_bytes(), 10 * slice_bytes);
 }
 
-TEST(segment_store, tables_grow_with_the_heap) {
+TEST(span_store, tables_grow_with_the_heap) {
   if (sizeof(void*) == 4) GTEST_SKIP() << "no address space for that";
   page_store store;
   std::vector<std::byte*> runs;
@@ -204,7 +204,7 @@ TEST(segment_store, tables_grow_with_the_heap) {
   EXPECT_TRUE(store.invariant());
 }
 
-TEST(segment_store, fresh_slices_are_zero_and_used_ones_become_so_by_trimming) {
+TEST(span_store, fresh_slices_are_zero_and_used_ones_become_so_by_trimming) {
   page_store store;
   const slice_run a = take(store, 2), b = take(store, 2);
   EXPECT_TRUE(a.is_zero && b.is_zero);
@@ -223,7 +223,7 @@ TEST(segment_store, fresh_slices_are_zero_and_used_ones_become_so_by_trimming) {
   EXPECT_EQ(zero.data[5], std::byte{0});
 }
 
-TEST(segment_store, discards_as_much_as_is_too_much) {
+TEST(span_store, discards_as_much_as_is_too_much) {
   page_store store;
   std::vector<std::byte*> runs;
   for (int i = 0; i < 100; ++i) runs.push_back(take(store, 1).data);
