@@ -2,12 +2,10 @@
 // The default heap, compiled once for a program that links ashlar::heap; its other files only declare it.
 #include <ashlar/heap/heap.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 template class detail::thread_heap_registry<page_resource>;
 template class detail::heap_api<heap<page_resource>>;
 template class heap<page_resource>;
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

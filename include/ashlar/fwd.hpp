@@ -12,8 +12,7 @@
 #include <ashlar/base/threads.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 struct system_calls;
@@ -210,5 +209,4 @@ template <std::size_t Bytes, policy::threads Threads = one_thread, class Exhaust
           resource Upstream = page_resource>
 class buffer_pool;
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

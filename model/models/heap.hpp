@@ -107,7 +107,7 @@ private:
 
 }  // namespace models
 
-namespace ashlar::inline ASHLAR_ABI::detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 template <>
 struct heap_parts<models::source> {
@@ -121,7 +121,7 @@ struct heap_parts<extent_resource<models::source>> {
   using segment = models::segment;
 };
 
-}  // namespace ashlar::inline ASHLAR_ABI::detail
+}  // namespace ashlar::ASHLAR_ABI::detail
 
 namespace models {
 

@@ -3,7 +3,7 @@
 // inspects.
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::inline ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 inline constexpr checking level_of_this_model = checking::checked;
 }
 #define checking_level level_of_this_model

@@ -127,7 +127,7 @@ PLANTED = [
      "examples/a.cpp": "forgotten f;\n"},
     {FORWARD: "using forgotten = remembered<1>;\n", "docs/a.md": "`remembered`, and forgotten_by_half\n"},
     {FORWARD: "class forgotten;\n", "README.md": "`forgotten`\n"},
-    {"include/ashlar/base/a.hpp": "namespace ashlar {\ninline namespace ASHLAR_ABI {\nstruct forgotten {};\n}\n}\n"},
+    {"include/ashlar/base/a.hpp": "namespace ashlar::ASHLAR_ABI {\nstruct forgotten {};\n}\n"},
     {FORWARD: "class unused;\n", "docs/a.md": "`unused`\n\n    unused u;\n"},
     {"README.md": "[a page](docs/gone.md)\n"},
     {"docs/a.md": "# A\n[b](b.md#how)\n", "docs/b.md": "# How it works\n"},

@@ -14,7 +14,7 @@ MOST_NAMES = 160
 
 BRACE = re.compile(r"[{}]")
 OPENS = re.compile(r"\bnamespace ([\w:]+) $")
-NO_CODE = re.compile(r"^(?:\}|(?:inline )?namespace \w+ \{|\s*$)")
+NO_CODE = re.compile(r"^(?:\}|namespace [\w:]+ \{|\s*$)")
 ATTRIBUTES = r"(?:\[\[\w+\]\] |inline |constexpr |constinit |ASHLAR_\w+ |alignas\([^)]*\) )*"
 DECLARED = (
     re.compile(r"^using (?:\w+::)+(\w+);"),
@@ -24,14 +24,14 @@ DECLARED = (
     re.compile(rf"^{ATTRIBUTES}[\w:<>,&* ]+?[ &*](\w+)\("),
 )
 NOT_DECLARED = re.compile(r"^(template|static_assert|requires|friend|[ /}#@]|$)")
-DIRECTLY = ("ashlar", "ASHLAR_ABI")
+DIRECTLY = "ashlar::ASHLAR_ABI"
 
 
 def lines_in_namespaces(file):
-    """Each line of code with its number and the namespaces around it; other braces count as one without a name."""
+    """Each line of code with its number and the namespace around it; other braces count as one without a name."""
     opened = []
     for number, line in enumerate(blank(blank(file.text, NOISE), DIRECTIVE).split("\n"), 1):
-        yield number, line, tuple(opened)
+        yield number, line, "::".join(opened)
         for brace in BRACE.finditer(line):
             if brace.group() == "}":
                 opened = opened[:-1]
@@ -52,7 +52,7 @@ def names_in(file):
 def outside_abi(file):
     """The first line of code in namespace ashlar that is outside of the inline namespace."""
     for number, line, opened in lines_in_namespaces(file):
-        if opened and opened[0].startswith("ashlar") and opened[:2] != DIRECTLY and not NO_CODE.match(line):
+        if opened.startswith("ashlar") and not opened.startswith(DIRECTLY) and not NO_CODE.match(line):
             return number
     return None
 
@@ -78,7 +78,7 @@ def check(tree):
 
 MANY = "\n".join(f"struct name_{i};" for i in range(MOST_NAMES + 1))
 FEW = "".join(f"struct name_{i};\n" for i in range(MOST_NAMES))
-HEAD, TAIL = "namespace ashlar {\ninline namespace ASHLAR_ABI {\n", "\n}  // namespace ASHLAR_ABI\n}  // namespace ashlar\n"
+HEAD, TAIL = "namespace ashlar::ASHLAR_ABI {\n", "\n}  // namespace ashlar::ASHLAR_ABI\n"
 PLANTED = [
     {"examples/a.cpp": "#include <ashlar/detail/slab/slab.hpp>\n"},
     {"examples/a.cpp": '#include "ashlar/detail/heap/sub/slab.hpp"\n'},

@@ -12,7 +12,7 @@ namespace {
 
 #define ASHLAR_TEST_QUOTE(x) #x
 #define ASHLAR_TEST_EXPAND_AND_QUOTE(x) ASHLAR_TEST_QUOTE(x)
-constexpr std::string_view abi_name = ASHLAR_TEST_EXPAND_AND_QUOTE(ASHLAR_ABI);
+constexpr std::string_view abi_name = ASHLAR_TEST_EXPAND_AND_QUOTE(ASHLAR_ABI_NAME);
 
 constexpr std::string_view level_name() {
   switch (ashlar::checking_level) {
@@ -25,7 +25,7 @@ constexpr std::string_view level_name() {
 
 static_assert(ashlar::checking::fast < ashlar::checking::checked);
 static_assert(ashlar::checking::checked < ashlar::checking::hardened);
-static_assert(std::is_same_v<ashlar::checking, ashlar::ASHLAR_ABI::checking>);
+static_assert(std::is_same_v<ashlar::checking, ashlar::ASHLAR_ABI_NAME::checking>);
 
 constexpr std::string_view marks_name() {
 #if defined(ASHLAR_ASAN)

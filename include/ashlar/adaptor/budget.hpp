@@ -13,8 +13,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
@@ -207,5 +206,4 @@ private:
   detail::atomic<bool> soft_reported_ = false;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -20,8 +20,7 @@
 #include <ashlar/detail/support/owned_block.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 struct chain_options {
   std::size_t max_count = detail::max_size;  ///< resources at once; at least 1
@@ -376,5 +375,4 @@ chain(chain_options, Maker, Upstream) -> chain<std::invoke_result_t<Maker&>, Ups
 template <std::invocable<std::span<std::byte>> Maker, class Upstream>
 chain(chain_options, Maker, Upstream) -> chain<std::invoke_result_t<Maker&, std::span<std::byte>>, Upstream, Maker>;
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -16,8 +16,7 @@
 #include <ashlar/detail/support/owned_block.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Owns both sides. A request goes to `First`; if that returns null, to `Second`. A block is freed to `First` exactly
 /// if `First` owns its address, so no header is needed and no block reaches the wrong side:
@@ -172,5 +171,4 @@ private:
 template <class First, class Second>
 fallback(First, Second) -> fallback<First, Second>;
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

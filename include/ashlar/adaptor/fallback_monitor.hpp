@@ -18,8 +18,7 @@
 #include <ashlar/detail/support/panic.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace spill {
 
@@ -212,5 +211,4 @@ private:
   void* context_ = nullptr;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

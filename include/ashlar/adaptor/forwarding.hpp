@@ -11,8 +11,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments, and forwards the refinements that concern no single block: `owns`, `release`
 /// and `prefault`. A derived adaptor defines its block functions and its equality, and hides the members that it
@@ -71,5 +70,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS R upstream_;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

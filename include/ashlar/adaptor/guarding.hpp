@@ -16,8 +16,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments, and behaves as it does at every level of checking. Has exactly the refinements
 /// of `R`. A block with canaries:
@@ -238,5 +237,4 @@ private:
   }
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

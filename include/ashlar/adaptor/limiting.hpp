@@ -16,8 +16,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments after the budget, and behaves as it does while the budget lasts. Has the
 /// refinements of `R`, except that a block must be freed with its size. Thread-safe if `R` is and the budget is shared.
@@ -120,5 +119,4 @@ private:
   detail::byte_count<Budget::is_shared> charged_;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -12,8 +12,7 @@
 #include <ashlar/detail/support/platform.hpp>
 #include <ashlar/detail/system/descriptor.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace policy {
 
@@ -75,5 +74,4 @@ private:
 
 static_assert(policy::log_sink<error_log> && policy::log_sink<descriptor_log> && policy::log_sink<function_log>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -16,8 +16,7 @@
 #include <ashlar/detail/support/panic.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments, and behaves as it does. Has exactly the refinements of `R`. Thread-safe if `R`
 /// and `Sink` are. As large as `R` and `Sink`: an empty sink costs no byte. Formatting allocates nothing.
@@ -168,5 +167,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS mutable Sink sink_{};
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

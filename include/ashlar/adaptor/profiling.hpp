@@ -16,8 +16,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments, and behaves as it does. Has exactly the refinements and the size of `R`.
 ///
@@ -135,5 +134,4 @@ private:
   }
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

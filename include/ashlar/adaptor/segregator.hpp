@@ -16,8 +16,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace policy {
 
@@ -200,5 +199,4 @@ private:
 template <class Rule, class Small, class Large>
 segregator(Rule, Small, Large) -> segregator<Small, Large, Rule>;
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

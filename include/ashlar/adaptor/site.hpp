@@ -18,8 +18,7 @@
 #include <ashlar/detail/system/backtrace.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace policy {
 
@@ -156,5 +155,4 @@ private:
 static_assert(policy::site<site::none> && std::is_empty_v<site::none> && policy::site<site::return_address>);
 static_assert(policy::site<site::backtrace<8>> && policy::site<site::labelled<site::return_address>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -10,8 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Counters of a `statistics` adaptor since its construction or last reset. Sizes are the bytes requested.
 struct allocation_counters {
@@ -111,5 +110,4 @@ private:
   allocation_counters counters_;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -15,8 +15,7 @@
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments, and holds a lock during every call of it, but not while misuse is reported.
 /// Has exactly the refinements of `R`. Neither copies nor moves: it contains a lock.
@@ -120,5 +119,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS mutable detail::fork_safe<Lock> lock_ = {};
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

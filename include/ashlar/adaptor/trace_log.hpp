@@ -27,8 +27,7 @@
 #include <ashlar/trace/sink.hpp>
 #include <ashlar/trace/writer.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// An open trace file in the format of `ashlar record`. Any number of `tracing` adaptors write to one log, in the order
 /// of their calls. An event that cannot be written, because memory or the disk is full, is counted and left out; the
@@ -217,5 +216,4 @@ private:
   mutable detail::fork_safe<Lock> lock_ = {};
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

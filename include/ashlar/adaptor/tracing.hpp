@@ -20,8 +20,7 @@
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Owns an `R`, made from the arguments after the log, and behaves as it does. Has exactly the refinements of `R`,
 /// except that it is not divisible. Thread-safe if `R` is and the log has a lock.
@@ -176,5 +175,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<releasable_resource<R>, live_addresses, nobody> live_;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

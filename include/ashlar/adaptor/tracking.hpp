@@ -22,8 +22,7 @@
 #include <ashlar/detail/tracking/block_book.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Tag: the first argument of a `tracking` is the upstream of its book.
 struct book_in_t {};
@@ -319,5 +318,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS mutable detail::fork_safe<Lock> lock_ = {};
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

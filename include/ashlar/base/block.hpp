@@ -7,8 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 struct block {
   void* data = nullptr;
@@ -23,5 +22,4 @@ struct block {
   }
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -60,7 +60,9 @@
 #endif
 #endif
 
-// The inline namespace encodes every switch that changes the code, so that the linker cannot mix different builds.
+// The inline namespace encodes every switch that changes the code, so that the linker cannot mix different builds. All
+// names of the library are in `namespace ashlar::ASHLAR_ABI`: the macro has the word `inline`, which indexers of tags
+// do not expect inside a nested name.
 #if ASHLAR_CHECKING == 0
 #define ASHLAR_ABI_LEVEL fast
 #elif ASHLAR_CHECKING == 1
@@ -88,8 +90,9 @@
 #define ASHLAR_ABI_HOST _bare
 #endif
 #define ASHLAR_ABI_JOIN(level, marks, throws, host) v0_1_##level##marks##throws##host
-#define ASHLAR_ABI_NAME(level, marks, throws, host) ASHLAR_ABI_JOIN(level, marks, throws, host)
-#define ASHLAR_ABI ASHLAR_ABI_NAME(ASHLAR_ABI_LEVEL, ASHLAR_ABI_MARKS, ASHLAR_ABI_THROWS, ASHLAR_ABI_HOST)
+#define ASHLAR_ABI_EXPAND(level, marks, throws, host) ASHLAR_ABI_JOIN(level, marks, throws, host)
+#define ASHLAR_ABI_NAME ASHLAR_ABI_EXPAND(ASHLAR_ABI_LEVEL, ASHLAR_ABI_MARKS, ASHLAR_ABI_THROWS, ASHLAR_ABI_HOST)
+#define ASHLAR_ABI inline ASHLAR_ABI_NAME
 
 // Without exceptions nothing is thrown or caught: exhausted memory leads to the out-of-memory handler.
 #if defined(__cpp_exceptions)
@@ -119,8 +122,7 @@
 #define ASHLAR_DYNAMIC_CAST(type, pointer) (static_cast<void>(pointer), static_cast<type>(nullptr))
 #endif
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// The amount of misuse that is detected. Each level includes the previous ones.
 enum class checking {
@@ -135,5 +137,4 @@ inline constexpr bool is_hosted = ASHLAR_HOSTED != 0;
 /// The checking level of this translation unit.
 inline constexpr checking checking_level = static_cast<checking>(ASHLAR_CHECKING);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

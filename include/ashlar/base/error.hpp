@@ -14,8 +14,7 @@
 #include <ashlar/detail/support/panic.hpp>
 #include <ashlar/detail/support/platform.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// The kinds of misuse.
 enum class fault {
@@ -179,5 +178,4 @@ ASHLAR_COLD inline void report_leak(const leaked_blocks& leak) noexcept {
 
 }  // namespace detail
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -10,8 +10,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace policy {
 
@@ -54,5 +53,4 @@ constexpr void expect_growth(const proportional_growth& growth) noexcept {
 
 static_assert(policy::growth<fixed_growth> && policy::growth<proportional_growth>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

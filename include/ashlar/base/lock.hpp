@@ -11,8 +11,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/platform.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// BasicLockable of the standard; `std::mutex` models it.
 template <class Lock>
@@ -154,5 +153,4 @@ using check_scope = std::conditional_t<checking_level >= checking::checked && !s
 
 static_assert(basic_lockable<null_lock> && basic_lockable<spin_lock>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -13,8 +13,7 @@
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Hands out and takes back blocks. `std::pmr::memory_resource` models it unchanged.
 ///     allocate(bytes, alignment)       returns a block, never null; throws `std::bad_alloc`
@@ -254,5 +253,4 @@ private:
 template <class R>
 resource_ref(R&) -> resource_ref<R>;
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -7,8 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// One thread at a time uses the pool and all its objects, without atomics.
 struct one_thread {
@@ -35,5 +34,4 @@ concept threads = basic_lockable<typename T::lock_type> && requires {
 
 static_assert(policy::threads<one_thread> && policy::threads<any_thread<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -14,8 +14,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// A standard allocator that refers to a resource: one pointer wide. Two are equal iff their resources are. Every trait
 /// is explicit:
@@ -99,5 +98,4 @@ private:
   R* resource_;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -24,8 +24,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Uninitialised bytes, aligned for any scalar type.
 template <std::size_t Bytes>
@@ -173,5 +172,4 @@ public:
   }
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -12,8 +12,7 @@
 #include <ashlar/detail/slots/slot_layout.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// The places of a count in a slab of objects:
 ///
@@ -89,5 +88,4 @@ using layout_of = slot_layout<Threads, sizeof(T), alignof(T), placement_traits<T
 
 }  // namespace detail
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

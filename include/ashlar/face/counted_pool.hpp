@@ -25,8 +25,7 @@
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
@@ -220,5 +219,4 @@ private:
   };
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -6,8 +6,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Policy, the default: throws `std::bad_alloc`, or as the upstream.
 struct throw_when_exhausted {
@@ -30,5 +29,4 @@ concept exhaustion = requires {
 
 static_assert(policy::exhaustion<throw_when_exhausted> && policy::exhaustion<null_when_exhausted>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -16,8 +16,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// The limit of objects, and the number that one growth step adds.
 using intrusive_pool_options = object_pool_options;
@@ -68,5 +67,4 @@ public:
       : intrusive_pool::counted_objects(options, std::move(upstream)) {}
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

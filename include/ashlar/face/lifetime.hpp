@@ -9,8 +9,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Policy, the default: `acquire` constructs an object, `release` destroys it.
 struct construct_on_acquire {
@@ -61,5 +60,4 @@ concept lifetime = requires {
 
 static_assert(policy::lifetime<construct_on_acquire> && policy::lifetime<keep_constructed<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -24,8 +24,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// The choices of an `object_pool`. To change one, derive and shadow it:
 ///
@@ -319,5 +318,4 @@ private:
   bool is_sweeping_ = false;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -7,8 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// The limit and the growth of a growing `object_pool`, an `intrusive_pool` or a `buffer_pool`.
 struct object_pool_options {
@@ -16,5 +15,4 @@ struct object_pool_options {
   std::size_t growth_count = 0;                          ///< objects of one growth step; 0: as many as one slab has
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

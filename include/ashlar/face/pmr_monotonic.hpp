@@ -14,9 +14,7 @@
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/resource/arena.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace pmr {
+namespace ashlar::ASHLAR_ABI::pmr {
 
 /// Has the constructors and members of `std::pmr::monotonic_buffer_resource`, and `reset()`, which keeps the memory.
 ///
@@ -99,6 +97,4 @@ private:
   arena<upstream_ref> blocks_;
 };
 
-}  // namespace pmr
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::pmr

@@ -16,9 +16,7 @@
 #include <ashlar/resource/pool_set_options.hpp>
 #include <ashlar/resource/shared_pool_set.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace pmr {
+namespace ashlar::ASHLAR_ABI::pmr {
 
 /// The base of `unsynchronized_pool_resource` and `synchronized_pool_resource`: a `std::pmr::memory_resource` that owns
 /// a set of pools. Both keep the promises of the standard's resources:
@@ -105,6 +103,4 @@ public:
   using basic_pool_resource::basic_pool_resource;
 };
 
-}  // namespace pmr
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::pmr

@@ -12,8 +12,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Owns an `R`, or refers to one if `R` is a `resource_ref`. The reverse needs no bridge: a `std::pmr::memory_resource`
 /// is a resource, and `resource_ref` makes it an upstream. Two bridges are equal iff they have one type and equal
@@ -45,5 +44,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS R resource_;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -18,8 +18,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// A stateless allocator for every standard container. Single objects come from the process-wide pool for their size
 /// and alignment, without overhead; arrays, and objects above 64 KiB, come from operator new.
@@ -131,5 +130,4 @@ private:
   }
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -7,8 +7,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
@@ -45,5 +44,4 @@ template <auto& Pool>
 using static_pool_handle =
     std::unique_ptr<typename std::remove_reference_t<decltype(Pool)>::value_type, detail::returns_to_static<Pool>>;
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -16,8 +16,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// As `std::make_shared`, without control blocks: an object costs its size and 4 bytes, often in its padding, and a
 /// pointer to it is one word.
@@ -37,5 +36,4 @@ public:
   explicit ref_pool(Upstream upstream) : ref_pool::counted_objects({}, std::move(upstream)) {}
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

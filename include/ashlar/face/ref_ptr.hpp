@@ -19,8 +19,7 @@
 #include <ashlar/face/count_placement.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
@@ -187,8 +186,7 @@ template <class U, class T, policy::threads Threads, class Placement>
   return ref_ptr<U, Threads, Placement>::adopt(const_cast<U*>(from.release()));
 }
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI
 
 template <class T, class Threads, class Placement>
 struct std::hash<ashlar::ref_ptr<T, Threads, Placement>> {

@@ -13,8 +13,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
@@ -114,5 +113,4 @@ private:
   void (*delete_)(detail::resource_link<R>, std::remove_cv_t<Base>*) noexcept = nullptr;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

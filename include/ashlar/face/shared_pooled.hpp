@@ -19,8 +19,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 using detail::shared_cell_options;
 
@@ -135,5 +134,4 @@ void with_shared_pool(F f) {
   static_cast<void>(std::allocate_shared<stand_in>(detail::visiting_allocator<stand_in, Lock, F>()));
 }
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

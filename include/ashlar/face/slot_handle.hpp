@@ -9,8 +9,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Eight bytes, trivially copyable; a default one is never valid. `T` may be incomplete, so objects can hold handles to
 /// each other.
@@ -35,8 +34,7 @@ private:
   std::uint32_t generation_ = 0;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI
 
 template <class T>
 struct std::hash<ashlar::slot_handle<T>> {

@@ -19,8 +19,7 @@
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 struct slot_map_options {
   std::size_t max_count =
@@ -199,5 +198,4 @@ private:
   pool pool_;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -14,8 +14,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// A standard allocator that takes no room in a container and needs no argument. Every trait is explicit:
 ///
@@ -82,5 +81,4 @@ public:
   }
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -17,8 +17,7 @@
 #include <ashlar/face/resource_delete.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Owns an object, or an array `T[]`, in memory of an `R`, which outlives it. Move-only; a default one is null.
 ///
@@ -176,5 +175,4 @@ template <class T, detail::resource_argument R>
   return detail::unique_array_at<element>(home, memory, n, [](auto& site) { site.build_for_overwrite(); });
 }
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -29,8 +29,7 @@
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// A heap of one thread for deadlines: each call takes a bounded number of instructions, regardless of the number of
 /// blocks and the history. docs/bounded-heap.md gives the figures. The interface is that of `local_heap` without `trim`
@@ -335,5 +334,4 @@ static_assert(try_resource<bounded_heap<>> && owning_resource<bounded_heap<>> &&
 static_assert(self_describing_resource<bounded_heap<>> && expanding_resource<bounded_heap<>>);
 static_assert(detail::at_least_resource<bounded_heap<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

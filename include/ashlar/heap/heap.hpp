@@ -27,8 +27,7 @@
 #include <ashlar/heap/heap_options.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 using detail::heap_region;
 using detail::region_kind;
@@ -291,5 +290,4 @@ ASHLAR_COMPILED(class heap<page_resource>);
 static_assert(try_resource<heap<>> && owning_resource<heap<>> && releasable_resource<heap<>>);
 static_assert(self_describing_resource<heap<>> && expanding_resource<heap<>> && thread_safe_resource<heap<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -11,8 +11,7 @@
 #include <ashlar/detail/support/text_writer.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
@@ -66,5 +65,4 @@ void write_json(const heap_statistics& statistics, Out&& out) {
   json.end_array().end_object().finish();
 }
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

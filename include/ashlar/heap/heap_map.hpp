@@ -12,8 +12,7 @@
 #include <ashlar/heap/heap_map_svg.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
@@ -208,5 +207,4 @@ void write_heap_html(const Heap& heap, Out&& out) {
   text.flush();
 }
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

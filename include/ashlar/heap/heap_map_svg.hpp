@@ -13,8 +13,7 @@
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/text_writer.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
@@ -276,5 +275,4 @@ void write_heap_svg(const Heap& heap, Out&& out) {
   text.flush();
 }
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

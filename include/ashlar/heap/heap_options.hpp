@@ -8,8 +8,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Limits of a `heap`, `owner_heap`, `tiered_heap` or `local_heap`, all threads of a heap together.
 struct heap_options {
@@ -19,5 +18,4 @@ struct heap_options {
   std::size_t max_cached_cells = 4096;  ///< free cells of a size class that wait for a sweep; bounds a pause
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -11,8 +11,7 @@
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/os/pages.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Invariant: `held_bytes == all.held_bytes() + free_bytes + fresh_bytes + head_bytes`; `all` is the sum over the size
 /// classes, spans and huge blocks.
@@ -110,5 +109,4 @@ template <class Heap>
   return sums;
 }
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -18,8 +18,7 @@
 #include <ashlar/heap/heap_options.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 using detail::heap_region;
 using detail::region_kind;
@@ -59,5 +58,4 @@ static_assert(try_resource<local_heap<>> && owning_resource<local_heap<>> && rel
 static_assert(self_describing_resource<local_heap<>> && expanding_resource<local_heap<>>);
 static_assert(detail::at_least_resource<local_heap<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

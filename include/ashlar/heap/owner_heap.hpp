@@ -20,8 +20,7 @@
 #include <ashlar/heap/heap_options.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 using detail::heap_region;
 using detail::region_kind;
@@ -110,5 +109,4 @@ private:
 static_assert(try_resource<owner_heap<>> && owning_resource<owner_heap<>> && releasable_resource<owner_heap<>>);
 static_assert(self_describing_resource<owner_heap<>> && expanding_resource<owner_heap<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

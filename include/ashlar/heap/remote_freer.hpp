@@ -18,8 +18,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Gathers freed cells, of up to 32 KiB, into parcels, one for each owner, and sends a parcel with one atomic
 /// operation. Larger blocks go back at once. Never allocates. From level `checked` on every block goes back at once, so
@@ -153,5 +152,4 @@ private:
   std::uint32_t quiet_calls_ = 0;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

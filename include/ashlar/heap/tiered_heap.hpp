@@ -28,8 +28,7 @@
 #include <ashlar/plan/buffer.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// A plan as a type: `Layout` is an object of static storage with `offsets` and `height`; `Buffers` are the buffers of
 /// its problem, in the same order. `Buffers` may be omitted if the layout has its own `sizes` and `alignment`, as the
@@ -274,5 +273,4 @@ static_assert(releasable_resource<least_tiered_heap> && thread_safe_resource<lea
 
 }  // namespace detail
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

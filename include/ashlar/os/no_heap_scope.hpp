@@ -11,8 +11,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/panic.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
@@ -166,5 +165,4 @@ private:
   detail::watch_scope scope_{nullptr};
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -14,9 +14,7 @@
 #include <ashlar/detail/system/system_calls.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace os {
+namespace ashlar::ASHLAR_ABI::os {
 
 /// All sizes are in bytes and multiples of `page_bytes()`; all alignments are powers of two.
 /// No function throws; failure is null or false. A system call that fails half-way can leak address space, but no
@@ -165,6 +163,4 @@ private:
   }
 };
 
-}  // namespace os
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::os

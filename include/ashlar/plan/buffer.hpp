@@ -6,9 +6,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace plan {
+namespace ashlar::ASHLAR_ABI::plan {
 
 /// One buffer, live in `[birth, death)`: a buffer may reuse the bytes of one that dies at its birth. Sizes are in
 /// bytes; the caller chooses the unit of moments (operators, passes, nanoseconds).
@@ -40,6 +38,4 @@ struct buffer {
   return a.birth < b.death && b.birth < a.death;
 }
 
-}  // namespace plan
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::plan

@@ -24,8 +24,7 @@
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 namespace plan {
 
 /// Kinds of malformed files.
@@ -322,5 +321,4 @@ namespace plan {
 }
 
 }  // namespace plan
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

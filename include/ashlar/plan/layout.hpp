@@ -14,9 +14,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace plan {
+namespace ashlar::ASHLAR_ABI::plan {
 
 /// The verdict on a layout.
 enum class status {
@@ -119,6 +117,4 @@ struct layout {
   return result;
 }
 
-}  // namespace plan
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::plan

@@ -11,9 +11,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/layout.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace plan {
+namespace ashlar::ASHLAR_ABI::plan {
 
 /// The effort of a search without a budget.
 enum class effort {
@@ -42,6 +40,4 @@ struct options {
   std::function<void(const progress&)> on_progress{};  ///< Called when a better layout or bound is found.
 };
 
-}  // namespace plan
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::plan

@@ -12,8 +12,7 @@
 #include <ashlar/plan/buffer.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 namespace plan {
 
 /// A layout of `N` buffers without heap memory.
@@ -121,5 +120,4 @@ template <std::size_t N>
 }
 
 }  // namespace plan
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

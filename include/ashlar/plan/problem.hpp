@@ -13,8 +13,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/buffer.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace plan {
 
@@ -305,5 +304,4 @@ namespace plan {
 
 }  // namespace plan
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

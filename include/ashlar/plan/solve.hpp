@@ -21,8 +21,7 @@
 #include <ashlar/plan/options.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 namespace detail::planner {
 
 using plan::effort;
@@ -201,5 +200,4 @@ namespace plan {
 }
 
 }  // namespace plan
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -11,9 +11,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace plan {
+namespace ashlar::ASHLAR_ABI::plan {
 
 /// One birth or death as one number, so that a table of steps is small.
 struct step {
@@ -45,6 +43,4 @@ struct step {
   return steps;
 }
 
-}  // namespace plan
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::plan

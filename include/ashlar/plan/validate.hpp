@@ -15,8 +15,7 @@
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 namespace plan {
 
 /// The rule that a layout breaks.
@@ -246,5 +245,4 @@ namespace plan {
 }
 
 }  // namespace plan
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

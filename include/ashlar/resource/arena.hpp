@@ -26,8 +26,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Growth of an arena. A block larger than the next chunk gets a chunk of its own size.
 struct arena_options {
@@ -394,5 +393,4 @@ bool arena<Upstream>::invariant() const noexcept {
 static_assert(try_resource<arena<>> && owning_resource<arena<>>);
 static_assert(releasable_resource<arena<>> && expanding_resource<arena<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -20,8 +20,7 @@
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/retain_policy.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 struct block_pool_options {
   std::size_t cell_bytes = 0;      ///< at least 1; cells have exactly this size, rounded up to their alignment
@@ -101,5 +100,4 @@ public:
 static_assert(try_resource<block_pool<>> && owning_resource<block_pool<>> && releasable_resource<block_pool<>> &&
               detail::run_resource<block_pool<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -13,8 +13,7 @@
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Bump allocation in a buffer; a full buffer has no memory left, since there is no upstream.
 ///
@@ -87,5 +86,4 @@ private:
 static_assert(try_resource<buffer_resource> && owning_resource<buffer_resource>);
 static_assert(releasable_resource<buffer_resource>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -16,8 +16,7 @@
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/retain_policy.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Limits of the cells and of the retained memory of a `fixed_block_pool` or a `counted_pool`.
 struct fixed_block_pool_options {
@@ -51,5 +50,4 @@ public:
 
 static_assert(try_resource<fixed_block_pool<64>> && owning_resource<fixed_block_pool<64>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -11,8 +11,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/arena.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Memory of one frame stays readable in the next:
 ///
@@ -96,5 +95,4 @@ private:
 static_assert(try_resource<frame_arena<>> && owning_resource<frame_arena<>>);
 static_assert(releasable_resource<frame_arena<>> && expanding_resource<frame_arena<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

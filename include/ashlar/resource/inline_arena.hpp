@@ -12,8 +12,7 @@
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// An `arena` that first uses `Bytes` bytes of its own, aligned for any object, and then `Upstream`. With
 /// `null_resource` as upstream it never grows.
@@ -29,5 +28,4 @@ public:
 static_assert(try_resource<inline_arena<64>> && owning_resource<inline_arena<64>>);
 static_assert(releasable_resource<inline_arena<64>> && expanding_resource<inline_arena<64>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

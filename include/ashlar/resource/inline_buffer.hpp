@@ -10,8 +10,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 template <std::size_t Bytes>
@@ -29,5 +28,4 @@ public:
 
 static_assert(try_resource<inline_buffer<64>> && releasable_resource<inline_buffer<64>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

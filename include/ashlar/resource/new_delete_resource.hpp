@@ -10,8 +10,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Stateless: all instances are equal. A block of 0 bytes has a unique address.
 /// Thread safety and complexity: those of operator new.
@@ -47,5 +46,4 @@ private:
 
 static_assert(try_resource<new_delete_resource> && process_wide_resource<new_delete_resource>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

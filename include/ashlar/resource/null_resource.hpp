@@ -10,8 +10,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Stateless: all instances are equal. Thread safety: any thread.
 class null_resource {
@@ -43,5 +42,4 @@ public:
 
 static_assert(try_resource<null_resource> && owning_resource<null_resource> && process_wide_resource<null_resource>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

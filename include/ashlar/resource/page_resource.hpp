@@ -11,8 +11,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/pages.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace fresh {
 
@@ -171,5 +170,4 @@ static_assert(try_resource<page_resource> && detail::prefaulting_resource<page_r
               detail::divisible_resource<page_resource> && process_wide_resource<page_resource>);
 static_assert(!is_hosted || expanding_resource<page_resource>, "the system can grow mappings in place");
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -23,8 +23,7 @@
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/pool_set_options.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Any size, one thread: a counterpart of `std::pmr::unsynchronized_pool_resource`.
 ///
@@ -226,5 +225,4 @@ private:
 static_assert(try_resource<pool_set<>> && owning_resource<pool_set<>> && releasable_resource<pool_set<>> &&
               detail::at_least_resource<pool_set<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

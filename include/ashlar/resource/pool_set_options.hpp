@@ -8,8 +8,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/retain_policy.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Limits of the cells and of the retained memory of a `pool_set` or a `shared_pool_set`.
 struct pool_set_options {
@@ -21,5 +20,4 @@ struct pool_set_options {
   retain_policy retain_slabs = 1;  ///< empty slabs that each class retains; also `release_now`, `never_release`
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -7,8 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// The number of empty slabs that a pool retains. A number `n` retains `n` slabs, one more for every eight in use, and
 /// the slabs that the pool has learned to retain: each slab that went back and was requested again adds one, up to 1
@@ -60,5 +59,4 @@ private:
 inline constexpr retain_policy release_now = retain_policy::none();
 inline constexpr retain_policy never_release = retain_policy::all();
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

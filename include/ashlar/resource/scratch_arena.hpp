@@ -18,8 +18,7 @@
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
@@ -206,5 +205,4 @@ private:
 
 static_assert(try_resource<scratch_arena> && owning_resource<scratch_arena> && expanding_resource<scratch_arena>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

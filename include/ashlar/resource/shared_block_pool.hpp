@@ -24,8 +24,7 @@
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/retain_policy.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// As `block_pool`, for any thread. Any thread may free a cell, and a thread may end while its cells live; a thread
 /// that only frees holds no memory back. See `cached_pool` for the mechanism.
@@ -234,5 +233,4 @@ private:
 static_assert(try_resource<shared_block_pool<>> && owning_resource<shared_block_pool<>> &&
               releasable_resource<shared_block_pool<>> && thread_safe_resource<shared_block_pool<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -30,8 +30,7 @@
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/pool_set_options.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// As `pool_set`, for any thread: any thread may free a block, and a thread may end while its blocks live. A
 /// counterpart of `std::pmr::synchronized_pool_resource`.
@@ -359,5 +358,4 @@ static_assert(try_resource<shared_pool_set<>> && owning_resource<shared_pool_set
               releasable_resource<shared_pool_set<>> && detail::at_least_resource<shared_pool_set<>> &&
               thread_safe_resource<shared_pool_set<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -23,8 +23,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Owns an `Upstream`. Blocks form a stack in chunks of it, or in a buffer and then in chunks.
 ///
@@ -396,5 +395,4 @@ private:
 static_assert(try_resource<stack_resource<>> && owning_resource<stack_resource<>>);
 static_assert(releasable_resource<stack_resource<>> && expanding_resource<stack_resource<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -23,8 +23,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/plan/buffer.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Hands out addresses in memory that the caller provides, or in one block of a resource. `Layout` has `offsets`,
 /// indexed by the position of the buffer in the problem, and `height`, as in `plan::layout`, `plan::static_layout` and
@@ -154,5 +153,4 @@ private:
   void (*give_back_)(void*, void*, std::size_t, std::size_t) noexcept = nullptr;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -21,8 +21,7 @@
 #include <ashlar/plan/steps.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// A resource. The k-th allocation gets its planned address if all earlier births and deaths were as planned, and if
 /// it needs no more bytes and no more alignment. Otherwise the heap serves it and all later ones until `begin`. No
@@ -142,5 +141,4 @@ static_assert(try_resource<static_arena_guard<least_table>>);
 
 }  // namespace detail
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -22,8 +22,7 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/tlsf_scale.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// Names a live block of a `tlsf_offsets`: 32 bits to store beside the offset.
 enum class tlsf_handle : std::uint32_t { none = ~std::uint32_t{0} };
@@ -359,5 +358,4 @@ private:
   index index_;
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -29,8 +29,7 @@
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/retain_policy.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 struct tlsf_resource_options {
   /// Bytes of an upstream request: half of the held bytes, from 64 KiB to 4 MiB; more for a larger block.
@@ -384,5 +383,4 @@ static_assert(try_resource<tlsf_resource<>> && owning_resource<tlsf_resource<>> 
 static_assert(releasable_resource<tlsf_resource<>> && self_describing_resource<tlsf_resource<>>);
 static_assert(detail::at_least_resource<tlsf_resource<>>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -9,8 +9,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 /// The bins. Rows double in size, each cut into `2^StepBits` equal steps; the first and the second row have the same
 /// step.
@@ -66,5 +65,4 @@ private:
   }
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

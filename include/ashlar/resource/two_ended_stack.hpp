@@ -17,8 +17,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
@@ -224,5 +223,4 @@ private:
 static_assert(try_resource<two_ended_stack::front_resource> && owning_resource<two_ended_stack::front_resource>);
 static_assert(try_resource<two_ended_stack::back_resource> && releasable_resource<two_ended_stack::back_resource>);
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

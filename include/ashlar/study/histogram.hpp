@@ -10,9 +10,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace study {
+namespace ashlar::ASHLAR_ABI::study {
 
 /// Counts values in buckets with a width that doubles every `2^SubBits` buckets. Below `2^SubBits` each value has its
 /// own bucket; above, a bucket is at most `1 / 2^SubBits` of its values wide.
@@ -93,6 +91,4 @@ using coarse_histogram = histogram<0>;
 /// Exact to 3.2 %, for latencies.
 using fine_histogram = histogram<5>;
 
-}  // namespace study
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::study

@@ -13,9 +13,7 @@
 #include <ashlar/study/summary.hpp>
 #include <ashlar/trace/event.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace study {
+namespace ashlar::ASHLAR_ABI::study {
 
 /// Complexity: O(1) amortised an event; memory O(live objects + threads + call stacks).
 class summariser {
@@ -108,6 +106,4 @@ template <class Source>
   return s.finish();
 }
 
-}  // namespace study
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::study

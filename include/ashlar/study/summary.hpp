@@ -13,9 +13,7 @@
 #include <ashlar/study/timeline.hpp>
 #include <ashlar/trace/event.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace study {
+namespace ashlar::ASHLAR_ABI::study {
 
 /// A number of objects and the bytes requested for them.
 struct amount {
@@ -96,6 +94,4 @@ struct trace_summary {
   std::map<std::uint32_t, site_summary> sites;  ///< By call-stack id; 0 stands for no stack.
 };
 
-}  // namespace study
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::study

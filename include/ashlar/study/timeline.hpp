@@ -9,9 +9,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace study {
+namespace ashlar::ASHLAR_ABI::study {
 
 /// Least and greatest value of each of at most `max_points` equal spans of time; no peak is ever lost.
 class timeline {
@@ -67,6 +65,4 @@ private:
   std::vector<span> spans_;
 };
 
-}  // namespace study
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::study

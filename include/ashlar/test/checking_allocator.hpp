@@ -14,8 +14,7 @@
 #include <ashlar/test/ledger.hpp>
 #include <ashlar/test/problem.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 namespace detail {
 
 template <class T>
@@ -108,5 +107,4 @@ private:
 };
 
 }  // namespace test
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -9,9 +9,7 @@
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/test/ledger.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace test {
+namespace ashlar::ASHLAR_ABI::test {
 
 /// Effects: for k = 0, 1, 2… calls `scenario(ledger&)` with a fresh ledger that fails allocation `k`, and once more
 /// with all allocations from `k` on failing. Each ledger must end without a problem, above all without a leak. Without
@@ -41,6 +39,4 @@ std::size_t fail_each_allocation(Scenario scenario, const ledger::reporter& told
   return k;
 }
 
-}  // namespace test
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::test

@@ -13,9 +13,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace test {
+namespace ashlar::ASHLAR_ABI::test {
 
 /// Meets the standard's requirements of an allocator's `pointer`. Code that assumes `T*` does not compile with it. A
 /// copy byte by byte points to a wrong address, because the distance counts from the pointer's own address. Converts
@@ -146,6 +144,4 @@ private:
 
 static_assert(std::random_access_iterator<fancy_ptr<int>> && !std::is_trivially_copyable_v<fancy_ptr<int>>);
 
-}  // namespace test
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::test

@@ -22,9 +22,7 @@
 #include <ashlar/detail/testing/live_block_book.hpp>
 #include <ashlar/test/problem.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace test {
+namespace ashlar::ASHLAR_ABI::test {
 
 /// The number of live blocks and their bytes.
 using holdings = detail::holdings;
@@ -251,6 +249,4 @@ private:
   ledger* before_;
 };
 
-}  // namespace test
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::test

@@ -11,9 +11,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/panic.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace test {
+namespace ashlar::ASHLAR_ABI::test {
 
 enum class problem_kind : unsigned char {
   cross_free,          ///< freed through an allocator unequal to that of the allocation
@@ -87,6 +85,4 @@ struct problem {
 /// For test frameworks that print the values they compare.
 inline std::ostream& operator<<(std::ostream& out, const problem& p) { return out << line_of(p).view(); }
 
-}  // namespace test
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::test

@@ -10,9 +10,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace trace {
+namespace ashlar::ASHLAR_ABI::trace {
 
 /// The codec of a chunk, as the file records it. Numbers from 128 on are free for private use.
 enum class codec_id : std::uint8_t { raw = 0, zstd = 1 };
@@ -51,6 +49,4 @@ struct raw_codec {
 
 static_assert(codec<raw_codec>);
 
-}  // namespace trace
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::trace

@@ -7,9 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace trace {
+namespace ashlar::ASHLAR_ABI::trace {
 
 struct trace_error {
   std::uint64_t offset = 0;  ///< Offset in the file at which the damage shows; 0 if the file cannot be opened.
@@ -18,6 +16,4 @@ struct trace_error {
   friend bool operator==(const trace_error&, const trace_error&) = default;
 };
 
-}  // namespace trace
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::trace

@@ -8,9 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace trace {
+namespace ashlar::ASHLAR_ABI::trace {
 
 /// The call of an event. `aligned_alloc_` stands for memalign, posix_memalign, valloc and pvalloc too. The forms of new
 /// and delete are distinct; `event::size` and `event::alignment` tell their sized and aligned variants.
@@ -61,6 +59,4 @@ struct event {
   return i < operation_count ? names[i] : std::string_view("unknown");
 }
 
-}  // namespace trace
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::trace

@@ -25,9 +25,7 @@
 #include <ashlar/trace/source.hpp>
 #include <ashlar/trace/tables.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace trace {
+namespace ashlar::ASHLAR_ABI::trace {
 
 struct reader_options {
   /// Read up to the damage instead of refusing the file; `trace_info::damage` then holds the end of the sound part.
@@ -190,6 +188,4 @@ private:
   std::vector<mapped_module> modules_;
 };
 
-}  // namespace trace
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::trace

@@ -12,9 +12,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace trace {
+namespace ashlar::ASHLAR_ABI::trace {
 
 /// `write` appends all bytes or returns false.
 template <class S>
@@ -52,6 +50,4 @@ private:
 
 static_assert(byte_sink<file_sink> && byte_sink<memory_sink>);
 
-}  // namespace trace
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::trace

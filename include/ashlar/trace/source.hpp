@@ -14,9 +14,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace trace {
+namespace ashlar::ASHLAR_ABI::trace {
 
 /// Random access to bytes at 64-bit offsets.
 class byte_source {
@@ -66,6 +64,4 @@ private:
   const char* refusal_ = nullptr;
 };
 
-}  // namespace trace
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::trace

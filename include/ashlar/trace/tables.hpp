@@ -13,9 +13,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/trace/error.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace trace {
+namespace ashlar::ASHLAR_ABI::trace {
 
 /// The recorded program and the state of its file.
 struct trace_info {
@@ -76,6 +74,4 @@ private:
   return found == modules.rend() ? nullptr : &*found;
 }
 
-}  // namespace trace
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::trace

@@ -23,9 +23,7 @@
 #include <ashlar/trace/sink.hpp>
 #include <ashlar/trace/tables.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace trace {
+namespace ashlar::ASHLAR_ABI::trace {
 
 struct writer_options {
   std::vector<std::string> command_line;
@@ -181,6 +179,4 @@ private:
   bool closed_ = false;
 };
 
-}  // namespace trace
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::trace

@@ -11,9 +11,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Whether resources write canaries and poison. AddressSanitizer needs neither: it detects each access at once.
 inline constexpr bool keeps_canaries = checking_level >= checking::hardened && !always_marked;
@@ -72,6 +70,4 @@ ASHLAR_INLINE void verify_poison(const void* p, std::size_t bytes, std::size_t h
   if (ASHLAR_UNLIKELY(!is_poisoned(p, bytes))) report_poison(p, held, resource);
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

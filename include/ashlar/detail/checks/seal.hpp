@@ -9,9 +9,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 template <class T>
 [[nodiscard]] std::uint64_t word_to_seal(const T& word) noexcept {
@@ -49,6 +47,4 @@ public:
   [[nodiscard]] bool is(std::uintptr_t /*right*/) const noexcept { return true; }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -11,9 +11,7 @@
 #include <ashlar/detail/support/address_tree.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The owner and the size of a cell. All fields are null or 0 for an address outside of all slabs.
 struct cell_place {
@@ -108,6 +106,4 @@ struct no_slab_registration {
 using slab_registration_if_checked =
     std::conditional_t<checking_level >= checking::checked, slab_registration, no_slab_registration>;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

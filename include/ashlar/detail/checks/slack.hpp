@@ -12,9 +12,7 @@
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The state of a cell's slack at deallocation.
 struct slack_state {
@@ -142,6 +140,4 @@ ASHLAR_INLINE void fill_fresh_slack(void* cell, std::size_t bytes, std::size_t c
   return {.is_intact = false, .allocated = allocated, .written_to = cell_bytes};
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

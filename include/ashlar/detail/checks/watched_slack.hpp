@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Effects: writes the canary after the first `bytes` of `held` bytes.
 inline void fill_watched_slack(std::byte* data, std::size_t bytes, std::size_t held) noexcept {
@@ -53,6 +51,4 @@ inline void fill_watched_slack(std::byte* data, std::size_t bytes, std::size_t h
           .size = size});
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

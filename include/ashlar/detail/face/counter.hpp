@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Counts the owners of an object. More than `most_owners` end the process, at every level: a count that wraps would
 /// end the object under its remaining owners.
@@ -86,6 +84,4 @@ using atomic_counter = basic_atomic_counter<default_atomics>;
 static_assert(owner_counter<plain_counter> && owner_counter<atomic_counter>);
 static_assert(sizeof(plain_counter) == 4 && sizeof(atomic_counter) == 4);
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -4,9 +4,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Holds a `T` whose destructor never runs.
 template <class T>
@@ -23,6 +21,4 @@ union immortal {
 template <class T>
 constinit inline immortal<T> immortal_instance;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

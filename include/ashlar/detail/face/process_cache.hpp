@@ -11,9 +11,7 @@
 #include <ashlar/detail/thread/thread_end.hpp>
 #include <ashlar/detail/thread/thread_records.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A thread-local cache: a program finds it without a load, at the cost of 8.5 KiB of thread-local storage.
 template <class Owner>
@@ -108,6 +106,4 @@ private:
   static inline constinit thread_local thread_end_participant at_thread_end_{.at_end = end};
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -15,9 +15,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The pool shared by all allocators of one cell size, alignment and lock. It is never destroyed, so containers with
 /// static storage duration may use it before and after `main`. The process is one linked image here: a library that is
@@ -122,6 +120,4 @@ private:
       .in_child = [](void*) noexcept { shared().after_fork_in_child(); }};
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

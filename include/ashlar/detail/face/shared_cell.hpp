@@ -11,9 +11,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 // A pointer to virtual functions and two counts.
 inline constexpr std::size_t most_counting_bytes = sizeof(void*) + 2 * sizeof(long);
@@ -124,6 +122,4 @@ template <class T>
   return {.cell_bytes = shared_cell_bytes<T>(), .cell_alignment = shared_cell_alignment<T>};
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

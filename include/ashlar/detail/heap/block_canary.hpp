@@ -15,9 +15,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Returns: the bytes that a request counts as when its size is kept.
 [[nodiscard]] constexpr std::size_t at_least_one_byte(std::size_t bytes) noexcept {
@@ -104,6 +102,4 @@ inline void expect_canary(const void* p, std::size_t bytes, std::size_t end, con
   if (ASHLAR_UNLIKELY(!is_canary_whole(p, bytes, end))) report_overflow(p, bytes, end, heap);
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -14,9 +14,7 @@
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The report texts for one kind of use of a block.
 struct block_use {
@@ -62,6 +60,4 @@ ASHLAR_INLINE void expect_link([[maybe_unused]] const void* cell, [[maybe_unused
     if (ASHLAR_UNLIKELY(!free_lists::is_sound(cell))) report_poison(cell, size_classes::bytes_of(size_class), heap);
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

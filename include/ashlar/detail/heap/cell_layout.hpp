@@ -11,9 +11,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 inline constexpr std::size_t slice_bytes = std::size_t{64} * 1024;
 
@@ -68,6 +66,4 @@ struct cell_layout {
   return layout.colours * layout.slices * slice_bytes / samples;
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

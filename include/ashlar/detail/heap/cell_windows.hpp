@@ -19,9 +19,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 struct no_sizes_of_cells {
   [[nodiscard]] static std::uint16_t* of_cells() noexcept { return nullptr; }
@@ -260,6 +258,4 @@ private:
   std::size_t room_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

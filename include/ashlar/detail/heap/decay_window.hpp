@@ -8,9 +8,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/system/coarse_clock.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Consecutive windows of `decay_ms` at least. The first one begins with the first look at the clock. Thread safety:
 /// none.
@@ -40,6 +38,4 @@ private:
   bool has_begun_ = false;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -23,9 +23,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/heap/heap_options.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The calls of a heap. Those in `[ ]` begin with the scope of `Sharing::enter`, where a shared heap takes its lock.
 ///
@@ -393,6 +391,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS mutable Sharing sharing_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -19,9 +19,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 [[nodiscard]] inline std::uint16_t* sizes_in(span_header& slab) noexcept {
   segment& home = *segment::of(&slab);
@@ -194,6 +192,4 @@ private:
   const void* heap_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -21,9 +21,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// An extent, which is a segment or a huge block, starts at a multiple of 4 MiB (a window) and shares no window. A
 /// spare extent is free, retained for reuse, and goes back before a request is refused. Invariant: `held_bytes` is the
@@ -355,6 +353,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS mutable recent_segments_if_checked recent_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

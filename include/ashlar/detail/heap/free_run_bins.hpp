@@ -12,9 +12,7 @@
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A LIFO list for each length, of `Span` headers, and a bit for each list that is not empty.
 /// Thread safety: none, but for `taken_slices`. Never allocates.
@@ -93,6 +91,4 @@ private:
   atomic<std::uint64_t> taken_slices_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -10,9 +10,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The first `Inline` values need no allocation. Values beyond the written ones are zero bytes. The owner passes the
 /// upstream, always the same one, and gives the memory back. Thread safety: none.
@@ -59,6 +57,4 @@ private:
   std::size_t capacity_ = Inline;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -17,9 +17,7 @@
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The answer of a call that finds no memory.
 enum failure { or_throw, or_null };
@@ -199,6 +197,4 @@ private:
   [[nodiscard]] const auto& on() const noexcept { return static_cast<const Heap&>(*this).primitives(); }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

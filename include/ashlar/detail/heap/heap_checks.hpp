@@ -22,9 +22,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// All checks of a heap's blocks, at four points: a block is handed out, its cell leaves a free list, it is freed, it
 /// is used. Ends the process if it is none. Nothing is read through `p`, so it may be any address; level `hardened`
@@ -221,6 +219,4 @@ template <class Upstream>
 using block_check_of_level =
     std::conditional_t<checking_level >= checking::checked, block_check<Upstream>, no_block_check>;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -5,9 +5,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 struct segment;
 template <resource Upstream>
@@ -44,6 +42,4 @@ using owner_engine = engine<typename heap_parts<Upstream>::stores, locked_with_i
 /// Whether frees of other threads' blocks travel to the owner. From level `checked` on the freeing call reports misuse.
 inline constexpr bool frees_travel = checking_level < checking::checked;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

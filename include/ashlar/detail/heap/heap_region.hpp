@@ -10,9 +10,7 @@
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 enum class region_kind : std::uint8_t {
   head,   ///< metadata at the start of a segment; only the part in use is resident
@@ -90,6 +88,4 @@ void for_each_region(segment& home, slice_mask free, slice_mask fresh, F&& f) {
   }
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The entry of a heap. It lies in the heap, so that the registry allocates nothing.
 struct registered_heap : list_node<registered_heap> {
@@ -123,6 +121,4 @@ private:
 using heap_registration_if_checked =
     std::conditional_t<checking_level >= checking::checked, heap_registration, no_heap_registration>;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -28,9 +28,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/heap/heap_options.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Up to `size_classes::largest` bytes a block is a cell, up to the slices of a segment a span, above that huge. The
 /// owner byte of a 64 KiB slice gives its size class. Huge blocks are recognised by their 4 MiB alignment.
@@ -378,6 +376,4 @@ private:
   const void* heap_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -18,9 +18,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A huge block starts at a window (4 MiB); by that alignment its address differs from all others.
 ///
@@ -148,6 +146,4 @@ private:
   std::uint64_t reused_bytes_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

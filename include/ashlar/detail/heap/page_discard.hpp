@@ -11,9 +11,7 @@
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The properties of an unknown upstream: none.
 template <class Upstream>
@@ -72,6 +70,4 @@ struct page_discard<buffer_resource> : page_discard<void> {
 template <class Upstream>
 struct page_discard<resource_ref<Upstream>> : page_discard<Upstream> {};
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -12,9 +12,7 @@
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Bytes of a window, and of a segment. An extent starts at a window.
 inline constexpr std::size_t window_bytes = std::size_t{4} << 20;
@@ -149,6 +147,4 @@ private:
   std::size_t count_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

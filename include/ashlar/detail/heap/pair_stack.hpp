@@ -12,9 +12,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// `Count` free lists of cells. A cell has at least one word, or two at level `checked`. The link in a cell points to
 /// the second cell below it:
@@ -103,6 +101,4 @@ private:
 /// A free list for each size class; list 0 stays empty.
 using free_lists = pair_stacks<size_classes::count + 1>;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -18,9 +18,7 @@
 #include <ashlar/plan/buffer.hpp>
 #include <ashlar/resource/static_arena.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The memory of a plan, and its use.
 struct planned_statistics {
@@ -149,6 +147,4 @@ private:
   atomic<std::uint64_t> now_ = 0;  // moment of the plan; kept at every level, for statistics
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

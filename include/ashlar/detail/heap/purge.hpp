@@ -18,9 +18,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// How much free memory of huge blocks stays spare: max(`retain_bytes`, live bytes, min(recent peak - live bytes,
 /// 4 * `retain_bytes`)). A program whose use swings finds its pages again, within the limit at the low point. What was
@@ -278,6 +276,4 @@ private:
   std::size_t segment_ = 0;             // the next one to purge
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -12,9 +12,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A direct-mapped cache in front of a `page_map`. A window that leaves the map leaves the cache.
 /// Thread safety: none. Complexity: O(1).
@@ -53,6 +51,4 @@ public:
 using recent_segments_if_checked =
     std::conditional_t<checking_level >= checking::checked, recent_segments, no_recent_segments>;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

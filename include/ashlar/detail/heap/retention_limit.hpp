@@ -9,9 +9,7 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The common limit of several heaps, in bytes. Invariant: `kept` is the sum of the counts of its shares. Thread
 /// safety: any thread; counts are relaxed, since they guard nothing.
@@ -81,6 +79,4 @@ private:
   std::size_t most_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

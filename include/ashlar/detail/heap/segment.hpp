@@ -19,9 +19,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 inline constexpr std::size_t segment_bytes = window_bytes;
 inline constexpr std::size_t slices_per_segment = segment_bytes / slice_bytes;
@@ -304,6 +302,4 @@ private:
   std::size_t slice_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -13,9 +13,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/heap/heap_options.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// One thread uses the heap: there is nothing to lock, and nothing arrives.
 class single_owner {
@@ -197,6 +195,4 @@ private:
   parcel_queue<> arrivals_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

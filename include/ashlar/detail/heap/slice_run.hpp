@@ -8,9 +8,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A span of slices, an extent, or any new block. `is_zero`: all bytes are zero, unused since they came from the
 /// system.
@@ -26,6 +24,4 @@ inline void* zeroed(const slice_run& got, std::size_t bytes) noexcept {
   return got.data;
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -26,9 +26,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/os/pages.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Cells of slabs, each slab of one size class. A free cell is in one of three places:
 ///
@@ -388,6 +386,4 @@ private:
   const void* heap_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

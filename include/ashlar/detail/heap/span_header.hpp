@@ -9,9 +9,7 @@
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// One bit for each slice. A free sets the bits of a run, which joins it with its neighbours without further work.
 using slice_mask = bit_word;
@@ -49,6 +47,4 @@ struct alignas(64) span_header {
   }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

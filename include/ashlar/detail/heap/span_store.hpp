@@ -24,9 +24,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Segments come whole from the upstream, or shorter when memory is short. A new span is the lowest fit in the oldest
 /// segment with room, preferably at the start of a former span, where the first pages are resident. A block reuses a
@@ -392,6 +390,4 @@ private:
   std::uint32_t lane_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

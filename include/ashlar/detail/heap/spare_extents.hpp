@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Thread safety: none. Never allocates. Complexity: O(extents), at most `most`.
 class spare_extents {
@@ -102,6 +100,4 @@ private:
   std::size_t bytes_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -19,9 +19,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The bytes that one sampled address stands for, by size class.
 inline constexpr auto sampled_bytes_of = [] {
@@ -141,6 +139,4 @@ private:
   free_run_bins<span_header> runs_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -9,9 +9,7 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Bytes that freeing threads may leave waiting for a heap. They rise by steps of 1 MiB while the heap may retain more;
 /// over an upstream with a budget the steps after the first one count there. Relaxed counts, which guard nothing.
@@ -68,6 +66,4 @@ private:
   atomic<std::size_t> admitted_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

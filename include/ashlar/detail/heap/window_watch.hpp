@@ -13,9 +13,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Guards the cells of a window for a heap. The requested sizes stand in the window's record, two bytes for each cell:
 ///
@@ -90,6 +88,4 @@ private:
   const void* heap_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

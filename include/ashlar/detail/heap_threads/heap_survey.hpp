@@ -9,9 +9,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/heap_region.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The owner of a part of a heap, as the calling thread sees it.
 enum class heap_part : std::uint8_t {
@@ -91,6 +89,4 @@ private:
   [[nodiscard]] const Heap& self() const noexcept { return static_cast<const Heap&>(*this); }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -20,9 +20,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// An `extent_map` for any thread. Blocks aligned to a window are extents; the others are tables and records, which the
 /// limit counts too.
@@ -274,6 +272,4 @@ struct page_discard<extent_resource<Upstream>> : page_discard<Upstream> {
   static constexpr bool is_shared = true;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -27,9 +27,7 @@
 #include <ashlar/detail/thread/thread_tables.hpp>
 #include <ashlar/heap/heap_options.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Behind the API of `heap`: the extent map, the common heap, and the thread heap of each thread.
 ///
@@ -330,6 +328,4 @@ private:
                                     .self = this};
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -18,9 +18,7 @@
 #include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/remote_freer.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A thread's part of a heap: its blocks, and its unsent remote frees. All thread heaps end together, so that a sender
 /// needs no check whether one still exists.
@@ -185,6 +183,4 @@ private:
   thread_heap* turn_ = nullptr;  // the heap purged last; a removed heap has no successor
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -15,9 +15,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 enum class number_fault { none, empty, negative, sign, not_whole, too_large };
 
@@ -146,6 +144,4 @@ private:
   std::size_t column_ = 1;
 };
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

@@ -15,9 +15,7 @@
 #include <ashlar/detail/planner/section_search.hpp>
 #include <ashlar/plan/layout.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 using plan::statistics;
 
@@ -212,6 +210,4 @@ inline void lower_peaks(const part& p, placement& now, std::uint64_t goal, budge
   }
 }
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

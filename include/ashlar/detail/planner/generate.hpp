@@ -12,9 +12,7 @@
 #include <ashlar/detail/planner/splitmix.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 /// A rectangle of the full box: bytes upwards, moments across.
 struct box_part {
@@ -115,6 +113,4 @@ struct box_part {
   return p;
 }
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

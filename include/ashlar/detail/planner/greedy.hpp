@@ -18,9 +18,7 @@
 #include <ashlar/detail/planner/search_limits.hpp>
 #include <ashlar/detail/planner/splitmix.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 /// The primary criterion of an order. A second word breaks ties.
 enum class order {
@@ -292,6 +290,4 @@ inline void keep_better(placement& best, placement&& other) {
   return kept;
 }
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

@@ -19,9 +19,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 inline constexpr std::uint64_t unpinned = ~std::uint64_t{0};
 
@@ -176,6 +174,4 @@ struct load_bound {
   return padded.height > best.height ? padded : best;
 }
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

@@ -14,9 +14,7 @@
 #include <ashlar/detail/planner/instance.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 /// Numbers the sections by walking births and deaths in time, deaths first.
 class section_sweep {
@@ -353,6 +351,4 @@ private:
   return out;
 }
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

@@ -16,9 +16,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 /// A range of bytes.
 struct byte_range {
@@ -215,6 +213,4 @@ private:
   std::vector<std::uint64_t> covering_;  // the height of the last raise that took the whole node
 };
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

@@ -23,9 +23,7 @@
 #include <ashlar/detail/planner/instance.hpp>
 #include <ashlar/detail/planner/search_limits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 class order_search {
 public:
@@ -190,6 +188,4 @@ private:
   bool given_up_ = false;
 };
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

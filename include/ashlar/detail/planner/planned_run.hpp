@@ -13,9 +13,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/plan/steps.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A block is live if the steps so far include its birth and not its death, and it was not freed out of turn.
 /// Complexity: O(1) for a free that is the next step of the plan, otherwise O(steps). The last `most_strays` frees out
@@ -132,6 +130,4 @@ template <class Table>
 using planned_run_if_checked =
     std::conditional_t<checking_level >= checking::checked, planned_run<Table>, unwatched_run>;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

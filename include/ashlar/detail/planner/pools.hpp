@@ -15,9 +15,7 @@
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/problem.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 using plan::statistics;
 using plan::status;
@@ -203,6 +201,4 @@ private:
   bool given_up_ = false;
 };
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

@@ -11,9 +11,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 /// Offsets and sizes in units; signed, so that differences need no care.
 using units = std::int64_t;
@@ -138,6 +136,4 @@ private:
   std::size_t max_words_;
 };
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

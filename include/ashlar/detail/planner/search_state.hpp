@@ -24,9 +24,7 @@
 #include <ashlar/detail/planner/section_table.hpp>
 #include <ashlar/detail/planner/subset_sums.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 /// The state of one section.
 struct section_state {
@@ -365,6 +363,4 @@ inline bool search_state::raise_by_slack(std::uint32_t t, units slack) {
   return true;
 }
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

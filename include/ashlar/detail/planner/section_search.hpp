@@ -21,9 +21,7 @@
 #include <ashlar/detail/planner/search_limits.hpp>
 #include <ashlar/detail/planner/search_state.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 /// The choice of the next section to settle.
 enum class rule {
@@ -365,6 +363,4 @@ inline std::uint64_t section_search::make_key(range r) {
   return hash;
 }
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

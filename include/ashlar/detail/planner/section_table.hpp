@@ -14,9 +14,7 @@
 #include <ashlar/detail/planner/instance.hpp>
 #include <ashlar/detail/planner/search_limits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 /// A half-open range of offsets.
 struct offset_range {
@@ -288,6 +286,4 @@ enum class ranking { life, breadth, breadth_life, height };
   return rank;
 }
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

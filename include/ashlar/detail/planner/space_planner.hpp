@@ -18,9 +18,7 @@
 #include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/options.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 using plan::effort;
 using plan::options;
@@ -193,6 +191,4 @@ private:
   std::vector<known_part> parts_;
 };
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

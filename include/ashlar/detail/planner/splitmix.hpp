@@ -7,9 +7,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 /// The generator SplitMix64 (Steele, Lea and Flood 2014).
 class splitmix {
@@ -33,6 +31,4 @@ private:
   std::uint64_t state_;
 };
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

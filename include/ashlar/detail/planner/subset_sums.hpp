@@ -11,9 +11,7 @@
 #include <ashlar/detail/planner/search_limits.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::planner {
+namespace ashlar::ASHLAR_ABI::detail::planner {
 
 /// Bit `p` is set if some stack from `low` that wastes at most `slack` can end at `p`.
 class subset_sums {
@@ -75,6 +73,4 @@ private:
       bits_;  // only those from the word of `low` on have a value
 };
 
-}  // namespace detail::planner
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::planner

@@ -12,9 +12,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/pages.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A hash table of addresses with open addressing, at most half full, in separate pages that a profiler does not see.
 /// When the system has no pages left, new blocks are not recorded, without another effect.
@@ -134,6 +132,4 @@ private:
   std::size_t size_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

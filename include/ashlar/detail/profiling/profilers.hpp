@@ -23,9 +23,7 @@ __attribute__((weak)) void heaptrack_free(void* p);
 }
 #endif
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 // Never destroyed, since pools may outlive every static object.
 union lasting_blocks {
@@ -127,6 +125,4 @@ public:
   }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

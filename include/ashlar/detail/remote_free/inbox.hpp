@@ -8,9 +8,7 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A linked stack with one pointer of state. `Node` has a member `next` of type `Atomics::plain<Node*>` and an
 /// alignment above 1 byte. No operation pops a single node, so ABA is harmless: a push needs only an unchanged head.
@@ -62,6 +60,4 @@ private:
   typename Atomics::template atomic<Node*> head_ = nullptr;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

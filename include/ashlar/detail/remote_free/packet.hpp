@@ -9,9 +9,7 @@
 #include <ashlar/detail/remote_free/inbox.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Freed cells of one bitmap word of a slab. The key is the start of the slab plus the index of the word. The index is
 /// below the size of the slab in bytes, so that the owner separates the two by a mask.
@@ -64,6 +62,4 @@ void drain(inbox<Packet, Atomics>& from, F f) {
   }
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

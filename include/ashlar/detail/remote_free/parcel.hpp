@@ -12,9 +12,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A carrier: a dead cell that lists up to 14 others by their addresses. A parcel is a stack of carriers, all full but
 /// the top one, so that fourteen of fifteen dead cells are neither read nor written on the way:
@@ -198,6 +196,4 @@ private:
   alignas(64) typename Atomics::template atomic<carrier*> pending_ = nullptr;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

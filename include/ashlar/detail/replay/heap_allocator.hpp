@@ -11,9 +11,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A lane's handle of a heap. Expects: a heap for one thread has one lane, which allocates, moves and frees every
 /// block. A heap for any thread is shared by all lanes and serves any trace.
@@ -50,6 +48,4 @@ private:
   Heap* heap_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

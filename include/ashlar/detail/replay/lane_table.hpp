@@ -8,9 +8,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/id_map.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A thread keeps its lane from its first operation to its end; then the next new thread gets the lane. Lane 0 is never
 /// reused: it is the thread that started the replay.
@@ -57,6 +55,4 @@ private:
   std::uint32_t count_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

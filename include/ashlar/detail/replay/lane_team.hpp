@@ -13,9 +13,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/expects.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Why a lane stops: its round is over, or its thread ends and another continues the round.
 enum class lane_stop : std::uint8_t { round, thread };
@@ -107,6 +105,4 @@ private:
   crew crew_;  // last: destroyed before the members that it uses
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/study/histogram.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Subtracts the clock's own ticks from every sample; a call below the resolution of the clock counts as 0.
 template <tick_clock Clock>
@@ -48,6 +46,4 @@ private:
   study::fine_histogram deallocations_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -17,9 +17,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Pools shared by all threads, each behind its own lock: `null_lock` for one thread. Frees are sized, as in C++, so no
 /// block has a header. A cell is aligned to the largest power of two that divides its size, 16 bytes at most: enough
@@ -94,6 +92,4 @@ private:
   std::array<shelf, replay_classes::count> shelves_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

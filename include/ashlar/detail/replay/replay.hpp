@@ -15,9 +15,7 @@
 #include <ashlar/detail/replay/touch.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The requirements of a replay on an allocator. Each lane has its own object; the objects of one replay may share
 /// state. `allocate` and `reallocate` return null if memory runs out; frees repeat the request of the allocation. An
@@ -197,6 +195,4 @@ private:
   replay_tally tally_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -7,9 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// `deallocate_sized`: the free has the size of the block. `end_thread`: later operations of the lane belong to another
 /// thread.
@@ -56,6 +54,4 @@ struct replay_op {
 };
 static_assert(sizeof(replay_op) == 16, "compiled traces are read and written as arrays of operations");
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -8,9 +8,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/id_map.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Invariant: a slot is live, free, or resting until the window ends. Their number never exceeds the largest number of
 /// live objects plus the operations of one window.
@@ -57,6 +55,4 @@ private:
   std::uint32_t count_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

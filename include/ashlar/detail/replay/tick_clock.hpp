@@ -11,9 +11,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A policy: `now()` counts ticks of any length and never goes back.
 template <class C>
@@ -72,6 +70,4 @@ private:
   std::uint64_t start_ticks_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -9,9 +9,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A new block is written: one byte in every cache line of the first 4 KiB, then one byte in every page up to 64 MiB,
 /// and the last byte of blocks up to that size. A zeroed block is read in the same places instead. A free reads the
@@ -64,6 +62,4 @@ private:
   }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -17,9 +17,7 @@
 #include <ashlar/detail/replay/slot_table.hpp>
 #include <ashlar/trace/event.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The outcome of compiling a trace.
 struct replay_counts {
@@ -188,6 +186,4 @@ private:
   replay_counts counts_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

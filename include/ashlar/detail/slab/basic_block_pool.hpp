@@ -29,9 +29,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/retain_policy.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A run of neighbouring cells, all of them usable by the caller.
 struct cell_run {
@@ -376,6 +374,4 @@ private:
   slab_store<Upstream> store_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

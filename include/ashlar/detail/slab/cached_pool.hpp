@@ -18,9 +18,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/retain_policy.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A pool that takes the thread cache as an argument of each call. Its users find the cache of a thread:
 /// `shared_block_pool` and the pools behind `pool_allocator<T, thread_cached>`.
@@ -229,6 +227,4 @@ private:
   list<cache_type> caches_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

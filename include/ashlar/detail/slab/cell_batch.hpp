@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Bit `i` of `mask` stands for the cell `i` cells after `base`. Thread safety: none.
 struct cell_batch {
@@ -75,6 +73,4 @@ struct gathered_cells {
   }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

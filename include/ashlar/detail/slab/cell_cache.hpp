@@ -14,9 +14,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The thread cache of `Slabs`, a `shared_slabs`. `cached_cells` serves cells as in a pool of one thread; a `batcher`
 /// collects remote frees. It holds at most 64 KiB of cached cells, 64 KiB of cell batches and 64 KiB of noted frees,
@@ -152,6 +150,4 @@ private:
   cell_batches stock_ = {};
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -11,9 +11,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Whether cells have guards around them, and slabs record the past of each cell. A slab at level `hardened`:
 ///
@@ -61,6 +59,4 @@ inline void fill_guard(void* p, std::size_t bytes) noexcept {
   report_write_behind(p, cell_bytes, bytes, bytes + guard_damage(p + bytes, guard), resource);
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -12,9 +12,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Effects: takes a live cell back. Returns: false if `retire_checked` must decide: `p` may not be a live cell, a
 /// guard may be damaged, or the slab is not in the map or must be filed again. Reports nothing and calls no handler.
@@ -52,6 +50,4 @@ template <resource Upstream>
   report_no_cell(site, upstream, p, bytes);
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

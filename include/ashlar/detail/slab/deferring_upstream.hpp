@@ -9,9 +9,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Memory given back while a lock is held forms a list through the memory itself; the thread that releases the lock
 /// hands the list on. Thread safety: `allocate`, `try_allocate` and `prefault` as the upstream; `deallocate` and
@@ -89,6 +87,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

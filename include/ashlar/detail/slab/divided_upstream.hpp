@@ -14,9 +14,7 @@
 #include <ashlar/detail/support/address_tree.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Makes a divisible resource of an upstream that only takes whole blocks back, so that a pool above may grow by
 /// regions (`slab_source`). A note after each region holds its size and alignment; the region goes back when all its
@@ -121,6 +119,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

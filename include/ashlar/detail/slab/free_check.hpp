@@ -21,9 +21,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The pool that a cell is freed to. The cells of `batch` are free, although their bits are clear.
 struct free_site {
@@ -226,6 +224,4 @@ ASHLAR_NOINLINE void check_run_free(const free_site& site, const Upstream& upstr
   cell_watch(site.geometry, home).expect_guards_of_run(first, static_cast<std::uint32_t>(length));
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

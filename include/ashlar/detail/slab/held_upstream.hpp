@@ -10,9 +10,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The bytes held from `Upstream`. One addition an upstream call; it needs no lock, since the counter orders no other
 /// memory.
@@ -77,6 +75,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

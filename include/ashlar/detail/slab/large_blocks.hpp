@@ -17,9 +17,7 @@
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The note after a large block. Its caller may have overwritten it, so no field is read and no link followed before
 /// the seal matches.
@@ -245,6 +243,4 @@ private:
   std::size_t bytes_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

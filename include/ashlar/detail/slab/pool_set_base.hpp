@@ -21,9 +21,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/resource/pool_set_options.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Effects: trims `pool`, and subtracts its retained bytes from `retain_bytes`. Returns: bytes given back.
 template <class Pool>
@@ -167,6 +165,4 @@ private:
   pool_set_options options_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

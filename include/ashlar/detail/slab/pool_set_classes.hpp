@@ -15,9 +15,7 @@
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/pool_set_options.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The size classes of a `pool_set`: they include 24 and 40 bytes, common sizes of nodes.
 using pool_classes = fine_size_classes;
@@ -102,6 +100,4 @@ private:
   std::size_t most_bytes_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

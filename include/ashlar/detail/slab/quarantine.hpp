@@ -14,9 +14,7 @@
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The last `most` freed cells of all slabs of a pool; those that are still free have a bit in their slab's `resting`
 /// bitmap. A resting cell counts as free: it retains no slab, and it is handed out if no other cell is left.
@@ -89,6 +87,4 @@ struct no_quarantine {
 
 using quarantine_if_hardened = std::conditional_t<has_guards, quarantine, no_quarantine>;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

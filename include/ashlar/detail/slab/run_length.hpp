@@ -7,9 +7,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The longest run inside a slab, in cells: one bitmap word.
 inline constexpr std::size_t longest_run = 64;
@@ -29,6 +27,4 @@ inline constexpr std::size_t longest_run = 64;
   return n <= longest_run && run_length(n) <= capacity;
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

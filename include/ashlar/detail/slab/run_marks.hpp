@@ -10,9 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// One bit per cell: whether it follows another cell of the same run. A run lies in one word of the slab's bitmap.
 ///
@@ -77,6 +75,4 @@ struct no_run_marks {
 
 using run_marks_if_checked = std::conditional_t<checking_level >= checking::checked, run_marks, no_run_marks>;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -31,9 +31,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/retain_policy.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Cell batches that one thread took at once, and the thread's lane (see `slab_set`).
 struct cell_batches {
@@ -379,6 +377,4 @@ private:
   alignas(64) inbox_type inbox_ = {};
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -12,9 +12,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Classes of `Granule`, 2 `Granule`, ... 128, 144, 160, ... 256, 288, ... 512, 576, ... `Largest` bytes.
 ///
@@ -125,6 +123,4 @@ static_assert(size_classes::count == 72 && fine_size_classes::count == 80);
 static_assert(detail::wastes_an_eighth_at_most<size_classes>() && detail::keeps_alignment<size_classes>());
 static_assert(detail::wastes_an_eighth_at_most<fine_size_classes>() && detail::keeps_alignment<fine_size_classes>());
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -17,9 +17,7 @@
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 struct slab;
 
@@ -148,6 +146,4 @@ private:
   }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

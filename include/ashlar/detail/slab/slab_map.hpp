@@ -10,9 +10,7 @@
 #include <ashlar/detail/slab/slab.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Some of the slabs of a pool, each at the entry of its slab number, address / slab_bytes. A slab displaces another
 /// one of the same entry: the table may lack a held slab, but never names one that is not held.
@@ -49,6 +47,4 @@ struct no_slab_map {
 
 using slab_map_if_checked = std::conditional_t<checking_level >= checking::checked, slab_map, no_slab_map>;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

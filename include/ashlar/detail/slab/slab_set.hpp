@@ -18,9 +18,7 @@
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Cells leave in batches of up to 64 or in runs of neighbours, and come back one by one; neither writes to a cell.
 ///
@@ -352,6 +350,4 @@ private:
   std::size_t empty_slabs_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -10,9 +10,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The operating system serialises the mapping calls of a process, and page faults of all threads wait for them. So a
 /// growing pool asks for a region, as large as an eighth of its slabs and at most 4 MiB, and cuts slabs off its low
@@ -93,6 +91,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -25,9 +25,7 @@
 #include <ashlar/detail/thread/registry_at_fork.hpp>
 #include <ashlar/resource/retain_policy.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A cell about to be handed out, and whether it was handed out before.
 struct taken_cell {
@@ -320,6 +318,4 @@ private:
   slab_source<Upstream> source_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

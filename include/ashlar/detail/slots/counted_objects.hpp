@@ -31,9 +31,7 @@
 #include <ashlar/face/object_pool_options.hpp>
 #include <ashlar/face/ref_ptr.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The functions of the slabs for the objects in them.
 template <class T, class Lifetime, policy::threads Threads, class Placement>
@@ -226,6 +224,4 @@ private:
   slots_type slots_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -11,9 +11,7 @@
 #include <ashlar/detail/slots/slot_word.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// During the destruction of an object, other objects of the same pool without references wait, linked through their
 /// words. They end after the destructor that dropped them. One such record for each pool and thread lies on the stack
@@ -101,6 +99,4 @@ void destroy_iteratively(slot_slab<Threads>& slab, std::uint32_t index, End end)
                       [](slot_slab<Threads>& in, std::uint32_t which) -> auto& { return in.word_at(which); });
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -27,9 +27,7 @@
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/detail/thread/registry_at_fork.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The slots of a `Run`: `slot_run` or `allocated_slots`. The slot given back last is taken next.
 ///
@@ -314,6 +312,4 @@ private:
   Run run_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

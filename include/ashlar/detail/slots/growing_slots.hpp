@@ -26,9 +26,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/face/object_pool_options.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The `Ends` of slabs with objects kept in free slots: they are destroyed when the memory of the slab goes back.
 template <policy::threads Threads, bool Keeps, class Destroy>
@@ -145,6 +143,4 @@ private:
   slabs_type slabs_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

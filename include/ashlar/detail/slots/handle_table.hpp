@@ -16,9 +16,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/face/slot_handle.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The cycle of a slot:
 ///
@@ -201,6 +199,4 @@ private:
   std::uint32_t first_generation_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -7,9 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Whether maps have different first generations, so that a handle of another map is stale.
 inline constexpr bool maps_differ = checking_level >= checking::checked;
@@ -23,6 +21,4 @@ inline constexpr bool maps_differ = checking_level >= checking::checked;
   return 1 + (next.fetch_add(golden, memory_order_relaxed) >> 1);  // the numbers only have to differ
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -18,9 +18,7 @@
 #include <ashlar/detail/slots/slot_word.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 template <class T>
 struct destroy_in_slot {
@@ -50,6 +48,4 @@ struct choose_slots<T, growing, Lifetime, Threads, Upstream> {
 template <class T, std::size_t Capacity, class Lifetime, policy::threads Threads, resource Upstream>
 using object_pool_slots = typename choose_slots<T, Capacity, Lifetime, Threads, Upstream>::type;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -22,9 +22,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The core of a pool together with its upstream, which it takes over from the handle. See `slot_slabs`. Thread safety:
 /// none, except as `slot_pool_core` provides.
@@ -150,6 +148,4 @@ private:
   std::optional<Upstream> upstream_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -24,9 +24,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/face/count_placement.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 // A member counted by any thread: an `atomic<std::uint32_t>`, or an object with the same operations.
 template <class Count>
@@ -171,6 +169,4 @@ private:
   }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Lies in memory that outlives the pool's handle, and is freed by exactly one thread:
 ///
@@ -60,6 +58,4 @@ private:
   typename Atomics::template atomic<std::uint32_t> outstanding_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

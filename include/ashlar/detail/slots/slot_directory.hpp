@@ -10,9 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The first entries lie in the table itself, the others in segments of memory that the owner provides. A segment has
 /// seven times as many entries as all before it:
@@ -103,6 +101,4 @@ private:
   std::array<Slab**, segments> segments_ = {};
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -9,9 +9,7 @@
 #include <ashlar/detail/checks/slab_registry.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 inline constexpr const char* inside_an_object = "released a pointer into the middle of an object";
 inline constexpr const char* freed_before = "released an object that is free";
@@ -35,6 +33,4 @@ inline constexpr const char* freed_before = "released an object that is free";
           .size = place.cell_bytes});
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

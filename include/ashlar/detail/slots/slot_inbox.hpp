@@ -9,9 +9,7 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// As `inbox`, with numbers for pointers and the slots' own words for links, so that the object in a slot stays
 /// untouched.
@@ -62,6 +60,4 @@ private:
   typename Atomics::template atomic<std::uint32_t> head_ = slot_word::none;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

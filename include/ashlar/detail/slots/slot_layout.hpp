@@ -14,9 +14,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Finds the slot and the word of an object by arithmetic alone, without reading a header. A slab has
 /// `slot_slab_alignment` bytes and as many slots as fit. If fewer than two fit, it has one slot and the necessary
@@ -103,6 +101,4 @@ private:
   static constexpr std::uint32_t divisor = static_cast<std::uint32_t>(slots_per_slab == 1 ? 1 : slot_bytes);
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

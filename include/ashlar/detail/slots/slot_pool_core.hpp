@@ -14,9 +14,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 struct deferred_destruction;
 
@@ -81,6 +79,4 @@ struct slot_pool_core {
   }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -28,9 +28,7 @@
 #include <ashlar/detail/thread/registry_at_fork.hpp>
 #include <ashlar/face/object_pool_options.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Slots for objects, in slabs of `Layout`, each with its word. A slot is taken here and given back by
 /// `slot_pool_core::give`, at the end of its object in any thread.
@@ -393,6 +391,4 @@ private:
   std::size_t growth_steps_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

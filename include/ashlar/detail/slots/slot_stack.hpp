@@ -8,9 +8,7 @@
 #include <ashlar/detail/slots/slot_word.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A taken slot.
 struct taken_slot {
@@ -123,6 +121,4 @@ private:
   std::uint32_t used_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

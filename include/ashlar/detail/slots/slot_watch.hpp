@@ -11,9 +11,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Effects: marks a slot as in use for memory tools; `is_raw`: without a kept object. `IsShared`: other threads may
 /// mark its neighbours.
@@ -53,6 +51,4 @@ ASHLAR_INLINE void verify_slot([[maybe_unused]] const void* slot, [[maybe_unused
   if constexpr (keeps_canaries) verify_poison(slot, bytes, bytes, pool);
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Allocates the memory between `top` and `end`, upwards. The owner keeps the start address.
 ///
@@ -107,6 +105,4 @@ private:
   std::byte* end_ = nullptr;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

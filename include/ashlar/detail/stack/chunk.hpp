@@ -13,9 +13,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 ///       |         usable          | chunk |
 ///       begin                     end()     begin + bytes
@@ -103,6 +101,4 @@ private:
 
 static_assert(chunk::is_sealed || sizeof(chunk) == 5 * sizeof(void*));
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -15,9 +15,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The sizes of chunks, in bytes, and the limit of their sum.
 struct chunk_limits {
@@ -182,6 +180,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -14,9 +14,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The destructor of one object. It lies in front of the object, in the same block, after foreign blocks. So from
 /// level `checked` on it is sealed, and verified before its call.
@@ -136,6 +134,4 @@ private:
   finalizer* first_ = nullptr;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -7,9 +7,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// One marker's entry: the number of open markers at its creation, and a unique number.
 struct mark_ticket {
@@ -58,6 +56,4 @@ public:
   void close_all() noexcept {}
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -11,9 +11,7 @@
 #include <ashlar/detail/stack/stack_order.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The memory of a stack consists of chunks. This header begins each of them, except for a buffer of the caller.
 ///
@@ -52,6 +50,4 @@ private:
   }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

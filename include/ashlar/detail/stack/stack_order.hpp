@@ -14,9 +14,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A block, as its owner describes it.
 struct stack_block {
@@ -258,6 +256,4 @@ template <class Order>
   return alignment > stack_grain ? label + ((0 - (address_of(top) + label)) & (alignment - 1)) : label;
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

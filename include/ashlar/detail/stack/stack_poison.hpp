@@ -9,9 +9,7 @@
 #include <ashlar/detail/checks/poison_range.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The dead bytes at the top of a stack that are known to hold poison: one range that starts, or ends, at the top.
 ///
@@ -76,6 +74,4 @@ public:
   static void leave(const void* /*resource*/) noexcept {}
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

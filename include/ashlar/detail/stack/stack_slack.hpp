@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Blocks of a stack start and end at multiples of two pointers: so no alignment up to that needs padding or a record.
 inline constexpr std::size_t stack_grain = 2 * sizeof(void*);
@@ -42,6 +40,4 @@ inline void expect_stack_slack(const std::byte* data, std::size_t bytes, const v
   if (ASHLAR_UNLIKELY(!found.is_intact)) report_write_behind(data, 0, bytes, found.written_to, resource);
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

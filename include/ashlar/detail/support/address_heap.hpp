@@ -7,9 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The links of one member. `T` derives from `heap_node<T>`.
 template <class T>
@@ -136,6 +134,4 @@ private:
   T* top_ = nullptr;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -8,9 +8,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The links of one member. `T` derives from `tree_node<T>`.
 template <class T>
@@ -143,6 +141,4 @@ private:
   T* root_ = nullptr;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

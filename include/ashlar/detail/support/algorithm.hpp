@@ -6,9 +6,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 // <algorithm> adds half of <functional> and 700 KB of text to a translation unit.
 
@@ -44,6 +42,4 @@ constexpr void fill_n(T* first, std::size_t count, T value = {}) noexcept {
   for (; count != 0; --count) *first++ = value;
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -6,9 +6,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 // Equivalent of `std::allocation_result` of C++23: memory at `ptr` for `count` objects, all of it usable.
 ASHLAR_STD_ALLOCATION_RESULT(template <class Pointer, class SizeType = std::size_t> struct allocation_result {
@@ -16,6 +14,4 @@ ASHLAR_STD_ALLOCATION_RESULT(template <class Pointer, class SizeType = std::size
   SizeType count;
 });
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

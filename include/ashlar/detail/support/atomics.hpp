@@ -7,9 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The order of an atomic operation, as `std::memory_order`. It converts to that type and to any other enumeration with
 /// the same numbers, so that the operations of a user's `std::atomic` take it too.
@@ -104,6 +102,4 @@ struct default_atomics {
   using plain = T;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// One word of a bitmap, such as the free cells of a slab or the free slices of a segment.
 using bit_word = std::uint64_t;
@@ -172,6 +170,4 @@ private:
 using bitmap = basic_bitmap<bit_word>;
 using const_bitmap = basic_bitmap<const bit_word>;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

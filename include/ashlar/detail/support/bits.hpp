@@ -10,9 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 inline constexpr std::size_t max_size = std::numeric_limits<std::size_t>::max();
 
@@ -105,6 +103,4 @@ private:
   std::uint64_t factor_ = 0;  // 64 bits, since it is 2^32 for the divisor 1
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -6,17 +6,13 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 [[noreturn]] ASHLAR_COLD inline void precondition_failed(const char* what) noexcept {
   report({.kind = fault::precondition, .what = what});
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail
 
 // A precondition checked at every level: to continue would corrupt memory that does not belong to the caller.
 #define ASHLAR_REQUIRE(condition, what)                                             \

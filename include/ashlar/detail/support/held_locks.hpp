@@ -8,9 +8,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/panic.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Checks run under locks, but reports run without them: a handler may use the pool that detected the misuse. The
 /// process ends afterwards, so no code resumes inside the critical section.
@@ -63,6 +61,4 @@ private:
   static inline constinit ASHLAR_THREAD_LOCAL entry* latest_ = nullptr;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -9,9 +9,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Open addressing with linear probing. Erasing moves later entries back, so there are no tombstones, and memory is
 /// proportional to the largest number of entries at once.
@@ -96,6 +94,4 @@ private:
   std::size_t size_ = 0;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/text_writer.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Writes one value, which may be an object or an array. The following code writes {"blocks":3,"sizes":[48,64]}:
 ///
@@ -107,6 +105,4 @@ private:
   bool is_first_ = true;   // whether the next value needs no comma before it
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

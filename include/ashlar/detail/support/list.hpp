@@ -4,9 +4,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The links of a member. `T` derives from `list_node<T>`.
 template <class T>
@@ -54,6 +52,4 @@ private:
   T* back_ = nullptr;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Returns: whether `r` would forward the request to its upstream, so that `r.owns` would not recognise the block: a
 /// pool owns its cells, but not the larger blocks of its upstream.
@@ -52,6 +50,4 @@ template <owning_resource R>
   throw_bad_alloc(bytes, alignment);
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -9,8 +9,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/platform.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 namespace detail {
 
 /// As `spin_lock`, but a second lock by the holding thread ends the process with a message. One word is both the lock
@@ -53,5 +52,4 @@ static_assert(basic_lockable<owner_lock>);
 template <>
 inline constexpr bool never_recursive<detail::owner_lock> = true;
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/platform.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// A line of at most `capacity` characters, built in place. Excess text is cut off. Its functions are not inlined,
 /// since every message would hold copies of their loops: they took a tenth of the time to compile a pooled list.
@@ -67,6 +65,4 @@ ASHLAR_COLD inline void write_error_line(std::string_view words) noexcept {
   end_process();
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -23,8 +23,7 @@
 extern "C" __attribute__((weak)) void ashlar_write_error(const char* text, std::size_t bytes) noexcept;
 #endif
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
@@ -61,5 +60,4 @@ inline void yield_thread() noexcept {
 
 }  // namespace detail
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -14,9 +14,7 @@
 #include <valgrind/memcheck.h>
 #endif
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 #if defined(ASHLAR_ASAN)
 inline constexpr bool marks_memory = true;
@@ -90,6 +88,4 @@ ASHLAR_INLINE void mark_readable([[maybe_unused]] const void* p, [[maybe_unused]
 #endif
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -16,9 +16,7 @@
 #define ASHLAR_HAS_UNWINDER 0
 #endif
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Whether this system supports `backtrace`.
 inline constexpr bool has_backtrace = ASHLAR_HAS_UNWINDER != 0;
@@ -57,6 +55,4 @@ inline std::size_t walk_frames(const frame_walk&) noexcept { return 0; }
   return found != 0 ? found : walk_frames({to, nullptr});
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

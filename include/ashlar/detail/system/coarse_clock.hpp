@@ -10,9 +10,7 @@
 #include <time.h>
 #endif
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Returns: milliseconds since some start, monotonic, a few behind at most. Modulo 2^32: differences are right up to 49
 /// days. Complexity: 5 to 20 ns, without a system call on Linux. Without an operating system time stands still.
@@ -32,6 +30,4 @@ namespace detail {
 #endif
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -10,9 +10,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Effects: writes all of `text`, in one call if the system accepts it; preserves `errno`. Allocates nothing.
 /// Returns: whether all of it was written.
@@ -27,6 +25,4 @@ inline bool write_all(int descriptor, std::string_view text) noexcept {
   return text.empty();
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -18,9 +18,7 @@
 #define ASHLAR_HAS_MODULES 0
 #endif
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Whether this system supports `for_each_module`.
 inline constexpr bool has_modules = ASHLAR_HAS_MODULES != 0;
@@ -86,6 +84,4 @@ void for_each_module(F) noexcept {}
   return found;
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -19,9 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Each call returns whether it succeeded. Fresh memory is zero.
 struct system_calls {
@@ -113,8 +111,6 @@ private:
 #endif
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail
 
 #endif

@@ -8,9 +8,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The exception of an allocation that a test made fail; users see it as `test::injected_failure`.
 struct injected_failure : std::bad_alloc {
@@ -46,6 +44,4 @@ private:
   std::size_t end_failing_ = never;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

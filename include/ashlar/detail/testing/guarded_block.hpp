@@ -12,9 +12,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 ///     memory -> [ guard, as wide as the alignment ][ data: bytes ][ guard ]
 ///
@@ -89,6 +87,4 @@ private:
   }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

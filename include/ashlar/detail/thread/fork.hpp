@@ -18,9 +18,7 @@
 #include <pthread.h>
 #endif
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The order of locks before a fork: all participants take their locks of one step before any lock of the next. So the
 /// order of entry does not matter, and a thread that holds a lock may wait for one of a later step, but never for one
@@ -224,6 +222,4 @@ private:
   ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<bool> is_closed_ = false;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -9,9 +9,7 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/system/modules.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 class fork_locks;
 
@@ -95,6 +93,4 @@ private:
   fork_lock* last_ = nullptr;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

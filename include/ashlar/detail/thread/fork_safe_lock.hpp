@@ -12,8 +12,7 @@
 #include <ashlar/detail/support/platform.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 namespace detail {
 
 /// A `Lock` that the forking thread holds across the fork. It enters the list of `fork_locks` before it is first taken
@@ -83,5 +82,4 @@ static_assert(basic_lockable<fork_safe_lock<spin_lock>>);
 template <basic_lockable Lock>
 inline constexpr bool never_recursive<detail::fork_safe_lock<Lock>> = never_recursive<Lock>;
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -9,9 +9,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/system/system_calls.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Two separate thread-local words: GCC computes the address of a second member at run time.
 template <class First, class Second>
@@ -124,6 +122,4 @@ private:
   }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

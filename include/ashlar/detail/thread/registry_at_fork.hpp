@@ -7,9 +7,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Pools change the registry under their own locks, so a fork takes its lock last.
 class registry_at_fork {
@@ -29,6 +27,4 @@ private:
                                                         .in_child = [](void*) noexcept { process_slabs.unlock(); }};
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -12,9 +12,7 @@
 #include <ashlar/detail/system/system_calls.hpp>
 #include <ashlar/detail/thread/thread_end.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// One cache of one thread. The owner embeds it in a larger object and supplies the functions.
 struct thread_cache_record {
@@ -151,6 +149,4 @@ private:
   static_assert(sizeof(recent) * table_size == 256, "the low byte of an index gives each place in the table");
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

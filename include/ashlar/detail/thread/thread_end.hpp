@@ -10,9 +10,7 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// One callback at the end of a thread.
 struct thread_end_participant {
@@ -103,6 +101,4 @@ private:
   static inline constinit thread_local bool has_come_ = false;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

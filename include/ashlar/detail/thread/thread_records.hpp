@@ -16,9 +16,7 @@
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/os/pages.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Cells of one size for the process, constant-initialised and never destroyed: usable before `main`, after it, and by
 /// a thread that ends late.
@@ -137,6 +135,4 @@ private:
   using cells = record_cells<align_up(sizeof(R), std::size_t{64})>;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -14,9 +14,7 @@
 #include <ashlar/detail/thread/thread_end.hpp>
 #include <ashlar/detail/thread/thread_records.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The tables of one owner. `Table` derives from `list_node<Table>` and is default-constructible. `owner.close(table)`
 /// returns the contents of a table to the owner. It is called once for each table under the lock of the link: by the
@@ -173,6 +171,4 @@ private:
   link* at_fork_ = nullptr;  // the link that the fork locked: another thread may make one meanwhile
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

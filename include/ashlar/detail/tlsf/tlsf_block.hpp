@@ -12,9 +12,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The content of a header: the distance to the next block, and three flags in the low bits of the distance.
 class tlsf_header {
@@ -183,6 +181,4 @@ struct tlsf_linked_blocks {
   static ASHLAR_INLINE void set_previous(link at, link to) noexcept { tlsf_block(at).set_previous(to); }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -17,9 +17,7 @@
 #include <ashlar/detail/tlsf/tlsf_region.hpp>
 #include <ashlar/detail/tlsf/tlsf_regions.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The context of a check: the regions, and the resource for reports.
 struct tlsf_site {
@@ -196,6 +194,4 @@ inline void check_region(tlsf_region& region, const tlsf_site& site) noexcept {
   }
 }
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

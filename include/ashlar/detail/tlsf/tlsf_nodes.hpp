@@ -17,9 +17,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 enum class tlsf_node_state : std::uint32_t { spare, free, live };
 
@@ -151,6 +149,4 @@ private:
   std::array<node*, chunk_count> chunks_{};
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -18,9 +18,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/tlsf/tlsf_block.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// No poison: the variant for levels and builds that write none.
 struct tlsf_poison_none {
@@ -207,6 +205,4 @@ private:
 
 using tlsf_poison = std::conditional_t<keeps_canaries, tlsf_poison_kept, tlsf_poison_none>;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -13,9 +13,7 @@
 #include <ashlar/detail/tlsf/tlsf_block.hpp>
 #include <ashlar/detail/tlsf/tlsf_poison.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 ///       memory, as allocated
 ///       | pad | record | header | first block ... | header | ... | end mark: a header of stride 0 | pad |
@@ -104,6 +102,4 @@ struct tlsf_region : tree_node<tlsf_region> {
 
 static_assert(sizeof(tlsf_region) % sizeof(void*) == 0 && alignof(tlsf_region) <= sizeof(void*));
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -13,9 +13,7 @@
 #include <ashlar/detail/tlsf/tlsf_block.hpp>
 #include <ashlar/detail/tlsf/tlsf_region.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The most recent region at each 32 KiB of addresses, modulo 4 MiB: a guess, which the region must confirm.
 template <bool IsKept = tlsf_block::is_sealed>
@@ -98,6 +96,4 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS tlsf_region_table<> table_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

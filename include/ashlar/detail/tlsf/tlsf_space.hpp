@@ -16,9 +16,7 @@
 #include <ashlar/detail/tlsf/tlsf_region.hpp>
 #include <ashlar/resource/tlsf_scale.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// Allocation is good fit: the most recently freed block of the request's bin if it is large enough, otherwise one from
 /// the smallest bin with only blocks large enough. The rest after the block is cut off. A freed block merges with its
@@ -270,6 +268,4 @@ private:
   index index_;
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

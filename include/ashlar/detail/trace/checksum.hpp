@@ -11,9 +11,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/trace/varint.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::trace_io {
+namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
 inline constexpr std::uint64_t xxh_prime_1 = 0x9E3779B185EBCA87;
 inline constexpr std::uint64_t xxh_prime_2 = 0xC2B2AE3D27D4EB4F;
@@ -58,6 +56,4 @@ inline constexpr std::uint64_t xxh_prime_5 = 0x27D4EB2F165667C5;
   return xxh_avalanche(xxh_tail(sum + n, p, n % 32));
 }
 
-}  // namespace detail::trace_io
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::trace_io

@@ -14,9 +14,7 @@
 #include <ashlar/trace/codec.hpp>
 #include <ashlar/trace/source.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::trace_io {
+namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
 template <trace::codec... Codecs>
 class chunk_loader {
@@ -51,6 +49,4 @@ private:
   std::tuple<trace::raw_codec, Codecs...> codecs_;
 };
 
-}  // namespace detail::trace_io
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::trace_io

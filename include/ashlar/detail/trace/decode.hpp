@@ -14,9 +14,7 @@
 #include <ashlar/detail/trace/record.hpp>
 #include <ashlar/detail/trace/varint.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::trace_io {
+namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
 class record_decoder {
 public:
@@ -113,6 +111,4 @@ private:
   return events == header.events && decoder.finished(header.last_time);
 }
 
-}  // namespace detail::trace_io
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::trace_io

@@ -15,9 +15,7 @@
 #include <ashlar/detail/trace/record.hpp>
 #include <ashlar/detail/trace/varint.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::trace_io {
+namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
 /// The flags above the four bits of the opcode: the columns with an entry for this record.
 inline constexpr std::uint8_t has_stack = 0x10;      ///< extras: varint
@@ -143,6 +141,4 @@ private:
   std::array<std::uint16_t, std::size_t{1} << table_bits> seen_{};  // the record's index plus one; 0 = none
 };
 
-}  // namespace detail::trace_io
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::trace_io

@@ -15,9 +15,7 @@
 #include <ashlar/detail/trace/varint.hpp>
 #include <ashlar/trace/codec.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::trace_io {
+namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
 inline constexpr std::array<std::uint8_t, 8> file_magic{0x89, 'A', 'S', 'H', 'L', 'R', '\r', '\n'};
 inline constexpr std::uint32_t format_version = 1;
@@ -141,6 +139,4 @@ constexpr void put_header(std::byte* to, const chunk_header& h) noexcept {
   return h.first_time <= h.last_time;
 }
 
-}  // namespace detail::trace_io
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::trace_io

@@ -19,9 +19,7 @@
 #include <ashlar/trace/error.hpp>
 #include <ashlar/trace/source.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::trace_io {
+namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
 /// A chunk to be read later.
 struct chunk_entry {
@@ -145,6 +143,4 @@ private:
   std::uint64_t sync_ns_ = 0;
 };
 
-}  // namespace detail::trace_io
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::trace_io

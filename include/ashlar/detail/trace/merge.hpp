@@ -15,9 +15,7 @@
 #include <ashlar/detail/trace/record.hpp>
 #include <ashlar/detail/trace/resolver.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::trace_io {
+namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
 /// One stream: its chunks, at most one of which is in memory, and its position.
 struct record_stream {
@@ -121,6 +119,4 @@ private:
   std::size_t current_ = none;
 };
 
-}  // namespace detail::trace_io
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::trace_io

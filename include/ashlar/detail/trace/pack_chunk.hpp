@@ -11,9 +11,7 @@
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/trace/codec.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::trace_io {
+namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
 /// Returns: the largest size of a chunk with `raw_bytes` of payload.
 template <trace::packer Packer>
@@ -41,6 +39,4 @@ std::span<const std::byte> pack_chunk(Packer& codec, detail::trace_io::chunk_hea
   return {out, chunk_header_bytes + stored};
 }
 
-}  // namespace detail::trace_io
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::trace_io

@@ -9,9 +9,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/trace/event.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::trace_io {
+namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
 /// An `operation`, or one of the two codes that exist only in files.
 enum class opcode : std::uint8_t {
@@ -63,6 +61,4 @@ static_assert(sizeof(record) == 32, "a recorder's buffer is counted in 32-byte r
   return std::uint64_t{1} << (alignment_code > 64 ? 63 : alignment_code - 1);
 }
 
-}  // namespace detail::trace_io
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::trace_io

@@ -11,9 +11,7 @@
 #include <ashlar/detail/trace/record.hpp>
 #include <ashlar/trace/event.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::trace_io {
+namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
 /// The state of a stream between two records.
 struct stream_state {
@@ -112,6 +110,4 @@ private:
   reader_counts counts_;
 };
 
-}  // namespace detail::trace_io
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::trace_io

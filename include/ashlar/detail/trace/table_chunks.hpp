@@ -13,9 +13,7 @@
 #include <ashlar/detail/trace/varint.hpp>
 #include <ashlar/trace/tables.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::trace_io {
+namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
 inline constexpr std::size_t max_stack_frames = 255;
 
@@ -95,6 +93,4 @@ inline std::byte* put_module(std::byte* to, const module_view& m) noexcept {
   return from.ok() && from.at_end();
 }
 
-}  // namespace detail::trace_io
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::trace_io

@@ -13,9 +13,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail::trace_io {
+namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
 inline constexpr std::size_t max_varint_bytes = 10;
 
@@ -119,6 +117,4 @@ private:
   bool ok_ = true;
 };
 
-}  // namespace detail::trace_io
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail::trace_io

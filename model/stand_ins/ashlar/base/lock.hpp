@@ -10,10 +10,8 @@
 #include_next <ashlar/base/lock.hpp>
 #undef spin_lock
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 using spin_lock = checker::mutex;
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -7,8 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/fwd.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
+namespace ashlar::ASHLAR_ABI {
 
 template <class, class>
 class basic_page_resource {
@@ -20,5 +19,4 @@ public:
   friend bool operator==(const basic_page_resource&, const basic_page_resource&) { return true; }
 };
 
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI

@@ -9,9 +9,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 using std::memory_order_acq_rel;
 using std::memory_order_acquire;
@@ -27,6 +25,4 @@ using atomic =
 
 using default_atomics = checker::atomics;
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -4,9 +4,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 enum class fork_step : unsigned char { outer_locks, inner_locks, shared_locks, last_locks };
 
@@ -22,6 +20,4 @@ struct fork_participants {
   static void leave(fork_participant&) noexcept {}
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -5,9 +5,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/thread/thread_caches.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 template <class Owner, class Found>
 class last_used_tls {
@@ -31,6 +29,4 @@ public:
   }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

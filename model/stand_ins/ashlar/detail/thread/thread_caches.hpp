@@ -10,9 +10,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 struct thread_cache_record {
   thread_cache_record* next = nullptr;
@@ -71,6 +69,4 @@ private:
   static inline thread_cache_directory all_[8];
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail

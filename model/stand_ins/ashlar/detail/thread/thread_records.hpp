@@ -7,9 +7,7 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar {
-inline namespace ASHLAR_ABI {
-namespace detail {
+namespace ashlar::ASHLAR_ABI::detail {
 
 template <class Record>
 struct thread_records {
@@ -20,6 +18,4 @@ struct thread_records {
   static void end(Record* leaving) noexcept { delete leaving; }
 };
 
-}  // namespace detail
-}  // namespace ASHLAR_ABI
-}  // namespace ashlar
+}  // namespace ashlar::ASHLAR_ABI::detail
